@@ -4,8 +4,10 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tracewalk::ids::Address;
+use tracewalk::frame::{Discontinuity, FrameSink, Framing, Indexer, Owner, Piece};
+use tracewalk::ids::{Address, TraceId};
 use tracewalk::plain::plain;
+use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::coverage::ProgramCoverage;
 use tracewalk_analysis::interrupts::ProgramActivities;
@@ -17,6 +19,7 @@ use tracewalk_analysis::timeline::Scale;
 use tracewalk_analysis::{Code, Section};
 use tracewalk_input::Bytes;
 use tracewalk_input::capture::dump::MemoryDump;
+use tracewalk_input::capture::perf::BinaryPlaces;
 use tracewalk_input::capture::wire::{self, Recording, Role, Samples, Wire, WireOptions};
 use tracewalk_input::capture::{Capture, CaptureError};
 use tracewalk_input::image::{Image, ImageKind, Memory};
@@ -113,6 +116,60 @@ pub fn snapshot(data: &[u8]) {
         folder.write(name, part.as_bytes());
     }
     opened(Capture::open(&folder.0));
+}
+
+/// A recording of perf: what is said of it lies in it, and its binaries are nowhere.
+pub fn perf(data: &[u8]) {
+    let bytes = [b"PERFILE2", data].concat();
+    let opened = Capture::read_from(Path::new("fuzz"), bytes.as_slice(), &WireOptions::default());
+    let capture = match opened {
+        Ok(capture) => capture,
+        Err(error) => return is_refused(&error, error.hint()),
+    };
+    let Some(recorded) = &capture.recorded else { return };
+    let (images, binaries) = recorded.images(&BinaryPlaces::default());
+    assert!(images.is_empty() && binaries.iter().all(|binary| binary.file.is_err()));
+    let _ = recorded.processes().count();
+    for buffer in &capture.buffers {
+        let parts = buffer.parts.as_deref().unwrap_or_default();
+        let mut indexer = Indexer::new(Framing::Buffer);
+        for part in parts {
+            let bytes = buffer.bytes.get(part.clone()).expect("parts are inside the file");
+            indexer.skip_to(CaptureOffset(part.start as u64), &mut Nobody);
+            // Parts of a damaged file may overlap: each is looked at, not all of each.
+            indexer.push(bytes.get(..256).unwrap_or(bytes), &mut Nobody);
+        }
+        let (index, ..) = indexer.finish(&mut Nobody);
+        for (id, bytes) in index.sources() {
+            let mut extraction = index.extraction(id, index.sections());
+            let mut count = Count { id, bytes: 0 };
+            while extraction.advance(&buffer.bytes, &mut count).is_some() {}
+            assert_eq!(count.bytes, bytes);
+        }
+    }
+}
+
+struct Nobody;
+
+impl FrameSink for Nobody {
+    fn data(&mut self, _: Owner, _: Piece<'_>) {}
+    fn discontinuity(&mut self, _: Discontinuity) {}
+}
+
+/// How many bytes of a source are handed out.
+struct Count {
+    id: TraceId,
+    bytes: u64,
+}
+
+impl FrameSink for Count {
+    fn data(&mut self, owner: Owner, piece: Piece<'_>) {
+        if owner == Owner::Source(self.id) {
+            self.bytes += piece.bytes.len() as u64;
+        }
+    }
+
+    fn discontinuity(&mut self, _: Discontinuity) {}
 }
 
 /// A `capture.toml` beside a file of trace bytes.

@@ -15,7 +15,7 @@ mod path;
 #[allow(unsafe_code, reason = "a function of the C library is replaced")]
 mod random;
 
-pub use files::{coverage, description, dump, elf, recording, saved, snapshot, svd};
+pub use files::{coverage, description, dump, elf, perf, recording, saved, snapshot, svd};
 pub use flow::flow;
 pub use frames::frames;
 pub use packets::{etmv3, etmv4, itm, mtb, pft};

@@ -35,6 +35,10 @@ generate --record "$firmware/m3/m3.record" --elf "$firmware/m3/m3.elf" --protoco
 generate --record "$firmware/a9/a9.record" --elf "$firmware/a9/a9.elf" --protocol etmv4,cpu=cortex-a53,trcidr8=0x1e \
     --cycle-accurate --context-ids --id 0x10 --output "$output/a53-etmv4"
 
+# A Cortex-A57's ETM: tasks in A64 and one in AArch32, a kernel, a hypervisor and a monitor; contexts and a return stack.
+generate --record "$firmware/a53/a53.record" --elf "$firmware/a53/a53.elf" --protocol etmv4,cpu=cortex-a57 \
+    --return-stack --context-ids --timestamps 500 --id 0x12 --output "$output/a57-etmv4"
+
 # The crash in the buffer of a Cortex-M0+'s MTB, which holds the last 128 packets before the debugger stopped the
 # processor at the entry of HardFault_Handler (vector catch).
 generate --record "$firmware/m0-crash/m0-crash.record" --elf "$firmware/m0-crash/m0-crash.elf" --protocol mtb \

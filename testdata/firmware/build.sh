@@ -1,10 +1,11 @@
 #!/bin/sh
-# Builds the example programs. Needs gcc-arm-none-eabi; the committed ELF files were built by the version that
+# Builds the example programs. Needs gcc-arm-none-eabi and gcc-aarch64-linux-gnu; the committed ELF files were built by the version that
 # their DW_AT_producer names, and that version builds them again byte for byte, wherever the tree is.
 set -eu
 cd "$(dirname "$0")"
 
 cc=${CC:-arm-none-eabi-gcc}
+cc64=${CC64:-aarch64-linux-gnu-gcc}
 common="-std=c11 -O2 -g -gdwarf-4 -Wall -Wextra -Werror -ffreestanding -fno-common -Icommon"
 # The compiler does not hand its map on to the assembler.
 common="$common -ffile-prefix-map=$PWD=. -Wa,--debug-prefix-map=$PWD=."
@@ -93,6 +94,35 @@ compile "$build/a15-startup.o" $a15 a15/startup.s
 compile "$build/a15-main.o" $a15 -mthumb a15/main.c
 compile "$build/a15-work.o" $a15 -marm common/work.c
 $cc $a15 -marm $link -T a15/a15.ld -o a15/a15.elf "$build/a15-startup.o" "$build/a15-main.o" "$build/a15-work.o" -lgcc
+
+# A64, and in it a task that is AArch32, which is linked apart.
+compile "$build/a53-aarch32.o" -march=armv7-a -mfloat-abi=soft -mthumb a53/aarch32.c
+compile "$build/a53-work32.o" -march=armv7-a -mfloat-abi=soft -mthumb common/work.c
+$cc -march=armv7-a -mthumb -nostdlib -Wl,--build-id=none -Wl,--fatal-warnings -Wl,--no-warn-rwx-segments \
+    -T a53/aarch32.ld -o "$build/a53-aarch32.elf" "$build/a53-aarch32.o" "$build/a53-work32.o"
+${cc%gcc}objcopy -O binary "$build/a53-aarch32.elf" "$build/aarch32"
+(
+    cd "$build"
+    ${cc64%gcc}objcopy -I binary -O elf64-littleaarch64 --redefine-sym _binary_aarch32_start=aarch32_task \
+        --rename-section .data=.aarch32,contents,alloc,load,readonly,code aarch32 a53-task.o
+)
+a53="-march=armv8-a -mgeneral-regs-only -mstrict-align -fno-pic -fno-stack-protector -fno-asynchronous-unwind-tables"
+for source in a53/startup.s a53/main.c common/work.c; do
+    object=a53-$(basename "${source%.*}").o
+    $cc64 $common $a53 -c -o "$build/$object" "$source"
+done
+$cc64 $link -static -no-pie -Wl,-z,max-page-size=4096 -T a53/a53.ld -o a53/a53.elf \
+    "$build/a53-startup.o" "$build/a53-main.o" "$build/a53-work.o" "$build/a53-task.o"
+
+# Two halves, of which the Non-secure one has the work once more under other names.
+m33="-mcpu=cortex-m33 -mthumb -mfloat-abi=soft"
+compile "$build/m33-startup.o" $m33 m33/startup.s
+compile "$build/m33-secure.o" $m33 m33/secure.c
+compile "$build/m33-work.o" $m33 common/work.c
+compile "$build/m33-nonsecure.o" $m33 m33/nonsecure.c -include m33/nonsecure.h
+compile "$build/m33-nonsecure-work.o" $m33 common/work.c -include m33/nonsecure.h
+$cc $m33 $link -T m33/m33.ld -o m33/m33.elf "$build/m33-startup.o" "$build/m33-secure.o" "$build/m33-work.o" \
+    "$build/m33-nonsecure.o" "$build/m33-nonsecure-work.o" -lgcc
 
 # The ten crashes, for a Cortex-M0+, a Cortex-M3, and a Cortex-M4 whose floating-point unit is in use; and three whose cause
 # nobody can prove. crash PROGRAM-CORE FLAGS...

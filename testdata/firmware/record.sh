@@ -1,6 +1,6 @@
 #!/bin/bash
 # Runs the example programs in QEMU and writes down what they executed: NAME/NAME.record, in the format that
-# README.md describes. Needs QEMU 7.2 (qemu-system-arm), cc for the plugin, and cargo.
+# README.md describes. Needs QEMU 7.2 (qemu-system-arm, qemu-system-aarch64), cc for the plugin, and cargo.
 #
 #     ./record.sh            all of them
 #     ./record.sh m3 a9      these
@@ -16,12 +16,16 @@ ${HOST_CC:-cc} -O1 -Wall -Wextra -shared -fPIC -fvisibility=hidden -o "$work/acc
 emulate() {
     log=$1
     shift
-    QEMU_AUDIO_DRV=none timeout 120 qemu-system-arm "$@" -nographic -monitor none -serial none \
+    QEMU_AUDIO_DRV=none timeout 120 "${emulator:-qemu-system-arm}" "$@" -nographic -monitor none -serial none \
         -semihosting-config enable=on,target=native -icount shift=5,align=off,sleep=off -singlestep \
         -d exec,nochain,int,cpu,plugin -D "$log"
 }
 
-[ $# -gt 0 ] || set -- m3 a9 m0-crash m0 m4 jumps a15 rust-m3 rust-a9 rev-old rev-new
+generate() {
+    cargo run --quiet --package tracewalk-generate -- "$@"
+}
+
+[ $# -gt 0 ] || set -- m3 a9 m0-crash m0 m4 jumps a15 a53 m33 rust-m3 rust-a9 rev-old rev-new
 for name in "$@"; do
     log=$work/$name.log
     case $name in
@@ -52,6 +56,19 @@ for name in "$@"; do
     a15)
         emulate "$log" -M vexpress-a15 -m 128M -kernel a15/a15.elf -plugin "$work/accesses.so,limit=60000"
         ;;
+    a53)
+        # The two processors execute the same.
+        for cpu in cortex-a57 cortex-a53; do
+            emulator=qemu-system-aarch64 emulate "$work/$cpu.log" -M virt,secure=on,virtualization=on,gic-version=2 \
+                -cpu "$cpu" -m 128M -nic none -kernel a53/a53.elf -plugin "$work/accesses.so,limit=60000"
+            generate record --elf a53/a53.elf --log "$work/$cpu.log" --output "$work/$cpu.record"
+        done
+        cmp "$work/cortex-a57.record" "$work/cortex-a53.record"
+        log=$work/cortex-a53.log
+        ;;
+    m33)
+        emulate "$log" -M mps2-an505 -kernel m33/m33.elf -plugin "$work/accesses.so,limit=60000"
+        ;;
     rust-m3)
         emulate "$log" -M mps2-an385 -kernel rust-m3/rust-m3.elf -plugin "$work/accesses.so,limit=60000"
         ;;
@@ -63,6 +80,5 @@ for name in "$@"; do
         exit 2
         ;;
     esac
-    cargo run --quiet --package tracewalk-generate -- \
-        record --elf "$name/$name.elf" --log "$log" --output "$name/$name.record"
+    generate record --elf "$name/$name.elf" --log "$log" --output "$name/$name.record"
 done

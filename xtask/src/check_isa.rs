@@ -189,10 +189,12 @@ fn defined_a32(word: u32) -> u32 {
 }
 
 /// The A64 encoding, three of four times moved into the group of branches, exceptions and system instructions, and every
-/// other time of these to where most of its bits are fixed.
+/// other time of these to where most of its bits are fixed. Of the rest every other one is a load or a store, of which some are SVE's.
 fn likely_a64(word: u32) -> u32 {
     const SYSTEM_OR_REGISTER: u32 = 0b1101_0100 << 24;
     match word & 0b11 {
+        0b00 if word & 0b1100 == 0 => word & !(0b111 << 26) | 0b1000_0010 << 24,
+        0b00 if word & 0b1000 == 0 => word & !(1 << 25) | 1 << 27,
         0b00 => word,
         0b01 => word & !(0b111 << 26) | 0b101 << 26,
         0b10 => word & !(0b1111_1100 << 24) | SYSTEM_OR_REGISTER,

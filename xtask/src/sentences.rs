@@ -22,6 +22,7 @@ const KEPT: &[(&str, usize, &str)] = &[
     ("crates/tracewalk-cli/tests/doubt.rs", 3, TEXT),
     ("crates/tracewalk-cli/tests/dumps.rs", 1, TEXT),
     ("crates/tracewalk-cli/tests/examples.rs", 2, OPTIONS),
+    ("crates/tracewalk-cli/tests/gdb.rs", 4, SCRIPTS),
     ("crates/tracewalk-cli/tests/guessing/captures.rs", 13, NAMES),
     ("crates/tracewalk-cli/tests/guessing/mod.rs", 1, NAMES),
     ("crates/tracewalk-cli/tests/hostile_elf.rs", 1, TEXT),

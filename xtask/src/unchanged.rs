@@ -69,7 +69,9 @@ const INPUTS: &[Inputs] = &[
         ],
         programs: &[
             &["arm-none-eabi-gcc", "--version"],
+            &["aarch64-linux-gnu-gcc", "--version"],
             &["qemu-system-arm", "--version"],
+            &["qemu-system-aarch64", "--version"],
             &["gdb-multiarch", "--version"],
             &["cc", "--version"],
         ],

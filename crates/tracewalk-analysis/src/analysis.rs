@@ -72,7 +72,7 @@ pub trait Analysis {
 }
 
 /// Elements that come again and again, in order: blocks, exceptions, returns from exceptions, and cycles. They are a passage, or a
-/// group: passages that often follow one another.
+/// group: passages that often follow one another. Groups that do so are a group again, of which no others are made.
 #[derive(Clone, Copy, Debug)]
 pub struct Repeated<'a> {
     /// What numbers stand for.
@@ -116,7 +116,7 @@ impl<'a> Repeated<'a> {
         self.content().map_or(Totals::default(), |named| named.totals)
     }
 
-    /// The passages of a group, in order; `None` of what is one passage.
+    /// The passages and groups of a group, in order; `None` of what is one passage.
     #[must_use]
     pub fn members(&self) -> Option<impl Iterator<Item = Self> + use<'a>> {
         let Self { named, key: (set, _), placing } = *self;
@@ -127,9 +127,14 @@ impl<'a> Repeated<'a> {
 
     /// The elements.
     pub fn elements(&self) -> impl Iterator<Item = Element> + use<'a> {
+        // Groups are in groups, and no deeper.
+        self.unfolded().flat_map(|member| member.unfolded()).flat_map(Self::own_elements)
+    }
+
+    /// The members of a group; what is one passage, as it is.
+    fn unfolded(&self) -> impl Iterator<Item = Self> + use<'a> {
         let alone = if self.members().is_none() { Some(*self) } else { None };
-        let members = self.members().into_iter().flatten();
-        alone.into_iter().chain(members).flat_map(Self::own_elements)
+        alone.into_iter().chain(self.members().into_iter().flatten())
     }
 
     /// The elements as records, for one that does not ask for their places.

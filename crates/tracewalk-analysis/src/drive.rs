@@ -126,15 +126,29 @@ impl<'a> Input<'a> {
     /// The first `bytes` bytes of what is there of the capture, or all of that.
     #[must_use]
     pub fn head(self, bytes: usize) -> Self {
-        let Some(capture) = self.capture.get(..bytes) else {
-            return Self { rest: None, progress: &NoProgress, ..self };
-        };
-        // The index is of the whole.
-        let carrier = match self.carrier {
-            Carrier::Indexed { index, id } => Carrier::Frames { framing: index.framing(), id },
-            other => other,
-        };
-        Self { capture, carrier, rest: None, progress: &NoProgress }
+        match self.carrier {
+            // Of parts the first ones, wherever they are in the capture.
+            Carrier::Indexed { index, id } if index.has_gaps() => {
+                let carrier = Carrier::Indexed { index: index.head(bytes as u64), id };
+                Self { carrier, rest: None, progress: &NoProgress, ..self }
+            }
+            Carrier::Stretches(stretches) => {
+                let carrier = Carrier::Stretches(first_of(stretches, self.capture, bytes));
+                Self { carrier, rest: None, progress: &NoProgress, ..self }
+            }
+            Carrier::Indexed { ref index, id } => {
+                let Some(capture) = self.capture.get(..bytes) else {
+                    return Self { rest: None, progress: &NoProgress, ..self };
+                };
+                // The index is of the whole.
+                let carrier = Carrier::Frames { framing: index.framing(), id };
+                Self { capture, carrier, rest: None, progress: &NoProgress }
+            }
+            Carrier::Frames { .. } => {
+                let capture = self.capture.get(..bytes).unwrap_or(self.capture);
+                Self { capture, rest: None, progress: &NoProgress, ..self }
+            }
+        }
     }
 
     /// Calls `sink` with the source's bytes, piece by piece.
@@ -210,6 +224,22 @@ impl<'a> Input<'a> {
             goes_on && self.progress.done(at.0)
         })
     }
+}
+
+/// The first bytes of what stretches have of a capture.
+fn first_of(stretches: Vec<Stretch>, capture: &[u8], bytes: usize) -> Vec<Stretch> {
+    let mut room = bytes;
+    let mut first = Vec::new();
+    for stretch in stretches {
+        if room == 0 {
+            break;
+        }
+        let Range { start, end } = stretch.bytes;
+        let end = end.min(capture.len()).min(start.saturating_add(room));
+        room -= end.saturating_sub(start);
+        first.push(Stretch { bytes: start..end, ..stretch });
+    }
+    first
 }
 
 /// How many bytes are worked on between two reports of progress: few, because whoever counts memory finds out there.

@@ -19,6 +19,8 @@ pub struct Gaps {
     pub contradictions: GapCount<GapReason>,
     /// Trace was malformed or lost.
     pub trace_lost: GapCount<()>,
+    /// How many of the latter are places where trace was cut on purpose, and nothing was lost.
+    pub cuts: u64,
 }
 
 /// How many gaps with one reason, and the first one.
@@ -58,12 +60,13 @@ impl<T> GapCount<T> {
 impl Gaps {
     /// Adds what was counted in the next part of the trace. `place` says where in the file a byte of the capture stands.
     pub fn add_part(&mut self, part: &Self, place: impl Fn(CaptureOffset) -> CaptureOffset) {
-        let Self { no_code, undecodable, address_unknown, contradictions, trace_lost } = part;
+        let Self { no_code, undecodable, address_unknown, contradictions, trace_lost, cuts } = part;
         self.no_code.add_part(*no_code, &place);
         self.undecodable.add_part(*undecodable, &place);
         self.address_unknown.add_part(*address_unknown, &place);
         self.contradictions.add_part(*contradictions, &place);
         self.trace_lost.add_part(*trace_lost, &place);
+        self.cuts += cuts;
     }
 
     /// Looks at an element of program flow.
@@ -75,7 +78,10 @@ impl Gaps {
             GapReason::AddressUnknown => self.address_unknown.add(at, ()),
             reason @ GapReason::Contradiction(_) => self.contradictions.add(at, reason),
             // Execution was lost in trace, for whatever reason.
-            _ => self.trace_lost.add(at, ()),
+            reason => {
+                self.trace_lost.add(at, ());
+                self.cuts += u64::from(reason == GapReason::TraceLost && !gap.doubt);
+            }
         }
     }
 }
@@ -88,7 +94,7 @@ impl Tabular for Gaps {
             Column::new("first", Kind::Integer).of("bytes of the capture"),
         ];
         let mut table = Table::new("gaps", 1, columns);
-        let Self { no_code, undecodable, address_unknown, contradictions, trace_lost } = self;
+        let Self { no_code, undecodable, address_unknown, contradictions, trace_lost, .. } = self;
         let reasons = [
             ("no_code", no_code.count, no_code.offset()),
             ("undecodable", undecodable.count, undecodable.offset()),

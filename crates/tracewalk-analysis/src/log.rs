@@ -36,6 +36,8 @@ pub struct Log {
     noting: Noting,
     /// The passages and blocks since the last group, or since what is none.
     growing: Growing,
+    /// The groups since the last group of groups, or since what is none.
+    outer: Growing,
     known: Box<Known>,
     /// Where the first passage or block begins.
     base: Option<StreamOffset>,
@@ -106,6 +108,7 @@ impl Log {
             numbering,
             noting,
             growing: Growing::default(),
+            outer: Growing::default(),
             known,
             base: None,
             entries: Vec::new(),
@@ -128,24 +131,35 @@ impl Log {
         true
     }
 
-    /// Puts one entry in the place of those of a group that is known.
+    /// Puts one entry in the place of those of a group that is known, and of groups that follow one another.
     #[inline(never)]
     fn end_group(&mut self) {
-        let Self { entries, growing, known, .. } = self;
-        let members = entries.get(growing.start..).unwrap_or_default();
-        if let Some(number) = known.groups.number(*growing, members, &known.numbers)
-            && let Some(first) = members.first()
-        {
-            let group = Entry { number, at: first.at };
-            entries.truncate(growing.start);
-            entries.push(group);
+        let Some(number) = self.fold(self.growing) else { return self.break_group() };
+        if self.outer.takes(number, self.entries.len()) {
+            self.fold(self.outer);
+            self.outer = Growing::from(self.entries.len());
         }
-        self.break_group();
+        self.growing = Growing::from(self.entries.len());
+    }
+
+    /// Puts one entry in the place of those at the end, if they are known as a group: answers its number. One alone stays as it is.
+    fn fold(&mut self, growing: Growing) -> Option<u32> {
+        let Self { entries, known, .. } = self;
+        let members = entries.get(growing.start..)?;
+        if let [alone] = members {
+            return Some(alone.number);
+        }
+        let at = members.first()?.at;
+        let number = known.groups.number(growing, members, &known.numbers)?;
+        entries.truncate(growing.start);
+        entries.push(Entry { number, at });
+        Some(number)
     }
 
     /// What comes now is in another group than what came.
     fn break_group(&mut self) {
         self.growing = Growing::from(self.entries.len());
+        self.outer = self.growing;
     }
 
     #[cold]

@@ -8,12 +8,14 @@ mod coverage;
 mod crash;
 mod diff;
 mod effective;
+mod gdb;
 mod numbers;
 mod place;
 mod profile;
 mod recording;
 mod request;
 mod timeline;
+mod view;
 mod when;
 mod window;
 mod work;
@@ -42,8 +44,10 @@ pub(crate) use coverage::{Coverage, Limit, Measure, Merge};
 pub(crate) use crash::Crash;
 pub(crate) use diff::Diff;
 pub(crate) use effective::effective;
+pub(crate) use gdb::{Begin, Gdb};
 pub(crate) use profile::{Calls, CostChoice, DoubtfulChoice, Fold, FollowArgs, Profile, ProfileRows};
 pub(crate) use timeline::{Interrupts, Timeline};
+pub(crate) use view::{BeginAt, View};
 pub(crate) use when::{MessageFormat, When};
 pub(crate) use work::WorkArgs;
 
@@ -148,7 +152,9 @@ impl Cli {
             Command::Timeline(args) => args.format.name == "text",
             // What an ITM sent may be anything, and is most often watched.
             Command::Itm(_)
+            | Command::Gdb(_)
             | Command::Pgo(_)
+            | Command::View(_)
             | Command::Merge(_)
             | Command::Describe(_)
             | Command::Snapshot(_)
@@ -204,6 +210,12 @@ pub(crate) enum Command {
     /// Write what compilers and linkers take to optimise a program by how it ran.
     #[command(after_help = EXIT_STATUS, after_long_help = counts::PGO_EXAMPLES)]
     Pgo(Box<Pgo>),
+    /// Let GDB walk through what was executed, forwards and backwards.
+    #[command(after_long_help = gdb::GDB_EXAMPLES)]
+    Gdb(Box<Gdb>),
+    /// Show a recording in the browser: when what ran, source and instructions, calls, forwards and backwards.
+    #[command(after_help = EXIT_STATUS, after_long_help = view::VIEW_EXAMPLES)]
+    View(Box<View>),
     /// Put saved coverage, profiles, counts or figures of interrupts of several runs together.
     Merge(Merge),
     /// Write a capture.toml that says all that the options say and that was found out.
@@ -235,6 +247,8 @@ impl Command {
             Self::Diff(args) => &**args,
             Self::Counts(args) => &**args,
             Self::Pgo(args) => &**args,
+            Self::Gdb(args) => &**args,
+            Self::View(args) => &**args,
             Self::Merge(args) => args,
             Self::Describe(args) => args,
             Self::Snapshot(args) => args,

@@ -1,5 +1,6 @@
 //! Opening what the arguments name, as a whole or as it arrives.
 
+use std::path::Path;
 use std::time::Duration;
 
 use tracewalk_input::capture::stream::{Growing, Place, Stop};
@@ -55,7 +56,10 @@ pub(crate) fn comes_over_time(args: &CaptureArgs) -> Result<bool, Failure> {
 }
 
 fn open(args: &CaptureArgs, begin: Begin, messages: &Messages) -> Result<Session, Failure> {
-    let request = args.request();
+    let mut request = args.request();
+    // perf's own cache.
+    let cache = std::env::var_os("HOME").map(|home| Path::new(&home).join(".debug"));
+    request.stated.binaries.debug_dirs.extend(cache);
     let mut session = match place(args)? {
         None => Session::open_observed(request, messages)?,
         Some(place) => {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use tracewalk_analysis::analysis::{Analysis, End, FlowSink, Growth, InOrder, NoPart};
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
-use tracewalk_analysis::{Doubtful, Window};
+use tracewalk_analysis::{Doubtful, Position, Window};
 use tracewalk_report::Look;
 use tracewalk_report::export::CallTreeOptions;
 use tracewalk_report::formats::{CALLS, FLOW, FlowOptions};
@@ -76,13 +76,22 @@ fn formats() -> Vec<(String, Make)> {
         }
     }
     for format in CALLS {
-        for (depth, fold) in [(None, true), (Some(2), false)] {
-            let options = CallTreeOptions { look: Look::PLAIN, depth, fold, window: Window::default() };
+        let ways =
+            [(None, true, Window::default()), (Some(2), false, Window::default()), (None, true, part())];
+        for (depth, fold, window) in ways {
+            let name = format!("calls/{}/{depth:?}/{window}", format.name);
+            let options = CallTreeOptions { look: Look::PLAIN, depth, fold, window };
             let make: Make = Box::new(move |out| (format.make.tree)(out, options.clone()));
-            formats.push((format!("calls/{}/{depth:?}", format.name), make));
+            formats.push((name, make));
         }
     }
     formats
+}
+
+/// A part of each of the captures.
+fn part() -> Window {
+    let position = |count| Some(Position::Instructions(count).into());
+    Window { from: position(300), to: position(4000) }
 }
 
 /// What is written of a capture, by passages or not.
@@ -163,7 +172,10 @@ fn damaged_captures_are_written_the_same_by_passages_and_by_elements() {
             trace.drain(at..at + 5 * usize::try_from(seed).unwrap_or(0));
             trace
         });
-        let takes_passages = |name: &str| name.starts_with("flow/text") || name.starts_with("calls/text");
+        let takes_passages = |name: &str| {
+            let is_calls = name.starts_with("calls/text") || name.starts_with("calls/csv");
+            name.starts_with("flow/text") || is_calls
+        };
         check(&folder.path().join("capture.toml"), &[1], takes_passages);
     }
 }
@@ -180,6 +192,10 @@ fn long_captures_are_written_the_same_on_any_number_of_threads() {
         }
         long
     });
-    let is_wanted = |name: &str| matches!(name, "flow/text/false/None" | "calls/text/None");
+    let is_wanted = |name: &str| {
+        name == "flow/text/false/None"
+            || name.starts_with("calls/text/None")
+            || name.starts_with("calls/csv/None")
+    };
     check(&folder.path().join("capture.toml"), &[2, 3, 7], is_wanted);
 }

@@ -489,7 +489,8 @@ fn the_memory_that_figures_of_a_stream_take_does_not_grow_with_it() {
         drop(input);
         assert_eq!(running.end().status, 0);
         // Twelve million instructions are told in between.
-        assert!(long < short + 3072, "{command}: {short} KiB, {long} KiB of six times as much");
+        // What is remembered of stretches that repeat grows up to a bound.
+        assert!(long < short + 4096, "{command}: {short} KiB, {long} KiB of six times as much");
     }
 }
 

@@ -34,7 +34,8 @@ const VIEWS: &[View] = &[
 ];
 
 /// Their answers are files, or nothing.
-const NO_VIEWS: [&str; 7] = ["pgo", "describe", "snapshot", "merge", "completions", "man", "help"];
+const NO_VIEWS: [&str; 9] =
+    ["pgo", "describe", "snapshot", "merge", "completions", "man", "help", "gdb", "view"];
 
 const EXAMPLES: [&str; 4] = ["m3-etmv3", "a7-etmv3", "a15-pft", "m0-crash-mtb"];
 

@@ -66,6 +66,7 @@ impl Path {
                 }
                 Line::Exception(taken) => steps.push(Step::Exception(*taken)),
                 Line::ExceptionReturn => steps.push(Step::ExceptionReturn),
+                Line::State(state) => steps.push(Step::State(*state)),
                 Line::Access { instruction, .. } | Line::ContextId { instruction, .. } => {
                     return Err(ExpandError::NotInRun { at: *instruction });
                 }
@@ -110,11 +111,12 @@ impl Record {
                 Step::ContextId(context_id) => {
                     details.push(Line::ContextId { instruction: last, context_id: *context_id });
                 }
-                Step::Exception(_) | Step::ExceptionReturn => {
+                Step::Exception(_) | Step::ExceptionReturn | Step::State(_) => {
                     lines.extend(current.take().map(Line::Run));
                     lines.append(&mut details);
                     lines.push(match step {
                         Step::Exception(taken) => Line::Exception(*taken),
+                        Step::State(state) => Line::State(*state),
                         _ => Line::ExceptionReturn,
                     });
                 }
@@ -131,7 +133,7 @@ fn detail(line: &Line) -> Option<(Address, Step)> {
     match line {
         Line::Access { instruction, access } => Some((*instruction, Step::Access(*access))),
         Line::ContextId { instruction, context_id } => Some((*instruction, Step::ContextId(*context_id))),
-        Line::Run(_) | Line::Exception(_) | Line::ExceptionReturn => None,
+        Line::Run(_) | Line::Exception(_) | Line::ExceptionReturn | Line::State(_) => None,
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::error::Error;
 
-use object::Endianness;
-use object::elf::{FileHeader32, PT_LOAD, SHT_ARM_ATTRIBUTES};
-use object::read::elf::{AttributeReader, ElfFile, ProgramHeader, SectionHeader};
+use object::elf::{EM_AARCH64, FileHeader32, FileHeader64, PT_LOAD, SHT_ARM_ATTRIBUTES};
+use object::read::elf::{AttributeReader, ElfFile, FileHeader, ProgramHeader, SectionHeader};
+use object::{Endianness, FileKind};
 use tracewalk::ids::Address;
 use tracewalk::program::Program;
 
@@ -18,19 +18,35 @@ pub struct Elf {
     pub profile: Profile,
 }
 
-/// Reads the loaded segments of a 32-bit ARM file.
+/// Reads the loaded segments of an ARM or AArch64 file.
 pub fn read(bytes: &[u8]) -> Result<Elf, Box<dyn Error>> {
-    let file = ElfFile::<FileHeader32<Endianness>>::parse(bytes)?;
+    match FileKind::parse(bytes)? {
+        FileKind::Elf64 => {
+            let file = ElfFile::<FileHeader64<Endianness>>::parse(bytes)?;
+            if file.elf_header().e_machine(file.endian()) != EM_AARCH64 {
+                return Err("found a 64-bit ELF file that is not for AArch64".into());
+            }
+            // M profile has no such files.
+            Ok(Elf { program: program(&file)?, profile: Profile::Ar })
+        }
+        _ => {
+            let file = ElfFile::<FileHeader32<Endianness>>::parse(bytes)?;
+            let profile = profile(&file)?.ok_or("no build attribute says the architecture profile")?;
+            Ok(Elf { program: program(&file)?, profile })
+        }
+    }
+}
+
+fn program<H: FileHeader<Endian = Endianness>>(file: &ElfFile<'_, H>) -> Result<Program, Box<dyn Error>> {
     let endian = file.endian();
     let mut program = Program::new();
     for segment in file.elf_program_headers() {
         if segment.p_type(endian) == PT_LOAD {
-            let data = segment.data(endian, bytes).map_err(|()| "a segment lies outside the file")?;
-            program.add(Address::from(segment.p_vaddr(endian)), data)?;
+            let data = segment.data(endian, file.data()).map_err(|()| "a segment lies outside the file")?;
+            program.add(Address::new(segment.p_vaddr(endian).into()), data)?;
         }
     }
-    let profile = profile(&file)?.ok_or("no build attribute says the architecture profile")?;
-    Ok(Elf { program, profile })
+    Ok(program)
 }
 
 /// The build attribute `Tag_CPU_arch_profile` (Addenda to the ABI for the Arm Architecture, 3.3.5.2).

@@ -118,12 +118,12 @@ impl Found {
     }
 }
 
-/// Where two paths differ first, apart from the steps that say a context ID; `None` where they are the same.
+/// Where two paths differ first, apart from the steps that say a context ID or state; `None` where they are the same.
 #[must_use]
 pub fn first_difference(profile: Profile, told: &Path, found: &Path) -> Option<Difference> {
     let text = |path: &Path| {
         let mut path = path.clone();
-        path.steps.retain(|step| !matches!(step, Step::ContextId(_)));
+        path.steps.retain(|step| !matches!(step, Step::ContextId(_) | Step::State(_)));
         Record::of_path(profile, &path).to_string()
     };
     let (told, found) = (text(told), text(found));

@@ -115,7 +115,7 @@ pub fn encode(path: &Path, program: &Program, options: &Options) -> Result<Buffe
             Step::Exception(taken) => unit.exception(taken, step),
             // The returning instruction wrote both packets, or the exception behind it the second one.
             Step::ExceptionReturn => unit.told.push(*step),
-            Step::Access(_) | Step::ContextId(_) => {}
+            Step::Access(_) | Step::ContextId(_) | Step::State(_) => {}
         }
     }
     Ok(unit.into_buffer())

@@ -24,6 +24,17 @@ pub enum Step {
     Exception(Taken),
     /// The last instruction returned from an exception.
     ExceptionReturn,
+    /// The exception level or the security state is another one from here on.
+    State(State),
+}
+
+/// Where the processor runs, as far as a trace's contexts say it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// The exception level; 0 in M profile.
+    pub level: u8,
+    /// Non-secure state.
+    pub non_secure: bool,
 }
 
 /// An executed instruction.

@@ -74,7 +74,7 @@ pub fn encode(
         }
         let more = match step {
             Step::Instruction(executed) => unit.instruction(index, executed)?,
-            Step::Access(_) => true,
+            Step::Access(_) | Step::State(_) => true,
             Step::ContextId(context_id) => unit.context_id(*context_id)?,
             Step::Exception(taken) => unit.exception(index, taken)?,
             Step::ExceptionReturn => unit.exception_return(step)?,

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! # tracewalk record 1
-//! P ar                              the processor's profile: m, or ar for A and R
+//! P ar                              the processor's profile: m, or ar for A and R; a64 for A in AArch64
 //! R 8000306 8000316 t32 !800030a    these addresses ran in order, end exclusive; isa: a32 t32 a64; the instructions
 //!                                   behind ! were passed over because their condition failed
 //! D 800030c 20000010 4 r 1234       the instruction at 800030c, in the run above, loaded four bytes from 20000010
@@ -13,10 +13,12 @@
 //! C 8000310 2                       the instruction at 8000310, in the run above, set the Context ID register to 2
 //! X 15 8000316 8000408              exception 15 was taken: preferred return address, first instruction of the handler
 //! T                                 the last instruction returned from an exception
+//! L 1 ns                            the exception level is 1 from here on, and the state Non-secure: where it is said
 //! ```
 //!
 //! - `R` is as long as possible: it ends at a taken branch to anywhere but the next address, and at X and T.
-//! - The X number is the architecture's for M profile, and the trace unit's exception code for A and R profile. The
+//! - The X number is the architecture's for M profile, the trace unit's exception code for A and R profile, and the
+//!   type that ETMv4 has for it behind `P a64`. The
 //!   preferred return address is `-` where an M-profile exception took the place of another one's return.
 //! - An instruction that made a supervisor call or was undefined is in the R before the X. One that aborted is not,
 //!   and neither is a breakpoint instruction; the X names it as the preferred return address.
@@ -26,7 +28,7 @@ use std::fmt::{self, Display, Formatter};
 pub use tracewalk::ids::Profile;
 use tracewalk::ids::{Address, ContextId, Exception, Isa};
 
-use crate::path::{Access, Taken};
+use crate::path::{Access, State, Taken};
 
 /// A recorded path in its compact form.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +62,8 @@ pub enum Line {
     Exception(Taken),
     /// `T`: the last instruction returned from an exception.
     ExceptionReturn,
+    /// `L`: exception level and security state from here on.
+    State(State),
 }
 
 /// Instructions that ran in the order of their addresses.
@@ -120,8 +124,10 @@ impl Display for ParseError {
         write!(f, "line {}: ", self.line)?;
         match &self.kind {
             ParseErrorKind::NotARecord => write!(f, "not a record, expected \"{HEADER}\""),
-            ParseErrorKind::NoProfile => write!(f, "expected the profile, \"P m\" or \"P ar\""),
-            ParseErrorKind::UnknownItem { found } => write!(f, "found \"{found}\", expected R, D, C, X or T"),
+            ParseErrorKind::NoProfile => write!(f, "expected the profile, \"P m\", \"P ar\" or \"P a64\""),
+            ParseErrorKind::UnknownItem { found } => {
+                write!(f, "found \"{found}\", expected R, D, C, X, T or L")
+            }
             ParseErrorKind::Missing { field } => write!(f, "the {field} is missing"),
             ParseErrorKind::Invalid { field, found } => write!(f, "\"{found}\" is not a valid {field}"),
             ParseErrorKind::Excess { found } => write!(f, "found \"{found}\" behind the last field"),
@@ -141,14 +147,16 @@ impl Record {
         if lines.next().is_none_or(|(line, _)| line != HEADER) {
             return Err(at(1)(ParseErrorKind::NotARecord));
         }
-        let profile = match lines.next() {
-            Some(("P m", _)) => Profile::M,
-            Some(("P ar", _)) => Profile::Ar,
+        let numbers = match lines.next() {
+            Some(("P m", _)) => Numbers::M,
+            Some(("P ar", _)) => Numbers::Ar,
+            Some(("P a64", _)) => Numbers::Types,
             _ => return Err(at(2)(ParseErrorKind::NoProfile)),
         };
         let lines = lines
-            .map(|(line, number)| parse_line(line, profile).map_err(at(number)))
+            .map(|(line, number)| parse_line(line, numbers).map_err(at(number)))
             .collect::<Result<_, _>>()?;
+        let profile = if matches!(numbers, Numbers::M) { Profile::M } else { Profile::Ar };
         Ok(Self { profile, lines })
     }
 
@@ -162,36 +170,61 @@ impl Record {
 impl Display for Record {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "{HEADER}")?;
-        writeln!(f, "P {}", if self.profile == Profile::M { "m" } else { "ar" })?;
+        let has_type =
+            |line: &Line| matches!(line, Line::Exception(Taken { exception: Exception::ArType(_), .. }));
+        let profile = match self.profile {
+            Profile::M => "m",
+            Profile::Ar if self.lines.iter().any(has_type) => "a64",
+            Profile::Ar => "ar",
+        };
+        writeln!(f, "P {profile}")?;
         for line in &self.lines {
             match line {
                 Line::Run(run) => {
-                    write!(f, "R {:x} {:x} {}", run.start, run.end, run.isa.word())?;
+                    write!(f, "R {} {} {}", Hex(run.start), Hex(run.end), run.isa.word())?;
                     for failed in &run.failed {
-                        write!(f, " !{failed:x}")?;
+                        write!(f, " !{}", Hex(*failed))?;
                     }
                     writeln!(f)?;
                 }
                 Line::Access { instruction, access } => {
                     let direction = if access.store { 'w' } else { 'r' };
-                    write!(f, "D {instruction:x} {:x} {} {direction}", access.address, access.bytes)?;
+                    write!(
+                        f,
+                        "D {} {} {} {direction}",
+                        Hex(*instruction),
+                        Hex(access.address),
+                        access.bytes
+                    )?;
                     match access.value {
                         Some(value) => writeln!(f, " {value:x}")?,
                         None => writeln!(f, " -")?,
                     }
                 }
                 Line::ContextId { instruction, context_id } => {
-                    writeln!(f, "C {instruction:x} {:x}", context_id.0)?;
+                    writeln!(f, "C {} {:x}", Hex(*instruction), context_id.0)?;
                 }
                 Line::Exception(taken) => {
                     write_exception(f, taken)?;
-                    writeln!(f, " {:x}", taken.handler)?;
+                    writeln!(f, " {}", Hex(taken.handler))?;
                 }
                 Line::ExceptionReturn => writeln!(f, "T")?,
+                Line::State(state) => {
+                    writeln!(f, "L {}{}", state.level, if state.non_secure { " ns" } else { "" })?;
+                }
             }
         }
         Ok(())
     }
+}
+
+/// Whose numbers a record's exceptions have.
+#[derive(Clone, Copy)]
+enum Numbers {
+    M,
+    Ar,
+    /// Those of ETMv4.
+    Types,
 }
 
 /// A record in the `runs` format, to be printed.
@@ -202,13 +235,13 @@ impl Display for Runs<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for line in &self.0.lines {
             match line {
-                Line::Run(run) => writeln!(f, "R {:x} {:x} {}", run.start, run.end, run.isa.word())?,
+                Line::Run(run) => writeln!(f, "R {} {} {}", Hex(run.start), Hex(run.end), run.isa.word())?,
                 Line::Exception(taken) => {
                     write_exception(f, taken)?;
                     writeln!(f)?;
                 }
                 Line::ExceptionReturn => writeln!(f, "T")?,
-                Line::Access { .. } | Line::ContextId { .. } => {}
+                Line::Access { .. } | Line::ContextId { .. } | Line::State(_) => {}
             }
         }
         Ok(())
@@ -219,12 +252,24 @@ impl Display for Runs<'_> {
 fn write_exception(f: &mut Formatter<'_>, taken: &Taken) -> fmt::Result {
     write!(f, "X {} ", taken.exception.number())?;
     match taken.preferred_return {
-        Some(address) => write!(f, "{address:x}"),
+        Some(address) => write!(f, "{}", Hex(address)),
         None => write!(f, "-"),
     }
 }
 
-fn parse_line(line: &str, profile: Profile) -> Result<Line, ParseErrorKind> {
+/// An address as `tracewalk flow` writes it: from 2^32 on with all its digits.
+struct Hex(Address);
+
+impl Display for Hex {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match u32::try_from(self.0.get()) {
+            Ok(low) => write!(f, "{low:x}"),
+            Err(_) => write!(f, "{:016x}", self.0.get()),
+        }
+    }
+}
+
+fn parse_line(line: &str, numbers: Numbers) -> Result<Line, ParseErrorKind> {
     let mut words = Words(line.split(' '));
     let item = match words.next("item")? {
         "R" => Line::Run(words.run()?),
@@ -247,14 +292,24 @@ fn parse_line(line: &str, profile: Profile) -> Result<Line, ParseErrorKind> {
             context_id: ContextId(words.parse("context ID", |word| u32::from_str_radix(word, 16).ok())?),
         },
         "X" => Line::Exception(Taken {
-            exception: words.parse("exception number", |word| match profile {
-                Profile::M => word.parse().ok().map(Exception::M),
-                Profile::Ar => word.parse().ok().map(Exception::Ar),
+            exception: words.parse("exception number", |word| match numbers {
+                Numbers::M => word.parse().ok().map(Exception::M),
+                Numbers::Ar => word.parse().ok().map(Exception::Ar),
+                Numbers::Types => word.parse().ok().map(Exception::ArType),
             })?,
             preferred_return: words.parse("preferred return address", or_dash(hexadecimal))?,
             handler: words.address("handler")?,
         }),
         "T" => Line::ExceptionReturn,
+        "L" => Line::State(State {
+            level: words
+                .parse("exception level", |word| word.parse().ok().filter(|&level: &u8| level < 4))?,
+            non_secure: match words.0.next() {
+                None => false,
+                Some("ns") => true,
+                Some(excess) => return Err(ParseErrorKind::Excess { found: excess.to_owned() }),
+            },
+        }),
         other => return Err(ParseErrorKind::UnknownItem { found: other.to_owned() }),
     };
     match words.0.next() {
@@ -338,11 +393,19 @@ X 14 - 8000410
     }
 
     #[test]
+    fn levels_and_types_of_exceptions_are_written_as_they_were_read() {
+        let text = "# tracewalk record 1\nP a64\nL 3\nR 100 104 a64\nX 2 104 200\nL 1 ns\nR 200 204 a64\nT\nL 0 ns\n";
+        let record = Record::parse(text).unwrap();
+        assert_eq!(record.to_string(), text);
+        assert_eq!(record.runs().to_string(), "R 100 104 a64\nX 2 104\nR 200 204 a64\nT\n");
+    }
+
+    #[test]
     fn errors_name_the_line_and_what_stands_there() {
         let error = |text: &str| Record::parse(text).unwrap_err().to_string();
         assert_eq!(error("# tracewalk runs 1\n"), "line 1: not a record, expected \"# tracewalk record 1\"");
         let line_3 = |line: &str| error(&format!("# tracewalk record 1\nP ar\n{line}\n"));
-        assert_eq!(line_3("Q 1"), "line 3: found \"Q\", expected R, D, C, X or T");
+        assert_eq!(line_3("Q 1"), "line 3: found \"Q\", expected R, D, C, X, T or L");
         assert_eq!(line_3("R 0 4"), "line 3: the instruction set is missing");
         assert_eq!(line_3("R 0 4 a32 2"), "line 3: \"2\" is not a valid failed instruction");
         assert_eq!(line_3("D 0 4 3 r 0"), "line 3: \"3\" is not a valid size");

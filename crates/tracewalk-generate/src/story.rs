@@ -4,7 +4,7 @@ use tracewalk::ids::{Address, ContextId, Isa, Location, Profile};
 use tracewalk::isa::{self, Class, Instruction};
 use tracewalk::program::Program;
 
-use crate::path::{Executed, Path, Step, Taken};
+use crate::path::{Executed, Path, State, Step, Taken};
 use crate::trace::EncodeError;
 
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +58,7 @@ impl<'a> Story<'a> {
     pub(crate) fn went(&self, index: usize) -> Went {
         for (index, step) in self.steps_behind(index) {
             match step {
-                Step::Access(_) | Step::ContextId(_) | Step::ExceptionReturn => {}
+                Step::Access(_) | Step::ContextId(_) | Step::State(_) | Step::ExceptionReturn => {}
                 Step::Instruction(executed) => return Went::To(executed.location()),
                 Step::Exception(taken) => {
                     return self.resumes(index, taken).map_or(Went::TailChained, Went::To);
@@ -70,9 +70,25 @@ impl<'a> Story<'a> {
 
     /// Whether the instruction that is the step at `index` returned from an exception.
     pub(crate) fn returns(&self, index: usize) -> bool {
-        let next =
-            self.steps_behind(index).find(|(_, step)| !matches!(step, Step::Access(_) | Step::ContextId(_)));
+        let next = self.steps_behind(index).find(|(_, step)| happens(step));
         matches!(next, Some((_, Step::ExceptionReturn)))
+    }
+
+    /// The state that an exception or a return from one, the step at `index`, leads to, if the path says it.
+    pub(crate) fn state_behind(&self, index: usize) -> Option<State> {
+        let next = self
+            .steps_behind(index)
+            .find(|(_, step)| !matches!(step, Step::Access(_) | Step::ContextId(_) | Step::ExceptionReturn));
+        match next {
+            Some((_, Step::State(state))) => Some(*state),
+            _ => None,
+        }
+    }
+
+    /// Whether an exception comes directly behind the instruction that is the step at `index`.
+    pub(crate) fn is_interrupted(&self, index: usize) -> bool {
+        let next = self.steps_behind(index).find(|(_, step)| happens(step));
+        matches!(next, Some((_, Step::Exception(_))))
     }
 
     /// The first instruction executed behind the step at `index`.
@@ -102,11 +118,11 @@ impl<'a> Story<'a> {
 
     /// The instruction set at an address that execution may come back to, at the step at `index`. A record does not say
     /// it: where the instruction before did not branch to a computed address that tells, or the exception whose handler
-    /// begins there, or else the instruction that is executed there later, or the one executed last.
+    /// begins there, or else the instruction that is executed there later or was before, or the one executed last.
     fn isa_at(&self, index: usize, address: Address) -> Isa {
         let before = self.path.steps.iter().enumerate().take(index).rev();
         let last = before.clone().find_map(|(_, step)| executed(step));
-        let directly = before.clone().find(|(_, step)| !matches!(step, Step::Access(_) | Step::ContextId(_)));
+        let directly = before.clone().find(|(_, step)| happens(step));
         match directly {
             // Another exception came before the handler's first instruction.
             Some((index, Step::Exception(taken))) if taken.handler == address => {
@@ -124,13 +140,20 @@ impl<'a> Story<'a> {
             _ => {}
         }
         let later = self.steps_behind(index).filter_map(|(_, step)| executed(step));
-        let there = later.into_iter().find(|executed| executed.address == address);
+        let mut earlier = before.filter_map(|(_, step)| executed(step));
+        let is_there = |executed: &Executed| executed.address == address;
+        let there = later.into_iter().find(is_there).or_else(|| earlier.find(is_there));
         there.or(last).map_or(Isa::default(), |executed| executed.isa)
     }
 
     fn steps_behind(&self, index: usize) -> impl Iterator<Item = (usize, &'a Step)> + Clone + use<'a> {
         self.path.steps.iter().enumerate().skip(index + 1)
     }
+}
+
+/// Whether the step is more than what it says of the one before or after it.
+fn happens(step: &Step) -> bool {
+    !matches!(step, Step::Access(_) | Step::ContextId(_) | Step::State(_))
 }
 
 fn executed(step: &Step) -> Option<Executed> {

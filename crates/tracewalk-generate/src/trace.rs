@@ -38,7 +38,7 @@ impl Trace {
                 Some(format!("X {number} {returns_to} {cycles}\n"))
             }
             Step::ExceptionReturn => Some(format!("T {cycles}\n")),
-            Step::Access(_) | Step::ContextId(_) => None,
+            Step::Access(_) | Step::ContextId(_) | Step::State(_) => None,
         });
         lines.collect()
     }

@@ -1,13 +1,14 @@
 //! Generated ETMv4 and ETE traces, decoded by `tracewalk`: it has to find what was executed.
 
 use crate::common::{assert_same, decoded, firmware};
-use tracewalk::ids::{ContextId, Profile, Vmid};
+use tracewalk::ids::{Address, ContextId, Profile, Vmid};
+use tracewalk::isa::Class;
 use tracewalk::protocol::etmv4::{Config, Core, Decoder, Lowering, Registers};
 use tracewalk_generate::a64;
 use tracewalk_generate::etmv4::{ContextPlace, Options, encode};
 use tracewalk_generate::firmware::Firmware;
-use tracewalk_generate::found::Found;
-use tracewalk_generate::path::Step;
+use tracewalk_generate::found::{Found, first_difference};
+use tracewalk_generate::path::{Executed, Path, Step, Taken};
 use tracewalk_generate::trace::Trace;
 
 const CYCLES: u32 = 1 << 4;
@@ -104,10 +105,95 @@ fn the_m3_program_is_found_whatever_the_options() {
 }
 
 #[test]
+fn the_a53_program_is_found_whatever_the_options() {
+    let mut firmware = firmware("a53");
+    // All that it does begins before that; the whole is in the next test.
+    firmware.path.steps.truncate(10_000);
+    every_configuration(&firmware, &["cortex-a53"]);
+}
+
+#[test]
+fn the_m33_program_is_found_whatever_the_options() {
+    every_configuration(&firmware("m33"), &["cortex-m33"]);
+}
+
+/// What the decoder finds is what the emulator recorded, apart from what the trace does not say: whether instructions of AArch32
+/// that are no branches failed, instructions that were undefined, and what follows the last branch.
+#[test]
+fn the_emulators_record_of_a64_is_what_is_found() {
+    let firmware = firmware("a53");
+    let recorded = what_a_trace_says(&firmware);
+    for core in ["cortex-a53", "cortex-a57", "cortex-a55", "neoverse-v2"] {
+        for (speculation, trcconfigr) in [(0, 0), (0, RETURN_STACK), (30, CYCLES)] {
+            let options = Options { context_ids: true, ..Options::default() };
+            let (_, found) = check(&firmware, &config(core, trcconfigr, speculation, None), &options);
+            let length = found.path.steps.len();
+            assert!(recorded.len() - length < 20, "{core}: {length} of {}", recorded.len());
+            assert_eq!(
+                first_difference(Profile::Ar, &Path { steps: recorded[..length].to_vec() }, &found.path),
+                None
+            );
+            let mut contexts = found.contexts.into_iter().flatten().collect::<Vec<_>>();
+            contexts.dedup();
+            let told = firmware.path.steps.iter().filter_map(|step| match step {
+                Step::ContextId(context_id) => Some(*context_id),
+                _ => None,
+            });
+            let told = std::iter::once(ContextId(0)).chain(told).collect::<Vec<_>>();
+            assert_eq!(contexts, told, "{core}");
+        }
+    }
+}
+
+/// The steps of an emulator's record that a trace of ETMv4 says.
+fn what_a_trace_says(firmware: &Firmware) -> Vec<Step> {
+    let mut said = Vec::new();
+    for step in &firmware.path.steps {
+        match *step {
+            Step::Instruction(executed) => {
+                let is_branch = matches!(
+                    executed.classify(&firmware.elf.program).unwrap().class,
+                    Class::Direct(_) | Class::Indirect
+                );
+                said.push(Step::Instruction(Executed { passed: executed.passed || !is_branch, ..executed }));
+            }
+            Step::Exception(taken) => {
+                let is_last = |step: &Step| matches!(step, Step::Instruction(last) if Some(last.address) == taken.preferred_return);
+                if said.last().is_some_and(is_last) {
+                    said.pop();
+                }
+                said.push(Step::Exception(Taken { handler: Address::new(0), ..taken }));
+            }
+            Step::ExceptionReturn => said.push(*step),
+            Step::Access(_) | Step::ContextId(_) | Step::State(_) => {}
+        }
+    }
+    said
+}
+
+#[test]
+fn the_emulators_record_of_two_security_states_is_what_is_found() {
+    let firmware = firmware("m33");
+    let recorded = what_a_trace_says(&firmware);
+    for (core, trcconfigr) in
+        [("cortex-m33", 0), ("cortex-m33", RETURN_STACK), ("cortex-m55", RETURN_STACK | CYCLES)]
+    {
+        let (_, found) = check(&firmware, &config(core, trcconfigr, 0, None), &Options::default());
+        let length = found.path.steps.len();
+        assert!(recorded.len() - length < 20, "{core}: {length} of {}", recorded.len());
+        // An exception that takes a return's place has the return that it takes the place of.
+        assert_eq!(
+            first_difference(Profile::M, &Path { steps: recorded[..length].to_vec() }, &found.path),
+            None
+        );
+    }
+}
+
+#[test]
 fn every_program_is_found() {
     for (names, core) in [
-        (&["m0", "m3", "m4", "jumps", "rust-m3"][..], "cortex-m33"),
-        (&["a9", "a15", "rust-a9"], "cortex-a53"),
+        (&["m0", "m3", "m33", "m4", "jumps", "rust-m3"][..], "cortex-m33"),
+        (&["a9", "a15", "a53", "rust-a9"], "cortex-a53"),
     ] {
         for name in names {
             for (speculation, trcidr0) in [(0, None), (30, Some(COMMITTING))] {

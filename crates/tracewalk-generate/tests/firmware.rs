@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use tracewalk::ids::Address;
+use tracewalk::ids::{Address, Isa};
 use tracewalk::isa::Class;
 use tracewalk_generate::elf::{self, Elf};
 use tracewalk_generate::path::{Path, Step};
 use tracewalk_generate::record::Record;
 
-const PROGRAMS: [&str; 9] = ["m3", "a9", "m0-crash", "m0", "m4", "jumps", "a15", "rust-m3", "rust-a9"];
+const PROGRAMS: [&str; 11] =
+    ["m3", "a9", "m0-crash", "m0", "m4", "jumps", "a15", "a53", "m33", "rust-m3", "rust-a9"];
 
 fn load(name: &str) -> (Elf, Record) {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware").join(name);
@@ -37,6 +38,8 @@ fn interrupts_hit_the_programs_at_many_places() {
         ("m4", 15),
         ("jumps", 15),
         ("a15", 8),
+        ("a53", 20),
+        ("m33", 25),
         ("rust-m3", 12),
     ] {
         let (_, record) = load(name);
@@ -59,7 +62,7 @@ fn every_program_executes_thousands_of_instructions_of_both_outcomes() {
         let (elf, record) = load(name);
         let path = Path::expand(&record, &elf.program).unwrap();
         let instructions = path.instructions().count();
-        assert!((5_000..40_000).contains(&instructions), "{name}: {instructions}");
+        assert!((5_000..50_000).contains(&instructions), "{name}: {instructions}");
         let failed = path.instructions().filter(|executed| !executed.passed).count();
         assert!(failed * 50 > instructions, "{name}: {failed} of {instructions} failed their condition");
         assert!(path.steps.iter().any(|step| matches!(step, Step::ExceptionReturn)), "{name}");
@@ -119,7 +122,7 @@ fn execution_goes_where_the_instructions_say() {
                 }
                 Step::Exception(taken) => expected = Some(taken.handler),
                 Step::ExceptionReturn => expected = None,
-                Step::Access(_) | Step::ContextId(_) => {}
+                Step::Access(_) | Step::ContextId(_) | Step::State(_) => {}
             }
         }
     }
@@ -136,6 +139,7 @@ fn exceptions_return_to_the_preferred_return_address() {
         ("a9", &[9, 11]),
         ("m0-crash", none),
         ("m0", none),
+        ("m33", none),
         ("rust-m3", none),
         ("rust-a9", none),
     ] {
@@ -163,8 +167,82 @@ fn exceptions_return_to_the_preferred_return_address() {
                         assert_eq!(at, executed.address, "{name}");
                     }
                 }
-                Step::Access(_) | Step::ContextId(_) => {}
+                Step::Access(_) | Step::ContextId(_) | Step::State(_) => {}
             }
         }
     }
+}
+
+/// QEMU says the exception level apart from the exceptions and returns that change it.
+#[test]
+fn exception_levels_change_as_exceptions_and_returns_do() {
+    let (elf, record) = load("a53");
+    let path = Path::expand(&record, &elf.program).unwrap();
+    let mut level = 3;
+    let mut changed_by = None::<&Step>;
+    let mut levels = [0; 4];
+    let mut sets = Vec::new();
+    for step in path.steps.iter().skip(1) {
+        match step {
+            Step::State(state) => {
+                match changed_by {
+                    Some(Step::Exception(_)) => assert!(state.level > level, "{state:?}"),
+                    Some(Step::ExceptionReturn) => assert!(state.level < level, "{state:?}"),
+                    step => panic!("{step:?}"),
+                }
+                assert_eq!(state.non_secure, state.level < 3);
+                level = state.level;
+            }
+            Step::Instruction(executed) => {
+                levels[usize::from(level)] += 1;
+                sets.push((level, executed.isa));
+            }
+            _ => {}
+        }
+        if !matches!(step, Step::Access(_) | Step::ContextId(_)) {
+            changed_by = Some(step);
+        }
+    }
+    assert!(levels.iter().all(|&instructions| instructions > 20), "{levels:?}");
+    sets.sort();
+    sets.dedup();
+    let at_0 = [Isa::A32, Isa::T32, Isa::A64].map(|isa| (0, isa));
+    assert_eq!(sets, [&at_0[..], &[1, 2, 3].map(|level| (level, Isa::A64))].concat());
+}
+
+/// Secure and Non-secure state change by BLXNS, BXNS, SG, the return from a Non-secure function, exceptions and their returns.
+#[test]
+fn the_security_state_changes_where_an_instruction_or_exception_changes_it() {
+    let (elf, record) = load("m33");
+    let path = Path::expand(&record, &elf.program).unwrap();
+    let is_gateway = |address: Address| (0x1001_0000..0x1002_0000).contains(&address.get());
+    let mut ways = std::collections::BTreeMap::<&str, usize>::new();
+    for (index, step) in path.steps.iter().enumerate().skip(1) {
+        let Step::State(state) = step else { continue };
+        let Some(Step::Instruction(next)) = path.steps.get(index + 1) else { panic!("{step:?}") };
+        // Everything outside of the Secure aliases is Non-secure memory.
+        assert_eq!(state.non_secure, next.address < Address::new(0x1000_0000), "{next:?}");
+        let way = match &path.steps[index - 1] {
+            Step::Exception(_) => "exception",
+            Step::ExceptionReturn => "return",
+            Step::Instruction(last) if is_gateway(last.address) => "gateway",
+            Step::Instruction(last) => match last.classify(&elf.program).unwrap() {
+                branch if branch.link => "call",
+                branch if branch.returns.is_some() && state.non_secure => "back",
+                _ => "function return",
+            },
+            step => panic!("{step:?}"),
+        };
+        *ways.entry(way).or_default() += 1;
+    }
+    let least = [
+        ("back", 15),
+        ("call", 10),
+        ("exception", 5),
+        ("function return", 10),
+        ("gateway", 20),
+        ("return", 5),
+    ];
+    assert!(ways.keys().copied().eq(least.iter().map(|(way, _)| *way)), "{ways:?}");
+    assert!(least.iter().all(|(way, least)| ways[way] >= *least), "{ways:?}");
 }

@@ -139,13 +139,14 @@ impl Source {
             })
             .expect("nobody stops it");
         let coverage = [dropping, keeping].map(|recorder| recorder.finish("", "", "", statistics.bytes));
-        let Gaps { no_code, undecodable, address_unknown, contradictions, trace_lost } = gaps;
+        let Gaps { no_code, undecodable, address_unknown, contradictions, trace_lost, cuts } = gaps;
         let gaps = vec![
             format!("{no_code:?}"),
             format!("{undecodable:?}"),
             format!("{address_unknown:?}"),
             format!("{contradictions:?}"),
             format!("{trace_lost:?}"),
+            format!("{cuts}"),
         ];
         Found { elements, statistics, gaps, doubts, coverage }
     }

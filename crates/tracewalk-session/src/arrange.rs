@@ -28,7 +28,8 @@ pub(crate) fn arrange(
 ) -> Result<(), OpenError> {
     for index in 0..buffers.len() {
         // Who says that the first byte is the oldest one is believed.
-        let is_open = |buffer: &&Buffer| buffer.arrangement == Arrangement::default();
+        let is_open =
+            |buffer: &&Buffer| buffer.arrangement == Arrangement::default() && buffer.parts.is_none();
         let Some(buffer) = buffers.get(index).filter(is_open) else {
             continue;
         };

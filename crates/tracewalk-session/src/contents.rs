@@ -3,7 +3,6 @@
 use tracewalk::frame::{FrameAlignment, Framing};
 use tracewalk::ids::TraceId;
 use tracewalk::protocol::mtb::order::Dump;
-use tracewalk_analysis::drive::Stretch;
 use tracewalk_input::capture::{Buffer, Container, Protocol, SourceDescription};
 use tracewalk_input::{Origin, Stated};
 
@@ -11,7 +10,7 @@ use crate::config::config;
 use crate::frames::Frames;
 use crate::infer::{self, Packing, Search};
 use crate::known::Known;
-use crate::model::{Contents, Identified};
+use crate::model::{Contents, Identified, stretches};
 use crate::request::Policy;
 use crate::sample::Sample;
 
@@ -40,7 +39,10 @@ impl Contents {
 
     fn new(container: Option<Stated<Container>>, packing: Packing, buffer: &Buffer) -> Self {
         let container = container.unwrap_or_else(|| Stated::new(packing.container(), Origin::Detected));
-        let frames = packing.framing().map(|framing| Frames::scan(&buffer.bytes, framing));
+        let frames = packing.framing().map(|framing| match &buffer.parts {
+            None => Frames::scan(&buffer.bytes, framing),
+            Some(parts) => Frames::scan_parts(&buffer.bytes, parts, framing),
+        });
         Self { container, frames, findings: Vec::new(), sources: Vec::new() }
     }
 
@@ -133,5 +135,5 @@ fn itm(id: Option<TraceId>, sample: &Sample, known: &Known) -> Option<Identified
 
 /// A buffer that is one source's bytes.
 fn whole(buffer: &Buffer) -> Sample {
-    Sample::of_stretches(&buffer.bytes, &[Stretch::all(buffer.bytes.len())])
+    Sample::of_stretches(&buffer.bytes, &stretches(buffer))
 }

@@ -92,7 +92,7 @@ impl<'a> File<'a> {
     /// Counts with the addresses that the file's own names have.
     fn linked(&self, found: CountedBinary) -> CountedBinary {
         let Some(linked) = &self.linked else { return found };
-        let base = linked.segments.first().map(|first| first.address);
+        let base = linked.load_address();
         CountedBinary { base, ..found.moved(|address| self.visible.image.address_in(linked, address)) }
     }
 }

@@ -180,7 +180,7 @@ impl fmt::Display for OpenError {
             },
             Self::ElfFile(file) => write!(f, "{}: is an ELF file, expected trace bytes", file.display()),
             Self::PerfData(file) => {
-                write!(f, "{}: is a perf.data file, which is not supported yet", file.display())
+                write!(f, "{}: is a perf.data file, expected trace bytes", file.display())
             }
             Self::NoTrace { file, format } => {
                 write!(f, "{}: is {format}, expected trace bytes", file.display())

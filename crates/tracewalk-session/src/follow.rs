@@ -400,8 +400,11 @@ impl<'a> Following<'a> {
             let count = gaps.address_unknown.count;
             observer.say_at(at, NoticeKind::AddressUnknown { source, count });
         }
-        if let Some((at, ())) = gaps.trace_lost.first {
-            observer.say_at(at, NoticeKind::TraceLost { source, count: gaps.trace_lost.count });
+        // Between the parts of a recording the trace unit was off.
+        let cuts = if session.buffer(self.source).parts.is_some() { gaps.cuts } else { 0 };
+        let count = gaps.trace_lost.count.saturating_sub(cuts);
+        if let Some((at, ())) = gaps.trace_lost.first.filter(|_| count > 0) {
+            observer.say_at(at, NoticeKind::TraceLost { source, count });
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::ops::Range;
 
 use tracewalk::frame::{
     Account, Cause, Deframer, Discontinuity, Formatter, FormatterOptions, FrameSink, Framing, Index, Indexer,
@@ -78,6 +79,16 @@ impl Frames {
     pub(crate) fn scan(bytes: &[u8], framing: Framing) -> Self {
         let mut scan = Scan::new(framing);
         scan.push(bytes);
+        scan.finish()
+    }
+
+    /// Takes the parts of a file apart, each of which begins anew.
+    pub(crate) fn scan_parts(file: &[u8], parts: &[Range<usize>], framing: Framing) -> Self {
+        let mut scan = Scan::new(framing);
+        for part in parts {
+            scan.indexer.skip_to(CaptureOffset(part.start as u64), &mut Between(&mut scan.counts));
+            scan.push(file.get(part.clone()).unwrap_or_default());
+        }
         scan.finish()
     }
 
@@ -172,6 +183,23 @@ impl Counts {
             starts: found().map(|(id, source)| (id, source.start)).collect(),
             tail: tail.at,
             in_front,
+        }
+    }
+}
+
+/// What frames of a part hold at its end. That the next one does not continue it is no loss.
+struct Between<'a>(&'a mut Counts);
+
+impl FrameSink for Between<'_> {
+    fn data(&mut self, owner: Owner, piece: Piece<'_>) {
+        self.0.data(owner, piece);
+    }
+
+    fn discontinuity(&mut self, discontinuity: Discontinuity) {
+        if discontinuity.cause == Cause::Barrier {
+            self.0.sources.iter_mut().for_each(|source| source.sample.lose());
+        } else {
+            self.0.discontinuity(discontinuity);
         }
     }
 }

@@ -188,7 +188,8 @@ impl Info<'_> {
         ];
         let mut table = Table::new(INFO_TABLES[2], 1, columns);
         for (index, contents) in self.session.contents().iter().enumerate() {
-            let bytes = self.session.capture().buffers.get(index).map(|buffer| buffer.bytes.len() as u64);
+            let bytes =
+                self.session.capture().buffers.get(index).map(tracewalk_input::capture::Buffer::trace_bytes);
             let frames = contents.frames.as_ref();
             table.push([
                 self.file(index),

@@ -33,6 +33,7 @@ mod outcome;
 mod place;
 mod places;
 mod program;
+mod recorded;
 mod report;
 mod request;
 mod sample;

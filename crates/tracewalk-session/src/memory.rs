@@ -31,6 +31,9 @@ pub(crate) fn read(
     address: Option<Address>,
 ) -> Result<Vec<Option<MemoryDump>>, OpenError> {
     let dump = |buffer: &Buffer| -> Result<Option<MemoryDump>, OpenError> {
+        if buffer.parts.is_some() {
+            return Ok(None);
+        }
         let dump = MemoryDump::read(&buffer.file, &buffer.bytes)?;
         let Some(address) = address else { return Ok(dump) };
         let bytes = match &dump {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use tracewalk::ids::{Address, TraceId};
 use tracewalk::source::SourceConfig;
-use tracewalk_analysis::drive::Carrier;
+use tracewalk_analysis::drive::{Carrier, Stretch};
 use tracewalk_input::Stated;
 use tracewalk_input::capture::dump::MemoryDump;
-use tracewalk_input::capture::{Container, SourceDescription};
+use tracewalk_input::capture::{Buffer, Container, SourceDescription};
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::Image;
 
@@ -84,6 +84,14 @@ pub(crate) struct Identified {
     pub(crate) misses_program: bool,
     /// What fits better than what was stated of it, if that does not fit.
     pub(crate) correction: Option<Correction>,
+}
+
+/// The bytes of a buffer that are trace.
+pub(crate) fn stretches(buffer: &Buffer) -> Vec<Stretch> {
+    match &buffer.parts {
+        None => vec![Stretch::all(buffer.bytes.len())],
+        Some(parts) => parts.iter().map(|part| Stretch { bytes: part.clone(), continues: false }).collect(),
+    }
 }
 
 /// What was found in one buffer.

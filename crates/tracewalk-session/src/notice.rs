@@ -15,6 +15,7 @@ use tracewalk::protocol::mtb::Registers;
 use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::{DoubtfulStretch, InDoubt, Position, Window};
 use tracewalk_input::capture::dump::{Damage, MemoryDump};
+use tracewalk_input::capture::perf::{Binary, TraceCounts};
 use tracewalk_input::capture::stream::{End, Place};
 use tracewalk_input::capture::wire::{Role, Wire};
 use tracewalk_input::capture::{CaptureError, Container, Protocol, SourceDescription};
@@ -67,6 +68,8 @@ pub enum Remedy {
     Ids,
     /// Give the program that was traced.
     Image,
+    /// State where the files are that ran.
+    Binaries,
     /// State where source files are.
     SourceDirectories,
     /// State where the image stood.
@@ -160,6 +163,23 @@ pub struct WrongImage {
 pub enum NoticeKind {
     /// An entry of the description is unusable and was left out.
     EntryLeftOut(CaptureError),
+    /// A file that ran has another build-id here, and is not used.
+    OtherBinary(Box<Binary>),
+    /// The code of files that were mapped is not known.
+    BinariesMissing(Vec<Binary>),
+    /// The code of so many kernel modules is not known: what runs is not in their files.
+    ModulesLeftOut(u64),
+    /// Trace was made that is not in the recording, or there is none.
+    TraceNotRecorded(TraceCounts),
+    /// So many mappings took the place of another and are not told apart.
+    MappingsMixed(u64),
+    /// A recording ends in the middle of a record, or has something else at a place.
+    RecordsCut {
+        /// Where, for something else.
+        at: Option<u64>,
+    },
+    /// The kernel dropped so many records.
+    RecordsLost(u64),
     /// An interrupt in the chip's description is unusable.
     InterruptLeftOut(SvdError),
     /// The chip's description names interrupts of M profile, and no source is of one.

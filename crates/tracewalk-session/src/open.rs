@@ -15,7 +15,7 @@ use crate::observer::{Notices, Observer, Say};
 use crate::place::place_image;
 use crate::request::{Policy, Request};
 use crate::session::Session;
-use crate::{arrange, belonging, memory, options, report, strict};
+use crate::{arrange, belonging, memory, options, recorded, report, strict};
 
 impl Session {
     /// Opens a capture, and infers what the request does not state. Returns what is worth knowing about it as well.
@@ -56,6 +56,10 @@ impl Session {
                 strict::check_wires(buffer)?;
             }
             report::wires(buffer, observer);
+        }
+        if let Some(recorded) = capture.recorded.clone() {
+            capture.images.extend(recorded::images(&recorded, &request.stated.binaries, observer));
+            recorded::say(&recorded, observer);
         }
         capture.images.extend(request.images.iter().cloned());
         belonging::check_said(&request.stated, &capture, &memory)?;
@@ -99,7 +103,9 @@ impl Session {
         let mut known = Known::of(&mut self.loader, &self.capture, &self.dumps, Some(observer))?;
         let mut seen = look(&self.capture.buffers, &self.request, &known)?;
         for _ in 0..self.capture.images.len() {
-            if is_strict || !place_image(self, &seen, &known, observer)? {
+            // A recording says where each image was.
+            let is_placed = is_strict || self.capture.recorded.is_some();
+            if is_placed || !place_image(self, &seen, &known, observer)? {
                 break;
             }
             known = Known::of(&mut self.loader, &self.capture, &self.dumps, None)?;

@@ -19,6 +19,9 @@ use crate::session::Session;
 /// Refuses files that are certainly no trace, and were probably meant as something else.
 pub(crate) fn refuse_wrong_files(capture: &Capture, memory: &[Option<MemoryDump>]) -> Result<(), OpenError> {
     for (buffer, memory) in capture.buffers.iter().zip(memory) {
+        if buffer.parts.is_some() {
+            continue;
+        }
         let (file, format) = (buffer.file.clone(), Capture::format_of(&buffer.bytes));
         match format.holds {
             Holds::PerfData => return Err(OpenError::PerfData(file)),
@@ -199,7 +202,10 @@ pub(crate) fn other_sources(
             observer.say_at(place(id), NoticeKind::Undescribed { id, bytes, reads_as: None });
         }
     }
-    for source in sources {
+    // A recording names the units of all CPUs, of which a program runs on some.
+    let is_recording = buffer.parts.is_some();
+    for source in sources.iter().filter(|source| !is_recording || source.origin == Origin::Option("--source"))
+    {
         let Some(id) = source.id.filter(|id| !frames.sources.contains_key(id)) else { continue };
         // A description names every trace unit of a chip, a caller only those that are meant.
         observer.say(match source.origin == Origin::Option("--source") {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use tracewalk::ids::{Address, TraceId};
 use tracewalk_input::MemoryLimit;
+use tracewalk_input::capture::perf::BinaryPlaces;
 use tracewalk_input::capture::wire::WireOptions;
 use tracewalk_input::capture::{Container, SourceDescription};
 use tracewalk_input::image::ImageRequest;
@@ -25,6 +26,9 @@ pub struct Request {
     pub policy: Policy,
     /// How much memory may be used.
     pub limit: MemoryLimit,
+    /// How many bytes a segment has that one thread decodes; `None` for what is quickest. It is there for tests, for which a capture of
+    /// some kilobytes should have many segments. Nothing that comes out depends on it.
+    pub segment: Option<usize>,
 }
 
 impl Request {
@@ -65,6 +69,8 @@ pub struct Statements {
     pub dump_address: Option<Address>,
     /// How a recording of a logic analyser is read.
     pub wires: WireOptions,
+    /// Where the files are that ran on a machine that perf recorded.
+    pub binaries: BinaryPlaces,
     /// The sources.
     pub sources: Vec<SourceDescription>,
     /// What is known of an MTB.

@@ -184,7 +184,8 @@ impl Session {
             let each = THREAD_BYTES + THREAD_TIMES_THE_CODE * code;
             usize::try_from(share / each).unwrap_or(threads)
         });
-        Spread::over(threads.min(fit).max(1))
+        let spread = Spread::over(threads.min(fit).max(1));
+        Spread { segment: self.request.segment.unwrap_or(spread.segment), ..spread }
     }
 
     /// The program of a source's core, with names and lines if directories with its source files are given.

@@ -3,13 +3,13 @@
 use tracewalk::ids::TraceId;
 use tracewalk::protocol::mtb::{Source as MtbSource, order::Dump};
 use tracewalk::source::SourceConfig;
-use tracewalk_analysis::drive::{Carrier, Stretch};
+use tracewalk_analysis::drive::Carrier;
 use tracewalk_input::capture::Protocol;
 
 use crate::config::{NoConfig, config};
 use crate::error::OpenError;
 use crate::frames::Frames;
-use crate::model::{Contents, Identified, Itm, Source};
+use crate::model::{Contents, Identified, Itm, Source, stretches};
 use crate::mtb;
 use crate::notice::NoticeKind;
 use crate::observer::{Observer, Say};
@@ -50,7 +50,7 @@ impl Session {
                 let dump = Dump { data: &self.capture.buffers[buffer].bytes, address, holes };
                 mtb::carrier(dump, source, self.known.program(source), observer)?
             }
-            (None, _) => Carrier::Stretches(vec![Stretch::all(self.capture.buffers[buffer].bytes.len())]),
+            (None, _) => Carrier::Stretches(stretches(&self.capture.buffers[buffer])),
         };
         let id = if contents.frames.is_some() { id } else { source.id };
         Ok(Some(Source {
@@ -83,9 +83,7 @@ impl Session {
                 self.in_frames(frames, id)
             }
             (Some(_), _) => return None,
-            (None, _) => {
-                Carrier::Stretches(vec![Stretch::all(self.capture.buffers.get(buffer)?.bytes.len())])
-            }
+            (None, _) => Carrier::Stretches(stretches(self.capture.buffers.get(buffer)?)),
         };
         let (description, findings) = (source.clone(), identified.findings.clone());
         Some(Itm { buffer, id: source.id, description, carrier, findings })

@@ -10,6 +10,7 @@ use tracewalk_analysis::Code;
 use tracewalk_analysis::analysis::InOrder;
 use tracewalk_analysis::drive::Progress;
 use tracewalk_analysis::sink::Nothing;
+use tracewalk_input::capture::CaptureErrorKind;
 use tracewalk_session::{
     Arrival, Begin, Follow, Notice, NoticeKind, Notices, Observer, OpenError, Policy, Remedy, Request,
     RunError, Session, Severity,
@@ -99,7 +100,7 @@ fn damage_is_incomplete_and_has_a_place() {
 }
 
 #[test]
-fn perf_data_is_refused_whatever_names_it() {
+fn damaged_perf_data_is_refused_whatever_names_it() {
     // A header of 104 bytes, as perf writes it; the packets of a Micro Trace Buffer may look like its offsets and sizes.
     let header = [0x68, 0x88, 0x1c8, 0x90, 0x258, 0x2a00, 0, 0, 0x4_0000, 0, 0, 0].map(u64::to_le_bytes);
     let bytes = [b"PERFILE2".as_slice(), header.as_flattened(), &[0; 64]].concat();
@@ -108,8 +109,11 @@ fn perf_data_is_refused_whatever_names_it() {
     let mut at_an_address = Request::new(file.clone());
     at_an_address.stated.dump_address = Some(Address::new(0x2000_0000));
     let described = Request::new(folder.path().join("capture.toml"));
-    for request in [Request::new(file), at_an_address, described] {
-        assert!(matches!(Session::open(request), Err(OpenError::PerfData(_))));
+    assert!(matches!(Session::open(described), Err(OpenError::PerfData(_))));
+    // Its places lead out of the file.
+    for request in [Request::new(file), at_an_address] {
+        let Err(OpenError::Capture(error)) = Session::open(request) else { panic!("it is damaged") };
+        assert!(matches!(error.kind, CaptureErrorKind::Perf(_)), "{error:?}");
     }
 }
 

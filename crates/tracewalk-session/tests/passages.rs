@@ -106,7 +106,7 @@ impl Sink<FlowRecord> for Items {
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
         let Self { timeline, items, .. } = self;
         let timeline = timeline.as_mut().expect("a section has begun");
-        timeline.element(&record.element, record.at, &mut |item| items.push(item));
+        timeline.element(&record.element, record.at, &mut |item: Item| items.push(item));
         Ok(())
     }
 }
@@ -121,7 +121,7 @@ impl Analysis for Items {
 
     fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
         let Self { timeline, items, .. } = self;
-        timeline.as_mut().expect("a section has begun").passage(repeated, &mut |item| items.push(item));
+        timeline.as_mut().expect("a section has begun").passage(repeated, &mut |item: Item| items.push(item));
         Ok(())
     }
 
@@ -143,7 +143,7 @@ impl Analysis for Items {
 
     fn finish(self, _: &End) -> Vec<Item> {
         let Self { timeline, mut items, .. } = self;
-        timeline.expect("a section has begun").finish(&mut |item| items.push(item));
+        timeline.expect("a section has begun").finish(&mut |item: Item| items.push(item));
         items
     }
 }

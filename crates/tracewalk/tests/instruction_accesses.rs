@@ -18,6 +18,10 @@ const fn swap(bytes: u8, transfers: u8) -> Option<Access> {
     Some(Access { direction: Direction::Swap, bytes, transfers })
 }
 
+const fn any(direction: Direction) -> Option<Access> {
+    Some(Access { direction, bytes: 0, transfers: 0 })
+}
+
 /// An encoding, its text and its accesses.
 type Row = (&'static str, &'static str, Option<Access>);
 
@@ -163,6 +167,66 @@ const T32: &[Row] = &[
     ("bf30", "wfi", NONE),
 ];
 
+/// Assembled and read by LLVM 22; of A64 the direction alone is told.
+#[rustfmt::skip]
+const A64: &[Row] = &[
+    ("f9400441", "ldr x1, [x2, #0x8]", any(Direction::Load)),
+    ("b8004441", "str w1, [x2], #0x4", any(Direction::Store)),
+    ("b8a37841", "ldrsw x1, [x2, x3, lsl #2]", any(Direction::Load)),
+    ("58000040", "ldr x0, 0x14", any(Direction::Load)),
+    ("f9800020", "prfm pldl1keep, [x1]", NONE),
+    ("d8000040", "prfm pldl1keep, 0x1c", NONE),
+    ("f89ff020", "prfum pldl1keep, [x1, #-0x1]", NONE),
+    ("a8c17bfd", "ldp x29, x30, [sp], #0x10", any(Direction::Load)),
+    ("ad000400", "stp q0, q1, [x0]", any(Direction::Store)),
+    ("a8400440", "ldnp x0, x1, [x2]", any(Direction::Load)),
+    ("3dc00420", "ldr q0, [x1, #0x10]", any(Direction::Load)),
+    ("3d000020", "str b0, [x1]", any(Direction::Store)),
+    ("c85f7c20", "ldxr x0, [x1]", any(Direction::Load)),
+    ("c8200c22", "stxp w0, x2, x3, [x1]", any(Direction::Store)),
+    ("88dffc20", "ldar w0, [x1]", any(Direction::Load)),
+    ("889ffc20", "stlr w0, [x1]", any(Direction::Store)),
+    ("c8a07c41", "cas x0, x1, [x2]", any(Direction::Swap)),
+    ("48207c82", "casp x0, x1, x2, x3, [x4]", any(Direction::Swap)),
+    ("f8208041", "swp x0, x1, [x2]", any(Direction::Swap)),
+    ("f8200041", "ldadd x0, x1, [x2]", any(Direction::Swap)),
+    ("b820305f", "stset w0, [x2]", any(Direction::Swap)),
+    ("f8bfc020", "ldapr x0, [x1]", any(Direction::Load)),
+    ("d9408020", "ldapur x0, [x1, #0x8]", any(Direction::Load)),
+    ("d9008020", "stlur x0, [x1, #0x8]", any(Direction::Store)),
+    ("f8201420", "ldraa x0, [x1, #0x8]", any(Direction::Load)),
+    ("f83fd020", "ld64b x0, [x1]", any(Direction::Load)),
+    ("f820b022", "st64bv x0, x2, [x1]", any(Direction::Store)),
+    ("4c40a000", "ld1 { v0.16b, v1.16b }, [x0]", any(Direction::Load)),
+    ("0d202400", "st4 { v0.b, v1.b, v2.b, v3.b }[1], [x0]", any(Direction::Store)),
+    ("4d40c800", "ld1r { v0.4s }, [x0]", any(Direction::Load)),
+    ("d9600020", "ldg x0, [x1]", any(Direction::Load)),
+    ("d9200820", "stg x0, [x1]", any(Direction::Store)),
+    ("69000440", "stgp x0, x1, [x2]", any(Direction::Store)),
+    ("d9200020", "stzgm x0, [x1]", any(Direction::Store)),
+    ("1d010440", "cpyp [x0]!, [x1]!, x2!", any(Direction::Swap)),
+    ("19c20420", "setp [x0]!, x1!, x2", any(Direction::Store)),
+    ("1ddf0020", "setgop [x0]!, x1!", any(Direction::Store)),
+    ("c5e1c000", "ld1d { z0.d }, p0/z, [x0, z1.d, lsl #3]", any(Direction::Load)),
+    ("e540e000", "st1w { z0.s }, p0, [x0]", any(Direction::Store)),
+    ("85800000", "ldr p0, [x0]", any(Direction::Load)),
+    ("e5804000", "str z0, [x0]", any(Direction::Store)),
+    ("85c06000", "prfd pldl1keep, p0, [x0]", NONE),
+    ("8420e020", "ldff1b { z0.s }, p0/z, [z1.s]", any(Direction::Load)),
+    ("a0812000", "smopa za0.s, p0/m, p1/m, z0.b, z1.b", NONE),
+    ("e0ff0000", "st1d {za0h.d[w12, 0]}, p0, [x0]", any(Direction::Store)),
+    ("c95f7c20", "ldtxr x0, [x1]", any(Direction::Load)),
+    ("49807c82", "caspt x0, x1, x2, x3, [x4]", any(Direction::Swap)),
+    ("bc200041", "ldfadd s0, s1, [x2]", any(Direction::Swap)),
+    ("19218040", "swpp x0, x1, [x2]", any(Direction::Swap)),
+    ("d9411840", "ldiapp x0, x1, [x2]", any(Direction::Load)),
+    ("d91f0c20", "gcsstr x0, [x1]", any(Direction::Store)),
+    ("d50b7420", "dc zva, x0", NONE),
+    ("d50b7b20", "dc cvau, x0", NONE),
+    ("8b020020", "add x0, x1, x2", NONE),
+    ("9e670000", "fmov d0, x0", NONE),
+];
+
 /// The bytes of a word, or of halfwords with a space between them.
 fn code(hex: &str) -> Vec<u8> {
     hex.split(' ')
@@ -190,6 +254,11 @@ fn a32_loads_and_stores_have_their_direction_size_and_number() {
 #[test]
 fn t32_loads_and_stores_have_their_direction_size_and_number() {
     check(T32, Isa::T32);
+}
+
+#[test]
+fn a64_loads_and_stores_have_their_direction() {
+    check(A64, Isa::A64);
 }
 
 #[test]

@@ -211,14 +211,23 @@ fn beside_opencsd(
 /// By processor time, because the clock on the wall measures everybody's work: two threads take as long as the busiest one
 /// of the program needs, and no less than half of what all need.
 fn threads(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>, String> {
+    const COMMANDS: [(&str, &str); 7] = [
+        ("flow", "none"),
+        ("flow", "runs"),
+        ("coverage", "none"),
+        ("profile", "none"),
+        ("calls", "none"),
+        ("interrupts", "none"),
+        ("timeline", "none"),
+    ];
     let mut rows = Vec::new();
-    for (capture, format) in
-        captures.decoded.iter().flat_map(|capture| [(capture, "none"), (capture, "runs")])
+    for (capture, (command, format)) in
+        captures.decoded.iter().flat_map(|capture| COMMANDS.map(|command| (capture, command)))
     {
         let (mut one, mut two) = (Vec::new(), Vec::new());
         for _ in 0..options.rounds {
             let arguments = |threads: &str| -> Vec<OsString> {
-                let options = ["flow", "--format", format, "--threads", threads].map(OsString::from);
+                let options = [command, "--format", format, "--threads", threads].map(OsString::from);
                 options.into_iter().chain([capture.repeated.clone().into()]).collect()
             };
             one.push(time_of_threads(&tools.tracewalk, &arguments("1"))?.0);
@@ -228,7 +237,7 @@ fn threads(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<R
         let (one, two) = (median(one), median(two));
         rows.push(Row {
             measure: "two threads",
-            capture: format!("{}, --format {format}", capture.name),
+            capture: format!("{}, {command} --format {format}", capture.name),
             per_megabyte: per_megabyte(two, capture.bytes),
             ours: seconds(two),
             other: format!("one thread {}", seconds(one)),

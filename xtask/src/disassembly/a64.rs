@@ -1,7 +1,7 @@
 //! What objdump's text says of an A64 instruction.
 
 use tracewalk::ids::{Address, Isa, Location};
-use tracewalk::isa::{Barrier, Class, Raises, Return};
+use tracewalk::isa::{Access, Barrier, Class, Direction, Raises, Return};
 
 use super::Reading;
 
@@ -13,7 +13,7 @@ pub(super) fn read(mnemonic: &str, target: Option<Address>) -> Reading {
         returns: None,
         raises: None,
         it_block: 0,
-        access: None,
+        access: access(mnemonic),
         conditional_branch: false,
     };
     let direct = target.map_or(Class::Other, |target| Class::Direct(Location::new(target, Isa::A64)));
@@ -47,4 +47,33 @@ pub(super) fn read(mnemonic: &str, target: Option<Address>) -> Reading {
         _ => {}
     }
     reading
+}
+
+/// Atomic operations, after `ld` for those that return what was there, and after `st` for those that do not: of integers, also
+/// unprivileged, and of floating-point numbers.
+const ATOMIC: &[&str] = &[
+    "add", "clr", "eor", "set", "smax", "smin", "umax", "umin", "tadd", "tclr", "tset", "fadd", "fmax",
+    "fmin", "bfadd", "bfmax", "bfmin",
+];
+
+/// What else begins the names of instructions that read memory and write it: compare and swap, swap, copies.
+const BOTH: &[&str] = &["cas", "swp", "cpy", "rcw"];
+
+/// Which way data goes. SETF8, SETF16 and SETFFR are no memory sets.
+fn access(mnemonic: &str) -> Option<Access> {
+    let is_atomic = |rest: &str| ATOMIC.iter().any(|operation| rest.starts_with(operation));
+    let begins = |names: &[&str]| names.iter().any(|name| mnemonic.starts_with(name));
+    if mnemonic == "stmopa" {
+        // An outer product of SME.
+        return None;
+    }
+    let direction = match (mnemonic.strip_prefix("ld"), mnemonic.strip_prefix("st")) {
+        (Some(rest), _) | (_, Some(rest)) if is_atomic(rest) => Direction::Swap,
+        (Some(_), _) => Direction::Load,
+        (_, Some(_)) => Direction::Store,
+        _ if begins(BOTH) => Direction::Swap,
+        _ if begins(&["setp", "setm", "sete", "setg"]) => Direction::Store,
+        _ => return None,
+    };
+    Some(Access { direction, bytes: 0, transfers: 0 })
 }

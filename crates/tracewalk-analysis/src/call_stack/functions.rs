@@ -96,6 +96,11 @@ impl Functions {
         self.code.element(element);
     }
 
+    /// The program is seen as it was in another place.
+    pub(super) fn see(&mut self, code: CodeInContext) {
+        self.code = code;
+    }
+
     pub(super) const fn code(&self) -> &CodeInContext {
         &self.code
     }

@@ -17,10 +17,12 @@
 //!
 //! No frame is invented: each one was entered in the trace, or is the outermost and was found running.
 
+mod checkpoint;
 mod exceptions;
 mod frame;
 mod functions;
 mod remembered;
+mod retold;
 mod shape;
 mod stack;
 mod tasks;
@@ -39,10 +41,12 @@ use frame::CellId;
 use functions::{Functions, Pieces, Special};
 use stack::{Next, Parked, Stack};
 
+pub use checkpoint::CallStackCheckpoint;
 pub use frame::{
     Entry, Evidence, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Piece, Task, Unobserved,
 };
 pub use remembered::{Known, Learning, LearningGroup, Remembered};
+pub use retold::Retold;
 
 /// Follows calls, returns, exceptions and tasks, and tells an [`Observer`].
 #[derive(Debug)]

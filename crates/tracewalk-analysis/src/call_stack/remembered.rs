@@ -79,7 +79,7 @@ struct Step<M, E> {
     changes_more: bool,
     /// The frames that come.
     entered: Box<[Frame<M>]>,
-    /// For a group: the steps of which it consists, that are counted with it.
+    /// For a group: the steps of which it consists, and of which these consist, that are counted with it.
     members: Box<[u32]>,
     effect: E,
 }
@@ -283,8 +283,14 @@ impl<M: Copy, E> Remembered<M, E> {
         let changes_more = !self.shapes.differ_in_frames(before, next);
         let left = depth - fewest;
         let is_simple = is_simple && left == 0 && entered.is_empty() && !changes_more;
+        // What a group in a group consists of is counted with both.
+        let with_members = |step: &u32| {
+            let members = self.steps.get(*step as usize).map_or(&[][..], |step| &step.members);
+            std::iter::once(*step).chain(members.iter().copied())
+        };
+        let steps = steps.iter().flat_map(with_members).collect::<Box<[_]>>();
         self.group_weight += steps.len() / 2 + entered.len() * size_of::<Frame<M>>() / 8 + weight;
-        self.steps.push(Step { left, changes_more, entered, members: steps.into(), effect });
+        self.steps.push(Step { left, changes_more, entered, members: steps, effect });
         let step = if is_simple { step | Slot::SIMPLE } else { step };
         self.insert(Slot { key: key_of(before, number), next, step, count: 0 });
     }

@@ -7,7 +7,7 @@ use tracewalk::ids::{Address, Exception};
 use super::frame::{Frame, FunctionId, Left, Observer, Task};
 
 /// One task's frames.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Stack<M> {
     pub(super) task: Task,
     /// The innermost last.
@@ -41,7 +41,7 @@ pub(super) enum Origin {
 }
 
 /// A task that is not running.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Parked<M> {
     pub(super) stack: Stack<M>,
     /// Where the task resumes; `None` if only its context ID identifies it.

@@ -62,11 +62,12 @@ pub struct HereInstruction {
     pub is_last: bool,
 }
 
-/// An element, and where its trace stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// An element, where its trace stands, and what there is up to it, without it: so that going back decodes nothing.
+#[derive(Clone, Copy, Debug)]
 struct Placed {
     element: Element,
     at: CaptureOffset,
+    before: Counted,
 }
 
 /// What stands between two waypoints.
@@ -125,7 +126,7 @@ impl<'i> Cursor<'i> {
     /// Where it is; `None` if the source has no steps.
     #[must_use]
     pub fn current(&self) -> Option<Here<'_>> {
-        let Placed { element, at } = self.elements.get(self.element)?;
+        let Placed { element, at, .. } = self.elements.get(self.element)?;
         let Counted { totals, context } = self.before;
         let instruction = self.instruction(element).map(|location| HereInstruction {
             number: totals.instructions + self.within,
@@ -150,13 +151,41 @@ impl<'i> Cursor<'i> {
 
     /// Goes back to the step before; answers whether there is one.
     pub fn step_back(&mut self) -> bool {
-        match self.current().and_then(|here| here.step.checked_sub(1)) {
-            _ if self.within > 0 => {
-                self.within -= 1;
-                true
-            }
-            Some(step) => self.seek_step(step),
-            None => false,
+        if self.within > 0 {
+            self.within -= 1;
+            return true;
+        }
+        let before = self.elements.iter().enumerate().take(self.element).rev();
+        let mut found = before.map(|(index, placed)| (index, steps(&placed.element), placed.before));
+        if let Some((index, count, before)) = found.find(|(_, count, _)| *count > 0) {
+            (self.element, self.within, self.before) = (index, count - 1, before);
+            return true;
+        }
+        let step = self.elements.get(self.element).and_then(|_| self.before.totals.steps.checked_sub(1));
+        step.is_some_and(|step| self.seek_step(step))
+    }
+
+    /// Goes on to the first step of the next element; answers whether there is one, else the cursor stays. What is in between is not
+    /// looked at: a block's other instructions.
+    pub fn next_element(&mut self) -> bool {
+        let within = self.within;
+        self.to_last_of_element();
+        let moved = self.step();
+        if !moved {
+            self.within = within;
+        }
+        moved
+    }
+
+    /// Goes to the first step of the element that it is on.
+    pub const fn to_first_of_element(&mut self) {
+        self.within = 0;
+    }
+
+    /// Goes to the last step of the element that it is on.
+    pub fn to_last_of_element(&mut self) {
+        if let Some(placed) = self.elements.get(self.element) {
+            self.within = steps(&placed.element).saturating_sub(1);
         }
     }
 
@@ -358,10 +387,11 @@ impl<'i> Cursor<'i> {
         self.stream.go_on_from(&entry.state, program);
         let (mut counted, mut last, elements) = (self.before, entry.last, &mut self.elements);
         let mut sink = |element: Element| {
+            let before = counted;
             counted.element(&element);
             let at = last.place(element.span(), places);
             last.element(&element);
-            elements.push(Placed { element, at });
+            elements.push(Placed { element, at, before });
         };
         segment.feed(range.clone(), &mut self.stream, program, &mut sink);
         let next = match range.end < segment.bytes.len() {

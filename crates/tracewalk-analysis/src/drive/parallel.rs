@@ -50,10 +50,11 @@ impl Spread {
         Self { segment: if self.threads <= 1 { SEGMENT_ALONE } else { SEGMENT_OF_COUNTS }, ..self }
     }
 
-    /// For parts that grow so.
+    /// For parts that grow so. A size that somebody chose stays.
     #[must_use]
     pub const fn growing(self, growth: Growth) -> Self {
         match growth {
+            _ if self.segment != SEGMENT => self,
             Growth::Bounded => self.for_counts(),
             Growth::Lines => self,
             Growth::LongLines => Self { segment: SEGMENT_OF_LONG_LINES, ..self },
@@ -71,12 +72,17 @@ impl Spread {
 
     /// The parts of a segment of so many bytes, each up to a checkpoint; at least one.
     fn steps(self, bytes: usize) -> impl Iterator<Item = Range<usize>> {
+        // Counts that are the same in every part take time for each; lines are decoded again up to the next checkpoint.
+        let (growing, longest) = match self.segment {
+            SEGMENT_OF_COUNTS => (3, LAST_STEP_OF_COUNTS),
+            _ => (1, LAST_STEP),
+        };
         let (first, last) =
-            ((self.segment / SMALLEST_STEP).clamp(1, FIRST_STEP), (self.segment / LAST_STEP).max(1));
+            ((self.segment / SMALLEST_STEP).clamp(1, FIRST_STEP), (self.segment / longest).max(1));
         let mut next = Some(0_usize);
         std::iter::from_fn(move || {
             let start = next?;
-            let end = (start + start.clamp(first, last)).min(bytes);
+            let end = (start + (start * growing).clamp(first, last)).min(bytes);
             next = (end < bytes).then_some(end);
             Some(start..end)
         })
@@ -97,10 +103,11 @@ const SEGMENT_OF_LONG_LINES: usize = 1 << 15;
 const SEGMENT_ALONE: usize = 1 << 22;
 
 /// How far behind a segment's start the first checkpoint is: there a trace has usually said where it is. In a short segment
-/// it is this part of it. The next ones lie twice as far, up to an eighth of the segment apart.
+/// it is this part of it. The next ones lie twice as far (of counts four times), up to an eighth (a quarter) of the segment apart.
 const FIRST_STEP: usize = 1 << 10;
 const SMALLEST_STEP: usize = 256;
 const LAST_STEP: usize = 8;
+const LAST_STEP_OF_COUNTS: usize = 4;
 
 /// What a worker found in a segment.
 struct Guess<'a, P> {

@@ -53,7 +53,7 @@ impl Sink<FlowRecord> for Measuring {
 
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
         if let Some((timeline, recorder)) = &mut self.running {
-            timeline.element(&record.element, record.at, &mut |item| recorder.item(&item));
+            timeline.element(&record.element, record.at, recorder);
         }
         Ok(())
     }
@@ -85,7 +85,7 @@ impl Analysis for Measuring {
 
     fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
         if let Some((timeline, recorder)) = &mut self.running {
-            timeline.passage(repeated, &mut |item| recorder.item(&item));
+            timeline.passage(repeated, recorder);
         }
         Ok(())
     }
@@ -112,7 +112,7 @@ impl Analysis for Measuring {
         let Some((mut timeline, mut recorder)) = self.running else {
             return (Activities::default(), reported);
         };
-        timeline.finish(&mut |item| recorder.item(&item));
+        timeline.finish(&mut recorder);
         let in_doubt = InDoubt { left_out: self.left_out, counted: 0 };
         (Activities { in_doubt, ..recorder.finish() }, reported)
     }

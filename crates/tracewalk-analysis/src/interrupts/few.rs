@@ -32,6 +32,10 @@ impl<K: Eq + Hash, V> Few<K, V> {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.newest.is_empty() && self.older.is_empty()
+    }
+
     /// Sets the value of a key.
     #[inline]
     pub(super) fn insert(&mut self, key: K, value: V) {

@@ -52,6 +52,17 @@ impl Gathering {
         }
     }
 
+    /// So many more of one length.
+    pub(super) fn add_several(&mut self, length: u64, count: u64) {
+        self.lengths.add_several(length, count);
+    }
+
+    /// Each of a few, in any order.
+    pub(super) fn into_each(self) -> Box<[u64]> {
+        let counts = self.finish().counts;
+        counts.into_iter().flat_map(|(length, count)| (0..count).map(move |_| length)).collect()
+    }
+
     /// All of them.
     pub(super) fn finish(self) -> Lengths {
         let Self { mut lengths, slots } = self;

@@ -6,8 +6,11 @@
 //!
 //! What was cut is counted, and in no duration: by a gap, or because its beginning or its end lies outside the trace.
 
+mod activity;
+mod again;
 mod analysis;
 mod collected;
+mod effects;
 mod few;
 mod itm;
 mod lengths;
@@ -16,7 +19,6 @@ mod saved_lines;
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
 use tracewalk::directive::BeginReason;
 use tracewalk::flow::GapReason;
 use tracewalk::ids::Exception;
@@ -24,11 +26,13 @@ use tracewalk::ids::Exception;
 use super::InDoubt;
 use super::call_stack::{FunctionId, Task};
 use super::clock::Unit;
-use super::timeline::{Change, Finish, Item, Span, SpanId, Start, Track, Unknown, What};
+use super::timeline::{Again, Change, Finish, Item, Span, SpanId, Start, TakeItems, Track, Unknown, What};
 use crate::quick::QuickMap;
+use effects::Effects;
 use few::Few;
 use lengths::Gathering;
 
+pub use activity::Activity;
 pub use analysis::{Measuring, Reported};
 pub use collected::{AllActivities, Measured, ProgramActivities};
 pub use itm::seen_by_itm;
@@ -43,26 +47,6 @@ pub struct Activities {
     pub functions: BTreeMap<FunctionId, Activity>,
     /// Instructions in doubt.
     pub in_doubt: InDoubt,
-}
-
-/// How often something happened, and how long it took.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Activity {
-    /// How often it began.
-    pub count: u64,
-    /// How often it took the place of another exception's return.
-    pub tail_chained: u64,
-    /// How often it interrupted another exception's handler.
-    pub preempting: u64,
-    /// How often it is not in the durations: its beginning or its end was not seen, or something in between.
-    pub cut: u64,
-    /// From its beginning to its end.
-    pub with_preemption: Lengths,
-    /// The same, without interrupts and tasks that ran in between.
-    pub without_preemption: Lengths,
-    /// From one beginning to the next, where everything between them is known.
-    pub inter_arrival: Lengths,
 }
 
 /// Finds out how long exceptions and functions of a timeline took.
@@ -88,6 +72,7 @@ pub struct ActivityRecorder {
     /// Counts the stretches of unknown length.
     epoch: u64,
     gap_began: u64,
+    effects: Effects,
 }
 
 /// What is being found of an exception or a function.
@@ -137,17 +122,15 @@ struct Open {
     epoch: u64,
 }
 
-impl Activity {
-    /// Adds what was found elsewhere.
-    pub fn merge(&mut self, other: &Self) {
-        let add = |sum: &mut u64, more| *sum = sum.saturating_add(more);
-        add(&mut self.count, other.count);
-        add(&mut self.tail_chained, other.tail_chained);
-        add(&mut self.preempting, other.preempting);
-        add(&mut self.cut, other.cut);
-        self.with_preemption.merge(&other.with_preemption);
-        self.without_preemption.merge(&other.without_preemption);
-        self.inter_arrival.merge(&other.inter_arrival);
+impl TakeItems for ActivityRecorder {
+    fn item(&mut self, item: Item) {
+        self.take(&item);
+    }
+
+    fn again(&mut self, again: &Again<'_>) {
+        if !self.take_again(again) {
+            again.items().for_each(|item| self.take(&item));
+        }
     }
 }
 
@@ -184,6 +167,16 @@ impl Record {
         }
     }
 
+    /// Another of its kind begins where its beginning is seen.
+    #[inline]
+    fn begins(&mut self, now: u64, epoch: u64, unit: Unit) {
+        let last = self.last.replace((now, epoch));
+        let nothing_ran = last.is_some_and(|(last, _)| unit == Unit::Instructions && now <= last);
+        if let Some((last, _)) = last.filter(|(_, last_epoch)| *last_epoch == epoch && !nothing_ran) {
+            self.inter_arrival.add(now.saturating_sub(last));
+        }
+    }
+
     fn finish(self) -> Activity {
         Activity {
             with_preemption: self.with_preemption.finish(),
@@ -213,11 +206,12 @@ impl ActivityRecorder {
             now: 0,
             epoch: 0,
             gap_began: 0,
+            effects: Effects::default(),
         }
     }
 
     /// Takes the timeline's next item.
-    pub fn item(&mut self, item: &Item) {
+    fn take(&mut self, item: &Item) {
         self.pass(item.at.ticks);
         match &item.change {
             Change::Begin(span) => match span.what {
@@ -252,7 +246,8 @@ impl ActivityRecorder {
 
     /// What was found.
     #[must_use]
-    pub fn finish(self) -> Activities {
+    pub fn finish(mut self) -> Activities {
+        self.add_effects();
         let mut found = Activities::default();
         for record in self.records {
             let key = record.key;
@@ -357,16 +352,12 @@ impl ActivityRecorder {
         self.open.insert(span.id, Open { record: number, since, context, clock, epoch: self.epoch });
         let (now, epoch, unit) = (self.now, self.epoch, self.unit);
         let Some(record) = self.records.get_mut(number).filter(|_| since.is_some()) else { return };
-        let last = record.last.replace((now, epoch));
-        let nothing_ran = last.is_some_and(|(last, _)| unit == Unit::Instructions && now <= last);
+        record.begins(now, epoch, unit);
         let activity = &mut record.counts;
         activity.count += 1;
         activity.preempting += u64::from(preempting);
         if let What::Exception(it) = span.what {
             activity.tail_chained += u64::from(it.chained);
-        }
-        if let Some((last, _)) = last.filter(|(_, last_epoch)| *last_epoch == epoch && !nothing_ran) {
-            record.inter_arrival.add(now.saturating_sub(last));
         }
     }
 

@@ -16,9 +16,9 @@ fn found(elements: &[Element]) -> Activities {
     let mut timeline = Timeline::new(pages(), &scale, &Window::default());
     let mut recorder = ActivityRecorder::new(scale.unit, true);
     for element in elements {
-        timeline.element(element, CaptureOffset(0), &mut |item| recorder.item(&item));
+        timeline.element(element, CaptureOffset(0), &mut recorder);
     }
-    timeline.finish(&mut |item| recorder.item(&item));
+    timeline.finish(&mut recorder);
     recorder.finish()
 }
 

@@ -1,4 +1,4 @@
-//! Passages that often follow one another, as one.
+//! Passages that often follow one another, as one; and such groups, again as one.
 //!
 //! Where a group ends is decided by the passages in it, so that the same passages are grouped in the same way wherever they come, and a
 //! difference is over a few passages later.
@@ -9,7 +9,7 @@ use super::named::{Entry, Member};
 use super::numbers::Numbers;
 use crate::quick::{QuickMap, mix, tag_of};
 
-/// No more passages than this, and no longer stretches, become one group.
+/// No more passages, or groups, than this, and no longer stretches, become one group.
 const MOST: usize = 24;
 const LONGEST: u32 = 1 << 10;
 
@@ -41,7 +41,7 @@ impl Growing {
         Self { start, hash: 0 }
     }
 
-    /// Takes another passage, the last of `entries`. Whether the group ends with it.
+    /// Takes another passage or group, the last of `entries`. Whether the group ends with it.
     #[inline]
     pub(super) fn takes(&mut self, number: u32, entries: usize) -> bool {
         self.hash = mix(self.hash ^ u64::from(number));
@@ -112,15 +112,19 @@ mod tests {
         assert!(grouped.entries.len() < 3000, "{} entries", grouped.entries.len());
         // The same blocks, in order, at the same places.
         let named = named(&grouped);
-        let mut found = Vec::new();
-        for Entry { number, at } in &grouped.entries {
-            match &named[*number as usize].content {
-                Content::Passage(_) => found.push((*number, *at)),
+        let mut found = grouped.entries.iter().map(|entry| (entry.number, entry.at)).collect::<Vec<_>>();
+        let mut deepest = 0;
+        while found.iter().any(|(number, _)| matches!(named[*number as usize].content, Content::Group(_))) {
+            deepest += 1;
+            let unfolded = found.iter().flat_map(|(number, at)| match &named[*number as usize].content {
+                Content::Passage(_) => vec![(*number, *at)],
                 Content::Group(members) => {
-                    found.extend(members.iter().map(|member| (member.number, at + member.after)));
+                    members.iter().map(|member| (member.number, at + member.after)).collect()
                 }
-            }
+            });
+            found = unfolded.collect();
         }
+        assert_eq!(deepest, 2, "groups of groups");
         let expected = plain.entries.iter().map(|entry| entry.at).collect::<Vec<_>>();
         assert_eq!(found.iter().map(|(_, at)| *at).collect::<Vec<_>>(), expected);
         let starts = found.iter().map(|(number, _)| match &named[*number as usize].content {
@@ -142,16 +146,22 @@ mod tests {
     #[test]
     fn a_group_reaches_as_far_as_its_last_passage() {
         let log = noted(Noting::Groups, (0..4000).map(|step| 0x100 + step % 40 * 0x10));
-        let groups = named(&log).into_iter().filter_map(|named| match named.content {
-            Content::Group(members) => Some((named.reach, named.totals.blocks as usize, members)),
-            Content::Passage(_) => None,
-        });
-        let groups = groups.collect::<Vec<_>>();
-        assert!(!groups.is_empty());
-        for (reach, blocks, members) in groups {
-            assert_eq!(reach, members.last().expect("a group has members").after + PASSAGE);
-            assert_eq!(blocks, members.len());
-            assert!((2..=MOST).contains(&blocks));
+        let named = named(&log);
+        let mut of_groups = 0;
+        for group in &named {
+            let Content::Group(members) = &group.content else { continue };
+            let mut all = members.iter().map(|member| &named[member.number as usize]);
+            let (blocks, last) =
+                (all.clone().map(|member| member.totals.blocks).sum::<u32>(), all.next_back());
+            let last = last.expect("a group has members");
+            assert_eq!(group.reach, members.last().expect("a group has members").after + last.reach);
+            assert_eq!(group.totals.blocks, blocks);
+            assert!((2..=MOST).contains(&members.len()));
+            match last.content {
+                Content::Passage(_) => assert_eq!(last.reach, PASSAGE),
+                Content::Group(_) => of_groups += 1,
+            }
         }
+        assert!(of_groups > 0);
     }
 }

@@ -29,14 +29,14 @@ pub(crate) struct Named {
     pub(super) reach: u32,
 }
 
-/// A passage, or several.
+/// A passage, or several: members of a group are passages, or groups of passages.
 #[derive(Clone, Debug)]
 pub(crate) enum Content {
     Passage(Arc<KeptPassage>),
     Group(Arc<[Member]>),
 }
 
-/// One of the passages of a group.
+/// One of the passages or groups of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Member {
     pub(crate) number: u32,
@@ -61,7 +61,8 @@ impl Named {
             totals.instructions = totals.instructions.saturating_add(instructions);
             totals.gaps = totals.gaps.saturating_add(gaps);
         }
-        let reach = members.last()?.after.saturating_add(PASSAGE);
+        let last = members.last()?;
+        let reach = last.after.saturating_add(named.get(last.number as usize)?.reach);
         Some(Self { content: Content::Group(members), totals, reach })
     }
 }

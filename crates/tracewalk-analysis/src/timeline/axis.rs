@@ -12,17 +12,11 @@
 
 use std::collections::VecDeque;
 
-use super::item::{Certainty, Change, Item, Moment};
+use super::item::{Certainty, Change, Item, Moment, SpanId, Track};
+use super::place::Place;
+use super::prepared::Prepared;
+use super::take::{Again, TakeItems};
 use crate::clock::Unit;
-
-/// A place in the trace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
-    /// What was counted up to here: cycles, or instructions.
-    pub(super) count: u64,
-    /// Whether the count is known here, or only somewhere before and somewhere behind.
-    pub(super) certainty: Certainty,
-}
 
 /// Finds out when something was.
 #[derive(Debug)]
@@ -39,6 +33,12 @@ pub(super) struct Axis {
     /// What is added to the timestamps, because their counter was set back.
     set_back: u64,
     last: u64,
+}
+
+/// Puts what happens on an axis, and hands it on.
+pub(super) struct Placer<'a, S> {
+    pub(super) axis: &'a mut Axis,
+    pub(super) sink: &'a mut S,
 }
 
 /// A place with a timestamp.
@@ -68,6 +68,29 @@ impl Pace {
     }
 }
 
+impl<S: TakeItems> Placer<'_, S> {
+    /// Something happened.
+    #[inline(always)]
+    pub(super) fn change(&mut self, place: Place, change: Change) {
+        self.axis.push(place, change, self.sink);
+    }
+
+    /// What is prepared happened, from this count on: behind the span of that name, in what runs on that track.
+    #[inline]
+    pub(super) fn prepared(&mut self, prepared: &Prepared, (last, outer): (SpanId, Track), from: u64) {
+        let Self { axis, sink } = self;
+        if axis.by_time {
+            for (place, change) in prepared.items(last, outer) {
+                axis.wait(Place { count: from.saturating_add(place.count), ..place }, change, *sink);
+            }
+            return;
+        }
+        let again = Again::new(prepared, (last, outer), (axis.last, from));
+        axis.last = again.ends_at();
+        sink.again(&again);
+    }
+}
+
 impl Axis {
     pub(super) fn new(unit: Unit) -> Self {
         Self {
@@ -85,7 +108,7 @@ impl Axis {
     /// Something happened. Where its place is known at once, the item is made where the change is: one that is written in parts and
     /// copied whole is waited for.
     #[inline(always)]
-    pub(super) fn push(&mut self, place: Place, change: Change, sink: &mut impl FnMut(Item)) {
+    pub(super) fn push(&mut self, place: Place, change: Change, sink: &mut impl TakeItems) {
         if self.by_time {
             self.wait(place, change, sink);
         } else {
@@ -94,7 +117,7 @@ impl Axis {
     }
 
     #[inline(never)]
-    fn wait(&mut self, place: Place, change: Change, sink: &mut impl FnMut(Item)) {
+    fn wait(&mut self, place: Place, change: Change, sink: &mut impl TakeItems) {
         if self.waiting.len() >= MOST_WAITING {
             self.flush(sink);
         }
@@ -109,7 +132,7 @@ impl Axis {
     }
 
     /// A timestamp says when the trace had come to `count`.
-    pub(super) fn timestamp(&mut self, count: u64, time: u64, sink: &mut impl FnMut(Item)) {
+    pub(super) fn timestamp(&mut self, count: u64, time: u64, sink: &mut impl TakeItems) {
         if !self.by_time {
             return;
         }
@@ -153,7 +176,7 @@ impl Axis {
     }
 
     /// There are no more timestamps.
-    pub(super) fn flush(&mut self, sink: &mut impl FnMut(Item)) {
+    pub(super) fn flush(&mut self, sink: &mut impl TakeItems) {
         let pace = self.pace.unwrap_or(Pace::UNKNOWN);
         let anchor = self.anchor.unwrap_or(Anchor { count: 0, time: 0 });
         while let Some((place, change)) = self.waiting.pop_front() {
@@ -168,9 +191,9 @@ impl Axis {
     }
 
     #[inline(always)]
-    fn give(&mut self, moment: Moment, change: Change, sink: &mut impl FnMut(Item)) {
+    fn give(&mut self, moment: Moment, change: Change, sink: &mut impl TakeItems) {
         self.last = self.last.max(moment.ticks);
-        sink(Item { at: Moment { ticks: self.last, ..moment }, change });
+        sink.item(Item { at: Moment { ticks: self.last, ..moment }, change });
     }
 }
 
@@ -249,10 +272,10 @@ mod tests {
         let mut given = 0;
         for count in 0..200_000 {
             let change = Change::Mark { track: Track::Events, mark: Mark::Trigger };
-            axis.push(Place { count, certainty: Exact }, change, &mut |_| given += 1);
+            axis.push(Place { count, certainty: Exact }, change, &mut |_: Item| given += 1);
             assert!(axis.waiting.len() <= MOST_WAITING);
         }
-        axis.flush(&mut |_| given += 1);
+        axis.flush(&mut |_: Item| given += 1);
         assert_eq!(given, 200_000);
     }
 }

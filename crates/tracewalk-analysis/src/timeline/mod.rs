@@ -12,10 +12,12 @@
 mod axis;
 mod deed;
 mod item;
+mod place;
 mod prepared;
 mod repeated;
 mod scale;
 mod spans;
+mod take;
 mod tracks;
 
 use std::sync::Arc;
@@ -31,14 +33,16 @@ use super::window::{Phase, Window, Windowed};
 use crate::Code;
 use crate::analysis::Repeated;
 use crate::itm::ItmEvent;
-use axis::{Axis, Place};
+use axis::{Axis, Placer};
 use deed::{Before, Marking, Marks, Takers, Takes};
+use place::Place;
 use repeated::Deeds;
 use spans::Recorder;
 use tracks::RowId;
 
 pub use item::{Certainty, Change, Finish, Item, Mark, Moment, Span, SpanId, Start, Track, Unknown, What};
 pub use scale::{Probe, Scale};
+pub use take::{Again, TakeItems};
 
 /// Puts one source's flow on an axis.
 #[derive(Debug)]
@@ -84,13 +88,13 @@ impl Timeline {
     }
 
     /// Takes the next element; calls `sink` with what is certain of the timeline now.
-    pub fn element(&mut self, element: &Element, at: CaptureOffset, sink: &mut impl FnMut(Item)) {
+    pub fn element(&mut self, element: &Element, at: CaptureOffset, sink: &mut impl TakeItems) {
         self.remembered.disturb(&mut self.calls);
         self.take(element, at, Takes::default(), sink);
     }
 
     /// Takes elements that come again and again; calls `sink` with what is certain of the timeline now.
-    pub fn passage(&mut self, repeated: &Repeated<'_>, sink: &mut impl FnMut(Item)) {
+    pub fn passage(&mut self, repeated: &Repeated<'_>, sink: &mut impl TakeItems) {
         let is_inside = self.is_whole || self.is_ahead_inside(repeated);
         let pending = self.meter.waiting().filter(|_| is_inside);
         let before = pending.map(|pending| Before { pending, waited: repeated.waited_cycles() });
@@ -109,8 +113,7 @@ impl Timeline {
         if !self.is_whole {
             self.windowed.pass(repeated);
         }
-        let axis = &mut self.axis;
-        let out = &mut |place, change| axis.push(place, change, sink);
+        let out = &mut Placer { axis: &mut self.axis, sink };
         if !deeds.changes_marks {
             deeds.repeat(&mut self.recorder, before, &mut self.marking, out);
             return self.remembered.go(known, &mut self.calls);
@@ -139,7 +142,7 @@ impl Timeline {
 
     /// Takes the elements of a passage, or the members of a group, one by one.
     #[inline(never)]
-    fn take_all(&mut self, repeated: &Repeated<'_>, sink: &mut impl FnMut(Item)) {
+    fn take_all(&mut self, repeated: &Repeated<'_>, sink: &mut impl TakeItems) {
         match repeated.members() {
             Some(members) => members.for_each(|member| self.passage(&member, sink)),
             None => {
@@ -150,7 +153,7 @@ impl Timeline {
 
     /// Takes the members of a group that is not known one by one, and remembers what they do.
     #[inline(never)]
-    fn learn_group(&mut self, repeated: &Repeated<'_>, before: Before, sink: &mut impl FnMut(Item)) {
+    fn learn_group(&mut self, repeated: &Repeated<'_>, before: Before, sink: &mut impl TakeItems) {
         let key = (repeated.set(), repeated.number());
         let is_plain = before == Before::NOTHING;
         let learning = is_plain.then(|| self.remembered.begin_group(&self.calls, key)).flatten();
@@ -160,7 +163,7 @@ impl Timeline {
         let list = self.recorder.group.take().unwrap_or_default();
         let waiting = self.meter.waiting().filter(|_| self.phase == Phase::Inside);
         let effect = waiting.map(|waiting| {
-            let deeds = Deeds::of_group(list, waiting, &self.recorder.spans);
+            let deeds = Deeds::of_group(list, waiting, &mut self.recorder.spans);
             let (runs_only, weight) = (deeds.runs_only(), deeds.weight());
             (deeds, runs_only, weight)
         });
@@ -170,7 +173,7 @@ impl Timeline {
 
     /// Takes the elements of a passage that is not known one by one, and remembers what they do.
     #[inline(never)]
-    fn learn(&mut self, repeated: &Repeated<'_>, before: Before, sink: &mut impl FnMut(Item)) {
+    fn learn(&mut self, repeated: &Repeated<'_>, before: Before, sink: &mut impl TakeItems) {
         if self.remembered.is_full(repeated.set()) {
             self.remembered.forget(repeated.set(), &mut self.calls);
         }
@@ -194,7 +197,7 @@ impl Timeline {
         self.remembered.end_learning(&mut self.calls, learning, effect, |_| 0);
     }
 
-    fn take(&mut self, element: &Element, at: CaptureOffset, takes: Takes, sink: &mut impl FnMut(Item)) {
+    fn take(&mut self, element: &Element, at: CaptureOffset, takes: Takes, sink: &mut impl TakeItems) {
         let phase = self.windowed.element(element, at);
         self.enter(phase, sink);
         let spent = self.meter.element(element);
@@ -249,7 +252,7 @@ impl Timeline {
     }
 
     /// An ITM told something, between the last element and the next one: by what the capture tells first.
-    pub fn itm(&mut self, event: &ItmEvent, sink: &mut impl FnMut(Item)) {
+    pub fn itm(&mut self, event: &ItmEvent, sink: &mut impl TakeItems) {
         let (track, mark) = match event {
             ItmEvent::Text { port, bytes } => {
                 (Track::Text(*port), Mark::Text(String::from_utf8_lossy(bytes).trim_end().to_owned()))
@@ -273,7 +276,7 @@ impl Timeline {
     }
 
     /// The trace ends here.
-    pub fn finish(&mut self, sink: &mut impl FnMut(Item)) {
+    pub fn finish(&mut self, sink: &mut impl TakeItems) {
         let cycles = self.meter.finish().map_or(0, Spent::cycles);
         self.recorder.spans.pass(cycles);
         self.calls.finish(&mut self.recorder);
@@ -289,7 +292,7 @@ impl Timeline {
     }
 
     /// Execution is not known from here on.
-    fn gap(&mut self, why: Unknown, sink: &mut impl FnMut(Item)) {
+    fn gap(&mut self, why: Unknown, sink: &mut impl TakeItems) {
         let recorder = &mut self.recorder;
         let code_is_missing = matches!(why, Unknown::Gap(GapReason::NoCode(_) | GapReason::Undecodable(..)));
         if !code_is_missing {
@@ -306,7 +309,7 @@ impl Timeline {
     }
 
     /// The next element is in this part of the trace.
-    fn enter(&mut self, phase: Phase, sink: &mut impl FnMut(Item)) {
+    fn enter(&mut self, phase: Phase, sink: &mut impl TakeItems) {
         let before = std::mem::replace(&mut self.phase, phase);
         let now = self.recorder.spans.tracks.now;
         if before == Phase::Before && phase == Phase::Inside {
@@ -321,7 +324,7 @@ impl Timeline {
     }
 
     #[inline]
-    fn give(&mut self, sink: &mut impl FnMut(Item)) {
+    fn give(&mut self, sink: &mut impl TakeItems) {
         if self.recorder.changes.is_empty() {
             return;
         }

@@ -1,10 +1,9 @@
 //! What a group does that is over when the group is: frames that it enters and leaves again, as items that only have to be placed.
 
-use super::axis::Place;
 use super::deed::{Before, Count, Deed, Marking, Marks, Takes};
 use super::item::{Change, Finish, Span, SpanId, Start, Track, What};
+use super::place::Place;
 use super::spans::Spans;
-use super::tracks::RowId;
 use crate::call_stack::{FrameKind, Left};
 
 /// What a group does, in order.
@@ -17,11 +16,13 @@ pub(super) enum Part {
 /// Deeds that leave nothing open and end nothing that was open before.
 #[derive(Debug)]
 pub(super) struct Prepared {
+    /// What sets it apart from all others of a timeline.
+    pub(super) number: u64,
     items: Box<[Ready]>,
     /// How many spans begin.
-    spans: u64,
+    pub(super) spans: u64,
     /// How much is counted.
-    count: u64,
+    pub(super) count: u64,
 }
 
 /// A change, from where the deeds begin.
@@ -41,7 +42,7 @@ enum ReadyChange {
 
 impl Part {
     /// Deeds, with what can be prepared.
-    pub(super) fn of(list: &[Deed], spans: &Spans) -> Box<[Self]> {
+    pub(super) fn of(list: &[Deed], spans: &mut Spans) -> Box<[Self]> {
         let mut parts = Vec::new();
         let mut at = 0;
         while let Some(deed) = list.get(at) {
@@ -63,20 +64,6 @@ impl Part {
             at = end;
         }
         parts.into()
-    }
-
-    /// Does it.
-    #[inline]
-    pub(super) fn repeat(
-        &self,
-        spans: &mut Spans,
-        marking: &mut Marking,
-        out: &mut impl FnMut(Place, Change),
-    ) {
-        match self {
-            Self::Deed(deed) => spans.repeat_one(deed, Before::NOTHING, marking, out),
-            Self::Prepared(prepared) => prepared.give(spans, marking.top().map(|marks| marks.row), out),
-        }
     }
 
     /// Whether frames come or go that have marks of their own, or the innermost one's is asked for.
@@ -128,8 +115,8 @@ fn unit(list: &[Deed], at: usize) -> Option<usize> {
 
 impl Prepared {
     /// Does the deeds where nothing else is open, to see what comes of them.
-    fn of(deeds: &[Deed], spans: &Spans) -> Option<Self> {
-        let mut trial = spans.trial();
+    fn of(deeds: &[Deed], usual: &mut Spans) -> Option<Self> {
+        let mut trial = usual.trial();
         // No frame has a span there.
         let outer = trial.tracks.row(Track::OtherTasks);
         let first = trial.tracks.last();
@@ -150,28 +137,39 @@ impl Prepared {
         });
         let is_over = is_known && marking.marks.is_empty();
         let (spans, count) = (trial.tracks.last().0 - first.0, trial.tracks.now.count);
-        is_over.then_some(Self { items: items.into(), spans, count })
+        is_over.then(|| Self { number: usual.next_prepared(), items: items.into(), spans, count })
     }
 
-    /// Places what is prepared. `outer` is the row of the innermost frame.
+    /// The changes, from where the deeds begin. `last` is the name of the span before theirs, `outer` the track of the innermost frame.
     #[inline]
-    pub(super) fn give(&self, spans: &mut Spans, outer: Option<RowId>, out: &mut impl FnMut(Place, Change)) {
-        let (first, from) = (spans.tracks.last().0, spans.tracks.now.count);
-        let outer = spans.tracks.track(outer);
-        for Ready { at, change, is_outer } in &self.items {
-            let place = Place { count: from.saturating_add(at.count), ..*at };
+    pub(super) fn items(
+        &self,
+        last: SpanId,
+        outer: Track,
+    ) -> impl Iterator<Item = (Place, Change)> + use<'_> {
+        self.items.iter().map(move |Ready { at, change, is_outer }| {
             let on = |track: Track| if *is_outer { outer } else { track };
-            match *change {
+            let change = match *change {
                 ReadyChange::Begin { id, track, what, start } => {
-                    let span = Span { id: SpanId(first + id), track: on(track), what, start };
-                    out(place, Change::Begin(span));
+                    Change::Begin(Span { id: SpanId(last.0 + id), track: on(track), what, start })
                 }
                 ReadyChange::End { id, track, finish } => {
-                    out(place, Change::End { id: SpanId(first + id), track: on(track), finish });
+                    Change::End { id: SpanId(last.0 + id), track: on(track), finish }
                 }
-            }
-        }
-        spans.tracks.pass(self.spans);
-        spans.tracks.now = Place { count: from.saturating_add(self.count), ..Place::default() };
+            };
+            (*at, change)
+        })
+    }
+
+    /// Where the first change is; `None` if there is none.
+    #[inline]
+    pub(super) fn first(&self) -> Option<u64> {
+        self.items.first().map(|ready| ready.at.count)
+    }
+
+    /// Where the last one is.
+    #[inline]
+    pub(super) fn last(&self) -> u64 {
+        self.items.last().map_or(0, |ready| ready.at.count)
     }
 }

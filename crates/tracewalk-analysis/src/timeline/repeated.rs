@@ -1,10 +1,11 @@
 //! What repeated elements do to a timeline, to be done again at once.
 
-use super::axis::Place;
+use super::axis::Placer;
 use super::deed::{self, Before, Deed, Marking, Takers, shorter};
-use super::item::Change;
+use super::place::Place;
 use super::prepared::Part;
 use super::spans::{Recorder, Spans};
+use super::take::TakeItems;
 
 /// What a passage does, in order.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ pub(super) struct Deeds {
 
 impl Deeds {
     /// What the members of a group do, one after the other.
-    pub(super) fn of_group(list: Vec<Deed>, waiting: u64, spans: &Spans) -> Self {
+    pub(super) fn of_group(list: Vec<Deed>, waiting: u64, spans: &mut Spans) -> Self {
         let parts = Part::of(&list, spans);
         let changes_marks = parts.iter().any(Part::needs_marks);
         let list = list.into();
@@ -63,7 +64,7 @@ impl Deeds {
         recorder: &mut Recorder,
         before: Before,
         marking: &mut Marking,
-        out: &mut impl FnMut(Place, Change),
+        out: &mut Placer<'_, impl TakeItems>,
     ) {
         let Recorder { spans, group, .. } = recorder;
         let before = if spans.by_cycles { before } else { Before::NOTHING };
@@ -71,14 +72,31 @@ impl Deeds {
             self.list.iter().for_each(|deed| deed::push(group, deed.placed(before)));
         }
         if self.parts.is_empty() || !spans.is_usual() {
-            spans.repeat(&self.list, before, marking, out);
+            spans.repeat(&self.list, before, marking, &mut |place, change| out.change(place, change));
         } else {
-            self.parts.iter().for_each(|part| part.repeat(spans, marking, out));
+            self.parts.iter().for_each(|part| repeat(part, spans, marking, out));
         }
     }
 
     /// Whether nothing is done but that blocks run.
     pub(super) fn runs_only(&self) -> bool {
         matches!(*self.list, [Deed::Ran(_)])
+    }
+}
+
+/// Does a part of a group.
+#[inline]
+fn repeat(part: &Part, spans: &mut Spans, marking: &mut Marking, out: &mut Placer<'_, impl TakeItems>) {
+    match part {
+        Part::Deed(deed) => {
+            spans.repeat_one(deed, Before::NOTHING, marking, &mut |place, change| out.change(place, change));
+        }
+        Part::Prepared(prepared) => {
+            let from = spans.tracks.now.count;
+            let outer = spans.tracks.track(marking.top().map(|marks| marks.row));
+            out.prepared(prepared, (spans.tracks.last(), outer), from);
+            spans.tracks.pass(prepared.spans);
+            spans.tracks.now = Place { count: from.saturating_add(prepared.count), ..Place::default() };
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tracewalk::flow::{Element, EventKind, Passage};
+use tracewalk::flow::{Element, EventKind, Passage, Totals};
 use tracewalk::span::{CaptureOffset, StreamOffset};
 
 use crate::clock::Unit;
@@ -85,7 +85,13 @@ impl Part for Probe {
 
     #[inline]
     fn passage(&mut self, passage: &Passage<'_>, _: impl FnMut(StreamOffset) -> CaptureOffset) {
-        passage.elements().for_each(|element| self.element(&element));
+        // Where there are only blocks, nobody has to look at them.
+        let Totals { blocks, instructions, .. } = passage.totals();
+        if u64::from(blocks) < passage.len() {
+            passage.elements().for_each(|element| self.element(&element));
+        } else {
+            self.instructions += u64::from(instructions);
+        }
     }
 }
 

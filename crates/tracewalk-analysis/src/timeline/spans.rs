@@ -1,8 +1,8 @@
 //! The spans of what runs: functions and exceptions as frames come and go, tasks, and how far execution has come.
 
-use super::axis::Place;
 use super::deed::{Before, Count, Deed, Marking, Marks, Takes};
 use super::item::{Certainty, Change, Finish, SpanId, Start, What};
+use super::place::Place;
 use super::tracks::{RowId, Tracks};
 use crate::call_stack::{Entry, Evidence, Frame, FrameKind, FunctionId, Left, Observer, Piece, Task};
 use crate::clock::share;
@@ -37,6 +37,8 @@ pub(super) struct Spans {
     pub(super) begun: bool,
     /// How many of the cycles of the next element were counted before the passage that is learned.
     pub(super) untold: u64,
+    /// How often something was prepared.
+    prepared: u64,
 }
 
 impl Recorder {
@@ -52,6 +54,7 @@ impl Recorder {
             replaced: None,
             begun: false,
             untold: 0,
+            prepared: 0,
         };
         Self { spans, changes: Vec::new(), noted: None, group: None }
     }
@@ -106,7 +109,14 @@ impl Spans {
         tracks.begin(RowId::RUNNING, What::Task(self.task), Start::Here, &mut |_, _| {});
         let Self { task, by_cycles, functions, .. } = *self;
         let (block_end, block_rest, replaced, begun, untold) = (0, 0, None, true, 0);
-        Self { tracks, task, by_cycles, functions, block_end, block_rest, replaced, begun, untold }
+        let prepared = 0;
+        Self { tracks, task, by_cycles, functions, block_end, block_rest, replaced, begun, untold, prepared }
+    }
+
+    /// A number for what is prepared next.
+    pub(super) const fn next_prepared(&mut self) -> u64 {
+        self.prepared += 1;
+        self.prepared
     }
 
     /// Whether something runs, and nothing is in between, as where deeds are tried.

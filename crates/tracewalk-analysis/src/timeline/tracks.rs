@@ -7,8 +7,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use tracewalk::ids::Exception;
 
-use super::axis::Place;
 use super::item::{Change, Finish, Span, SpanId, Start, Track, What};
+use super::place::Place;
 use crate::call_stack::Task;
 use crate::quick::QuickMap;
 

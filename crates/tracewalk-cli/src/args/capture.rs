@@ -15,7 +15,7 @@ use super::recording::RecordingArgs;
 /// A capture and what the user says of it.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CaptureArgs {
-    /// A file of trace bytes, a capture.toml, or a snapshot directory; - is standard input.
+    /// A file of trace bytes, a perf.data file, a capture.toml, or a snapshot directory; - is standard input.
     ///
     /// tcp:HOST:PORT is a server that sends trace bytes as they are, like the legacy port of orbuculum. It and standard
     /// input are decoded as their bytes come.
@@ -73,6 +73,10 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "SIZE", help_heading = "Capture")]
     pub(crate) memory: Option<MemoryLimit>,
 
+    /// How many bytes one thread decodes at a time: for tests, so that a short capture has many segments.
+    #[arg(long, value_name = "BYTES", hide = true, value_parser = clap::value_parser!(u32).range(256..))]
+    pub(crate) segment: Option<u32>,
+
     #[command(flatten)]
     pub(crate) arrival: ArrivalArgs,
 
@@ -99,6 +103,15 @@ pub(crate) struct CaptureArgs {
     /// this context ID or virtual machine runs, and covers what is visible otherwise: FILE@context=0x42.
     #[arg(long = "image", value_name = "[ADDRESS:]FILE[@context=ID]", value_hint = ValueHint::FilePath, help_heading = "Program")]
     pub(crate) images: Vec<ImageRequest>,
+
+    /// Of a perf.data file: the traced machine's files, in a directory that stands for its root.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Program")]
+    pub(crate) symfs: Option<PathBuf>,
+
+    /// Of a perf.data file: a directory of files by build-id, like perf's cache or what `perf archive` packs; can be given several
+    /// times. ~/.debug is looked at as well.
+    #[arg(long = "debug-dir", value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Program")]
+    pub(crate) debug_dirs: Vec<PathBuf>,
 
     /// The chip's CMSIS-SVD file, which says what its interrupts are called.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Program")]

@@ -11,8 +11,18 @@ use super::Cli;
 /// name with its value after it, without the folders of files.
 pub(crate) fn effective(words: impl IntoIterator<Item = OsString>) -> (String, Vec<String>) {
     /// What changes nothing in the result.
-    const WITHOUT_EFFECT: [&str; 9] =
-        ["threads", "stats", "quiet", "color", "messages", "no_pager", "provenance", "output", "save"];
+    const WITHOUT_EFFECT: [&str; 10] = [
+        "threads",
+        "segment",
+        "stats",
+        "quiet",
+        "color",
+        "messages",
+        "no_pager",
+        "provenance",
+        "output",
+        "save",
+    ];
     let command = Cli::command();
     let matches = command.clone().try_get_matches_from(words).unwrap_or_default();
     let Some((name, matches)) = matches.subcommand() else { return Default::default() };

@@ -1,6 +1,7 @@
 //! What the options say of a capture → what a session is asked for.
 
 use tracewalk::ids::Address;
+use tracewalk_input::capture::perf::BinaryPlaces;
 use tracewalk_session::{MtbStatements, Policy, Request, Statements};
 
 use super::capture::{CaptureArgs, ContainerChoice};
@@ -22,6 +23,7 @@ impl CaptureArgs {
                 swap_words: self.swap_words,
                 dump_address: self.dump_address.map(Address::from),
                 wires: self.recording.options(),
+                binaries: BinaryPlaces { symfs: self.symfs.clone(), debug_dirs: self.debug_dirs.clone() },
                 sources: self.sources.clone(),
                 mtb: MtbStatements {
                     position: self.mtb_position,
@@ -37,6 +39,7 @@ impl CaptureArgs {
             ids: self.ids.clone(),
             policy: if self.strict { Policy::Strict } else { Policy::Infer },
             limit: self.memory.unwrap_or_default(),
+            segment: self.segment.and_then(|bytes| usize::try_from(bytes).ok()),
         }
     }
 }

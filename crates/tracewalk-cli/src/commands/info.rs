@@ -9,6 +9,7 @@ use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::table::Tabular as _;
 use tracewalk_analysis::{Context, Contexts, DoubtfulStretch, Doubts, Survey};
 use tracewalk_input::capture::SourceDescription;
+use tracewalk_input::capture::perf::{ContextTrace, Recorded};
 use tracewalk_input::capture::wire::Reading;
 use tracewalk_report::formats::WriteInfo;
 
@@ -51,6 +52,9 @@ fn run(args: &args::Info, messages: &Messages) -> Result<(), Failure> {
 
 /// For people.
 fn print(out: &mut dyn Write, session: &Session, info: &Info<'_>) -> Result<(), Failure> {
+    if let Some(recorded) = &session.capture().recorded {
+        print_recorded(out, recorded)?;
+    }
     for (index, contents) in session.contents().iter().enumerate() {
         print_buffer(out, session, index, contents)?;
         for (source, survey) in info.sources.iter().filter(|(source, _)| source.buffer == index) {
@@ -89,6 +93,50 @@ fn unused(out: &mut dyn Write, session: &Session) -> Result<(), Failure> {
     Ok(())
 }
 
+/// What a recording of perf says beside its trace.
+fn print_recorded(out: &mut dyn Write, recorded: &Recorded) -> Result<(), Failure> {
+    let head = look().palette.head;
+    let writer = if recorded.is_simpleperf { "simpleperf" } else { "perf" };
+    writeln!(out, "{head}{}{head:#}, recorded by {writer}", Plain(recorded.file.display()))?;
+    if !recorded.command.is_empty() {
+        writeln!(out, "  command       {}", Plain(recorded.command.join(" ")))?;
+    }
+    let machine = [&recorded.os_release, &recorded.arch].into_iter().flatten().cloned().collect::<Vec<_>>();
+    if !machine.is_empty() {
+        writeln!(out, "  machine       {}", Plain(machine.join(", ")))?;
+    }
+    writeln!(out, "  trace units   {}", counted(recorded.cpus.len() as u64, "CPU"))?;
+    let says = match recorded.contexts {
+        ContextTrace::None => "not in the trace",
+        ContextTrace::ContextId => "by context ID",
+        ContextTrace::Vmid => "by VMID",
+    };
+    writeln!(out, "  processes     {says}")?;
+    const SHOWN: usize = 20;
+    for (pid, name) in recorded.processes().take(SHOWN) {
+        writeln!(out, "  process {pid:>7} {}", Plain(name))?;
+    }
+    if let Some(more) = recorded.processes().count().checked_sub(SHOWN).filter(|more| *more > 0) {
+        writeln!(out, "  and {more} more")?;
+    }
+    let counts = recorded.trace;
+    let rows = [
+        ("bytes of trace", counts.bytes),
+        ("AUX records", counts.records),
+        ("of these empty", counts.empty),
+        ("truncated", counts.truncated),
+        ("with gaps", counts.partial),
+        ("collisions", counts.collisions),
+        ("snapshots", counts.snapshots),
+        ("not in the file", counts.missing),
+        ("records lost", recorded.lost_records),
+    ];
+    for (what, count) in rows.into_iter().filter(|(_, count)| *count > 0) {
+        writeln!(out, "  {what:16}{count:>9}")?;
+    }
+    Ok(())
+}
+
 fn print_buffer(
     out: &mut dyn Write,
     session: &Session,
@@ -97,7 +145,7 @@ fn print_buffer(
 ) -> Result<(), Failure> {
     let head = look().palette.head;
     let buffer = &session.capture().buffers[index];
-    let (file, bytes) = (Plain(buffer.file.display()), counted(buffer.bytes.len() as u64, "byte"));
+    let (file, bytes) = (Plain(buffer.file.display()), counted(buffer.trace_bytes(), "byte"));
     writeln!(out, "{head}{file}{head:#}, {bytes}")?;
     if let Some(dumped) = session.memory_of(index) {
         writeln!(out, "  read from     {}, {}", dumped.dump.form, counted(dumped.dump.bytes(), "byte"))?;

@@ -10,6 +10,7 @@ mod diff;
 mod flow;
 mod follow;
 mod gather;
+mod gdb;
 mod info;
 mod interrupts;
 mod itm;
@@ -21,6 +22,7 @@ mod profile;
 mod shell;
 mod snapshot;
 mod timeline;
+mod view;
 mod window;
 
 use std::io::Write as _;

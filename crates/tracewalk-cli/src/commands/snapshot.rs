@@ -62,6 +62,13 @@ impl Task for args::Snapshot {
 /// Writes a snapshot directory.
 fn run(args: &args::Snapshot, messages: &Messages) -> Result<(), Failure> {
     let mut session = open::whole(&args.capture, messages)?;
+    if session.capture().recorded.is_some() {
+        return Err(Failure::input(
+            "not_in_snapshot",
+            "no snapshot holds the parts of a perf.data file".to_owned(),
+            "open the file itself",
+        ));
+    }
     let mut cores = Vec::<(String, String, Arc<Code>)>::new();
     let mut sources = Vec::new();
     for (index, source) in session.sources().to_vec().iter().enumerate() {

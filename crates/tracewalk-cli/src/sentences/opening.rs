@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
+use tracewalk::plain::Plain;
 use tracewalk_input::capture::dump::{Damage, MemoryDump};
+use tracewalk_input::capture::perf::{Binary, NoBinary, TraceCounts};
 use tracewalk_input::capture::stream::{End, Place};
 use tracewalk_input::capture::{CaptureError, CaptureErrorKind};
 use tracewalk_session::mtb_order::Ending;
@@ -23,6 +25,25 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
     use NoticeKind as K;
     Some(match &notice.kind {
         K::EntryLeftOut(problem) => format!("{problem}; it is left out"),
+        K::OtherBinary(binary) => other_binary(binary),
+        K::BinariesMissing(binaries) => binaries_missing(binaries),
+        K::ModulesLeftOut(modules) => format!(
+            "no code of {} is known: the kernel changes a module when it loads it, so that its file is not what ran",
+            counted(*modules, "kernel module")
+        ),
+        K::TraceNotRecorded(counts) => trace_not_recorded(*counts),
+        K::MappingsMixed(count) => format!(
+            "{} took the place of others after the last change that can be told apart; what ran before and after is mixed",
+            counted(*count, "mapping")
+        ),
+        K::RecordsCut { at: None } => "the file ends in the middle of a record: its end was not written".to_owned(),
+        K::RecordsCut { at: Some(at) } => {
+            format!("there is no record at {at:#x} of the file; what follows it is not read")
+        }
+        K::RecordsLost(count) => format!(
+            "the kernel dropped {}: mappings or processes may be missing; record with a larger buffer (-m)",
+            counted(*count, "record")
+        ),
         K::InterruptLeftOut(problem) => format!("{problem}; {}", problem.hint()),
         K::InterruptsUnused { file } => format!(
             "{}: names the interrupts of M profile, and none of that is in the capture; leave out --svd",
@@ -325,4 +346,65 @@ fn stream_ended(place: &Place, end: &End, received: u64, cut: u64) -> String {
             format!("{error}, after {received}; what had come is decoded; {hint}")
         }
     }
+}
+
+/// A file that has another build-id than the one that ran.
+fn other_binary(binary: &Binary) -> String {
+    let id = binary.build_id.map_or_else(String::new, |id| format!(" (build-id {id})"));
+    let found = match &binary.file {
+        Err(NoBinary::OtherBuildId { file, found }) if found.is_empty() => {
+            format!("{} has no build-id", Plain(file.display()))
+        }
+        Err(NoBinary::OtherBuildId { file, found }) => {
+            format!("{} has build-id {found}", Plain(file.display()))
+        }
+        _ => "no file has it".to_owned(),
+    };
+    format!("{}{id} ran, and {found}: it is another program, and is not used", Plain(&binary.name))
+}
+
+/// Files that were mapped, and whose code is not known.
+fn binaries_missing(binaries: &[Binary]) -> String {
+    const NAMED: usize = 4;
+    let is_absent = |binary: &&Binary| matches!(binary.file, Err(NoBinary::NotFound));
+    let (absent, others) = binaries.iter().partition::<Vec<_>, _>(is_absent);
+    let named = |binaries: &[&Binary]| {
+        let mut words =
+            binaries.iter().take(NAMED).map(|binary| Plain(&binary.name).to_string()).collect::<Vec<_>>();
+        words.extend(
+            binaries.len().checked_sub(NAMED).filter(|more| *more > 0).map(|more| format!("{more} more")),
+        );
+        words.join(", ")
+    };
+    let mut sentences = Vec::new();
+    if !absent.is_empty() {
+        sentences.push(format!(
+            "{} not found: {}; give the directory with --symfs or --debug-dir",
+            counted(absent.len() as u64, "mapped file"),
+            named(&absent)
+        ));
+    }
+    if !others.is_empty() {
+        sentences.push(format!("no file has the code of {}", named(&others)));
+    }
+    sentences.join("; ")
+}
+
+/// What of the trace is not in a recording.
+fn trace_not_recorded(counts: TraceCounts) -> String {
+    let mut words = Vec::new();
+    if counts.missing > 0 {
+        let (missing, bytes) = (counts.missing, counted(counts.missing_bytes, "byte"));
+        words.push(format!("{bytes} of {} were never written to the file", counted(missing, "record")));
+    }
+    if counts.truncated > 0 {
+        words.push(format!("a full buffer lost trace {}", counted(counts.truncated, "time")));
+    }
+    if counts.partial > 0 {
+        words.push(format!("{} have gaps", counted(counts.partial, "record")));
+    }
+    if counts.bytes == 0 {
+        words.push("the file holds no trace".to_owned());
+    }
+    format!("{}; record with a larger buffer (-m ,SIZE), or less", words.join(", "))
 }

@@ -94,6 +94,7 @@ pub fn encode(
             Step::ContextId(context_id) => unit.context_id(*context_id)?,
             Step::Exception(taken) => unit.exception(index, taken)?,
             Step::ExceptionReturn => unit.exception_return(step)?,
+            Step::State(_) => true,
         };
         if !more {
             break;

@@ -17,6 +17,7 @@
 
 mod options;
 mod sender;
+mod states;
 
 use tracewalk::directive::Rules;
 use tracewalk::ids::{Address, ContextId, Exception, Isa, Location, Profile};
@@ -32,6 +33,7 @@ use crate::story::{Story, Went};
 use crate::trace::{EncodeError, Pauses, Trace, Tracing};
 pub use options::{ContextPlace, Options};
 use sender::Sender;
+use states::States;
 
 /// M profile's return address where there is none: the exception took the place of a return.
 const NO_RETURN_ADDRESS: u64 = 0xffff_fffe;
@@ -52,6 +54,10 @@ pub fn encode(
         let more = match step {
             Step::Instruction(executed) => unit.instruction(index, executed)?,
             Step::Access(_) => true,
+            Step::State(state) => {
+                unit.states.change(*state);
+                true
+            }
             Step::ContextId(context_id) => unit.context_id(*context_id),
             Step::Exception(taken) => unit.exception(index, taken)?,
             Step::ExceptionReturn => unit.exception_return()?,
@@ -92,8 +98,7 @@ struct Unit<'a> {
     /// Newest last.
     return_stack: Vec<Location>,
     context_id: ContextId,
-    /// The exception levels that were left, newest last; M profile has none.
-    levels: Vec<u8>,
+    states: States,
     /// Where the trace was when it was synchronised last; `None` before the start.
     synchronised_at: Option<usize>,
     since: Since,
@@ -142,7 +147,7 @@ impl<'a> Unit<'a> {
             late_address: false,
             return_stack: Vec::new(),
             context_id: ContextId(0),
-            levels: Vec::new(),
+            states: States::new(config.profile(), options.non_secure),
             synchronised_at: None,
             since: Since::default(),
             paused: false,
@@ -169,8 +174,9 @@ impl<'a> Unit<'a> {
                     self.sender.clock.execute(executed, &self.story.instruction(executed)?);
                 }
                 Step::ContextId(context_id) => _ = self.context_id(*context_id),
-                Step::Exception(_) => self.levels.push(self.level()),
-                Step::ExceptionReturn => _ = self.levels.pop(),
+                Step::Exception(_) => self.states.enter_exception(self.story.state_behind(index)),
+                Step::ExceptionReturn => self.states.leave_exception(self.story.state_behind(index)),
+                Step::State(state) => self.states.change(*state),
                 Step::Access(_) => {}
             }
         }
@@ -204,7 +210,9 @@ impl<'a> Unit<'a> {
         // What runs in the other context begins behind the return.
         let returns = self.story.returns(index);
         if returns {
-            self.levels.pop();
+            self.states.leave_exception(self.story.state_behind(index));
+        } else if let Some(state) = self.story.state_behind(index) {
+            self.states.change(state);
         }
         if !self.as_q_element(executed, &instruction, target)? {
             self.atom(executed, &instruction)?;
@@ -296,12 +304,10 @@ impl<'a> Unit<'a> {
             self.push_return(instruction, behind);
             return Ok(());
         }
-        let interrupted = self.story.all().iter().skip(index + 1);
-        let next = interrupted.into_iter().find(|step| !matches!(step, Step::Access(_) | Step::ContextId(_)));
         self.unanswered = self.options.exceptions_answer
             && !from_exception
             && !self.late_address
-            && matches!(next, Some(Step::Exception(_)));
+            && self.story.is_interrupted(index);
         // M profile says that it is one before it says where to: see the exception return.
         let returns_first = self.config.profile() == Profile::M && self.story.returns(index);
         self.push_return(instruction, behind);
@@ -347,7 +353,7 @@ impl<'a> Unit<'a> {
         self.sender.send(&Packet::Exception(ExceptionPacket { number, address, fault_pending: false }))?;
         let none = Location::new(Address::new(NO_RETURN_ADDRESS), Isa::T32);
         self.sender.exception_address(resumes.unwrap_or(none))?;
-        self.levels.push(self.level());
+        self.states.enter_exception(self.story.state_behind(index));
         self.address(handler)?;
         self.is_inside_run = false;
         self.run_start = handler;
@@ -405,19 +411,13 @@ impl<'a> Unit<'a> {
         self.sender.address(location, context)
     }
 
-    fn level(&self) -> u8 {
-        // Applications, until an exception is taken.
-        let is_m = self.config.profile() == Profile::M;
-        u8::from(!is_m && !self.levels.is_empty())
-    }
-
     /// The context of what is executed now.
     fn context(&self) -> Context {
         let context_id = self.options.context_ids && self.config.context_id_bytes() > 0;
         Context {
-            exception_level: self.level(),
+            exception_level: self.states.current().level,
             is_64_bit: self.run_start.isa == Isa::A64,
-            non_secure: self.options.non_secure,
+            non_secure: self.states.current().non_secure,
             non_secure_extension: false,
             vmid: self.options.vmid.filter(|_| self.config.vmid_bytes() > 0),
             context_id: context_id.then_some(self.context_id),

@@ -14,7 +14,7 @@ pub(super) fn passed(entered: &Entered, code: &[u8]) -> bool {
             Some(condition) => holds(condition, entered.status),
             None => thumb_branch_passed(entered, word),
         },
-        Isa::A64 => true,
+        Isa::A64 => a64_branch_passed(entered, word),
     }
 }
 
@@ -32,7 +32,7 @@ pub(super) fn word(isa: Isa, code: &[u8]) -> Option<u32> {
             let second = if first >> 11 >= 0b11101 { halfword(1)? } else { 0 };
             Some(first << 16 | second)
         }
-        Isa::A64 => None,
+        Isa::A64 => Some(halfword(1)? << 16 | halfword(0)?),
     }
 }
 
@@ -58,6 +58,26 @@ fn thumb_branch_passed(entered: &Entered, word: u32) -> bool {
         return holds(first >> 6 & 0b1111, entered.status);
     }
     true
+}
+
+/// The A64 instructions that carry a condition of their own: all are branches (DDI 0487, C4.1.94).
+fn a64_branch_passed(entered: &Entered, word: u32) -> bool {
+    let (register, is_negated) = (word & 0b1_1111, word >> 24 & 1 == 1);
+    // Register 31 is the zero register here.
+    let value = if register == 31 { 0 } else { entered.register(register) };
+    match word >> 24 {
+        // B.cond, BC.cond; AL and NV always branch.
+        0x54 => word & 0b1110 == 0b1110 || holds(word & 0b1111, entered.status),
+        // CBZ and CBNZ of W and X registers.
+        0x34 | 0x35 => (value & 0xffff_ffff == 0) != is_negated,
+        0xb4 | 0xb5 => (value == 0) != is_negated,
+        // TBZ and TBNZ.
+        0x36 | 0x37 | 0xb6 | 0xb7 => {
+            let bit = word >> 31 << 5 | word >> 19 & 0b1_1111;
+            (value >> bit & 1 == 0) != is_negated
+        }
+        _ => true,
+    }
 }
 
 /// Whether a condition code holds (DDI 0406C, A8.3).
@@ -94,6 +114,29 @@ mod tests {
             for condition in (0..14).step_by(2) {
                 assert_ne!(holds(condition, flags << 28), holds(condition + 1, flags << 28));
             }
+        }
+    }
+
+    #[test]
+    fn a64_branches_read_flags_and_registers() {
+        let passed = |entered: &Entered, word: u32| passed(entered, &word.to_le_bytes());
+        let mut entered = Entered { isa: Isa::A64, status: ZERO, ..Entered::default() };
+        entered.registers[3] = 1 << 40;
+        entered.registers[31] = 1;
+        for (word, expected) in [
+            (0x5400_0040, true),  // b.eq
+            (0x5400_0041, false), // b.ne
+            (0x5400_004f, true),  // b.nv
+            (0x3400_0043, true),  // cbz w3
+            (0xb400_0043, false), // cbz x3
+            (0xb500_0043, true),  // cbnz x3
+            (0x3400_005f, true),  // cbz wzr
+            (0xb640_0043, false), // tbz x3, #40
+            (0xb740_0043, true),  // tbnz x3, #40
+            (0x3600_0043, true),  // tbz w3, #0
+            (0xd61f_0060, true),  // br x3
+        ] {
+            assert_eq!(passed(&entered, word), expected, "{word:x}");
         }
     }
 

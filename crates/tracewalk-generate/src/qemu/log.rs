@@ -2,13 +2,13 @@
 
 use tracewalk::ids::{Address, Isa};
 
-use crate::path::Access;
+use crate::path::{Access, State};
 
 /// Something that the log says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// An instruction is about to run.
-    Entered(Entered),
+    Entered(Box<Entered>),
     /// One is about to run, and of the one before the registers were not logged.
     NoRegisters,
     /// It did not run.
@@ -21,10 +21,14 @@ pub(super) enum Event {
     Taking(u32),
     /// M profile: the address that faulted.
     FaultAddress(Address),
+    /// A profile, to AArch64: the preferred return address of the exception.
+    ReturnAddress(Address),
     /// M profile: the number of the exception.
     VectorNumber(u16),
     /// M profile: the handler's address.
     HandlerLoaded(Address),
+    /// M profile: the SG instruction at this address was executed, of which the log says nothing else.
+    Gateway(Address),
     /// M profile: another exception takes the place of the return.
     TailChaining,
     /// M profile: the return from an exception was made.
@@ -38,18 +42,22 @@ pub(super) enum Event {
 pub(super) struct Entered {
     pub(super) address: Address,
     pub(super) isa: Isa,
-    pub(super) registers: [u32; 16],
-    /// CPSR or XPSR.
+    /// R0 to R15, or X0 to X30 and SP.
+    pub(super) registers: [u64; 32],
+    /// CPSR, PSTATE or XPSR.
     pub(super) status: u32,
+    /// Where the log says it.
+    pub(super) state: Option<State>,
 }
 
 impl Entered {
-    pub(super) fn register(&self, number: u32) -> u32 {
+    pub(super) fn register(&self, number: u32) -> u64 {
         usize::try_from(number).ok().and_then(|index| self.registers.get(index)).copied().unwrap_or(0)
     }
 
-    pub(super) fn link(&self) -> u32 {
-        self.register(14)
+    /// A register of AArch32, or the lower half of one.
+    pub(super) fn word(&self, number: u32) -> u32 {
+        u32::try_from(self.register(number) & 0xffff_ffff).unwrap_or(0)
     }
 }
 
@@ -64,13 +72,25 @@ pub(super) fn event(line: &str, entered: &mut Option<Entered>) -> Option<Option<
         *entered = Some(Entered { address, ..Entered::default() });
         return None;
     }
-    if let (Some(state), Some('R')) = (entered.as_mut(), line.chars().next()) {
+    if let (Some(state), Some('R' | 'X')) = (entered.as_mut(), line.trim_start().chars().next())
+        && !line.starts_with("XPSR=")
+    {
         return registers(line, state).is_none().then_some(None);
+    }
+    if let (Some(state), Some(rest)) = (entered.as_mut(), line.strip_prefix(" PC=")) {
+        let others = rest.split_once(' ').map(|(_, others)| others);
+        return others.and_then(|others| registers(others, state)).is_none().then_some(None);
+    }
+    if let Some(rest) = line.strip_prefix("PSTATE=") {
+        let state = entered.take()?;
+        return Some(in_aarch64(&state, rest).map(|entered| Event::Entered(Box::new(entered))));
     }
     if let Some(rest) = line.strip_prefix("PSR=").or_else(|| line.strip_prefix("XPSR=")) {
         // A reset's registers are those from before it.
         let state = entered.take()?;
-        return Some(with_status(&state, rest).map(Event::Entered));
+        return Some(
+            with_status(&state, rest, line.starts_with('X')).map(|entered| Event::Entered(Box::new(entered))),
+        );
     }
     if line.starts_with("Stopped execution of TB chain before")
         || line.starts_with("cpu_io_recompile: rewound")
@@ -89,12 +109,20 @@ pub(super) fn event(line: &str, entered: &mut Option<Entered>) -> Option<Option<
     if let Some(rest) = line.strip_prefix("...at fault address ") {
         return Some(hexadecimal(rest).map(Event::FaultAddress));
     }
-    if let Some(rest) = line.strip_prefix("...taking pending nonsecure exception ") {
+    if let Some(rest) = line.strip_prefix("...with ELR ") {
+        return Some(hexadecimal(rest).map(Event::ReturnAddress));
+    }
+    let pending = line.strip_prefix("...taking pending nonsecure exception ");
+    if let Some(rest) = pending.or_else(|| line.strip_prefix("...taking pending secure exception ")) {
         return Some(rest.parse().ok().map(Event::VectorNumber));
     }
     if let Some(rest) = line.strip_prefix("...loaded new PC ") {
         // Bit 0 of a vector is the Thumb bit.
         return Some(hexadecimal(rest).map(|vector| Event::HandlerLoaded(vector.aligned_for(Isa::T32))));
+    }
+    // `...really an SG instruction at 0x10010000, executing it`
+    if let Some(rest) = line.strip_prefix("...really an SG instruction at ") {
+        return Some(rest.split(',').next().and_then(hexadecimal).map(Event::Gateway));
     }
     // `Loaded reset SP 0x20000260 PC 0xc1 from vector table`
     if let Some(rest) = line.strip_prefix("Loaded reset SP ") {
@@ -114,18 +142,34 @@ fn trace_address(rest: &str) -> Option<Address> {
     hexadecimal(state.split('/').nth(1)?)
 }
 
-/// `R00=00000000 R01=...`
+/// `R00=00000000 R01=...`, `X00=0000000000000000 X01=... SP=...`
 fn registers(line: &str, state: &mut Entered) -> Option<()> {
     for word in line.split_whitespace() {
         let (name, value) = word.split_once('=')?;
-        let number: usize = name.strip_prefix('R')?.parse().ok()?;
-        *state.registers.get_mut(number)? = u32::from_str_radix(value, 16).ok()?;
+        let number = match name {
+            "SP" => STACK_POINTER,
+            name => name.strip_prefix(['R', 'X'])?.parse().ok()?,
+        };
+        *state.registers.get_mut(number)? = u64::from_str_radix(value, 16).ok()?;
     }
     Some(())
 }
 
-/// `21000000 --C- T priv-thread`
-fn with_status(state: &Entered, rest: &str) -> Option<Entered> {
+/// Where SP stands among the registers of AArch64.
+const STACK_POINTER: usize = 31;
+
+/// `600003c5 -ZC- NS EL1h`
+fn in_aarch64(state: &Entered, rest: &str) -> Option<Entered> {
+    let mut words = rest.split_whitespace();
+    let status = u32::from_str_radix(words.next()?, 16).ok()?;
+    // At EL3 the log leaves the security state out.
+    let non_secure = words.any(|word| word == "NS");
+    let level = u8::try_from(status >> 2 & 0b11).ok()?;
+    Some(Entered { isa: Isa::A64, status, state: Some(State { level, non_secure }), ..*state })
+}
+
+/// `21000000 --C- T priv-thread`, `60000010 -ZC- A NS usr32`
+fn with_status(state: &Entered, rest: &str, is_m_profile: bool) -> Option<Entered> {
     let mut words = rest.split(' ');
     let status = u32::from_str_radix(words.next()?, 16).ok()?;
     let isa = match words.nth(1)? {
@@ -133,7 +177,16 @@ fn with_status(state: &Entered, rest: &str) -> Option<Entered> {
         "T" => Isa::T32,
         _ => return None,
     };
-    Some(Entered { isa, status, ..*state })
+    let level = match status & 0b1_1111 {
+        _ if is_m_profile => 0,
+        0b1_0000 => 0,
+        0b1_0110 => 3,
+        0b1_1010 => 2,
+        _ => 1,
+    };
+    let of = |non_secure| Some(State { level, non_secure });
+    let state_of = |word| if word == "NS" { of(true) } else { of(false).filter(|_| word == "S") };
+    Some(Entered { isa, status, state: words.next().and_then(state_of), ..*state })
 }
 
 /// `INSTRUCTION ADDRESS SIZE r|w VALUE`, from the plugin.
@@ -152,5 +205,5 @@ fn access(rest: &str) -> Option<Access> {
 
 fn hexadecimal(word: &str) -> Option<Address> {
     let digits = word.strip_prefix("0x").unwrap_or(word);
-    u32::from_str_radix(digits, 16).ok().map(Address::from)
+    u64::from_str_radix(digits, 16).ok().map(Address::new)
 }

@@ -20,7 +20,7 @@ use tracewalk::ids::{Address, ContextId, Exception, Isa, Location};
 use tracewalk::isa::{self, Class, Return};
 use tracewalk::program::Program;
 
-use crate::path::{Executed, Path, Step, Taken};
+use crate::path::{Executed, Path, State, Step, Taken};
 use crate::record::Profile;
 use log::{Entered, Event};
 
@@ -157,6 +157,18 @@ enum Origin {
     Aborted,
 }
 
+/// An A-profile exception whose handler is about to be logged.
+struct Entering {
+    /// QEMU's number.
+    number: u32,
+    /// The code of ETMv3 and PFT.
+    code: u8,
+    /// The address that the instruction before leads to expect.
+    expected: Option<Address>,
+    /// What the log says, of an exception that is taken to AArch64.
+    resumes_at: Option<Address>,
+}
+
 struct Reader<'a> {
     profile: Profile,
     program: &'a Program,
@@ -170,7 +182,9 @@ struct Reader<'a> {
     /// Where execution stood when the instruction logged last did not run.
     stopped_at: Option<Address>,
     /// An A-profile exception whose handler is about to be logged, and the address its link register should give.
-    entering: Option<(u8, Option<Address>)>,
+    entering: Option<Entering>,
+    /// Where the processor runs.
+    state: Option<State>,
     /// M profile: preferred return address of the exception about to be taken, where it is known.
     resumes_at: Option<Address>,
     /// M profile: the number of the exception about to be taken.
@@ -199,6 +213,7 @@ impl<'a> Reader<'a> {
             next: None,
             stopped_at: None,
             entering: None,
+            state: None,
             resumes_at: None,
             number: 0,
             tail_chaining: false,
@@ -212,7 +227,7 @@ impl<'a> Reader<'a> {
     /// Takes one event; false when the program has ended.
     fn take(&mut self, event: Event) -> Result<bool, LogErrorKind> {
         match event {
-            Event::Entered(entered) => return self.enter(entered),
+            Event::Entered(entered) => return self.enter(*entered),
             Event::NoRegisters => return Err(LogErrorKind::NoRegisters),
             Event::DidNotRun => self.stopped_at = self.pending.take().map(|(entered, _)| entered.address),
             Event::Accessed(access) => {
@@ -227,8 +242,14 @@ impl<'a> Reader<'a> {
             },
             // Of a jump to nowhere; the address of a data access that faulted does not matter.
             Event::FaultAddress(address) => self.resumes_at = self.resumes_at.or(Some(address)),
+            Event::ReturnAddress(address) => {
+                if let Some(entering) = &mut self.entering {
+                    entering.resumes_at = Some(address);
+                }
+            }
             Event::VectorNumber(number) => self.number = number,
             Event::HandlerLoaded(handler) => self.enter_m_handler(handler),
+            Event::Gateway(address) => self.pass_gateway(address),
             Event::Reset(start) => self.reset(start)?,
             Event::TailChaining => {
                 self.path.steps.push(Step::ExceptionReturn);
@@ -244,13 +265,24 @@ impl<'a> Reader<'a> {
         Ok(true)
     }
 
+    /// Whether the record says exception levels and security states: those of a processor that has A64 or, in M profile, two states.
+    fn says_state(&self, isa: Isa) -> bool {
+        self.profile == Profile::M || isa == Isa::A64 || self.state.is_some()
+    }
+
     fn enter(&mut self, entered: Entered) -> Result<bool, LogErrorKind> {
         self.commit()?;
-        if let Some((code, expected)) = self.entering.take() {
-            self.enter_ar_handler(code, expected, &entered)?;
+        if let Some(entering) = self.entering.take() {
+            self.enter_ar_handler(&entering, &entered)?;
+        }
+        if let Some(state) = entered.state.filter(|_| self.says_state(entered.isa)) {
+            if self.state != Some(state) {
+                self.path.steps.push(Step::State(state));
+            }
+            self.state = Some(state);
         }
         let back = matches!(self.path.steps.last(), Some(Step::ExceptionReturn));
-        let here = |&mut (stack_pointer, _): &mut (u32, usize)| back && stack_pointer == entered.register(13);
+        let here = |&mut (stack_pointer, _): &mut (u32, usize)| back && stack_pointer == entered.word(13);
         self.resuming.extend(self.interrupted.extract_if(.., here).map(|(_, step)| step));
         for step in self.resuming.drain(..) {
             if let Some(Step::Exception(taken)) = self.path.steps.get_mut(step) {
@@ -289,8 +321,7 @@ impl<'a> Reader<'a> {
         // What returns by a load has taken its words off the stack.
         let loaded = instruction.access.filter(|_| instruction.returns == Some(Return::Function));
         let words = loaded.map_or(0, |access| u32::from(access.transfers));
-        self.stack_pointer =
-            Some(entered.register(13).wrapping_add(4 * words)).filter(|_| self.next.is_none());
+        self.stack_pointer = Some(entered.word(13).wrapping_add(4 * words)).filter(|_| self.next.is_none());
         Ok(())
     }
 
@@ -351,6 +382,16 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// QEMU executes SG where another processor fetches it: as an exception that is none.
+    fn pass_gateway(&mut self, address: Address) {
+        let executed = Executed { address, isa: Isa::T32, bytes: 4, passed: true };
+        self.path.steps.push(Step::Instruction(executed));
+        self.last = Some(address);
+        self.next = Some(executed.end());
+        self.stack_pointer = None;
+        self.resumes_at = None;
+    }
+
     fn enter_m_handler(&mut self, handler: Address) {
         let step = self.path.steps.len();
         let known = self.resumes_at.take();
@@ -373,6 +414,9 @@ impl<'a> Reader<'a> {
         let (code, origin) = match number {
             1 => (9, Origin::Undefined),
             2 => (10, Origin::Call),
+            // Hypervisor and secure monitor call.
+            11 => (3, Origin::Call),
+            13 => (2, Origin::Call),
             3 => (11, Origin::Between),
             4 => (12, Origin::Aborted),
             5 => (14, Origin::Between),
@@ -381,17 +425,14 @@ impl<'a> Reader<'a> {
             7 => (11, Origin::Aborted),
             number => return Err(LogErrorKind::UnknownException { number }),
         };
-        self.entering = Some((code, self.settle(&origin)?));
+        let expected = self.settle(&origin)?;
+        self.entering = Some(Entering { number, code, expected, resumes_at: None });
         Ok(())
     }
 
-    /// The link register tells the preferred return address, by an offset (DDI 0406C, table B1-7).
-    fn enter_ar_handler(
-        &mut self,
-        code: u8,
-        expected: Option<Address>,
-        entered: &Entered,
-    ) -> Result<(), LogErrorKind> {
+    /// The link register tells the preferred return address, by an offset (DDI 0406C, table B1-7), if the handler is not in A64.
+    fn enter_ar_handler(&mut self, entering: &Entering, entered: &Entered) -> Result<(), LogErrorKind> {
+        let Entering { code, expected, .. } = *entering;
         let from_thumb = matches!(
             self.path.steps.iter().rev().find_map(|step| match step {
                 Step::Instruction(executed) => Some(executed.isa),
@@ -405,22 +446,48 @@ impl<'a> Reader<'a> {
             12 => 8,
             _ => 4,
         };
-        let found = Address::from(entered.link().wrapping_sub(offset));
+        let found = match entering.resumes_at {
+            Some(address) if entered.isa == Isa::A64 => address,
+            _ => Address::from(entered.word(14).wrapping_sub(offset)),
+        };
         if let Some(expected) = expected.filter(|&expected| expected != found) {
             return Err(LogErrorKind::WrongLink { expected, found });
         }
         let handler = entered.address;
-        let exception = Exception::Ar(code);
+        let exception = match entered.isa {
+            Isa::A64 => Exception::ArType(type_of(entering.number)),
+            _ => Exception::Ar(code),
+        };
         self.path.steps.push(Step::Exception(Taken { exception, preferred_return: Some(found), handler }));
         Ok(())
     }
 }
 
-/// The value that the instruction writes to CONTEXTIDR (`MCR p15, 0, Rt, c13, c0, 1`; DDI 0406C, B4.1.36).
+/// The type that ETMv4 has for an exception of A profile (IHI 0064), by QEMU's number.
+const fn type_of(number: u32) -> u16 {
+    match number {
+        1 => 3,
+        2 | 11 | 13 => 2,
+        3 => 11,
+        4 => 12,
+        6 => 15,
+        // A breakpoint instruction.
+        7 => 6,
+        _ => 14,
+    }
+}
+
+/// The value that the instruction writes to CONTEXTIDR (`MCR p15, 0, Rt, c13, c0, 1`; DDI 0406C, B4.1.36) or CONTEXTIDR_EL1
+/// (`MSR CONTEXTIDR_EL1, Xt`).
 fn context_id(entered: &Entered, code: &[u8]) -> Option<ContextId> {
     let word = condition::word(entered.isa, code)?;
-    let writes = word & 0x0fff_0fff == 0x0e0d_0f30;
-    writes.then(|| ContextId(entered.register(word >> 12 & 0xf)))
+    match entered.isa {
+        Isa::A64 if word & 0xffff_ffe0 == 0xd518_d020 => Some(ContextId(entered.word(word & 0b1_1111))),
+        Isa::A32 | Isa::T32 if word & 0x0fff_0fff == 0x0e0d_0f30 => {
+            Some(ContextId(entered.word(word >> 12 & 0xf)))
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]

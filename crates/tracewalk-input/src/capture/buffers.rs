@@ -174,6 +174,7 @@ pub(super) fn load(metadata: &Metadata) -> Result<Vec<Buffer>, CaptureError> {
             name: section.name.clone(),
             file: section.file.clone(),
             bytes,
+            parts: None,
             container: section.container.clone(),
             frame_start: None,
             sources: Vec::new(),

@@ -1,6 +1,8 @@
 //! What is in a capture.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tracewalk::plain::plain;
 use tracewalk::span::CaptureOffset;
@@ -8,6 +10,7 @@ use tracewalk::span::CaptureOffset;
 use super::arrangement::{Arrangement, ReadPointerOutside};
 use super::container::{Blocks, Container};
 use super::error::CaptureError;
+use super::perf::Recorded;
 use super::source::SourceDescription;
 use super::unused::Unused;
 use super::wire::Reading;
@@ -33,6 +36,8 @@ pub struct Capture {
     pub notes: Vec<CaptureError>,
     /// What the description says beside, in words that are not known here.
     pub unused: Vec<Unused>,
+    /// What a recording of perf says beside its trace.
+    pub recorded: Option<Arc<Recorded>>,
 }
 
 /// The bytes of one trace buffer.
@@ -42,8 +47,11 @@ pub struct Buffer {
     pub name: String,
     /// The file that the bytes came from.
     pub file: PathBuf,
-    /// The bytes of trace.
+    /// The bytes of trace; if there are [`Buffer::parts`], all bytes of the file.
     pub bytes: Bytes,
+    /// Which of the bytes are trace, in the order in which it was made, if not all are. Each part begins anew: trace between them is not
+    /// there. They are inside the bytes.
+    pub parts: Option<Arc<[Range<usize>]>>,
     /// How they are packed; `None` where nobody said it.
     pub container: Option<Stated<Container>>,
     /// Behind how many bytes the first frame of a trace port starts, 0 to 15; `None` where nobody said it.
@@ -71,6 +79,7 @@ impl Capture {
             name: plain(name.file_name().unwrap_or(name.as_os_str()).to_string_lossy()).into_owned(),
             file: name.to_owned(),
             bytes,
+            parts: None,
             container: None,
             frame_start: None,
             sources: Vec::new(),
@@ -87,6 +96,7 @@ impl Capture {
             timestamp_frequency: None,
             notes: Vec::new(),
             unused: Vec::new(),
+            recorded: None,
         })
     }
 
@@ -104,6 +114,15 @@ impl Capture {
 }
 
 impl Buffer {
+    /// The number of bytes that are trace.
+    #[must_use]
+    pub fn trace_bytes(&self) -> u64 {
+        match &self.parts {
+            None => self.bytes.len() as u64,
+            Some(parts) => parts.iter().map(|part| part.len() as u64).sum(),
+        }
+    }
+
     /// Where in the file a byte of trace stands. They are the same unless the file has [`Blocks`].
     #[must_use]
     pub fn file_offset(&self, offset: CaptureOffset) -> u64 {

@@ -136,6 +136,7 @@ fn read(path: &Path, wires: &WireOptions, roots: &[PathBuf]) -> Result<Capture, 
         timestamp_frequency: timestamp_frequency.map(|stated| Stated::new(stated.value, stated.origin)),
         notes: Vec::new(),
         unused: Vec::new(),
+        recorded: None,
     })
 }
 
@@ -233,6 +234,7 @@ fn read_buffer(
         name,
         file: file.value,
         bytes,
+        parts: None,
         container,
         frame_start,
         sources: Vec::new(),

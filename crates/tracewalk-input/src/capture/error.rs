@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use tracewalk::plain::Plain;
 
 use super::dump::DumpProblem;
+use super::perf::PerfProblem;
 use super::stream::StreamProblem;
 use super::wire::RecordingProblem;
 use crate::file::FileProblem;
@@ -54,6 +55,8 @@ pub enum CaptureErrorKind {
         /// What names it.
         by: Box<Naming>,
     },
+    /// A recording of perf cannot be read.
+    Perf(PerfProblem),
     /// The directory holds neither `snapshot.ini` nor `capture.toml`.
     NoDescription,
     /// There is no such directory to allow a description's files in.
@@ -228,6 +231,7 @@ impl CaptureError {
             | Kind::Type { .. }
             | Kind::TooLarge { .. }
             | Kind::TooMany { .. }
+            | Kind::Perf(_)
             | Kind::Undefined { nearest: None, .. } => None,
         }
     }
@@ -269,6 +273,7 @@ impl CaptureErrorKind {
             Self::NoBuffer { .. } => "description_no_buffer",
             Self::TooMany { .. } => "description_too_many",
             Self::Stream(problem) => problem.name(),
+            Self::Perf(_) => "perf",
             Self::Recording(problem) => problem.name(),
         }
     }
@@ -282,6 +287,7 @@ impl fmt::Display for CaptureErrorKind {
             Self::NamedFile { file, problem, .. } => {
                 write!(f, "the file {}: {problem}", Plain(file.display()))
             }
+            Self::Perf(problem) => problem.fmt(f),
             Self::NoDescription => f.write_str("holds neither snapshot.ini nor capture.toml"),
             Self::NotADirectory => f.write_str("no such directory"),
             Self::Toml(message) => f.write_str(message),

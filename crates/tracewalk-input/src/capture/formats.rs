@@ -7,7 +7,7 @@ use super::contents::Capture;
 use super::error::{CaptureError, CaptureErrorKind};
 use super::format::{Format, Given, Holds, refuse_options};
 use super::wire::{self, Recording, WireOptions};
-use super::{description, dstream, snapshot};
+use super::{description, dstream, perf, snapshot};
 use crate::bytes::Bytes;
 use crate::file;
 use crate::origin::{Origin, Stated};
@@ -15,7 +15,7 @@ use crate::text::{Letters, letters};
 
 /// The formats. The first one that knows a file opens it; the last one knows every file.
 pub(super) const FORMATS: &[Format] =
-    &[snapshot::FORMAT, description::FORMAT, DIRECTORY, RECORDING, ELF, PERF, DSTREAM, TEXT, TRACE];
+    &[snapshot::FORMAT, description::FORMAT, perf::FORMAT, DIRECTORY, RECORDING, ELF, DSTREAM, TEXT, TRACE];
 
 /// The format of what was given.
 pub(super) fn format_of(given: &Given) -> &'static Format {
@@ -50,16 +50,6 @@ const ELF: Format = Format {
     holds: Holds::Elf,
     streams: false,
     sniff: |given| given.head.starts_with(b"\x7fELF"),
-    ..TRACE
-};
-
-/// What perf and simpleperf record. Trace is in a part of it, so that its header must not be read as trace. The magic of another byte order
-/// is written backwards.
-const PERF: Format = Format {
-    name: "a perf.data file",
-    holds: Holds::PerfData,
-    streams: false,
-    sniff: |given| given.head.starts_with(b"PERFILE2") || given.head.starts_with(b"2ELIFREP"),
     ..TRACE
 };
 

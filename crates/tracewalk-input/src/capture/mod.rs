@@ -34,6 +34,7 @@ mod error;
 mod format;
 mod formats;
 mod ini;
+pub mod perf;
 mod place;
 mod registers;
 mod snapshot;

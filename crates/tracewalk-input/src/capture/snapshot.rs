@@ -86,6 +86,7 @@ fn read(path: &Path, roots: &[PathBuf]) -> Result<Capture, CaptureError> {
         timestamp_frequency: metadata.timestamp_frequency,
         notes,
         unused,
+        recorded: None,
     })
 }
 

@@ -356,6 +356,7 @@ core = \"cpu_0\"
 }
 
 mod formats;
+mod perf;
 mod recordings;
 mod snapshots;
 

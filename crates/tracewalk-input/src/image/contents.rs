@@ -83,6 +83,24 @@ impl Image {
         }
     }
 
+    /// The ELF file's bytes, how wide addresses in it are, and how far from its own addresses it is in memory, modulo 2^64: a system
+    /// maps a file where it likes. `None` for other images.
+    pub(crate) fn named_file(&self) -> Option<(Width, &Bytes, u64)> {
+        if let Some((width, bytes)) = self.elf_file() {
+            return Some((width, bytes, 0));
+        }
+        let linked = self.linked()?;
+        let mapped = self.segments.first()?;
+        // The mapping may begin with what is no code, and end before the code does.
+        let part = linked
+            .segments
+            .iter()
+            .find(|part| part.range.start < mapped.range.end && mapped.range.start < part.range.end)?;
+        let place = |segment: &Segment| segment.address.get().wrapping_sub(segment.range.start as u64);
+        let (width, _) = linked.elf_file()?;
+        Some((width, &self.bytes, place(mapped).wrapping_sub(place(part))))
+    }
+
     /// Where the byte at `address` is in another image of the same file; `None` where it is in none of its segments.
     #[must_use]
     pub fn address_in(&self, other: &Self, address: Address) -> Option<Address> {

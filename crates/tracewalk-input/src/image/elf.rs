@@ -6,6 +6,7 @@ use std::path::Path;
 use object::LittleEndian;
 use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable};
+use object::{Object, ObjectSegment};
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::plain::plain;
 
@@ -58,6 +59,28 @@ fn read_class<E: FileHeader<Endian = LittleEndian>>(
         bytes: bytes.clone(),
         form: if header.is_type_64() { ImageForm::Elf64 } else { ImageForm::Elf32 },
     })
+}
+
+/// Where the program has variables, by the file's sections: addresses whose bytes in the file are only what they begin with.
+pub(super) fn variables(width: Width, data: &[u8]) -> Vec<Range<u64>> {
+    match width {
+        Width::Bits32 => variables_in::<FileHeader32<LittleEndian>>(data),
+        Width::Bits64 => variables_in::<FileHeader64<LittleEndian>>(data),
+    }
+}
+
+fn variables_in<E: FileHeader<Endian = LittleEndian>>(data: &[u8]) -> Vec<Range<u64>> {
+    let sections = E::parse(data).and_then(|header| header.sections(ENDIAN, data));
+    let Ok(sections) = sections else { return Vec::new() };
+    let is_variable = |section: &&E::SectionHeader| {
+        let flags = section.sh_flags(ENDIAN);
+        flags.contains(elf::SHF_ALLOC) && flags.contains(elf::SHF_WRITE)
+    };
+    let range = |section: &E::SectionHeader| {
+        let start: u64 = section.sh_addr(ENDIAN).into();
+        start..start.saturating_add(section.sh_size(ENDIAN).into())
+    };
+    sections.iter().filter(is_variable).map(range).collect()
 }
 
 pub(crate) fn malformed(error: object::read::Error) -> ImageErrorKind {
@@ -277,6 +300,16 @@ fn entry<E: FileHeader<Endian = LittleEndian>>(header: &E) -> Option<Location> {
 }
 
 /// The contents of the note that identifies a build (`NT_GNU_BUILD_ID`).
+/// The build-id of an ELF file, whatever else it is.
+pub(crate) fn build_id_of(data: &[u8]) -> Option<Vec<u8>> {
+    object::File::parse(data).ok()?.build_id().ok()?.map(<[u8]>::to_vec)
+}
+
+/// The address of the first segment that is loaded.
+pub(super) fn first_loaded(data: &[u8]) -> Option<u64> {
+    object::File::parse(data).ok()?.segments().next().map(|segment| segment.address())
+}
+
 fn build_id<E: FileHeader<Endian = LittleEndian>>(
     sections: &SectionTable<'_, E>,
     data: &[u8],

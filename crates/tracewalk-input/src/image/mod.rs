@@ -109,6 +109,19 @@ impl Image {
         }
     }
 
+    /// Where the program has variables, as far as an ELF file's sections say it: what a segment has there is only what they begin with.
+    #[must_use]
+    pub fn variables(&self) -> Vec<Range<u64>> {
+        self.elf_file().map_or_else(Vec::new, |(width, bytes)| elf::variables(width, bytes))
+    }
+
+    /// Where an ELF file's first segment is loaded by its own addresses: tools count addresses from there. Segments of an image begin
+    /// behind the headers.
+    #[must_use]
+    pub fn load_address(&self) -> Option<Address> {
+        elf::first_loaded(&self.bytes).map(Address::new)
+    }
+
     /// The ELF file as a linker made it, if these are its bytes as a system mapped them into memory.
     #[must_use]
     pub fn linked(&self) -> Option<Self> {

@@ -30,6 +30,8 @@ pub(super) struct Debugging {
     dwarf: Arc<Dwarf<Reader>>,
     /// How much of it may still be read.
     pub(super) budget: Arc<Budget>,
+    /// How far from the addresses in it the program was in memory, modulo 2^64.
+    pub(super) moved: u64,
 }
 
 /// Why an image's debugging information is of no use any more: it cannot be followed to its end.
@@ -52,7 +54,7 @@ pub(super) fn load(
     code_at_zero: bool,
     most: Option<u64>,
 ) -> Result<Option<Debugging>, String> {
-    let Some((width, bytes)) = image.elf_file() else { return Ok(None) };
+    let Some((width, bytes, moved)) = image.named_file() else { return Ok(None) };
     let sections = match width {
         Width::Bits32 => sections::<FileHeader32<object::LittleEndian>>(bytes, most),
         Width::Bits64 => sections::<FileHeader64<object::LittleEndian>>(bytes, most),
@@ -78,7 +80,7 @@ pub(super) fn load(
     if budget.is_spent() {
         return Err(REPEATS.to_owned());
     }
-    Ok(Some(Debugging { context, dwarf, budget }))
+    Ok(Some(Debugging { context, dwarf, budget, moved }))
 }
 
 /// The debugging sections of a file, uncompressed, each with its name.
@@ -93,15 +95,20 @@ fn sections<E: FileHeader<Endian = object::LittleEndian>>(
     if file.section_by_name(".debug_info").is_none() {
         return Ok(None);
     }
-    let room = (bytes.len() as u64).saturating_mul(MOST_EXPANSION).saturating_add(LEAST_ROOM);
-    let room = most.map_or(room, |most| room.min(most));
+    let room = room(bytes, most);
     let mut left = room;
     let sections = DwarfSections::load(|id| Ok::<_, String>((id, section(&file, id, &mut left)?)))?;
     Ok(Some((sections, room - left)))
 }
 
+/// How many bytes a file's debugging sections may have together.
+pub(super) fn room(bytes: &[u8], most: Option<u64>) -> u64 {
+    let room = (bytes.len() as u64).saturating_mul(MOST_EXPANSION).saturating_add(LEAST_ROOM);
+    most.map_or(room, |most| room.min(most))
+}
+
 /// The bytes of a debugging section, uncompressed, for which there has to be room; none where there is no such section.
-fn section<E: FileHeader<Endian = object::LittleEndian>>(
+pub(super) fn section<E: FileHeader<Endian = object::LittleEndian>>(
     file: &ElfFile<'_, E>,
     id: SectionId,
     room: &mut u64,

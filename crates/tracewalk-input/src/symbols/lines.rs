@@ -112,14 +112,23 @@ impl SourceLines {
     ) -> Vec<LineRow> {
         let mut rows = Vec::new();
         for debugging in self.images.iter().filter_map(|lines| lines.debugging.as_ref()) {
-            let found = debugging.context.find_location_range(addresses.start.get(), addresses.end.get());
+            let own = |address: Address| address.get().wrapping_sub(debugging.moved);
+            let (from, to) = (own(addresses.start), own(addresses.end));
+            // What is asked for may begin before the program does.
+            let found = debugging.context.find_location_range(if from > to { 0 } else { from }, to);
             let Ok(found) = found else { continue };
             for (start, bytes, location) in found {
                 let named = location.file.zip(location.line).filter(|(file, line)| is_wanted(file, *line));
                 let file = named.and_then(|(file, _)| intern(&mut self.names, file));
                 if let (Ok(bytes), Some(file), Some(line)) = (u32::try_from(bytes), file, location.line) {
                     let column = location.column.filter(|&column| column != 0);
-                    rows.push(LineRow { start: Address::new(start), bytes, file, line, column });
+                    rows.push(LineRow {
+                        start: Address::new(start.wrapping_add(debugging.moved)),
+                        bytes,
+                        file,
+                        line,
+                        column,
+                    });
                 }
             }
         }
@@ -173,7 +182,8 @@ impl SourceLines {
         let lines = holders().find(|lines| lines.debugging.is_some()).or_else(|| holders().next())?;
         let mut frames = Vec::new();
         if let Some(debugging) = &lines.debugging
-            && let Ok(mut found) = debugging.context.find_frames(address.get()).skip_all_loads()
+            && let Ok(mut found) =
+                debugging.context.find_frames(address.get().wrapping_sub(debugging.moved)).skip_all_loads()
         {
             while let Ok(Some(frame)) = found.next() {
                 let location = frame.location.as_ref();

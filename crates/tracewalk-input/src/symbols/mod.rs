@@ -30,6 +30,7 @@ mod lines;
 mod note;
 mod objects;
 mod table;
+mod unwind;
 mod vectors;
 
 use std::sync::Arc;
@@ -46,6 +47,7 @@ pub use functions::{Function, FunctionKind};
 pub use lines::{Frame, LineRow, SourceLines};
 pub use note::SymbolNote;
 pub use objects::Object;
+pub use unwind::{CallFrames, FrameRow};
 pub use vectors::{VectorTable, VectorTableFrom};
 
 /// What the addresses of a program are called.

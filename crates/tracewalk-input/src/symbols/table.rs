@@ -85,11 +85,20 @@ impl<'data> Table<'data> {
         room: Option<u64>,
         is_wanted: impl Fn(&[u8]) -> bool,
     ) -> Result<Self, String> {
-        let Some((width, bytes)) = image.elf_file() else { return Ok(Self::empty(Width::Bits32)) };
-        let table = match width {
+        let Some((width, bytes, moved)) = image.named_file() else { return Ok(Self::empty(Width::Bits32)) };
+        let mut table = match width {
             Width::Bits32 => Self::parse::<FileHeader32<LittleEndian>>(width, bytes, room, is_wanted),
             Width::Bits64 => Self::parse::<FileHeader64<LittleEndian>>(width, bytes, room, is_wanted),
         };
+        if let (Ok(table), 1..) = (&mut table, moved) {
+            table.symbols.iter_mut().filter(|symbol| symbol.section.is_some()).for_each(|symbol| {
+                symbol.value = symbol.value.wrapping_add(moved);
+            });
+            for section in table.sections.iter_mut().filter(|section| section.memory) {
+                section.start = section.start.wrapping_add(moved);
+                section.end = section.end.wrapping_add(moved);
+            }
+        }
         table.map_err(|problem| format!("its symbols cannot be read: {problem}"))
     }
 

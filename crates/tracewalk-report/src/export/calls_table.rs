@@ -5,9 +5,9 @@ use std::io;
 use std::sync::Arc;
 
 use tracewalk::ids::{Address, Exception};
-use tracewalk_analysis::analysis::FlowSink;
+use tracewalk_analysis::analysis::{FlowSink, Repeated};
 use tracewalk_analysis::call_stack::{
-    CallStack, Entry, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Piece,
+    CallStack, Entry, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Piece, Retold,
 };
 use tracewalk_analysis::profile::LabelKind;
 use tracewalk_analysis::record::FlowRecord;
@@ -15,11 +15,13 @@ use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::table::{Column, Kind, Table, TakeRows};
 use tracewalk_analysis::{Code, CodeInContext, Phase, Section, Window, Windowed};
 
+use super::function_names::FunctionNames;
 use super::profile::ProfileReport;
 
 /// Writes the table `calls`: a row for each call, when it ends.
 pub struct CallTable<R> {
     calls: CallStack<Running>,
+    retold: Retold<Running>,
     rows: Rows<R>,
     window: Window,
     windowed: Windowed,
@@ -34,11 +36,12 @@ struct Rows<R> {
     depth: Option<usize>,
     /// How many functions of the source were entered.
     entered: u64,
+    names: FunctionNames,
     failed: Option<io::Error>,
 }
 
 /// A function that is running.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Running {
     number: u64,
     caller: Option<u64>,
@@ -58,6 +61,7 @@ impl<R: TakeRows> CallTable<R> {
         let windowed = window.begin(&code);
         Self {
             calls: CallStack::new(Arc::clone(&code)),
+            retold: Retold::default(),
             rows: Rows {
                 rows,
                 source: String::new(),
@@ -65,6 +69,7 @@ impl<R: TakeRows> CallTable<R> {
                 phase: Phase::Before,
                 depth,
                 entered: 0,
+                names: FunctionNames::default(),
                 failed: None,
             },
             windowed,
@@ -99,12 +104,15 @@ impl<R: TakeRows> Sink<FlowRecord> for CallTable<R> {
         self.rows.code = CodeInContext::new(Arc::clone(&section.code));
         self.rows.phase = Phase::Before;
         self.rows.entered = 0;
+        self.rows.names = FunctionNames::default();
         self.windowed = self.window.begin(&section.code);
         self.calls = CallStack::new(Arc::clone(&section.code));
+        self.retold = Retold::default();
         Ok(())
     }
 
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
+        self.retold.disturb(&mut self.calls);
         let before = self.rows.phase;
         let phase = self.windowed.element(&record.element, record.at);
         match (before, phase) {
@@ -121,6 +129,7 @@ impl<R: TakeRows> Sink<FlowRecord> for CallTable<R> {
     }
 
     fn end_section(&mut self) -> io::Result<()> {
+        self.retold.disturb(&mut self.calls);
         self.calls.finish(&mut self.rows);
         self.rows.failed.take().map_or(Ok(()), Err)
     }
@@ -131,6 +140,18 @@ impl<R: TakeRows> Sink<FlowRecord> for CallTable<R> {
 }
 
 impl<R: TakeRows> FlowSink for CallTable<R> {
+    fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
+        if self.rows.phase == Phase::After {
+            return Ok(());
+        }
+        if self.windowed.ahead(repeated) != Some(self.rows.phase) {
+            return repeated.records().try_for_each(|record| self.record(record));
+        }
+        self.windowed.pass(repeated);
+        self.retold.passage(repeated, &mut self.calls, &mut self.rows);
+        self.rows.failed.take().map_or(Ok(()), Err)
+    }
+
     fn needs_places(&self) -> bool {
         self.window.needs_places()
     }
@@ -143,8 +164,8 @@ impl<R: TakeRows> Rows<R> {
             FrameKind::Root | FrameKind::Call { .. } => ("function", None),
             FrameKind::Exception(Interruption { exception, .. }) => ("exception", exception),
         };
-        let place = entry_place(&self.code, frame.function, entry);
-        let (file, line) = place.unzip();
+        let (file, line) = self.names.place(&self.code, frame.function, entry).unzip();
+        let name = self.names.name(&self.code, frame.function);
         let end = match how {
             Left::Returned => "returned",
             Left::Replaced => "replaced",
@@ -157,10 +178,10 @@ impl<R: TakeRows> Rows<R> {
             caller.into(),
             (depth as u64).into(),
             kind.into(),
-            frame.function.name(self.code.whole()).into(),
+            (*name).into(),
             frame.function.address().into(),
             entry.into(),
-            file.into(),
+            file.as_deref().into(),
             line.into(),
             exception.map(Exception::number).into(),
             instructions.into(),
@@ -222,18 +243,6 @@ pub(super) fn is_own(kind: FrameKind) -> bool {
         }
         FrameKind::Root | FrameKind::Call { .. } => true,
     }
-}
-
-/// The line of the source where a function was entered.
-pub(super) fn entry_place(
-    code: &CodeInContext,
-    function: FunctionId,
-    entry: Option<Address>,
-) -> Option<(String, u32)> {
-    let symbols = &code.whole().in_scope(function.scope()).symbols;
-    let frames = symbols.frames(entry.or(function.address())?);
-    let frame = frames.first()?;
-    Some((frame.file.as_deref()?.to_owned(), frame.line?))
 }
 
 /// Writes the table `chains`: a row for each chain of calls, by its innermost link, those outside before it.

@@ -21,6 +21,7 @@ mod flamegraph;
 mod flow_jsonl;
 mod flow_table;
 mod folded;
+mod function_names;
 mod interrupts;
 mod itm;
 mod json;

@@ -116,11 +116,30 @@ impl Synchronisations {
             deframer.finish(&mut sources);
         } else {
             let source = sources.0.entry(None).or_default();
-            for (at, byte) in (0..).zip(parts.into_iter().flatten()) {
-                source.take(*byte, at);
+            let first = parts.first().map_or(0, |part| part.len());
+            for (part, start) in parts.into_iter().zip([0, first]) {
+                source.take_all(part, |index| (start + index) as u64);
             }
         }
         sources.0
+    }
+
+    /// Takes bytes that stand at these places.
+    fn take_all(&mut self, bytes: &[u8], place: impl Fn(usize) -> u64) {
+        let mut at = 0;
+        while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+            if self.zeros == 0 {
+                // None ends in so few bytes, and none goes on behind one that is not zero.
+                let without = |few: &&[u8]| few.last() != Some(&0);
+                let passed = rest.chunks_exact(ZEROS.into()).take_while(without).count() * usize::from(ZEROS);
+                self.bytes += passed as u64;
+                at += passed;
+            }
+            if let Some(byte) = bytes.get(at) {
+                self.take(*byte, place(at));
+                at += 1;
+            }
+        }
     }
 
     fn take(&mut self, byte: u8, at: u64) {
@@ -194,9 +213,7 @@ impl FrameSink for Sources {
     fn data(&mut self, owner: Owner, piece: Piece<'_>) {
         let Owner::Source(id) = owner else { return };
         let source = self.0.entry(Some(id)).or_default();
-        for (index, byte) in piece.bytes.iter().enumerate() {
-            source.take(*byte, piece.place(index).0);
-        }
+        source.take_all(piece.bytes, |index| piece.place(index).0);
     }
 
     fn discontinuity(&mut self, _: Discontinuity) {}
@@ -269,6 +286,29 @@ mod tests {
                     assert_eq!(seam(&damaged, in_frames), None, "{path}, damaged at {damage}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn bytes_taken_together_have_the_a_syncs_that_they_have_one_by_one() {
+        let mut state = 1_u32;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            state >> 16
+        };
+        for _ in 0..200 {
+            // Mostly zeros, so that there are A-syncs of every length at every place.
+            let bytes = (0..next() % 200).map(|_| match next() % 8 {
+                0 => 0x80,
+                1 => 0x7f,
+                _ => 0,
+            });
+            let bytes = bytes.collect::<Vec<_>>();
+            let (one, other) = bytes.split_at(next() as usize % (bytes.len() + 1));
+            let mut expected = Synchronisations::default();
+            (0..).zip(&bytes).for_each(|(at, byte)| expected.take(*byte, at));
+            let found = Synchronisations::of([one, other], false).remove(&None).unwrap();
+            assert_eq!(format!("{found:?}"), format!("{expected:?}"));
         }
     }
 

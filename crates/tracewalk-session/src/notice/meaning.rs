@@ -49,7 +49,11 @@ impl NoticeKind {
             K::StreamEnded { end: End::Closed, cut: 1.., .. }
             | K::StreamEnded { end: End::Failed(_) | End::Stopped, .. } => Severity::Incomplete,
             K::StreamEnded { .. } => Severity::Note,
-            K::EntryLeftOut(_)
+            K::OtherBinary(_)
+            | K::BinariesMissing(_)
+            | K::ModulesLeftOut(_)
+            | K::MappingsMixed(_)
+            | K::EntryLeftOut(_)
             | K::InterruptLeftOut(_)
             | K::InterruptsUnused { .. }
             | K::AnotherAnswer { .. }
@@ -63,7 +67,10 @@ impl NoticeKind {
             | K::ContextAbsent { .. }
             | K::ItmOverflow { .. }
             | K::WindowEmpty { .. } => Severity::Warning,
-            K::StatementContradicted { .. }
+            K::TraceNotRecorded(_)
+            | K::RecordsCut { .. }
+            | K::RecordsLost(_)
+            | K::StatementContradicted { .. }
             | K::MtbIncomplete { .. }
             | K::MtbEndUnknown { .. }
             | K::MtbOlderPackets(_)
@@ -145,6 +152,7 @@ impl NoticeKind {
             | K::CodeMissing { .. }
             | K::CodeUndecodable { .. }
             | K::Contradictions { .. } => Remedy::Image,
+            K::OtherBinary(_) | K::BinariesMissing(_) => Remedy::Binaries,
             K::SourcesMissing { .. } => Remedy::SourceDirectories,
             K::ImageMoved { .. } => Remedy::ImageAddress,
             K::ContextAbsent { .. } => Remedy::ImageContext,
@@ -153,8 +161,15 @@ impl NoticeKind {
             K::WindowNotCounted { .. } | K::WindowEmpty { .. } => Remedy::Window,
             K::InDoubt { .. } => Remedy::Doubtful,
             K::Malformed { .. } | K::TraceLost { .. } | K::ItmMalformed { .. } => Remedy::Look,
-            K::NoContextIds { .. } | K::NoVmids { .. } | K::ItmOverflow { .. } => Remedy::TraceAgain,
+            K::NoContextIds { .. }
+            | K::NoVmids { .. }
+            | K::ItmOverflow { .. }
+            | K::TraceNotRecorded(_)
+            | K::RecordsLost(_) => Remedy::TraceAgain,
             K::EntryLeftOut(_)
+            | K::ModulesLeftOut(_)
+            | K::MappingsMixed(_)
+            | K::RecordsCut { .. }
             | K::Inferred(_)
             | K::DumpPlaced { .. }
             | K::MemoryDamaged { .. }
@@ -182,6 +197,13 @@ impl NoticeKind {
         use NoticeKind as K;
         match self {
             K::EntryLeftOut(_) => "entry_left_out",
+            K::OtherBinary(_) => "other_binary",
+            K::BinariesMissing(_) => "binaries_missing",
+            K::ModulesLeftOut(_) => "modules_left_out",
+            K::TraceNotRecorded(_) => "trace_not_recorded",
+            K::MappingsMixed(_) => "mappings_mixed",
+            K::RecordsCut { .. } => "records_cut",
+            K::RecordsLost(_) => "records_lost",
             K::InterruptLeftOut(_) => "interrupt_left_out",
             K::InterruptsUnused { .. } => "interrupts_unused",
             K::Inferred(_) => "inferred",

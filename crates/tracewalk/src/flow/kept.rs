@@ -37,6 +37,13 @@ impl Passage<'_> {
         self.waited.is_some()
     }
 
+    /// How many elements it has.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.count.into()
+    }
+
     /// Whether it has no elements.
     #[inline]
     #[must_use]

@@ -639,6 +639,31 @@ const RETURN_STACK: Rules = Rules { granularity: Granularity::Waypoints, return_
 
 const EXECUTED: Directive = Directive::Waypoint { executed: true };
 
+#[test]
+fn loads_and_stores_of_a64_end_blocks_where_they_are_waypoints() {
+    // ldp x29, x30, [sp], #16; str x0, [x1]; prfm pldl1keep, [x1]; swp x0, x1, [x2]; add x0, x1, x2; b .
+    let words = [0xa8c1_7bfd_u32, 0xf900_0020, 0xf980_0020, 0xf820_8041, 0x8b02_0020, 0x1400_0000];
+    let bytes = words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let mut program = Program::new();
+    program.add(Address::new(0x40_0000), &bytes).expect("one region");
+    let ends = |loads_are_waypoints, stores_are_waypoints| {
+        let rules = Rules {
+            granularity: Granularity::Waypoints,
+            loads_are_waypoints,
+            stores_are_waypoints,
+            ..Rules::NONE
+        };
+        let start = begin(Location::new(Address::new(0x40_0000), Isa::A64));
+        let (blocks, gaps) = outline(&follow_both(rules, &program, &[start, EXECUTED, EXECUTED, EXECUTED]));
+        assert_eq!(gaps, []);
+        blocks.iter().map(|(_, end, _)| end - 0x40_0000).collect::<Vec<_>>()
+    };
+    assert_eq!(ends(false, false), [24, 24, 24]);
+    assert_eq!(ends(true, false), [4, 16, 24]);
+    assert_eq!(ends(false, true), [8, 16, 24]);
+    assert_eq!(ends(true, true), [4, 8, 16]);
+}
+
 /// 0x100: bl 0x108; 0x104: nop; b .; 0x108: bx lr; 0x10a: b .
 fn call_and_return() -> Program {
     thumb(0x100, &[0xf000, 0xf802, NOP, 0xe7fe, BX_LR, 0xe7fe])

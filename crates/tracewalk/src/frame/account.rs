@@ -1,5 +1,7 @@
 //! What became of every byte of a capture.
 
+use core::ops::AddAssign;
+
 use super::owner::Owner;
 
 /// Every capture byte, counted once under what it was.
@@ -37,6 +39,20 @@ impl Account {
             + self.overhead
             + self.lost
             + self.tail
+    }
+}
+
+impl AddAssign for Account {
+    fn add_assign(&mut self, more: Self) {
+        let Self { data, unowned, padding, trigger, reserved, overhead, lost, tail } = more;
+        self.data += data;
+        self.unowned += unowned;
+        self.padding += padding;
+        self.trigger += trigger;
+        self.reserved += reserved;
+        self.overhead += overhead;
+        self.lost += lost;
+        self.tail += tail;
     }
 }
 

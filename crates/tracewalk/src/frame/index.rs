@@ -20,8 +20,9 @@ use super::deframer::{Framing, Tail};
 use super::only::Only;
 use super::owner::Owner;
 use super::recovery::RecoveringDeframer;
-use super::sink::FrameSink;
+use super::sink::{Cause, Discontinuity, FrameSink, Piece};
 use crate::ids::TraceId;
+use crate::span::CaptureOffset;
 
 /// Where a capture's frames are. A copy costs nothing.
 ///
@@ -58,7 +59,11 @@ use crate::ids::TraceId;
 /// assert_eq!(found.0, b"something");
 /// ```
 #[derive(Clone, Debug)]
-pub struct Index(Arc<Contents>);
+pub struct Index {
+    contents: Arc<Contents>,
+    /// How many of the sections are looked at.
+    sections: usize,
+}
 
 #[derive(Debug)]
 struct Contents {
@@ -87,9 +92,13 @@ enum Kind {
     },
     /// Anything else.
     Mixed {
-        /// As it was in front of the section.
-        deframer: Box<RecoveringDeframer>,
+        /// As it was in front of the section; `None` for one that was given nothing.
+        deframer: Option<Box<RecoveringDeframer>>,
+        /// Where in the capture the bytes start that it was given.
+        base: u64,
     },
+    /// No frames: those after it do not continue those before.
+    Gap,
 }
 
 /// Between two sections.
@@ -123,30 +132,31 @@ impl Index {
     /// How the frames lie in the capture.
     #[must_use]
     pub fn framing(&self) -> Framing {
-        self.0.framing
+        self.contents.framing
     }
 
     /// How many bytes a source has.
     #[must_use]
     pub fn bytes_of(&self, id: TraceId) -> u64 {
-        self.0.end.before(id)
+        self.contents.end.before(id)
     }
 
     /// The sources that have bytes, and how many.
     pub fn sources(&self) -> impl Iterator<Item = (TraceId, u64)> {
-        self.0.end.before.iter().copied()
+        self.contents.end.before.iter().copied()
     }
 
     /// The numbers of all sections.
     #[must_use]
     pub fn sections(&self) -> Range<usize> {
-        0..self.0.sections.len()
+        0..self.sections
     }
 
     /// How many bytes a source has in a section, if there are only frames in it: then it can be taken apart in one piece.
     #[must_use]
     pub fn bytes_in(&self, section: usize, id: TraceId) -> Option<u64> {
-        let found = self.0.sections.get(section).filter(|found| matches!(found.kind, Kind::Frames { .. }))?;
+        let is_frames = |found: &&Section| matches!(found.kind, Kind::Frames { .. } | Kind::Gap);
+        let found = self.contents.sections.get(section).filter(is_frames)?;
         Some(self.behind(section).before(id) - found.start.before(id))
     }
 
@@ -156,9 +166,30 @@ impl Index {
         Extraction { index: self.clone(), id, sections, inside: None }
     }
 
+    /// Whether there are gaps between the frames: see [`Indexer::skip_to`].
+    #[must_use]
+    pub fn has_gaps(&self) -> bool {
+        self.contents.sections.iter().any(|section| matches!(section.kind, Kind::Gap))
+    }
+
+    /// The first sections, up to where they have so many bytes of frames.
+    #[must_use]
+    pub fn head(&self, bytes: u64) -> Self {
+        let mut rest = bytes;
+        let reaches = self.sections().find(|&section| {
+            let Some(Section { start, kind }) = self.contents.sections.get(section) else { return true };
+            if !matches!(kind, Kind::Gap) {
+                rest = rest.saturating_sub(self.behind(section).at.saturating_sub(start.at));
+            }
+            rest == 0
+        });
+        let sections = reaches.map_or(self.sections, |section| section + 1);
+        Self { contents: Arc::clone(&self.contents), sections }
+    }
+
     /// Where a section ends.
     fn behind(&self, section: usize) -> &Border {
-        self.0.sections.get(section + 1).map_or(&self.0.end, |next| &next.start)
+        self.contents.sections.get(section + 1).map_or(&self.contents.end, |next| &next.start)
     }
 }
 
@@ -177,6 +208,7 @@ pub struct Extraction {
 #[derive(Clone, Debug)]
 struct Mixed {
     deframer: Box<RecoveringDeframer>,
+    base: u64,
     section: usize,
     /// How many bytes it was given.
     pushed: u64,
@@ -197,7 +229,7 @@ impl Extraction {
         }
         loop {
             let section = self.sections.next()?;
-            let found = self.index.0.sections.get(section)?;
+            let found = self.index.contents.sections.get(section)?;
             match &found.kind {
                 Kind::Frames { .. } if self.index.bytes_in(section, self.id) == Some(0) => {}
                 Kind::Frames { owner } => {
@@ -206,9 +238,17 @@ impl Extraction {
                     Only::new(self.id, *owner).frames(found.start.at, frames, sink);
                     return Some(end);
                 }
-                Kind::Mixed { deframer } => {
-                    let inside = Mixed { deframer: deframer.clone(), section, pushed: found.start.pushed };
+                Kind::Mixed { deframer, base } => {
+                    let fresh = || Box::new(RecoveringDeframer::new(self.index.framing()));
+                    let deframer = deframer.clone().unwrap_or_else(fresh);
+                    let (base, pushed) = (*base, found.start.pushed);
+                    let inside = Mixed { deframer, base, section, pushed };
                     return Some(self.go_on(inside, capture, sink));
+                }
+                Kind::Gap => {
+                    let at = self.index.behind(section).at;
+                    sink.discontinuity(gap(at));
+                    return Some(at);
                 }
             }
         }
@@ -217,13 +257,15 @@ impl Extraction {
     fn go_on(&mut self, mut inside: Mixed, capture: &[u8], sink: &mut impl FrameSink) -> u64 {
         // The same pieces as at the first time make it hand out as much at each border.
         let end = self.index.behind(inside.section).pushed;
-        let done = (inside.pushed + self.index.0.chunk).min(end);
-        inside.deframer.push(slice(capture, inside.pushed, done), sink);
+        let done = (inside.pushed + self.index.contents.chunk).min(end);
+        let mut placed = Placed { base: inside.base, sink };
+        inside.deframer.push(slice(capture, inside.pushed, done), &mut placed);
         inside.pushed = done;
+        let next = self.index.contents.sections.get(inside.section + 1);
         if done < end {
             self.inside = Some(inside);
-        } else if inside.section + 1 == self.index.0.sections.len() {
-            inside.deframer.finish(sink);
+        } else if next.is_none_or(|next| matches!(next.kind, Kind::Gap)) {
+            inside.deframer.finish(&mut placed);
         }
         done
     }
@@ -234,11 +276,39 @@ fn slice(capture: &[u8], start: u64, end: u64) -> &[u8] {
     capture.get(start..end).unwrap_or_default()
 }
 
+/// What a gap is to the frames after it.
+const fn gap(at: u64) -> Discontinuity {
+    Discontinuity { at: CaptureOffset(at), bytes: 0, cause: Cause::Barrier }
+}
+
+/// Takes what a deframer hands out that was given the bytes of the capture from `base` on.
+struct Placed<'a, S> {
+    base: u64,
+    sink: &'a mut S,
+}
+
+impl<S: FrameSink> FrameSink for Placed<'_, S> {
+    #[inline]
+    fn data(&mut self, owner: Owner, piece: Piece<'_>) {
+        self.sink.data(owner, piece.moved(self.base));
+    }
+
+    fn discontinuity(&mut self, discontinuity: Discontinuity) {
+        let at = CaptureOffset(self.base.saturating_add(discontinuity.at.0));
+        self.sink.discontinuity(Discontinuity { at, ..discontinuity });
+    }
+}
+
 /// Makes the index of a capture that comes in pieces of any size, and hands out what is in its frames as a deframer does.
 #[derive(Debug)]
 pub struct Indexer {
     framing: Framing,
     deframer: RecoveringDeframer,
+    /// Where in the capture the bytes start that the deframer was given.
+    base: u64,
+    /// What came of the frames before the last gap: how many bytes of each source, and of what.
+    before: Vec<(TraceId, u64)>,
+    account: Account,
     pushed: u64,
     sections: Vec<Section>,
     /// The section that is not complete: where it begins, and the deframer there.
@@ -248,6 +318,8 @@ pub struct Indexer {
     length: u64,
     /// How many of `sections` are mixed.
     mixed: usize,
+    /// So many sections are joined.
+    most: usize,
 }
 
 impl Indexer {
@@ -267,11 +339,15 @@ impl Indexer {
             framing,
             open: (start, Box::new(deframer.clone())),
             deframer,
+            base: 0,
+            before: Vec::new(),
+            account: Account::default(),
             pushed: 0,
             sections: Vec::new(),
             chunk: length,
             length,
             mixed: 0,
+            most: MOST_SECTIONS,
         }
     }
 
@@ -279,48 +355,121 @@ impl Indexer {
     pub fn push(&mut self, input: &[u8], sink: &mut impl FrameSink) {
         let mut rest = input;
         while !rest.is_empty() {
-            let room = usize::try_from(self.chunk - self.pushed % self.chunk).unwrap_or(usize::MAX);
+            let given = self.pushed - self.base;
+            let room = usize::try_from(self.chunk - given % self.chunk).unwrap_or(usize::MAX);
             let (piece, behind) = rest.split_at(room.min(rest.len()));
-            self.deframer.push(piece, sink);
+            self.deframer.push(piece, &mut Placed { base: self.base, sink });
             self.pushed += piece.len() as u64;
-            if self.pushed.is_multiple_of(self.length) {
+            if (self.pushed - self.base).is_multiple_of(self.length) {
                 self.close();
             }
             rest = behind;
         }
     }
 
+    /// The frames end here. Others start at `at`, which is anywhere in the capture, and do not continue those before: the bytes that
+    /// are pushed next stand there.
+    ///
+    /// ```
+    /// use tracewalk::frame::{Discontinuity, Formatter, FormatterOptions, FrameSink, Framing, Indexer, Owner, Piece};
+    /// use tracewalk::ids::TraceId;
+    /// use tracewalk::span::CaptureOffset;
+    ///
+    /// struct Places(Vec<u64>);
+    ///
+    /// impl FrameSink for Places {
+    ///     fn data(&mut self, _: Owner, piece: Piece<'_>) {
+    ///         self.0.push(piece.at.0);
+    ///     }
+    ///     fn discontinuity(&mut self, _: Discontinuity) {}
+    /// }
+    ///
+    /// let id = TraceId::new(0x10).expect("a trace source's ID");
+    /// let mut frames = Vec::new();
+    /// let mut formatter = Formatter::new(FormatterOptions::default());
+    /// formatter.write(id, b"some", &mut frames);
+    /// formatter.flush(&mut frames);
+    ///
+    /// let mut places = Places(Vec::new());
+    /// let mut indexer = Indexer::new(Framing::Buffer);
+    /// for at in [1000, 500] {
+    ///     indexer.skip_to(CaptureOffset(at), &mut places);
+    ///     indexer.push(&frames, &mut places);
+    /// }
+    /// let (index, ..) = indexer.finish(&mut places);
+    /// // The bytes, and what fills the frame.
+    /// assert_eq!(places.0, [1001, 1006, 501, 506]);
+    /// assert_eq!(index.bytes_of(id), 8);
+    /// ```
+    pub fn skip_to(&mut self, at: CaptureOffset, sink: &mut impl FrameSink) {
+        self.end(sink);
+        self.account += self.deframer.account();
+        self.before.clone_from(&self.open.0.before);
+        self.deframer = RecoveringDeframer::new(self.framing);
+        (self.base, self.pushed) = (at.0, at.0);
+        let start = Border { at: at.0, pushed: at.0, before: self.before.clone() };
+        let (end, _) = core::mem::replace(&mut self.open, (start, Box::new(self.deframer.clone())));
+        self.sections.push(Section { start: end, kind: Kind::Gap });
+        sink.discontinuity(gap(at.0));
+    }
+
     /// The capture ends here: hands out what was held back.
     pub fn finish(mut self, sink: &mut impl FrameSink) -> (Index, Account, Tail) {
-        let tail = self.deframer.finish(sink);
-        self.close();
-        let Self { framing, chunk, deframer, sections, open: (end, _), .. } = self;
-        let end = Border { at: tail.at.0, ..end };
-        (Index(Arc::new(Contents { framing, chunk, sections, end })), deframer.account(), tail)
+        let tail = self.end(sink);
+        self.account += self.deframer.account();
+        let Self { framing, chunk, sections, open: (end, _), account, .. } = self;
+        let count = sections.len();
+        let contents = Arc::new(Contents { framing, chunk, sections, end });
+        (Index { contents, sections: count }, account, tail)
+    }
+
+    /// The frames end here: hands out what was held back.
+    fn end(&mut self, sink: &mut impl FrameSink) -> Tail {
+        let tail = self.deframer.finish(&mut Placed { base: self.base, sink });
+        if self.pushed > self.base || self.sections.is_empty() {
+            self.close();
+        }
+        let at = self.base + tail.at.0;
+        self.open.0.at = at;
+        Tail { at: CaptureOffset(at), ..tail }
     }
 
     /// A section ends here, and the next one begins.
     fn close(&mut self) {
         let Self { deframer, sections, .. } = self;
         let handed_out = deframer.unpacker();
-        let end = Border {
-            at: handed_out.accounted(),
-            pushed: self.pushed,
-            before: handed_out.sources().collect(),
-        };
+        let mut bytes = self.before.clone();
+        for (id, more) in handed_out.sources() {
+            match bytes.iter_mut().find(|(known, _)| *known == id) {
+                Some((_, bytes)) => *bytes += more,
+                None => bytes.push((id, more)),
+            }
+        }
+        let end = Border { at: self.base + handed_out.accounted(), pushed: self.pushed, before: bytes };
         let (start, before) = core::mem::replace(&mut self.open, (end, Box::new(deframer.clone())));
         let is_frames = before.unpacker().breaks() == handed_out.breaks();
         let is_behind_mixed = matches!(sections.last(), Some(Section { kind: Kind::Mixed { .. }, .. }));
         if is_behind_mixed && (!is_frames || self.mixed >= MOST_MIXED) {
             return;
         }
+        // There may be more gaps than deframers should be kept: behind one the deframer is a new one.
+        let is_gap = |section: &Section| matches!(section.kind, Kind::Gap);
+        if !is_frames
+            && self.mixed >= MOST_MIXED
+            && let Some(gap) = sections.iter().rposition(is_gap)
+        {
+            sections.truncate(gap + 1);
+            let start = Border { at: self.base, pushed: self.base, before: self.before.clone() };
+            sections.push(Section { start, kind: Kind::Mixed { deframer: None, base: self.base } });
+            return;
+        }
         self.mixed += usize::from(!is_frames);
         let kind = match is_frames {
             true => Kind::Frames { owner: before.unpacker().owner.owner() },
-            false => Kind::Mixed { deframer: before },
+            false => Kind::Mixed { deframer: Some(before), base: self.base },
         };
         sections.push(Section { start, kind });
-        if sections.len() >= MOST_SECTIONS {
+        if sections.len() >= self.most {
             self.join_sections();
         }
     }
@@ -335,5 +484,7 @@ impl Indexer {
             takes_next = is_frames && !joins;
             !joins
         });
+        // Gaps stay: there may be as many as the capture has.
+        self.most = MOST_SECTIONS.max(2 * self.sections.len());
     }
 }

@@ -55,6 +55,12 @@ impl<'a> Piece<'a> {
         }
     }
 
+    /// The same bytes, so many further on in the capture.
+    #[inline]
+    pub(super) const fn moved(self, by: u64) -> Self {
+        Self { at: CaptureOffset(self.at.0.saturating_add(by)), ..self }
+    }
+
     /// Where the byte at `index` stands in the capture.
     #[must_use]
     #[inline]

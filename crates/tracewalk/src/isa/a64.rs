@@ -1,8 +1,9 @@
 //! A64 encodings (Arm Architecture Reference Manual for A-profile, DDI 0487L, C4.1), each function one of the manual's tables.
 //!
 //! What a later version of the architecture adds is recognised whatever the core is: earlier cores have hints or undefined encodings in
-//! its place, which programs for them do not hold. Memory accesses are not counted: no trace of A64 has data.
+//! its place, which programs for them do not hold. Of memory accesses the direction alone is given: no trace of A64 has data.
 
+use super::a64_access::access;
 use super::bits::{bit, field, sign_extend};
 use super::instruction::{Barrier, Class, Instruction, Raises, Return};
 use crate::ids::{Address, Isa, Location};
@@ -11,7 +12,7 @@ const BYTES: u8 = 4;
 /// XZR, or no register, in a register's field.
 const NO_REGISTER: u32 = 0b1_1111;
 
-/// C4.1: only the group "Branches, Exception Generating and System instructions" and the reserved encodings matter.
+/// C4.1: only the group "Branches, Exception Generating and System instructions", the reserved encodings, and loads and stores matter.
 #[inline]
 pub(super) const fn classify(word: u32, address: Address) -> Instruction {
     let place = Location::new(address.aligned_for(Isa::A64), Isa::A64);
@@ -37,7 +38,7 @@ pub(super) const fn classify(word: u32, address: Address) -> Instruction {
         0b1101_0100 => exception_generation(word),
         0b1101_0101 => system(word),
         0b1101_0110 | 0b1101_0111 => branch_to_register(word),
-        _ => Instruction::other(BYTES),
+        _ => Instruction::other(BYTES).accessing(access(word)),
     }
 }
 

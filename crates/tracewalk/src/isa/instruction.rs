@@ -22,7 +22,7 @@ pub struct Instruction {
     pub raises: Option<Raises>,
     /// How many instructions after it an IT instruction makes conditional, 1 to 4; 0 for every other instruction.
     pub it_block: u8,
-    /// The memory accesses it makes; `None` where it makes none, and for A64.
+    /// The memory accesses it makes; `None` where it makes none.
     pub access: Option<Access>,
 }
 
@@ -79,14 +79,15 @@ pub enum Raises {
 }
 
 /// The memory accesses of one instruction, counted as the manual's pseudocode makes them: by element for structure
-/// loads and stores, by word for LDM, LDRD and the extension registers, by doubleword for LDREXD alone.
+/// loads and stores, by word for LDM, LDRD and the extension registers, by doubleword for LDREXD alone. For A64 the direction alone is
+/// given, with 0 in the other fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     /// Which way the data goes.
     pub direction: Direction,
-    /// The size of each transfer in bytes, 1, 2, 4 or 8.
+    /// The size of each transfer in bytes, 1, 2, 4 or 8; 0 for A64.
     pub bytes: u8,
-    /// How many transfers, at least 1; for [`Direction::Swap`] in each direction.
+    /// How many transfers, at least 1; for [`Direction::Swap`] in each direction. 0 for A64.
     pub transfers: u8,
 }
 
@@ -97,7 +98,7 @@ pub enum Direction {
     Load,
     /// To memory.
     Store,
-    /// Both, as SWP does.
+    /// Both, as SWP does, and A64's atomic operations and copies of memory.
     Swap,
 }
 
@@ -184,6 +185,10 @@ impl Instruction {
 impl Access {
     pub(super) const fn of(direction: Direction, bytes: u8) -> Self {
         Self { direction, bytes, transfers: 1 }
+    }
+
+    pub(super) const fn of_any_size(direction: Direction) -> Self {
+        Self { direction, bytes: 0, transfers: 0 }
     }
 
     /// The same, so many times; `None` for no times.

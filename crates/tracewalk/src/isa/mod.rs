@@ -23,6 +23,7 @@
 
 mod a32;
 mod a64;
+mod a64_access;
 mod bits;
 mod coprocessor;
 mod instruction;

@@ -29,7 +29,9 @@ fn assert_plausible(code: &[u8], address: Address, isa: Isa) {
     assert!(!instruction.link || instruction.is_branch(), "{instruction:?}");
     assert!(instruction.returns.is_none() || instruction.class == Class::Indirect, "{instruction:?}");
     if let Some(access) = instruction.access {
-        assert!(matches!(access.bytes, 1 | 2 | 4 | 8) && access.transfers > 0, "{instruction:?}");
+        let is_sized = matches!(access.bytes, 1 | 2 | 4 | 8) && access.transfers > 0;
+        let has_direction_alone = access.bytes == 0 && access.transfers == 0;
+        assert!(if isa == Isa::A64 { has_direction_alone } else { is_sized }, "{instruction:?}");
     }
     assert_eq!(classify(&code[..bytes], address, isa), Ok(instruction), "its own bytes are enough");
     for end in 0..bytes {

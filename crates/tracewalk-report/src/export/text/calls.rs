@@ -11,8 +11,8 @@ use tracewalk::flow::{Element, EventKind, GapReason};
 
 use super::{gap_text, marked_event, rule};
 use crate::words::CUT;
-use tracewalk_analysis::analysis::FlowSink;
-use tracewalk_analysis::call_stack::{CallStack, FrameKind};
+use tracewalk_analysis::analysis::{FlowSink, Repeated};
+use tracewalk_analysis::call_stack::{CallStack, FrameKind, Retold};
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::{Code, CodeInContext, Phase, Section, Windowed};
@@ -25,6 +25,7 @@ pub use options::CallTreeOptions;
 #[derive(Debug)]
 pub struct CallTree<W> {
     calls: CallStack<Open>,
+    retold: Retold<Open>,
     printer: Printer<W>,
     windowed: Windowed,
     first_section: bool,
@@ -36,6 +37,7 @@ impl<W: Write> CallTree<W> {
         let code = Arc::new(Code::unknown());
         Self {
             calls: CallStack::new(Arc::clone(&code)),
+            retold: Retold::default(),
             windowed: options.window.begin(&code),
             printer: Printer::new(out, options, CodeInContext::new(code)),
             first_section: true,
@@ -95,14 +97,15 @@ impl<W: Write> Sink<FlowRecord> for CallTree<W> {
             writeln!(self.printer.out)?;
         }
         writeln!(self.printer.out, "{head}{section}{head:#}")?;
-        self.printer.code = CodeInContext::new(Arc::clone(&section.code));
-        self.printer.phase = Phase::Before;
+        self.printer.section(&section.code);
         self.windowed = self.printer.options.window.begin(&section.code);
         self.calls = CallStack::new(Arc::clone(&section.code));
+        self.retold = Retold::default();
         Ok(())
     }
 
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
+        self.retold.disturb(&mut self.calls);
         let phase = self.windowed.element(&record.element, record.at);
         match (self.printer.phase, phase) {
             (Phase::After, _) => return Ok(()),
@@ -117,7 +120,7 @@ impl<W: Write> Sink<FlowRecord> for CallTree<W> {
         if phase == Phase::After {
             return self.printer.result();
         }
-        self.printer.code.element(&record.element);
+        self.printer.see(&record.element);
         self.calls.element(&record.element, &mut self.printer);
         if phase == Phase::Before {
             return Ok(());
@@ -131,12 +134,25 @@ impl<W: Write> Sink<FlowRecord> for CallTree<W> {
     }
 
     fn end_section(&mut self) -> io::Result<()> {
+        self.retold.disturb(&mut self.calls);
         self.close_window();
         self.printer.result()
     }
 }
 
 impl<W: Write> FlowSink for CallTree<W> {
+    fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
+        if self.printer.phase == Phase::After {
+            return Ok(());
+        }
+        if self.windowed.ahead(repeated) != Some(self.printer.phase) {
+            return repeated.records().try_for_each(|record| self.record(record));
+        }
+        self.windowed.pass(repeated);
+        self.retold.passage(repeated, &mut self.calls, &mut self.printer);
+        self.printer.result()
+    }
+
     fn needs_places(&self) -> bool {
         self.printer.options.window.needs_places()
     }

@@ -15,7 +15,7 @@ use std::io;
 
 use tracewalk_analysis::analysis::{Analysis, End, Growth, NoPart, Repeated};
 use tracewalk_analysis::record::ItmRecord;
-use tracewalk_analysis::timeline::{Item, Scale, Timeline};
+use tracewalk_analysis::timeline::{Again, Item, Scale, TakeItems, Timeline};
 use tracewalk_analysis::{Section, Window};
 
 use tracewalk_analysis::record::FlowRecord;
@@ -38,6 +38,11 @@ pub trait TimelineExport {
     /// The source's next item; its time is not before that of the last one.
     fn item(&mut self, item: &Item) -> io::Result<()>;
 
+    /// The source's next items, which come again and again.
+    fn again(&mut self, again: &Again<'_>) -> io::Result<()> {
+        again.items().try_for_each(|item| self.item(&item))
+    }
+
     /// The source has no more items.
     fn end_section(&mut self) -> io::Result<()> {
         Ok(())
@@ -56,6 +61,10 @@ impl TimelineExport for Nothing {
     }
 
     fn item(&mut self, _: &Item) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn again(&mut self, _: &Again<'_>) -> io::Result<()> {
         Ok(())
     }
 }
@@ -88,10 +97,16 @@ struct Handing<'a> {
     result: io::Result<()>,
 }
 
-impl Handing<'_> {
-    fn item(&mut self, item: &Item) {
+impl TakeItems for Handing<'_> {
+    fn item(&mut self, item: Item) {
         if self.result.is_ok() {
-            self.result = self.exporter.item(item);
+            self.result = self.exporter.item(&item);
+        }
+    }
+
+    fn again(&mut self, again: &Again<'_>) {
+        if self.result.is_ok() {
+            self.result = self.exporter.again(again);
         }
     }
 }
@@ -105,7 +120,7 @@ impl Sink<FlowRecord> for Timelines<'_> {
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
         let Some(timeline) = &mut self.running else { return Ok(()) };
         let mut handing = Handing { exporter: self.exporter, result: Ok(()) };
-        timeline.element(&record.element, record.at, &mut |item| handing.item(&item));
+        timeline.element(&record.element, record.at, &mut handing);
         handing.result
     }
 
@@ -116,14 +131,14 @@ impl Sink<FlowRecord> for Timelines<'_> {
     fn itm(&mut self, record: &ItmRecord) -> io::Result<()> {
         let Some(timeline) = &mut self.running else { return Ok(()) };
         let mut handing = Handing { exporter: self.exporter, result: Ok(()) };
-        timeline.itm(&record.event, &mut |item| handing.item(&item));
+        timeline.itm(&record.event, &mut handing);
         handing.result
     }
 
     fn end_section(&mut self) -> io::Result<()> {
         if let Some(mut timeline) = self.running.take() {
             let mut handing = Handing { exporter: self.exporter, result: Ok(()) };
-            timeline.finish(&mut |item| handing.item(&item));
+            timeline.finish(&mut handing);
             handing.result?;
         }
         self.exporter.end_section()
@@ -141,7 +156,7 @@ impl Analysis for &mut Timelines<'_> {
     fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
         let Some(timeline) = &mut self.running else { return Ok(()) };
         let mut handing = Handing { exporter: self.exporter, result: Ok(()) };
-        timeline.passage(repeated, &mut |item| handing.item(&item));
+        timeline.passage(repeated, &mut handing);
         handing.result
     }
 

@@ -167,3 +167,76 @@ fn what_is_damaged_in_too_many_places_is_one_section_from_there_on() {
     let mixed = index.sections().len() - of_frames;
     assert_eq!(mixed, 256);
 }
+
+#[test]
+fn frames_of_several_parts_are_those_of_each_part() {
+    let [one, other] = [0x10, 0x11].map(|id| TraceId::new(id).unwrap());
+    let part = |seed: u8, damaged: bool| {
+        let mut frames = Vec::new();
+        let mut formatter = Formatter::new(FormatterOptions::default());
+        for round in 0..40 {
+            formatter.write(one, &[seed.wrapping_add(round); 21], &mut frames);
+            formatter.write(other, &[seed.wrapping_mul(round); 9], &mut frames);
+        }
+        formatter.flush(&mut frames);
+        if damaged {
+            frames.drain(200..211);
+        }
+        frames
+    };
+    // More damaged parts than deframers are kept, and in another order than in the capture.
+    let parts = (0..300)
+        .map(|seed: u16| part(u8::try_from(seed % 256).unwrap_or_default(), seed % 7 != 3))
+        .collect::<Vec<_>>();
+    let mut capture = Vec::from([0xa5; 37]);
+    let mut starts = Vec::new();
+    for part in &parts {
+        starts.push(capture.len());
+        capture.extend(part);
+        capture.extend([0xff; 5]);
+    }
+    for length in [64, 1 << 16] {
+        let mut indexer = Indexer::with_sections(Framing::Buffer, length);
+        let mut record = Record::default();
+        for (start, part) in starts.iter().zip(&parts).rev() {
+            indexer.skip_to(CaptureOffset(*start as u64), &mut record);
+            indexer.push(part, &mut record);
+        }
+        let (index, account, _) = indexer.finish(&mut record);
+        assert_eq!(account.total(), parts.iter().map(|part| part.len() as u64).sum::<u64>());
+        assert!(index.has_gaps());
+        for id in [one, other] {
+            let mut expected = Source(id, Vec::new());
+            for (start, part) in starts.iter().zip(&parts).rev() {
+                let at = CaptureOffset(*start as u64);
+                let cause = Cause::Barrier;
+                expected.1.push(Event::Loss(Discontinuity { at, bytes: 0, cause }));
+                let mut alone = Source(id, Vec::new());
+                let mut deframer = RecoveringDeframer::new(Framing::Buffer);
+                deframer.push(part, &mut alone);
+                deframer.finish(&mut alone);
+                expected.1.extend(alone.1.into_iter().map(|event| match event {
+                    Event::Byte(at, byte) => Event::Byte(at + *start as u64, byte),
+                    Event::Loss(loss) => {
+                        let at = CaptureOffset(loss.at.0 + *start as u64);
+                        Event::Loss(Discontinuity { at, ..loss })
+                    }
+                }));
+            }
+            let mut found = Source(id, Vec::new());
+            let mut extraction = index.extraction(id, index.sections());
+            while extraction.advance(&capture, &mut found).is_some() {}
+            let mut by_sections = Source(id, Vec::new());
+            for section in index.sections() {
+                let mut extraction = index.extraction(id, section..section + 1);
+                while extraction.advance(&capture, &mut by_sections).is_some() {}
+            }
+            assert!(found.1 == expected.1, "{id} {length}");
+            assert!(by_sections.1 == expected.1, "{id} {length} by sections");
+            let bytes = expected.1.iter().filter(|event| matches!(event, Event::Byte(..))).count();
+            assert_eq!(index.bytes_of(id), bytes as u64);
+        }
+        let head = index.head(100);
+        assert!(head.sections().len() < index.sections().len());
+    }
+}

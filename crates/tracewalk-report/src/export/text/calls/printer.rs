@@ -1,10 +1,15 @@
 //! The lines of a tree of calls: where functions are entered and left, and exceptions taken.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::rc::Rc;
+use std::sync::Arc;
 
+use tracewalk::flow::{Element, EventKind};
 use tracewalk::ids::Address;
 
-use super::super::super::calls_table::{entry_place, is_own};
+use super::super::super::calls_table::is_own;
+use super::super::super::function_names::entry_place;
 use super::super::{address_and_name, indent, rule};
 use super::options::CallTreeOptions;
 use crate::Palette;
@@ -12,7 +17,8 @@ use crate::layout::Fitted;
 use tracewalk_analysis::call_stack::{
     Entry, Evidence, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Piece, Task,
 };
-use tracewalk_analysis::{CodeInContext, Phase};
+use tracewalk_analysis::quick::QuickMap;
+use tracewalk_analysis::{Code, CodeInContext, Phase};
 
 /// Writes lines.
 #[derive(Debug)]
@@ -23,9 +29,28 @@ pub(super) struct Printer<W> {
     pub(super) phase: Phase,
     /// A function that called nothing, and whose line may still be for several of them.
     leaf: Option<Leaf>,
+    /// Lines, or beginnings of them, of functions at these depths, entered there.
+    lines: QuickMap<(Line, FunctionId, Option<Address>, usize), Rc<str>>,
+    /// Lines of exceptions at these depths, in the context at hand.
+    exceptions: QuickMap<(Interruption, usize), Rc<str>>,
     /// The first error; nothing is written after it.
     failed: Option<io::Error>,
 }
+
+/// A line of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Line {
+    /// Where it was entered, or found again behind a gap.
+    Entry { again: bool },
+    /// Where it is left: the beginning.
+    End,
+}
+
+/// More lines are not kept.
+const MOST_LINES: usize = 1 << 14;
+
+/// Room for the escape sequences of colours.
+const ROOM: usize = 16;
 
 /// The line of a function that called nothing.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,7 +61,7 @@ struct Leaf {
 }
 
 /// A function that is running.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Open {
     /// Where it was entered; `None` where nothing of it ran yet.
     entry: Option<Address>,
@@ -52,9 +77,34 @@ pub(super) struct Open {
 }
 
 impl<W: Write> Printer<W> {
-    pub(super) const fn new(out: W, options: CallTreeOptions, code: CodeInContext) -> Self {
+    pub(super) fn new(out: W, options: CallTreeOptions, code: CodeInContext) -> Self {
         let out = Fitted::new(out, options.look.width);
-        Self { out, options, code, phase: Phase::Before, leaf: None, failed: None }
+        Self {
+            out,
+            options,
+            code,
+            phase: Phase::Before,
+            leaf: None,
+            lines: QuickMap::default(),
+            exceptions: QuickMap::default(),
+            failed: None,
+        }
+    }
+
+    /// A source's functions follow.
+    pub(super) fn section(&mut self, code: &Arc<Code>) {
+        self.code = CodeInContext::new(Arc::clone(code));
+        self.phase = Phase::Before;
+        self.lines.clear();
+        self.exceptions.clear();
+    }
+
+    /// Takes note of the context.
+    pub(super) fn see(&mut self, element: &Element) {
+        self.code.element(element);
+        if matches!(element, Element::Event(event) if matches!(event.kind, EventKind::Context { .. })) {
+            self.exceptions.clear();
+        }
     }
 
     pub(super) fn is_shown(&self, open: &Open) -> bool {
@@ -73,31 +123,79 @@ impl<W: Write> Printer<W> {
     }
 
     /// The line of a function that is entered.
-    fn entry_line(&self, frame: &Frame<Open>) -> String {
+    fn entry_line(&mut self, frame: &Frame<Open>) -> Rc<str> {
+        let Open { entry, depth, regained, .. } = frame.mark;
+        self.known((Line::Entry { again: regained }, frame.function, entry, depth))
+    }
+
+    /// A line that may have been made before.
+    fn known(&mut self, key: (Line, FunctionId, Option<Address>, usize)) -> Rc<str> {
+        if let Some(known) = self.lines.get(&key) {
+            return Rc::clone(known);
+        }
+        if self.lines.len() >= MOST_LINES {
+            self.lines.clear();
+        }
+        let (line, function, entry, depth) = key;
+        let line = match line {
+            Line::Entry { again } => self.new_entry_line(function, entry, depth, again),
+            Line::End => {
+                let (margin, name) = (indent(depth), function.name(self.code.whole()));
+                format!("{:margin$}{}└ {name}  ", "", self.options.look.palette.quiet)
+            }
+        };
+        Rc::clone(self.lines.entry(key).or_insert(line.into()))
+    }
+
+    fn new_entry_line(&self, id: FunctionId, entry: Option<Address>, depth: usize, again: bool) -> String {
         let Palette { function, quiet, .. } = self.options.look.palette;
-        let margin = indent(frame.mark.depth);
-        let name = match frame.function {
+        let margin = indent(depth);
+        let name = match id {
             FunctionId::Missing(entry) => entry.to_string(),
-            function => function.name(self.code.whole()),
+            id => id.name(self.code.whole()),
         };
         let mut line = format!("{:margin$}{function}{name}{function:#}", "");
-        let entry = frame.mark.entry.or(frame.function.address());
-        let offset = entry.zip(frame.function.address()).and_then(|(entry, start)| entry.offset_from(start));
+        let entry = entry.or(id.address());
+        let offset = entry.zip(id.address()).and_then(|(entry, start)| entry.offset_from(start));
         if let Some(offset) = offset.filter(|offset| *offset != 0) {
             line.push_str(&format!("+0x{offset:x}"));
         }
-        if let Some((file, number)) = entry_place(&self.code, frame.function, entry) {
+        if let Some((file, number)) = entry_place(&self.code, id, entry) {
             let name = file.rsplit(['/', '\\']).next().unwrap_or(&file);
             line.push_str(&format!("  {quiet}{name}:{number}{quiet:#}"));
         }
-        if frame.mark.regained {
+        if again {
             line.push_str(&format!("  {quiet}found again{quiet:#}"));
         }
         line
     }
 
+    /// The line of a function that called nothing, and `what` of it.
+    fn of_leaf(&mut self, frame: &Frame<Open>, what: &str) {
+        let quiet = self.options.look.palette.quiet;
+        let entry = self.entry_line(frame);
+        let mut line = String::with_capacity(entry.len() + what.len() + ROOM);
+        let _ = write!(line, "{entry}  {quiet}{what}{quiet:#}");
+        self.leaf_line(line);
+    }
+
     /// The line above an exception's handler.
     pub(super) fn exception_line(&mut self, depth: usize, interruption: &Interruption) {
+        let key = (*interruption, depth);
+        if self.exceptions.len() >= MOST_LINES {
+            self.exceptions.clear();
+        }
+        let line = match self.exceptions.get(&key) {
+            Some(known) => Rc::clone(known),
+            None => {
+                let line = self.new_exception_line(depth, interruption);
+                Rc::clone(self.exceptions.entry(key).or_insert(line.into()))
+            }
+        };
+        self.line(&line);
+    }
+
+    fn new_exception_line(&self, depth: usize, interruption: &Interruption) -> String {
         let style = self.options.look.palette.exception;
         let name = interruption
             .exception
@@ -111,7 +209,7 @@ impl<W: Write> Printer<W> {
             }
             None => String::new(),
         };
-        self.line(&format!("{:1$}{style}▸ {name}{behind}{style:#}", "", indent(depth)));
+        format!("{:1$}{style}▸ {name}{behind}{style:#}", "", indent(depth))
     }
 
     /// Holds back the line of a function that called nothing, for more of them may come.
@@ -143,12 +241,20 @@ impl<W: Write> Printer<W> {
 
     fn write(&mut self, line: &str) {
         if self.failed.is_none() {
-            self.failed = writeln!(self.out, "{line}").err();
+            let written = self.out.write_all(line.as_bytes()).and_then(|()| self.out.write_all(b"\n"));
+            self.failed = written.err();
         }
     }
 
     pub(super) fn result(&mut self) -> io::Result<()> {
         self.failed.take().map_or(Ok(()), Err)
+    }
+}
+
+fn count(instructions: u64) -> String {
+    match instructions {
+        1 => "1 instruction".to_owned(),
+        count => format!("{count} instructions"),
     }
 }
 
@@ -194,24 +300,17 @@ impl<W: Write> Observer for Printer<W> {
 
     fn leave(&mut self, frame: &mut Frame<Open>, below: Option<&mut Frame<Open>>, how: Left) {
         let Open { depth, instructions, printed, missing, .. } = frame.mark;
-        let quiet = self.options.look.palette.quiet;
-        let count = match instructions {
-            1 => "1 instruction".to_owned(),
-            count => format!("{count} instructions"),
-        };
         if !self.is_shown(&frame.mark) || (!printed && instructions == 0 && !missing) {
             // There is nothing to be said of it.
         } else if missing && !printed {
-            let line = self.entry_line(frame);
-            self.leaf_line(format!("{line}  {quiet}not in any image{quiet:#}"));
+            self.of_leaf(frame, "not in any image");
         } else if !printed {
-            let line = self.entry_line(frame);
-            self.leaf_line(format!("{line}  {quiet}{count}{quiet:#}"));
+            self.of_leaf(frame, &count(instructions));
         } else if how != Left::Lost {
-            let margin = indent(depth);
-            let name = frame.function.name(self.code.whole());
+            let quiet = self.options.look.palette.quiet;
+            let begin = self.known((Line::End, frame.function, None, depth));
             let unwound = if how == Left::Unwound { ", unwound" } else { "" };
-            self.line(&format!("{:margin$}{quiet}└ {name}  {count}{unwound}{quiet:#}", ""));
+            self.line(&format!("{begin}{}{unwound}{quiet:#}", count(instructions)));
         }
         if let (true, Some(below)) = (is_own(frame.kind), below) {
             below.mark.instructions += instructions;

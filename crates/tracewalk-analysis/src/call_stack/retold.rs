@@ -1,0 +1,177 @@
+//! What repeated elements tell an observer of calls, to be told again without following them.
+//!
+//! What comes to an observer of some elements depends on the state of the stack, as what they do to it does. So it is noted when they
+//! come for the first time; from then on the observer is told the same, of the frames that are there now, with their marks.
+
+use super::CallStack;
+use super::frame::{CellId, Entry, Frame, FrameKind, FunctionId, Left, Observer, Piece};
+use super::remembered::Remembered;
+use crate::analysis::Repeated;
+
+/// Takes repeated elements for an observer that follows from nothing but what it is told, and from marks.
+#[derive(Debug)]
+pub struct Retold<M> {
+    remembered: Remembered<M, Box<[Told]>>,
+    /// The frames that go and come, and the one under them, while it is told again.
+    frames: Vec<Frame<M>>,
+    /// How much was noted since all was forgotten.
+    noted: usize,
+}
+
+/// What an observer is told.
+#[derive(Clone, Copy, Debug)]
+enum Told {
+    /// Instructions of the innermost frame ran. Pieces of one function that follow one another are one.
+    Ran(Piece),
+    Entered(FrameKind, FunctionId, Entry),
+    Left(Left),
+}
+
+/// Notes what an observer is told.
+struct Noting<'a, O> {
+    observer: &'a mut O,
+    told: Vec<Told>,
+}
+
+/// More is not kept: about 24 MiB.
+const MOST_NOTED: usize = 1 << 18;
+
+impl<M> Default for Retold<M> {
+    fn default() -> Self {
+        Self { remembered: Remembered::default(), frames: Vec::new(), noted: 0 }
+    }
+}
+
+impl<M: Copy> Retold<M> {
+    /// Something else happens to the stack next, or somebody asks where execution is to go on.
+    #[inline]
+    pub fn disturb(&mut self, calls: &mut CallStack<M>) {
+        self.remembered.disturb(calls);
+    }
+
+    /// Takes a passage: no group of them.
+    pub fn passage<O: Observer<Mark = M>>(
+        &mut self,
+        repeated: &Repeated<'_>,
+        calls: &mut CallStack<M>,
+        observer: &mut O,
+    ) {
+        let key = (repeated.set(), repeated.number());
+        let Some(known) = self.remembered.find(calls, key, |_| 0) else {
+            return self.learn(repeated, calls, observer);
+        };
+        let told = self.remembered.effect(known).map_or(&[][..], |told| told);
+        if self.remembered.is_simple(known) {
+            if let Some(top) = calls.stack.frames.back_mut() {
+                told.iter().for_each(|told| told.of_one(top, observer));
+            }
+            return self.remembered.go(known, calls);
+        }
+        let depth = calls.stack.frames.len();
+        let under = depth.saturating_sub(self.remembered.left(known) + 1);
+        let frames = &mut self.frames;
+        frames.clear();
+        frames.extend(calls.stack.frames.range(under..).copied());
+        told.iter().for_each(|told| told.again(frames, observer));
+        self.remembered.go(known, calls);
+        let now = calls.stack.frames.iter_mut().rev();
+        now.zip(self.frames.iter().rev()).for_each(|(now, told)| now.mark = told.mark);
+    }
+
+    #[inline(never)]
+    fn learn<O: Observer<Mark = M>>(
+        &mut self,
+        repeated: &Repeated<'_>,
+        calls: &mut CallStack<M>,
+        observer: &mut O,
+    ) {
+        let (set, number) = (repeated.set(), repeated.number());
+        if self.remembered.is_full(set) || self.noted >= MOST_NOTED {
+            self.remembered.forget(set, calls);
+            self.noted = 0;
+        }
+        let learning = self.remembered.begin_learning(calls, (set, number));
+        let mut noting = Noting { observer, told: Vec::new() };
+        for element in repeated.elements() {
+            calls.element(&element, &mut noting);
+        }
+        let told = noting.told;
+        self.noted += told.len();
+        let runs_only = told.iter().all(|told| matches!(told, Told::Ran(_)));
+        self.remembered.end_learning(calls, learning, Some((told.into(), runs_only)), |_| 0);
+    }
+}
+
+impl Told {
+    /// Tells it of the innermost frame, where no frame comes or goes.
+    #[inline]
+    fn of_one<O: Observer>(&self, top: &mut Frame<O::Mark>, observer: &mut O) {
+        if let Self::Ran(piece) = self {
+            observer.run(top, piece);
+        }
+    }
+
+    /// Tells it of these frames, the innermost last.
+    fn again<O: Observer>(&self, frames: &mut Vec<Frame<O::Mark>>, observer: &mut O) {
+        match *self {
+            Self::Ran(_) => {
+                if let Some(top) = frames.last_mut() {
+                    self.of_one(top, observer);
+                }
+            }
+            Self::Entered(kind, function, entry) => {
+                let mark = observer.enter(frames.last_mut(), kind, function, entry);
+                frames.push(Frame { kind, function, mark, schedules: false, cell: CellId::UNKNOWN });
+            }
+            Self::Left(how) => {
+                if let Some(mut frame) = frames.pop() {
+                    observer.leave(&mut frame, frames.last_mut(), how);
+                }
+            }
+        }
+    }
+}
+
+/// Frames that are found again, and tasks that change, are in nothing that is remembered.
+impl<O: Observer> Observer for Noting<'_, O> {
+    type Mark = O::Mark;
+
+    fn enter(
+        &mut self,
+        below: Option<&mut Frame<O::Mark>>,
+        kind: FrameKind,
+        function: FunctionId,
+        entry: Entry,
+    ) -> O::Mark {
+        self.told.push(Told::Entered(kind, function, entry));
+        self.observer.enter(below, kind, function, entry)
+    }
+
+    fn regain(&mut self, below: Option<&mut Frame<O::Mark>>, frame: &mut Frame<O::Mark>) {
+        self.observer.regain(below, frame);
+    }
+
+    fn run(&mut self, top: &mut Frame<O::Mark>, piece: &Piece) {
+        match self.told.last_mut() {
+            Some(Told::Ran(before)) => {
+                before.end = piece.end;
+                before.instructions = before.instructions.saturating_add(piece.instructions);
+            }
+            _ => self.told.push(Told::Ran(*piece)),
+        }
+        self.observer.run(top, piece);
+    }
+
+    fn leave(&mut self, frame: &mut Frame<O::Mark>, below: Option<&mut Frame<O::Mark>>, how: Left) {
+        self.told.push(Told::Left(how));
+        self.observer.leave(frame, below, how);
+    }
+
+    fn suspend(&mut self, top: &mut Frame<O::Mark>) {
+        self.observer.suspend(top);
+    }
+
+    fn switch(&mut self, from: super::Task, to: super::Task, evidence: super::Evidence) {
+        self.observer.switch(from, to, evidence);
+    }
+}

@@ -1,0 +1,12 @@
+//! Places in the trace, before anybody knows when they are.
+
+use super::item::Certainty;
+
+/// A place in the trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Place {
+    /// What was counted up to here: cycles, or instructions.
+    pub(super) count: u64,
+    /// Whether the count is known here, or only somewhere before and somewhere behind.
+    pub(super) certainty: Certainty,
+}

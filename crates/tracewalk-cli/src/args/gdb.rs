@@ -1,0 +1,70 @@
+//! The options of `gdb`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, ValueHint};
+
+use super::capture::CaptureArgs;
+
+pub(crate) const GDB_EXAMPLES: &str = "\
+Examples:
+  tracewalk gdb crash.log --image firmware.elf
+      wait for a debugger on 127.0.0.1:1234
+  gdb-multiarch firmware.elf -ex 'target remote :1234'
+      connect to it; then: reverse-stepi, reverse-next, reverse-continue
+  gdb-multiarch firmware.elf -ex 'target remote | tracewalk gdb swo.bin --image firmware.elf --stdio'
+      let GDB start it
+  tracewalk gdb capture.toml --at first
+      begin at the first instruction, not at the last one
+
+Exit status:
+  0  the debugger has left
+  2  something could not be read, or nobody can connect";
+
+#[derive(Args, Debug)]
+pub(crate) struct Gdb {
+    #[command(flatten)]
+    pub(crate) capture: CaptureArgs,
+
+    /// Follow the image even where the trace contradicts it all the time.
+    #[arg(long, help_heading = "Program")]
+    pub(crate) trust_image: bool,
+
+    /// Registers and memory of the halted processor, as a debugger printed or saved them, if they are not in the capture. They are
+    /// shown at the recording's last place.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Capture")]
+    pub(crate) dump: Option<PathBuf>,
+
+    /// Where to begin: first, last, or the number of a step, from 0.
+    #[arg(long, value_name = "PLACE", default_value = "last", help_heading = "Debugger")]
+    pub(crate) at: Begin,
+
+    /// The address that debuggers connect to; port 0 takes a free one. Everybody who reaches it can read the program.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:1234", help_heading = "Debugger")]
+    pub(crate) listen: String,
+
+    /// Speak with the debugger through standard input and output, for GDB's `target remote | COMMAND`.
+    #[arg(long, conflicts_with = "listen", help_heading = "Debugger")]
+    pub(crate) stdio: bool,
+}
+
+/// Where the debugger begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Begin {
+    First,
+    Last,
+    Step(u64),
+}
+
+impl FromStr for Begin {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "first" => Ok(Self::First),
+            "last" => Ok(Self::Last),
+            number => number.parse().map(Self::Step).map_err(|_| "expected first, last or a number"),
+        }
+    }
+}

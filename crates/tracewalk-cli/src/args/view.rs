@@ -1,0 +1,67 @@
+//! The options of `view`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, ValueHint};
+
+use super::FollowArgs;
+
+pub(crate) const VIEW_EXAMPLES: &str = "\
+Examples:
+  tracewalk view capture.toml
+      the recording as a page in the browser
+  tracewalk view swo.bin --image firmware.elf --no-open
+      the same; the page's address is printed
+  tracewalk view crash.log --image firmware.elf --at last --export crash.html
+      the last steps as one file, for a bug report
+
+Exit status:
+  0  the page was written
+  2  something could not be read, or nobody can connect";
+
+#[derive(Args, Debug)]
+pub(crate) struct View {
+    #[command(flatten)]
+    pub(crate) follow: FollowArgs,
+
+    /// The place that is shown first: first, last, or the number of a step, from 0.
+    #[arg(long, value_name = "PLACE", default_value = "first", help_heading = "Page")]
+    pub(crate) at: BeginAt,
+
+    /// The port of this machine that the browser connects to; 0 takes a free one.
+    #[arg(long, value_name = "PORT", default_value_t = 0, help_heading = "Page")]
+    pub(crate) port: u16,
+
+    /// Print the page's address without opening it in the browser.
+    #[arg(long, help_heading = "Page")]
+    pub(crate) no_open: bool,
+
+    /// Write the page with the data of a window to one file, and serve nothing. The place of --at is in the middle of the window.
+    #[arg(long, value_name = "FILE.html", value_hint = ValueHint::FilePath, conflicts_with_all = ["port", "no_open"], help_heading = "Output")]
+    pub(crate) export: Option<PathBuf>,
+
+    /// How many steps of each source --export writes: instructions, events and gaps; at most 1048576.
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..=1 << 20), requires = "export", help_heading = "Output")]
+    pub(crate) steps: u64,
+}
+
+/// The place that is shown first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BeginAt {
+    First,
+    Last,
+    Step(u64),
+}
+
+impl FromStr for BeginAt {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "first" => Ok(Self::First),
+            "last" => Ok(Self::Last),
+            number => number.parse().map(Self::Step).map_err(|_| "expected first, last or a number"),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! `gdb`: lets a debugger walk through a recording.
+
+use crate::args::Gdb;
+use crate::failure::Failure;
+use crate::messages::Messages;
+use crate::output::Destination;
+use crate::task::{Reads, Task};
+
+impl Task for Gdb {
+    fn reads(&self) -> Reads<'_> {
+        Reads { beside: self.dump.as_deref(), ..Reads::one(&self.capture) }
+    }
+
+    fn writes(&self) -> Vec<Destination<'_>> {
+        Vec::new()
+    }
+
+    fn run(&self, messages: &Messages) -> Result<(), Failure> {
+        run(self, messages)
+    }
+}
+
+#[cfg(not(feature = "gdb"))]
+fn run(_: &Gdb, _: &Messages) -> Result<(), Failure> {
+    Err(Failure::input(
+        "not_built_in",
+        "this tracewalk was built without the server for debuggers",
+        "build it with --features full",
+    ))
+}
+
+/// Serves debuggers.
+#[cfg(feature = "gdb")]
+fn run(args: &Gdb, messages: &Messages) -> Result<(), Failure> {
+    use tracewalk_gdb::{At, Listen, Options, serve};
+
+    use crate::args::Begin;
+
+    let listen = if args.stdio { Ok(Listen::Streams) } else { Listen::tcp(&args.listen) };
+    let listen = listen.map_err(|error| {
+        let problem = format!("--listen {}: {error}", args.listen);
+        Failure::input("no_address", problem, "give an address and a port, such as 127.0.0.1:1234")
+    })?;
+    let mut session = crate::open::whole_trace(&args.capture, messages)?;
+    let at = match args.at {
+        Begin::First => At::First,
+        Begin::Last => At::Last,
+        Begin::Step(step) => At::Step(step),
+    };
+    let options = Options { at, trust_image: args.trust_image, dump: args.dump.clone() };
+    serve(&mut session, &options, listen, messages, &mut |event| {
+        let (kind, text) = served::sentence(event);
+        messages.note(kind, text);
+    })
+    .map_err(served::failure)
+}
+
+/// What is said of debuggers.
+#[cfg(feature = "gdb")]
+mod served {
+    use tracewalk_gdb::{Event, GdbError};
+
+    use crate::failure::Failure;
+
+    /// The kind of an event, and its sentence.
+    pub(super) fn sentence(event: &Event) -> (&'static str, String) {
+        match event {
+            Event::Listening(address) => {
+                ("listening", format!("waiting for a debugger: target remote {address}"))
+            }
+            Event::Connected(peer) => ("connected", format!("a debugger has connected from {peer}")),
+            Event::Refused(peer) => {
+                ("refused", format!("sent a debugger from {peer} away: another one is connected"))
+            }
+            Event::Left(peer) => {
+                ("left", format!("the debugger from {peer} has left; the next one can connect"))
+            }
+            Event::Vanished(peer) => (
+                "vanished",
+                format!("the debugger from {peer} is gone without a word; the next one can connect"),
+            ),
+            _ => ("debugger", format!("{event:?}")),
+        }
+    }
+
+    pub(super) fn failure(error: GdbError) -> Failure {
+        let (kind, hint) = match &error {
+            GdbError::Nothing => ("nothing_executed", "tracewalk info says what is in the capture"),
+            GdbError::NoStep { .. } => ("no_step", "give --at a number below that, or first or last"),
+            GdbError::Listen { .. } => {
+                ("listen", "end what listens there, or choose another port with --listen")
+            }
+            GdbError::Differs { .. } => (
+                "passes_differ",
+                "if nobody writes to the capture this is a mistake of tracewalk: please report it",
+            ),
+            _ => ("streams", "let GDB start it: target remote | tracewalk gdb … --stdio"),
+        };
+        match error {
+            GdbError::Open(error) => error.into(),
+            GdbError::Image(error) => error.into(),
+            GdbError::Run(error) => error.into(),
+            error => Failure::input(kind, error.to_string(), hint),
+        }
+    }
+}

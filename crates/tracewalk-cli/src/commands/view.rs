@@ -1,0 +1,112 @@
+//! `view`: shows a recording in the browser, or writes it as a page.
+
+use crate::args::View;
+use crate::failure::Failure;
+use crate::messages::Messages;
+use crate::output::Destination;
+use crate::task::{Reads, Task};
+
+impl Task for View {
+    fn reads(&self) -> Reads<'_> {
+        Reads::followed(&self.follow)
+    }
+
+    fn writes(&self) -> Vec<Destination<'_>> {
+        self.export.iter().map(|file| Destination::file("--export", file)).collect()
+    }
+
+    fn run(&self, messages: &Messages) -> Result<(), Failure> {
+        run(self, messages)
+    }
+}
+
+#[cfg(not(feature = "view"))]
+fn run(_: &View, _: &Messages) -> Result<(), Failure> {
+    Err(Failure::input(
+        "not_built_in",
+        "this tracewalk was built without the page for browsers",
+        "build it with --features full",
+    ))
+}
+
+/// Serves or writes the page.
+#[cfg(feature = "view")]
+fn run(args: &View, messages: &Messages) -> Result<(), Failure> {
+    use std::io::Write as _;
+
+    use tracewalk::plain::Plain;
+    use tracewalk_session::Follow;
+    use tracewalk_view::{At, Excerpt, Options, Place, serve, write_page};
+
+    use crate::args::BeginAt;
+    use crate::output::{standard_output, write_to};
+
+    let mut session = crate::open::whole_trace(&args.follow.capture, messages)?;
+    let at = match args.at {
+        BeginAt::First => At::First,
+        BeginAt::Last => At::Last,
+        BeginAt::Step(step) => At::Step(step),
+    };
+    let options = Options {
+        name: Plain(args.follow.capture.capture.display()).to_string(),
+        trust: args.follow.trust(),
+        source_dirs: args.follow.source_dirs.clone(),
+        threads: Follow::default().threads,
+    };
+    if let Some(file) = &args.export {
+        let excerpt = Excerpt { at, steps: args.steps };
+        return write_to(Some(file), |out| {
+            write_page(&mut session, &options, excerpt, messages, out).map_err(shown::failure)
+        });
+    }
+    let place = Place { port: args.port, at };
+    serve(&mut session, &options, place, messages, &mut |address| {
+        // Whoever reads it knows that it is there, and has what nobody else knows.
+        let mut out = standard_output();
+        let _ = writeln!(out, "{address}").and_then(|()| out.flush());
+        messages.note("listening", "the page is at this address until the command is ended, with Ctrl-C");
+        if !args.no_open && !shown::open(address) {
+            messages.warning("no_browser", "no browser could be started; open that address in one");
+        }
+    })
+    .map_err(shown::failure)
+}
+
+/// What is said of the page.
+#[cfg(feature = "view")]
+mod shown {
+    use std::process::{Command, Stdio};
+
+    use tracewalk_view::ViewError;
+
+    use crate::failure::Failure;
+
+    pub(super) fn failure(error: ViewError) -> Failure {
+        let (kind, hint) = match &error {
+            ViewError::Nothing => ("nothing_executed", "tracewalk info says what is in the capture"),
+            ViewError::Listen { .. } => {
+                ("listen", "end what listens there, or leave out --port to take a free port")
+            }
+            _ => ("page", "use --export, which needs no server"),
+        };
+        match error {
+            ViewError::Open(error) => error.into(),
+            ViewError::Run(error) => error.into(),
+            ViewError::Io(error) => error.into(),
+            error => Failure::input(kind, error.to_string(), hint),
+        }
+    }
+
+    /// Opens a page in the user's browser; answers whether something was started that does.
+    pub(super) fn open(address: &str) -> bool {
+        let (program, arguments): (_, &[&str]) = match std::env::consts::OS {
+            "macos" => ("open", &[]),
+            "windows" => ("explorer", &[]),
+            _ => ("xdg-open", &[]),
+        };
+        let mut command = Command::new(program);
+        command.args(arguments).arg(address);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().is_ok()
+    }
+}

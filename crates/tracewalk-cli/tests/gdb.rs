@@ -1,0 +1,271 @@
+//! `gdb`, driven by the real GDB: Debian's gdb-multiarch in batch mode, with nothing but its own commands.
+//!
+//! What is expected comes from `flow`, which is compared with the emulators' records elsewhere.
+#![cfg(feature = "gdb")]
+
+#[path = "gdb/server.rs"]
+mod server;
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::{example, has, mentions, run};
+
+/// An example, its program, and how `gdb` begins.
+#[derive(Clone, Copy)]
+struct Recording {
+    example: &'static str,
+    elf: &'static str,
+    at: &'static str,
+}
+
+const CRASH: Recording = Recording { example: "m0-crash-mtb", elf: "m0-crash.elf", at: "last" };
+const M3: Recording = Recording { example: "m3-etmv3", elf: "m3.elf", at: "first" };
+const A7: Recording = Recording { example: "a7-etmv3", elf: "a9.elf", at: "first" };
+
+/// What GDB prints of these commands; `None` without GDB.
+fn gdb(recording: Recording, commands: &[&str]) -> Option<String> {
+    let folder = example(recording.example);
+    let server = assert_cmd::cargo::cargo_bin!("tracewalk");
+    let connect = format!(
+        "target remote | {} --quiet gdb {} --stdio --at {}",
+        server.display(),
+        folder.join("capture.toml").display(),
+        recording.at
+    );
+    // Debian's GDB takes any program for one of Linux, whose frames below 0x8000 it does not look at.
+    let before = ["set osabi none", &connect];
+    stock_gdb(recording.elf_path().as_deref(), before.into_iter().chain(commands.iter().copied()))
+}
+
+impl Recording {
+    fn elf_path(self) -> Option<String> {
+        Some(example(self.example).join(self.elf).to_str()?.to_owned())
+    }
+}
+
+fn stock_gdb<'a>(elf: Option<&str>, commands: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    if !has("gdb-multiarch") {
+        return None;
+    }
+    let mut gdb = Command::new("gdb-multiarch");
+    gdb.args(["-nx", "-batch"]).args(elf);
+    // Else it asks again when the server takes longer to begin, as on a busy machine.
+    let before = ["set remotetimeout 100", "set pagination off", "set confirm off", "set width 0"];
+    for command in before.into_iter().chain(commands) {
+        gdb.args(["-ex", command]);
+    }
+    let output = gdb.output().expect("GDB runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Some(text(&output.stdout) + &text(&output.stderr))
+}
+
+/// The numbers that [`PC`] and [`STEP`] printed.
+fn marked(text: &str) -> Vec<u64> {
+    let numbers = text.lines().filter_map(|line| line.strip_prefix('@'));
+    let hex = |number: &str| u64::from_str_radix(number.trim().trim_start_matches("0x"), 16);
+    numbers.map(|number| hex(number).unwrap_or_else(|_| panic!("no number: {number}: {text}"))).collect()
+}
+
+/// Prints the program counter for [`marked`].
+const PC: &str = "printf \"\\n@%x\\n\", $pc";
+/// Prints the number of the step.
+const STEP: &str = "printf \"\\n@%x\\n\", $step";
+
+/// The functions of a backtrace, innermost first; `?` for one without a name.
+fn functions(text: &str) -> Vec<String> {
+    let frames = text.lines().filter(|line| line.starts_with('#'));
+    let name = |line: &str| {
+        if line.contains("<signal") {
+            return "signal".to_owned();
+        }
+        let words = line.split_whitespace().skip(1).collect::<Vec<_>>();
+        let name = match words.as_slice() {
+            [address, "in", name, ..] if address.starts_with("0x") => name,
+            [name, ..] => name,
+            [] => "",
+        };
+        if name == "??" { "?".to_owned() } else { name.to_owned() }
+    };
+    frames.map(name).collect()
+}
+
+/// The addresses of the instructions that ran, by `flow`.
+fn executed(recording: Recording) -> Vec<u64> {
+    let capture = example(recording.example).join("capture.toml");
+    let flow = run(["flow".as_ref(), "--quiet".as_ref(), capture.as_os_str()]).stdout;
+    let address = |line: &str| {
+        let (address, rest) = line.split_at_checked(8)?;
+        u64::from_str_radix(address, 16).ok().filter(|_| rest.starts_with("  "))
+    };
+    flow.lines().filter_map(address).collect()
+}
+
+#[test]
+fn from_the_fault_of_the_crash_steps_lead_back_to_its_cause() {
+    let commands = [PC, "bt", "reverse-stepi", PC, "reverse-stepi", PC, "bt", "reverse-stepi", PC];
+    let Some(text) = gdb(CRASH, &commands) else { return };
+    // The handler, where it was to go, the branch there and the load of the address: as `crash` has it.
+    assert_eq!(marked(&text), [0xe6, 0x206f_6f74, 0x15a, 0x158]);
+    let expected = ["NMI_Handler", "signal", "?", "SysTick_Handler", "signal", "crc32", "main"];
+    let cause = ["SysTick_Handler", "signal", "crc32", "main"];
+    assert_eq!(functions(&text), [&expected[..], &cause].concat());
+}
+
+#[test]
+fn ten_thousand_steps_back_are_the_flow_reversed() {
+    const STEPS: usize = 10_000;
+    let commands = [PC].into_iter().chain(["reverse-stepi", PC].repeat(STEPS)).collect::<Vec<_>>();
+    let Some(text) = gdb(Recording { at: "last", ..M3 }, &commands) else { return };
+    let expected = executed(M3).into_iter().rev().take(STEPS + 1).collect::<Vec<_>>();
+    assert_eq!(marked(&text), expected);
+}
+
+#[test]
+fn every_step_forward_is_the_flow_through_both_instruction_sets() {
+    const STEPS: usize = 3000;
+    let commands = [PC].into_iter().chain(["stepi", PC].repeat(STEPS)).collect::<Vec<_>>();
+    let Some(text) = gdb(A7, &commands) else { return };
+    let expected = executed(A7).into_iter().take(STEPS + 1).collect::<Vec<_>>();
+    assert_eq!(marked(&text), expected);
+}
+
+#[test]
+fn a_breakpoint_is_hit_as_often_as_the_instruction_ran_in_both_directions() {
+    const CRC32: u64 = 0x3d4;
+    let times = executed(M3).iter().filter(|at| **at == CRC32).count();
+    assert_eq!(times, 8);
+    let commands = ["break *0x3d4", "ignore 1 1000000", "continue", "info breakpoints"];
+    let back = ["break *0x3d4", "ignore 2 1000000", "delete 1", "reverse-continue", "info breakpoints"];
+    let Some(text) = gdb(M3, &[&commands[..], &back].concat()) else { return };
+    let hits = text.lines().filter(|line| line.contains("already"));
+    let hits = hits.flat_map(str::split_whitespace).filter_map(|word| word.parse::<usize>().ok());
+    assert_eq!(hits.collect::<Vec<_>>(), [times, times], "{text}");
+    // Both ends are said.
+    assert_eq!(text.matches("reverse-execution").count(), 2, "{text}");
+}
+
+#[test]
+fn each_stop_at_a_breakpoint_is_where_flow_has_it() {
+    let commands = ["break *0x3d4"].into_iter().chain(["continue", STEP].repeat(8));
+    let commands = commands.chain(["reverse-continue", STEP].repeat(7)).collect::<Vec<_>>();
+    let Some(text) = gdb(M3, &commands) else { return };
+    let steps = marked(&text);
+    let (forward, backward) = steps.split_at(8);
+    assert!(forward.is_sorted_by(|one, next| one < next), "{forward:x?}");
+    assert_eq!(backward.iter().rev().copied().collect::<Vec<_>>(), forward[..7]);
+    // Instructions and steps are not the same, but in the same order.
+    assert_eq!(executed(M3).iter().filter(|at| **at == 0x3d4).count(), forward.len());
+}
+
+#[test]
+fn calls_are_stepped_over_in_both_directions_and_finished_in_both() {
+    // The call of crc32 in sort_samples, and what comes behind it.
+    let to_call = ["break *0x3d4", "continue", "reverse-finish", PC, STEP, "delete"];
+    let over = ["nexti", PC, STEP, "reverse-nexti", PC, STEP];
+    let into = ["stepi", PC, "bt", "finish", PC, STEP];
+    let Some(text) = gdb(M3, &[&to_call[..], &over, &into].concat()) else { return };
+    let [call, called_at, behind, over_at, back, back_at, inside, finished, finished_at] =
+        *marked(&text).as_slice()
+    else {
+        panic!("{text}");
+    };
+    assert_eq!((behind, back, back_at), (call + 4, call, called_at));
+    assert!(over_at > called_at + 100, "{over_at} {called_at}");
+    assert_eq!((inside, finished, finished_at), (0x3d4, behind, over_at));
+    assert_eq!(functions(&text)[..3], ["crc32", "sort_samples", "main"]);
+}
+
+#[test]
+fn lines_are_stepped_over_backwards_and_a_call_is_not_entered() {
+    let commands = ["break *0x3d4", "continue", "delete", "finish", "bt", "reverse-next", PC, "bt"];
+    let Some(text) = gdb(M3, &commands) else { return };
+    let functions = functions(&text);
+    assert!(!functions.contains(&"crc32".to_owned()), "{text}");
+    assert!(functions.contains(&"main".to_owned()), "{text}");
+}
+
+#[test]
+fn a_jump_by_the_step_register_makes_gdb_read_everything_anew() {
+    let commands = [PC, "set $step = 914", PC, "bt", "set $step = 100000", PC, "set $r0 = 1"];
+    let Some(text) = gdb(CRASH, &commands) else { return };
+    assert_eq!(marked(&text), [0xe6, 0x158, 0x158]);
+    assert_eq!(functions(&text), ["SysTick_Handler", "signal", "crc32", "main"]);
+}
+
+#[test]
+fn monitor_jumps_and_tells_the_calls_that_flow_knows() {
+    let jumps = ["monitor goto exception 1", "maintenance flush register-cache", "bt"];
+    let call = ["monitor up-to-call", "maintenance flush register-cache", PC];
+    let others =
+        ["monitor find crc32", "maintenance flush register-cache", PC, "monitor bt", "monitor calls"];
+    let Some(text) = gdb(M3, &[&jumps[..], &call, &others].concat()) else { return };
+    let functions = functions(&text);
+    assert_eq!(functions[..3], ["SysTick_Handler", "signal", "next_random"]);
+    let [_, crc32] = *marked(&text).as_slice() else { panic!("{text}") };
+    assert_eq!(crc32, 0x3d4);
+}
+
+#[test]
+fn what_nobody_knows_is_unavailable_and_constants_come_from_the_program() {
+    let commands = ["info registers", "x/1wx 0x20000000", "x/1hx 0x15a"];
+    let Some(text) = gdb(CRASH, &commands) else { return };
+    for register in 0..=12 {
+        let line = text.lines().find(|line| line.starts_with(&format!("r{register} "))).unwrap();
+        assert!(line.contains("<unavailable>"), "{line}");
+    }
+    assert!(text.contains("0x20000000") && !text.contains("0x20000000:\t0x"), "{text}");
+    assert!(text.contains("0x4798"), "{text}");
+}
+
+#[test]
+fn a_thread_is_named_by_its_source_and_its_exception() {
+    let Some(text) = gdb(CRASH, &["info threads"]) else { return };
+    assert!(mentions(&text, "mtb HardFault"), "{text}");
+}
+
+/// Of two cores only the one moves that the user has chosen.
+#[test]
+fn each_core_is_a_thread_and_moves_by_itself() {
+    let (trace, elf) = (example("../two-sources/trace.bin"), example("a7-etmv3/a9.elf"));
+    let server = assert_cmd::cargo::cargo_bin!("tracewalk");
+    let connect = format!(
+        "target remote | {} --quiet gdb {} --image {} --source 0x10=etmv3,cpu=cortex-a7 --source 0x13=pft,cpu=cortex-a15 \
+         --stdio --at first",
+        server.display(),
+        trace.display(),
+        elf.display()
+    );
+    let second = ["thread 2", "set $step = 500", STEP, "set scheduler-locking on", "reverse-stepi", STEP];
+    let first = ["thread 1", STEP, "stepi", STEP, "thread 2", STEP];
+    let commands = [&[&*connect, STEP][..], &second, &first].concat();
+    let Some(text) = stock_gdb(elf.to_str(), commands) else { return };
+    let [begin, jumped, back, stays, next, other] = *marked(&text).as_slice() else { panic!("{text}") };
+    assert!(jumped >= 500 && back < jumped && begin < 500, "{text}");
+    assert_eq!((stays, other), (begin, back));
+    assert!(next > begin, "{text}");
+}
+
+/// The picture in `docs/stepping-backwards.md`: GDB's own terminal view, in tmux (tests/gdb/tui.py).
+#[test]
+fn the_picture_of_the_terminal_view_is_what_gdb_shows() {
+    if !has("gdb-multiarch") || Command::new("tmux").arg("-V").output().is_err() || !has("python3") {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let repository = folder.join("../..").canonicalize().unwrap();
+    let server = assert_cmd::cargo::cargo_bin!("tracewalk");
+    let mut command = Command::new("python3");
+    command.arg(folder.join("tests/gdb/tui.py")).arg(server).arg(&repository);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let file = repository.join("docs/pictures/gdb-tui.svg");
+    if std::env::var_os("PICTURES").is_some_and(|value| value == "overwrite") {
+        std::fs::write(&file, &output.stdout).unwrap();
+    }
+    let expected = std::fs::read(&file).unwrap();
+    assert!(
+        expected == output.stdout,
+        "draw it again: PICTURES=overwrite cargo test -p tracewalk-cli --features full --test all gdb::"
+    );
+}

@@ -1,0 +1,139 @@
+//! The server of `gdb` over TCP: who connects, who is sent away, and what it does with what is no packet.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::Duration;
+
+use crate::support::{example, told};
+
+/// A server that runs until this is dropped.
+struct Server {
+    process: Child,
+    messages: BufReader<ChildStderr>,
+    address: SocketAddr,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Server {
+    fn start() -> Self {
+        let mut process = Command::new(assert_cmd::cargo::cargo_bin!("tracewalk"))
+            .args(["--messages", "json", "gdb", "--listen", "127.0.0.1:0"])
+            .arg(example("m0-crash-mtb/capture.toml"))
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let messages = BufReader::new(process.stderr.take().unwrap());
+        let mut server = Self { process, messages, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
+        let text = server.until("listening");
+        server.address = text.rsplit(' ').next().unwrap().parse().unwrap();
+        server
+    }
+
+    /// Waits for a message of this kind.
+    fn until(&mut self, kind: &str) -> String {
+        loop {
+            let mut line = String::new();
+            assert!(self.messages.read_line(&mut line).unwrap() > 0, "the server ended before {kind}");
+            let message: serde_json::Value = serde_json::from_str(&line).unwrap();
+            if message["kind"] == kind {
+                return message["message"].as_str().unwrap().to_owned();
+            }
+        }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream
+    }
+}
+
+/// The contents of a packet's answer.
+fn ask(stream: &mut TcpStream, contents: &str) -> String {
+    let sum = contents.bytes().fold(0_u8, u8::wrapping_add);
+    write!(stream, "${contents}#{sum:02x}").unwrap();
+    let (mut answer, mut byte) = (Vec::new(), [0]);
+    while byte != *b"#" {
+        stream.read_exact(&mut byte).unwrap();
+        answer.push(byte[0]);
+    }
+    stream.read_exact(&mut [0; 2]).unwrap();
+    let answer = String::from_utf8(answer).unwrap();
+    let (_, answer) = answer.split_once('$').unwrap();
+    answer.trim_end_matches('#').to_owned()
+}
+
+#[test]
+fn a_second_debugger_is_sent_away_and_the_first_one_goes_on() {
+    let mut server = Server::start();
+    let mut first = server.connect();
+    assert_eq!(ask(&mut first, "?"), "T05thread:1;");
+    let mut second = server.connect();
+    server.until("refused");
+    assert_eq!(second.read(&mut [0]).unwrap(), 0);
+    assert_eq!(ask(&mut first, "bs"), "T05thread:1;");
+    assert_eq!(ask(&mut first, "D"), "OK");
+    server.until("left");
+    // The next one goes on where the first one was.
+    assert!(ask(&mut server.connect(), "g").starts_with("xxxxxxxx"));
+}
+
+#[test]
+fn a_debugger_that_vanishes_leaves_the_server_to_the_next_one() {
+    let mut server = Server::start();
+    drop(server.connect());
+    server.until("vanished");
+    let mut stream = server.connect();
+    write!(stream, "$m0,").unwrap();
+    drop(stream);
+    server.until("vanished");
+    assert_eq!(ask(&mut server.connect(), "qC"), "QC1");
+}
+
+#[test]
+fn what_is_no_packet_and_what_is_no_command_is_answered_and_survived() {
+    let server = Server::start();
+    let mut stream = server.connect();
+    let mut noise = 1_u64;
+    let garbage = (0..100_000).map(|_| {
+        noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        // Not the end of a packet: each would be answered.
+        [noise.to_le_bytes()[7]].map(|byte| if byte == b'#' || byte == 3 || byte == b'-' { 0 } else { byte })
+            [0]
+    });
+    stream.write_all(&garbage.collect::<Vec<_>>()).unwrap();
+    // Ends what began in the noise.
+    stream.write_all(b"#00").unwrap();
+    let mut answer = [0];
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!(answer, *b"-");
+    let refused = ["g1", "p", "pffffffffffffffff", "P1=", "m", "m0", "mffffffffffffffff,ffffffffffffffff"];
+    let strange =
+        ["H", "Hx1", "T", "Tffffffff", "Z", "Z0", "Z9,0,0", "z0,,", "vCont;", "vCont;r", "vCont;x:1"];
+    let queries = ["q", "qRcmd,zz", "qXfer:features:read:target.xml:", "qThreadExtraInfo,9", "b", "bx", "!"];
+    for contents in refused.into_iter().chain(strange).chain(queries) {
+        let _ = ask(&mut stream, contents);
+    }
+    assert_eq!(ask(&mut stream, "qXfer:features:read:target.xml:ffffffffffffffff,10"), "l");
+    assert_eq!(ask(&mut stream, "qC"), "QC1");
+}
+
+#[test]
+fn an_address_in_use_and_a_step_that_does_not_exist_are_said_before_anybody_waits() {
+    let server = Server::start();
+    let capture = example("m0-crash-mtb/capture.toml");
+    let capture = capture.to_str().unwrap();
+    let outcome = told(["gdb", capture, "--listen", &server.address.to_string()]);
+    assert_eq!(outcome.status, 2);
+    assert!(outcome.stderr.contains("error: listen: "), "{}", outcome.stderr);
+    let outcome = told(["gdb", capture, "--stdio", "--at", "100000"]);
+    assert_eq!(outcome.status, 2);
+    assert!(outcome.stderr.contains("error: no_step: "), "{}", outcome.stderr);
+}

@@ -1,0 +1,100 @@
+//! `view`: what the page is answered, who is answered, and the page itself in Chromium.
+
+mod figures;
+mod page;
+mod server;
+mod speed;
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+/// A command that serves a page, until it is dropped.
+struct Served {
+    child: Child,
+    /// The page's address and port.
+    host: String,
+    token: String,
+}
+
+/// An answer of the server.
+struct Answer {
+    status: u16,
+    headers: String,
+    body: Vec<u8>,
+}
+
+impl Served {
+    fn start<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("tracewalk"));
+        command.args(["view", "--no-open", "--quiet"]).args(arguments);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let rest = line.trim().strip_prefix("http://").expect("the page's address");
+        let (host, token) = rest.split_once("/#token=").expect("a token");
+        Self { child, host: host.to_owned(), token: token.to_owned() }
+    }
+
+    fn of(example: &str) -> Self {
+        Self::start([crate::support::example(example).join("capture.toml")])
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}/#token={}", self.host, self.token)
+    }
+
+    /// Sends a request with these header lines beside `Host`.
+    fn request(&self, path: &str, headers: &[&str]) -> Answer {
+        let host = format!("Host: {}", self.host);
+        self.send(&format!("GET {path} HTTP/1.1"), &[&[host.as_str()], headers].concat())
+    }
+
+    fn send(&self, first: &str, headers: &[&str]) -> Answer {
+        let mut stream = TcpStream::connect(&self.host).unwrap();
+        let lines = [&[first], headers, &["Connection: close", "", ""]].concat();
+        stream.write_all(lines.join("\r\n").as_bytes()).unwrap();
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("an answer with headers");
+        let headers = String::from_utf8_lossy(&bytes[..end]).to_lowercase();
+        let status = headers.split(' ').nth(1).unwrap().parse().unwrap();
+        Answer { status, headers, body: bytes[end + 4..].to_vec() }
+    }
+
+    /// What the page would be answered, when everything is ready.
+    fn ask(&self, question: &str) -> Value {
+        let token = format!("x-tracewalk-token: {}", self.token);
+        loop {
+            let answer = self.request(&format!("/api/{question}"), &[&token]);
+            let value = serde_json::from_slice::<Value>(&answer.body).unwrap();
+            if answer.status == 200 {
+                return value;
+            }
+            assert_eq!(value["error"], "not_ready", "{question}: {}", answer.status);
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A capture that is an example's trace again and again, with a description.
+fn repeated(example: &str, bytes: usize, folder: &Path) -> std::path::PathBuf {
+    crate::support::copied_example(example, folder);
+    let trace = std::fs::read(folder.join("trace.bin")).unwrap();
+    let mut file = std::io::BufWriter::new(std::fs::File::create(folder.join("trace.bin")).unwrap());
+    for _ in 0..bytes.div_ceil(trace.len()) {
+        file.write_all(&trace).unwrap();
+    }
+    file.flush().unwrap();
+    folder.join("capture.toml")
+}

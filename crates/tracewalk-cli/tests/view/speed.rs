@@ -1,0 +1,35 @@
+//! A large capture is as quick as a small one.
+
+use super::{Served, repeated};
+
+/// How long the server has worked, in ticks of the system's clock.
+fn worked(served: &Served) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", served.child.id())).unwrap();
+    let fields = stat.rsplit(')').next().unwrap().split_whitespace().collect::<Vec<_>>();
+    fields[11..13].iter().map(|ticks| ticks.parse::<u64>().unwrap()).sum()
+}
+
+/// How long jumps to places anywhere take together.
+fn jumps(served: &Served, count: u64) -> u64 {
+    let steps = served.ask("capture")["sources"][0]["steps"].as_u64().unwrap();
+    let before = worked(served);
+    let mut number = 1_u64;
+    for _ in 0..count {
+        number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let step = (number >> 16) % steps;
+        assert_eq!(served.ask(&format!("here?step={step}"))["row"]["step"], step);
+    }
+    worked(served) - before
+}
+
+/// Of a capture 100 times longer a jump takes less than 1.5 times as long.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_jump_does_not_get_slower_with_the_capture() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let captures = [1 << 20, 100 << 20].into_iter().zip(&folders);
+    let captures = captures.map(|(bytes, folder)| repeated("a7-etmv3", bytes, folder.path()));
+    let times = captures.map(|capture| jumps(&Served::start([capture]), 400)).collect::<Vec<_>>();
+    println!("jumps took {} and {} ticks", times[0], times[1]);
+    assert!(times[1] * 2 < times[0] * 3 + 4, "jumps took {times:?} ticks");
+}

@@ -1,0 +1,387 @@
+//! One source's recording, and the place in it that a debugger is at.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use tracewalk::flow::{Block, Element, Ending, Event, EventKind, Gap, GapReason};
+use tracewalk::ids::{Address, Isa, Location};
+use tracewalk_analysis::call_stack::{Arrival, CallStack, Task};
+use tracewalk_analysis::drive::{Cursor, FlowIndex, Here};
+use tracewalk_analysis::{Code, Position};
+
+use crate::machine::{Level, Machine, levels};
+use crate::stacks::{Limits, Stacks, steps};
+use crate::unwind::{Mark, Unwinder};
+use crate::walk::{self, Direction, Search};
+
+/// A source's recording, and where in it the debugger is.
+pub(crate) struct Core<'i> {
+    /// What it is called.
+    pub(crate) name: String,
+    pub(crate) code: Arc<Code>,
+    pub(crate) unwinder: &'i Unwinder,
+    index: &'i FlowIndex<'i>,
+    stacks: &'i Stacks,
+    pub(crate) cursor: Cursor<'i>,
+    /// Whether the place is behind the last step: the handler of an exception that the recording ends with.
+    is_behind: bool,
+    /// That handler.
+    handler: Option<Location>,
+    /// Follows calls up to the place.
+    follower: Cursor<'i>,
+    calls: CallStack<Mark>,
+    /// Call stacks close to the place.
+    near: Stacks,
+    /// The calls of the steps before this one have been followed.
+    followed: u64,
+    /// Where the program has variables.
+    variables: Vec<Range<u64>>,
+    /// What the debugger that halted the processor saved.
+    halted: Halted,
+    /// What is to be added to the places of frames that were made up: nothing, unless the real stack pointer is known.
+    moved: u64,
+    state: Option<State>,
+}
+
+/// What is known at a place.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    /// The number of the step.
+    pub(crate) step: u64,
+    /// The frames, outermost first.
+    pub(crate) levels: Vec<Level>,
+    pub(crate) task: Task,
+    pub(crate) machine: Machine,
+    /// Whether registers and memory are the processor's own.
+    pub(crate) is_halted: bool,
+}
+
+/// Registers and memory of the halted processor.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Halted {
+    pub(crate) registers: BTreeMap<u16, u64>,
+    pub(crate) memory: BTreeMap<u64, Vec<u8>>,
+}
+
+impl<'i> Core<'i> {
+    /// A recording, at its first place; `None` if nothing executes in it.
+    pub(crate) fn new(
+        name: String,
+        code: Arc<Code>,
+        (index, stacks, unwinder): (&'i FlowIndex<'i>, &'i Stacks, &'i Unwinder),
+        variables: Vec<Range<u64>>,
+        halted: Halted,
+    ) -> Option<Self> {
+        let mut core = Self {
+            name,
+            calls: CallStack::new(Arc::clone(&code)),
+            code,
+            unwinder,
+            index,
+            stacks,
+            cursor: index.cursor(),
+            is_behind: false,
+            handler: None,
+            follower: index.cursor(),
+            near: Stacks::new(Limits::NEAR),
+            followed: 0,
+            variables,
+            halted,
+            moved: 0,
+            state: None,
+        };
+        core.handler = core.last_handler();
+        if !core.go_to_end(Direction::Forward) {
+            return None;
+        }
+        core.moved = core.real_distance();
+        core.state = None;
+        core.go_to_end(Direction::Backward);
+        Some(core)
+    }
+
+    /// How many steps there are.
+    pub(crate) fn steps(&self) -> u64 {
+        self.index.totals().steps + u64::from(self.handler.is_some())
+    }
+
+    /// How much there is, and what in front of the place.
+    pub(crate) const fn index(&self) -> &'i FlowIndex<'i> {
+        self.index
+    }
+
+    /// The handler of the exception that the recording ends with.
+    fn last_handler(&mut self) -> Option<Location> {
+        let last = self.index.totals().steps.checked_sub(1)?;
+        let here = self.cursor.seek_step(last).then(|| self.cursor.current()).flatten()?;
+        match here.element {
+            Element::Event(Event { kind: EventKind::Exception { handler, .. }, .. }) => *handler,
+            _ => None,
+        }
+    }
+
+    /// How far the made stack is from the real one, which is known where the processor halted.
+    fn real_distance(&mut self) -> u64 {
+        let pointer = self.unwinder.architecture.stack_pointer();
+        let Some(real) = self.halted.registers.get(&pointer).copied() else { return 0 };
+        if !self.is_halted_here() {
+            return 0;
+        }
+        let made = self.made_state().and_then(|state| state.machine.registers.get(&pointer).copied());
+        made.map_or(0, |made| real.wrapping_sub(made))
+    }
+
+    /// The number of the step that it is on.
+    pub(crate) fn step_number(&self) -> u64 {
+        let here = self.cursor.current();
+        if self.is_behind { self.index.totals().steps } else { here.map_or(0, |here| here.step) }
+    }
+
+    /// Where it is.
+    pub(crate) fn location(&self) -> Option<Location> {
+        if self.is_behind {
+            return self.handler;
+        }
+        self.cursor.current().and_then(|here| walk::location(&here, &self.code))
+    }
+
+    /// The program as it is seen at the place.
+    pub(crate) fn seen(&self) -> &Code {
+        self.cursor.current().map_or(&*self.code, |here| walk::seen(&self.code, &here))
+    }
+
+    /// What the cursor is on; at the handler that the recording ends with, the place before.
+    pub(crate) fn here(&self) -> Option<Here<'_>> {
+        self.cursor.current()
+    }
+
+    /// Goes to the next place, or the one before. Answers whether there is one.
+    pub(crate) fn step(&mut self, direction: Direction) -> bool {
+        match direction {
+            Direction::Forward if self.is_behind => false,
+            Direction::Forward => {
+                let moved = walk::step(&mut self.cursor, &self.code, direction);
+                self.is_behind = !moved && self.handler.is_some();
+                moved || self.is_behind
+            }
+            Direction::Backward if self.is_behind => {
+                self.is_behind = false;
+                true
+            }
+            Direction::Backward => walk::step(&mut self.cursor, &self.code, direction),
+        }
+    }
+
+    /// Goes on to the next place at one of these addresses, or back to the last one before.
+    pub(crate) fn search(&mut self, addresses: &BTreeSet<Address>, direction: Direction) -> Search {
+        let is_there = |at: Option<Location>| at.is_some_and(|at| addresses.contains(&at.address));
+        if self.is_behind {
+            if direction == Direction::Forward {
+                return Search::End;
+            }
+            self.is_behind = false;
+            if is_there(self.location()) {
+                return Search::Found;
+            }
+        }
+        match walk::search(&mut self.cursor, &self.code, addresses, direction) {
+            Search::End if direction == Direction::Forward && self.handler.is_some() => {
+                self.is_behind = true;
+                if is_there(self.handler) { Search::Found } else { Search::End }
+            }
+            search => search,
+        }
+    }
+
+    /// Goes to the first or last place. Answers whether there is one.
+    pub(crate) fn go_to_end(&mut self, direction: Direction) -> bool {
+        self.is_behind = false;
+        let found = walk::go_to_end(&mut self.cursor, &self.code, direction, self.index.totals().steps);
+        self.is_behind = direction == Direction::Forward && self.handler.is_some();
+        found || self.is_behind
+    }
+
+    /// Goes to the place of a step, or the next one. Answers whether there is one.
+    pub(crate) fn seek_step(&mut self, step: u64) -> bool {
+        if step == self.index.totals().steps && self.handler.is_some() {
+            return self.go_to_end(Direction::Forward);
+        }
+        let found = walk::seek_step(&mut self.cursor, &self.code, step);
+        self.is_behind &= !found;
+        found
+    }
+
+    /// Goes to a position. Answers whether there is one.
+    pub(crate) fn seek(&mut self, position: Position) -> bool {
+        let found = walk::seek(&mut self.cursor, &self.code, position);
+        self.is_behind &= !found;
+        found
+    }
+
+    /// Goes to where the exception of this number, from 0, begins: the first place of its handler.
+    pub(crate) fn seek_exception(&mut self, number: u64) -> bool {
+        let mark = self.step_number();
+        if !self.cursor.seek_exception(number) {
+            return false;
+        }
+        self.is_behind = false;
+        let is_last = self.cursor.current().is_some_and(|here| here.step + 1 == self.index.totals().steps);
+        if is_last && self.handler.is_some() {
+            return self.go_to_end(Direction::Forward);
+        }
+        // The exception itself is a place if it interrupted code that nobody has.
+        self.cursor.step();
+        if walk::settle(&mut self.cursor, &self.code, Direction::Forward) {
+            return true;
+        }
+        self.seek_step(mark);
+        false
+    }
+
+    /// What is known at the place.
+    pub(crate) fn state(&mut self) -> Option<&State> {
+        let step = self.step_number();
+        if self.state.as_ref().is_none_or(|state| state.step != step) {
+            let mut state = self.made_state()?;
+            if self.is_halted_here() {
+                let step = state.machine.registers.remove(&self.unwinder.architecture.step());
+                state.machine = Machine { registers: self.halted.registers.clone(), ..Machine::default() };
+                state.machine.registers.extend(step.map(|step| (self.unwinder.architecture.step(), step)));
+                state.is_halted = true;
+            }
+            self.state = Some(state);
+        }
+        self.state.as_ref()
+    }
+
+    /// Whether the place is the one at which the processor was halted whose registers are known.
+    fn is_halted_here(&self) -> bool {
+        let counter = self.unwinder.architecture.program_counter();
+        let (Some(at), Some(halted)) = (self.location(), self.halted.registers.get(&counter)) else {
+            return false;
+        };
+        let is_last = self.is_behind
+            || (self.handler.is_none()
+                && self.cursor.current().is_some_and(|here| here.step + 1 == self.index.totals().steps));
+        is_last && at.address.get() == *halted & !1
+    }
+
+    /// A byte of the memory of the halted processor, if it is halted here.
+    pub(crate) fn halted_byte(&mut self, at: u64) -> Option<u8> {
+        if !self.state()?.is_halted {
+            return None;
+        }
+        let (start, bytes) = self.halted.memory.range(..=at).next_back()?;
+        bytes.get(usize::try_from(at - start).ok()?).copied()
+    }
+
+    /// Whether the byte at an address is as the image has it whatever the program does.
+    pub(crate) fn is_constant(&self, at: Address) -> bool {
+        self.seen().program.holds(at) && !self.variables.iter().any(|range| range.contains(&at.get()))
+    }
+
+    /// What flow and the program give.
+    fn made_state(&mut self) -> Option<State> {
+        let location = self.location()?;
+        let (step, end) = (self.step_number(), self.index.totals().steps);
+        let (until, last) = match self.is_behind {
+            true => (end, instruction(location, 1, &self.code)),
+            false => {
+                let here = self.cursor.current()?;
+                (here.before.steps, beginning(&here, location, self.seen()))
+            }
+        };
+        self.follow(until)?;
+        let before = self.calls.checkpoint();
+        self.calls.element(&last, &mut self.unwinder.placing(until));
+        let levels = levels(self.calls.frames(), location.address, self.moved).collect::<Vec<_>>();
+        let task = self.calls.task();
+        self.calls.go_on_from(&before);
+        let mut machine = Machine::of(self.unwinder, &levels, location);
+        machine.registers.insert(self.unwinder.architecture.step(), step);
+        Some(State { step, levels, task, machine, is_halted: false })
+    }
+
+    /// Calls `each` with the functions that were called from the frame of this depth between two steps: with the step at which each
+    /// began, and its first instruction.
+    pub(crate) fn each_call(&mut self, from: u64, to: u64, depth: usize, each: &mut dyn FnMut(u64, Address)) {
+        let Some((start, checkpoint)) = self.stacks.before(from) else { return };
+        let mut calls = CallStack::new(Arc::clone(&self.code));
+        calls.go_on_from(checkpoint);
+        let mut cursor = self.index.cursor();
+        let mut is_there = cursor.seek_step(*start);
+        while is_there && let Some(here) = cursor.current().filter(|here| here.before.steps < to) {
+            let at = here.before.steps;
+            let arrival = calls.element(here.element, &mut self.unwinder.placing(at));
+            if let (Some(Arrival::Call), Element::Block(block)) = (arrival, here.element)
+                && at >= from
+                && calls.depth() == depth
+            {
+                each(at, block.start);
+            }
+            is_there = cursor.next_element();
+        }
+    }
+
+    /// Follows calls up to a step, which is the first one of its element or behind the last one.
+    fn follow(&mut self, until: u64) -> Option<()> {
+        let near = self.near.before(until);
+        let whole = self.stacks.before(until)?;
+        let (start, checkpoint) = near.filter(|(step, _)| *step >= whole.0).unwrap_or(whole);
+        if self.followed > until || self.followed < *start {
+            self.calls.go_on_from(checkpoint);
+            if !self.follower.seek_step(*start) {
+                return None;
+            }
+            self.followed = *start;
+            if near.is_none_or(|(step, _)| *step < whole.0) {
+                self.near.clear();
+            }
+        }
+        while self.followed < until {
+            let here = self.follower.current()?;
+            self.near.keep(self.followed, &self.calls);
+            self.calls.element(here.element, &mut self.unwinder.placing(self.followed));
+            self.followed += steps(here.element);
+            // Behind the last element it stays, and goes back when it is asked for anything else.
+            self.follower.next_element();
+        }
+        Some(())
+    }
+}
+
+/// The beginning of an element, up to the instruction that it is about, which has not been executed.
+fn beginning(here: &Here<'_>, location: Location, code: &Code) -> Element {
+    match here.element {
+        Element::Block(block) => {
+            let within = here.step - here.before.steps;
+            let instructions = u32::try_from(within + 1).unwrap_or(u32::MAX);
+            let end = code.behind(location);
+            Element::Block(Block {
+                end,
+                instructions,
+                last: location.address,
+                ending: Ending::Interrupted,
+                ..*block
+            })
+        }
+        Element::Event(event) => no_code(location, event.span),
+        Element::Gap(_) | Element::Proof(_) => *here.element,
+    }
+}
+
+fn no_code(location: Location, span: tracewalk::span::Span) -> Element {
+    Element::Gap(Gap { reason: GapReason::NoCode(location), span, doubt: false })
+}
+
+/// Instructions that are about to be executed.
+fn instruction(location: Location, instructions: u32, code: &Code) -> Element {
+    let span = tracewalk::span::Span::default();
+    if !code.program.holds(location.address) {
+        return no_code(location, span);
+    }
+    let (start, isa): (_, Isa) = (location.address, location.isa);
+    let end = code.behind(location);
+    Element::Block(Block { start, end, isa, instructions, last: start, ending: Ending::Interrupted, span })
+}

@@ -1,0 +1,70 @@
+//! General queries: what is supported, threads, the description of the registers, the user's `monitor`.
+
+use super::{DONE, Dialogue, REFUSED, UNKNOWN, split};
+use crate::monitor;
+use crate::packet::{LONGEST, hex, number, unhex};
+
+/// How many bytes of text a packet has.
+const TEXT: usize = 1 << 11;
+
+impl Dialogue<'_, '_> {
+    /// Packets that begin with `q` or `Q`.
+    pub(super) fn query(&mut self, contents: &[u8]) -> Vec<String> {
+        if let Some(digits) = contents.strip_prefix(b"qRcmd,") {
+            return self.monitor(digits);
+        }
+        let answer = if contents.starts_with(b"qSupported") {
+            format!(
+                "PacketSize={LONGEST:x};QStartNoAckMode+;qXfer:features:read+;ReverseStep+;ReverseContinue+;\
+                 swbreak+;hwbreak+;vContSupported+"
+            )
+        } else if contents == b"QStartNoAckMode" {
+            self.acknowledges = false;
+            DONE.to_owned()
+        } else if let Some(place) = contents.strip_prefix(b"qXfer:features:read:target.xml:") {
+            self.description(place).unwrap_or_else(|| REFUSED.to_owned())
+        } else if contents == b"qfThreadInfo" {
+            let threads = (1..=self.cores.len()).map(|thread| format!("{thread:x}"));
+            format!("m{}", threads.collect::<Vec<_>>().join(","))
+        } else if contents == b"qsThreadInfo" {
+            "l".to_owned()
+        } else if let Some(thread) = contents.strip_prefix(b"qThreadExtraInfo,") {
+            let index = self.thread(thread);
+            let core = index.and_then(|index| self.cores.get_mut(index));
+            core.map_or_else(|| REFUSED.to_owned(), |core| hex(monitor::thread(core).as_bytes()))
+        } else if contents == b"qC" {
+            format!("QC{:x}", self.general + 1)
+        } else if contents.starts_with(b"qAttached") {
+            // GDB leaves what was there before it came, and kills what it began.
+            "1".to_owned()
+        } else if contents.starts_with(b"qSymbol") {
+            DONE.to_owned()
+        } else {
+            UNKNOWN.to_owned()
+        };
+        vec![answer]
+    }
+
+    /// A piece of the description of the registers.
+    fn description(&mut self, place: &[u8]) -> Option<String> {
+        let description = self.core().unwinder.architecture.description();
+        let (offset, length) = split(place, b',')?;
+        let (offset, length) =
+            (usize::try_from(number(offset)?).ok()?, usize::try_from(number(length)?).ok()?);
+        let end = offset.saturating_add(length.min(LONGEST / 2)).min(description.len());
+        let piece = description.get(offset.min(end)..end)?;
+        let more = if end < description.len() { 'm' } else { 'l' };
+        Some(format!("{more}{piece}"))
+    }
+
+    /// What the user said to `monitor`.
+    fn monitor(&mut self, digits: &[u8]) -> Vec<String> {
+        let line = unhex(digits).and_then(|bytes| String::from_utf8(bytes).ok());
+        let Some(line) = line else { return vec![REFUSED.to_owned()] };
+        let text = monitor::answer(self.core(), &line);
+        let mut answers =
+            text.as_bytes().chunks(TEXT).map(|piece| format!("O{}", hex(piece))).collect::<Vec<_>>();
+        answers.push(DONE.to_owned());
+        answers
+    }
+}

@@ -1,0 +1,22 @@
+//! What runs between two answers.
+
+use std::collections::BTreeSet;
+
+use tracewalk::ids::Address;
+
+use crate::walk::Direction;
+
+/// What runs until it comes to something, some steps at a time.
+#[derive(Clone, Debug)]
+pub(super) struct Running {
+    pub(super) core: usize,
+    pub(super) what: What,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum What {
+    /// Until a breakpoint.
+    Continue(Direction, BTreeSet<Address>),
+    /// Until the address is none of these, or has a breakpoint.
+    Range { start: u64, end: u64 },
+}

@@ -1,0 +1,32 @@
+//! Lets GDB walk through what a trace recorded, forwards and backwards: a server of its remote protocol over a session.
+//!
+//! ```text
+//! Session ── each source ──▶ FlowIndex + call stacks at regular distances     prepare, stacks
+//! place ──▶ registers and stack, as far as flow and the image give them       core, walk, unwind, machine, memory
+//! bytes ⇄ packets ⇄ requests and answers                                      packet, dialogue, monitor
+//! connections: one debugger at a time, over TCP or standard streams           serve
+//! ```
+//!
+//! Program counters are exact. A register or a byte of memory that the trace and the image do not give is unavailable; what GDB needs
+//! to unwind is made up as far as it does not follow from the program, and nothing else is: see `unwind`.
+//!
+//! The packets are read here and not by the crate `gdbstub`: see `docs/dev/decisions.md`.
+#![forbid(unsafe_code)]
+
+mod core;
+mod dialogue;
+mod error;
+mod machine;
+mod memory;
+mod monitor;
+mod packet;
+mod prepare;
+mod registers;
+mod serve;
+mod stacks;
+mod unwind;
+mod walk;
+
+pub use error::GdbError;
+pub use prepare::{At, Options};
+pub use serve::{Event, Listen, serve};

@@ -1,0 +1,206 @@
+//! The registers and the stack at one place, as far as flow and the program's call frame information give them: what GDB needs
+//! to find the frames that flow knows.
+//!
+//! Each frame is followed from the outermost one inwards. What an outer frame needs of a register is either saved by a frame further
+//! in, in a slot whose place the call frame information says, or still in the register.
+
+use std::collections::BTreeMap;
+
+use tracewalk::ids::{Address, Exception, Isa, Location};
+use tracewalk_analysis::call_stack::{Frame, FrameKind};
+
+use crate::registers::Architecture;
+use crate::unwind::{EXCEPTION_FRAME, Mark, Unwinder};
+
+/// Registers and memory; what is not in it is not known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Machine {
+    pub(crate) registers: BTreeMap<u16, u64>,
+    pub(crate) memory: BTreeMap<u64, u8>,
+}
+
+/// One frame as GDB is to find it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Level {
+    /// Where it goes on: the calling instruction, or the one before which it was interrupted.
+    pub(crate) at: Address,
+    pub(crate) frame: Frame<Mark>,
+}
+
+/// The instruction set's bit in a return address.
+const THUMB: u64 = 1;
+
+/// The instruction set's bit in xPSR, which M profile always has, and in CPSR.
+const XPSR_T: u64 = 1 << 24;
+const CPSR_T: u64 = 1 << 5;
+
+/// What M profile's link register holds in a handler: a return to Handler or Thread mode on the main stack, without a frame of the
+/// floating-point unit (DDI 0403E, B1.5.8).
+const TO_HANDLER: u64 = 0xffff_fff1;
+const TO_THREAD: u64 = 0xffff_fff9;
+
+/// The levels of a stack, outermost first, whose innermost frame is at `at`; the whole stack moved by so many bytes.
+pub(crate) fn levels<'a>(
+    frames: impl Iterator<Item = &'a Frame<Mark>>,
+    at: Address,
+    moved: u64,
+) -> impl Iterator<Item = Level> {
+    let mut frames = frames.copied().peekable();
+    std::iter::from_fn(move || {
+        let mut frame = frames.next()?;
+        frame.mark.cfa = frame.mark.cfa.moved(moved);
+        let place = match frames.peek().map(|next| next.kind) {
+            None => Some(at),
+            Some(FrameKind::Call { site, .. }) => site,
+            Some(FrameKind::Exception(interruption)) => interruption.returns_to,
+            Some(FrameKind::Root) => None,
+        };
+        // In code that no image holds, nothing is known of the place.
+        Some(Level { at: place.unwrap_or(Address::new(0)), frame })
+    })
+}
+
+impl Machine {
+    /// The registers and the stack of these frames, outermost first.
+    pub(crate) fn of(unwinder: &Unwinder, levels: &[Level], pc: Location) -> Self {
+        let mut machine = Self::default();
+        // What outer frames need of registers that have not been saved.
+        let mut needed = BTreeMap::new();
+        let mut exceptions = 0_u32;
+        for (index, level) in levels.iter().enumerate() {
+            let cfa = level.frame.mark.cfa(unwinder, level.at);
+            let caller = index.checked_sub(1).and_then(|outer| levels.get(outer));
+            let returns_to = return_address(unwinder, level, caller, exceptions);
+            exceptions += u32::from(level.frame.kind.is_exception());
+            machine.enter(unwinder, (level, cfa), returns_to, &mut needed);
+            match levels.get(index + 1).map(|inner| inner.frame.kind) {
+                Some(FrameKind::Exception(interruption)) => {
+                    let pointer = unwinder.stack_pointer(cfa, level.at);
+                    machine.interrupt(unwinder, pointer, interruption.returns_to, &mut needed);
+                }
+                // The call writes it.
+                Some(_) => _ = needed.remove(&unwinder.architecture.link()),
+                None => {
+                    let pointer = unwinder.stack_pointer(cfa, level.at);
+                    needed.insert(unwinder.architecture.stack_pointer(), pointer);
+                }
+            }
+        }
+        needed.insert(unwinder.architecture.program_counter(), pc.address.get());
+        needed.extend(
+            status(unwinder.architecture, levels, pc).map(|value| (unwinder.architecture.status(), value)),
+        );
+        machine.registers = needed;
+        machine
+    }
+
+    /// What a function has saved by the time it is at its level's place.
+    fn enter(
+        &mut self,
+        unwinder: &Unwinder,
+        (level, cfa): (&Level, u64),
+        returns_to: Option<u64>,
+        needed: &mut BTreeMap<u16, u64>,
+    ) {
+        let architecture = unwinder.architecture;
+        let Some(row) = unwinder.row(level.at) else {
+            // Nothing says where it keeps what it was called with.
+            needed.remove(&architecture.link());
+            needed.extend(returns_to.map(|address| (architecture.link(), address)));
+            return;
+        };
+        let mut link = returns_to;
+        for (register, offset) in &row.saved {
+            let value = match *register == row.return_register {
+                true => link.take(),
+                false => needed.remove(register),
+            };
+            if let Some(value) = value {
+                self.store(architecture, cfa.wrapping_add_signed(*offset), value);
+            }
+        }
+        needed.remove(&architecture.link());
+        needed.extend(link.map(|address| (row.return_register, address)));
+        if row.register != architecture.stack_pointer() {
+            needed.insert(row.register, cfa.wrapping_add_signed(row.offset.wrapping_neg()));
+        }
+    }
+
+    /// What the processor pushes when it takes an exception.
+    fn interrupt(
+        &mut self,
+        unwinder: &Unwinder,
+        pointer: u64,
+        returns_to: Option<Address>,
+        needed: &mut BTreeMap<u16, u64>,
+    ) {
+        let architecture = unwinder.architecture;
+        if architecture != Architecture::M {
+            // The link register is another mode's, or ELR.
+            return;
+        }
+        let base = pointer.wrapping_sub(EXCEPTION_FRAME);
+        for (slot, register) in [0, 1, 2, 3, 12, architecture.link()].into_iter().enumerate() {
+            if let Some(value) = needed.remove(&register) {
+                self.store(architecture, base.wrapping_add(4 * slot as u64), value);
+            }
+        }
+        if let Some(address) = returns_to {
+            self.store(architecture, base.wrapping_add(0x18), address.get());
+            self.store(architecture, base.wrapping_add(0x1c), XPSR_T);
+        }
+    }
+
+    fn store(&mut self, architecture: Architecture, at: u64, value: u64) {
+        for (offset, byte) in (0..).zip(value.to_le_bytes()).take(architecture.word()) {
+            self.memory.insert(at.wrapping_add(offset), byte);
+        }
+    }
+}
+
+/// What a function returns to, as the link register had it when the function began; so many exceptions enclose its caller.
+///
+/// Of the outermost known function nobody knows it. Without a link register GDB ends a backtrace in an error ("PC not available")
+/// instead of a frame, and editors show none at all. A function that has pushed nothing seems to have called itself: GDB finds the
+/// same frame again, and says that the backtrace ends.
+fn return_address(
+    unwinder: &Unwinder,
+    level: &Level,
+    caller: Option<&Level>,
+    exceptions: u32,
+) -> Option<u64> {
+    let architecture = unwinder.architecture;
+    let is_plain = unwinder.stack_pointer(0, level.at) == 0;
+    let thumb = |address: Address| {
+        let is_thumb = caller.unwrap_or(level).frame.mark.isa.is_some_and(Isa::is_thumb);
+        address.get() | if is_thumb { THUMB } else { 0 }
+    };
+    match level.frame.kind {
+        FrameKind::Root => is_plain.then(|| thumb(level.at)),
+        FrameKind::Call { returns_to, .. } => returns_to.map(thumb),
+        FrameKind::Exception(_) if architecture == Architecture::M => {
+            Some(if exceptions > 0 { TO_HANDLER } else { TO_THREAD })
+        }
+        FrameKind::Exception(interruption) => interruption.returns_to.map(thumb),
+    }
+}
+
+/// The status register with what is known of it: the instruction set and, in M profile, the exception. GDB 13 unwinds no frame
+/// without it ("Register 25 is not available"), and a register cannot be available in part. AArch64 does without.
+fn status(architecture: Architecture, levels: &[Level], pc: Location) -> Option<u64> {
+    match architecture {
+        Architecture::M => {
+            Some(XPSR_T | handled(levels).map_or(0, |exception| u64::from(exception.number())))
+        }
+        Architecture::A32 => Some(if pc.isa.is_thumb() { CPSR_T } else { 0 }),
+        Architecture::A64 => None,
+    }
+}
+
+/// The number of the exception that is being handled, outermost first.
+pub(crate) fn handled(levels: &[Level]) -> Option<Exception> {
+    levels.iter().rev().find_map(|level| match level.frame.kind {
+        FrameKind::Exception(interruption) => interruption.exception,
+        _ => None,
+    })
+}

@@ -1,0 +1,39 @@
+//! What the user says to `monitor`: where the place is, jumps to others, and the calls that flow knows.
+
+mod calls;
+mod command;
+mod go;
+mod text;
+
+use crate::core::Core;
+use command::Command;
+
+pub(crate) use text::thread;
+
+const HELP: &str = "\
+monitor where              the place: step, time, function, line, exception
+monitor goto N             the step with this number
+monitor goto first|last    the recording's first or last place
+monitor goto time T        the first place at or after a timestamp
+monitor goto exception K   the handler of the Kth exception, from 1
+monitor find FUNCTION      the next time that the function begins
+monitor find back FUNCTION the last time before
+monitor bt                 the call stack that the trace shows
+monitor calls              what the function has called so far
+monitor up-to-call         back to the call of the function
+After a jump GDB reads the registers anew with `flushregs`. `set $step = N` jumps and does not need it.
+";
+
+/// The answer to a line.
+pub(crate) fn answer(core: &mut Core<'_>, line: &str) -> String {
+    match Command::parse(line) {
+        None => format!("not a command: {}\n{HELP}", tracewalk::plain::plain(line.trim().into())),
+        Some(Command::Help) => HELP.to_owned(),
+        Some(Command::Where) => text::place(core),
+        Some(Command::Backtrace) => text::backtrace(core),
+        Some(Command::Calls) => calls::calls(core),
+        Some(Command::Go(goal)) => go::go(core, goal),
+        Some(Command::Find(name, direction)) => go::find(core, &name, direction),
+        Some(Command::UpToCall) => go::up_to_call(core),
+    }
+}

@@ -1,0 +1,197 @@
+//! GDB's remote serial protocol: the shape of packets (GDB manual, "Remote Protocol", "Overview").
+//!
+//! Bytes come in as they arrive, requests go out. What is no packet is passed over; a packet whose checksum is wrong or that is too
+//! long is asked for again.
+
+/// Something that GDB asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// A packet's contents, without escapes.
+    Packet(Vec<u8>),
+    /// A packet that came damaged, or that nobody can read.
+    Damaged,
+    /// To stop (Ctrl-C).
+    Interrupt,
+    /// To say the last answer again.
+    Again,
+}
+
+/// Takes requests out of bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Parser {
+    state: State,
+    contents: Vec<u8>,
+    is_too_long: bool,
+    sum: u8,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// Between packets.
+    #[default]
+    Between,
+    Contents,
+    /// Behind an escape character.
+    Escaped,
+    /// Behind the contents.
+    FirstDigit,
+    SecondDigit(Option<u8>),
+}
+
+/// The longest packet that is taken, in bytes; GDB is told.
+pub(crate) const LONGEST: usize = 1 << 14;
+
+const START: u8 = b'$';
+const END: u8 = b'#';
+const ESCAPE: u8 = b'}';
+const ESCAPED_BY: u8 = 0x20;
+const INTERRUPT: u8 = 0x03;
+
+impl Parser {
+    /// Takes the next byte.
+    pub(crate) fn byte(&mut self, byte: u8) -> Option<Request> {
+        match self.state {
+            State::Between => match byte {
+                START => {
+                    *self = Self { state: State::Contents, ..Self::default() };
+                    None
+                }
+                INTERRUPT => Some(Request::Interrupt),
+                b'-' => Some(Request::Again),
+                // An acknowledgement, or noise.
+                _ => None,
+            },
+            State::Contents | State::Escaped => {
+                self.contents(byte);
+                None
+            }
+            State::FirstDigit => {
+                self.state = State::SecondDigit(digit(byte));
+                None
+            }
+            State::SecondDigit(first) => {
+                self.state = State::Between;
+                let sum = first.zip(digit(byte)).map(|(first, second)| first << 4 | second);
+                match sum == Some(self.sum) && !self.is_too_long {
+                    true => Some(Request::Packet(std::mem::take(&mut self.contents))),
+                    false => Some(Request::Damaged),
+                }
+            }
+        }
+    }
+
+    fn contents(&mut self, byte: u8) {
+        // A packet that begins anew was cut off before.
+        if byte == START {
+            *self = Self { state: State::Contents, ..Self::default() };
+            return;
+        }
+        if byte == END {
+            self.is_too_long |= self.state == State::Escaped;
+            self.state = State::FirstDigit;
+            return;
+        }
+        self.sum = self.sum.wrapping_add(byte);
+        let byte = match (self.state, byte) {
+            (State::Escaped, byte) => byte ^ ESCAPED_BY,
+            (_, ESCAPE) => {
+                self.state = State::Escaped;
+                return;
+            }
+            (_, byte) => byte,
+        };
+        self.state = State::Contents;
+        if self.contents.len() < LONGEST {
+            self.contents.push(byte);
+        } else {
+            self.is_too_long = true;
+        }
+    }
+}
+
+/// An answer as a packet.
+pub(crate) fn packet(contents: &[u8]) -> Vec<u8> {
+    let mut packet = vec![START];
+    for &byte in contents {
+        match byte {
+            START | END | ESCAPE | b'*' => packet.extend([ESCAPE, byte ^ ESCAPED_BY]),
+            byte => packet.push(byte),
+        }
+    }
+    let sum = packet.iter().skip(1).fold(0_u8, |sum, byte| sum.wrapping_add(*byte));
+    packet.extend(format!("#{sum:02x}").into_bytes());
+    packet
+}
+
+/// Bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Hexadecimal digits as bytes; `None` if they are none, or not in pairs.
+pub(crate) fn unhex(digits: &[u8]) -> Option<Vec<u8>> {
+    let (pairs, rest) = digits.as_chunks::<2>();
+    let byte = |[first, second]: &[u8; 2]| Some(digit(*first)? << 4 | digit(*second)?);
+    if rest.is_empty() { pairs.iter().map(byte).collect() } else { None }
+}
+
+/// A hexadecimal number.
+pub(crate) fn number(digits: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
+    u64::from_str_radix(text, 16).ok()
+}
+
+fn digit(byte: u8) -> Option<u8> {
+    u8::try_from(char::from(byte).to_digit(16)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn requests(bytes: &[u8]) -> Vec<Request> {
+        let mut parser = Parser::default();
+        bytes.iter().filter_map(|byte| parser.byte(*byte)).collect()
+    }
+
+    #[test]
+    fn the_manuals_packets_are_read() {
+        assert_eq!(requests(b"+$g#67"), [Request::Packet(b"g".to_vec())]);
+        assert_eq!(
+            requests(b"$OK#9a-\x03"),
+            [Request::Packet(b"OK".to_vec()), Request::Again, Request::Interrupt]
+        );
+        assert_eq!(packet(b"OK"), b"$OK#9a");
+    }
+
+    #[test]
+    fn damaged_packets_are_told_apart_and_the_next_one_is_read() {
+        assert_eq!(requests(b"$g#00$g#67"), [Request::Damaged, Request::Packet(b"g".to_vec())]);
+        assert_eq!(requests(b"$g#xx$g#67"), [Request::Damaged, Request::Packet(b"g".to_vec())]);
+        assert_eq!(requests(b"$m12$g#67"), [Request::Packet(b"g".to_vec())]);
+        let long = packet(&vec![b'a'; LONGEST + 1]);
+        assert_eq!(
+            requests(&[&*long, b"$g#67"].concat()),
+            [Request::Damaged, Request::Packet(b"g".to_vec())]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(contents in prop::collection::vec(any::<u8>(), 0..200)) {
+            prop_assert_eq!(requests(&packet(&contents)), [Request::Packet(contents)]);
+        }
+
+        #[test]
+        fn any_bytes_are_passed(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+            let _ = requests(&bytes);
+        }
+
+        #[test]
+        fn bytes_are_written_and_read(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+            prop_assert_eq!(unhex(hex(&bytes).as_bytes()), Some(bytes));
+        }
+    }
+}

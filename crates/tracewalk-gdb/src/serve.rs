@@ -1,0 +1,279 @@
+//! Connections: one debugger at a time.
+//!
+//! Threads only read bytes and accept connections; everything else happens in the thread that called [`serve`].
+
+use std::io::{self, Read, Write};
+use std::net::{AddrParseError, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use tracewalk_session::{Observer, Session};
+
+use crate::core::{Core, Halted};
+use crate::dialogue::Dialogue;
+use crate::error::GdbError;
+use crate::packet::Parser;
+use crate::prepare::{At, Options, halted, prepare};
+use crate::walk::Direction;
+
+/// Where debuggers come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listen {
+    /// They connect to this address.
+    Tcp(SocketAddr),
+    /// One has started this process, and speaks through standard input and output.
+    Streams,
+}
+
+impl Listen {
+    /// Where debuggers come from over the network: an address and a port.
+    ///
+    /// # Errors
+    ///
+    /// If the text is none.
+    pub fn tcp(text: &str) -> Result<Self, AddrParseError> {
+        text.parse().map(Self::Tcp)
+    }
+}
+
+/// Something that happened to the server.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// Debuggers can connect to this address.
+    Listening(SocketAddr),
+    /// A debugger has connected.
+    Connected(SocketAddr),
+    /// Another one wanted to connect, and was sent away.
+    Refused(SocketAddr),
+    /// The debugger has said goodbye.
+    Left(SocketAddr),
+    /// The debugger is gone without a word.
+    Vanished(SocketAddr),
+}
+
+/// What threads send.
+enum Incoming {
+    Client(TcpStream, SocketAddr),
+    /// Bytes of a client, which is told by its number.
+    Bytes(u64, Vec<u8>),
+    /// A client sends no more.
+    End(u64),
+}
+
+/// A client that is served.
+struct Client<W> {
+    number: u64,
+    writer: W,
+}
+
+/// How a conversation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    Goodbye,
+    Gone,
+}
+
+/// Messages of threads that may wait.
+const WAITING: usize = 16;
+
+/// How long a client may take to receive an answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Bytes that are read at once.
+const PIECE: usize = 1 << 12;
+
+/// Follows the sources of a session and lets debuggers walk through them, each as a thread: over TCP until the process ends, over
+/// standard streams until the debugger leaves.
+///
+/// # Errors
+///
+/// If a source cannot be followed, or nobody can connect.
+pub fn serve(
+    session: &mut Session,
+    options: &Options,
+    listen: Listen,
+    observer: &dyn Observer,
+    say: &mut dyn FnMut(&Event),
+) -> Result<(), GdbError> {
+    // Before all the work.
+    let listener = match listen {
+        Listen::Tcp(address) => {
+            Some(TcpListener::bind(address).map_err(|error| GdbError::Listen { address, error })?)
+        }
+        Listen::Streams => None,
+    };
+    let prepared = prepare(session, options, observer)?;
+    let indexes =
+        prepared.iter().map(|prepared| session.index(&prepared.source, &prepared.code)).collect::<Vec<_>>();
+    let mut cores = Vec::new();
+    // What a debugger saved is of one core; of which of several nobody says.
+    let halted = if indexes.len() == 1 { halted(session, options)? } else { Halted::default() };
+    for (prepared, index) in prepared.iter().zip(&indexes) {
+        let (followed, indexed) = (prepared.steps, index.totals().steps);
+        if followed != indexed {
+            return Err(GdbError::Differs { followed, indexed });
+        }
+        let parts = (index, &prepared.stacks, &prepared.unwinder);
+        cores.extend(Core::new(
+            prepared.name.clone(),
+            prepared.code.clone(),
+            parts,
+            prepared.variables.clone(),
+            halted.clone(),
+        ));
+    }
+    begin(&mut cores, options.at)?;
+    match listener {
+        Some(listener) => over_tcp(&mut cores, listener, say),
+        None => over_streams(&mut cores),
+    }
+}
+
+/// Puts all recordings where the debugger begins.
+fn begin(cores: &mut [Core<'_>], at: At) -> Result<(), GdbError> {
+    if cores.is_empty() {
+        return Err(GdbError::Nothing);
+    }
+    for core in cores {
+        let found = match at {
+            At::First => core.go_to_end(Direction::Backward),
+            At::Last => core.go_to_end(Direction::Forward),
+            At::Step(step) => core.seek_step(step),
+        };
+        if let (false, At::Step(step)) = (found, at) {
+            return Err(GdbError::NoStep { step, steps: core.steps() });
+        }
+    }
+    Ok(())
+}
+
+fn over_tcp(
+    cores: &mut [Core<'_>],
+    listener: TcpListener,
+    say: &mut dyn FnMut(&Event),
+) -> Result<(), GdbError> {
+    let address = listener.local_addr().map_err(GdbError::Streams)?;
+    let (sender, receiver) = sync_channel(WAITING);
+    let to_clients = sender.clone();
+    thread::spawn(move || accept(&listener, &to_clients));
+    say(&Event::Listening(address));
+    for number in 0.. {
+        let (stream, peer) = loop {
+            match receiver.recv() {
+                Ok(Incoming::Client(stream, peer)) => break (stream, peer),
+                // Of a client that is gone.
+                Ok(Incoming::Bytes(..) | Incoming::End(_)) => {}
+                Err(_) => return Ok(()),
+            }
+        };
+        say(&Event::Connected(peer));
+        let Ok(reader) = stream.try_clone() else { continue };
+        // Who does not read holds nobody up for ever.
+        let _ = stream.set_write_timeout(Some(PATIENCE));
+        // Packets are small, and each waits for the one before.
+        let _ = stream.set_nodelay(true);
+        let from_client = sender.clone();
+        thread::spawn(move || read(reader, number, &from_client));
+        let mut client = Client { number, writer: stream };
+        let ended = converse(cores, &mut client, &receiver, say);
+        // Its reader ends with this.
+        let _ = client.writer.shutdown(Shutdown::Both);
+        say(&match ended {
+            Ended::Goodbye => Event::Left(peer),
+            Ended::Gone => Event::Vanished(peer),
+        });
+    }
+    Ok(())
+}
+
+fn over_streams(cores: &mut [Core<'_>]) -> Result<(), GdbError> {
+    let (sender, receiver) = sync_channel(WAITING);
+    thread::spawn(move || read(io::stdin(), 0, &sender));
+    converse(cores, &mut Client { number: 0, writer: io::stdout() }, &receiver, &mut |_| {});
+    Ok(())
+}
+
+/// Hands on who connects.
+fn accept(listener: &TcpListener, to: &SyncSender<Incoming>) {
+    loop {
+        match listener.accept() {
+            Ok((stream, peer)) => {
+                if to.send(Incoming::Client(stream, peer)).is_err() {
+                    return;
+                }
+            }
+            // One connection failed (or there are too many files): others may not.
+            Err(_) => thread::sleep(Duration::from_millis(100)),
+        }
+    }
+}
+
+/// Hands on what a client sends.
+fn read(mut from: impl Read, number: u64, to: &SyncSender<Incoming>) {
+    let mut piece = vec![0; PIECE];
+    loop {
+        let incoming = match from.read(&mut piece) {
+            Ok(bytes @ 1..) => Incoming::Bytes(number, piece.iter().take(bytes).copied().collect()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Ok(0) | Err(_) => Incoming::End(number),
+        };
+        let is_last = matches!(incoming, Incoming::End(_));
+        if to.send(incoming).is_err() || is_last {
+            return;
+        }
+    }
+}
+
+/// Speaks with a client until it leaves.
+fn converse<W: Write>(
+    cores: &mut [Core<'_>],
+    client: &mut Client<W>,
+    receiver: &Receiver<Incoming>,
+    say: &mut dyn FnMut(&Event),
+) -> Ended {
+    let Some(mut dialogue) = Dialogue::new(cores) else { return Ended::Gone };
+    let mut parser = Parser::default();
+    loop {
+        let incoming = match dialogue.is_running() {
+            false => receiver.recv().ok(),
+            true => match receiver.try_recv() {
+                Ok(incoming) => Some(incoming),
+                Err(TryRecvError::Disconnected) => None,
+                Err(TryRecvError::Empty) => {
+                    let out = dialogue.run();
+                    if out.is_some_and(|out| send(client, &out).is_err()) {
+                        return Ended::Gone;
+                    }
+                    continue;
+                }
+            },
+        };
+        match incoming {
+            None => return Ended::Gone,
+            Some(Incoming::End(number)) if number == client.number => return Ended::Gone,
+            Some(Incoming::Client(stream, peer)) => {
+                let _ = stream.shutdown(Shutdown::Both);
+                say(&Event::Refused(peer));
+            }
+            Some(Incoming::Bytes(number, bytes)) if number == client.number => {
+                for byte in bytes {
+                    let Some(request) = parser.byte(byte) else { continue };
+                    if send(client, &dialogue.request(request)).is_err() {
+                        return Ended::Gone;
+                    }
+                    if dialogue.is_over() {
+                        return Ended::Goodbye;
+                    }
+                }
+            }
+            Some(Incoming::Bytes(..) | Incoming::End(_)) => {}
+        }
+    }
+}
+
+fn send<W: Write>(client: &mut Client<W>, bytes: &[u8]) -> io::Result<()> {
+    client.writer.write_all(bytes)?;
+    client.writer.flush()
+}

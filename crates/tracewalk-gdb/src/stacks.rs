@@ -1,0 +1,140 @@
+//! The functions that are running at any place of a source: call stacks kept at regular distances, in one pass over all of it.
+//!
+//! When there are too many, every other one is dropped and the distance doubles, as with `FlowIndex`.
+
+use std::io;
+use std::sync::Arc;
+
+use tracewalk::flow::Element;
+use tracewalk_analysis::analysis::FlowSink;
+use tracewalk_analysis::call_stack::{CallStack, CallStackCheckpoint};
+use tracewalk_analysis::record::FlowRecord;
+use tracewalk_analysis::sink::Sink;
+use tracewalk_analysis::{Code, Section};
+
+use crate::unwind::{Mark, Unwinder};
+
+/// Call stacks by step.
+#[derive(Debug)]
+pub(crate) struct Stacks {
+    /// Each with the number of the step before which it holds; ascending.
+    kept: Vec<(u64, CallStackCheckpoint<Mark>)>,
+    /// How many frames they have together.
+    frames: usize,
+    limits: Limits,
+    /// How many steps there are between two, now that some may have been dropped.
+    distance: u64,
+}
+
+/// How finely call stacks are kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// How many steps there are at least between two.
+    pub(crate) distance: u64,
+    /// How many stacks there may be.
+    pub(crate) stacks: usize,
+    /// How many frames they may have together.
+    pub(crate) frames: usize,
+}
+
+/// Makes [`Stacks`] of a source's elements.
+#[derive(Debug)]
+pub(crate) struct Keeping<'u> {
+    unwinder: &'u Unwinder,
+    calls: CallStack<Mark>,
+    stacks: Stacks,
+    /// How many steps there were.
+    pub(crate) steps: u64,
+}
+
+impl Limits {
+    /// Of a whole source.
+    pub(crate) const WHOLE: Self = Self { distance: 1 << 16, stacks: 1 << 13, frames: 1 << 20 };
+    /// Around a place.
+    pub(crate) const NEAR: Self = Self { distance: 1 << 9, stacks: 1 << 8, frames: 1 << 18 };
+}
+
+impl Stacks {
+    pub(crate) const fn new(limits: Limits) -> Self {
+        Self { kept: Vec::new(), frames: 0, limits, distance: limits.distance }
+    }
+
+    /// The last one that is kept at or before a step.
+    pub(crate) fn before(&self, step: u64) -> Option<&(u64, CallStackCheckpoint<Mark>)> {
+        let behind = self.kept.partition_point(|(at, _)| *at <= step);
+        self.kept.get(behind.checked_sub(1)?)
+    }
+
+    /// Keeps what holds before a step, if the last one that is kept is far enough from there.
+    pub(crate) fn keep(&mut self, step: u64, calls: &CallStack<Mark>) {
+        if self.kept.last().is_some_and(|(last, _)| step < last.saturating_add(self.distance)) {
+            return;
+        }
+        let checkpoint = calls.checkpoint();
+        self.frames += checkpoint.size();
+        self.kept.push((step, checkpoint));
+        while self.kept.len() > 1
+            && (self.kept.len() > self.limits.stacks || self.frames > self.limits.frames)
+        {
+            let mut number = 0_usize;
+            self.kept.retain(|_| {
+                number += 1;
+                number % 2 == 1
+            });
+            self.frames = self.kept.iter().map(|(_, checkpoint)| checkpoint.size()).sum();
+            self.distance = self.distance.saturating_mul(2);
+        }
+    }
+
+    /// Forgets all.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::new(self.limits);
+    }
+}
+
+impl<'u> Keeping<'u> {
+    pub(crate) fn new(unwinder: &'u Unwinder, code: Arc<Code>, limits: Limits) -> Self {
+        Self { unwinder, calls: CallStack::new(code), stacks: Stacks::new(limits), steps: 0 }
+    }
+
+    pub(crate) fn finish(self) -> Stacks {
+        self.stacks
+    }
+
+    fn element(&mut self, element: &Element) {
+        let steps = steps(element);
+        if steps > 0 {
+            self.stacks.keep(self.steps, &self.calls);
+        }
+        self.calls.element(element, &mut self.unwinder.placing(self.steps));
+        self.steps += steps;
+    }
+}
+
+impl Sink<FlowRecord> for Keeping<'_> {
+    fn section(&mut self, section: &Section) -> io::Result<()> {
+        // An empty one if the image is not the program that was traced.
+        self.calls = CallStack::new(Arc::clone(&section.code));
+        Ok(())
+    }
+
+    fn record(&mut self, record: FlowRecord) -> io::Result<()> {
+        self.element(&record.element);
+        Ok(())
+    }
+}
+
+impl FlowSink for Keeping<'_> {
+    fn needs_places(&self) -> bool {
+        false
+    }
+}
+
+/// How many steps an element has, for a cursor.
+pub(crate) fn steps(element: &Element) -> u64 {
+    match element {
+        Element::Block(block) => block.instructions.into(),
+        Element::Event(_) | Element::Gap(_) => 1,
+        Element::Proof(_) => 0,
+    }
+}

@@ -1,0 +1,208 @@
+//! What Linux' perf and Android's simpleperf record: `perf.data`, with CoreSight trace in it.
+//!
+//! A file is records one behind the other. Some describe trace units, processes and what they mapped; some say which part of a
+//! CPU's ring of trace the kernel took when; some are followed by the bytes. One look at every record's header finds all of
+//! this. The bytes of trace stay where they are: a buffer of the capture is the whole file with the parts of it that belong
+//! together, each of which a decoder starts anew.
+//!
+//! ```text
+//! header ─▶ events, features                       header
+//! records ─▶ units, trace IDs, AUX, processes      records, units
+//! AUX × buffers × processes ─▶ groups of parts     parts, maps
+//! names, build-ids ─▶ files here                   binaries
+//! ```
+
+mod binaries;
+mod compressed;
+mod fields;
+mod header;
+mod maps;
+mod parts;
+mod problem;
+mod recorded;
+mod records;
+mod units;
+
+use std::path::{Path, PathBuf};
+
+use super::Arrangement;
+use super::container::{Blocks, Container};
+use super::contents::{Buffer, Capture};
+use super::error::{CaptureError, CaptureErrorKind};
+use super::format::{Format, Given, Holds, refuse_options};
+use super::wire::WireOptions;
+use crate::bytes::Bytes;
+use crate::file;
+use crate::origin::{Origin, Stated};
+use header::{Header, MAGIC, SWAPPED_MAGIC};
+use maps::Processes;
+use parts::{Group, Packing, Parts};
+use recorded::ProgramOf;
+use records::Records;
+use units::Units;
+
+pub use binaries::{Binary, BinaryPlaces, NoBinary};
+pub use maps::BuildId;
+pub use parts::TraceCounts;
+pub use problem::PerfProblem;
+pub use recorded::{ContextTrace, Recorded};
+
+/// What perf and simpleperf record, as a file or as a directory with one.
+pub(super) const FORMAT: Format = Format {
+    name: "a perf.data file",
+    holds: Holds::PerfData,
+    streams: false,
+    sniff: |given| is_one(&given.head) || is_directory(&given.path),
+    open,
+    names: |given| if is_directory(&given.path) { vec![given.path.join(DATA)] } else { Vec::new() },
+};
+
+/// The file of a recording that is a directory.
+const DATA: &str = "data";
+
+fn is_one(head: &[u8]) -> bool {
+    head.starts_with(MAGIC) || head.starts_with(SWAPPED_MAGIC)
+}
+
+fn is_directory(path: &Path) -> bool {
+    path.is_dir() && is_one(&Given::at(&path.join(DATA), &[]).head)
+}
+
+fn open(given: &Given, wires: &WireOptions) -> Result<Capture, CaptureError> {
+    let directory = is_directory(&given.path);
+    let path = if directory { given.path.join(DATA) } else { given.path.clone() };
+    let bytes = match &given.bytes {
+        Some(bytes) => bytes.clone(),
+        None => file::map(&path, file::LONGEST_CAPTURE)
+            .map_err(|problem| CaptureError::of_file(&path, problem))?,
+    };
+    let kcore = directory.then(|| given.path.join("kcore_dir").join("kcore")).filter(|file| file.is_file());
+    let capture = read(&path, bytes, kcore).map_err(|problem| CaptureError {
+        file: path.clone(),
+        line: None,
+        kind: CaptureErrorKind::Perf(problem),
+    })?;
+    refuse_options(capture, wires)
+}
+
+/// Reads a file's bytes. `path` is used in messages.
+fn read(path: &Path, file: Bytes, kcore: Option<PathBuf>) -> Result<Capture, PerfProblem> {
+    let header = Header::read(&file)?;
+    if header.is_branch_list {
+        return Err(PerfProblem::BranchList);
+    }
+    let data = header.data;
+    let mut records = Records::new(header.clone());
+    records.take_all(&file, data.0, data.0.saturating_add(data.1))?;
+    let mut bytes = file;
+    if let Some(at) = records.compressed_at {
+        bytes = compressed::unpacked(&bytes, data, at)?;
+        records = Records::new(header);
+        records.take_all(&bytes, 0, u64::MAX)?;
+    }
+    let units = records.units.take().ok_or(PerfProblem::NoCoreSight { kind: None })?;
+    let trace_event = records.header.events.iter().find(|event| event.kind == units.event_kind);
+    let contexts = ContextTrace::of(trace_event.map_or(0, |event| event.config), &units);
+    let mut processes = Processes::default();
+    let parts = Parts::of(&mut records, &mut processes, contexts != ContextTrace::None)?;
+    let programs = programs(&parts);
+    let mut buffers = Vec::new();
+    for (group, ranges) in parts.groups {
+        let program = ProgramOf { epoch: group.epoch, process: group.process };
+        let core = programs.iter().find(|(known, _)| *known == program).and_then(|(_, core)| core.clone());
+        buffers.push(buffer(path, (&bytes, ranges), &group, core, &units, &records));
+    }
+    if buffers.is_empty() {
+        // What was lost is said of it; the units are known.
+        let group = Group { epoch: 0, process: None, packing: Packing::Frames(0) };
+        buffers.push(buffer(path, (&bytes, Vec::new()), &group, None, &units, &records));
+    }
+    let Records { header, names, lost, is_cut, damaged_at, has_times, .. } = records;
+    let recorded = Recorded {
+        file: path.to_owned(),
+        command: header.command,
+        os_release: header.os_release,
+        arch: header.arch,
+        is_simpleperf: header.is_simpleperf,
+        cpus: units.units.iter().map(|unit| unit.cpu).collect(),
+        contexts,
+        trace: parts.counts,
+        lost_records: lost,
+        is_cut,
+        damaged_at,
+        has_times,
+        names,
+        build_ids: header.build_ids,
+        epochs: parts.epochs,
+        threads: processes.threads,
+        process_names: processes.names,
+        programs,
+        kcore,
+    };
+    Ok(Capture {
+        path: path.to_owned(),
+        buffers,
+        other_sources: Vec::new(),
+        images: Vec::new(),
+        timestamp_frequency: None,
+        notes: Vec::new(),
+        unused: Vec::new(),
+        recorded: Some(std::sync::Arc::new(recorded)),
+    })
+}
+
+/// The programs that parts are decoded with. Where there is one, it needs no name.
+fn programs(parts: &Parts) -> Vec<(ProgramOf, Option<String>)> {
+    let mut programs = Vec::new();
+    for group in parts.groups.keys() {
+        let program = ProgramOf { epoch: group.epoch, process: group.process };
+        if !programs.contains(&program) {
+            programs.push(program);
+        }
+    }
+    let has_several = programs.len() > 1;
+    let has_epochs = programs.iter().any(|program| program.epoch > 0);
+    let named = |program: ProgramOf| {
+        let process = program.process.map(|process| format!("process {process}"));
+        let epoch = has_epochs.then(|| format!("mappings {}", program.epoch + 1));
+        let words = process.into_iter().chain(epoch).collect::<Vec<_>>();
+        (program, has_several.then(|| words.join(", ")))
+    };
+    programs.into_iter().map(named).collect()
+}
+
+/// The buffer of what belongs together.
+fn buffer(
+    path: &Path,
+    (bytes, ranges): (&Bytes, Vec<std::ops::Range<usize>>),
+    group: &Group,
+    core: Option<String>,
+    units: &Units,
+    records: &Records,
+) -> Buffer {
+    let (container, sources) = match group.packing {
+        Packing::Raw(cpu) => {
+            let unit = units.of_cpu(cpu).or(units.units.first());
+            (Container::Raw, unit.map(|unit| unit.source(None, core, path)).into_iter().collect())
+        }
+        Packing::Frames(sink) => {
+            let ids = parts::ids(units, &records.hardware_ids, sink);
+            let source = |(cpu, id)| Some(units.of_cpu(cpu)?.source(Some(id), core.clone(), path));
+            (Container::Frames, ids.into_iter().filter_map(source).collect())
+        }
+    };
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    Buffer {
+        name: tracewalk::plain::plain(name).into_owned(),
+        file: path.to_owned(),
+        bytes: bytes.clone(),
+        parts: Some(ranges.into()),
+        container: Some(Stated::new(container, Origin::file(path))),
+        frame_start: None,
+        sources,
+        blocks: Blocks::None,
+        arrangement: Arrangement::default(),
+        wires: None,
+        origin: Origin::file(path),
+    }
+}

@@ -1,0 +1,75 @@
+//! Why a perf.data file cannot be read.
+
+use std::fmt;
+
+/// What is wrong with a perf.data file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PerfProblem {
+    /// The machine had the other byte order.
+    BigEndian,
+    /// The header is not whole, or contradicts itself.
+    Header {
+        /// What of it.
+        what: &'static str,
+    },
+    /// It was reduced to counts of branches when it was recorded: there is no trace in it.
+    BranchList,
+    /// Nothing in it describes CoreSight trace.
+    NoCoreSight {
+        /// The kind of trace that it describes, if any.
+        kind: Option<u32>,
+    },
+    /// A trace unit's description cannot be read.
+    TraceUnit {
+        /// Where it stands.
+        at: u64,
+        /// What was found in the place of its magic number or length.
+        found: u64,
+    },
+    /// Trace IDs are stated in a form of a later kernel.
+    HardwareId {
+        /// The form's version.
+        major: u8,
+    },
+    /// There is more than is read of something.
+    TooMany {
+        /// What.
+        what: &'static str,
+        /// So many are read.
+        most: usize,
+    },
+    /// Compressed records cannot be unpacked.
+    Compressed {
+        /// Where they stand.
+        at: u64,
+        /// Why, in the library's words.
+        why: String,
+    },
+}
+
+impl fmt::Display for PerfProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BigEndian => f.write_str("recorded on a big-endian machine, which is not read"),
+            Self::Header { what } => write!(f, "{what} is not as perf writes it: the file is damaged or cut"),
+            Self::BranchList => f.write_str(
+                "simpleperf reduced this recording to a list of branches, and it holds no trace: record without --decode-etm",
+            ),
+            Self::NoCoreSight { kind: None } => {
+                f.write_str("no CoreSight trace was recorded: record with `perf record -e cs_etm//u`")
+            }
+            Self::NoCoreSight { kind: Some(kind) } => {
+                write!(f, "hardware trace of kind {kind} was recorded, expected CoreSight's, which is kind 3")
+            }
+            Self::TraceUnit { at, found } => {
+                write!(f, "a trace unit's description at {at:#x} has {found:#x}, expected an ETM's or ETE's")
+            }
+            Self::HardwareId { major } => {
+                write!(f, "trace IDs are stated in form {major}, expected form 0: the kernel is newer than this reader")
+            }
+            Self::TooMany { what, most } => write!(f, "more than {most} {what}, which no recording has"),
+            Self::Compressed { at, why } => write!(f, "compressed records at {at:#x} cannot be unpacked: {why}"),
+        }
+    }
+}

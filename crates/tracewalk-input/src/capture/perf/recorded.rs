@@ -1,0 +1,97 @@
+//! What a recording says beside its trace.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::maps::{BuildId, Epoch, KERNEL};
+use super::parts::TraceCounts;
+use super::records::Names;
+use super::units::Units;
+
+/// What a recording says beside its trace.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The file.
+    pub file: PathBuf,
+    /// The command that recorded it.
+    pub command: Vec<String>,
+    /// The version of the kernel.
+    pub os_release: Option<String>,
+    /// The machine's architecture, in `uname`'s words.
+    pub arch: Option<String>,
+    /// Whether simpleperf wrote it.
+    pub is_simpleperf: bool,
+    /// The CPUs that have a trace unit.
+    pub cpus: Vec<u64>,
+    /// How trace says which process it is of.
+    pub contexts: ContextTrace,
+    /// What became of trace.
+    pub trace: TraceCounts,
+    /// How many records of other kinds the kernel dropped.
+    pub lost_records: u64,
+    /// Whether the file ends in the middle of a record.
+    pub is_cut: bool,
+    /// Where the file has something that is no record; what follows is not read.
+    pub damaged_at: Option<u64>,
+    /// Whether records say when they were made.
+    pub has_times: bool,
+    pub(super) names: Names,
+    pub(super) build_ids: Vec<(String, BuildId)>,
+    pub(super) epochs: Vec<Epoch>,
+    /// The process of each thread.
+    pub(super) threads: BTreeMap<u32, u32>,
+    pub(super) process_names: BTreeMap<u32, u32>,
+    /// The programs that trace is decoded with, and what each is called if there are several.
+    pub(super) programs: Vec<(ProgramOf, Option<String>)>,
+    /// The kernel's code as it ran.
+    pub(super) kcore: Option<PathBuf>,
+}
+
+/// Which program a part of the trace is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ProgramOf {
+    pub(super) epoch: usize,
+    pub(super) process: Option<u32>,
+}
+
+/// How trace says which process it is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContextTrace {
+    /// It does not.
+    None,
+    /// The context ID is the thread's number.
+    ContextId,
+    /// The VMID is, where the kernel is its own hypervisor.
+    Vmid,
+}
+
+impl ContextTrace {
+    /// By the bits that the user asked for and those that the units were set up with.
+    pub(super) fn of(config: u64, units: &Units) -> Self {
+        let all = |bits: u32| {
+            let mut values = units.units.iter().filter_map(|unit| unit.register("TRCCONFIGR"));
+            values.any(|value| value & bits == bits)
+        };
+        // The kernel's own word is the units' (TRCCONFIGR bit 6: context ID; 7 and 15: EL2's as VMID). perf writes its own form of them.
+        if config >> 15 & 1 == 1 || all(1 << 15 | 1 << 7) {
+            Self::Vmid
+        } else if config >> 14 & 1 == 1 || all(1 << 6) {
+            // An ETMv3's or PTM's ID is of an address space as well, which nothing here names.
+            Self::ContextId
+        } else {
+            Self::None
+        }
+    }
+}
+
+impl Recorded {
+    /// The processes that had code mapped, by number and name.
+    pub fn processes(&self) -> impl Iterator<Item = (u32, &str)> {
+        let mut all = self.epochs.iter().flat_map(|epoch| epoch.spaces.keys()).copied().collect::<Vec<_>>();
+        all.sort_unstable();
+        all.dedup();
+        all.into_iter()
+            .filter(|pid| *pid != KERNEL)
+            .map(|pid| (pid, self.process_names.get(&pid).map_or("", |name| self.names.get(*name))))
+    }
+}

@@ -1,0 +1,57 @@
+//! Who answers what the page asks for.
+
+use serde_json::{Value, json};
+
+use crate::figures::Counts;
+use crate::find;
+use crate::prepare::At;
+use crate::query::{Query, Refusal};
+use crate::recording::Recording;
+use crate::source;
+use crate::timeline;
+
+/// A capture that can be asked.
+pub(crate) struct View<'i> {
+    pub(crate) name: String,
+    pub(crate) recordings: Vec<Recording<'i>>,
+    pub(crate) counts: &'i Counts,
+    pub(crate) at: At,
+}
+
+impl View<'_> {
+    /// Answers a question.
+    pub(crate) fn answer(&mut self, question: &str, query: &Query) -> Result<Value, Refusal> {
+        if question == "capture" {
+            return Ok(self.capture());
+        }
+        let recording = self.recordings.get_mut(query.source).ok_or(Refusal::Nothing)?;
+        let counts = self.counts;
+        match question {
+            "rows" => Ok(recording.rows(query.from, query.count)),
+            "here" => recording.here(query.step).ok_or(Refusal::Nothing),
+            "timeline" => Ok(timeline::of(recording, query.from, query.to, query.width)),
+            "move" => Ok(find::go(recording, query)),
+            "find" => Ok(find::find(recording, query)),
+            // What is not there is null: a page that asks for it has done nothing wrong.
+            "function" => Ok(source::function(recording, counts, query).unwrap_or_default()),
+            "file" => Ok(source::file(counts, query).unwrap_or_default()),
+            "costs" => serde_json::to_value(recording.costs).map_err(|_| Refusal::Nothing),
+            "texts" => Ok(recording.texts()),
+            _ => Err(Refusal::Question),
+        }
+    }
+
+    /// What is in the capture.
+    fn capture(&self) -> Value {
+        let first = self.recordings.iter().position(|recording| recording.totals().steps > 0).unwrap_or(0);
+        let steps = self.recordings.get(first).map_or(0, |recording| recording.totals().steps);
+        let sources = self.recordings.iter().map(Recording::summary).collect::<Vec<_>>();
+        json!({
+            "name": self.name,
+            "version": env!("CARGO_PKG_VERSION"),
+            "sources": sources,
+            "source": first,
+            "step": self.at.step(steps),
+        })
+    }
+}

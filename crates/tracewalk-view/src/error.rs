@@ -1,0 +1,63 @@
+//! What can go wrong before the page is there.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+
+use tracewalk_session::{OpenError, RunError};
+
+/// Why a recording cannot be shown.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ViewError {
+    /// Nothing executes in the capture.
+    Nothing,
+    /// Nobody can connect to this address.
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The system has no random numbers for the token.
+    NoToken,
+    /// The server could not be started, or the page not be written.
+    Io(io::Error),
+    /// What else was in the capture cannot be opened.
+    Open(OpenError),
+    /// A source cannot be followed.
+    Run(RunError),
+}
+
+impl fmt::Display for ViewError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("nothing executes in the capture"),
+            Self::Listen { address, error } => write!(f, "cannot listen on {address}: {error}"),
+            Self::NoToken => f.write_str("the system has no random numbers for the page's token"),
+            Self::Io(error) => write!(f, "cannot serve the page: {error}"),
+            Self::Open(error) => error.fmt(f),
+            Self::Run(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ViewError {}
+
+impl From<OpenError> for ViewError {
+    fn from(error: OpenError) -> Self {
+        Self::Open(error)
+    }
+}
+
+impl From<RunError> for ViewError {
+    fn from(error: RunError) -> Self {
+        Self::Run(error)
+    }
+}
+
+impl From<io::Error> for ViewError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}

@@ -1,0 +1,127 @@
+//! The same page as one file, with the data of a window inside.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use miniz_oxide::deflate::compress_to_vec;
+use serde_json::{Value, json};
+use tracewalk_session::{Observer, Session};
+
+use crate::answer::View;
+use crate::error::ViewError;
+use crate::names::address;
+use crate::page::{EXPORTED_POLICY, HEAD, HTML, SCRIPTS, STYLE};
+use crate::prepare::{At, Coming, Options, prepare};
+use crate::query::Query;
+use crate::recording::Recording;
+use crate::serve::index;
+use crate::shown::Row;
+use crate::source::{file_named, function_at};
+use crate::timeline;
+
+/// Which part of each source is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Excerpt {
+    /// The place in its middle, which is shown first.
+    pub at: At,
+    /// How many steps.
+    pub steps: u64,
+}
+
+/// More steps are not written: a browser has to hold them.
+const MOST_STEPS: u64 = 1 << 20;
+/// Of 10; more takes much longer for little.
+const COMPRESSION: u8 = 6;
+
+impl Excerpt {
+    /// From which step to which of so many.
+    fn of(self, steps: u64) -> (u64, u64) {
+        let wanted = self.steps.min(MOST_STEPS).min(steps);
+        let from = self.at.step(steps).saturating_sub(wanted / 2).min(steps - wanted);
+        (from, from + wanted)
+    }
+}
+
+/// Writes a window of a capture as a page that needs nothing but itself.
+///
+/// # Errors
+///
+/// If nothing executes in the capture, a source cannot be followed, or the page cannot be written.
+pub fn write_page(
+    session: &mut Session,
+    options: &Options,
+    excerpt: Excerpt,
+    observer: &dyn Observer,
+    out: &mut dyn Write,
+) -> Result<(), ViewError> {
+    let coming = Coming::default();
+    let prepared = prepare(session, options, &coming, observer)?;
+    let session = &*session;
+    let indexes = prepared.sources.iter().map(|source| index(session, source, &coming)).collect::<Vec<_>>();
+    let recordings = prepared.sources.iter().zip(&indexes);
+    let recordings = recordings.map(|(source, index)| Recording::new(source, index)).collect();
+    let mut view = View { name: options.name.clone(), recordings, counts: &prepared.counts, at: excerpt.at };
+    let data = data(&mut view, excerpt);
+    Ok(write(&options.name, &data, out)?)
+}
+
+fn data(view: &mut View<'_>, excerpt: Excerpt) -> Value {
+    let capture = view.answer("capture", &Query::default()).unwrap_or_default();
+    let counts = view.counts;
+    let (mut sources, mut files) = (Vec::new(), BTreeSet::new());
+    for recording in &mut view.recordings {
+        let (from, to) = excerpt.of(recording.totals().steps);
+        let mut rows = Vec::<Row>::new();
+        recording.each_row(from, to - from, &mut |row| rows.push(row));
+        files.extend(rows.iter().filter_map(|row| row.file.as_deref()).map(str::to_owned));
+        let mut functions = BTreeMap::<String, Value>::new();
+        let mut known = BTreeSet::new();
+        for row in &rows {
+            let Some(at) = row.address.as_deref().filter(|at| known.insert((*at).to_owned())) else {
+                continue;
+            };
+            let Some(here) = address(at) else { continue };
+            let found = function_at(here, &recording.code, counts);
+            let Some(function) = found else { continue };
+            for instruction in function["instructions"].as_array().into_iter().flatten() {
+                known.extend(instruction["address"].as_str().map(str::to_owned));
+                files.extend(instruction["file"].as_str().map(str::to_owned));
+            }
+            functions.insert(function["start"].as_str().unwrap_or_default().to_owned(), function);
+        }
+        sources.push(json!({
+            "from": from,
+            "to": to,
+            "rows": rows,
+            "timeline": timeline::of(recording, from, to, u64::MAX),
+            "costs": recording.costs,
+            "texts": recording.texts(),
+            "functions": functions.into_values().collect::<Vec<_>>(),
+        }));
+    }
+    let files = files.into_iter().filter_map(|name| Some((file_named(&name, counts)?, name)));
+    let files = files.map(|(file, name)| (name, file)).collect::<serde_json::Map<_, _>>();
+    json!({ "capture": capture, "sources": sources, "files": files })
+}
+
+fn write(name: &str, data: &Value, out: &mut dyn Write) -> io::Result<()> {
+    let data = STANDARD.encode(compress_to_vec(&serde_json::to_vec(data)?, COMPRESSION));
+    let policy = format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{EXPORTED_POLICY}\">\n");
+    let head = format!("{policy}<style>\n{STYLE}</style>\n");
+    // Base64 has no character that means anything to HTML.
+    let data = format!("<script type=\"application/octet-stream\" id=\"data\">{data}</script>\n");
+    let scripts = SCRIPTS.iter().map(|(_, script)| format!("<script>\n{script}</script>\n"));
+    let body = std::iter::once(data).chain(scripts).collect::<String>();
+    let title = format!("<title>{} · tracewalk</title>", escaped(name));
+    let page = HTML.replace("<title>tracewalk</title>", &title).replace(HEAD.0, &head);
+    let (before, after) = page.split_once(HEAD.1).unwrap_or((&page, ""));
+    out.write_all(before.as_bytes())?;
+    out.write_all(body.as_bytes())?;
+    out.write_all(after.as_bytes())
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}

@@ -1,0 +1,34 @@
+//! A recorded trace as a page in the browser, or as one file.
+//!
+//! ```text
+//! Session ─prepare─▶ each source's index, overview, profile and coverage
+//!                    ─Recording─▶ answers: a window of instructions, of the timeline, a function, a file, a place that is searched
+//!                    ─serve─▶ a page on this machine that asks for them     ─export─▶ the same page with answers inside
+//! ```
+//!
+//! The page asks for windows, and never for all: a large capture opens as a small one does. Nobody else reads it: the server listens on
+//! this machine alone, and answers only who knows the token of its address.
+#![forbid(unsafe_code)]
+
+mod answer;
+mod error;
+mod export;
+mod figures;
+mod find;
+mod frames;
+mod guard;
+mod names;
+mod overview;
+mod page;
+mod prepare;
+mod query;
+mod recording;
+mod serve;
+mod shown;
+mod source;
+mod timeline;
+
+pub use error::ViewError;
+pub use export::{Excerpt, write_page};
+pub use prepare::{At, Options};
+pub use serve::{Place, serve};

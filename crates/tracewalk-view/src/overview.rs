@@ -1,0 +1,223 @@
+//! All of a source in a few thousand pieces, made in one pass: what a picture of much of it is drawn from, and where its calls can be
+//! followed from.
+//!
+//! When there are too many pieces, two become one and each is twice as long: memory is bounded.
+
+use std::io;
+use std::sync::Arc;
+
+use tracewalk::flow::{Element, EventKind};
+use tracewalk_analysis::analysis::FlowSink;
+use tracewalk_analysis::call_stack::{CallStack, CallStackCheckpoint, Task};
+use tracewalk_analysis::itm::ItmEvent;
+use tracewalk_analysis::record::{FlowRecord, ItmRecord};
+use tracewalk_analysis::sink::Sink;
+use tracewalk_analysis::{Code, Section};
+
+use crate::frames::{Began, Drawn, Functions, drawn, steps};
+
+/// A source in pieces.
+#[derive(Debug)]
+pub(crate) struct Overview {
+    /// How many steps a piece has.
+    pub(crate) distance: u64,
+    pub(crate) pieces: Vec<Piece>,
+    pub(crate) functions: Functions,
+    /// Call stacks, each with the step before which it holds; ascending.
+    kept: Vec<(u64, CallStackCheckpoint<u64>)>,
+    /// How many frames they have together, and how many steps there are between two.
+    kept_frames: usize,
+    kept_distance: u64,
+    /// Where execution could not be followed: the steps.
+    pub(crate) gaps: Vec<u64>,
+    /// How many gaps there were.
+    pub(crate) gap_count: u64,
+    /// What an ITM sent as text, and the step before which it came.
+    pub(crate) texts: Vec<(u64, u8, String)>,
+    /// How many texts were left out.
+    pub(crate) texts_left_out: u64,
+    /// Tasks, and the step from which on each ran.
+    pub(crate) tasks: Vec<(u64, Task)>,
+    pub(crate) steps: u64,
+}
+
+/// Some steps.
+#[derive(Clone, Debug)]
+pub(crate) struct Piece {
+    /// The functions that ran at its beginning, outermost first.
+    pub(crate) frames: Box<[Drawn]>,
+    pub(crate) exceptions: u32,
+    pub(crate) gaps: u32,
+}
+
+const SHORTEST: u64 = 64;
+const MOST_PIECES: usize = 1 << 15;
+const MOST_KEPT: usize = 1 << 13;
+const MOST_KEPT_FRAMES: usize = 1 << 20;
+const KEPT_DISTANCE: u64 = 1 << 13;
+/// More gaps, texts and switches of tasks than this are counted, and not listed.
+const MOST_LISTED: usize = 1 << 17;
+
+impl Default for Overview {
+    fn default() -> Self {
+        Self {
+            distance: SHORTEST,
+            pieces: Vec::new(),
+            functions: Functions::default(),
+            kept: Vec::new(),
+            kept_frames: 0,
+            kept_distance: KEPT_DISTANCE,
+            gaps: Vec::new(),
+            gap_count: 0,
+            texts: Vec::new(),
+            texts_left_out: 0,
+            tasks: Vec::new(),
+            steps: 0,
+        }
+    }
+}
+
+impl Overview {
+    /// The last call stack that is kept at or before a step.
+    pub(crate) fn before(&self, step: u64) -> Option<&(u64, CallStackCheckpoint<u64>)> {
+        let after = self.kept.partition_point(|(at, _)| *at <= step);
+        self.kept.get(after.checked_sub(1)?)
+    }
+
+    fn keep(&mut self, calls: &CallStack<u64>) {
+        let step = self.steps;
+        if self.kept.last().is_some_and(|(last, _)| step < last.saturating_add(self.kept_distance)) {
+            return;
+        }
+        let checkpoint = calls.checkpoint();
+        self.kept_frames += checkpoint.size();
+        self.kept.push((step, checkpoint));
+        while self.kept.len() > 1 && (self.kept.len() > MOST_KEPT || self.kept_frames > MOST_KEPT_FRAMES) {
+            keep_every_other(&mut self.kept);
+            self.kept_frames = self.kept.iter().map(|(_, checkpoint)| checkpoint.size()).sum();
+            self.kept_distance = self.kept_distance.saturating_mul(2);
+        }
+    }
+
+    /// Begins the pieces up to and with the one that holds the step at hand.
+    fn begin_pieces(&mut self, frames: &[Drawn]) {
+        while self.pieces.len() as u64 * self.distance <= self.steps {
+            self.pieces.push(Piece { frames: frames.into(), exceptions: 0, gaps: 0 });
+            if self.pieces.len() > MOST_PIECES {
+                self.join_pieces();
+            }
+        }
+    }
+
+    fn join_pieces(&mut self) {
+        let second = self.pieces.iter().skip(1).step_by(2).map(|piece| (piece.exceptions, piece.gaps));
+        let second = second.collect::<Vec<_>>();
+        keep_every_other(&mut self.pieces);
+        for (piece, (exceptions, gaps)) in self.pieces.iter_mut().zip(second) {
+            piece.exceptions = piece.exceptions.saturating_add(exceptions);
+            piece.gaps = piece.gaps.saturating_add(gaps);
+        }
+        self.distance = self.distance.saturating_mul(2);
+    }
+}
+
+fn keep_every_other<T>(of: &mut Vec<T>) {
+    let mut number = 0_usize;
+    of.retain(|_| {
+        number += 1;
+        number % 2 == 1
+    });
+}
+
+/// Makes an [`Overview`] of a source's elements.
+#[derive(Debug)]
+pub(crate) struct Overseeing {
+    calls: CallStack<u64>,
+    frames: Vec<Drawn>,
+    overview: Overview,
+}
+
+impl Overseeing {
+    pub(crate) fn new(code: Arc<Code>) -> Self {
+        Self { calls: CallStack::new(code), frames: Vec::new(), overview: Overview::default() }
+    }
+
+    pub(crate) fn finish(self) -> Overview {
+        self.overview
+    }
+
+    fn element(&mut self, element: &Element) {
+        let Self { calls, frames, overview } = self;
+        let count = steps(element);
+        if count > 0 {
+            overview.keep(calls);
+        }
+        calls.element(element, &mut Began(overview.steps));
+        if count == 0 {
+            return;
+        }
+        let task = calls.task();
+        if overview.tasks.last().is_none_or(|(_, last)| *last != task) && overview.tasks.len() < MOST_LISTED {
+            overview.tasks.push((overview.steps, task));
+        }
+        if (overview.pieces.len() as u64) * overview.distance <= overview.steps + count {
+            drawn(calls, &mut overview.functions, frames);
+            overview.begin_pieces(frames);
+        }
+        let piece = overview.pieces.last_mut();
+        match (element, piece) {
+            (Element::Gap(_), Some(piece)) => {
+                piece.gaps = piece.gaps.saturating_add(1);
+                overview.gap_count += 1;
+                if overview.gaps.len() < MOST_LISTED {
+                    overview.gaps.push(overview.steps);
+                }
+            }
+            (Element::Event(event), Some(piece)) if matches!(event.kind, EventKind::Exception { .. }) => {
+                piece.exceptions = piece.exceptions.saturating_add(1);
+            }
+            _ => {}
+        }
+        overview.steps += count;
+        // A long block may hold the beginnings of several pieces.
+        overview.steps -= 1;
+        overview.begin_pieces(frames);
+        overview.steps += 1;
+    }
+}
+
+impl Sink<FlowRecord> for Overseeing {
+    fn section(&mut self, section: &Section) -> io::Result<()> {
+        // An empty one if the image is not the program that was traced.
+        self.calls = CallStack::new(Arc::clone(&section.code));
+        Ok(())
+    }
+
+    fn record(&mut self, record: FlowRecord) -> io::Result<()> {
+        self.element(&record.element);
+        Ok(())
+    }
+
+    fn shows_itm(&self) -> bool {
+        true
+    }
+
+    fn itm(&mut self, record: &ItmRecord) -> io::Result<()> {
+        if let ItmEvent::Text { port, bytes } = &record.event {
+            let overview = &mut self.overview;
+            if overview.texts.len() < MOST_LISTED {
+                let text = String::from_utf8_lossy(bytes).trim_end().to_owned();
+                overview.texts.push((overview.steps, *port, text));
+            } else {
+                overview.texts_left_out += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FlowSink for Overseeing {
+    fn needs_places(&self) -> bool {
+        false
+    }
+}

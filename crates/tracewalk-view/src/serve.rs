@@ -1,0 +1,248 @@
+//! The server: gives out the page, and passes questions to the thread that has the recordings.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+
+use axum::Router;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query as Asked, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use serde_json::json;
+use tokio::sync::oneshot;
+use tracewalk_analysis::drive::FlowIndex;
+use tracewalk_session::{Observer, Session};
+
+use crate::answer::View;
+use crate::error::ViewError;
+use crate::guard::{Denial, Guard};
+use crate::page::{HEAD, HTML, POLICY, SCRIPTS, STYLE};
+use crate::prepare::{At, Coming, Options, PreparedSource, prepare};
+use crate::query::{Query, Refusal};
+use crate::recording::Recording;
+
+/// Where the page is, and where it begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The port on this machine; 0 takes a free one.
+    pub port: u16,
+    /// The place that is shown first.
+    pub at: At,
+}
+
+/// What is asked, and who waits for the answer.
+struct Job {
+    question: String,
+    query: Query,
+    reply: oneshot::Sender<Result<Vec<u8>, Refusal>>,
+}
+
+/// What all requests share.
+struct Shared {
+    guard: Guard,
+    coming: Coming,
+    is_ready: AtomicBool,
+    jobs: SyncSender<Job>,
+}
+
+/// More questions do not wait.
+const MOST_JOBS: usize = 64;
+
+/// Shows a capture as a page, until the process ends. `listening` is called with the page's address.
+///
+/// # Errors
+///
+/// If nobody can connect, nothing executes in the capture, or a source cannot be followed.
+pub fn serve(
+    session: &mut Session,
+    options: &Options,
+    place: Place,
+    observer: &dyn Observer,
+    listening: &mut dyn FnMut(&str),
+) -> Result<(), ViewError> {
+    // No other machine reaches this address.
+    let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, place.port));
+    let listen = |error| ViewError::Listen { address: wanted, error };
+    let listener = TcpListener::bind(wanted).map_err(listen)?;
+    let address = listener.local_addr().map_err(listen)?;
+    listener.set_nonblocking(true).map_err(listen)?;
+    let token = token()?;
+    let (jobs, asked) = sync_channel(MOST_JOBS);
+    let guard = Guard::new(address, token.clone());
+    let shared =
+        Arc::new(Shared { guard, coming: Coming::default(), is_ready: AtomicBool::new(false), jobs });
+    let _server = Server::start(listener, Arc::clone(&shared))?;
+    listening(&format!("http://{address}/#token={token}"));
+
+    let prepared = prepare(session, options, &shared.coming, observer)?;
+    let session = &*session;
+    // An index borrows the program, which `prepared` has.
+    let indexes =
+        prepared.sources.iter().map(|source| index(session, source, &shared.coming)).collect::<Vec<_>>();
+    let recordings = prepared.sources.iter().zip(&indexes);
+    let recordings = recordings.map(|(source, index)| Recording::new(source, index)).collect();
+    let view = View { name: options.name.clone(), recordings, counts: &prepared.counts, at: place.at };
+    shared.is_ready.store(true, Ordering::Release);
+    answer(view, &asked);
+    Ok(())
+}
+
+/// The index of a source.
+pub(crate) fn index<'a>(
+    session: &'a Session,
+    prepared: &'a PreparedSource,
+    coming: &'a Coming,
+) -> FlowIndex<'a> {
+    let PreparedSource { source, code, .. } = prepared;
+    coming.begin(session.buffer(source).bytes.len() as u64);
+    FlowIndex::new(&session.input(source, coming), &source.config, &code.program)
+}
+
+/// Answers questions until nobody can ask any more.
+fn answer(mut view: View<'_>, asked: &Receiver<Job>) {
+    for Job { question, query, reply } in asked {
+        // Whoever has gone does not wait.
+        if reply.is_closed() {
+            continue;
+        }
+        let answer = view.answer(&question, &query);
+        let answer = answer.and_then(|answer| serde_json::to_vec(&answer).map_err(|_| Refusal::Nothing));
+        let _ = reply.send(answer);
+    }
+}
+
+/// 128 random bits.
+fn token() -> Result<String, ViewError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|_| ViewError::NoToken)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The threads that speak with browsers. They end with it.
+struct Server {
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Server {
+    fn start(listener: TcpListener, shared: Arc<Shared>) -> Result<Self, ViewError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        let listener = {
+            let _entered = runtime.enter();
+            tokio::net::TcpListener::from_std(listener)?
+        };
+        let (stop, stopped) = oneshot::channel();
+        let thread = std::thread::Builder::new().name("page".to_owned()).spawn(move || {
+            runtime.spawn(async move { axum::serve(listener, router(shared)).await });
+            let _ = runtime.block_on(stopped);
+        })?;
+        Ok(Self { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        let _ = self.thread.take().map(std::thread::JoinHandle::join);
+    }
+}
+
+fn router(shared: Arc<Shared>) -> Router {
+    Router::new()
+        .route("/", get(page))
+        .route("/page/{name}", get(file))
+        .route("/api/{question}", get(ask))
+        .fallback(nothing)
+        .with_state(shared)
+}
+
+/// What every answer says beside its content.
+fn answered(status: StatusCode, kind: &'static str, body: impl Into<axum::body::Body>) -> Response {
+    let headers = [
+        (CONTENT_TYPE, kind),
+        (CACHE_CONTROL, "no-store"),
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (REFERRER_POLICY, "no-referrer"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    let more =
+        [("cross-origin-resource-policy", "same-origin"), ("cross-origin-opener-policy", "same-origin")];
+    (status, headers, more, body.into()).into_response()
+}
+
+fn refused(status: StatusCode, what: &str) -> Response {
+    answered(status, "application/json", json!({ "error": what }).to_string())
+}
+
+fn denied(denial: Denial) -> Response {
+    refused(StatusCode::FORBIDDEN, denial.name())
+}
+
+async fn page(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
+    if let Err(denial) = shared.guard.page(&headers) {
+        return denied(denial);
+    }
+    let script = |(name, _): &(&str, &str)| format!("<script src=\"page/{name}\" defer></script>\n");
+    let scripts = SCRIPTS.iter().map(script).collect::<String>();
+    let head = format!("<link rel=\"stylesheet\" href=\"page/page.css\">\n{scripts}");
+    answered(StatusCode::OK, "text/html; charset=utf-8", HTML.replace(HEAD.0, &head).replace(HEAD.1, ""))
+}
+
+async fn file(State(shared): State<Arc<Shared>>, Path(name): Path<String>, headers: HeaderMap) -> Response {
+    if let Err(denial) = shared.guard.page(&headers) {
+        return denied(denial);
+    }
+    if name == "page.css" {
+        return answered(StatusCode::OK, "text/css; charset=utf-8", STYLE);
+    }
+    match SCRIPTS.iter().find(|(known, _)| *known == name) {
+        Some((_, script)) => answered(StatusCode::OK, "text/javascript; charset=utf-8", *script),
+        None => refused(StatusCode::NOT_FOUND, "nothing"),
+    }
+}
+
+async fn nothing(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
+    match shared.guard.page(&headers) {
+        Err(denial) => denied(denial),
+        Ok(()) => refused(StatusCode::NOT_FOUND, "nothing"),
+    }
+}
+
+async fn ask(
+    State(shared): State<Arc<Shared>>,
+    Path(question): Path<String>,
+    headers: HeaderMap,
+    query: Result<Asked<Query>, QueryRejection>,
+) -> Response {
+    if let Err(denial) = shared.guard.answers(&headers) {
+        return denied(denial);
+    }
+    let is_ready = shared.is_ready.load(Ordering::Acquire);
+    if question == "status" {
+        let come = shared.coming.come();
+        let status = json!({ "ready": is_ready, "done": come.done, "all": come.all });
+        return answered(StatusCode::OK, "application/json", status.to_string());
+    }
+    let Ok(Asked(query)) = query else { return refused(StatusCode::BAD_REQUEST, "query") };
+    if !is_ready {
+        return refused(StatusCode::SERVICE_UNAVAILABLE, "not_ready");
+    }
+    let (reply, answer) = oneshot::channel();
+    match shared.jobs.try_send(Job { question, query, reply }) {
+        Ok(()) => {}
+        Err(TrySendError::Full(_)) => return refused(StatusCode::SERVICE_UNAVAILABLE, "busy"),
+        Err(TrySendError::Disconnected(_)) => return refused(StatusCode::SERVICE_UNAVAILABLE, "ended"),
+    }
+    match answer.await {
+        Ok(Ok(answer)) => answered(StatusCode::OK, "application/json", answer),
+        Ok(Err(Refusal::Question)) => refused(StatusCode::NOT_FOUND, "question"),
+        Ok(Err(Refusal::Nothing)) => refused(StatusCode::NOT_FOUND, "nothing"),
+        Err(_) => refused(StatusCode::SERVICE_UNAVAILABLE, "ended"),
+    }
+}
