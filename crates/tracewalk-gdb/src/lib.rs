@@ -28,5 +28,5 @@ mod unwind;
 mod walk;
 
 pub use error::GdbError;
-pub use prepare::{At, Options};
+pub use prepare::Options;
 pub use serve::{Event, Listen, serve};

@@ -11,7 +11,7 @@ use tracewalk_analysis::analysis::InOrder;
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::{ImageForm, VisibleImage};
 use tracewalk_input::symbols::CallFrames;
-use tracewalk_session::{Follow, Observer, Session, Source, Trust};
+use tracewalk_session::{At, Follow, Observer, Session, Source, Trust};
 
 use crate::core::Halted;
 use crate::error::GdbError;
@@ -28,18 +28,6 @@ pub struct Options {
     pub trust_image: bool,
     /// A file that a debugger saved registers and memory in.
     pub dump: Option<PathBuf>,
-}
-
-/// A place to begin at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum At {
-    /// The first place.
-    First,
-    /// The last place.
-    #[default]
-    Last,
-    /// The step of this number, from 0.
-    Step(u64),
 }
 
 /// A source that was followed once.

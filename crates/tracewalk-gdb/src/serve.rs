@@ -8,13 +8,13 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use tracewalk_session::{Observer, Session};
+use tracewalk_session::{At, Observer, Session};
 
 use crate::core::{Core, Halted};
 use crate::dialogue::Dialogue;
 use crate::error::GdbError;
 use crate::packet::Parser;
-use crate::prepare::{At, Options, halted, prepare};
+use crate::prepare::{Options, halted, prepare};
 use crate::walk::Direction;
 
 /// Where debuggers come from.

@@ -4,6 +4,7 @@
 
 mod arrange;
 mod arrival;
+mod at;
 mod belonging;
 mod beside;
 mod code;
@@ -44,6 +45,7 @@ mod strict;
 mod watch;
 
 pub use arrival::{Arrival, Begin};
+pub use at::At;
 pub use beside::Itms;
 pub use covered::Covered;
 pub use error::{OpenError, RunError};

@@ -1,10 +1,10 @@
 //! Who answers what the page asks for.
 
 use serde_json::{Value, json};
+use tracewalk_session::At;
 
 use crate::figures::Counts;
 use crate::find;
-use crate::prepare::At;
 use crate::query::{Query, Refusal};
 use crate::recording::Recording;
 use crate::source;

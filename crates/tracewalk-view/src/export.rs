@@ -7,13 +7,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use miniz_oxide::deflate::compress_to_vec;
 use serde_json::{Value, json};
-use tracewalk_session::{Observer, Session};
+use tracewalk_session::{At, Observer, Session};
 
 use crate::answer::View;
 use crate::error::ViewError;
 use crate::names::address;
 use crate::page::{EXPORTED_POLICY, HEAD, HTML, SCRIPTS, STYLE};
-use crate::prepare::{At, Coming, Options, prepare};
+use crate::prepare::{Coming, Options, prepare};
 use crate::query::Query;
 use crate::recording::Recording;
 use crate::serve::index;

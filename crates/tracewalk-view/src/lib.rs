@@ -30,5 +30,5 @@ mod timeline;
 
 pub use error::ViewError;
 pub use export::{Excerpt, write_page};
-pub use prepare::{At, Options};
+pub use prepare::Options;
 pub use serve::{Place, serve};

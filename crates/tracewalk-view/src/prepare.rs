@@ -27,36 +27,6 @@ pub struct Options {
     pub threads: u16,
 }
 
-/// A place to begin at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum At {
-    /// The first step.
-    #[default]
-    First,
-    /// The last step.
-    Last,
-    /// The step of this number, from 0.
-    Step(u64),
-}
-
-impl At {
-    /// The number of the step, of so many.
-    pub(crate) const fn step(self, steps: u64) -> u64 {
-        let last = steps.saturating_sub(1);
-        match self {
-            Self::First => 0,
-            Self::Last => last,
-            Self::Step(step) => {
-                if step < last {
-                    step
-                } else {
-                    last
-                }
-            }
-        }
-    }
-}
-
 /// How far the work has come that comes before the first answer.
 #[derive(Debug, Default)]
 pub(crate) struct Coming {

@@ -17,13 +17,13 @@ use axum::routing::get;
 use serde_json::json;
 use tokio::sync::oneshot;
 use tracewalk_analysis::drive::FlowIndex;
-use tracewalk_session::{Observer, Session};
+use tracewalk_session::{At, Observer, Session};
 
 use crate::answer::View;
 use crate::error::ViewError;
 use crate::guard::{Denial, Guard};
 use crate::page::{HEAD, HTML, POLICY, SCRIPTS, STYLE};
-use crate::prepare::{At, Coming, Options, PreparedSource, prepare};
+use crate::prepare::{Coming, Options, PreparedSource, prepare};
 use crate::query::{Query, Refusal};
 use crate::recording::Recording;
 

@@ -1,9 +1,9 @@
 //! The options of `gdb`.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::{Args, ValueHint};
+use tracewalk_session::At;
 
 use super::capture::CaptureArgs;
 
@@ -38,7 +38,7 @@ pub(crate) struct Gdb {
 
     /// Where to begin: first, last, or the number of a step, from 0.
     #[arg(long, value_name = "PLACE", default_value = "last", help_heading = "Debugger")]
-    pub(crate) at: Begin,
+    pub(crate) at: At,
 
     /// The address that debuggers connect to; port 0 takes a free one. Everybody who reaches it can read the program.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:1234", help_heading = "Debugger")]
@@ -47,24 +47,4 @@ pub(crate) struct Gdb {
     /// Speak with the debugger through standard input and output, for GDB's `target remote | COMMAND`.
     #[arg(long, conflicts_with = "listen", help_heading = "Debugger")]
     pub(crate) stdio: bool,
-}
-
-/// Where the debugger begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Begin {
-    First,
-    Last,
-    Step(u64),
-}
-
-impl FromStr for Begin {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "first" => Ok(Self::First),
-            "last" => Ok(Self::Last),
-            number => number.parse().map(Self::Step).map_err(|_| "expected first, last or a number"),
-        }
-    }
 }

@@ -1,9 +1,9 @@
 //! The options of `view`.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::{Args, ValueHint};
+use tracewalk_session::At;
 
 use super::FollowArgs;
 
@@ -27,7 +27,7 @@ pub(crate) struct View {
 
     /// The place that is shown first: first, last, or the number of a step, from 0.
     #[arg(long, value_name = "PLACE", default_value = "first", help_heading = "Page")]
-    pub(crate) at: BeginAt,
+    pub(crate) at: At,
 
     /// The port of this machine that the browser connects to; 0 takes a free one.
     #[arg(long, value_name = "PORT", default_value_t = 0, help_heading = "Page")]
@@ -44,24 +44,4 @@ pub(crate) struct View {
     /// How many steps of each source --export writes: instructions, events and gaps; at most 1048576.
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..=1 << 20), requires = "export", help_heading = "Output")]
     pub(crate) steps: u64,
-}
-
-/// The place that is shown first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BeginAt {
-    First,
-    Last,
-    Step(u64),
-}
-
-impl FromStr for BeginAt {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "first" => Ok(Self::First),
-            "last" => Ok(Self::Last),
-            number => number.parse().map(Self::Step).map_err(|_| "expected first, last or a number"),
-        }
-    }
 }

@@ -32,9 +32,7 @@ fn run(_: &Gdb, _: &Messages) -> Result<(), Failure> {
 /// Serves debuggers.
 #[cfg(feature = "gdb")]
 fn run(args: &Gdb, messages: &Messages) -> Result<(), Failure> {
-    use tracewalk_gdb::{At, Listen, Options, serve};
-
-    use crate::args::Begin;
+    use tracewalk_gdb::{Listen, Options, serve};
 
     let listen = if args.stdio { Ok(Listen::Streams) } else { Listen::tcp(&args.listen) };
     let listen = listen.map_err(|error| {
@@ -42,12 +40,7 @@ fn run(args: &Gdb, messages: &Messages) -> Result<(), Failure> {
         Failure::input("no_address", problem, "give an address and a port, such as 127.0.0.1:1234")
     })?;
     let mut session = crate::open::whole_trace(&args.capture, messages)?;
-    let at = match args.at {
-        Begin::First => At::First,
-        Begin::Last => At::Last,
-        Begin::Step(step) => At::Step(step),
-    };
-    let options = Options { at, trust_image: args.trust_image, dump: args.dump.clone() };
+    let options = Options { at: args.at, trust_image: args.trust_image, dump: args.dump.clone() };
     serve(&mut session, &options, listen, messages, &mut |event| {
         let (kind, text) = served::sentence(event);
         messages.note(kind, text);

@@ -36,17 +36,11 @@ fn run(args: &View, messages: &Messages) -> Result<(), Failure> {
 
     use tracewalk::plain::Plain;
     use tracewalk_session::Follow;
-    use tracewalk_view::{At, Excerpt, Options, Place, serve, write_page};
+    use tracewalk_view::{Excerpt, Options, Place, serve, write_page};
 
-    use crate::args::BeginAt;
     use crate::output::{standard_output, write_to};
 
     let mut session = crate::open::whole_trace(&args.follow.capture, messages)?;
-    let at = match args.at {
-        BeginAt::First => At::First,
-        BeginAt::Last => At::Last,
-        BeginAt::Step(step) => At::Step(step),
-    };
     let options = Options {
         name: Plain(args.follow.capture.capture.display()).to_string(),
         trust: args.follow.trust(),
@@ -54,12 +48,12 @@ fn run(args: &View, messages: &Messages) -> Result<(), Failure> {
         threads: Follow::default().threads,
     };
     if let Some(file) = &args.export {
-        let excerpt = Excerpt { at, steps: args.steps };
+        let excerpt = Excerpt { at: args.at, steps: args.steps };
         return write_to(Some(file), |out| {
             write_page(&mut session, &options, excerpt, messages, out).map_err(shown::failure)
         });
     }
-    let place = Place { port: args.port, at };
+    let place = Place { port: args.port, at: args.at };
     serve(&mut session, &options, place, messages, &mut |address| {
         // Whoever reads it knows that it is there, and has what nobody else knows.
         let mut out = standard_output();
