@@ -172,8 +172,10 @@ fn return_address(
     let architecture = unwinder.architecture;
     let is_plain = unwinder.stack_pointer(0, level.at) == 0;
     let thumb = |address: Address| {
+        // What AArch64 returns to in AArch32, PSTATE says of it and not the address.
+        let tells = architecture != Architecture::A64;
         let is_thumb = caller.unwrap_or(level).frame.mark.isa.is_some_and(Isa::is_thumb);
-        address.get() | if is_thumb { THUMB } else { 0 }
+        address.get() | if tells && is_thumb { THUMB } else { 0 }
     };
     match level.frame.kind {
         FrameKind::Root => is_plain.then(|| thumb(level.at)),
