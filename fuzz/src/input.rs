@@ -45,10 +45,8 @@ impl<'a> Input<'a> {
     /// Any registers of a version that there is.
     pub(crate) fn etmv4(&mut self) -> Option<etmv4::Config> {
         let minor = u32::from(self.byte());
-        let is_ete = self.flag();
-        let version = if is_ete { (5 << 12) | (minor % 4) << 16 } else { (4 << 12) | (minor % 7) << 16 };
-        // No processor of M profile has ETE.
-        let profile = if self.flag() && !is_ete { etmv4::Profile::M } else { etmv4::Profile::Ar };
+        let version = if self.flag() { (5 << 12) | (minor % 4) << 16 } else { (4 << 12) | (minor % 7) << 16 };
+        let profile = if self.flag() { etmv4::Profile::M } else { etmv4::Profile::Ar };
         let registers = etmv4::Registers {
             trcdevarch: Some(version),
             trcconfigr: Some(self.word()),
