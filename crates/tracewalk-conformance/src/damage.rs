@@ -272,10 +272,21 @@ impl<'a> Sound<'a> {
             before = before.saturating_sub(1);
         }
         let front = told.iter().zip(found).take_while(same).count();
-        let next = self.reading.proofs.iter().find(|(at, _)| *at >= damage.end + LONGEST_PACKET);
+        let next = self.reading.proofs.iter().find(|(at, _)| *at >= self.next_proof(damage));
         let behind = next.map_or(0, |(_, index)| told.len() - index);
         let back = told.iter().rev().zip(found.iter().rev()).take_while(same).count();
         (before.saturating_sub(front) + behind.saturating_sub(back)) as u64
+    }
+
+    /// The first place from which a proof counts. An ETMv4 unit may send P0 elements between the trace info packet and its address, so
+    /// that the address of a damaged A-sync may stand anywhere after it; without the A-sync it is no proof.
+    fn next_proof(&self, damage: &Damage) -> u64 {
+        let end = damage.end + LONGEST_PACKET;
+        if !matches!(self.config, SourceConfig::Etmv4(_)) {
+            return end;
+        }
+        let sync = self.synchronisations.iter().find(|sync| sync.start >= damage.end);
+        sync.map_or(u64::MAX, |sync| sync.start.max(end))
     }
 
     /// Where evidence against what is told at `place` of the damaged trace may lie: from the last synchronisation that is
