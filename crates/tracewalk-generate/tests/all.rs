@@ -3,6 +3,7 @@
 mod common;
 mod etmv3;
 mod etmv4;
+mod etmv4_beside;
 mod examples;
 mod firmware;
 mod mtb;
