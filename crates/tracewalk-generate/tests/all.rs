@@ -10,3 +10,4 @@ mod mtb;
 mod mtb_paths;
 mod opencsd;
 mod pft;
+mod wander;
