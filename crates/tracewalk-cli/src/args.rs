@@ -44,10 +44,14 @@ pub(crate) use coverage::{Coverage, Limit, Measure, Merge};
 pub(crate) use crash::Crash;
 pub(crate) use diff::Diff;
 pub(crate) use effective::effective;
-pub(crate) use gdb::{Begin, Gdb};
+#[cfg(feature = "gdb")]
+pub(crate) use gdb::Begin;
+pub(crate) use gdb::Gdb;
 pub(crate) use profile::{Calls, CostChoice, DoubtfulChoice, Fold, FollowArgs, Profile, ProfileRows};
 pub(crate) use timeline::{Interrupts, Timeline};
-pub(crate) use view::{BeginAt, View};
+#[cfg(feature = "view")]
+pub(crate) use view::BeginAt;
+pub(crate) use view::View;
 pub(crate) use when::{MessageFormat, When};
 pub(crate) use work::WorkArgs;
 
