@@ -1,6 +1,10 @@
 //! Captures of ETMv4 and ETE through the command.
 
+use std::io::Read;
 use std::path::Path;
+
+use tracewalk_generate::path::Step;
+use tracewalk_generate::tarmac;
 
 use crate::support::{assert_same_runs, comparable, corpus, run, told};
 
@@ -169,4 +173,71 @@ fn instrumentation_and_transactions_are_in_flow_and_on_the_timeline() {
         let states = of(&objects("flow", name), "element", "transaction", "state");
         assert_eq!(states, ["started", ended], "{name}");
     }
+}
+
+/// What happened, as the model's record and the command's runs both say it: an instruction, an exception with its number and where it
+/// returns to, a return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Happened {
+    Instruction(u64),
+    Exception(u16, u64),
+    Return,
+}
+
+/// The stretches of runs in A64 between places where tracing starts.
+fn stretches(runs: &str) -> Vec<Vec<Happened>> {
+    let hexadecimal = |word: &str| u64::from_str_radix(word, 16).unwrap();
+    let mut stretches = Vec::<Vec<Happened>>::new();
+    for line in runs.lines().filter(|line| !line.starts_with(['#', 'S'])) {
+        if line == "O" {
+            stretches.push(Vec::new());
+            continue;
+        }
+        let current = stretches.last_mut().expect("tracing starts before anything is traced");
+        match *line.split(' ').collect::<Vec<_>>() {
+            ["R", start, end, "a64"] => {
+                let addresses = (hexadecimal(start)..hexadecimal(end)).step_by(4);
+                current.extend(addresses.map(Happened::Instruction));
+            }
+            ["X", number, returns_to] => {
+                current.push(Happened::Exception(number.parse().unwrap(), hexadecimal(returns_to)));
+            }
+            ["T"] => current.push(Happened::Return),
+            _ => panic!("{line}"),
+        }
+    }
+    stretches
+}
+
+/// Arm's model traced what it executed, and wrote it down itself.
+#[test]
+fn what_arms_model_recorded_is_what_flow_finds() {
+    let Some(folder) = corpus("etm4/002-ack_test_scr") else { return };
+    let mut text = String::new();
+    let file = std::fs::File::open(folder.join("test_TARMAC.gz")).unwrap();
+    flate2::read::GzDecoder::new(file).read_to_string(&mut text).unwrap();
+    let path = tarmac::read(&text, Some("cpu0")).unwrap();
+    let recorded = path.steps.iter().filter_map(|step| match step {
+        Step::Instruction(executed) => Some(Happened::Instruction(executed.address.get())),
+        Step::Exception(taken) => {
+            Some(Happened::Exception(taken.exception.number(), taken.preferred_return.unwrap().get()))
+        }
+        Step::ExceptionReturn => Some(Happened::Return),
+        _ => None,
+    });
+    let recorded = recorded.collect::<Vec<_>>();
+    let outcome = run(["flow", folder.to_str().unwrap(), "--format", "runs", "--quiet"]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let mut rest = recorded.as_slice();
+    let (mut instructions, mut exceptions) = (0, 0);
+    let stretches = stretches(&outcome.stdout);
+    for traced in &stretches {
+        // Each stretch is in the record, step by step, behind the one before.
+        let at = rest.windows(traced.len()).position(|window| window == traced);
+        let at = at.unwrap_or_else(|| panic!("{} steps from {:x?} on", traced.len(), traced.first()));
+        rest = &rest[at + traced.len()..];
+        instructions += traced.iter().filter(|step| matches!(step, Happened::Instruction(_))).count();
+        exceptions += traced.iter().filter(|step| matches!(step, Happened::Exception(..))).count();
+    }
+    assert_eq!((stretches.len(), instructions, exceptions), (3, 5146, 7));
 }

@@ -124,7 +124,7 @@ fn the_output_does_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn the_last_instructions_are_the_end_of_all_of_them() {
-    for name in ["m3-etmv3", "a7-etmv3", "a15-pft", "a53-etmv4", "m0-crash-mtb"] {
+    for name in ["m3-etmv3", "a7-etmv3", "a15-pft", "a53-etmv4", "a57-etmv4", "m0-crash-mtb"] {
         let capture = example(&format!("{name}/capture.toml"));
         let flow = |extra: &[&str]| {
             run(["flow", capture.to_str().unwrap()].into_iter().chain(extra.iter().copied())).stdout

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tracewalk_conformance::damage::Kind;
-use tracewalk_conformance::matrix::{Case, Programs, cases};
+use tracewalk_conformance::matrix::{Case, Programs, Unit, cases};
 use tracewalk_conformance::opencsd::{Deviation, Found, Subject, Untrue, deviations, failed_blx};
 
 use tracewalk_generate::arguments::Arguments;
@@ -113,6 +113,10 @@ fn sample(step: u32, damages: u32) -> Vec<Chosen> {
     let mut all = Vec::new();
     for case in readable.step_by(step.max(1) as usize) {
         all.push(Chosen { case: case.clone(), damage: None });
+        // What OpenCSD makes of damaged ETMv4 is not known yet.
+        if matches!(case.unit, Unit::Etmv4(_)) {
+            continue;
+        }
         let damage = kinds.by_ref().take(damages as usize);
         all.extend(damage.map(|damage| Chosen { case: case.clone(), damage: Some(damage) }));
     }

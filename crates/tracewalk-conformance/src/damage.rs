@@ -22,7 +22,7 @@ use tracewalk_analysis::{Doubt, DoubtChange};
 
 /// The traces that are damaged: each protocol and encoding, plain and with more in it, in
 /// frames, and a buffer of jumps.
-pub const CASES: [&str; 18] = [
+pub const CASES: [&str; 20] = [
     "m3 etmv3,cpu=cortex-m3,etmcr=0x0 cancel=multiple synchronise=1024",
     "m3 etmv3,cpu=cortex-m3,etmcr=0x100 cancel=multiple synchronise=1024",
     "m4 etmv3,cpu=cortex-m4,etmcr=0x0 cancel=always synchronise=256 timestamps=100",
@@ -41,6 +41,8 @@ pub const CASES: [&str; 18] = [
     "a64-0 etmv4,cpu=cortex-a53,trcconfigr=0x1011 depth=16 late-addresses synchronise=256",
     "a64-1 etmv4,cpu=cortex-a510,trcconfigr=0x1001 source-addresses=3 q=5 synchronise=256",
     "a64-2 etmv4,cpu=cortex-a53,trcconfigr=0x1 synchronise=256 container=frames",
+    "a53 etmv4,cpu=cortex-a57,trcconfigr=0x1041 synchronise=256",
+    "m33 etmv4,cpu=cortex-m33,trcconfigr=0x1011 synchronise=256 timestamps=100",
 ];
 
 /// A way to damage a trace.
@@ -276,14 +278,15 @@ impl<'a> Sound<'a> {
         (before.saturating_sub(front) + behind.saturating_sub(back)) as u64
     }
 
-    /// From where on a proof counts that the damage does not reach. An ETMv4 may send its address long after the A-sync.
+    /// The first place from which a proof counts. An ETMv4 unit may send P0 elements between the trace info packet and its address, so
+    /// that the address of a damaged A-sync may stand anywhere after it; without the A-sync it is no proof.
     fn next_proof(&self, damage: &Damage) -> u64 {
         let end = damage.end + LONGEST_PACKET;
         if !matches!(self.config, SourceConfig::Etmv4(_)) {
             return end;
         }
-        let sync = self.synchronisations.iter().find(|sync| sync.start >= end);
-        sync.map_or(u64::MAX, |sync| sync.start)
+        let sync = self.synchronisations.iter().find(|sync| sync.start >= damage.end);
+        sync.map_or(u64::MAX, |sync| sync.start.max(end))
     }
 
     /// Where evidence against what is told at `place` of the damaged trace may lie: from the last synchronisation that is

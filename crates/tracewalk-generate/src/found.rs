@@ -27,6 +27,8 @@ pub struct Found {
     pub triggers: usize,
     /// What could not be followed.
     pub gaps: Vec<Gap>,
+    /// Whether the trace says of barriers, and of what else is no branch and has an atom, if their condition failed. That of PFT does not.
+    barriers_tell: bool,
 }
 
 /// The first line in which two paths differ, in the form of a record.
@@ -44,7 +46,8 @@ impl Found {
     /// Decodes a source's bytes.
     #[must_use]
     pub fn of(config: &SourceConfig, bytes: &[u8], program: &Program) -> Self {
-        let mut found = Self::default();
+        let barriers_tell = matches!(config, SourceConfig::Etmv4(_));
+        let mut found = Self { barriers_tell, ..Self::default() };
         let mut stream = FlowStream::new(config);
         let mut take = |element| found.take(element, program);
         stream.push(bytes, program, &mut take);
@@ -71,7 +74,8 @@ impl Found {
                 _ if at != block.last => true,
                 Ending::Branch { kind: BranchKind::Direct | BranchKind::Indirect, taken, .. } => taken,
                 Ending::ConditionFailed => false,
-                Ending::Branch { kind: BranchKind::Barrier, .. } | Ending::Interrupted => true,
+                Ending::Branch { kind: BranchKind::Barrier, taken, .. } => taken || !self.barriers_tell,
+                Ending::Interrupted => true,
             };
             let bytes = instruction.bytes;
             self.path.steps.push(Step::Instruction(Executed { address: at, isa: block.isa, bytes, passed }));

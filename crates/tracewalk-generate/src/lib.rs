@@ -1,6 +1,6 @@
 //! What a program executed, written down, and encoded as the trace that a trace unit would have made of it.
 //!
-//! A [`Path`](path::Path) says what ran, instruction by instruction. It comes from an emulator's log ([`qemu`]) or from
+//! A [`Path`](path::Path) says what ran, instruction by instruction. It comes from an emulator's log ([`qemu`]), a model's ([`tarmac`]) or from
 //! a [`Record`](record::Record), its compact form in a file ([`convert`]); the example programs are [`firmware`]. [`etmv3`], [`pft`], [`etmv4`] and [`mtb`] encode it and say what a
 //! decoder should find; [`container`] and [`capture`] make files of that. Decoding is not here: `tracewalk` does it, and
 //! [`found`] puts what it says beside what was told. [`wander`] makes up paths that no program would take, [`a64`] programs to wander through.
@@ -48,6 +48,7 @@ pub mod pft;
 pub mod qemu;
 pub mod record;
 mod story;
+pub mod tarmac;
 mod time;
 pub mod trace;
 pub mod wander;

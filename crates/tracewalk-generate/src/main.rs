@@ -16,11 +16,14 @@ use tracewalk_generate::arguments::Arguments;
 use tracewalk_generate::elf::Elf;
 use tracewalk_generate::path::Path;
 use tracewalk_generate::qemu::LogReader;
-use tracewalk_generate::record::Record;
+use tracewalk_generate::record::{Profile, Record};
+use tracewalk_generate::tarmac;
 
 const USAGE: &str = "\
 usage: tracewalk-generate record --elf FILE --log FILE --output FILE
            what QEMU's log says was executed, as a record
+       tracewalk-generate record --tarmac FILE [--processor NAME] --output FILE
+           what Arm's models say in Tarmac text that a processor executed, as a record
        tracewalk-generate runs RECORD
            a record in the runs format of `tracewalk flow`
        tracewalk-generate capture --record FILE --elf FILE --protocol PROTOCOL[,key=value...] --output FOLDER
@@ -95,6 +98,9 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
 }
 
 fn record(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
+    if let Some(file) = arguments.optional("--tarmac")? {
+        return record_tarmac(&file, arguments);
+    }
     let elf_file = arguments.required("--elf")?;
     let log_file = arguments.required("--log")?;
     let output = arguments.required("--output")?;
@@ -102,6 +108,16 @@ fn record(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
     let elf = read_elf(&elf_file)?;
     let path = read_log(&log_file, &elf).map_err(|error| format!("{log_file}: {error}"))?;
     write(&output, Record::of_path(elf.profile, &path).to_string().as_bytes())?;
+    Ok(())
+}
+
+fn record_tarmac(file: &str, mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
+    let processor = arguments.optional("--processor")?;
+    let output = arguments.required("--output")?;
+    arguments.finish()?;
+    let text = files::read_text(file)?;
+    let path = tarmac::read(&text, processor.as_deref()).map_err(|error| format!("{file}: {error}"))?;
+    write(&output, Record::of_path(Profile::Ar, &path).to_string().as_bytes())?;
     Ok(())
 }
 

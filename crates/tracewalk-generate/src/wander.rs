@@ -77,6 +77,11 @@ impl Walker<'_> {
         if !matches!(isa, Isa::A32 | Isa::T32 | Isa::A64) {
             return false;
         }
+        // BLX with an immediate address is undefined in M profile (DDI 0403E, A5.3.4), which has no A32 to go to.
+        let leaves_t32 = matches!(instruction.class, Class::Direct(target) if target.isa != Isa::T32);
+        if self.wander.profile == Profile::M && leaves_t32 {
+            return false;
+        }
         let choice = (self.choose)();
         if choice.is_multiple_of(32)
             && let Some(exception) = self.interrupt(choice / 32)

@@ -3,9 +3,11 @@
 mod common;
 mod etmv3;
 mod etmv4;
+mod etmv4_beside;
 mod examples;
 mod firmware;
 mod mtb;
 mod mtb_paths;
 mod opencsd;
 mod pft;
+mod wander;

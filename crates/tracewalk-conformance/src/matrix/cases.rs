@@ -17,8 +17,10 @@ const AR_PROFILE: [&str; 3] = ["a9", "a15", "rust-a9"];
 /// Programs for ARMv6-M run on every M-profile processor.
 const WITH_MTB: [&str; 6] = ["m0", "m0-crash", "m3", "m4", "jumps", "rust-m3"];
 
-/// Programs in A64, by their seeds.
-const A64: [&str; 3] = ["a64-0", "a64-1", "a64-2"];
+/// Programs in A64: one of the examples, and random ones by their seeds.
+const A64: [&str; 4] = ["a53", "a64-0", "a64-1", "a64-2"];
+/// A program with two security states.
+const M_WITH_STATES: [&str; 1] = ["m33"];
 
 /// How many paths are wandered through each program.
 const WALKS: u32 = 2;
@@ -187,6 +189,7 @@ pub fn cases() -> Vec<Case> {
     }
     let etmv4 = [
         (&M_PROFILE[..], etmv4_units(&["cortex-m33"])),
+        (&M_WITH_STATES[..], etmv4_units(&["cortex-m33", "cortex-m55"])),
         (&AR_PROFILE[..], etmv4_units(&["cortex-a32"])),
         (&A64[..], etmv4_units(&["cortex-a53", "cortex-a510"])),
     ];

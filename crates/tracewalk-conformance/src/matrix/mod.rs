@@ -7,6 +7,7 @@ mod cases;
 mod check;
 mod text;
 
+use tracewalk::ids::Profile;
 use tracewalk::protocol::{Registers, etmv3 as etmv3_protocol, etmv4 as etmv4_protocol, pft as pft_protocol};
 
 use crate::opencsd;
@@ -143,22 +144,17 @@ impl Unit {
 
     fn etmv4_config(&self) -> Option<etmv4_protocol::Config> {
         let Self::Etmv4(unit) = self else { return None };
-        let core = etmv4_protocol::Core::named(&unit.cpu)?;
-        let registers = etmv4_protocol::Registers {
-            trcconfigr: Some(unit.trcconfigr),
-            trcidr0: unit.trcidr0,
-            trcidr8: Some(unit.trcidr8),
-            ..etmv4_protocol::Registers::default()
-        };
-        etmv4_protocol::Config::from_registers(registers.or_usual_of(core), Some(core.profile())).ok()
+        let profile = etmv4_protocol::Core::named(&unit.cpu)?.profile();
+        etmv4_protocol::Config::from_registers(unit.registers()?, Some(profile)).ok()
     }
 
-    /// The processor, and the registers that tell another decoder how it is set up; `None` for an MTB and ETMv4.
+    /// The processor, and the registers that tell another decoder how it is set up; `None` for an MTB.
     fn registers(&self) -> Option<(&str, opencsd::Registers)> {
         let of = |etmcr: u32, etmidr: Option<u32>, usual: Registers| opencsd::Registers {
             etmcr,
             etmidr: etmidr.or(usual.etmidr).unwrap_or_default(),
             etmccer: usual.etmccer.unwrap_or_default(),
+            ..opencsd::Registers::default()
         };
         Some(match self {
             Self::Etmv3 { cpu, etmcr, etmidr, .. } => {
@@ -167,18 +163,48 @@ impl Unit {
             Self::Pft { cpu, etmcr, .. } => {
                 (cpu, of(*etmcr, None, pft_protocol::Core::named(cpu)?.registers()))
             }
-            Self::Mtb { .. } | Self::Etmv4(_) => return None,
+            Self::Etmv4(unit) => {
+                (&unit.cpu, opencsd::Registers { etmv4: unit.registers()?, ..opencsd::Registers::default() })
+            }
+            Self::Mtb { .. } => return None,
         })
     }
 }
 
 impl Case {
     /// Whether OpenCSD is to read such traces: as bytes of one source, whose positions can be compared, and not with a
-    /// synchronisation at every packet, which no trace unit sends.
+    /// synchronisation at every packet, which no trace unit sends. Of ETMv4 and ETE without speculation, and programs with
+    /// transactions by a unit that has them: OpenCSD counts their start as a waypoint by the processor's name. Nor M profile
+    /// with a return stack, from which OpenCSD takes an address at a return from an exception (its issue 90, mended in 1.8.3).
     #[must_use]
     pub fn is_for_opencsd(&self) -> bool {
         self.beside.synchronise_every != Some(0)
             && self.packing == Packing::Raw
-            && !matches!(self.unit, Unit::Mtb { .. } | Unit::Etmv4(_))
+            && match &self.unit {
+                Unit::Mtb { .. } => false,
+                Unit::Etmv4(unit) => {
+                    const RETURN_STACK: u32 = 1 << 12;
+                    let config = self.unit.etmv4_config();
+                    let is_m = config.as_ref().is_some_and(|config| config.profile() == Profile::M);
+                    let is_ete = || config.as_ref().is_some_and(etmv4_protocol::Config::is_ete);
+                    let has_stack = unit.trcconfigr & RETURN_STACK != 0;
+                    unit.trcidr8 == 0
+                        && !(is_m && has_stack)
+                        && (!self.program.starts_with("a64-") || is_ete())
+                }
+                _ => true,
+            }
+    }
+}
+
+impl Etmv4 {
+    fn registers(&self) -> Option<etmv4_protocol::Registers> {
+        let registers = etmv4_protocol::Registers {
+            trcconfigr: Some(self.trcconfigr),
+            trcidr0: self.trcidr0,
+            trcidr8: Some(self.trcidr8),
+            ..etmv4_protocol::Registers::default()
+        };
+        Some(registers.or_usual_of(etmv4_protocol::Core::named(&self.cpu)?))
     }
 }

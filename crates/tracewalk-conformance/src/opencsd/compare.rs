@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 
+use super::listing_etmv4::{ar_type_name, m_type_name};
 use super::model::{Packet, Reading, Step, Value, What};
 
 /// A place where two readings differ.
@@ -197,7 +198,12 @@ fn same(ours: &Packet, theirs: &Packet) -> bool {
 fn same_exception(ours: &Packet, theirs: &Packet) -> bool {
     match theirs.fields.get("exception_name") {
         Some(Value::Text(name)) => ours.number("exception").or(ours.number("eee")).is_some_and(|code| {
-            [ar_name(code), m_name(code)].iter().any(|known| known.eq_ignore_ascii_case(name))
+            let names = match ours.kind {
+                // The packet of ETMv4.
+                "exception" => [ar_type_name(code), m_type_name(code)],
+                _ => [ar_name(code), m_name(code)],
+            };
+            names.iter().any(|known| known.eq_ignore_ascii_case(name))
         }),
         _ => ours.number("exception").unwrap_or(0) == theirs.number("exception").unwrap_or(0),
     }

@@ -4,6 +4,7 @@
 //! A difference that no entry recognises is a failure. An entry that recognises nothing is one, too: it is out of date.
 //! `examples.txt` has a case for each, since most are rare.
 
+mod etmv4;
 mod executed;
 mod packets;
 
@@ -11,5 +12,5 @@ use super::deviation::Deviation;
 
 /// All of them; the first that recognises a difference explains it.
 pub fn deviations() -> impl Iterator<Item = &'static Deviation> {
-    executed::EXECUTED.iter().chain(packets::PACKETS)
+    executed::EXECUTED.iter().chain(packets::PACKETS).chain(etmv4::ETMV4)
 }

@@ -36,6 +36,7 @@ pub fn subject(program: &Program) -> Option<Subject<'_>> {
         etmcr: 0,
         etmidr: usual.etmidr.unwrap_or_default(),
         etmccer: usual.etmccer.unwrap_or_default(),
+        ..TheirRegisters::default()
     };
     let config =
         pft::Config::from_registers(Registers { etmcr: Some(0), ..Registers::default() }, Some(core));

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use tracewalk::ids::{Address, Isa};
 
+use super::listing_etmv4;
 use super::model::{MALFORMED, Packet, Range, Step, UNSYNCHRONISED, Value, What};
 
 /// OpenCSD's reading of a trace.
@@ -67,7 +68,7 @@ impl Listing {
         } else if let Some((_, number)) = element.split_once("excep num (0x") {
             let number = number.split(')').next().and_then(|number| u16::from_str_radix(number, 16).ok());
             let address =
-                |text: &str| u32::from_str_radix(text.split(';').next()?, 16).ok().map(Address::from);
+                |text: &str| u64::from_str_radix(text.split(';').next()?, 16).ok().map(Address::new);
             let preferred_return = element.split_once("pref ret addr:0x").and_then(|(_, at)| address(at));
             self.steps.extend(number.map(|number| step(What::Exception { number, preferred_return })));
         } else if element.starts_with("EXCEPTION_RET(") {
@@ -134,6 +135,9 @@ fn packet(at: u64, rest: &str) -> Option<Packet> {
     let (_, words) = rest.split_once('\t')?;
     let (kind, text) = words.split_once(" : ").unwrap_or((words, ""));
     let kind = kind.trim();
+    if let Some(ours) = listing_etmv4::kind(kind) {
+        return Some(Packet { at, kind: ours, fields: listing_etmv4::fields(ours, text) });
+    }
     let known = KINDS.iter().find(|(theirs, _)| *theirs == kind);
     let mut fields = BTreeMap::new();
     for word in text.split(';').map(str::trim) {
@@ -181,6 +185,7 @@ fn field(word: &str) -> Option<(&'static str, Value)> {
 fn isa_named(name: &str) -> Option<Isa> {
     Some(match name {
         "ARM(32)" | "A32" => Isa::A32,
+        "A64" | "AArch64" => Isa::A64,
         "Thumb2" | "T32" => Isa::T32,
         "ThumbEE" | "TEE" => Isa::T32EE,
         "Jazelle" => Isa::Jazelle,
@@ -194,7 +199,7 @@ fn range_of(text: &str) -> Option<Range> {
     let (end, rest) = rest.split_once(']')?;
     let (last_bytes, rest) = rest.split_once("last_sz(")?.1.split_once(')')?;
     let (isa, rest) = rest.split_once("(ISA=")?.1.split_once(") ")?;
-    let address = |text| u32::from_str_radix(text, 16).ok().map(Address::from);
+    let address = |text| u64::from_str_radix(text, 16).ok().map(Address::new);
     Some(Range {
         start: address(start)?,
         end: address(end)?,

@@ -11,6 +11,7 @@ pub mod deviations;
 mod explain;
 pub mod failed_blx;
 pub mod listing;
+mod listing_etmv4;
 pub mod model;
 pub mod place;
 pub mod reading;

@@ -5,6 +5,8 @@ use std::fmt::{self, Display, Formatter};
 
 use tracewalk::flow::Gap;
 use tracewalk::ids::{Address, Isa, Location};
+use tracewalk::protocol::etmv4;
+use tracewalk::source::SourceConfig;
 
 /// A packet, or bytes that are none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,8 +97,8 @@ pub struct Range {
     pub passed: bool,
 }
 
-/// The registers of a trace unit, all of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The registers of a trace unit, as far as it has them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Registers {
     /// ETMCR.
     pub etmcr: u32,
@@ -104,6 +106,30 @@ pub struct Registers {
     pub etmidr: u32,
     /// ETMCCER.
     pub etmccer: u32,
+    /// Those of ETMv4 and ETE.
+    pub etmv4: etmv4::Registers,
+}
+
+impl Registers {
+    /// By the names that a snapshot has for them, with this trace ID.
+    #[must_use]
+    pub fn named(&self, config: &SourceConfig, id: u8) -> Vec<(&'static str, u32)> {
+        let id = u32::from(id);
+        if !matches!(config, SourceConfig::Etmv4(_)) {
+            let Self { etmcr, etmidr, etmccer, .. } = *self;
+            return vec![("ETMCR", etmcr), ("ETMIDR", etmidr), ("ETMCCER", etmccer), ("ETMTRACEIDR", id)];
+        }
+        let all = [
+            ("TRCCONFIGR", self.etmv4.trcconfigr),
+            ("TRCTRACEIDR", Some(id)),
+            ("TRCDEVARCH", self.etmv4.trcdevarch),
+            ("TRCIDR0", self.etmv4.trcidr0),
+            ("TRCIDR1", self.etmv4.trcidr1),
+            ("TRCIDR2", self.etmv4.trcidr2),
+            ("TRCIDR8", self.etmv4.trcidr8),
+        ];
+        all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
 }
 
 /// What stands for bytes that are no packet.

@@ -40,8 +40,7 @@ impl<'a> Place<'a> {
         listing: &'a Listing,
         (first, last): (u64, u64),
     ) -> Self {
-        let theirs_at =
-            theirs.packets.iter().filter(|packet| packet.kind == "i_sync").map(|packet| packet.at);
+        let theirs_at = theirs.packets.iter().filter(|packet| is_i_sync(packet)).map(|packet| packet.at);
         let both = &i_syncs_in_step(ours) & &theirs_at.collect();
         let from = both.range(..=first).next_back().copied().unwrap_or(0);
         let until = both.range(last.saturating_add(1)..).next().copied().unwrap_or(u64::MAX);
@@ -283,10 +282,15 @@ impl Standing {
         match (self, packet.kind) {
             _ if !packet.is_packet() => Self::Nothing,
             (Self::Nothing, "a_sync") => Self::Aligned,
-            (Self::Aligned, "i_sync") => Self::Known,
+            (Self::Aligned, "i_sync" | "trace_info") => Self::Known,
             _ => self,
         }
     }
+}
+
+/// Whether a packet begins a synchronisation: of ETMv4 it is the trace info packet.
+fn is_i_sync(packet: &Packet) -> bool {
+    ["i_sync", "trace_info"].contains(&packet.kind)
 }
 
 /// The I-syncs that we make something of.
@@ -295,7 +299,7 @@ fn i_syncs_in_step(ours: &Reading) -> BTreeSet<u64> {
     let mut all = BTreeSet::new();
     for packet in &ours.packets {
         step = step.then(packet);
-        if step == Standing::Known && packet.kind == "i_sync" {
+        if step == Standing::Known && is_i_sync(packet) {
             all.insert(packet.at);
         }
     }

@@ -60,6 +60,10 @@ pub(super) const fn is_m_profile(config: &SourceConfig) -> bool {
     matches!(config, SourceConfig::Etmv3(config) if matches!(config.profile(), Profile::M))
 }
 
+pub(super) const fn is_etmv4_of_m_profile(config: &SourceConfig) -> bool {
+    matches!(config, SourceConfig::Etmv4(config) if matches!(config.profile(), Profile::M))
+}
+
 pub(super) const fn traces_data_addresses(config: &SourceConfig) -> bool {
     matches!(config, SourceConfig::Etmv3(config) if config.data().addresses)
 }

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use tracewalk::ids::{Location, TraceId};
+use tracewalk::ids::{Location, Profile, TraceId};
 use tracewalk::program::Program;
-use tracewalk::protocol::pft;
+use tracewalk::protocol::{etmv4, pft};
 use tracewalk::source::SourceConfig;
 use tracewalk_generate::capture::{Capture, Container, File, Unit};
 
@@ -42,14 +42,20 @@ impl Subject<'_> {
         let (protocol, minor_version) = match &self.config {
             SourceConfig::Etmv3(config) => ("etmv3", config.minor_version()),
             SourceConfig::Pft(config) => ("pft", u8::from(config.version() == pft::Version::V1_1)),
-            SourceConfig::Etmv4(_) => return Err(Unsuitable("no trace of it is generated")),
+            SourceConfig::Etmv4(config) => match config.version() {
+                etmv4::Version::Etmv4(minor) | etmv4::Version::Ete(minor) => ("etmv4", minor),
+            },
             SourceConfig::Mtb(_) => return Err(Unsuitable("it reads no MTB")),
         };
-        let Registers { etmcr, etmidr, etmccer } = self.registers;
-        let registers =
-            [("ETMCR", etmcr), ("ETMIDR", etmidr), ("ETMCCER", etmccer), ("ETMTRACEIDR", u32::from(ID))];
-        // The profile is all that OpenCSD takes from the name, and it knows no processor before ARMv7.
-        let cpu = if self.cpu.starts_with("arm") { "cortex-a8" } else { &self.cpu };
+        let registers = self.registers.named(&self.config, ID);
+        // The profile is all that OpenCSD takes from the name, and whether there are the instructions of v8.3; it knows no processor
+        // before ARMv7, and few of the newest.
+        let cpu = match &self.config {
+            SourceConfig::Etmv4(config) if config.profile() == Profile::M => "cortex-m33",
+            SourceConfig::Etmv4(_) => "arm-aa64",
+            _ if self.cpu.starts_with("arm") => "cortex-a8",
+            _ => &self.cpu,
+        };
         let unit = Unit { protocol, cpu: Some(cpu.to_owned()), id: Some(id), registers: Vec::new() };
         let capture = Capture { container: Container::Raw, unit, itm: None, bytes: self.bytes.clone() };
         Ok(capture.snapshot(self.program, minor_version, &registers))
