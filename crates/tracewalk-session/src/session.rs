@@ -14,6 +14,7 @@ use tracewalk_analysis::itm::ItmCounts;
 use tracewalk_analysis::programs::SourceId;
 use tracewalk_analysis::record::ItmRecord;
 use tracewalk_analysis::{Code, Interrupts, Section};
+use tracewalk_input::capture::perf::ContextTrace;
 use tracewalk_input::capture::{Buffer, Capture, Protocol, SourceDescription};
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::{Image, ImageError, ImageLoader, ImageRequest, Memory, VisibleImage};
@@ -227,6 +228,10 @@ impl Session {
     /// The memory of a source's core.
     pub(crate) fn memory(&mut self, source: &Source, profile: Option<Profile>) -> Result<Memory, ImageError> {
         let mut memory = self.loader.memory(self.capture.images_for(&source.description))?;
+        let contexts = self.capture.recorded.as_ref().map(|recorded| recorded.contexts);
+        if contexts == Some(ContextTrace::Process) {
+            memory.program.leave_out_address_spaces();
+        }
         for dump in self.dumps.iter().flatten() {
             add_code(dump, &mut memory, None);
         }

@@ -116,6 +116,8 @@ impl Recorded {
         match self.contexts {
             ContextTrace::None => vec![Scope::EVERYWHERE],
             ContextTrace::ContextId => all.map(|tid| Scope::context(ContextId(tid))).collect(),
+            // A process' number is less than 2^22.
+            ContextTrace::Process => all.map(|tid| Scope::context(ContextId(tid << 8))).collect(),
             ContextTrace::Vmid => all.map(|tid| Scope::vmid(Vmid(tid))).collect(),
         }
     }

@@ -61,6 +61,8 @@ pub enum ContextTrace {
     None,
     /// The context ID is the thread's number.
     ContextId,
+    /// The context ID is the process' number above the number of an address space, which has eight bits: of Armv7-A.
+    Process,
     /// The VMID is, where the kernel is its own hypervisor.
     Vmid,
 }
@@ -68,6 +70,12 @@ pub enum ContextTrace {
 impl ContextTrace {
     /// By the bits that the user asked for and those that the units were set up with.
     pub(super) fn of(config: u64, units: &Units) -> Self {
+        // CtxtIDSize in ETMCR bits 15:14. Fewer than four bytes are an address space's number without the process.
+        let sizes =
+            units.units.iter().filter_map(|unit| unit.register("ETMCR")).map(|etmcr| etmcr >> 14 & 0b11);
+        if let Some(size) = sizes.min() {
+            return if size == 0b11 { Self::Process } else { Self::None };
+        }
         let all = |bits: u32| {
             let mut values = units.units.iter().filter_map(|unit| unit.register("TRCCONFIGR"));
             values.any(|value| value & bits == bits)
@@ -76,7 +84,6 @@ impl ContextTrace {
         if config >> 15 & 1 == 1 || all(1 << 15 | 1 << 7) {
             Self::Vmid
         } else if config >> 14 & 1 == 1 || all(1 << 6) {
-            // An ETMv3's or PTM's ID is of an address space as well, which nothing here names.
             Self::ContextId
         } else {
             Self::None
