@@ -387,3 +387,99 @@ fn on_armv7_the_process_stands_above_an_address_space() {
         machine.check(&format!("{kind:?}"));
     }
 }
+
+/// A recording of two processes and a thread, and how many instructions each ran.
+fn three_threads() -> (Machine, [u64; 3]) {
+    let mut machine = Machine::new(Kind::Etmv4);
+    machine.recording.named(at(10, 1, 0), "spinner", false);
+    machine.mapped(at(10, 1, 0), SPIN);
+    machine.recording.forked(at(10, 1, 0), (10, 11));
+    machine.recording.named(at(20, 1, 0), "wanderer", false);
+    machine.mapped(at(20, 1, 0), WANDER);
+    let mut instructions = [0; 3];
+    let turns = [(10, 10, SPIN, 0), (10, 11, SPIN, 1), (20, 20, WANDER, 2), (10, 10, SPIN, 0)];
+    for ((pid, tid, code, index), time) in turns.into_iter().zip(2..) {
+        let from = machine.runs.len();
+        machine.runs(Place { pid, ..at(tid, time, 0) }, code);
+        let hex = |text: &str| u64::from_str_radix(text, 16).unwrap();
+        let length = |run: &String| match *run.split(' ').collect::<Vec<_>>() {
+            ["R", start, end, _] => (hex(end) - hex(start)) / 4,
+            _ => 0,
+        };
+        instructions[index] += machine.runs[from..].iter().map(length).sum::<u64>();
+    }
+    (machine, instructions)
+}
+
+#[test]
+fn profiles_and_timelines_are_by_process_and_thread() {
+    let (machine, instructions) = three_threads();
+    let folder = folder();
+    let path = folder.path().join("perf.data");
+    std::fs::write(&path, machine.recording.file()).unwrap();
+    let root = folder.path().join("root");
+    let print = |command: &str, format: &str| {
+        let common = ["--symfs", root.to_str().unwrap(), "--format", format, "--quiet"];
+        let outcome = run([command, path.to_str().unwrap()].iter().chain(&common));
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        outcome.stdout
+    };
+    let names = ["spinner 10", "spinner 10/11", "wanderer 20"];
+    let mut found = [0; 3];
+    let folded = print("profile", "folded");
+    for line in folded.lines() {
+        let (chain, cost) = line.rsplit_once(' ').unwrap();
+        let task = chain.split(';').next().unwrap().trim_matches(['[', ']']).to_owned();
+        let index = names.iter().position(|name| *name == task).unwrap_or_else(|| panic!("{line}"));
+        found[index] += cost.parse::<u64>().unwrap();
+    }
+    assert_eq!(found, instructions);
+    let timeline = print("timeline", "chrome");
+    assert!(names.iter().all(|name| timeline.contains(&format!("\"{name}\""))), "{timeline:.2000}");
+}
+
+/// What the kernel cannot have meant: more mappings than can be kept, processes that are one another's parents, code that changes its place again
+/// and again. It ends in a sentence or in what is known, in little memory.
+#[cfg(target_os = "linux")]
+#[test]
+fn hostile_recordings_take_little_memory() {
+    let folder = folder();
+    let root = folder.path().join("root");
+    let in_little_memory = |file: &[u8]| {
+        let path = folder.path().join("hostile.data");
+        std::fs::write(&path, file).unwrap();
+        // What may be held beside the mapped file, in KiB, and seconds of processor time.
+        let limited = "ulimit -t 60; ulimit -d 524288; exec \"$@\"";
+        let command = env!("CARGO_BIN_EXE_tracewalk");
+        let output = std::process::Command::new("sh")
+            .args(["-c", limited, "sh", command, "flow", path.to_str().unwrap(), "--format", "runs"])
+            .args(["--symfs", root.to_str().unwrap()])
+            .output()
+            .unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let mut one = Recording::new(CONTEXT_ID_1, vec![Kind::Etmv4.unit(0, 0x10)]);
+    let empty = one.file().len();
+    one.mapped(at(10, 1, 0), CODE, 0x1000, 0, SPIN.name);
+    let record = one.file()[empty..].to_vec();
+    let many = 2 << 20;
+    let mut file = one.file();
+    file.extend(record.repeat(many));
+    // The length of the records.
+    let length = u64::from_le_bytes(file[48..56].try_into().unwrap()) + (record.len() * many) as u64;
+    file[48..56].copy_from_slice(&length.to_le_bytes());
+    let (status, stderr) = in_little_memory(&file);
+    assert_eq!(status, Some(2), "{stderr}");
+    let mut machine = Machine::new(Kind::Etmv4);
+    for time in 0..100_000_u32 {
+        let (thread, other) = if time % 2 == 0 { (10, 20) } else { (20, 10) };
+        let place = at(thread, time.into(), 0);
+        machine.recording.mapped(place, CODE + u64::from(time % 7), 0x1000, u64::from(time), SPIN.name);
+        machine.recording.forked(place, (other, other));
+        if time % 100 == 0 {
+            machine.taken(place, &[0; 16], 0);
+        }
+    }
+    let (status, stderr) = in_little_memory(&machine.recording.file());
+    assert!(status.is_some_and(|status| status < 3), "{stderr}");
+}

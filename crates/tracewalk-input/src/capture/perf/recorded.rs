@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use tracewalk::ids::{ContextId, Vmid};
+use tracewalk::plain::plain;
+use tracewalk::program::Scope;
+
 use super::maps::{BuildId, Epoch, KERNEL};
 use super::parts::TraceCounts;
 use super::records::Names;
@@ -91,7 +95,37 @@ impl ContextTrace {
     }
 }
 
+impl ContextTrace {
+    /// Where a thread runs.
+    pub(super) const fn scope(self, tid: u32) -> Scope {
+        match self {
+            Self::None => Scope::EVERYWHERE,
+            Self::ContextId => Scope::context(ContextId(tid)),
+            // A thread's number is less than 2^22.
+            Self::Process => Scope::context(ContextId(tid << 8)),
+            Self::Vmid => Scope::vmid(Vmid(tid)),
+        }
+    }
+}
+
 impl Recorded {
+    /// What the threads are called that contexts in the trace are of: `name process`, and `name process/thread` where a thread is not its
+    /// process' first.
+    #[must_use]
+    pub fn thread_names(&self) -> BTreeMap<Scope, String> {
+        if self.contexts == ContextTrace::None {
+            return BTreeMap::new();
+        }
+        let first = self.epochs.iter().flat_map(|epoch| epoch.spaces.keys()).map(|pid| (*pid, *pid));
+        let all = first.chain(self.threads.iter().map(|(tid, pid)| (*tid, *pid)));
+        let names = all.filter(|(_, pid)| *pid != KERNEL).map(|(tid, pid)| {
+            let name = self.process_names.get(&pid).map_or("process", |name| self.names.get(*name));
+            let thread = if tid == pid { String::new() } else { format!("/{tid}") };
+            (self.contexts.scope(tid), format!("{} {pid}{thread}", plain(name.into())))
+        });
+        names.collect()
+    }
+
     /// The processes that had code mapped, by number and name.
     pub fn processes(&self) -> impl Iterator<Item = (u32, &str)> {
         let mut all = self.epochs.iter().flat_map(|epoch| epoch.spaces.keys()).copied().collect::<Vec<_>>();
