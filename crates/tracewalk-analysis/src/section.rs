@@ -10,7 +10,6 @@ use tracewalk::ids::{Address, ContextId, Location, Profile, TraceId, Vmid};
 use tracewalk::isa;
 use tracewalk::program::{Program, Scope, ViewId};
 
-use crate::call_stack::Task;
 use crate::interrupt_names::Interrupts;
 use crate::symbols::{NoSymbols, Symbols};
 
@@ -84,22 +83,6 @@ impl Code {
     #[must_use]
     pub fn in_scope(&self, scope: Scope) -> &Self {
         self.in_context(scope.context_id, scope.vmid)
-    }
-
-    /// What a thread of execution is called.
-    #[must_use]
-    pub fn task_name(&self, task: Task) -> String {
-        let name = match task {
-            Task::Context(Scope { context_id, vmid }) => {
-                let context_id = self.program.named(context_id);
-                let of = |scope| self.threads.get(&scope);
-                of(Scope { context_id, vmid })
-                    .or_else(|| of(Scope { context_id, vmid: None }))
-                    .or_else(|| of(Scope { context_id: None, vmid }))
-            }
-            Task::Number(_) | Task::Unresolved => None,
-        };
-        name.cloned().unwrap_or_else(|| task.to_string())
     }
 
     /// The program as it is seen in one of its views.

@@ -449,7 +449,7 @@ fn hostile_recordings_take_little_memory() {
         let path = folder.path().join("hostile.data");
         std::fs::write(&path, file).unwrap();
         // What may be held beside the mapped file, in KiB, and seconds of processor time.
-        let limited = "ulimit -t 60; ulimit -d 524288; exec \"$@\"";
+        let limited = "ulimit -t 60; ulimit -d 262144; exec \"$@\"";
         let command = env!("CARGO_BIN_EXE_tracewalk");
         let output = std::process::Command::new("sh")
             .args(["-c", limited, "sh", command, "flow", path.to_str().unwrap(), "--format", "runs"])

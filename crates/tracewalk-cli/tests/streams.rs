@@ -692,9 +692,9 @@ fn what_happens_to_a_file_while_it_is_followed_is_told_and_what_was_read_is_deco
             fs::write(file, [0; 16]).unwrap();
         }),
         // In place: `fs::write` empties the file first, which is seen as a cut if it is looked at then.
-        ("16", |file| fs::OpenOptions::new().write(true).open(file).unwrap().set_len(16).unwrap()),
+        ("16", |file| OpenOptions::new().write(true).open(file).unwrap().set_len(16).unwrap()),
         ("anew", |file| {
-            fs::OpenOptions::new().write(true).open(file).unwrap().write_all(&[0; 1 << 16]).unwrap();
+            OpenOptions::new().write(true).open(file).unwrap().write_all(&[0; 1 << 16]).unwrap();
         }),
     ];
     for (told, change) in changes {

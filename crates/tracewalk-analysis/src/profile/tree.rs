@@ -222,7 +222,7 @@ impl Tree {
     fn label(&mut self, kind: NodeKind, sources: &mut Sources<'_>) -> LabelId {
         let (key, label) = match kind {
             NodeKind::Task(task) => {
-                (LabelKey::Task(task), Label::plain(LabelKind::Task, sources.code.task_name(task)))
+                (LabelKey::Task(task), Label::plain(LabelKind::Task, task.name(sources.code)))
             }
             NodeKind::Exception(exception) => {
                 let name = exception.map_or_else(
