@@ -36,6 +36,8 @@ pub struct Code {
     pub interrupts: Interrupts,
     /// The variant of the architecture that its instructions belong to.
     pub profile: Profile,
+    /// What the threads are called that contexts are of, if that is known.
+    pub threads: BTreeMap<Scope, String>,
     /// What is visible of it in contexts where that is something else, each as a program of its own.
     pub views: BTreeMap<ViewId, Arc<Code>>,
 }
@@ -66,6 +68,7 @@ impl Code {
             symbols: Box::new(NoSymbols),
             interrupts: Interrupts::default(),
             profile: Profile::Ar,
+            threads: BTreeMap::new(),
             views: BTreeMap::new(),
         }
     }

@@ -32,6 +32,7 @@ mod outputs;
 mod pager;
 mod passages;
 mod perf;
+mod perf_made;
 mod pictures;
 mod places;
 mod profile_formats;

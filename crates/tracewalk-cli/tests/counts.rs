@@ -347,3 +347,34 @@ fn bolt_finds_no_trace_that_contradicts_the_program() {
     let said = tool("llvm-bolt-22", &[&elf, "-data", &data, "-reorder-blocks=ext-tsp", "-o", &optimised]);
     assert!(figure(&said, "non-empty") >= Some(5), "{said}");
 }
+
+/// AutoFDO counts addresses from the first loadable segment, which may begin with the file's headers.
+#[test]
+fn autofdo_s_addresses_are_counted_from_the_first_segment() {
+    if !has("readelf") {
+        return;
+    }
+    for name in EXAMPLES {
+        let elf = std::fs::read_dir(example(name)).unwrap().map(|entry| entry.unwrap().path());
+        let elf =
+            elf.filter(|file| file.extension().is_some_and(|extension| extension == "elf")).min().unwrap();
+        let output = Command::new("readelf").arg("-lW").arg(&elf).output().unwrap();
+        let segments = String::from_utf8(output.stdout).unwrap();
+        let first = segments.lines().find_map(|line| line.trim().strip_prefix("LOAD")).unwrap();
+        let base = address(first.split_whitespace().nth(1).unwrap());
+        let ranges = |format: &str| {
+            let text = printed(&["pgo", &capture(name), "--format", format]);
+            let mut lines = text.lines();
+            let count = lines.next().unwrap().parse::<usize>().unwrap();
+            let range = |line: &str| {
+                let (range, count) = line.split_once(':').unwrap();
+                let (first, last) = range.split_once('-').unwrap();
+                (address(first), address(last), count.to_owned())
+            };
+            lines.take(count).map(range).collect::<Vec<_>>()
+        };
+        let moved =
+            ranges("autofdo").into_iter().map(|(first, last, count)| (first + base, last + base, count));
+        assert_eq!(moved.collect::<Vec<_>>(), ranges("profgen"), "{name}");
+    }
+}

@@ -50,6 +50,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) profile: Option<Profile>,
     /// What the chip's interrupts are called.
     pub(crate) interrupts: Interrupts,
+    /// What the threads are called that contexts are of.
+    pub(crate) threads: BTreeMap<Scope, String>,
     /// Where to look for source files; without it names and lines are not wanted.
     pub(crate) source_dirs: Option<&'a [PathBuf]>,
 }
@@ -65,6 +67,7 @@ impl Reader<'_> {
             code.views.insert(view, Arc::new(seen));
         }
         code.program = Arc::new(memory.program.clone());
+        code.threads.clone_from(&self.threads);
         if let Some((file, form)) = self.source_dirs.and_then(|_| without_names(memory)) {
             observer.say(NoticeKind::NoNames { file, form });
         }
@@ -103,6 +106,7 @@ impl Reader<'_> {
             }),
             interrupts,
             profile,
+            threads: BTreeMap::new(),
             views: BTreeMap::new(),
         }
     }

@@ -28,7 +28,7 @@ pub(crate) fn say(source: &Source, ran: &Contexts, program: &Program, observer: 
     }
     let occurs = |scope: &Scope| {
         ran.iter().any(|((context_id, vmid), _)| {
-            scope.includes(context_id.or(scope.context_id), vmid.or(scope.vmid))
+            scope.includes(program.named(context_id.or(scope.context_id)), vmid.or(scope.vmid))
         })
     };
     let others = || ran.iter().map(|(context, _)| of(context)).filter(|scope| *scope != Scope::EVERYWHERE);

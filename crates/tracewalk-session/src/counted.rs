@@ -91,7 +91,11 @@ impl<'a> File<'a> {
 
     /// Counts with the addresses that the file's own names have.
     fn linked(&self, found: CountedBinary) -> CountedBinary {
-        let Some(linked) = &self.linked else { return found };
+        let Some(linked) = &self.linked else {
+            // Where the file begins: its headers may come before what is code.
+            let base = self.visible.image.load_address().or(found.base);
+            return CountedBinary { base, ..found };
+        };
         let base = linked.load_address();
         CountedBinary { base, ..found.moved(|address| self.visible.image.address_in(linked, address)) }
     }

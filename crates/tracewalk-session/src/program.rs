@@ -1,6 +1,6 @@
 //! The programs that sources were followed in, and what makes each itself.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -85,7 +85,8 @@ impl FollowedProgram {
     ) -> Result<Vec<Self>, OpenError> {
         let interrupts = interrupts(request, observer)?;
         let memory = ImageLoader::within(request.limit).memory(&request.images)?;
-        let reader = Reader { profile: None, interrupts, source_dirs: Some(source_dirs) };
+        let threads = BTreeMap::new();
+        let reader = Reader { profile: None, interrupts, threads, source_dirs: Some(source_dirs) };
         let mut programs = vec![Self::of_all(reader.code(&memory, observer), &memory.images)];
         if memory.program.scopes().next().is_some() {
             for scope in std::iter::once(Scope::EVERYWHERE).chain(memory.program.scopes()) {

@@ -1,6 +1,6 @@
 //! A capture, what was stated and inferred of it, and the program: what work on its sources needs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use tracewalk_analysis::itm::ItmCounts;
 use tracewalk_analysis::programs::SourceId;
 use tracewalk_analysis::record::ItmRecord;
 use tracewalk_analysis::{Code, Interrupts, Section};
+use tracewalk_input::capture::perf::ContextTrace;
 use tracewalk_input::capture::{Buffer, Capture, Protocol, SourceDescription};
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::{Image, ImageError, ImageLoader, ImageRequest, Memory, VisibleImage};
@@ -200,10 +201,16 @@ impl Session {
             return Ok(Arc::clone(code));
         }
         let memory = self.memory(source, key.1)?;
-        let reader = Reader { profile: key.1, interrupts: self.interrupts.clone(), source_dirs };
+        let interrupts = self.interrupts.clone();
+        let reader = Reader { profile: key.1, interrupts, threads: self.threads(), source_dirs };
         let code = reader.code(&memory, observer);
         self.programs.push((key, Arc::clone(&code)));
         Ok(code)
+    }
+
+    /// What the threads are called that contexts are of, if the capture says it.
+    fn threads(&self) -> BTreeMap<Scope, String> {
+        self.capture.recorded.as_ref().map(|recorded| recorded.thread_names()).unwrap_or_default()
     }
 
     /// What of a source's program is visible in some contexts only, as programs of their own.
@@ -215,7 +222,8 @@ impl Session {
     ) -> Result<Vec<ScopedCode>, ImageError> {
         let profile = source.profile();
         let memory = self.memory(source, profile)?;
-        let reader = Reader { profile, interrupts: self.interrupts.clone(), source_dirs: Some(source_dirs) };
+        let (interrupts, threads) = (self.interrupts.clone(), self.threads());
+        let reader = Reader { profile, interrupts, threads, source_dirs: Some(source_dirs) };
         let of_scope = |scope| {
             let memory = memory.of_scope(scope);
             let images = memory.images.iter().map(|visible| Arc::clone(&visible.image)).collect();
@@ -227,6 +235,10 @@ impl Session {
     /// The memory of a source's core.
     pub(crate) fn memory(&mut self, source: &Source, profile: Option<Profile>) -> Result<Memory, ImageError> {
         let mut memory = self.loader.memory(self.capture.images_for(&source.description))?;
+        let contexts = self.capture.recorded.as_ref().map(|recorded| recorded.contexts);
+        if contexts == Some(ContextTrace::Process) {
+            memory.program.leave_out_address_spaces();
+        }
         for dump in self.dumps.iter().flatten() {
             add_code(dump, &mut memory, None);
         }

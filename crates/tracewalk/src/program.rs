@@ -44,6 +44,8 @@ pub struct Program {
     regions: Regions,
     /// M profile's table of vectors, where it is known.
     vector_table: Option<Address>,
+    /// Whether the low byte of a context ID is an address space's number, which scopes leave out.
+    has_address_spaces: bool,
     /// What is visible in some contexts only, the least particular scopes first.
     parts: Vec<Part>,
     /// What is visible in the contexts that the parts name, made anew with every part.
@@ -74,7 +76,13 @@ impl Program {
     /// A program of which nothing is known.
     #[must_use]
     pub const fn new() -> Self {
-        Self { regions: Regions::new(), vector_table: None, parts: Vec::new(), views: Vec::new() }
+        Self {
+            regions: Regions::new(),
+            vector_table: None,
+            has_address_spaces: false,
+            parts: Vec::new(),
+            views: Vec::new(),
+        }
     }
 
     /// Adds the bytes at `start`, visible in all contexts. Where memory is already known the bytes have to be the same.
@@ -165,6 +173,7 @@ impl Program {
     /// For which scope the byte was added that is visible at `address` in this context.
     #[must_use]
     pub fn scope_at(&self, context_id: Option<ContextId>, vmid: Option<Vmid>, address: Address) -> Scope {
+        let context_id = self.named(context_id);
         let shows =
             |part: &&Part| part.scope.includes(context_id, vmid) && part.regions.code(address).is_some();
         self.parts.iter().rev().find(shows).map_or(Scope::EVERYWHERE, |part| part.scope)
@@ -179,7 +188,20 @@ impl Program {
     /// What is visible in this context, where `None` stands for what is not known.
     #[must_use]
     pub fn view_in(&self, context_id: Option<ContextId>, vmid: Option<Vmid>) -> ViewId {
-        scope::nearest(&self.views.iter().map(|view| view.context), context_id, vmid)
+        scope::nearest(&self.views.iter().map(|view| view.context), self.named(context_id), vmid)
+    }
+
+    /// Says that the low byte of context IDs in the trace is the number of an address space (ASID), which belongs to no process: the
+    /// context IDs of scopes have 0 there. So it is under Linux on Armv7-A (CONTEXTIDR, ARM DDI 0406C, B4.1.36).
+    pub const fn leave_out_address_spaces(&mut self) {
+        self.has_address_spaces = true;
+    }
+
+    /// What scopes name of a context ID.
+    #[must_use]
+    pub fn named(&self, context_id: Option<ContextId>) -> Option<ContextId> {
+        const ADDRESS_SPACE: u32 = 0xff;
+        context_id.map(|id| if self.has_address_spaces { ContextId(id.0 & !ADDRESS_SPACE) } else { id })
     }
 
     /// What is visible there, as a program of its own: its regions are visible everywhere, and it has no views.

@@ -190,6 +190,24 @@ pub enum Task {
     Unresolved,
 }
 
+impl Task {
+    /// What it is called: by the capture, if that says it of its context.
+    #[must_use]
+    pub fn name(self, code: &Code) -> String {
+        let name = match self {
+            Self::Context(Scope { context_id, vmid }) => {
+                let context_id = code.program.named(context_id);
+                // Either may be what threads are told apart by.
+                let scopes = [(context_id, vmid), (context_id, None), (None, vmid)];
+                let names = scopes.map(|(context_id, vmid)| code.threads.get(&Scope { context_id, vmid }));
+                names.into_iter().flatten().next()
+            }
+            Self::Number(_) | Self::Unresolved => None,
+        };
+        name.cloned().unwrap_or_else(|| self.to_string())
+    }
+}
+
 impl fmt::Display for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

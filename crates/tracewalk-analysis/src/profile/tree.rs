@@ -221,7 +221,9 @@ impl Tree {
 
     fn label(&mut self, kind: NodeKind, sources: &mut Sources<'_>) -> LabelId {
         let (key, label) = match kind {
-            NodeKind::Task(task) => (LabelKey::Task(task), Label::plain(LabelKind::Task, task.to_string())),
+            NodeKind::Task(task) => {
+                (LabelKey::Task(task), Label::plain(LabelKind::Task, task.name(sources.code)))
+            }
             NodeKind::Exception(exception) => {
                 let name = exception.map_or_else(
                     || "an exception".to_owned(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use tracewalk::ids::{Address, ContextId, Vmid};
+use tracewalk::ids::Address;
 use tracewalk::program::Scope;
 
 use super::maps::{BuildId, KERNEL, Mapping};
@@ -113,11 +113,10 @@ impl Recorded {
         }
         let threads = self.threads.iter().filter(|(tid, process)| **process == pid && **tid != pid);
         let all = [pid].into_iter().chain(threads.map(|(tid, _)| *tid));
-        match self.contexts {
-            ContextTrace::None => vec![Scope::EVERYWHERE],
-            ContextTrace::ContextId => all.map(|tid| Scope::context(ContextId(tid))).collect(),
-            ContextTrace::Vmid => all.map(|tid| Scope::vmid(Vmid(tid))).collect(),
+        if self.contexts == ContextTrace::None {
+            return vec![Scope::EVERYWHERE];
         }
+        all.map(|tid| self.contexts.scope(tid)).collect()
     }
 }
 

@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use tracewalk::ids::{ContextId, Vmid};
+use tracewalk::plain::plain;
+use tracewalk::program::Scope;
+
 use super::maps::{BuildId, Epoch, KERNEL};
 use super::parts::TraceCounts;
 use super::records::Names;
@@ -61,6 +65,8 @@ pub enum ContextTrace {
     None,
     /// The context ID is the thread's number.
     ContextId,
+    /// The context ID is the process' number above the number of an address space, which has eight bits: of Armv7-A.
+    Process,
     /// The VMID is, where the kernel is its own hypervisor.
     Vmid,
 }
@@ -68,6 +74,12 @@ pub enum ContextTrace {
 impl ContextTrace {
     /// By the bits that the user asked for and those that the units were set up with.
     pub(super) fn of(config: u64, units: &Units) -> Self {
+        // CtxtIDSize in ETMCR bits 15:14. Fewer than four bytes are an address space's number without the process.
+        let sizes =
+            units.units.iter().filter_map(|unit| unit.register("ETMCR")).map(|etmcr| etmcr >> 14 & 0b11);
+        if let Some(size) = sizes.min() {
+            return if size == 0b11 { Self::Process } else { Self::None };
+        }
         let all = |bits: u32| {
             let mut values = units.units.iter().filter_map(|unit| unit.register("TRCCONFIGR"));
             values.any(|value| value & bits == bits)
@@ -76,7 +88,6 @@ impl ContextTrace {
         if config >> 15 & 1 == 1 || all(1 << 15 | 1 << 7) {
             Self::Vmid
         } else if config >> 14 & 1 == 1 || all(1 << 6) {
-            // An ETMv3's or PTM's ID is of an address space as well, which nothing here names.
             Self::ContextId
         } else {
             Self::None
@@ -84,7 +95,37 @@ impl ContextTrace {
     }
 }
 
+impl ContextTrace {
+    /// Where a thread runs.
+    pub(super) const fn scope(self, tid: u32) -> Scope {
+        match self {
+            Self::None => Scope::EVERYWHERE,
+            Self::ContextId => Scope::context(ContextId(tid)),
+            // A thread's number is less than 2^22.
+            Self::Process => Scope::context(ContextId(tid << 8)),
+            Self::Vmid => Scope::vmid(Vmid(tid)),
+        }
+    }
+}
+
 impl Recorded {
+    /// What the threads are called that contexts in the trace are of: `name process`, and `name process/thread` where a thread is not its
+    /// process' first.
+    #[must_use]
+    pub fn thread_names(&self) -> BTreeMap<Scope, String> {
+        if self.contexts == ContextTrace::None {
+            return BTreeMap::new();
+        }
+        let first = self.epochs.iter().flat_map(|epoch| epoch.spaces.keys()).map(|pid| (*pid, *pid));
+        let all = first.chain(self.threads.iter().map(|(tid, pid)| (*tid, *pid)));
+        let names = all.filter(|(_, pid)| *pid != KERNEL).map(|(tid, pid)| {
+            let name = self.process_names.get(&pid).map_or("process", |name| self.names.get(*name));
+            let thread = if tid == pid { String::new() } else { format!("/{tid}") };
+            (self.contexts.scope(tid), format!("{} {pid}{thread}", plain(name.into())))
+        });
+        names.collect()
+    }
+
     /// The processes that had code mapped, by number and name.
     pub fn processes(&self) -> impl Iterator<Item = (u32, &str)> {
         let mut all = self.epochs.iter().flat_map(|epoch| epoch.spaces.keys()).copied().collect::<Vec<_>>();

@@ -33,7 +33,7 @@ impl Names {
                 Rc::clone(self.functions.entry(*function).or_insert_with(name))
             }
             What::Exception(interruption) => self.exception(interruption.exception).into(),
-            What::Task(task) => task.to_string().into(),
+            What::Task(task) => task.name(&self.code).into(),
             What::Gap(why) => why.to_string().into(),
         }
     }
@@ -41,7 +41,7 @@ impl Names {
     pub(super) fn track(&self, track: Track) -> String {
         match track {
             Track::Running => "running".to_owned(),
-            Track::Task(task) => task.to_string(),
+            Track::Task(task) => task.name(&self.code),
             Track::OtherTasks => "other tasks".to_owned(),
             Track::Exception(exception) => self.exception(exception),
             Track::Gaps => "not known".to_owned(),
