@@ -124,7 +124,7 @@ impl Functions {
     /// The function that has an instruction at `at`, come to in a way that makes it its entry if no symbol names one.
     #[inline]
     pub(super) fn entered(&mut self, at: Address) -> FunctionId {
-        let index = ((at.get() >> 1) ^ (at.get() >> 12)) as usize % ENTERED;
+        let index = ((at.get() ^ at.get() >> 11) >> 1) as usize % ENTERED;
         match self.entered.get(index) {
             Some(Some((known, function))) if *known == at => *function,
             _ => self.look_up(index, at),
