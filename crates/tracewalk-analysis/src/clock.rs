@@ -220,6 +220,13 @@ impl Spent {
 /// The part of `amount` that belongs to `part` of `whole` items behind the first `before`.
 #[must_use]
 pub fn share(amount: u64, before: u64, part: u64, whole: u64) -> u64 {
+    // Most amounts are nothing, or all is one item's.
+    if amount == 0 || whole == 0 {
+        return 0;
+    }
+    if before == 0 && part == whole {
+        return amount;
+    }
     let up_to = |items: u64| match u128::from(whole) {
         0 => 0,
         whole => u128::from(amount) * u128::from(items) / whole,

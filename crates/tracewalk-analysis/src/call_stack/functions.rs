@@ -29,6 +29,9 @@ pub(super) struct Functions {
     code: CodeInContext,
     blocks: QuickMap<(ViewId, Address, Address, Isa), Pieces>,
     special: QuickMap<(ViewId, Address), Special>,
+    /// What was found where, as the program is seen now: a power of two of places, each for the last address that falls
+    /// on it; empty before the first.
+    entered: Box<[Option<(Address, FunctionId)>]>,
 }
 
 /// The parts of a block by function.
@@ -40,6 +43,9 @@ pub(super) enum Pieces {
 
 /// Blocks are bounded by the program; a program that is told as raw bytes may still have very many.
 const MOST_BLOCKS: usize = 1 << 20;
+
+/// How many addresses are remembered with their functions: a power of two.
+const ENTERED: usize = 1 << 11;
 
 /// `setjmp` and its variants in the C libraries.
 const SETS_JUMP: [&str; 5] = ["setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp", "savectx"];
@@ -88,17 +94,27 @@ const SWITCHES: [&str; 9] = [
 
 impl Functions {
     pub(super) fn new(code: Arc<Code>) -> Self {
-        Self { code: CodeInContext::new(code), blocks: QuickMap::default(), special: QuickMap::default() }
+        Self {
+            code: CodeInContext::new(code),
+            blocks: QuickMap::default(),
+            special: QuickMap::default(),
+            entered: Box::default(),
+        }
     }
 
     /// Takes the next element: it may change what code is seen.
     pub(super) fn element(&mut self, element: &Element) {
+        let before = self.code.seen();
         self.code.element(element);
+        if self.code.seen() != before {
+            self.entered.fill(None);
+        }
     }
 
     /// The program is seen as it was in another place.
     pub(super) fn see(&mut self, code: CodeInContext) {
         self.code = code;
+        self.entered.fill(None);
     }
 
     pub(super) const fn code(&self) -> &CodeInContext {
@@ -106,13 +122,30 @@ impl Functions {
     }
 
     /// The function that has an instruction at `at`, come to in a way that makes it its entry if no symbol names one.
-    pub(super) fn entered(&self, at: Address) -> FunctionId {
-        FunctionId::entered(at, &self.code)
+    #[inline]
+    pub(super) fn entered(&mut self, at: Address) -> FunctionId {
+        let index = ((at.get() ^ at.get() >> 11) >> 1) as usize % ENTERED;
+        match self.entered.get(index) {
+            Some(Some((known, function))) if *known == at => *function,
+            _ => self.look_up(index, at),
+        }
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, index: usize, at: Address) -> FunctionId {
+        let found = FunctionId::entered(at, &self.code);
+        if self.entered.is_empty() {
+            self.entered = vec![None; ENTERED].into();
+        }
+        if let Some(place) = self.entered.get_mut(index) {
+            *place = Some((at, found));
+        }
+        found
     }
 
     /// Whether a function starts at `at`.
-    pub(super) fn is_start(&self, at: Address) -> bool {
-        self.named(at) == Some(at)
+    pub(super) fn is_start(&mut self, at: Address) -> bool {
+        matches!(self.entered(at), FunctionId::Named(start, _) if start == at)
     }
 
     /// Where the function starts that the symbols say `at` belongs to.

@@ -10,6 +10,8 @@
 //! frame is lost or found again. Where one of these may be, [`CallStack`] says so, and nothing is
 //! remembered. So it is learned by following the elements one by one, once.
 
+use std::ops::Range;
+
 use super::CallStack;
 use super::frame::Frame;
 use super::shape::{ShapeId, Shapes};
@@ -28,7 +30,9 @@ pub struct Remembered<M, E> {
     /// A power of two long, at most half full; empty before the first.
     slots: Vec<Slot>,
     used: usize,
-    steps: Vec<Step<M, E>>,
+    steps: Vec<Step<E>>,
+    /// The frames that come, of all steps: they are forgotten together, and none is allocated by itself.
+    entered: Vec<Frame<M>>,
     /// How often something was found since all was forgotten.
     found: u64,
     /// How many times not to look, because too little was found.
@@ -72,13 +76,13 @@ struct Slot {
 
 /// What elements do to a stack.
 #[derive(Debug)]
-struct Step<M, E> {
+struct Step<E> {
     /// How many frames go.
     left: usize,
     /// Whether more than the frames changes.
     changes_more: bool,
-    /// The frames that come.
-    entered: Box<[Frame<M>]>,
+    /// The frames that come, among those of all steps.
+    entered: Range<u32>,
     /// For a group: the steps of which it consists, and of which these consist, that are counted with it.
     members: Box<[u32]>,
     effect: E,
@@ -113,6 +117,7 @@ impl<M, E> Default for Remembered<M, E> {
             slots: Vec::new(),
             used: 0,
             steps: Vec::new(),
+            entered: Vec::new(),
             found: 0,
             asleep: 0,
             group: None,
@@ -179,7 +184,7 @@ impl<M: Copy, E> Remembered<M, E> {
     }
 
     #[inline]
-    fn step(&self, known: Known) -> Option<&Step<M, E>> {
+    fn step(&self, known: Known) -> Option<&Step<E>> {
         let slot = self.slots.get(known.0)?;
         self.steps.get((slot.step & !Slot::SIMPLE) as usize)
     }
@@ -197,7 +202,11 @@ impl<M: Copy, E> Remembered<M, E> {
         if slot.step & Slot::SIMPLE == 0
             && let Some(step) = self.steps.get(slot.step as usize)
         {
-            step.go(calls);
+            let Range { start, end } = step.entered;
+            let entered = self.entered.get(start as usize..end as usize).unwrap_or_default();
+            let frames = &mut calls.stack.frames;
+            frames.truncate(frames.len() - step.left.min(frames.len()));
+            frames.extend(entered.iter().copied());
             if step.changes_more {
                 self.shapes.resume(slot.next, calls);
             }
@@ -215,29 +224,40 @@ impl<M: Copy, E> Remembered<M, E> {
     }
 
     /// They were followed. Remembers what they did, if that depends on the state alone, and what the observer made of them, if
-    /// that does, too. Where an effect is simple, and the stack as before, there is nothing to do for it.
+    /// that does, too. Where an effect is simple, and the stack as before, there is nothing to do for it. Answers whether the effect
+    /// is remembered.
     pub fn end_learning(
         &mut self,
         calls: &mut CallStack<M>,
         learning: Learning,
         effect: Option<(E, bool)>,
         key: impl Fn(&M) -> u32,
-    ) {
+    ) -> bool {
         let Learning { before, number, depth } = learning;
         let (Some(before), Some((effect, is_simple)), false) = (before, effect, calls.did_more) else {
-            return;
+            return false;
         };
         let (Some(next), Ok(step)) = (self.shapes.of(calls, key), u32::try_from(self.steps.len())) else {
-            return;
+            return false;
         };
         self.here = Some(next);
         let left = depth - calls.stack.fewest.min(depth);
-        let entered = calls.stack.frames.range(depth - left..).copied().collect::<Box<[_]>>();
+        let Some(entered) = self.keep_frames(calls, depth - left) else { return false };
         let changes_more = !self.shapes.differ_in_frames(before, next);
         let is_simple = is_simple && left == 0 && entered.is_empty() && !changes_more;
         self.steps.push(Step { left, changes_more, entered, members: Box::default(), effect });
         let step = if is_simple { step | Slot::SIMPLE } else { step };
         self.insert(Slot { key: key_of(before, number), next, step, count: 0 });
+        true
+    }
+
+    /// Keeps the innermost frames, from this one on.
+    fn keep_frames(&mut self, calls: &CallStack<M>, from: usize) -> Option<Range<u32>> {
+        let frames = &calls.stack.frames;
+        let start = u32::try_from(self.entered.len()).ok()?;
+        let end = u32::try_from(self.entered.len() + frames.len() - from.min(frames.len())).ok()?;
+        self.entered.extend(frames.range(from.min(frames.len())..).copied());
+        Some(start..end)
     }
 
     /// The members of a group come next, of which [`Remembered::find`] knows nothing; `None` if it is not to be remembered.
@@ -258,28 +278,27 @@ impl<M: Copy, E> Remembered<M, E> {
     }
 
     /// They came. Remembers them as a group if each of them was known. Its effect is what is not done by doing, or counting, theirs;
-    /// `weight` says how much memory it takes, in words.
+    /// `weight` says how much memory it takes, in words. Answers whether the effect is remembered.
     pub fn end_group(
         &mut self,
         calls: &CallStack<M>,
         learning: LearningGroup,
         members: usize,
         effect: Option<(E, bool, usize)>,
-    ) {
+    ) -> bool {
         let LearningGroup { before, number, depth } = learning;
         let steps = self.group.take().filter(|steps| steps.len() == members);
         let (Some(steps), Some(next), Some((effect, is_simple, weight))) = (steps, self.here, effect) else {
-            return;
+            return false;
         };
-        let Ok(step) = u32::try_from(self.steps.len()) else { return };
+        let Ok(step) = u32::try_from(self.steps.len()) else { return false };
         let (mut now, mut fewest) = (depth, depth);
         for step in steps.iter().filter_map(|step| self.steps.get(*step as usize)) {
             now = now.saturating_sub(step.left);
             fewest = fewest.min(now);
             now += step.entered.len();
         }
-        let entered =
-            calls.stack.frames.range(fewest.min(calls.stack.frames.len())..).copied().collect::<Box<[_]>>();
+        let Some(entered) = self.keep_frames(calls, fewest) else { return false };
         let changes_more = !self.shapes.differ_in_frames(before, next);
         let left = depth - fewest;
         let is_simple = is_simple && left == 0 && entered.is_empty() && !changes_more;
@@ -293,6 +312,7 @@ impl<M: Copy, E> Remembered<M, E> {
         self.steps.push(Step { left, changes_more, entered, members: steps, effect });
         let step = if is_simple { step | Slot::SIMPLE } else { step };
         self.insert(Slot { key: key_of(before, number), next, step, count: 0 });
+        true
     }
 
     /// Something else happens to the stack next.
@@ -317,6 +337,7 @@ impl<M: Copy, E> Remembered<M, E> {
         self.slots.fill(Slot::FREE);
         (self.used, self.found, self.set) = (0, 0, set);
         self.steps.clear();
+        self.entered.clear();
         self.group_weight = 0;
         self.asked = Box::default();
         self.asleep = if is_worth { 0 } else { SLEEP };
@@ -362,16 +383,6 @@ impl<M: Copy, E> Remembered<M, E> {
             }
             at = (at + 1) & last;
         }
-    }
-}
-
-impl<M: Copy, E> Step<M, E> {
-    #[inline]
-    fn go(&self, calls: &mut CallStack<M>) {
-        let stack = &mut calls.stack;
-        let depth = stack.frames.len();
-        stack.frames.truncate(depth - self.left.min(depth));
-        stack.frames.extend(self.entered.iter().copied());
     }
 }
 

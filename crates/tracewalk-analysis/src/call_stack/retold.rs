@@ -92,9 +92,9 @@ impl<M: Copy> Retold<M> {
         }
         let learning = self.remembered.begin_learning(calls, (set, number));
         let mut noting = Noting { observer, told: Vec::new() };
-        for element in repeated.elements() {
-            calls.element(&element, &mut noting);
-        }
+        repeated.elements().for_each(|element| {
+            let _ = calls.element(&element, &mut noting);
+        });
         let told = noting.told;
         self.noted += told.len();
         let runs_only = told.iter().all(|told| matches!(told, Told::Ran(_)));

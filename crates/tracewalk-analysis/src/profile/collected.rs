@@ -1,6 +1,7 @@
 //! The profiles of several captures, by program and source.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use super::Profile;
 use crate::programs::{Merge, Programs, SourceId};
@@ -18,7 +19,11 @@ pub struct ProgramProfiles {
 impl Merge for ProgramProfiles {
     fn merge(&mut self, other: Self) {
         for (source, profile) in other.sources {
-            self.sources.entry(source).or_default().merge(&profile);
+            match self.sources.entry(source) {
+                // Most programs have one capture: nothing is looked up again for it.
+                Entry::Vacant(place) => drop(place.insert(profile)),
+                Entry::Occupied(mut own) => own.get_mut().merge(&profile),
+            }
         }
     }
 }

@@ -32,10 +32,10 @@ pub struct Profiler {
 /// What a passage costs.
 #[derive(Debug, Default)]
 struct Charges {
-    /// What each piece of code costs.
-    pieces: Box<[(EntryId, Cost)]>,
+    /// What each piece of code costs, in the lists of all passages.
+    pieces: Range<usize>,
     /// The chains that are called, each time that they are.
-    calls: Box<[NodeId]>,
+    calls: Range<usize>,
     /// The piece that is charged with cycles that were counted before the passage, and the one with those that were waited
     /// for there; `None` if there is not one piece for them.
     pending: Option<usize>,
@@ -73,12 +73,10 @@ impl Charges {
     }
 
     /// Leaves the cycles before out of the pieces. Whether that can be.
-    fn leave_out(&mut self, before: Before) -> bool {
-        for index in 0..self.pieces.len() {
-            let extra = self.extra(index, before);
-            if let Some((_, cost)) = self.pieces.get_mut(index) {
-                cost.cycles -= extra.min(cost.cycles);
-            }
+    fn leave_out(&self, before: Before, lists: &mut Lists) -> bool {
+        let pieces = lists.pieces.get_mut(self.pieces.clone()).unwrap_or_default();
+        for (index, (_, cost)) in pieces.iter_mut().enumerate() {
+            cost.cycles -= self.extra(index, before).min(cost.cycles);
         }
         self.take(before)
     }
@@ -114,11 +112,26 @@ impl Takers {
     }
 }
 
-/// What is noted while a passage is learned.
+/// What passages cost, one behind the other: it is forgotten together, and none has an allocation of its own.
 #[derive(Debug, Default)]
-struct Noted {
+struct Lists {
     pieces: Vec<(EntryId, Cost)>,
     calls: Vec<NodeId>,
+    /// Whether a passage is learned, so that what it costs is noted.
+    notes: bool,
+}
+
+impl Lists {
+    /// How long they are.
+    const fn ends(&self) -> (usize, usize) {
+        (self.pieces.len(), self.calls.len())
+    }
+
+    /// Forgets what came since they were so long.
+    fn truncate(&mut self, (pieces, calls): (usize, usize)) {
+        self.pieces.truncate(pieces);
+        self.calls.truncate(calls);
+    }
 }
 
 #[derive(Debug)]
@@ -131,8 +144,7 @@ struct Recorder {
     /// What the block that runs costs, and how many of its instructions were charged already.
     block: Cost,
     charged: u64,
-    /// Set while a passage is learned.
-    noted: Option<Noted>,
+    lists: Lists,
     /// Set while a group is learned: what its passages are charged for cycles that were counted before them.
     extras: Option<Vec<(EntryId, Cost)>>,
 }
@@ -157,7 +169,7 @@ impl Profiler {
                 phase: Phase::Before,
                 block: Cost::default(),
                 charged: 0,
-                noted: None,
+                lists: Lists::default(),
                 extras: None,
             },
         }
@@ -229,13 +241,19 @@ impl Profiler {
         self.recorder.extras = Some(Vec::new());
         self.follow_all(repeated);
         let extras = self.recorder.extras.take().unwrap_or_default();
+        let lists = &mut self.recorder.lists;
+        let ends = lists.ends();
         let charges = self.meter.waiting().map(|waiting| {
             let weight = extras.len() * size_of::<(EntryId, Cost)>() / 8;
-            let charges = Charges { pieces: extras.into(), is_group: true, waiting, ..Charges::default() };
+            lists.pieces.extend(extras);
+            let pieces = ends.0..lists.pieces.len();
+            let charges = Charges { pieces, is_group: true, waiting, ..Charges::default() };
             (charges, waiting == 0, weight)
         });
         let members = repeated.members().map_or(0, Iterator::count);
-        self.remembered.end_group(&self.calls, learning, members, charges);
+        if !self.remembered.end_group(&self.calls, learning, members, charges) {
+            lists.truncate(ends);
+        }
     }
 
     /// Follows a passage that is not known, and remembers what it costs.
@@ -244,43 +262,49 @@ impl Profiler {
         if self.remembered.is_full(repeated.set()) {
             self.charge();
             self.remembered.forget(repeated.set(), &mut self.calls);
+            self.recorder.lists.truncate((0, 0));
         }
         let learning = self.remembered.begin_learning(&mut self.calls, key(repeated));
         let counts = |profile: &Profile| (profile.folded_calls, profile.measures.cycle_counts);
         let counted = counts(&self.recorder.profile);
-        self.recorder.noted = Some(Noted::default());
+        let ends = self.recorder.lists.ends();
+        self.recorder.lists.notes = true;
         let mut takers = Takers::default();
-        for element in repeated.elements() {
-            let first = self.recorder.noted_pieces();
+        repeated.elements().for_each(|element| {
+            let first = self.recorder.lists.pieces.len() - ends.0;
             self.follow(&element, CaptureOffset(0));
-            takers.element(&element, first..self.recorder.noted_pieces());
-        }
-        let Noted { pieces, calls } = self.recorder.noted.take().unwrap_or_default();
+            takers.element(&element, first..self.recorder.lists.pieces.len() - ends.0);
+        });
+        let lists = &mut self.recorder.lists;
+        lists.notes = false;
         let (pending, waited) = (takers.pending.flatten(), takers.waited.flatten());
         let now = counts(&self.recorder.profile);
         let cycle_counts = now.1 - counted.1;
         let waiting = self.meter.waiting().filter(|_| now.0 == counted.0);
         let charges = waiting.and_then(|waiting| {
-            let (pieces, calls) = (pieces.into(), calls.into());
-            let mut charges =
-                Charges { pieces, calls, pending, waited, cycle_counts, waiting, is_group: false };
-            charges.leave_out(before).then_some((charges, cycle_counts == 0 && waiting == 0))
+            let (pieces, calls) = (ends.0..lists.pieces.len(), ends.1..lists.calls.len());
+            let charges = Charges { pieces, calls, pending, waited, cycle_counts, waiting, is_group: false };
+            charges.leave_out(before, lists).then_some((charges, cycle_counts == 0 && waiting == 0))
         });
-        self.remembered.end_learning(&mut self.calls, learning, charges, NodeId::number);
+        if !self.remembered.end_learning(&mut self.calls, learning, charges, NodeId::number) {
+            lists.truncate(ends);
+        }
     }
 
     /// Charges what passages cost that were only counted.
     fn charge(&mut self) {
-        let profile = &mut self.recorder.profile;
+        let Recorder { profile, lists, .. } = &mut self.recorder;
         self.remembered.take_counts(|times, charges| {
-            charges.pieces.iter().for_each(|(entry, cost)| profile.spend(*entry, cost.times(times)));
-            charges.calls.iter().for_each(|node| profile.count_calls(*node, times));
+            let pieces = lists.pieces.get(charges.pieces.clone()).unwrap_or_default();
+            pieces.iter().for_each(|(entry, cost)| profile.spend(*entry, cost.times(times)));
+            let calls = lists.calls.get(charges.calls.clone()).unwrap_or_default();
+            calls.iter().for_each(|node| profile.count_calls(*node, times));
             profile.measures.cycle_counts += charges.cycle_counts * times;
         });
     }
 
     fn follow(&mut self, element: &Element, at: CaptureOffset) {
-        self.recorder.phase = self.windowed.element(element, at);
+        self.recorder.phase = if self.is_whole { Phase::Inside } else { self.windowed.element(element, at) };
         let spent = self.meter.element(element);
         self.recorder.block = match (element, spent) {
             (Element::Block(block), spent) => Cost {
@@ -377,7 +401,8 @@ impl Recorder {
         if before == Before::NOTHING && !measures {
             return;
         }
-        for (index, (entry, cost)) in charges.pieces.iter().enumerate() {
+        let pieces = self.lists.pieces.get(charges.pieces.clone()).unwrap_or_default();
+        for (index, (entry, cost)) in pieces.iter().enumerate() {
             let extra = charges.extra(index, before);
             if extra > 0 {
                 let cost = Cost { cycles: extra, ..Cost::default() };
@@ -392,23 +417,18 @@ impl Recorder {
         }
     }
 
-    /// How many pieces are noted of the passage that is learned.
-    fn noted_pieces(&self) -> usize {
-        self.noted.as_ref().map_or(0, |noted| noted.pieces.len())
-    }
-
     fn spend(&mut self, entry: EntryId, cost: Cost) {
         self.profile.spend(entry, cost);
-        if let Some(noted) = &mut self.noted {
-            noted.pieces.push((entry, cost));
+        if self.lists.notes {
+            self.lists.pieces.push((entry, cost));
         }
     }
 
     /// A chain is called.
     fn called(&mut self, node: NodeId) {
         self.profile.count_calls(node, 1);
-        if let Some(noted) = &mut self.noted {
-            noted.calls.push(node);
+        if self.lists.notes {
+            self.lists.calls.push(node);
         }
     }
 

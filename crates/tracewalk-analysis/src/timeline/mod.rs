@@ -181,11 +181,11 @@ impl Timeline {
         let learning = self.remembered.begin_learning(&mut self.calls, key);
         self.recorder.noted = Some(Vec::new());
         let mut takers = Takers::default();
-        for element in repeated.elements() {
+        repeated.elements().for_each(|element| {
             let takes = takers.element(&element);
             self.recorder.spans.untold = if self.recorder.spans.by_cycles { before.taken(takes) } else { 0 };
             self.take(&element, CaptureOffset(0), takes, sink);
-        }
+        });
         self.recorder.spans.untold = 0;
         let noted = self.recorder.noted.take().unwrap_or_default();
         let waiting = self.meter.waiting().filter(|_| self.phase == Phase::Inside);

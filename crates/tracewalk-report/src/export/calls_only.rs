@@ -65,9 +65,10 @@ impl FlowSink for CallsOnly {
             self.remembered.forget(repeated.set(), &mut self.calls);
         }
         let learning = self.remembered.begin_learning(&mut self.calls, key);
-        for element in repeated.elements() {
-            self.calls.element(&element, &mut Unobserved);
-        }
+        let calls = &mut self.calls;
+        repeated.elements().for_each(|element| {
+            let _ = calls.element(&element, &mut Unobserved);
+        });
         self.remembered.end_learning(&mut self.calls, learning, Some(((), true)), |()| 0);
         Ok(())
     }
