@@ -26,6 +26,17 @@ pub(crate) trait MemoState {
 /// A decoder of a protocol that has repeatable packets: short, frequent, and without a meaning that differs from one time
 /// to the next, as a timestamp's does.
 pub(crate) trait MemoDecode: Decode + MemoState {
+    /// The next bytes as one word, to look up together; `None` if there are too few. In step only.
+    fn word(&self, input: &[u8]) -> Option<u64> {
+        input.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+    }
+
+    /// Whether such a word stands for a packet of nine bytes: one of which a byte can be told from the others'.
+    fn is_nine_bytes(word: u64) -> bool {
+        let _ = word;
+        false
+    }
+
     /// Which of the next bytes to look up together: a mask of the first few, of packets that seem to be repeatable; 0 if the
     /// next one does not. In step only. It is a guess; [`MemoDecode::is_repeatable`] decides.
     fn window(&self, word: u64) -> u64;

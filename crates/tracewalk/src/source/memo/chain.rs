@@ -43,11 +43,12 @@ impl<P: Memoised> MemoChain<P> {
     pub(in crate::source) fn push(&mut self, bytes: &[u8], program: &Program, sink: &mut impl TakeElements) {
         let Chain { packets, interpreter } = &mut self.chain;
         let mut input = packets.push_carried(bytes, &mut interpreter.interpreting(program, sink));
-        while let Some(next) = input.first_chunk() {
+        while let Some(next) = input.first_chunk::<8>() {
             let Chain { packets, .. } = &self.chain;
             let asleep = self.patience.asleep(packets.position());
             let is_repeatable = |decoder: &P::Decoder| {
-                decoder.window(u64::from_le_bytes(*next)) > 0 || decoder.wait_cycles(next).0 > 0
+                decoder.word(input).is_some_and(|word| decoder.window(word) > 0)
+                    || decoder.wait_cycles(next).0 > 0
             };
             if asleep == 0 && is_repeatable(packets.decoder()) {
                 let known = self.push_repeatable(input, program, sink);

@@ -3,7 +3,7 @@
 //! ```text
 //! situation: what the next repeatable packets depend on, without what they leave alone: the decoder's base for addresses,
 //!            what the lowering holds back, the place in the graph; spans in it are relative to the next byte. Numbered.
-//! window:    the next bytes up to and including the next address, at most eight
+//! window:    the next bytes up to and including the next address, at most eight, or nine of one packet
 //! (situation, window) → the elements that came, the next situation, and what was done to the stacks of return addresses
 //! ```
 //!

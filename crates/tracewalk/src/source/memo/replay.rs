@@ -7,8 +7,8 @@ use crate::protocol::memoised::{MemoDecode, MemoLower, WaitCycles};
 use crate::source::chain::Chain;
 use crate::span::{Span, StreamOffset};
 
-use super::situation::{Memoised, SituationOf, window};
-use super::table::{Entry, Found, Memo, SituationId, WindowKey};
+use super::situation::{Memoised, SituationOf, key, window};
+use super::table::{Entry, Found, Memo, SituationId};
 
 /// What was repeated so far.
 pub(super) struct Replayed {
@@ -101,17 +101,15 @@ fn windows<P: Memoised>(
 ) -> ReplayEnd {
     let start = chain.packets.position();
     loop {
-        let Some(&next) = input.get(replayed.bytes..).and_then(<[u8]>::first_chunk) else {
-            return ReplayEnd::NoWindow;
-        };
-        let word = u64::from_le_bytes(next);
+        let next = input.get(replayed.bytes..).and_then(|rest| chain.packets.decoder().word(rest));
+        let Some(word) = next else { return ReplayEnd::NoWindow };
         let flow = &mut chain.interpreter.flow;
         let allows = |effects: &StackEffects| flow.allows(effects);
         let found = if let Some(successor) = memo.successor(word, replayed.state, allows) {
             successor
         } else {
-            let mask = chain.packets.decoder().window(word);
-            let Some(key) = WindowKey::new(word, mask, replayed.state) else { return ReplayEnd::NoWindow };
+            let key = key(chain.packets.decoder(), word, replayed.state);
+            let Some(key) = key else { return ReplayEnd::NoWindow };
             let Some(found) = memo.find(key, allows) else { return ReplayEnd::Unknown };
             found
         };

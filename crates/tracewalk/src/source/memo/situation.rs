@@ -69,6 +69,12 @@ where
 /// The window at the start of `input`, in this state; `None` if the next packet is not repeatable.
 #[inline(always)]
 pub(super) fn window<D: MemoDecode>(decoder: &D, input: &[u8], state: SituationId) -> Option<WindowKey> {
-    let word = u64::from_le_bytes(*input.first_chunk()?);
-    WindowKey::new(word, decoder.window(word), state)
+    let word = decoder.word(input)?;
+    key(decoder, word, state)
+}
+
+/// That of the window at the start of this word.
+#[inline(always)]
+pub(super) fn key<D: MemoDecode>(decoder: &D, word: u64, state: SituationId) -> Option<WindowKey> {
+    Some(WindowKey::new(word, decoder.window(word), state)?.nine_bytes(D::is_nine_bytes(word)))
 }

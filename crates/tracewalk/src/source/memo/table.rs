@@ -31,12 +31,16 @@ impl SituationId {
     const WAIT_CYCLES: u32 = 1 << 31;
 }
 
+/// What of [`Entry::others`] says how many bits they are.
+const WHOLE_BYTES: u8 = !0b111;
+
 /// A state and the window in front of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::source) struct WindowKey {
     /// The window's bytes; those behind it are zero.
     word: u64,
     state: SituationId,
+    /// See [`Entry::others`].
     others: u8,
 }
 
@@ -56,7 +60,7 @@ pub(in crate::source) struct Entry {
     pub(in crate::source) blocks: u8,
     gaps: u8,
     pub(in crate::source) packets: u8,
-    /// The bits of a word that are not the window's.
+    /// How many bits of a word are not the window's: a multiple of 8, and 1 more if the word stands for nine bytes.
     others: u8,
     /// How far behind the window's start the last element with bytes of its own begins; `NOWHERE` without one. Whoever
     /// only counts need not look at the elements for it, which are seldom in the cache.
@@ -176,7 +180,7 @@ impl<S: Eq + Hash> Memo<S> {
     ) -> Option<Found<'_>> {
         let id = self.entries.get(usize::from(self.previous.0))?.successor;
         let entry = self.entries.get(usize::from(id.0))?;
-        let comes = entry.state == state && (word ^ entry.word) << entry.others == 0;
+        let comes = entry.state == state && (word ^ entry.word) << (entry.others & WHOLE_BYTES) == 0;
         if comes { self.allowed(id, entry, allows) } else { None }
     }
 
@@ -350,10 +354,16 @@ impl WindowKey {
         Some(Self { word: word & mask, state, others })
     }
 
+    /// The same, of a word that stands for nine bytes.
+    #[inline]
+    pub(in crate::source) const fn nine_bytes(self, is_nine: bool) -> Self {
+        Self { others: self.others | is_nine as u8, ..self }
+    }
+
     /// How many bytes the window has.
     #[inline]
     pub(in crate::source) const fn bytes(self) -> usize {
-        8 - self.others as usize / 8
+        8 - self.others as usize / 8 + (self.others & !WHOLE_BYTES) as usize
     }
 
     /// Where to look for it first in a table of this length.

@@ -22,10 +22,30 @@ impl MemoState for Decoder {
     }
 }
 
+/// The header of a long address of 64 bits, in A64 or A32, without a context: of all addresses that cores in AArch64 send the most
+/// frequent one.
+const LONG_64: u64 = 0x9d;
+
 impl MemoDecode for Decoder {
+    /// A long address of 64 bits has nine bytes. The last one, bits 63 to 56 of the address, hardly ever has another value than 0 or
+    /// 0xff, which fits into bit 7 of the first byte after the header.
+    #[inline(always)]
+    fn word(&self, input: &[u8]) -> Option<u64> {
+        let word = u64::from_le_bytes(*input.first_chunk()?);
+        if word & 0xff == LONG_64 { input.get(8).map(|&last| long_address(word, last)) } else { Some(word) }
+    }
+
+    #[inline(always)]
+    fn is_nine_bytes(word: u64) -> bool {
+        word & 0xff == LONG_64
+    }
+
     /// Atoms, and what comes after them up to the next address: an exception, a context.
     #[inline]
     fn window(&self, word: u64) -> u64 {
+        if Self::is_nine_bytes(word) {
+            return u64::MAX;
+        }
         const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
         // Headers of atoms have the two high bits set, and no other headers do.
         let others = !(word & word << 1) & HIGH_BITS;
@@ -47,6 +67,21 @@ impl MemoDecode for Decoder {
             Packet::Context(Some(context)) => is_the_same(*context),
             _ => false,
         }
+    }
+}
+
+/// The word of a long address of 64 bits. Where there is no room for the last byte it is one that begins no window: that of an
+/// extension.
+#[inline]
+fn long_address(word: u64, last: u8) -> u64 {
+    /// Bit 7 of its first two bytes, which is no part of the address (IHI 0064, long 64-bit address packets).
+    const UNUSED: u64 = 0x0000_0000_0080_8000;
+    const IS_HIGH: u64 = 1 << 15;
+    match last {
+        _ if word & UNUSED != 0 => 0,
+        0 => word,
+        0xff => word | IS_HIGH,
+        _ => 0,
     }
 }
 
@@ -119,7 +154,7 @@ mod tests {
         // What does not fit waits for the next window.
         assert_eq!(bytes([0xf7, 0xf7, 0xf7, 0xf7, 0x9b, 0xff, 0xff, 0xff]), 4);
         assert_eq!(bytes([0xf7, 0xf7, 0xf7, 0xf7, 0xf7, 0xf7, 0x96, 0x80]), 6);
-        assert_eq!(bytes([0x9d, 0, 0, 0, 0, 0, 0, 0]), 0);
+        assert_eq!(bytes([0xf7, 0x9d, 0, 0, 0, 0, 0, 0]), 1);
         // An exception of one byte and of two, with its address; without it waits for the next window.
         assert_eq!(bytes([0xf7, 0x06, 0x1d, 0x95, 0x4e, 0xf7, 0xf7, 0xf7]), 5);
         assert_eq!(bytes([0x06, 0x9d, 0x01, 0x9a, 0, 0, 0, 0]), 8);
@@ -133,6 +168,16 @@ mod tests {
         // With a VMID or a context ID they change what is visible.
         assert_eq!(bytes([0xf7, 0x81, 0x71, 0x01, 0xf7, 0xf7, 0xf7, 0xf7]), 1);
         assert_eq!(bytes([0x82, 0, 0, 0, 0, 0xb1, 0, 0]), 0);
+        // Nine bytes of a long address, where eight say what they are: no two addresses have the same word.
+        let long =
+            |first: u8, second: u8, last: u8| decoder.word(&[0x9d, first, second, 3, 4, 5, 6, 7, last, 0xf7]);
+        let [low, high] = [0, 0xff].map(|last| long(1, 2, last).expect("nine bytes"));
+        assert!(low != high && [low, high].into_iter().all(Decoder::is_nine_bytes));
+        assert_eq!((decoder.window(low), decoder.window(high)), (u64::MAX, u64::MAX));
+        for other in [long(1, 2, 0x7f), long(0x81, 2, 0), long(1, 0x82, 0xff)] {
+            assert_eq!(other.map(|word| decoder.window(word)), Some(0));
+        }
+        assert_eq!(decoder.word(&[0x9d, 0, 0, 0, 0, 0, 0, 0]), None);
         // A timestamp, an event, a Q packet.
         for header in [0x02, 0x71, 0xa0, 0x00, 0x04, 0xb6] {
             assert_eq!(bytes([header, 0xf7, 0xf7, 0xf7, 0xf7, 0xf7, 0xf7, 0xf7]), 0, "{header:x}");
