@@ -100,12 +100,12 @@ fn counted(arguments: &[&str]) -> (Truth, BTreeSet<u64>) {
     }
     for row in rows(arguments, "branches").iter().filter(|row| row["way"] != "not_taken") {
         let from = address(&row["from"]);
-        let behind = from + if words.contains(&from) { 4 } else { 2 };
+        let next = from + if words.contains(&from) { 4 } else { 2 };
         let count = row["count"].parse::<u64>().unwrap();
         match row["to"].as_str() {
             "" => truth.nowhere += count,
             // A branch to the very next instruction ends no run.
-            to if address(to) == behind => {}
+            to if address(to) == next => {}
             to => *truth.taken.entry(address(to)).or_default() += count,
         }
     }

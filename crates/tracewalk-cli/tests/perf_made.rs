@@ -92,7 +92,7 @@ impl Kind {
         if matches!(self, Self::Vmid | Self::Ete) { CONTEXT_ID_2 } else { CONTEXT_ID_1 }
     }
 
-    /// The bytes of so many turns of a thread, and what they say.
+    /// The bytes of this many turns of a thread, and the records of them.
     fn trace(self, code: Code, thread: u32, turns: usize) -> (Vec<u8>, Vec<String>) {
         let mut program = Program::new();
         program.add(Address::new(CODE), &bytes(code.words)).unwrap();

@@ -197,7 +197,7 @@ impl Task {
         let name = match self {
             Self::Context(Scope { context_id, vmid }) => {
                 let context_id = code.program.named(context_id);
-                // Either may be what threads are told apart by.
+                // Either may identify the thread.
                 let scopes = [(context_id, vmid), (context_id, None), (None, vmid)];
                 let names = scopes.map(|(context_id, vmid)| code.threads.get(&Scope { context_id, vmid }));
                 names.into_iter().flatten().next()

@@ -112,7 +112,7 @@ impl Takers {
     }
 }
 
-/// What passages cost, one behind the other: it is forgotten together, and none has an allocation of its own.
+/// What passages cost, one after the other: the lists are cleared as a whole, and no passage has an allocation of its own.
 #[derive(Debug, Default)]
 struct Lists {
     pieces: Vec<(EntryId, Cost)>,

@@ -7,6 +7,6 @@ use super::item::Certainty;
 pub(super) struct Place {
     /// What was counted up to here: cycles, or instructions.
     pub(super) count: u64,
-    /// Whether the count is known here, or only somewhere before and somewhere behind.
+    /// Whether the count is known here, or only at some place before and at some place after.
     pub(super) certainty: Certainty,
 }

@@ -175,7 +175,7 @@ impl Case {
     /// Whether OpenCSD is to read such traces: as bytes of one source, whose positions can be compared, and not with a
     /// synchronisation at every packet, which no trace unit sends. Of ETMv4 and ETE without speculation, and programs with
     /// transactions by a unit that has them: OpenCSD counts their start as a waypoint by the processor's name. Nor M profile
-    /// with a return stack, from which OpenCSD takes an address at a return from an exception (its issue 90, mended in 1.8.3).
+    /// with a return stack, from which OpenCSD takes an address at a return from an exception (fixed in OpenCSD 1.8.3).
     #[must_use]
     pub fn is_for_opencsd(&self) -> bool {
         self.beside.synchronise_every != Some(0)
