@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use std::io;
 
-use tracewalk::flow::{Contradiction, Element, GapReason, Passage};
+use tracewalk::flow::{Contradiction, Element, GapReason};
 use tracewalk::ids::Address;
 use tracewalk::program::Program;
 use tracewalk::protocol::mtb;
@@ -13,7 +13,7 @@ use tracewalk_analysis::analysis::{Analysis, End, Growth};
 use tracewalk_analysis::drive::{Follower, Gathered, Input, NoProgress, Spread};
 use tracewalk_analysis::log::{Log, Noting, Reader};
 use tracewalk_analysis::record::FlowRecord;
-use tracewalk_analysis::sink::{Part, Sink};
+use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::{
     Code, Contexts, Doubtful, DoubtfulChange, DoubtfulStretch, Doubting, Doubts, GapCount, Gaps, InDoubt,
     Statistics, Trusted, Verdict,
@@ -23,6 +23,7 @@ use tracewalk_input::capture::Buffer;
 use crate::beside::Itms;
 use crate::contexts;
 use crate::error::RunError;
+use crate::in_file::InFile;
 use crate::model::Source;
 use crate::notice::NoticeKind;
 use crate::observer::{Notices, Observer, Say};
@@ -477,35 +478,4 @@ impl<'a> Seen<'a> {
 /// The code if nothing is known of the program.
 fn without_program(code: &Code) -> Arc<Code> {
     Arc::new(Code { interrupts: code.interrupts.clone(), ..Code::unknown() })
-}
-
-/// A part that is given where elements stand in the file.
-#[derive(Clone)]
-struct InFile<'a, P> {
-    part: P,
-    buffer: &'a Buffer,
-}
-
-impl<P: Part> Part for InFile<'_, P> {
-    fn lend(&mut self) -> Self {
-        Self { part: self.part.lend(), buffer: self.buffer }
-    }
-
-    fn learn(&mut self, lent: &mut Self) {
-        self.part.learn(&mut lent.part);
-    }
-
-    fn begin(&mut self, doubting: Doubting) {
-        self.part.begin(doubting.placed(|at| CaptureOffset(self.buffer.file_offset(at))));
-    }
-
-    #[inline]
-    fn element(&mut self, element: &Element, at: impl FnOnce() -> CaptureOffset) {
-        self.part.element(element, || CaptureOffset(self.buffer.file_offset(at())));
-    }
-
-    #[inline]
-    fn passage(&mut self, passage: &Passage<'_>, mut at: impl FnMut(StreamOffset) -> CaptureOffset) {
-        self.part.passage(passage, |start| CaptureOffset(self.buffer.file_offset(at(start))));
-    }
 }

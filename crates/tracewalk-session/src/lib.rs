@@ -18,6 +18,7 @@ mod ending;
 mod error;
 mod follow;
 mod frames;
+mod in_file;
 mod infer;
 mod info;
 mod known;

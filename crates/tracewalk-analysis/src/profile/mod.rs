@@ -10,6 +10,7 @@
 //! makes, not by the trace's length.
 
 mod analysis;
+mod charges;
 mod collected;
 mod record;
 mod saved;

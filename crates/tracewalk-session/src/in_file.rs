@@ -1,0 +1,38 @@
+//! Where elements stand in the file, for analyses that are told places in a buffer.
+
+use tracewalk::flow::{Element, Passage};
+use tracewalk::span::{CaptureOffset, StreamOffset};
+use tracewalk_analysis::Doubting;
+use tracewalk_analysis::sink::Part;
+use tracewalk_input::capture::Buffer;
+
+/// A part that is given where elements stand in the file.
+#[derive(Clone)]
+pub(crate) struct InFile<'a, P> {
+    pub(crate) part: P,
+    pub(crate) buffer: &'a Buffer,
+}
+
+impl<P: Part> Part for InFile<'_, P> {
+    fn lend(&mut self) -> Self {
+        Self { part: self.part.lend(), buffer: self.buffer }
+    }
+
+    fn learn(&mut self, lent: &mut Self) {
+        self.part.learn(&mut lent.part);
+    }
+
+    fn begin(&mut self, doubting: Doubting) {
+        self.part.begin(doubting.placed(|at| CaptureOffset(self.buffer.file_offset(at))));
+    }
+
+    #[inline]
+    fn element(&mut self, element: &Element, at: impl FnOnce() -> CaptureOffset) {
+        self.part.element(element, || CaptureOffset(self.buffer.file_offset(at())));
+    }
+
+    #[inline]
+    fn passage(&mut self, passage: &Passage<'_>, mut at: impl FnMut(StreamOffset) -> CaptureOffset) {
+        self.part.passage(passage, |start| CaptureOffset(self.buffer.file_offset(at(start))));
+    }
+}
