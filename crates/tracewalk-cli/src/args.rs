@@ -267,7 +267,7 @@ pub(crate) struct Info {
     #[arg(long, value_parser = built_in::listed(formats::INFO), default_value = "text", help_heading = "Output")]
     pub(crate) format: &'static Format<WriteInfo>,
 
-    /// The table that --format csv writes.
+    /// The table that --format csv and parquet write.
     #[arg(long, value_name = "TABLE", value_parser = built_in::table(&INFO_TABLES), default_value = INFO_TABLES[0], help_heading = "Output")]
     pub(crate) table: &'static str,
 }
@@ -285,7 +285,7 @@ pub(crate) struct Itm {
     #[arg(long = "port", value_name = "PORT", help_heading = "Output")]
     pub(crate) ports: Vec<u8>,
 
-    /// The table that --format csv writes.
+    /// The table that --format csv and parquet write.
     #[arg(long, value_name = "TABLE", value_parser = built_in::table(&ITM_TABLES), default_value = ITM_TABLES[0], help_heading = "Output")]
     pub(crate) table: &'static str,
 }

@@ -30,6 +30,7 @@ mod itm;
 mod mtb_page;
 mod outputs;
 mod pager;
+mod parquet;
 mod passages;
 mod perf;
 mod perf_made;

@@ -19,13 +19,13 @@ use crate::export::{
     CallChainsOptions, CallTable, CallTree, CallTreeOptions, CallsOnly, ChromeTrace, CommonTraceFormat,
     CrashReport, DiffReport, ExportItm, Files, FlowJsonl, FlowTable, InterruptReport, ItmJsonl, ItmTables,
     ItmText, Listing, ListingOptions, PacketTable, PacketsJsonl, PacketsText, PerfettoTrace, ProfileReport,
-    ProfileTextOptions, Runs, StimulusBytes, TableCsv, TablesJson, TimelineExport, TimelineTable,
-    TimelineText, write_autofdo, write_bolt, write_call_chains, write_callgrind, write_chain_rows,
-    write_cobertura, write_counts_text, write_coverage_html, write_coverage_json, write_coverage_text,
-    write_crash_json, write_crash_markdown, write_crash_text, write_diff_json, write_diff_text,
-    write_firefox, write_flamegraph, write_folded, write_interrupts_json, write_interrupts_text, write_lcov,
-    write_pprof, write_profgen, write_profile_text, write_speedscope, write_table_csv, write_tables,
-    write_tables_json,
+    ProfileTextOptions, Runs, StimulusBytes, TableCsv, TableParquet, TablesJson, TimelineExport,
+    TimelineTable, TimelineText, write_autofdo, write_bolt, write_call_chains, write_callgrind,
+    write_chain_rows, write_cobertura, write_counts_text, write_coverage_html, write_coverage_json,
+    write_coverage_text, write_crash_json, write_crash_markdown, write_crash_text, write_diff_json,
+    write_diff_text, write_firefox, write_flamegraph, write_folded, write_interrupts_json,
+    write_interrupts_text, write_lcov, write_pprof, write_profgen, write_profile_text, write_speedscope,
+    write_table_csv, write_tables, write_tables_json,
 };
 
 /// An output format.
@@ -75,6 +75,13 @@ pub const PROFILE: &[Format<WriteProfile>] = &[
     format("csv", "All rows of the table, with commas (docs/formats.md)", |out, report, options| {
         write_table_csv(out, &report.table(options.table))
     }),
+    format(
+        "parquet",
+        "All rows of the table, for data frames and SQL (docs/formats.md)",
+        |out, report, options| {
+            write_tables(&mut TableParquet::new(out), &[report.table(options.table)], report.complete)
+        },
+    ),
     format(
         "json",
         "The tables of functions, lines and calls as one JSON document (docs/formats.md)",
@@ -129,6 +136,11 @@ pub const COVERAGE: &[Format<WriteCoverage>] = &[
         let tables = answer.report.tables().into_iter().chain(answer.difference.map(Difference::table));
         tables.filter(|table| table.name == answer.table).try_for_each(|table| write_table_csv(out, &table))
     }),
+    format("parquet", "The table of --table, for data frames and SQL (docs/formats.md)", |out, answer| {
+        let tables = answer.report.tables().into_iter().chain(answer.difference.map(Difference::table));
+        let table = tables.filter(|table| table.name == answer.table).collect::<Vec<_>>();
+        write_tables(&mut TableParquet::new(out), &table, answer.report.complete)
+    }),
     format("none", "Count everything and print nothing", |_, _| Ok(())),
 ];
 
@@ -155,6 +167,9 @@ pub const COUNTS: &[Format<WriteCounts>] = &[
     ),
     format("csv", "One table, with commas (docs/formats.md)", |out, report, _, table| {
         one_table(out, &report.tables(), table, report.complete)
+    }),
+    format("parquet", "One table, for data frames and SQL (docs/formats.md)", |out, report, _, table| {
+        one_parquet(out, &report.tables(), table, report.complete)
     }),
     format("json", "The tables as one JSON document (docs/formats.md)", |out, report, _, _| {
         write_tables_json(out, &report.tables(), report.complete)
@@ -189,6 +204,9 @@ pub const INTERRUPTS: &[Format<WriteInterrupts>] = &[
     format("csv", "A line for each exception, with commas", |out, report, _| {
         write_table_csv(out, &report.table())
     }),
+    format("parquet", "A row for each exception, for data frames and SQL", |out, report, _| {
+        write_tables(&mut TableParquet::new(out), &[report.table()], report.complete)
+    }),
     format("json", "Everything that is known, as one JSON document (docs/profiling.md)", |out, report, _| {
         write_interrupts_json(out, report)
     }),
@@ -203,6 +221,9 @@ pub const CRASH: &[Format<WriteCrash>] = &[
     format("text", "One screen for people", |out, report, look, _| write_crash_text(out, report, look)),
     format("csv", "One table, with commas (docs/formats.md)", |out, report, _, table| {
         one_table(out, &report.tables(), table, report.complete)
+    }),
+    format("parquet", "One table, for data frames and SQL (docs/formats.md)", |out, report, _, table| {
+        one_parquet(out, &report.tables(), table, report.complete)
     }),
     format(
         "json",
@@ -221,6 +242,9 @@ pub const DIFF: &[Format<WriteDiff>] = &[
     format("text", "For people", |out, report, look, _| write_diff_text(out, report, look)),
     format("csv", "One table, with commas (docs/formats.md)", |out, report, _, table| {
         one_table(out, &report.tables(), table, report.complete)
+    }),
+    format("parquet", "One table, for data frames and SQL (docs/formats.md)", |out, report, _, table| {
+        one_parquet(out, &report.tables(), table, report.complete)
     }),
     format("json", "One JSON document (docs/profiling.md)", |out, report, _, _| write_diff_json(out, report)),
     format("none", "Compare everything and print nothing", |_, _, _, _| Ok(())),
@@ -260,6 +284,11 @@ pub const TIMELINE: &[Format<MakeTimeline>] = &[
         MakeTimeline::File(|out| Box::new(TimelineTable::new(TableCsv::new(out)))),
     ),
     format(
+        "parquet",
+        "The same rows, for data frames and SQL (docs/formats.md)",
+        MakeTimeline::File(|out| Box::new(TimelineTable::new(TableParquet::new(out)))),
+    ),
+    format(
         "json",
         "The same as one JSON document (docs/formats.md)",
         MakeTimeline::File(|out| Box::new(TimelineTable::new(TablesJson::new(out)))),
@@ -288,12 +317,17 @@ pub enum WriteInfo {
 pub const INFO: &[Format<WriteInfo>] = &[
     format("text", "For people", WriteInfo::Text),
     format("csv", "One table, with commas (docs/formats.md)", WriteInfo::Tables(one_table)),
+    format("parquet", "One table, for data frames and SQL (docs/formats.md)", WriteInfo::Tables(one_parquet)),
     format("json", "The tables as one JSON document (docs/formats.md)", WriteInfo::Tables(all_tables)),
     format("none", "Count everything and print nothing", WriteInfo::Tables(|_, _, _, _| Ok(()))),
 ];
 
 fn one_table(out: &mut dyn Write, tables: &[Table], name: &'static str, complete: bool) -> io::Result<()> {
     write_tables(&mut TableCsv::of(out, name), tables, complete)
+}
+
+fn one_parquet(out: &mut dyn Write, tables: &[Table], name: &'static str, complete: bool) -> io::Result<()> {
+    write_tables(&mut TableParquet::of(out, name), tables, complete)
 }
 
 fn all_tables(out: &mut dyn Write, tables: &[Table], _: &'static str, complete: bool) -> io::Result<()> {
@@ -345,6 +379,14 @@ pub const ITM: &[Format<MakeItm>] = &[
         "One table, with commas (docs/formats.md)",
         MakeItm {
             export: |out, options| Box::new(ItmTables::new(TableCsv::of(out, options.table))),
+            of_ports: false,
+        },
+    ),
+    format(
+        "parquet",
+        "One table, for data frames and SQL (docs/formats.md)",
+        MakeItm {
+            export: |out, options| Box::new(ItmTables::new(TableParquet::of(out, options.table))),
             of_ports: false,
         },
     ),
@@ -440,6 +482,15 @@ pub const FLOW: &[Format<MakeFlow>] = &[
         MakeFlow { sink: |out, _| Box::new(FlowTable::new(TableCsv::new(out))), parts: None, names: true },
     ),
     format(
+        "parquet",
+        "The same rows, for data frames and SQL (docs/formats.md)",
+        MakeFlow {
+            sink: |out, _| Box::new(FlowTable::new(TableParquet::new(out))),
+            parts: None,
+            names: true,
+        },
+    ),
+    format(
         "json",
         "The same as one JSON document (docs/formats.md)",
         MakeFlow { sink: |out, _| Box::new(FlowTable::new(TablesJson::new(out))), parts: None, names: true },
@@ -493,6 +544,18 @@ pub const CALLS: &[Format<MakeCalls>] = &[
         },
     ),
     format(
+        "parquet",
+        "The same rows, for data frames and SQL (docs/formats.md)",
+        MakeCalls {
+            tree: |out, CallTreeOptions { window, depth, .. }| {
+                Box::new(CallTable::new(TableParquet::new(out), window, depth))
+            },
+            chains: |out, report, options| {
+                write_chain_rows(&mut TableParquet::new(out), report, options.depth)
+            },
+        },
+    ),
+    format(
         "json",
         "The same as one JSON document (docs/formats.md)",
         MakeCalls {
@@ -523,6 +586,9 @@ pub const PACKETS: &[Format<MakePackets>] = &[
     }),
     format("csv", "How many packets of each kind, with commas (docs/formats.md)", |out, _| {
         Some(Box::new(PacketTable::new(TableCsv::new(out))))
+    }),
+    format("parquet", "The same rows, for data frames and SQL (docs/formats.md)", |out, _| {
+        Some(Box::new(PacketTable::new(TableParquet::new(out))))
     }),
     format("json", "The same as one JSON document (docs/formats.md)", |out, _| {
         Some(Box::new(PacketTable::new(TablesJson::new(out))))
@@ -572,9 +638,9 @@ mod tests {
     }
 
     #[test]
-    fn every_answer_has_csv_and_json() {
+    fn every_answer_has_the_formats_of_tables() {
         for (command, formats) in registries() {
-            for name in ["csv", "json"] {
+            for name in ["csv", "json", "parquet"] {
                 assert!(formats.iter().any(|(known, _)| *known == name), "{command} --format {name}");
             }
         }

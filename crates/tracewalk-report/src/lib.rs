@@ -19,6 +19,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "parquet")]
+pub mod columns;
 pub mod disassembly;
 pub mod export;
 pub mod formats;

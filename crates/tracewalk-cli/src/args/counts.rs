@@ -72,7 +72,7 @@ pub(crate) struct Counts {
     #[arg(long, value_parser = built_in::listed(formats::COUNTS), help_heading = "Output")]
     pub(crate) format: Option<&'static Format<WriteCounts>>,
 
-    /// The table that --format csv writes.
+    /// The table that --format csv and parquet write.
     #[arg(long, value_name = "TABLE", value_parser = built_in::table(&CountsReport::TABLES), default_value = CountsReport::TABLES[0], help_heading = "Output")]
     pub(crate) table: &'static str,
 

@@ -118,7 +118,7 @@ pub(crate) struct Coverage {
     #[arg(long, help_heading = "Output")]
     pub(crate) by_run: bool,
 
-    /// The table that --format csv writes; `difference` needs --diff, `runs` and `lines_by_run` need --by-run.
+    /// The table that --format csv and parquet write; `difference` needs --diff, `runs` and `lines_by_run` need --by-run.
     #[arg(long, value_name = "TABLE", value_parser = built_in::table(&COVERAGE_TABLES), default_value = COVERAGE_TABLES[0], help_heading = "Output")]
     pub(crate) table: &'static str,
 

@@ -39,7 +39,7 @@ pub(crate) struct Crash {
     #[arg(long, value_parser = built_in::listed(formats::CRASH), default_value = "text", help_heading = "Output")]
     pub(crate) format: &'static Format<WriteCrash>,
 
-    /// The table that --format csv writes.
+    /// The table that --format csv and parquet write.
     #[arg(long, value_name = "TABLE", value_parser = built_in::table(&CRASH_TABLES), default_value = CRASH_TABLES[0], help_heading = "Output")]
     pub(crate) table: &'static str,
 

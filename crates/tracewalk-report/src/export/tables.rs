@@ -15,16 +15,48 @@ const VERSION: u32 = 1;
 #[derive(Debug)]
 pub struct TableCsv<W> {
     out: W,
-    /// The table's name; without one the first is written.
-    chosen: Option<&'static str>,
-    state: CsvState,
+    table: OneTable,
+}
+
+/// Which of several tables is written where there is room for one.
+#[derive(Debug)]
+pub(super) struct OneTable {
+    /// Its name; without one it is the first.
+    name: Option<&'static str>,
+    state: State,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CsvState {
+enum State {
     Before,
     Inside,
     After,
+}
+
+impl OneTable {
+    pub(super) const fn first() -> Self {
+        Self { name: None, state: State::Before }
+    }
+
+    pub(super) const fn of(name: &'static str) -> Self {
+        Self { name: Some(name), state: State::Before }
+    }
+
+    /// A table of this name begins, and the one before has ended. Whether it is to be written.
+    pub(super) fn begins(&mut self, name: &str) -> bool {
+        let is_chosen = self.name.is_none_or(|chosen| chosen == name);
+        self.state = match self.state {
+            State::Before if is_chosen => State::Inside,
+            State::Before => State::Before,
+            State::Inside | State::After => State::After,
+        };
+        self.is_open()
+    }
+
+    /// Whether what comes belongs to it.
+    pub(super) fn is_open(&self) -> bool {
+        self.state == State::Inside
+    }
 }
 
 /// Writes all tables as one JSON document, in which each row is an object. What is unknown is `null`.
@@ -40,24 +72,18 @@ pub struct TablesJson<W> {
 impl<W: Write> TableCsv<W> {
     /// Writes the first table.
     pub const fn new(out: W) -> Self {
-        Self { out, chosen: None, state: CsvState::Before }
+        Self { out, table: OneTable::first() }
     }
 
     /// Writes the table of this name.
     pub const fn of(out: W, name: &'static str) -> Self {
-        Self { out, chosen: Some(name), state: CsvState::Before }
+        Self { out, table: OneTable::of(name) }
     }
 }
 
 impl<W: Write> TakeRows for TableCsv<W> {
     fn table(&mut self, table: &Table) -> io::Result<()> {
-        let is_chosen = self.chosen.is_none_or(|chosen| chosen == table.name);
-        self.state = match self.state {
-            CsvState::Before if is_chosen => CsvState::Inside,
-            CsvState::Before => CsvState::Before,
-            CsvState::Inside | CsvState::After => CsvState::After,
-        };
-        if self.state == CsvState::Inside {
+        if self.table.begins(table.name) {
             let names = table.columns.iter().map(|column| quoted(&column.name)).collect::<Vec<_>>();
             write!(self.out, "{}\r\n", names.join(","))?;
         }
@@ -65,7 +91,7 @@ impl<W: Write> TakeRows for TableCsv<W> {
     }
 
     fn row(&mut self, row: &[Cell]) -> io::Result<()> {
-        if self.state != CsvState::Inside {
+        if !self.table.is_open() {
             return Ok(());
         }
         let cells = row.iter().map(|cell| match cell {
