@@ -328,7 +328,7 @@ mod tests {
             }
         }
         assert!(!sees("tracewalk_cli::args", "tracewalk_cli::commands"));
-        assert!(!sees("tracewalk_cli::sentences", "tracewalk_cli::args"));
+        assert!(!sees("tracewalk_sentences", "tracewalk_cli"));
         assert!(!sees("tracewalk_cli::output", "tracewalk_cli::commands"));
         for room in &rooms.rooms {
             let is_core = room.module.starts_with("tracewalk::");

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tracewalk_input::image::ImageError;
 use tracewalk_session::{OpenError, RunError};
 
-use crate::sentences::remedy;
+use tracewalk_sentences::{NO_PROGRAM, of_open};
 
 /// What went wrong, as one sentence that ends in what to try.
 #[derive(Debug)]
@@ -59,19 +59,15 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let with_hint = |f: &mut fmt::Formatter<'_>, problem: &dyn fmt::Display, hint: Option<String>| {
-            problem.fmt(f)?;
-            hint.map_or(Ok(()), |hint| write!(f, "; {hint}"))
-        };
         match self {
             Self::ClosedPipe => f.write_str("nobody reads the output"),
             Self::Output(error) => write!(f, "cannot write the output: {error}"),
-            Self::Open(error) => with_hint(f, error, remedy(error)),
+            Self::Open(error) => f.write_str(&of_open(error)),
             Self::Write { file, error } => write!(f, "{}: cannot be written: {error}", file.display()),
             Self::Different => f.write_str("the captures differ"),
             Self::NoFault => f.write_str("no fault ended the program"),
             Self::Unmet(what) => f.write_str(what),
-            Self::Input { problem, hint, .. } => with_hint(f, problem, Some(hint.clone())),
+            Self::Input { problem, hint, .. } => write!(f, "{problem}; {hint}"),
         }
     }
 }
@@ -94,11 +90,7 @@ impl From<RunError> for Failure {
             RunError::Sink(error) => error.into(),
             RunError::Image(error) => error.into(),
             RunError::Open(error) => error.into(),
-            other => Self::input(
-                "no_program",
-                other.to_string(),
-                "give the ELF file that was running with --image",
-            ),
+            other => Self::input(other.name(), other.to_string(), NO_PROGRAM),
         }
     }
 }

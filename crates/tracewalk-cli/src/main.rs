@@ -9,7 +9,6 @@ mod open;
 mod output;
 mod progress;
 mod provenance;
-mod sentences;
 mod signals;
 mod task;
 

@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::output::Replaced;
 use crate::progress::Bar;
 use crate::provenance::Record;
-use crate::sentences::sentence;
+use tracewalk_sentences::sentence;
 
 /// Says things on standard error.
 #[derive(Debug, Default)]

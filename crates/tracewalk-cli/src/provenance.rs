@@ -19,7 +19,7 @@ use tracewalk_analysis::itm::ItmCounts;
 use tracewalk_session::{Itm, Lost, LostPlace, LostPlaces, Notice, Outcome, Session, Severity, Source};
 
 use crate::failure::Failure;
-use crate::sentences::as_option;
+use tracewalk_sentences::as_option;
 
 /// The version of the file's form (docs/provenance-2.schema.json).
 const VERSION: u64 = 2;

@@ -114,6 +114,19 @@ pub enum RunError {
     NoProgram,
 }
 
+impl RunError {
+    /// A short name that stays what it is.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Sink(_) => "output",
+            Self::Image(error) => error.kind.name(),
+            Self::Open(error) => error.name(),
+            Self::NoProgram => "no_program",
+        }
+    }
+}
+
 impl OpenError {
     /// A short name that stays what it is.
     #[must_use]

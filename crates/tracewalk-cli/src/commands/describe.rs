@@ -9,8 +9,8 @@ use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
 use crate::output::{self, Destination, write_to};
-use crate::sentences::quoted;
 use crate::task::{Reads, Task};
+use tracewalk_sentences::quoted;
 
 impl Task for Describe {
     fn reads(&self) -> Reads<'_> {

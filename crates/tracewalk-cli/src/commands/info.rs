@@ -20,9 +20,9 @@ use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
 use crate::output::{Destination, look, standard_output};
-use crate::sentences::{as_option, itm_name, source_name};
 use crate::task::{Reads, Task};
 use tracewalk_report::{Fitted, counted};
+use tracewalk_sentences::{as_option, itm_name, source_name};
 
 impl Task for args::Info {
     fn reads(&self) -> Reads<'_> {

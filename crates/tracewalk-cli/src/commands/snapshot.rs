@@ -19,9 +19,9 @@ use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
 use crate::output::{Destination, OutputFolder};
-use crate::sentences::source_name;
 use crate::task::{Reads, Task};
 use tracewalk_report::counted;
+use tracewalk_sentences::source_name;
 
 /// The trace ID in the registers of a source that has none.
 const USUAL_ID: u32 = 0x10;

@@ -5,7 +5,7 @@ use tracewalk_input::capture::stream::Place;
 use tracewalk_session::OpenError;
 
 /// What to try; `None` if nothing is known to help.
-pub(crate) fn remedy(error: &OpenError) -> Option<String> {
+pub(super) fn remedy(error: &OpenError) -> Option<String> {
     let text = match error {
         OpenError::Capture(error) => return error.hint(),
         OpenError::Image(error) => return error.hint(),

@@ -6,17 +6,20 @@ use tracewalk_input::capture::SourceDescription;
 use tracewalk_session::{Inferred, Notice};
 
 /// What a source is called.
-pub(crate) fn source_name(id: Option<TraceId>) -> String {
+#[must_use]
+pub fn source_name(id: Option<TraceId>) -> String {
     id.map_or_else(|| "the source".to_owned(), |id| format!("trace ID {id}"))
 }
 
 /// What an ITM is called.
-pub(crate) fn itm_name(id: Option<TraceId>) -> String {
+#[must_use]
+pub fn itm_name(id: Option<TraceId>) -> String {
     id.map_or_else(|| "the ITM".to_owned(), |id| format!("trace ID {id}"))
 }
 
 /// The `--source` option that says what a description says.
-pub(crate) fn as_option(description: &SourceDescription) -> String {
+#[must_use]
+pub fn as_option(description: &SourceDescription) -> String {
     let mut option = String::from("--source ");
     if let Some(id) = description.id {
         option.push_str(&format!("{id}="));
@@ -52,7 +55,8 @@ pub(super) fn option(inferred: &Inferred) -> Option<String> {
 }
 
 /// An argument as a shell takes it: in quotes, if it needs them.
-pub(crate) fn quoted(argument: &str) -> String {
+#[must_use]
+pub fn quoted(argument: &str) -> String {
     let is_plain = |character: char| character.is_alphanumeric() || "=_-./:,@+%".contains(character);
     if !argument.is_empty() && argument.chars().all(is_plain) {
         return argument.to_owned();

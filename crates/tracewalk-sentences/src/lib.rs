@@ -1,0 +1,55 @@
+//! Notices and errors of a session → sentences: what is wrong, where, and which option of the command helps.
+//!
+//! A session's [`Notice`]s and errors are data. Whoever shows them to people asks here, so that a problem is called the same in the command, in
+//! Python and in C.
+#![forbid(unsafe_code)]
+
+mod following;
+mod names;
+mod opening;
+mod remedies;
+
+use tracewalk_session::{Notice, OpenError, RunError};
+
+pub use names::{as_option, itm_name, quoted, source_name};
+use remedies::remedy;
+
+/// The sentence that says what a notice is about, and which option helps.
+#[must_use]
+pub fn sentence(notice: &Notice) -> String {
+    opening::sentence(notice).or_else(|| following::sentence(notice)).unwrap_or_else(|| {
+        // A newer session may have notices that nobody has put into words.
+        match notice.at {
+            Some(at) => format!("{}, first at {at}", notice.kind),
+            None => notice.kind.to_string(),
+        }
+    })
+}
+
+/// The sentence that says why a capture cannot be opened, and what to try.
+#[must_use]
+pub fn of_open(error: &OpenError) -> String {
+    match remedy(error) {
+        Some(remedy) => format!("{error}; {remedy}"),
+        None => error.to_string(),
+    }
+}
+
+/// The sentence that says why work on a source ended, and what to try.
+#[must_use]
+pub fn of_run(error: &RunError) -> String {
+    match error {
+        RunError::Image(error) => of_open(&error.clone().into()),
+        RunError::Open(error) => of_open(error),
+        RunError::NoProgram => format!("{error}; {NO_PROGRAM}"),
+        other => other.to_string(),
+    }
+}
+
+/// What to try where there is no program to follow.
+pub const NO_PROGRAM: &str = "give the ELF file that was running with --image";
+
+/// The README's example is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
