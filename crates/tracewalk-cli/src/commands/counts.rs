@@ -6,6 +6,7 @@ use tracewalk::plain::Plain;
 use tracewalk_analysis::counts::{CountedBinary, CountsReport, ReportedBinary};
 use tracewalk_analysis::programs::{OfProgram, ProgramId};
 use tracewalk_report::formats::{self, Format, WriteCounts};
+use tracewalk_sentences::NO_PROGRAM;
 use tracewalk_session::{Follow, RunError};
 
 use super::gather::Gathered;
@@ -77,11 +78,9 @@ impl CountArgs {
             let name = Plain(capture.capture.display()).to_string();
             session.each_source(messages, |session, source| {
                 let outcome = session.counts(source, &how, &name, messages).map_err(|error| match error {
-                    RunError::NoProgram => Failure::input(
-                        "no_program",
-                        "counts are of a program, and there is none",
-                        "give the ELF file that was running with --image",
-                    ),
+                    RunError::NoProgram => {
+                        Failure::input("no_program", "counts are of a program, and there is none", NO_PROGRAM)
+                    }
                     error => error.into(),
                 })?;
                 follow::record(session, source, &outcome, messages)?;

@@ -23,6 +23,7 @@ use crate::args::{CaptureArgs, FollowArgs};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::output::write_to;
+use tracewalk_sentences::NO_PROGRAM;
 use tracewalk_session::{FollowedProgram, Session, interrupts};
 
 /// The longest text of another kind.
@@ -191,7 +192,7 @@ impl<'a, T: Save> Gathered<'a, T> {
                     ProgramId::Code(_) if !images.is_empty() => {
                         format!("it is known by all of its memory: give with --image each of {images}")
                     }
-                    _ => "give the ELF file that was running with --image".to_owned(),
+                    _ => NO_PROGRAM.to_owned(),
                 };
                 Err(Failure::input(
                     "other_program",

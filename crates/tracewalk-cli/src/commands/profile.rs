@@ -12,6 +12,7 @@ use tracewalk_analysis::programs::SourceId;
 use tracewalk_analysis::{Code, Section, Window};
 use tracewalk_report::export::{ProfileReport, ProfileTable, ProfileTextOptions, best_unit};
 use tracewalk_report::formats::{self, Format, WriteProfile};
+use tracewalk_sentences::NO_PROGRAM;
 
 use super::gather::Gathered;
 use super::window::{self, View};
@@ -125,11 +126,7 @@ pub(super) fn sources(
     let mut sources = Vec::new();
     for (id, program) in &gathered.found.programs {
         let code = gathered.code(id).ok_or_else(|| {
-            Failure::input(
-                "no_program",
-                "a profile is of a program, and there is none",
-                "give the ELF file that was running with --image",
-            )
+            Failure::input("no_program", "a profile is of a program, and there is none", NO_PROGRAM)
         })?;
         sources.extend(program.found.sources.iter().map(|(source, profile)| {
             let SourceId { id, protocol, number } = *source;

@@ -5,6 +5,7 @@ use tracewalk_analysis::coverage::{ProgramCoverage, ProgramInput, Report};
 use tracewalk_analysis::programs::OfProgram;
 use tracewalk_analysis::saved::Save as _;
 use tracewalk_analysis::symbols::SourceFile;
+use tracewalk_sentences::NO_PROGRAM;
 use tracewalk_session::RunError;
 
 use super::super::follow;
@@ -78,11 +79,7 @@ pub(super) fn rename(report: &mut Report, args: &args::Coverage) {
 }
 
 fn no_program() -> Failure {
-    Failure::input(
-        "no_program",
-        "coverage is of a program, and there is none",
-        "give the ELF file that was running with --image",
-    )
+    Failure::input("no_program", "coverage is of a program, and there is none", NO_PROGRAM)
 }
 
 /// The file that the debugging information of one of the programs calls so.
