@@ -34,6 +34,7 @@ mod options;
 mod outcome;
 mod place;
 mod places;
+mod probe;
 mod program;
 mod recorded;
 mod report;

@@ -19,6 +19,16 @@ pub struct Scale {
     pub frequency: Option<f64>,
 }
 
+impl Scale {
+    /// An axis in this unit of sources that have these things to measure time by.
+    #[must_use]
+    pub fn of(probes: &[Probe], unit: Unit, frequency: Option<f64>) -> Self {
+        let has_cycles = || probes.iter().all(|probe| probe.instructions == 0 || probe.cycle_counts > 0);
+        let counts_cycles = unit == Unit::Cycles || (unit == Unit::Time && has_cycles());
+        Self { unit, counts_cycles, frequency }
+    }
+}
+
 /// Finds out what a trace has to measure time by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Probe {

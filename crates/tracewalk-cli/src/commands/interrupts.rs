@@ -13,7 +13,7 @@ use tracewalk_report::export::InterruptReport;
 use tracewalk_report::formats;
 
 use super::gather::Gathered;
-use super::timeline::{best_unit, open, probe, scale};
+use super::timeline::{best_unit, open};
 use super::window::{self, View};
 use super::{follow, print_statistics};
 use crate::args::{CaptureArgs, Interrupts};
@@ -152,15 +152,15 @@ fn scales(
     for capture in captures.iter().skip(opened.len()) {
         refuse_stream(capture)?;
         let (mut session, _) = Session::open(capture.request())?;
-        probed.push(probe(&mut session, &axis.follow, &Notices::default())?);
+        probed.push(session.probe(Some(&axis.follow.source_dirs), &Notices::default())?);
     }
     for session in opened {
-        probed.push(probe(session, &axis.follow, messages)?);
+        probed.push(session.probe(Some(&axis.follow.source_dirs), messages)?);
     }
     let stated = axis.axis.unit().or(saved.map(|saved| saved.unit));
     let unit = best_unit(&probed, is_live, stated, axis.frequency)?;
     // What lies between timestamps is found as in each capture alone: saved or not, it adds up to the same.
-    Ok(probed.iter().map(|probes| scale(probes, unit, axis.frequency)).collect())
+    Ok(probed.iter().map(|probes| Scale::of(probes, unit, axis.frequency)).collect())
 }
 
 /// Refuses a capture that comes over time and can be read only once.

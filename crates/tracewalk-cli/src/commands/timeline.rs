@@ -5,24 +5,21 @@ use std::time::Instant;
 
 use tracewalk_analysis::Statistics;
 use tracewalk_analysis::clock::Unit;
-use tracewalk_analysis::drive::{Follower, NoProgress, Spread};
 use tracewalk_analysis::timeline::{Probe, Scale};
 use tracewalk_report::export::{Files, TimelineExport, Timelines};
 use tracewalk_report::formats::MakeTimeline;
 
 use super::window::{self, View};
 use super::{follow, no_measure, print_statistics, refuse_frequency};
-use crate::args::{self, CaptureArgs, FollowArgs};
+use crate::args::{self, CaptureArgs};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
 use crate::output::{self, Destination, OutputFolder, look_for, standard_output, write_to};
 use crate::task::{Reads, Task};
-use tracewalk_session::{Observer, Session};
+use tracewalk_session::Session;
 
-/// How much of a capture is decoded to see what it has to measure time by.
-const PROBE: usize = 4 << 20;
-/// How much of one that is still coming.
+/// How much of a capture that is still coming is awaited to see what it has to measure time by.
 const FIRST_PROBE: usize = 16 << 10;
 
 impl Task for args::Timeline {
@@ -51,9 +48,9 @@ fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Failure> {
     let (how, view) =
         (follow::how(&axis.follow, args.work.threads), View::new(window.clone(), axis.axis.unit()));
     view.check(&mut session, &how, messages)?;
-    let probed = [probe(&mut session, &axis.follow, messages)?];
+    let probed = [session.probe(Some(&axis.follow.source_dirs), messages)?];
     let unit = best_unit(&probed, session.is_live(), axis.axis.unit(), axis.frequency)?;
-    let scale = scale(&probed[0], unit, axis.frequency);
+    let scale = Scale::of(&probed[0], unit, axis.frequency);
     let output = output::file(args.output.as_deref());
     let mut out = standard_output();
     if output.is_none() && matches!(args.format.make, MakeTimeline::Text(_)) {
@@ -107,27 +104,6 @@ pub(super) fn open(
     }
 }
 
-/// Finds out what a capture has to measure time by.
-pub(super) fn probe(
-    session: &mut Session,
-    follow: &FollowArgs,
-    observer: &dyn Observer,
-) -> Result<Vec<Probe>, Failure> {
-    let mut probes = Vec::new();
-    for source in session.sources().to_vec() {
-        let code = session.code(&source, Some(&follow.source_dirs), observer)?;
-        let mut probe = Probe::default();
-        let input = session.input(&source, &NoProgress).head(PROBE);
-        let (mut follower, alone) = (Follower::new(&source.config, &code.program), Spread::over(1));
-        follower.flow_parts(&input, alone.for_counts(), &Probe::default(), |part| {
-            probe.add(&part.part);
-            Ok(())
-        })?;
-        probes.push(probe);
-    }
-    Ok(probes)
-}
-
 /// What the axis counts: what was asked for, or the best that all sources of these captures have. Of a capture that
 /// is still coming, more may come than was seen.
 pub(super) fn best_unit(
@@ -143,13 +119,6 @@ pub(super) fn best_unit(
     }
     refuse_frequency(unit, frequency)?;
     Ok(unit)
-}
-
-/// The axis of one capture.
-pub(super) fn scale(probes: &[Probe], unit: Unit, frequency: Option<f64>) -> Scale {
-    let has_cycles = || probes.iter().all(|probe| probe.instructions == 0 || probe.cycle_counts > 0);
-    let counts_cycles = unit == Unit::Cycles || (unit == Unit::Time && has_cycles());
-    Scale { unit, counts_cycles, frequency }
 }
 
 fn no_folder() -> Failure {

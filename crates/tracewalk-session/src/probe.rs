@@ -1,0 +1,41 @@
+//! What a capture has to measure time by, found out from its beginning.
+
+use std::path::PathBuf;
+
+use tracewalk_analysis::drive::{Follower, NoProgress, Spread};
+use tracewalk_analysis::timeline::Probe;
+
+use crate::error::RunError;
+use crate::observer::Observer;
+use crate::session::Session;
+
+/// How much of a capture is decoded.
+const PROBE: usize = 4 << 20;
+
+impl Session {
+    /// What each source has to measure time by, as far as the first megabytes show it: an axis that all of them have is found by
+    /// [`Probe::best`]. Names are those of [`Follow`](crate::Follow).
+    ///
+    /// # Errors
+    ///
+    /// If an image cannot be used.
+    pub fn probe(
+        &mut self,
+        names: Option<&[PathBuf]>,
+        observer: &dyn Observer,
+    ) -> Result<Vec<Probe>, RunError> {
+        let mut probes = Vec::new();
+        for source in self.sources().to_vec() {
+            let code = self.code(&source, names, observer)?;
+            let mut probe = Probe::default();
+            let input = self.input(&source, &NoProgress).head(PROBE);
+            let (mut follower, alone) = (Follower::new(&source.config, &code.program), Spread::over(1));
+            follower.flow_parts(&input, alone.for_counts(), &Probe::default(), |part| {
+                probe.add(&part.part);
+                Ok(())
+            })?;
+            probes.push(probe);
+        }
+        Ok(probes)
+    }
+}
