@@ -39,6 +39,20 @@ pub trait TakeRows {
     fn finish(&mut self, complete: bool) -> io::Result<()>;
 }
 
+impl<T: TakeRows + ?Sized> TakeRows for &mut T {
+    fn table(&mut self, table: &Table) -> io::Result<()> {
+        (**self).table(table)
+    }
+
+    fn row(&mut self, row: &[Cell]) -> io::Result<()> {
+        (**self).row(row)
+    }
+
+    fn finish(&mut self, complete: bool) -> io::Result<()> {
+        (**self).finish(complete)
+    }
+}
+
 /// A table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {

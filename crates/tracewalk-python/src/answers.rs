@@ -1,0 +1,294 @@
+//! A session → an answer's tables: the same that the command writes.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tracewalk_analysis::analysis::InOrder;
+use tracewalk_analysis::clock::Unit;
+use tracewalk_analysis::counts::{CountedBinary, CountsReport, ReportedBinary};
+use tracewalk_analysis::coverage::{Every, ProgramCoverage, ProgramInput, Report};
+use tracewalk_analysis::crash::CrashRecording;
+use tracewalk_analysis::interrupts::{Activities, Measured, Measuring, ProgramActivities, seen_by_itm};
+use tracewalk_analysis::profile::{Profile, Profiling, ProgramProfiles};
+use tracewalk_analysis::programs::{Merge, OfProgram, ProgramId, Programs, SourceId};
+use tracewalk_analysis::table::Tabular;
+use tracewalk_analysis::timeline::{Probe, Scale};
+use tracewalk_analysis::{Code, Section, Statistics, Window, table};
+use tracewalk_report::export::{
+    CrashReport, InterruptReport, ProfileReport, TimelineExport, TimelineTable, Timelines, best_unit,
+};
+use tracewalk_session::{Follow, FollowedProgram, Observer, Outcome, RunError, Session};
+
+use crate::problem::Problem;
+use crate::table::{Collected, Table};
+
+/// Tables, and how much there was.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    pub(crate) tables: Vec<Table>,
+    pub(crate) statistics: Statistics,
+    pub(crate) complete: bool,
+}
+
+/// What was found of each program.
+struct Gathered<T> {
+    found: Programs<T>,
+    code: BTreeMap<ProgramId, Arc<Code>>,
+    statistics: Statistics,
+}
+
+/// What an axis is to count, or costs are to be in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Measure {
+    /// The best that there is, without it.
+    pub(crate) unit: Option<Unit>,
+    pub(crate) frequency: Option<f64>,
+}
+
+impl<T> Gathered<T> {
+    fn new() -> Self {
+        Self { found: Programs::default(), code: BTreeMap::new(), statistics: Statistics::default() }
+    }
+
+    fn outcome<U>(&mut self, outcome: &Outcome<U>) {
+        self.statistics.add(&outcome.statistics);
+        self.found.complete &= outcome.complete;
+    }
+
+    fn code(&self, id: &ProgramId) -> Result<&Arc<Code>, Problem> {
+        self.code.get(id).ok_or_else(|| RunError::NoProgram.into())
+    }
+
+    /// The sources with what was found of each, and with their programs.
+    fn sections<U>(
+        &self,
+        sources: impl Fn(&T) -> &BTreeMap<SourceId, U>,
+        found: impl Fn(&U) -> U,
+    ) -> Result<Vec<(Section, U)>, Problem> {
+        let mut sections = Vec::new();
+        for (id, program) in &self.found.programs {
+            let code = self.code(id)?;
+            sections.extend(sources(&program.found).iter().map(|(source, of)| {
+                let SourceId { id, protocol, number } = *source;
+                (Section { id, protocol, number, code: Arc::clone(code) }, found(of))
+            }));
+        }
+        sections.sort_by_key(|(section, _)| section.id);
+        Ok(sections)
+    }
+
+    /// What the programs are called.
+    fn names(&self) -> Vec<(Arc<Code>, String)> {
+        let programs = self.found.programs.iter();
+        let named =
+            programs.filter_map(|(id, program)| Some((Arc::clone(self.code.get(id)?), program.name())));
+        named.filter(|(_, name)| !name.is_empty()).collect()
+    }
+
+    fn tables(&self, tables: &[table::Table]) -> Result<Tables, Problem> {
+        let tables = tables.iter().map(Table::of).collect::<Result<_, _>>()?;
+        Ok(Tables { tables, statistics: self.statistics, complete: self.found.complete })
+    }
+}
+
+impl<T: Merge> Gathered<T> {
+    fn add(&mut self, program: FollowedProgram, found: T) {
+        self.found.add(program.id.clone(), program.images, found);
+        self.code.insert(program.id, program.code);
+    }
+}
+
+/// What is in the capture.
+pub(crate) fn info(session: &Session, observer: &dyn Observer) -> Result<Tables, Problem> {
+    let info = session.info(observer)?;
+    let tables = info.tables().iter().map(Table::of).collect::<Result<_, _>>()?;
+    Ok(Tables { tables, statistics: Statistics::default(), complete: info.complete })
+}
+
+/// What of the program ran.
+pub(crate) fn coverage(
+    session: &mut Session,
+    how: &Follow,
+    name: &str,
+    observer: &dyn Observer,
+) -> Result<Tables, Problem> {
+    let mut gathered = Gathered::<ProgramCoverage>::new();
+    session.each_source(observer, |session, source| {
+        let outcome = session.coverage(source, how, name, observer)?;
+        gathered.outcome(&outcome);
+        outcome.found.into_iter().for_each(|(program, found)| gathered.add(program, found));
+        Ok::<(), Problem>(())
+    })?;
+    let inputs = gathered.found.programs.iter().map(|(id, OfProgram { images, found })| {
+        Ok(ProgramInput { id, images, coverage: found, code: gathered.code(id)? })
+    });
+    let inputs = inputs.collect::<Result<Vec<_>, Problem>>()?;
+    gathered.tables(&Report::of(&inputs, &Every).tables())
+}
+
+/// How often what ran, for each binary.
+pub(crate) fn counts(
+    session: &mut Session,
+    how: &Follow,
+    name: &str,
+    observer: &dyn Observer,
+) -> Result<Tables, Problem> {
+    // Counts are of addresses: no names or lines are looked up.
+    let how = Follow { names: None, ..how.clone() };
+    let mut gathered = Gathered::<CountedBinary>::new();
+    session.each_source(observer, |session, source| {
+        let outcome = session.counts(source, &how, name, observer)?;
+        gathered.outcome(&outcome);
+        outcome.found.into_iter().for_each(|(program, found)| gathered.add(program, found));
+        Ok::<(), Problem>(())
+    })?;
+    let binaries = gathered.found.programs.iter().map(|(id, program)| ReportedBinary {
+        id: id.to_string(),
+        name: program.name(),
+        found: &program.found,
+    });
+    let report = CountsReport { binaries: binaries.collect(), complete: gathered.found.complete };
+    gathered.tables(&report.tables())
+}
+
+/// What functions cost.
+pub(crate) fn profile(
+    session: &mut Session,
+    how: &Follow,
+    (name, measure): (&str, Measure),
+    observer: &dyn Observer,
+) -> Result<Tables, Problem> {
+    let mut gathered = Gathered::<ProgramProfiles>::new();
+    session.each_source(observer, |session, source| {
+        let outcome = session.run_observed(source, how, Profiling::new(Window::default()), observer)?;
+        gathered.outcome(&outcome);
+        let sources = BTreeMap::from([(session.source_id(source), outcome.found)]);
+        gathered.add(session.followed(source, &outcome.code)?, ProgramProfiles { sources });
+        Ok::<(), Problem>(())
+    })?;
+    let sources = gathered.sections(|program| &program.sources, Profile::in_order)?;
+    let unit = measure.unit.unwrap_or_else(|| best_unit(sources.iter().map(|(_, profile)| profile)));
+    let ran = |(_, profile): &&(Section, Profile)| profile.total().instructions > 0;
+    if !sources.iter().filter(ran).all(|(_, profile)| profile.measures.has(unit)) {
+        return Err(no_measure(unit));
+    }
+    let report = ProfileReport {
+        unit,
+        sources,
+        programs: gathered.names(),
+        name: name.to_owned(),
+        frequency: measure.frequency,
+        inlined: true,
+        complete: gathered.found.complete,
+    };
+    gathered.tables(&report.tables())
+}
+
+/// How often exceptions were taken, and how long they took.
+pub(crate) fn interrupts(
+    session: &mut Session,
+    how: &Follow,
+    (measure, functions): (Measure, bool),
+    observer: &dyn Observer,
+) -> Result<Tables, Problem> {
+    let scale = scale(session, how, measure, observer)?;
+    let measured = Measured { unit: scale.unit, counts_cycles: scale.counts_cycles, functions };
+    let mut gathered = Gathered::<ProgramActivities>::new();
+    session.each_source(observer, |session, source| {
+        let measuring = Measuring::new(scale, Window::default(), functions);
+        let outcome = session.run_observed(source, how, measuring, observer)?;
+        gathered.outcome(&outcome);
+        let (activities, _) = outcome.found;
+        let mut sources = BTreeMap::from([(session.source_id(source), activities)]);
+        for itm in session.itms_beside(source) {
+            let found = seen_by_itm(session.itm_records(&itm));
+            if !found.exceptions.is_empty() {
+                sources.insert(session.itm_id(&itm), found);
+            }
+        }
+        let found = ProgramActivities { measured: Some(measured), sources };
+        gathered.add(session.followed(source, &outcome.code)?, found);
+        Ok::<(), Problem>(())
+    })?;
+    let sources = gathered.sections(|program| &program.sources, Activities::clone)?;
+    let report =
+        InterruptReport { scale, sources, programs: gathered.names(), complete: gathered.found.complete };
+    gathered.tables(&[report.table()])
+}
+
+/// When what ran.
+pub(crate) fn timeline(
+    session: &mut Session,
+    how: &Follow,
+    measure: Measure,
+    observer: &dyn Observer,
+) -> Result<Tables, Problem> {
+    let scale = scale(session, how, measure, observer)?;
+    let mut collected = Collected::default();
+    let (mut statistics, mut complete) = (Statistics::default(), true);
+    {
+        let mut export = TimelineTable::new(&mut collected);
+        let mut timelines = Timelines::new(&mut export, scale, Window::default());
+        session.each_source(observer, |session, source| {
+            let outcome = session.run_observed(source, how, &mut timelines, observer)?;
+            statistics.add(&outcome.statistics);
+            complete &= outcome.complete;
+            Ok::<(), Problem>(())
+        })?;
+        export.finish(complete)?;
+    }
+    Ok(Tables { tables: collected.table().into_iter().collect(), statistics, complete })
+}
+
+/// How the program crashed, and why.
+pub(crate) fn crash(
+    session: &mut Session,
+    how: &Follow,
+    dump: Option<&PathBuf>,
+    observer: &dyn Observer,
+) -> Result<Tables, Problem> {
+    let snapshot = session.snapshot(dump.map(PathBuf::as_path))?;
+    let mut recording = CrashRecording::default();
+    let (mut statistics, mut complete) = (Statistics::default(), true);
+    session.each_source(observer, |session, source| {
+        let outcome = session.run_observed(source, how, InOrder(&mut recording), observer)?;
+        statistics.add(&outcome.statistics);
+        complete &= outcome.complete;
+        Ok::<(), Problem>(())
+    })?;
+    let report = CrashReport { sources: recording.finish(&snapshot), complete, whole: true };
+    made(&report.tables(), statistics, complete)
+}
+
+fn made(tables: &[table::Table], statistics: Statistics, complete: bool) -> Result<Tables, Problem> {
+    let tables = tables.iter().map(Table::of).collect::<Result<_, _>>()?;
+    Ok(Tables { tables, statistics, complete })
+}
+
+/// The axis: what was asked for, or the best that all sources have.
+fn scale(
+    session: &mut Session,
+    how: &Follow,
+    measure: Measure,
+    observer: &dyn Observer,
+) -> Result<Scale, Problem> {
+    let probed = [session.probe(how.names.as_deref(), observer)?];
+    let unit = measure.unit.unwrap_or_else(|| Probe::best(&probed));
+    let lacks = |probe: &Probe| probe.instructions > 0 && !probe.has(unit);
+    if probed.iter().flatten().any(lacks) {
+        return Err(no_measure(unit));
+    }
+    let [probes] = probed;
+    Ok(Scale::of(&probes, unit, measure.frequency))
+}
+
+fn no_measure(unit: Unit) -> Problem {
+    let (missing, switch) = match unit {
+        Unit::Cycles => ("cycle counts", "cycle-accurate tracing"),
+        Unit::Time => ("timestamps", "timestamping"),
+        Unit::Instructions => ("instructions", "tracing"),
+    };
+    let remedy = format!("ask for another measure, or switch on {switch} when capturing");
+    Problem::new("not_measured", format!("the trace has no {missing}; {remedy}"))
+}

@@ -1,0 +1,56 @@
+//! What a session has to say, as objects and as Python's warnings.
+
+use std::ffi::CString;
+
+use pyo3::prelude::*;
+use tracewalk_session::{Notice, Severity};
+
+use crate::problem::TracewalkWarning;
+
+/// Something worth knowing about a capture or an answer.
+#[pyclass(name = "Notice", module = "tracewalk", frozen, get_all, eq, hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Said {
+    /// `note`, `warning`, or `incomplete`: a part of the capture could not be read.
+    severity: &'static str,
+    /// A short name of what it is about, which stays what it is.
+    kind: &'static str,
+    /// Where in the file of the capture it shows first, for what shows at a place.
+    offset: Option<u64>,
+    /// The sentence.
+    message: String,
+}
+
+#[pymethods]
+impl Said {
+    fn __repr__(&self) -> String {
+        format!("<tracewalk.Notice {}: {}: {}>", self.severity, self.kind, self.message)
+    }
+
+    fn __str__(&self) -> &str {
+        &self.message
+    }
+}
+
+impl Said {
+    pub(crate) fn of(notice: &Notice) -> Self {
+        let severity = match notice.severity() {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Incomplete => "incomplete",
+        };
+        let (kind, offset) = (notice.kind.name(), notice.at.map(|at| at.0));
+        Self { severity, kind, offset, message: tracewalk_sentences::sentence(notice) }
+    }
+}
+
+/// Warns of what is more than a note.
+pub(crate) fn warn(py: Python<'_>, said: &[Said]) -> PyResult<()> {
+    let category = py.get_type::<TracewalkWarning>();
+    for said in said.iter().filter(|said| said.severity != "note") {
+        // A sentence has no NUL.
+        let message = CString::new(said.message.replace('\0', " ")).unwrap_or_default();
+        PyErr::warn(py, &category, &message, 2)?;
+    }
+    Ok(())
+}

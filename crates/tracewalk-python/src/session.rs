@@ -1,0 +1,275 @@
+//! An open capture.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt as _;
+use tracewalk_analysis::Doubtful;
+use tracewalk_session::{Follow, OpenError, Request, Trust};
+
+use crate::answer;
+use crate::answers::{self, Measure, Tables};
+use crate::flow::Flow;
+use crate::notice::{Said, warn};
+use crate::options::{self, Names, Numbers, Several};
+use crate::problem::Problem;
+use crate::worker::{Listener, Worker};
+
+/// A source of trace in a capture.
+#[pyclass(name = "Source", module = "tracewalk", frozen, get_all)]
+#[derive(Clone, Debug)]
+pub(crate) struct SourceInfo {
+    /// Its trace ID; `None` in a buffer without IDs.
+    id: Option<u8>,
+    /// Its protocol: `etmv3`, `pft`, `etmv4` or `mtb`.
+    protocol: &'static str,
+    /// The processor, if somebody said it or it was found out.
+    cpu: Option<String>,
+}
+
+#[pymethods]
+impl SourceInfo {
+    fn __repr__(&self) -> String {
+        format!("<tracewalk.Source {}>", self.text())
+    }
+}
+
+impl SourceInfo {
+    fn text(&self) -> String {
+        let id = self.id.map(|id| format!("{id:#04x} ")).unwrap_or_default();
+        let cpu = self.cpu.as_ref().map(|cpu| format!(" {cpu}")).unwrap_or_default();
+        format!("{id}{}{cpu}", self.protocol)
+    }
+}
+
+/// A capture that was opened, with what was found out of it.
+///
+/// Its methods can be called from any thread; one works at a time.
+#[pyclass(module = "tracewalk", frozen)]
+#[derive(Debug)]
+pub(crate) struct Session {
+    worker: Mutex<Worker>,
+    request: Request,
+    follow: Follow,
+    name: String,
+    progress: Option<Py<PyAny>>,
+    sources: Vec<SourceInfo>,
+    notices: Mutex<Vec<Said>>,
+}
+
+/// Opens a capture: a file of trace bytes, a perf.data file, a capture.toml, or a snapshot directory.
+///
+/// What is not stated is found out from the bytes and the image. The arguments are the command's options; docs/python.md
+/// lists them.
+#[pyfunction]
+#[pyo3(signature = (
+    capture, *, image = None, source = None, container = None, ids = None, root = None, svd = None, symfs = None, debug_dir = None,
+    registers = None, frame_start = None, read_pointer = None, swap_words = false, dump_address = None, vector_table = None,
+    mtb_position = None, mtb_master = None, mtb_base = None, mtb_pc = None, strict = false, memory = None, threads = None,
+    trust_image = false, doubtful = "keep", source_dirs = None, progress = None,
+))]
+#[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
+pub(crate) fn open(
+    py: Python<'_>,
+    capture: PathBuf,
+    image: Option<Several>,
+    source: Option<Several>,
+    container: Option<String>,
+    ids: Option<Vec<u8>>,
+    root: Option<Several>,
+    svd: Option<PathBuf>,
+    symfs: Option<PathBuf>,
+    debug_dir: Option<Several>,
+    registers: Option<PathBuf>,
+    frame_start: Option<u8>,
+    read_pointer: Option<u32>,
+    swap_words: bool,
+    dump_address: Option<u32>,
+    vector_table: Option<u32>,
+    mtb_position: Option<u32>,
+    mtb_master: Option<u32>,
+    mtb_base: Option<u32>,
+    mtb_pc: Option<u32>,
+    strict: bool,
+    memory: Option<String>,
+    threads: Option<u16>,
+    trust_image: bool,
+    doubtful: &str,
+    source_dirs: Option<Vec<PathBuf>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Session> {
+    let names = Names {
+        image: image.unwrap_or_default(),
+        source: source.unwrap_or_default(),
+        root: root.unwrap_or_default(),
+        debug_dir: debug_dir.unwrap_or_default(),
+        container,
+        symfs,
+        svd,
+        registers,
+        memory,
+        ids: ids.unwrap_or_default(),
+        swap_words,
+        strict,
+    };
+    let numbers = Numbers {
+        frame_start,
+        read_pointer,
+        dump_address,
+        vector_table,
+        mtb_position,
+        mtb_master,
+        mtb_base,
+        mtb_pc,
+    };
+    let doubtful = match doubtful {
+        "keep" => Doubtful::Keep,
+        "drop" => Doubtful::Drop,
+        other => {
+            return Err(
+                Problem::argument("doubtful", format!("expected `keep` or `drop`, found `{other}`")).into()
+            );
+        }
+    };
+    let name = capture.display().to_string();
+    let request = options::request(capture, names, numbers)?;
+    let follow = Follow {
+        trust: Trust { image: trust_image, doubtful },
+        threads: threads.unwrap_or(Follow::default().threads).max(1),
+        names: Some(source_dirs.unwrap_or_default()),
+        ..Follow::default()
+    };
+    let capture = request.capture.clone();
+    let (worker, (opened, said)) = Worker::open(py, request.clone(), progress.as_ref(), move |session| {
+        if session.sources().is_empty() && !session.itms().is_empty() {
+            return Err(OpenError::OnlyItm(capture).into());
+        }
+        let source = |source: &tracewalk_session::Source| SourceInfo {
+            id: source.id.map(tracewalk::ids::TraceId::get),
+            protocol: source.config.protocol(),
+            cpu: source.description.cpu.as_ref().map(|cpu| cpu.value.to_string()),
+        };
+        Ok(session.sources().iter().map(source).collect::<Vec<_>>())
+    })?;
+    warn(py, &said)?;
+    let (sources, notices) = (opened?, Mutex::new(said));
+    Ok(Session { worker: Mutex::new(worker), request, follow, name, progress, sources, notices })
+}
+
+#[pymethods]
+impl Session {
+    /// The sources whose program flow can be decoded.
+    #[getter]
+    fn sources(&self) -> Vec<SourceInfo> {
+        self.sources.clone()
+    }
+
+    /// What is worth knowing of the capture and of the answers so far.
+    #[getter]
+    fn notices(&self) -> Vec<Said> {
+        lock(&self.notices).clone()
+    }
+
+    /// Program flow, a row for each element, made while it is taken: an iterator of tables of so many rows.
+    #[pyo3(signature = (*, rows = 16384, names = true))]
+    fn flow(&self, py: Python<'_>, rows: usize, names: bool) -> PyResult<Flow> {
+        let follow = self.follow.clone();
+        let follow = Follow { names: follow.names.filter(|_| names), ..follow };
+        Flow::begin(py, self.request.clone(), follow, rows)
+    }
+
+    /// What is in the capture.
+    fn info(&self, py: Python<'_>) -> PyResult<Py<answer::Info>> {
+        let (tables, said) = self.run(py, |session, listener| answers::info(session, listener))?;
+        answer::Info::new(py, tables, said)
+    }
+
+    /// What of the program ran.
+    fn coverage(&self, py: Python<'_>) -> PyResult<Py<answer::Coverage>> {
+        let (follow, name) = (self.follow.clone(), self.name.clone());
+        let (tables, said) =
+            self.run(py, move |session, listener| answers::coverage(session, &follow, &name, listener))?;
+        answer::Coverage::new(py, tables, said)
+    }
+
+    /// How often what ran, for each binary.
+    fn counts(&self, py: Python<'_>) -> PyResult<Py<answer::Counts>> {
+        let (follow, name) = (self.follow.clone(), self.name.clone());
+        let (tables, said) =
+            self.run(py, move |session, listener| answers::counts(session, &follow, &name, listener))?;
+        answer::Counts::new(py, tables, said)
+    }
+
+    /// What functions cost. `measure` is `instructions`, `cycles`, `time`, or the best that the trace has.
+    #[pyo3(signature = (*, measure = None))]
+    fn profile(&self, py: Python<'_>, measure: Option<&str>) -> PyResult<Py<answer::Profile>> {
+        let measure = Measure { unit: options::unit(measure)?, frequency: None };
+        let (follow, name) = (self.follow.clone(), self.name.clone());
+        let (tables, said) = self.run(py, move |session, listener| {
+            answers::profile(session, &follow, (&name, measure), listener)
+        })?;
+        answer::Profile::new(py, tables, said)
+    }
+
+    /// How often exceptions were taken, and how long they took; with `functions`, functions too.
+    #[pyo3(signature = (*, measure = None, functions = false))]
+    fn interrupts(
+        &self,
+        py: Python<'_>,
+        measure: Option<&str>,
+        functions: bool,
+    ) -> PyResult<Py<answer::Interrupts>> {
+        let measure = Measure { unit: options::unit(measure)?, frequency: None };
+        let follow = self.follow.clone();
+        let (tables, said) = self.run(py, move |session, listener| {
+            answers::interrupts(session, &follow, (measure, functions), listener)
+        })?;
+        answer::Interrupts::new(py, tables, said)
+    }
+
+    /// When what ran: a row for each function call, exception, task and gap.
+    #[pyo3(signature = (*, measure = None))]
+    fn timeline(&self, py: Python<'_>, measure: Option<&str>) -> PyResult<Py<answer::Timeline>> {
+        let measure = Measure { unit: options::unit(measure)?, frequency: None };
+        let follow = self.follow.clone();
+        let (tables, said) =
+            self.run(py, move |session, listener| answers::timeline(session, &follow, measure, listener))?;
+        answer::Timeline::new(py, tables, said)
+    }
+
+    /// How the program crashed, and why. `dump` is a file with registers, if the capture has none.
+    #[pyo3(signature = (*, dump = None))]
+    fn crash(&self, py: Python<'_>, dump: Option<PathBuf>) -> PyResult<Py<answer::Crash>> {
+        let follow = self.follow.clone();
+        let (tables, said) =
+            self.run(py, move |session, listener| answers::crash(session, &follow, dump.as_ref(), listener))?;
+        answer::Crash::new(py, tables, said)
+    }
+
+    fn __repr__(&self) -> String {
+        let sources = self.sources.iter().map(SourceInfo::text).collect::<Vec<_>>().join(", ");
+        format!("<tracewalk.Session {}: {sources}>", self.name)
+    }
+}
+
+impl Session {
+    /// Has the session work; warns of what was said.
+    fn run(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut tracewalk_session::Session, &Listener) -> Result<Tables, Problem> + Send + 'static,
+    ) -> PyResult<(Tables, Vec<Said>)> {
+        let worker = self.worker.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
+        let done = worker.run(py, self.progress.as_ref(), work);
+        drop(worker);
+        let (tables, said) = done?;
+        lock(&self.notices).extend(said.iter().cloned());
+        warn(py, &said)?;
+        Ok((tables?, said))
+    }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,194 @@
+//! A session on a thread of its own, and how Python waits for what it does.
+//!
+//! ```text
+//! Python's thread: job ─────▶ session's thread: works, and looks whether it is to end
+//!                  ◀──────── answer, notices
+//! ```
+//!
+//! While Python waits, other Python threads run, signals are seen, and the progress is told, all of it in the thread that waits.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use tracewalk_analysis::drive::Progress;
+use tracewalk_session::{Late, Notice, Observer, Request, Session};
+
+use crate::notice::Said;
+use crate::problem::Problem;
+
+/// How often Python is asked whether it goes on.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A session that does one job after the other.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    jobs: Sender<Job>,
+    watch: Arc<Watch>,
+}
+
+type Job = Box<dyn FnOnce(&mut Session, &Listener) + Send>;
+
+/// What came of a job, and what was said.
+pub(crate) type Done<T> = (Result<T, Problem>, Vec<Said>);
+
+/// How far the work is, and whether it is to end.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    pub(crate) stop: AtomicBool,
+    done: AtomicU64,
+    all: AtomicU64,
+}
+
+/// Keeps what is said.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    watch: Arc<Watch>,
+    said: RefCell<Vec<Said>>,
+    late: Late,
+}
+
+impl Listener {
+    pub(crate) fn new(watch: Arc<Watch>) -> Self {
+        Self { watch, said: RefCell::default(), late: Late::default() }
+    }
+
+    /// What was said since the last time.
+    pub(crate) fn take(&self) -> Vec<Said> {
+        let late = self.late.take();
+        let mut said = self.said.take();
+        said.extend(late.iter().map(Said::of));
+        said
+    }
+}
+
+impl Observer for Listener {
+    fn notice(&self, notice: Notice) {
+        self.said.borrow_mut().push(Said::of(&notice));
+    }
+
+    fn work(&self, bytes: u64) -> Box<dyn Progress + '_> {
+        self.watch.done.store(0, Ordering::Relaxed);
+        self.watch.all.store(bytes, Ordering::Relaxed);
+        Box::new(Told(&self.watch))
+    }
+
+    fn late(&self) -> Late {
+        self.late.clone()
+    }
+}
+
+#[derive(Debug)]
+struct Told<'a>(&'a Watch);
+
+impl Progress for Told<'_> {
+    fn done(&self, bytes: u64) -> bool {
+        self.0.done.store(bytes, Ordering::Relaxed);
+        !self.0.stop.load(Ordering::Relaxed)
+    }
+}
+
+impl Worker {
+    /// Opens a capture on a new thread, and makes something of it there first.
+    pub(crate) fn open<T: Send + 'static>(
+        py: Python<'_>,
+        request: Request,
+        progress: Option<&Py<PyAny>>,
+        first: impl FnOnce(&Session) -> Result<T, Problem> + Send + 'static,
+    ) -> PyResult<(Self, Done<T>)> {
+        let watch = Arc::<Watch>::default();
+        let (jobs, waiting) = channel::<Job>();
+        let (opened, answer) = channel();
+        let watched = Arc::clone(&watch);
+        thread::Builder::new().name("tracewalk".to_owned()).spawn(move || {
+            let listener = Listener::new(watched);
+            let session = guarded(|| {
+                let session = Session::open_observed(request, &listener)?;
+                let first = first(&session)?;
+                Ok((session, first))
+            });
+            let (session, first) = match session {
+                Ok((session, first)) => (Some(session), Ok(first)),
+                Err(problem) => (None, Err(problem)),
+            };
+            // Nobody may wait any more.
+            let _ = opened.send((first, listener.take()));
+            drop(opened);
+            if let Some(mut session) = session {
+                waiting.into_iter().for_each(|job| job(&mut session, &listener));
+            }
+        })?;
+        let done = wait(py, answer, &watch, progress)?;
+        Ok((Self { jobs, watch }, done))
+    }
+
+    /// Has the session do something, and waits for it.
+    pub(crate) fn run<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        progress: Option<&Py<PyAny>>,
+        work: impl FnOnce(&mut Session, &Listener) -> Result<T, Problem> + Send + 'static,
+    ) -> PyResult<Done<T>> {
+        self.watch.stop.store(false, Ordering::Relaxed);
+        let (sender, answer) = channel();
+        let job = move |session: &mut Session, listener: &Listener| {
+            let found = guarded(|| work(session, listener));
+            let _ = sender.send((found, listener.take()));
+        };
+        self.jobs.send(Box::new(job)).map_err(|_| ended())?;
+        wait(py, answer, &self.watch, progress)
+    }
+}
+
+/// Does it, and makes a problem of a panic: it is a defect of this program, and of one capture.
+fn guarded<T>(work: impl FnOnce() -> Result<T, Problem>) -> Result<T, Problem> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        Err(Problem::new(
+            "internal",
+            "tracewalk has a defect: it gave up where it should not; please report it with the capture",
+        ))
+    })
+}
+
+/// Waits for an answer. Ctrl-C ends the work, and then waits for its end.
+fn wait<T: Send>(
+    py: Python<'_>,
+    mut answer: Receiver<T>,
+    watch: &Watch,
+    progress: Option<&Py<PyAny>>,
+) -> PyResult<T> {
+    let mut told = None;
+    let mut failed: Option<PyErr> = None;
+    loop {
+        let received;
+        (received, answer) = py.detach(move || (answer.recv_timeout(LOOK), answer));
+        match (received, failed.take()) {
+            (Ok(_) | Err(RecvTimeoutError::Disconnected), Some(error)) => return Err(error),
+            (Ok(found), None) => return Ok(found),
+            (Err(RecvTimeoutError::Disconnected), None) => return Err(ended()),
+            (Err(RecvTimeoutError::Timeout), Some(error)) => failed = Some(error),
+            (Err(RecvTimeoutError::Timeout), None) => {
+                let now = (watch.done.load(Ordering::Relaxed), watch.all.load(Ordering::Relaxed));
+                let asked = py.check_signals().and_then(|()| match progress {
+                    Some(progress) if told != Some(now) => progress.call1(py, now).map(drop),
+                    _ => Ok(()),
+                });
+                told = Some(now);
+                failed = asked.err();
+                if failed.is_some() {
+                    watch.stop.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+}
+
+fn ended() -> PyErr {
+    Problem::new("internal", "tracewalk has a defect: its thread ended; please report it with the capture")
+        .into()
+}

@@ -1,0 +1,131 @@
+"""Every column of every table equals the command's, for every capture at hand."""
+
+import warnings
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+from conftest import captures, example, name
+
+import tracewalk
+
+# The answer, its table, and the command with what chooses it.
+TABLES = [
+    ("coverage", "lines", ["coverage", "--table", "lines"]),
+    ("coverage", "files", ["coverage", "--table", "files"]),
+    ("coverage", "functions", ["coverage", "--table", "functions"]),
+    ("coverage", "branches", ["coverage", "--table", "branches"]),
+    ("counts", "ranges", ["counts", "--table", "ranges"]),
+    ("counts", "branches", ["counts", "--table", "branches"]),
+    ("counts", "sources", ["counts", "--table", "sources"]),
+    ("profile", "functions", ["profile", "--by", "functions"]),
+    ("profile", "lines", ["profile", "--by", "lines"]),
+    ("profile", "calls", ["profile", "--by", "calls"]),
+    ("interrupts", "interrupts", ["interrupts"]),
+    ("timeline", "timeline", ["timeline"]),
+    ("crash", "crashes", ["crash", "--table", "crashes"]),
+    ("crash", "stack", ["crash", "--table", "stack"]),
+    ("crash", "path", ["crash", "--table", "path"]),
+    ("crash", "last", ["crash", "--table", "last"]),
+    ("crash", "registers", ["crash", "--table", "registers"]),
+    ("crash", "proof", ["crash", "--table", "proof"]),
+    ("info", "sources", ["info", "--table", "sources"]),
+    ("info", "packets", ["info", "--table", "packets"]),
+    ("info", "buffers", ["info", "--table", "buffers"]),
+    ("info", "findings", ["info", "--table", "findings"]),
+    ("info", "images", ["info", "--table", "images"]),
+    ("info", "itms", ["info", "--table", "itms"]),
+    ("info", "itm_packets", ["info", "--table", "itm_packets"]),
+]
+
+
+def parquet(data):
+    return pyarrow.parquet.read_table(pyarrow.BufferReader(data))
+
+
+def plain(table):
+    """Without the metadata, in which the formats differ."""
+    return table.replace_schema_metadata(None).combine_chunks()
+
+
+@pytest.mark.parametrize("capture", captures(), ids=name)
+def test_every_table_is_the_commands(capture, command):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            session = tracewalk.open(capture)
+        except tracewalk.TracewalkError as error:
+            status, _, said = command("--messages", "json", "flow", capture, "--format", "none")
+            assert status != 0 and f'"kind":"{error.kind}"' in said
+            return
+        answers = {}
+        for answer, table, arguments in TABLES:
+            if answer not in answers:
+                try:
+                    answers[answer] = getattr(session, answer)()
+                except tracewalk.TracewalkError as error:
+                    answers[answer] = error
+            verb, *options = arguments
+            status, output, said = command(verb, capture, *options, "-q", "--format", "parquet")
+            found = answers[answer]
+            if isinstance(found, tracewalk.TracewalkError):
+                assert status != 0 and not output, (answer, found, said)
+                continue
+            expected = parquet(output)
+            ours = pyarrow.table(found[table])
+            assert ours.schema.names == expected.schema.names, (answer, table)
+            assert plain(ours).equals(plain(expected)), (answer, table)
+            assert found.complete
+
+
+@pytest.mark.parametrize("capture", captures(), ids=name)
+def test_program_flow_is_the_commands(capture, command):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            session = tracewalk.open(capture)
+        except tracewalk.TracewalkError:
+            return
+        if not session.sources:
+            return
+        whole = pyarrow.table(session.flow())
+        flow = session.flow(rows=1000)
+        parts = [pyarrow.table(part) for part in flow]
+    _, output, _ = command("flow", capture, "-q", "--format", "parquet")
+    expected = plain(parquet(output))
+    assert plain(whole).equals(expected)
+    assert plain(pyarrow.concat_tables(parts) if parts else whole).equals(expected)
+    assert all(part.num_rows <= 1000 for part in parts)
+    assert flow.complete is True
+
+
+def test_a_table_goes_to_pandas_polars_and_duckdb():
+    import duckdb
+    import polars
+
+    lines = tracewalk.open(example("m3-etmv3")).coverage().lines
+    rows = lines.to_pylist()
+    assert len(rows) == len(lines) == lines.num_rows > 0
+    assert list(rows[0]) == lines.column_names == ["file", "line", "count", "state"]
+    frame = lines.to_pandas()
+    assert frame.to_dict("records") == rows
+    assert lines.to_polars().rows(named=True) == rows
+    assert polars.DataFrame(lines).rows(named=True) == rows
+    table = pyarrow.table(lines)
+    counted = duckdb.sql("select count(*), sum(count) from lines").fetchall()
+    assert counted == [(len(rows), sum(row["count"] for row in rows))]
+    assert table.schema.metadata[b"tracewalk.table"] == b"lines"
+    assert table.schema.metadata[b"tracewalk.version"] == b"1"
+
+
+def test_memory_is_given_back():
+    import gc
+
+    before = pyarrow.total_allocated_bytes()
+    session = tracewalk.open(example("m3-etmv3"))
+    for _ in range(20):
+        table = pyarrow.table(session.coverage().lines)
+        capsule = session.profile().functions.__arrow_c_stream__()
+        del table, capsule
+    gc.collect()
+    assert pyarrow.total_allocated_bytes() <= before + (1 << 16)
