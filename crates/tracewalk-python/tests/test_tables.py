@@ -1,5 +1,6 @@
 """Every column of every table equals the command's, for every capture at hand."""
 
+import os
 import warnings
 
 import pyarrow
@@ -38,6 +39,10 @@ TABLES = [
     ("info", "itm_packets", ["info", "--table", "itm_packets"]),
 ]
 
+# Every table of every capture takes a quarter of an hour: else each capture has some of them, and each table some captures.
+WHOLE = "TRACEWALK_WHOLE" in os.environ
+SAMPLE = 6
+
 
 def parquet(data):
     return pyarrow.parquet.read_table(pyarrow.BufferReader(data))
@@ -59,7 +64,7 @@ def test_every_table_is_the_commands(capture, command):
             assert status != 0 and f'"kind":"{error.kind}"' in said
             return
         answers = {}
-        for answer, table, arguments in TABLES:
+        for answer, table, arguments in TABLES if WHOLE else TABLES[captures().index(capture) % SAMPLE :: SAMPLE]:
             if answer not in answers:
                 try:
                     answers[answer] = getattr(session, answer)()

@@ -74,8 +74,8 @@ const THREAD_BYTES: u64 = 32 << 20;
 /// What a thread takes for each byte of the program: where blocks begin, by words and by halfwords.
 const THREAD_TIMES_THE_CODE: u64 = 3;
 
-/// What the memory of a source's core depends on.
-pub(crate) type ProgramKey = (Option<String>, Option<Profile>);
+/// What the program of a source's core depends on: the core, its profile, and where its names and lines are looked up, if they are.
+pub(crate) type ProgramKey = (Option<String>, Option<Profile>, Option<Vec<PathBuf>>);
 
 impl Session {
     /// What was asked for.
@@ -196,7 +196,7 @@ impl Session {
         source_dirs: Option<&[PathBuf]>,
         observer: &dyn Observer,
     ) -> Result<Arc<Code>, ImageError> {
-        let key = (source.description.core.clone(), source.profile());
+        let key = (source.description.core.clone(), source.profile(), source_dirs.map(<[PathBuf]>::to_vec));
         if let Some((_, code)) = self.programs.iter().find(|(known, _)| *known == key) {
             return Ok(Arc::clone(code));
         }
