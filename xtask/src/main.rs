@@ -11,6 +11,7 @@ mod no_std;
 mod packages;
 mod portable;
 mod process;
+mod python;
 mod rooms;
 mod sentences;
 mod sources;
@@ -83,6 +84,11 @@ const TASKS: &[Task] = &[
         name: "portable",
         about: "run the core's tests as a processor of 32 bits and a big-endian one run them (TARGET)",
         run: portable::run,
+    },
+    Task {
+        name: "python",
+        about: "build the Python package, install it in a clean environment, and try it there (--release)",
+        run: python::run,
     },
     Task {
         name: "rooms",
