@@ -46,5 +46,6 @@ pub use report::{
     OutcomeCount, ProgramInput, Report, ReportedProgram, RunSummary, Stale,
 };
 pub use runs::{RunSet, Runs};
+pub use saved::keeps_runs;
 pub use tally::{Metric, Tally, Totals};
 pub use tracefile::{TracedFile, TracedFunction, TracedLine, Tracefile};

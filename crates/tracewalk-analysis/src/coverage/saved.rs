@@ -41,6 +41,13 @@ pub enum Item {
 /// The version of files that know of runs.
 const WITH_RUNS: u32 = 4;
 
+/// Whether a saved file that begins so keeps runs apart. Its first line is enough.
+#[must_use]
+pub fn keeps_runs(head: &[u8]) -> bool {
+    let saved = crate::saved::kind_and_version(head);
+    saved.is_some_and(|(kind, version)| kind == ProgramCoverage::KIND && version == WITH_RUNS)
+}
+
 impl Save for ProgramCoverage {
     const KIND: &'static str = "coverage";
 

@@ -95,6 +95,13 @@ pub fn saved_kind<'a>(head: &[u8], kinds: &[&'a str]) -> Option<&'a str> {
     kinds.iter().copied().find(begins)
 }
 
+/// The kind and the version of a file that begins so; `None` of what was not saved, and where its first line is cut.
+pub(crate) fn kind_and_version(head: &[u8]) -> Option<(String, u32)> {
+    let line = head.split(|byte| *byte == b'\n').next()?;
+    let Head { saved, version, .. } = serde_json::from_slice(line).ok()?;
+    Some((saved, version))
+}
+
 /// The first line of a file.
 #[derive(Serialize, Deserialize)]
 struct Head {

@@ -112,7 +112,8 @@ impl<'a, T: Save> Gathered<'a, T> {
 
     /// Keeps the saved files apart as runs: those in them, or else a run with the file's name.
     pub(super) fn name_runs(&mut self, messages: &Messages) {
-        name_runs(self.parts.iter_mut().map(|(path, part)| (*path, part)), messages);
+        let mut names = RunNames::new(messages);
+        self.parts.iter_mut().for_each(|(path, part)| names.name(path, part));
     }
 
     /// Adds what was found of a program.
@@ -222,21 +223,30 @@ pub(super) fn knows_runs<T: Save>(part: &Programs<T>) -> bool {
     part.programs.values().any(|program| !program.found.runs().is_empty())
 }
 
-/// Names the run of each saved file that does not know its runs by the file. Warns of runs that stand in two files, which become one.
-pub(super) fn name_runs<'a, T: Save + 'a>(
-    parts: impl IntoIterator<Item = (&'a Path, &'a mut Programs<T>)>,
-    messages: &Messages,
-) {
-    let mut known = BTreeMap::<String, &Path>::new();
-    for (path, part) in parts {
+/// Names the runs of saved files.
+#[derive(Debug)]
+pub(super) struct RunNames<'a> {
+    messages: &'a Messages,
+    /// The runs, and the file in which each came first.
+    known: BTreeMap<String, PathBuf>,
+}
+
+impl<'a> RunNames<'a> {
+    /// No run is named yet.
+    pub(super) const fn new(messages: &'a Messages) -> Self {
+        Self { messages, known: BTreeMap::new() }
+    }
+
+    /// Names the run of a saved file that does not know its runs by the file. Warns of runs that stand in two files, which become one.
+    pub(super) fn name<T: Save>(&mut self, path: &Path, part: &mut Programs<T>) {
         let mut names = BTreeSet::new();
         for program in part.programs.values_mut() {
             program.found.name_run(&path.display().to_string());
             names.extend(program.found.runs().iter().cloned());
         }
         for name in names {
-            if let Some(other) = known.get(&name) {
-                messages.warning(
+            if let Some(other) = self.known.get(&name) {
+                self.messages.warning(
                     "same_run",
                     format_args!(
                         "{}: has a run {} as {} has, and both count as one run; save each run with a name of its own",
@@ -246,7 +256,7 @@ pub(super) fn name_runs<'a, T: Save + 'a>(
                     ),
                 );
             } else {
-                known.insert(name, path);
+                self.known.insert(name, path.to_owned());
             }
         }
     }
@@ -269,11 +279,18 @@ pub(super) fn add_part<T: Save>(
 
 /// Which of the saved kinds a file is meant as; `None` for all others.
 pub(super) fn kind_of(path: &Path) -> Option<&'static str> {
-    // What is read from a pipe is gone.
+    saved_kind(&head(path), &KINDS)
+}
+
+/// The first bytes of a file. What is read from a pipe is gone: of that there are none.
+pub(super) fn head(path: &Path) -> Vec<u8> {
     let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
     let mut head = Vec::new();
-    File::open(path).ok().filter(|_| is_file)?.take(64).read_to_end(&mut head).ok()?;
-    saved_kind(&head, &KINDS)
+    if let Some(file) = File::open(path).ok().filter(|_| is_file) {
+        // What cannot be read is no saved file; whoever reads it says why.
+        let _ = file.take(64).read_to_end(&mut head);
+    }
+    head
 }
 
 /// Reads a text file.

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use tracewalk_analysis::counts::CountedBinary;
-use tracewalk_analysis::coverage::ProgramCoverage;
+use tracewalk_analysis::coverage::{ProgramCoverage, keeps_runs};
 use tracewalk_analysis::interrupts::ProgramActivities;
 use tracewalk_analysis::profile::ProgramProfiles;
 use tracewalk_analysis::programs::Programs;
 use tracewalk_analysis::saved::Save;
 
-use super::gather::{add_part, kind_of, knows_runs, name_runs, read_text, refuse_twice};
+use super::gather::{RunNames, add_part, head, kind_of, read_text, refuse_twice};
 use super::parts::Parts;
 use crate::args::Merge;
 use crate::failure::Failure;
@@ -57,16 +57,16 @@ fn run(args: &Merge, messages: &Messages) -> Result<(), Failure> {
     }
 }
 
+/// One file after the other, so that any number of them needs the memory of one, and of what comes out.
 fn merge<T: Save>(args: &Merge, messages: &Messages) -> Result<(), Failure> {
+    let by_run = args.by_run || args.parts.iter().any(|path| keeps_runs(&head(path)));
     let (mut merged, mut parts) = (Programs::<T>::default(), Parts::new(messages));
-    let mut read = Vec::new();
+    let mut names = RunNames::new(messages);
     for path in &args.parts {
-        read.push((path.as_path(), parts.read(path)?));
-    }
-    if args.by_run || read.iter().any(|(_, part)| knows_runs(part)) {
-        name_runs(read.iter_mut().map(|(path, part)| (*path, part)), messages);
-    }
-    for (path, part) in read {
+        let mut part = parts.read(path)?;
+        if by_run {
+            names.name(path, &mut part);
+        }
         add_part(&mut merged, path, part)?;
     }
     write_to(args.output.as_deref(), |out| merged.save(out))
