@@ -52,6 +52,8 @@ pub(crate) struct Session {
     worker: Mutex<Worker>,
     request: Request,
     follow: Follow,
+    /// What becomes of what is in doubt, if somebody said it.
+    doubtful: Option<Doubtful>,
     name: String,
     progress: Option<Py<PyAny>>,
     sources: Vec<SourceInfo>,
@@ -67,7 +69,7 @@ pub(crate) struct Session {
     capture, *, image = None, source = None, container = None, ids = None, root = None, svd = None, symfs = None, debug_dir = None,
     registers = None, frame_start = None, read_pointer = None, swap_words = false, dump_address = None, vector_table = None,
     mtb_position = None, mtb_master = None, mtb_base = None, mtb_pc = None, strict = false, memory = None, threads = None,
-    trust_image = false, doubtful = "keep", source_dirs = None, progress = None,
+    trust_image = false, doubtful = None, source_dirs = None, progress = None,
 ))]
 #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub(crate) fn open(
@@ -95,7 +97,7 @@ pub(crate) fn open(
     memory: Option<String>,
     threads: Option<u16>,
     trust_image: bool,
-    doubtful: &str,
+    doubtful: Option<&str>,
     source_dirs: Option<Vec<PathBuf>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Session> {
@@ -124,9 +126,10 @@ pub(crate) fn open(
         mtb_pc,
     };
     let doubtful = match doubtful {
-        "keep" => Doubtful::Keep,
-        "drop" => Doubtful::Drop,
-        other => {
+        None => None,
+        Some("keep") => Some(Doubtful::Keep),
+        Some("drop") => Some(Doubtful::Drop),
+        Some(other) => {
             return Err(
                 Problem::argument("doubtful", format!("expected `keep` or `drop`, found `{other}`")).into()
             );
@@ -135,7 +138,8 @@ pub(crate) fn open(
     let name = capture.display().to_string();
     let request = options::request(capture, names, numbers)?;
     let follow = Follow {
-        trust: Trust { image: trust_image, doubtful },
+        // What is added up leaves out what is in doubt; program flow shows it.
+        trust: Trust { image: trust_image, doubtful: doubtful.unwrap_or(Doubtful::Drop) },
         threads: threads.unwrap_or(Follow::default().threads).max(1),
         names: Some(source_dirs.unwrap_or_default()),
         ..Follow::default()
@@ -154,7 +158,7 @@ pub(crate) fn open(
     })?;
     warn(py, &said)?;
     let (sources, notices) = (opened?, Mutex::new(said));
-    Ok(Session { worker: Mutex::new(worker), request, follow, name, progress, sources, notices })
+    Ok(Session { worker: Mutex::new(worker), request, follow, doubtful, name, progress, sources, notices })
 }
 
 #[pymethods]
@@ -175,7 +179,8 @@ impl Session {
     #[pyo3(signature = (*, rows = 16384, names = true))]
     fn flow(&self, py: Python<'_>, rows: usize, names: bool) -> PyResult<Flow> {
         let follow = self.follow.clone();
-        let follow = Follow { names: follow.names.filter(|_| names), ..follow };
+        let trust = Trust { doubtful: self.doubtful.unwrap_or(Doubtful::Keep), ..follow.trust };
+        let follow = Follow { names: follow.names.filter(|_| names), trust, ..follow };
         Flow::begin(py, self.request.clone(), follow, rows)
     }
 

@@ -1,12 +1,11 @@
 """Every column of every table equals the command's, for every capture at hand."""
 
-import os
 import warnings
 
 import pyarrow
 import pyarrow.parquet
 import pytest
-from conftest import captures, example, name
+from conftest import WHOLE, captures, example, name
 
 import tracewalk
 
@@ -39,8 +38,7 @@ TABLES = [
     ("info", "itm_packets", ["info", "--table", "itm_packets"]),
 ]
 
-# Every table of every capture takes a quarter of an hour: else each capture has some of them, and each table some captures.
-WHOLE = "TRACEWALK_WHOLE" in os.environ
+# Each capture has every so many of the tables.
 SAMPLE = 6
 
 

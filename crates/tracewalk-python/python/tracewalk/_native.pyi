@@ -189,7 +189,7 @@ def open(
     memory: str | None = None,
     threads: int | None = None,
     trust_image: bool = False,
-    doubtful: Literal["keep", "drop"] = "keep",
+    doubtful: Literal["keep", "drop"] | None = None,
     source_dirs: Iterable[_Path] | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Session: ...
