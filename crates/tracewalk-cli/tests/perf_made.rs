@@ -1,5 +1,8 @@
 //! perf.data files made here, of what no file of the corpus shows: the command finds what was executed.
 
+#[path = "perf_made/places.rs"]
+mod places;
+
 use std::num::NonZeroU32;
 use std::path::Path as FilePath;
 
@@ -23,6 +26,18 @@ struct Code {
 }
 
 const CODE: u64 = 0x8000;
+
+impl Code {
+    /// The program, and this many turns of it in a context.
+    fn path(self, context: u32, turns: usize) -> (Program, Path) {
+        let mut program = Program::new();
+        program.add(Address::new(CODE), &bytes(self.words)).unwrap();
+        let record = format!("# tracewalk record 1\nP ar\n{}", self.turn.repeat(turns));
+        let mut path = Path::expand(&Record::parse(&record).unwrap(), &program).unwrap();
+        path.steps.insert(0, Step::ContextId(ContextId(context)));
+        (program, path)
+    }
+}
 
 const SPIN: Code = Code {
     name: "/bin/spin",
@@ -94,11 +109,7 @@ impl Kind {
 
     /// The bytes of this many turns of a thread, and the records of them.
     fn trace(self, code: Code, thread: u32, turns: usize) -> (Vec<u8>, Vec<String>) {
-        let mut program = Program::new();
-        program.add(Address::new(CODE), &bytes(code.words)).unwrap();
-        let record = format!("# tracewalk record 1\nP ar\n{}", code.turn.repeat(turns));
-        let mut path = Path::expand(&Record::parse(&record).unwrap(), &program).unwrap();
-        path.steps.insert(0, Step::ContextId(ContextId(thread)));
+        let (program, path) = code.path(thread, turns);
         let etmcr = Some(CONTEXT_IDS);
         let trace = match self {
             Self::Etmv3 => {

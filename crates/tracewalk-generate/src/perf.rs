@@ -201,11 +201,19 @@ impl Recording {
     #[must_use]
     pub fn compressed(&self, piece: usize, compress: impl FnOnce(&[u8]) -> Vec<u8>) -> Vec<u8> {
         let packed = compress(&[self.units_record(), self.records.clone()].concat());
-        let mut records = Vec::new();
-        for piece in packed.chunks(piece.clamp(1, usize::from(u16::MAX) - 8)) {
-            record(&mut records, COMPRESSED, 0, piece);
-        }
-        self.in_form(Form::File, &records)
+        self.in_form(Form::File, &in_pieces(&packed, piece))
+    }
+
+    /// The records alone, without the description of the units: what one of several threads of perf writes to a file of its own.
+    #[must_use]
+    pub fn records(&self) -> &[u8] {
+        &self.records
+    }
+
+    /// The same in compressed records, as [`Recording::compressed`] makes them.
+    #[must_use]
+    pub fn compressed_records(&self, piece: usize, compress: impl FnOnce(&[u8]) -> Vec<u8>) -> Vec<u8> {
+        in_pieces(&compress(&self.records), piece)
     }
 
     fn in_form(&self, form: Form, records: &[u8]) -> Vec<u8> {
@@ -255,6 +263,15 @@ impl Recording {
         let trailer = [halves(&[at.pid, at.tid]), words(&[at.time]), halves(&[at.cpu, 0]), words(&[EVENT])];
         record(&mut self.records, kind, misc, &[body, &trailer.concat()].concat());
     }
+}
+
+/// Compressed records of so many bytes each.
+fn in_pieces(packed: &[u8], piece: usize) -> Vec<u8> {
+    let mut records = Vec::new();
+    for piece in packed.chunks(piece.clamp(1, usize::from(u16::MAX) - 8)) {
+        record(&mut records, COMPRESSED, 0, piece);
+    }
+    records
 }
 
 /// A record has at most 64 KiB: names are shorter.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use crate::bytes::Bytes;
@@ -113,7 +113,7 @@ pub(crate) fn map(path: &Path, limit: u64) -> Result<Bytes, FileProblem> {
         return read_device(file);
     }
     if !metadata.is_file() || metadata.len() < SMALLEST {
-        return read_from(file, limit);
+        return collect(file, Spool::with_room(metadata.len()), limit);
     }
     if metadata.len() > limit {
         return Err(FileProblem::TooLong { limit });
@@ -160,13 +160,10 @@ pub(crate) fn read_from(reader: impl Read, limit: u64) -> Result<Bytes, FileProb
 }
 
 fn collect(mut reader: impl Read, mut spool: Spool, limit: u64) -> Result<Bytes, FileProblem> {
-    let mut piece = Vec::new();
     loop {
-        piece.clear();
-        if reader.by_ref().take(PIECE).read_to_end(&mut piece)? == 0 {
+        if spool.fill(&mut reader, PIECE)? == 0 {
             return Ok(spool.finish()?);
         }
-        spool.write_all(&piece)?;
         if spool.len() > limit {
             return Err(FileProblem::TooLong { limit });
         }
@@ -174,7 +171,7 @@ fn collect(mut reader: impl Read, mut spool: Spool, limit: u64) -> Result<Bytes,
 }
 
 /// How much is read at once.
-const PIECE: u64 = 1 << 16;
+const PIECE: u64 = 1 << 20;
 
 /// The text of the file at `path`, of at most `limit` bytes.
 pub fn read_text(path: &Path, limit: u64) -> Result<String, FileProblem> {

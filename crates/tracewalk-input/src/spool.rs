@@ -1,7 +1,7 @@
 //! Bytes that come one after the other, and may be more than memory should hold.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
 use crate::bytes::Bytes;
 
@@ -22,13 +22,24 @@ const MOST_IN_MEMORY: usize = 8 << 20;
 impl Spool {
     /// For about so many bytes.
     pub(crate) fn with_room(bytes: u64) -> Self {
-        let room = usize::try_from(bytes).map_or(MOST_IN_MEMORY, |bytes| bytes.min(MOST_IN_MEMORY));
+        // With one byte more, so that the end is found without growing.
+        let room = usize::try_from(bytes).map_or(MOST_IN_MEMORY, |bytes| bytes.min(MOST_IN_MEMORY)) + 1;
         Self { memory: Vec::with_capacity(room), ..Self::default() }
     }
 
     /// How many bytes came.
     pub(crate) const fn len(&self) -> u64 {
         self.len
+    }
+
+    /// Takes at most so many bytes from a reader, without a copy between. Answers how many; 0 at the reader's end.
+    pub(crate) fn fill(&mut self, reader: &mut impl Read, most: u64) -> io::Result<usize> {
+        let read = reader.take(most).read_to_end(&mut self.memory)?;
+        self.len += read as u64;
+        if self.memory.len() > MOST_IN_MEMORY {
+            self.flush()?;
+        }
+        Ok(read)
     }
 
     /// All that came.

@@ -36,6 +36,10 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
             "{} took the place of others after the last change that can be told apart; what ran before and after is mixed",
             counted(*count, "mapping")
         ),
+        K::ContextIdsShort(bytes) => format!(
+            "context IDs in the trace have {} and do not say which process runs (ETMCR.CtxtIDSize): the thread of each AUX record is taken",
+            counted(u64::from(*bytes), "byte")
+        ),
         K::RecordsCut { at: None } => "the file ends in the middle of a record: its end was not written".to_owned(),
         K::RecordsCut { at: Some(at) } => {
             format!("there is no record at {at:#x} of the file; what follows it is not read")

@@ -86,7 +86,7 @@ impl<'a> File<'a> {
                 ProgramId::of(&memory.program, [None])
             }
         };
-        Ok(FollowedProgram { id, ..FollowedProgram::of_scope(Arc::clone(code), &[Arc::clone(image)]) })
+        Ok(FollowedProgram::new(id, Arc::clone(code), std::iter::once(image)))
     }
 
     /// Counts with the addresses that the file's own names have.

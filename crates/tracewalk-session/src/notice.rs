@@ -173,6 +173,8 @@ pub enum NoticeKind {
     TraceNotRecorded(TraceCounts),
     /// So many mappings took the place of another and are not told apart.
     MappingsMixed(u64),
+    /// Trace has so many bytes of each context ID, which do not say the process of several.
+    ContextIdsShort(u8),
     /// A recording ends in the middle of a record, or has something else at a place.
     RecordsCut {
         /// Where, for something else.

@@ -3,7 +3,7 @@
 use tracewalk::ids::Address;
 use tracewalk_analysis::Interrupts;
 use tracewalk_input::capture::Capture;
-use tracewalk_input::image::ImageLoader;
+use tracewalk_input::image::{ImageLoader, Memory};
 use tracewalk_input::svd::InterruptNames;
 
 use crate::error::OpenError;
@@ -49,6 +49,7 @@ impl Session {
         for error in &capture.notes {
             observer.say(NoticeKind::EntryLeftOut(error.clone()));
         }
+        let mut loader = ImageLoader::within(request.limit);
         let memory = memory::read(&capture, request.stated.dump_address)?;
         report::refuse_wrong_files(&capture, &memory)?;
         for buffer in &capture.buffers {
@@ -58,14 +59,17 @@ impl Session {
             report::wires(buffer, observer);
         }
         if let Some(recorded) = capture.recorded.clone() {
-            capture.images.extend(recorded::images(&recorded, &request.stated.binaries, observer));
+            let places = &request.stated.binaries;
+            capture.images.extend(recorded::images(&recorded, places, &mut loader, observer)?);
             recorded::say(&recorded, observer);
         }
         capture.images.extend(request.images.iter().cloned());
         belonging::check_said(&request.stated, &capture, &memory)?;
         options::add(&mut capture, &request.stated)?;
-        let mut loader = ImageLoader::within(request.limit);
-        let images = every_image(&mut loader, &capture)?;
+        let images = match memory.iter().any(Option::is_some) {
+            true => every_image(&mut loader, &capture)?,
+            false => Memory::default(),
+        };
         let mut dumps = Vec::new();
         for (buffer, memory) in capture.buffers.iter_mut().zip(memory) {
             let dump = memory.map(|memory| memory::choose(buffer, memory, &images.program, observer));

@@ -119,7 +119,12 @@ impl FollowedProgram {
         Self::new(ProgramId::of(&code.program, build_ids(images.iter())), code, images.iter())
     }
 
-    fn new<'a>(id: ProgramId, code: Arc<Code>, images: impl Iterator<Item = &'a Arc<Image>>) -> Self {
+    /// A program that is known to be this one, of these images.
+    pub(crate) fn new<'a>(
+        id: ProgramId,
+        code: Arc<Code>,
+        images: impl Iterator<Item = &'a Arc<Image>>,
+    ) -> Self {
         let name = |image: &Arc<Image>| Some(plain(image.file.file_name()?.to_string_lossy()).into_owned());
         Self { id, code, images: images.filter_map(name).collect() }
     }

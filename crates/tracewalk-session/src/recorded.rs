@@ -1,18 +1,22 @@
 //! What a recording of perf says beside its trace → the images of its programs, and notices about what is not there.
 
-use tracewalk_input::capture::perf::{BinaryPlaces, NoBinary, Recorded};
-use tracewalk_input::image::ImageRequest;
+use tracewalk_input::capture::perf::{Binaries, BinaryPlaces, NoBinary, Recorded};
+use tracewalk_input::image::{ImageLoader, ImageRequest};
 
+use crate::error::OpenError;
 use crate::notice::NoticeKind;
 use crate::observer::{Observer, Say};
 
-/// The images of the programs that ran. Says which files were not found, or are not the ones that ran.
+/// The images of the programs that ran. Says which files were not found, or are not the ones that ran; what is in archives goes to
+/// `loader`.
 pub(crate) fn images(
     recorded: &Recorded,
     places: &BinaryPlaces,
+    loader: &mut ImageLoader,
     observer: &dyn Observer,
-) -> Vec<ImageRequest> {
-    let (images, binaries) = recorded.images(places);
+) -> Result<Vec<ImageRequest>, OpenError> {
+    let Binaries { images, binaries, archived } = recorded.images(places)?;
+    archived.into_iter().for_each(|(file, bytes)| loader.give(file, bytes));
     let (mut modules, mut missing) = (0, Vec::new());
     for binary in binaries {
         match binary.file {
@@ -29,7 +33,7 @@ pub(crate) fn images(
     if modules > 0 {
         observer.say(NoticeKind::ModulesLeftOut(modules));
     }
-    images
+    Ok(images)
 }
 
 /// Says what of the trace is not in the file.
@@ -41,6 +45,11 @@ pub(crate) fn say(recorded: &Recorded, observer: &dyn Observer) {
     }
     if counts.mixed_mappings > 0 {
         observer.say(NoticeKind::MappingsMixed(counts.mixed_mappings));
+    }
+    if let Some(bytes) = recorded.short_context_ids
+        && recorded.processes().nth(1).is_some()
+    {
+        observer.say(NoticeKind::ContextIdsShort(bytes));
     }
     if recorded.is_cut || recorded.damaged_at.is_some() {
         observer.say(NoticeKind::RecordsCut { at: recorded.damaged_at });

@@ -1,17 +1,18 @@
 //! Counting blocks and branches, and passages of them at once.
 
-use std::collections::HashMap;
-
 use tracewalk::flow::{Element, EventKind};
 use tracewalk::ids::{Address, Exception};
 
 use super::{Branch, Counts, Range, Way};
 use crate::analysis::Repeated;
+use crate::quick::QuickMap;
 
 /// Counts what runs in one context.
 #[derive(Debug, Default)]
 pub(super) struct Counter {
     tally: Tally,
+    /// What one passage does, while it is learned: empty before and after.
+    learning: Tally,
     /// The branch that was taken last, if the next block is where it led to.
     taken: Option<Taken>,
     /// The set that passages' numbers are of.
@@ -23,8 +24,8 @@ pub(super) struct Counter {
 /// What was counted.
 #[derive(Debug, Default)]
 struct Tally {
-    ranges: HashMap<Range, u64>,
-    branches: HashMap<Branch, u64>,
+    ranges: QuickMap<Range, u64>,
+    branches: QuickMap<Branch, u64>,
     instructions: u64,
     untold: u64,
 }
@@ -92,7 +93,7 @@ impl Counter {
             self.passages.resize_with(number + 1, || None);
         }
         let Some(place) = self.passages.get_mut(number) else { return };
-        let learned = place.get_or_insert_with(|| Box::new(Learned::of(repeated)));
+        let learned = place.get_or_insert_with(|| Box::new(Learned::of(repeated, &mut self.learning)));
         learned.count += 1;
         if let Some(taken) = self.taken {
             learned.enter(taken, &mut self.tally);
@@ -162,8 +163,8 @@ impl Tally {
 
 impl Learned {
     /// What a passage does.
-    fn of(repeated: &Repeated<'_>) -> Self {
-        let (mut tally, mut taken) = (Tally::default(), None);
+    fn of(repeated: &Repeated<'_>, tally: &mut Tally) -> Self {
+        let mut taken = None;
         let mut first = After::Same;
         for element in repeated.elements() {
             if first == After::Same {
@@ -171,13 +172,12 @@ impl Learned {
             }
             tally.element(&element, &mut taken);
         }
-        let Tally { ranges, branches, instructions, untold } = tally;
         Self {
             first,
-            ranges: ranges.into_iter().collect(),
-            branches: branches.into_iter().collect(),
-            instructions,
-            untold,
+            ranges: tally.ranges.drain().collect(),
+            branches: tally.branches.drain().collect(),
+            instructions: std::mem::take(&mut tally.instructions),
+            untold: std::mem::take(&mut tally.untold),
             taken,
             ..Self::default()
         }

@@ -108,9 +108,9 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Program")]
     pub(crate) symfs: Option<PathBuf>,
 
-    /// Of a perf.data file: a directory of files by build-id, like perf's cache or what `perf archive` packs; can be given several
-    /// times. ~/.debug is looked at as well.
-    #[arg(long = "debug-dir", value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Program")]
+    /// Of a perf.data file: a directory of files by build-id, like perf's cache, or an archive that `perf archive` made of it; can be
+    /// given several times. ~/.debug is looked at as well.
+    #[arg(long = "debug-dir", value_name = "DIR", value_hint = ValueHint::AnyPath, help_heading = "Program")]
     pub(crate) debug_dirs: Vec<PathBuf>,
 
     /// The chip's CMSIS-SVD file, which says what its interrupts are called.

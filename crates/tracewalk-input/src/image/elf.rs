@@ -305,6 +305,12 @@ pub(crate) fn build_id_of(data: &[u8]) -> Option<Vec<u8>> {
     object::File::parse(data).ok()?.build_id().ok()?.map(<[u8]>::to_vec)
 }
 
+/// The same of a file here, of which only that is read.
+pub(crate) fn build_id_of_file(file: &Path) -> Option<Vec<u8>> {
+    let cache = object::ReadCache::new(std::fs::File::open(file).ok()?);
+    object::File::parse(&cache).ok()?.build_id().ok()?.map(<[u8]>::to_vec)
+}
+
 /// The address of the first segment that is loaded.
 pub(super) fn first_loaded(data: &[u8]) -> Option<u64> {
     object::File::parse(data).ok()?.segments().next().map(|segment| segment.address())

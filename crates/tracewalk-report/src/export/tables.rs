@@ -1,8 +1,9 @@
 //! Tables as CSV, JSON and text: each written here, for every table alike.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tracewalk_analysis::table::{Cell, Column, Table, TakeRows};
 
 use crate::layout::Fitted;
@@ -63,10 +64,28 @@ impl OneTable {
 #[derive(Debug)]
 pub struct TablesJson<W> {
     out: W,
-    /// The columns of the table whose rows are written, and its version.
-    open: Option<(Vec<Column>, u32)>,
+    /// The fields of the table whose rows are written, and its version.
+    open: Option<(Vec<Field>, u32)>,
     tables: usize,
     rows: usize,
+}
+
+/// A field of a row's object.
+#[derive(Debug)]
+struct Field {
+    /// Its name, as JSON.
+    key: String,
+    /// Which of the columns it is.
+    column: usize,
+}
+
+impl Field {
+    /// The fields of a table, in the order of their names.
+    fn all(columns: &[Column]) -> Vec<Self> {
+        let named = columns.iter().enumerate().map(|(column, named)| (&named.name, column));
+        let named = named.collect::<BTreeMap<_, _>>();
+        named.into_iter().map(|(name, column)| Self { key: json!(name).to_string(), column }).collect()
+    }
 }
 
 impl<W: Write> TableCsv<W> {
@@ -134,20 +153,31 @@ impl<W: Write> TakeRows for TablesJson<W> {
         });
         let columns = columns.collect::<Value>();
         write!(self.out, "{head}{{\"columns\":{columns},\"name\":{},\"rows\":[", json!(table.name))?;
-        self.open = Some((table.columns.clone(), table.version));
+        self.open = Some((Field::all(&table.columns), table.version));
         self.rows = 0;
         table.rows.iter().try_for_each(|row| self.row(row))
     }
 
     fn row(&mut self, row: &[Cell]) -> io::Result<()> {
-        let Some((columns, _)) = &self.open else { return Ok(()) };
+        let Some((fields, _)) = &self.open else { return Ok(()) };
         if self.rows > 0 {
             self.out.write_all(b",")?;
         }
         self.rows += 1;
-        let fields = columns.iter().zip(row).map(|(column, cell)| (column.name.to_string(), value(cell)));
-        serde_json::to_writer(&mut self.out, &fields.collect::<Map<_, _>>())?;
-        Ok(())
+        for (index, Field { key, column }) in fields.iter().enumerate() {
+            let before = if index == 0 { "{" } else { "," };
+            write!(self.out, "{before}{key}:")?;
+            match row.get(*column) {
+                Some(Cell::Integer(value)) => write!(self.out, "{value}")?,
+                Some(Cell::Number(value)) => serde_json::to_writer(&mut self.out, value)?,
+                // An address has no letters that JSON writes otherwise.
+                Some(Cell::Address(address)) => write!(self.out, "\"{address}\"")?,
+                Some(Cell::Text(text)) => serde_json::to_writer(&mut self.out, text)?,
+                Some(Cell::Flag(value)) => write!(self.out, "{value}")?,
+                _ => self.out.write_all(b"null")?,
+            }
+        }
+        self.out.write_all(if fields.is_empty() { b"{}" } else { b"}" })
     }
 
     fn finish(&mut self, complete: bool) -> io::Result<()> {
@@ -224,17 +254,6 @@ fn plain(cell: &Cell) -> Option<String> {
         Cell::Flag(value) => value.to_string(),
         _ => return None,
     })
-}
-
-fn value(cell: &Cell) -> Value {
-    match cell {
-        Cell::Integer(value) => (*value).into(),
-        Cell::Number(value) => (*value).into(),
-        Cell::Address(address) => address.to_string().into(),
-        Cell::Text(text) => text.as_str().into(),
-        Cell::Flag(value) => (*value).into(),
-        _ => Value::Null,
-    }
 }
 
 fn quoted(text: &str) -> String {

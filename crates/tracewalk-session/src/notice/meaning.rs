@@ -53,6 +53,7 @@ impl NoticeKind {
             | K::BinariesMissing(_)
             | K::ModulesLeftOut(_)
             | K::MappingsMixed(_)
+            | K::ContextIdsShort(_)
             | K::EntryLeftOut(_)
             | K::InterruptLeftOut(_)
             | K::InterruptsUnused { .. }
@@ -165,6 +166,7 @@ impl NoticeKind {
             | K::NoVmids { .. }
             | K::ItmOverflow { .. }
             | K::TraceNotRecorded(_)
+            | K::ContextIdsShort(_)
             | K::RecordsLost(_) => Remedy::TraceAgain,
             K::EntryLeftOut(_)
             | K::ModulesLeftOut(_)
@@ -202,6 +204,7 @@ impl NoticeKind {
             K::ModulesLeftOut(_) => "modules_left_out",
             K::TraceNotRecorded(_) => "trace_not_recorded",
             K::MappingsMixed(_) => "mappings_mixed",
+            K::ContextIdsShort(_) => "context_ids_short",
             K::RecordsCut { .. } => "records_cut",
             K::RecordsLost(_) => "records_lost",
             K::InterruptLeftOut(_) => "interrupt_left_out",

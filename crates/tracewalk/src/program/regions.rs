@@ -109,6 +109,10 @@ impl Regions {
     fn insert(&mut self, start: Address, bytes: &[u8], end: u128) {
         let touching = self.touching(number(start), end);
         let first = touching.start;
+        if touching.is_empty() {
+            self.0.insert(first, Region { start, bytes: bytes.into() });
+            return;
+        }
         let touched = self.0.drain(touching).collect::<Vec<_>>();
         let merged_start = touched.first().map_or(start, |region| region.start.min(start));
         let merged_end = touched.last().map_or(end, |region| region.end().max(end));

@@ -1,4 +1,7 @@
 //! Names of mapped files → the files here that are the same, by their build-ids.
+//!
+//! A file in an archive has no name of its own here: it is given with its bytes, and called by the archive and its name on the
+//! machine that was traced.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,11 +9,13 @@ use std::path::{Path, PathBuf};
 use tracewalk::ids::Address;
 use tracewalk::program::Scope;
 
+use super::archive::Archive;
 use super::maps::{BuildId, KERNEL, Mapping};
 use super::parts::processes;
 use super::recorded::{ContextTrace, Recorded};
-use crate::file;
-use crate::image::elf::build_id_of;
+use crate::bytes::Bytes;
+use crate::capture::error::{CaptureError, CaptureErrorKind};
+use crate::image::elf::{build_id_of, build_id_of_file};
 use crate::image::{ImageKind, ImageRequest};
 use crate::origin::Origin;
 
@@ -19,8 +24,19 @@ use crate::origin::Origin;
 pub struct BinaryPlaces {
     /// The traced machine's files, as a directory that stands for its root.
     pub symfs: Option<PathBuf>,
-    /// Directories of files by build-id: `.build-id/ab/cdef…/elf`, as perf's cache and `perf archive` have them.
+    /// Directories of files by build-id: `.build-id/ab/cdef…/elf`, as perf's cache has them; or archives that `perf archive` made of them.
     pub debug_dirs: Vec<PathBuf>,
+}
+
+/// The programs that ran, as images.
+#[derive(Clone, Debug, Default)]
+pub struct Binaries {
+    /// The images, each with the contexts in which it is visible.
+    pub images: Vec<ImageRequest>,
+    /// What became of each file that was mapped.
+    pub binaries: Vec<Binary>,
+    /// The bytes of those that are in archives, by the names in `images`.
+    pub archived: Vec<(PathBuf, Bytes)>,
 }
 
 /// What became of a file that was mapped.
@@ -59,10 +75,22 @@ pub enum NoBinary {
 const MOST_CONTEXTS: usize = 250;
 
 impl Recorded {
-    /// The images of the programs that ran, each with the contexts in which it is visible.
-    #[must_use]
-    pub fn images(&self, places: &BinaryPlaces) -> (Vec<ImageRequest>, Vec<Binary>) {
-        let mut finder = Finder { recorded: self, places, found: BTreeMap::new() };
+    /// The images of the programs that ran.
+    ///
+    /// # Errors
+    ///
+    /// If a place of binaries is a file, and no archive.
+    pub fn images(&self, places: &BinaryPlaces) -> Result<Binaries, CaptureError> {
+        let archives = places.debug_dirs.iter().filter(|place| place.is_file()).map(|file| {
+            Archive::open(file).map_err(|problem| CaptureError {
+                file: file.clone(),
+                line: None,
+                kind: CaptureErrorKind::Perf(problem),
+            })
+        });
+        let archives = archives.collect::<Result<Vec<_>, _>>()?;
+        let archived = BTreeMap::new();
+        let mut finder = Finder { recorded: self, places, archives, archived, found: BTreeMap::new() };
         let mut images = Vec::new();
         images.extend(self.kcore.as_ref().map(|file| self.image(file, ImageKind::Addressed)));
         for (index, epoch) in self.epochs.iter().enumerate() {
@@ -90,7 +118,7 @@ impl Recorded {
                     if cores.is_empty() && self.programs.iter().any(|(_, core)| core.is_some()) {
                         continue;
                     }
-                    let Some(kind) = mapped(&file, mapping) else { continue };
+                    let Some(kind) = mapped(finder.length(&file), mapping) else { continue };
                     images.extend(scopes.iter().map(|scope| ImageRequest {
                         cores: cores.clone(),
                         scope: *scope,
@@ -99,7 +127,9 @@ impl Recorded {
                 }
             }
         }
-        (images, finder.found.into_values().collect())
+        let Finder { found, archived, .. } = finder;
+        let (binaries, archived) = (found.into_values().collect(), archived.into_iter().collect());
+        Ok(Binaries { images, binaries, archived })
     }
 
     fn image(&self, file: &Path, kind: ImageKind) -> ImageRequest {
@@ -121,9 +151,8 @@ impl Recorded {
 }
 
 /// The bytes of a mapping that the file has: the last page of a mapping reaches beyond its end.
-fn mapped(file: &Path, mapping: &Mapping) -> Option<ImageKind> {
-    let bytes = std::fs::metadata(file).ok()?.len();
-    let length = bytes.checked_sub(mapping.offset)?.min(mapping.length);
+fn mapped(bytes: Option<u64>, mapping: &Mapping) -> Option<ImageKind> {
+    let length = bytes?.checked_sub(mapping.offset)?.min(mapping.length);
     let address = Address::new(mapping.start);
     (length > 0).then_some(ImageKind::Raw {
         address,
@@ -136,6 +165,9 @@ fn mapped(file: &Path, mapping: &Mapping) -> Option<ImageKind> {
 struct Finder<'a> {
     recorded: &'a Recorded,
     places: &'a BinaryPlaces,
+    archives: Vec<Archive>,
+    /// What was taken out of them.
+    archived: BTreeMap<PathBuf, Bytes>,
     /// By name and build-id.
     found: BTreeMap<(u32, Option<BuildId>), Binary>,
 }
@@ -163,7 +195,15 @@ impl Finder<'_> {
         }
     }
 
-    fn look(&self, name: &str, build_id: Option<BuildId>, pid: u32) -> Result<PathBuf, NoBinary> {
+    /// How long a file is that was found.
+    fn length(&self, file: &Path) -> Option<u64> {
+        match self.archived.get(file) {
+            Some(bytes) => Some(bytes.len() as u64),
+            None => std::fs::metadata(file).ok().map(|metadata| metadata.len()),
+        }
+    }
+
+    fn look(&mut self, name: &str, build_id: Option<BuildId>, pid: u32) -> Result<PathBuf, NoBinary> {
         if pid == KERNEL {
             let is_module = name.ends_with(".ko") || name.starts_with('[') && !name.starts_with("[kernel");
             return Err(if is_module { NoBinary::Module } else { NoBinary::NoFile });
@@ -185,7 +225,7 @@ impl Finder<'_> {
             if !file.is_file() {
                 continue;
             }
-            let found = file::map(&file, file::LONGEST_IMAGE).ok().and_then(|bytes| build_id_of(&bytes));
+            let found = build_id_of_file(&file);
             match (&build_id, &found) {
                 (Some(wanted), Some(found)) if wanted.is_of(found) => return Ok(file),
                 (None, _) if is_stated => return Ok(file),
@@ -194,26 +234,46 @@ impl Finder<'_> {
             let found = found.unwrap_or_default().iter().map(|byte| format!("{byte:02x}")).collect();
             other.get_or_insert(NoBinary::OtherBuildId { file, found });
         }
+        if let Some(file) = build_id.and_then(|id| self.unpacked(name, &id)) {
+            return Ok(file);
+        }
         Err(other.unwrap_or(if is_file { NoBinary::NotFound } else { NoBinary::NoFile }))
     }
 
-    /// Where directories by build-id have a file.
+    /// Where directories by build-id may have a file.
     fn cached(&self, id: &BuildId) -> Vec<PathBuf> {
-        // Zeros at the end may belong to it.
-        let lengths = [id.known().len(), 16, 20].map(|bytes| 2 * bytes);
-        let id = id.to_string();
-        let names =
-            lengths.into_iter().filter(|length| *length >= id.len()).map(|length| format!("{id:0<length$}"));
-        let places = names.filter_map(|name| Some(PathBuf::from(name.get(..2)?).join(name.get(2..)?)));
-        let places = places.collect::<std::collections::BTreeSet<_>>();
-        let of = |dir: &PathBuf| {
-            let dir = dir.join(".build-id");
-            let files = |place: &PathBuf| {
-                let file = dir.join(place);
-                [file.join("elf"), file.clone(), file.with_extension("debug")]
-            };
-            places.iter().flat_map(files).collect::<Vec<_>>()
-        };
+        let places = by_build_id(id);
+        let of = |dir: &PathBuf| places.iter().map(|place| dir.join(place)).collect::<Vec<_>>();
         self.places.debug_dirs.iter().flat_map(of).collect()
     }
+
+    /// Takes a file out of the first archive that has it.
+    fn unpacked(&mut self, name: &str, id: &BuildId) -> Option<PathBuf> {
+        let places = by_build_id(id);
+        let is_it = |bytes: &&[u8]| build_id_of(bytes).is_some_and(|found| id.is_of(&found));
+        let in_archive = |archive: &Archive| {
+            places.iter().filter_map(|place| archive.file(place)).find(is_it).map(<[u8]>::to_vec)
+        };
+        let found = self.archives.iter().find_map(|archive| Some((&archive.file, in_archive(archive)?)));
+        let (archive, bytes) = found?;
+        let file = archive.join(id.to_string()).join(name.trim_start_matches('/'));
+        self.archived.insert(file.clone(), bytes.into());
+        Some(file)
+    }
+}
+
+/// Where a directory by build-ids may have a file.
+fn by_build_id(id: &BuildId) -> Vec<PathBuf> {
+    // Zeros at the end may belong to it.
+    let lengths = [id.known().len(), 16, 20].map(|bytes| 2 * bytes);
+    let id = id.to_string();
+    let names =
+        lengths.into_iter().filter(|length| *length >= id.len()).map(|length| format!("{id:0<length$}"));
+    let places = names.filter_map(|name| Some(PathBuf::from(name.get(..2)?).join(name.get(2..)?)));
+    let places = places.collect::<std::collections::BTreeSet<_>>();
+    let files = |place: PathBuf| {
+        let file = Path::new(".build-id").join(place);
+        [file.join("elf"), file.clone(), file.with_extension("debug")]
+    };
+    places.into_iter().flat_map(files).collect()
 }

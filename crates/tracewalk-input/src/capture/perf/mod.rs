@@ -3,7 +3,7 @@
 //! A file is records one behind the other. Some describe trace units, processes and what they mapped; some say which part of a
 //! CPU's ring of trace the kernel took when; some are followed by the bytes. One look at every record's header finds all of
 //! this. The bytes of trace stay where they are: a buffer of the capture is the whole file with the parts of it that belong
-//! together, each of which a decoder starts anew.
+//! together, each of which a decoder starts anew. Only what is compressed, or in several files, is copied.
 //!
 //! ```text
 //! header ─▶ events, features                       header
@@ -12,12 +12,13 @@
 //! names, build-ids ─▶ files here                   binaries
 //! ```
 
+mod archive;
 mod binaries;
-mod compressed;
 mod fields;
 mod header;
 mod maps;
 mod parts;
+mod plain;
 mod problem;
 mod recorded;
 mod records;
@@ -41,7 +42,7 @@ use recorded::ProgramOf;
 use records::Records;
 use units::Units;
 
-pub use binaries::{Binary, BinaryPlaces, NoBinary};
+pub use binaries::{Binaries, Binary, BinaryPlaces, NoBinary};
 pub use maps::BuildId;
 pub use parts::TraceCounts;
 pub use problem::PerfProblem;
@@ -54,11 +55,27 @@ pub(super) const FORMAT: Format = Format {
     streams: false,
     sniff: |given| is_one(&given.head) || is_directory(&given.path),
     open,
-    names: |given| if is_directory(&given.path) { vec![given.path.join(DATA)] } else { Vec::new() },
+    names: |given| match is_directory(&given.path) {
+        true => [vec![given.path.join(DATA)], threads(&given.path)].concat(),
+        false => Vec::new(),
+    },
 };
 
 /// The file of a recording that is a directory.
 const DATA: &str = "data";
+
+/// The files beside it, `data.0` and so on: each thread of perf writes one of its own, which is records without a header.
+fn threads(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let numbered = entries.filter_map(|entry| {
+        let name = entry.file_name();
+        let number = name.to_str()?.strip_prefix(DATA)?.strip_prefix('.')?.parse::<u32>().ok()?;
+        Some((number, entry.path()))
+    });
+    let mut files = numbered.collect::<Vec<_>>();
+    files.sort();
+    files.into_iter().map(|(_, file)| file).collect()
+}
 
 fn is_one(head: &[u8]) -> bool {
     head.starts_with(MAGIC) || head.starts_with(SWAPPED_MAGIC)
@@ -77,7 +94,12 @@ fn open(given: &Given, wires: &WireOptions) -> Result<Capture, CaptureError> {
             .map_err(|problem| CaptureError::of_file(&path, problem))?,
     };
     let kcore = directory.then(|| given.path.join("kcore_dir").join("kcore")).filter(|file| file.is_file());
-    let capture = read(&path, bytes, kcore).map_err(|problem| CaptureError {
+    let others = if directory { threads(&given.path) } else { Vec::new() };
+    let others = others.iter().map(|file| {
+        file::map(file, file::LONGEST_CAPTURE).map_err(|problem| CaptureError::of_file(file, problem))
+    });
+    let others = others.collect::<Result<Vec<_>, _>>()?;
+    let capture = read(&path, (bytes, &others), kcore).map_err(|problem| CaptureError {
         file: path.clone(),
         line: None,
         kind: CaptureErrorKind::Perf(problem),
@@ -85,8 +107,12 @@ fn open(given: &Given, wires: &WireOptions) -> Result<Capture, CaptureError> {
     refuse_options(capture, wires)
 }
 
-/// Reads a file's bytes. `path` is used in messages.
-fn read(path: &Path, file: Bytes, kcore: Option<PathBuf>) -> Result<Capture, PerfProblem> {
+/// Reads a file's bytes, and those of others that have records alone. `path` is used in messages.
+fn read(
+    path: &Path,
+    (file, others): (Bytes, &[Bytes]),
+    kcore: Option<PathBuf>,
+) -> Result<Capture, PerfProblem> {
     let header = Header::read(&file)?;
     if header.is_branch_list {
         return Err(PerfProblem::BranchList);
@@ -95,10 +121,15 @@ fn read(path: &Path, file: Bytes, kcore: Option<PathBuf>) -> Result<Capture, Per
     let mut records = Records::new(header.clone());
     records.take_all(&file, data.0, data.0.saturating_add(data.1))?;
     let mut bytes = file;
-    if let Some(at) = records.compressed_at {
-        bytes = compressed::unpacked(&bytes, data, at)?;
+    let others = others.iter().filter(|other| !other.is_empty()).collect::<Vec<_>>();
+    if records.has_compressed || !others.is_empty() {
+        let files = others.into_iter().map(|other| (&**other, (0, u64::MAX)));
+        let plain = plain::plain(std::iter::once((&*bytes, data)).chain(files))?;
+        let damaged_at = records.damaged_at;
         records = Records::new(header);
-        records.take_all(&bytes, 0, u64::MAX)?;
+        (records.is_cut, records.damaged_at) = (plain.is_cut, damaged_at);
+        records.take_all(&plain.bytes, 0, u64::MAX)?;
+        bytes = plain.bytes;
     }
     let units = records.units.take().ok_or(PerfProblem::NoCoreSight { kind: None })?;
     let trace_event = records.header.events.iter().find(|event| event.kind == units.event_kind);
@@ -126,6 +157,7 @@ fn read(path: &Path, file: Bytes, kcore: Option<PathBuf>) -> Result<Capture, Per
         is_simpleperf: header.is_simpleperf,
         cpus: units.units.iter().map(|unit| unit.cpu).collect(),
         contexts,
+        short_context_ids: recorded::short_context_ids(&units),
         trace: parts.counts,
         lost_records: lost,
         is_cut,

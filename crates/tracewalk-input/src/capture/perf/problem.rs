@@ -39,6 +39,11 @@ pub enum PerfProblem {
         /// So many are read.
         most: usize,
     },
+    /// A place of binaries is a file, and no archive of them.
+    Archive {
+        /// Why, in the library's words.
+        why: String,
+    },
     /// Compressed records cannot be unpacked.
     Compressed {
         /// Where they stand.
@@ -69,6 +74,10 @@ impl fmt::Display for PerfProblem {
                 write!(f, "trace IDs are stated in form {major}, expected form 0: the kernel is newer than this reader")
             }
             Self::TooMany { what, most } => write!(f, "more than {most} {what}, which no recording has"),
+            Self::Archive { why } => write!(
+                f,
+                "is neither a directory of files by build-id nor an archive of `perf archive` (.tar, .tar.gz, .tar.bz2): {why}"
+            ),
             Self::Compressed { at, why } => write!(f, "compressed records at {at:#x} cannot be unpacked: {why}"),
         }
     }

@@ -29,6 +29,8 @@ pub struct Recorded {
     pub cpus: Vec<u64>,
     /// How trace says which process it is of.
     pub contexts: ContextTrace,
+    /// The number of bytes of context IDs that are traced, if these are too few to say the process.
+    pub short_context_ids: Option<u8>,
     /// What became of trace.
     pub trace: TraceCounts,
     /// How many records of other kinds the kernel dropped.
@@ -75,9 +77,7 @@ impl ContextTrace {
     /// By the bits that the user asked for and those that the units were set up with.
     pub(super) fn of(config: u64, units: &Units) -> Self {
         // CtxtIDSize in ETMCR bits 15:14. Fewer than four bytes are an address space's number without the process.
-        let sizes =
-            units.units.iter().filter_map(|unit| unit.register("ETMCR")).map(|etmcr| etmcr >> 14 & 0b11);
-        if let Some(size) = sizes.min() {
+        if let Some(size) = context_id_size(units) {
             return if size == 0b11 { Self::Process } else { Self::None };
         }
         let all = |bits: u32| {
@@ -92,6 +92,21 @@ impl ContextTrace {
         } else {
             Self::None
         }
+    }
+}
+
+/// The least of ETMCR's fields CtxtIDSize; `None` of other units.
+fn context_id_size(units: &Units) -> Option<u32> {
+    let registers = units.units.iter().filter_map(|unit| unit.register("ETMCR"));
+    registers.map(|etmcr| etmcr >> 14 & 0b11).min()
+}
+
+/// The number of bytes of context IDs that are traced, if these are fewer than say the process.
+pub(super) fn short_context_ids(units: &Units) -> Option<u8> {
+    match context_id_size(units)? {
+        0b01 => Some(1),
+        0b10 => Some(2),
+        _ => None,
     }
 }
 

@@ -26,7 +26,8 @@ pub(super) struct Records {
     pub(super) is_cut: bool,
     /// Where the file has bytes that are no record.
     pub(super) damaged_at: Option<u64>,
-    pub(super) compressed_at: Option<u64>,
+    /// Whether records hold others.
+    pub(super) has_compressed: bool,
     /// Whether records say when they were made.
     pub(super) has_times: bool,
     count: u64,
@@ -158,8 +159,9 @@ pub(super) fn walk<'a>(
         let next = (at + size) as u64;
         let behind = next.saturating_add(trace);
         let there = trace.min((bytes.len() as u64).saturating_sub(next));
-        take(Record { at: at as u64, kind, misc, bytes: record, trace: there })?;
-        if behind > bytes.len() as u64 {
+        let is_cut = behind > bytes.len() as u64;
+        take(Record { at: at as u64, kind, misc, bytes: record, trace: there, is_cut })?;
+        if is_cut {
             return Ok(End { at: next, is_cut: true, is_damaged: false });
         }
         at = usize::try_from(behind).unwrap_or(usize::MAX);
@@ -176,6 +178,8 @@ pub(super) struct Record<'a> {
     pub(super) bytes: &'a [u8],
     /// So many bytes of trace follow.
     pub(super) trace: u64,
+    /// Whether there should be more of them.
+    pub(super) is_cut: bool,
 }
 
 /// Where records end.
@@ -220,7 +224,7 @@ impl Records {
 
     fn take(&mut self, record: &Record<'_>) -> Result<(), PerfProblem> {
         self.count += 1;
-        let &Record { at, kind, misc, bytes, trace } = record;
+        let &Record { at, kind, misc, bytes, trace, .. } = record;
         let kept = self.aux.len() + self.buffers.len() + self.changes.len() + self.hardware_ids.len();
         if kept >= MOST_KEPT {
             return Err(PerfProblem::TooMany {
@@ -261,9 +265,7 @@ impl Records {
                     self.buffers.push(AuxBuffer { at, size: trace, offset, cpu, tid });
                 }
             }
-            COMPRESSED | COMPRESSED2 => {
-                self.compressed_at.get_or_insert(at);
-            }
+            COMPRESSED | COMPRESSED2 => self.has_compressed = true,
             _ => {}
         }
         Ok(())

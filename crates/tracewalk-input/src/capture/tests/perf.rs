@@ -252,7 +252,7 @@ fn a_snapshot_ends_at_its_offset() {
 /// The images of a file's programs: the core, the name, where it is, and for which context.
 fn images(capture: &Capture, root: &TemporaryDirectory) -> Vec<(Vec<String>, String, u64, Scope)> {
     let places = BinaryPlaces { symfs: Some(root.path().to_owned()), ..BinaryPlaces::default() };
-    let (images, _) = recorded(capture).images(&places);
+    let images = recorded(capture).images(&places).unwrap().images;
     let image = |image: ImageRequest| {
         let ImageKind::Raw { address, .. } = image.kind else { panic!("{image:?}") };
         let name = image.file.file_name().unwrap().to_string_lossy().into_owned();
