@@ -13,6 +13,8 @@ CORPUS = ROOT.parent / "shared" / "corpus"
 # Every table of every capture takes a quarter of an hour. Else each capture has some of them, and large captures are left out.
 WHOLE = "TRACEWALK_WHOLE" in os.environ
 LARGE = 3 << 20
+# Few bytes, and many millions of instructions.
+LONG = {"test-file-mem-offsets", "a55-test-tpiu"}
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +38,7 @@ def captures():
         found += sorted(CORPUS.glob("linux/**/*.data"))
     elif "CI" in os.environ:
         raise FileNotFoundError(CORPUS)
-    return [capture for capture in found if WHOLE or size(capture) < LARGE]
+    return [capture for capture in found if WHOLE or (size(capture) < LARGE and capture.name not in LONG)]
 
 
 def size(capture):
