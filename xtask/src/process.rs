@@ -9,6 +9,9 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     if output.status.success() {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     } else {
-        Err(format!("{name}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr)))
+        // Some programs say on standard output what is wrong.
+        let said = [&output.stderr, &output.stdout].into_iter().find(|said| !said.is_empty());
+        let said = said.map(|said| String::from_utf8_lossy(said)).unwrap_or_default();
+        Err(format!("{name}: {}\n{said}", output.status))
     }
 }

@@ -14,7 +14,7 @@ CORPUS = ROOT.parent / "shared" / "corpus"
 WHOLE = "TRACEWALK_WHOLE" in os.environ
 LARGE = 3 << 20
 # Few bytes, and many millions of instructions.
-LONG = {"test-file-mem-offsets", "a55-test-tpiu"}
+LONG = {"a55-test-tpiu", "infrastructure", "juno_r1_1", "test-file-mem-offsets"}
 
 
 @pytest.fixture(scope="session")

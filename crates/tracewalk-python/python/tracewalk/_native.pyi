@@ -1,7 +1,27 @@
 from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, final
+
+__all__ = [
+    "Answer",
+    "Counts",
+    "Coverage",
+    "Crash",
+    "Flow",
+    "Info",
+    "Interrupts",
+    "Notice",
+    "Profile",
+    "Session",
+    "Source",
+    "Table",
+    "Timeline",
+    "TracewalkError",
+    "TracewalkWarning",
+    "__version__",
+    "open",
+]
 
 __version__: str
 
@@ -14,6 +34,7 @@ class TracewalkError(Exception):
 
 class TracewalkWarning(UserWarning): ...
 
+@final
 class Notice:
     @property
     def severity(self) -> Literal["note", "warning", "incomplete"]: ...
@@ -27,6 +48,7 @@ class Notice:
     def __ne__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
+@final
 class Source:
     @property
     def id(self) -> int | None: ...
@@ -35,6 +57,7 @@ class Source:
     @property
     def cpu(self) -> str | None: ...
 
+@final
 class Table:
     @property
     def name(self) -> str: ...
@@ -65,6 +88,7 @@ class Answer:
     def __getitem__(self, name: str, /) -> Table: ...
     def _repr_html_(self) -> str: ...
 
+@final
 class Info(Answer):
     @property
     def sources(self) -> Table: ...
@@ -81,6 +105,7 @@ class Info(Answer):
     @property
     def itm_packets(self) -> Table: ...
 
+@final
 class Coverage(Answer):
     @property
     def files(self) -> Table: ...
@@ -91,6 +116,7 @@ class Coverage(Answer):
     @property
     def branches(self) -> Table: ...
 
+@final
 class Counts(Answer):
     @property
     def ranges(self) -> Table: ...
@@ -99,6 +125,7 @@ class Counts(Answer):
     @property
     def sources(self) -> Table: ...
 
+@final
 class Profile(Answer):
     @property
     def functions(self) -> Table: ...
@@ -107,14 +134,17 @@ class Profile(Answer):
     @property
     def calls(self) -> Table: ...
 
+@final
 class Interrupts(Answer):
     @property
     def interrupts(self) -> Table: ...
 
+@final
 class Timeline(Answer):
     @property
     def timeline(self) -> Table: ...
 
+@final
 class Crash(Answer):
     @property
     def crashes(self) -> Table: ...
@@ -129,6 +159,7 @@ class Crash(Answer):
     @property
     def proof(self) -> Table: ...
 
+@final
 class Flow:
     @property
     def column_names(self) -> list[str]: ...
@@ -150,6 +181,7 @@ class Flow:
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
+@final
 class Session:
     @property
     def sources(self) -> list[Source]: ...
