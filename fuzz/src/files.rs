@@ -127,8 +127,9 @@ pub fn perf(data: &[u8]) {
         Err(error) => return is_refused(&error, error.hint()),
     };
     let Some(recorded) = &capture.recorded else { return };
-    let (images, binaries) = recorded.images(&BinaryPlaces::default());
-    assert!(images.is_empty() && binaries.iter().all(|binary| binary.file.is_err()));
+    let found = recorded.images(&BinaryPlaces::default()).expect("no place was named that could be unusable");
+    assert!(found.images.is_empty() && found.archived.is_empty());
+    assert!(found.binaries.iter().all(|binary| binary.file.is_err()));
     let _ = recorded.processes().count();
     for buffer in &capture.buffers {
         let parts = buffer.parts.as_deref().unwrap_or_default();
