@@ -1,0 +1,253 @@
+//! Bytes that are pushed → elements that are pulled, or given to a callback.
+
+use std::collections::VecDeque;
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::{Arc, Mutex};
+
+use tracewalk::CaptureDecoder;
+use tracewalk::frame::Framing;
+use tracewalk::ids::TraceId;
+use tracewalk::program::Program;
+use tracewalk::source::{FlowStream, SourceConfig};
+use tracewalk_input::capture::SourceDescription;
+use tracewalk_session::source_config;
+
+use crate::boundary::{enter, fill, give, guarded, release, slice, text};
+use crate::element::{FIRST_SIZE, tracewalk_element};
+use crate::error::{Problem, tracewalk_error, tracewalk_status};
+use crate::program::tracewalk_program;
+
+/// Takes bytes in pieces of any size. It holds the elements that they prove until the program has taken them.
+#[derive(Debug)]
+pub struct tracewalk_decoder(Mutex<Decoding>);
+
+/// Takes an element, which is valid during the call alone. An answer other than 0 ends the work. It must not use the handle
+/// that calls it, and must not leave by an exception or `longjmp`.
+pub type tracewalk_on_element =
+    Option<unsafe extern "C" fn(user: *mut c_void, element: *const tracewalk_element) -> c_int>;
+
+#[derive(Debug)]
+struct Decoding {
+    chain: Chain,
+    found: VecDeque<tracewalk_element>,
+    finished: bool,
+}
+
+#[derive(Debug)]
+enum Chain {
+    Source { id: Option<TraceId>, stream: FlowStream, program: Arc<Program> },
+    Formatted(CaptureDecoder<Arc<Program>>),
+}
+
+/// A source in the words of the command's `--source`, as far as a decoder needs it.
+fn source(words: &str) -> Result<(Option<TraceId>, SourceConfig), Problem> {
+    let description =
+        words.parse::<SourceDescription>().map_err(|error| Problem::argument(format!("source: {error}")))?;
+    let config =
+        source_config(&description).map_err(|error| Problem::argument(format!("source: {error}")))?;
+    Ok((description.id.or(config.trace_id()), config))
+}
+
+fn code(program: Option<&tracewalk_program>) -> Result<Arc<Program>, Problem> {
+    program.map_or_else(|| Ok(Arc::default()), tracewalk_program::built)
+}
+
+impl Decoding {
+    const fn new(chain: Chain) -> tracewalk_decoder {
+        tracewalk_decoder(Mutex::new(Self { chain, found: VecDeque::new(), finished: false }))
+    }
+
+    /// Has the chain do something that comes before the end.
+    fn go_on(&mut self) -> Result<(), Problem> {
+        if self.finished { Err(Problem::state("the decoder was finished")) } else { Ok(()) }
+    }
+}
+
+/// A decoder of one source's bytes, without frames around them. `source` is in the words of the command's `--source`, like
+/// `etmv3,cpu=cortex-m3,etmcr=0x500`. Without a program (null) it finds no instructions.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracewalk_decoder_new(
+    source: *const c_char,
+    program: Option<&tracewalk_program>,
+    out: *mut *mut tracewalk_decoder,
+    error: *mut *mut tracewalk_error,
+) -> tracewalk_status {
+    let work = || {
+        // SAFETY: the program promises it, as the header says.
+        let (id, config) = self::source(unsafe { text("source", source) }?)?;
+        let chain = Chain::Source { id, stream: FlowStream::new(&config), program: code(program)? };
+        // SAFETY: as above.
+        unsafe { give(out, Decoding::new(chain)) }?;
+        Ok(tracewalk_status::Ok)
+    };
+    // SAFETY: as above.
+    unsafe { guarded(error, work) }
+}
+
+/// A decoder of CoreSight frames that hold `count` sources, each with its trace ID, like `0x10=etmv3,cpu=cortex-m3`, and its
+/// program, which may be null. With `port` other than 0 the frames are a trace port's, with FSYNCs; else a buffer's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracewalk_decoder_new_formatted(
+    sources: *const *const c_char,
+    programs: *const Option<&tracewalk_program>,
+    count: usize,
+    port: c_int,
+    out: *mut *mut tracewalk_decoder,
+    error: *mut *mut tracewalk_error,
+) -> tracewalk_status {
+    let work = || {
+        // SAFETY: the program promises it, as the header says.
+        let (sources, programs) =
+            unsafe { (slice("sources", sources, count)?, slice("programs", programs, count)?) };
+        let mut given = Vec::<(TraceId, SourceConfig, Arc<Program>)>::new();
+        for (&words, &program) in sources.iter().zip(programs) {
+            // SAFETY: as above.
+            let (id, config) = source(unsafe { text("source", words) }?)?;
+            let id = id.ok_or_else(|| {
+                Problem::argument("source: found no trace ID, which sources in frames have")
+            })?;
+            if given.iter().any(|(known, ..)| *known == id) {
+                return Err(Problem::argument(format!("source: found the trace ID {id} twice")));
+            }
+            given.push((id, config, code(program)?));
+        }
+        let framing = if port == 0 { Framing::Buffer } else { Framing::Port };
+        // SAFETY: as above.
+        unsafe { give(out, Decoding::new(Chain::Formatted(CaptureDecoder::new(framing, given)))) }?;
+        Ok(tracewalk_status::Ok)
+    };
+    // SAFETY: as above.
+    unsafe { guarded(error, work) }
+}
+
+/// Takes the next bytes. What they prove is held until it is taken, by `tracewalk_decoder_next` or `tracewalk_decoder_each`:
+/// push pieces of some kilobytes, and take in between.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracewalk_decoder_push(
+    decoder: Option<&tracewalk_decoder>,
+    bytes: *const u8,
+    size: usize,
+    error: *mut *mut tracewalk_error,
+) -> tracewalk_status {
+    let work = || {
+        // SAFETY: the program promises it, as the header says.
+        let bytes = unsafe { slice("bytes", bytes, size) }?;
+        let mut decoding = enter(decoder.map(|decoder| &decoder.0))?;
+        decoding.go_on()?;
+        let Decoding { chain, found, .. } = &mut *decoding;
+        match chain {
+            Chain::Source { id, stream, program } => stream.push(bytes, program, &mut |element| {
+                found.push_back(tracewalk_element::of(&element, *id, None));
+            }),
+            Chain::Formatted(capture) => capture.push(bytes, &mut |id, element| {
+                found.push_back(tracewalk_element::of(&element, Some(id), None));
+            }),
+        }
+        Ok(tracewalk_status::Ok)
+    };
+    // SAFETY: as above.
+    unsafe { guarded(error, work) }
+}
+
+/// Bytes were lost before the next ones: a gap, and decoding goes on at the next synchronisation. In frames the decoder
+/// notices that by itself.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracewalk_decoder_lost(
+    decoder: Option<&tracewalk_decoder>,
+    error: *mut *mut tracewalk_error,
+) -> tracewalk_status {
+    let work = || {
+        let mut decoding = enter(decoder.map(|decoder| &decoder.0))?;
+        decoding.go_on()?;
+        let Decoding { chain: Chain::Source { id, stream, program }, found, .. } = &mut *decoding else {
+            return Err(Problem::state("the decoder is one of frames, which shows by itself what was lost"));
+        };
+        stream.lose_sync(program, &mut |element| {
+            found.push_back(tracewalk_element::of(&element, *id, None));
+        });
+        Ok(tracewalk_status::Ok)
+    };
+    // SAFETY: the program promises it, as the header says.
+    unsafe { guarded(error, work) }
+}
+
+/// The trace ends here. The last elements can be taken.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracewalk_decoder_finish(
+    decoder: Option<&tracewalk_decoder>,
+    error: *mut *mut tracewalk_error,
+) -> tracewalk_status {
+    let work = || {
+        let mut decoding = enter(decoder.map(|decoder| &decoder.0))?;
+        decoding.go_on()?;
+        let Decoding { chain, found, finished } = &mut *decoding;
+        *finished = true;
+        match chain {
+            Chain::Source { id, stream, program } => stream.finish(program, &mut |element| {
+                found.push_back(tracewalk_element::of(&element, *id, None));
+            }),
+            Chain::Formatted(capture) => {
+                // An incomplete frame proves nothing.
+                let _ = capture.finish(&mut |id, element| {
+                    found.push_back(tracewalk_element::of(&element, Some(id), None));
+                });
+            }
+        }
+        Ok(tracewalk_status::Ok)
+    };
+    // SAFETY: the program promises it, as the header says.
+    unsafe { guarded(error, work) }
+}
+
+/// Takes the next element; `size` is `sizeof(tracewalk_element)`. `TRACEWALK_STATUS_NEED_INPUT`: none before more is pushed;
+/// `TRACEWALK_STATUS_END`: none any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracewalk_decoder_next(
+    decoder: Option<&tracewalk_decoder>,
+    out: *mut tracewalk_element,
+    size: usize,
+    error: *mut *mut tracewalk_error,
+) -> tracewalk_status {
+    let work = || {
+        let mut decoding = enter(decoder.map(|decoder| &decoder.0))?;
+        let Some(element) = decoding.found.front() else {
+            return Ok(if decoding.finished { tracewalk_status::End } else { tracewalk_status::NeedInput });
+        };
+        // SAFETY: the program promises it, as the header says.
+        unsafe { fill(out, size, FIRST_SIZE, element) }?;
+        decoding.found.pop_front();
+        Ok(tracewalk_status::Ok)
+    };
+    // SAFETY: as above.
+    unsafe { guarded(error, work) }
+}
+
+/// Gives a callback all elements that were found so far. If it ends the work (`TRACEWALK_STATUS_STOPPED`) the element that it was
+/// given is taken, and those after it can be taken later.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracewalk_decoder_each(
+    decoder: Option<&tracewalk_decoder>,
+    callback: tracewalk_on_element,
+    user: *mut c_void,
+    error: *mut *mut tracewalk_error,
+) -> tracewalk_status {
+    let work = || {
+        let mut decoding = enter(decoder.map(|decoder| &decoder.0))?;
+        let callback = callback.ok_or_else(|| Problem::argument("callback: found a null pointer"))?;
+        while let Some(element) = decoding.found.pop_front() {
+            // SAFETY: it is the program's own function, which it gave with what it takes.
+            if unsafe { callback(user, &raw const element) } != 0 {
+                return Ok(tracewalk_status::Stopped);
+            }
+        }
+        Ok(if decoding.finished { tracewalk_status::End } else { tracewalk_status::NeedInput })
+    };
+    // SAFETY: the program promises it, as the header says.
+    unsafe { guarded(error, work) }
+}
+
+/// Frees a decoder; a null pointer is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn tracewalk_decoder_free(decoder: Option<Box<tracewalk_decoder>>) {
+    release(decoder);
+}
