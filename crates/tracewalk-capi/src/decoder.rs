@@ -35,7 +35,7 @@ struct Decoding {
 
 #[derive(Debug)]
 enum Chain {
-    Source { id: Option<TraceId>, stream: FlowStream, program: Arc<Program> },
+    Source { id: Option<TraceId>, stream: Box<FlowStream>, program: Arc<Program> },
     Formatted(CaptureDecoder<Arc<Program>>),
 }
 
@@ -53,7 +53,7 @@ fn code(program: Option<&tracewalk_program>) -> Result<Arc<Program>, Problem> {
 }
 
 impl Decoding {
-    const fn new(chain: Chain) -> tracewalk_decoder {
+    const fn handle(chain: Chain) -> tracewalk_decoder {
         tracewalk_decoder(Mutex::new(Self { chain, found: VecDeque::new(), finished: false }))
     }
 
@@ -75,9 +75,9 @@ pub unsafe extern "C" fn tracewalk_decoder_new(
     let work = || {
         // SAFETY: the program promises it, as the header says.
         let (id, config) = self::source(unsafe { text("source", source) }?)?;
-        let chain = Chain::Source { id, stream: FlowStream::new(&config), program: code(program)? };
+        let chain = Chain::Source { id, stream: Box::new(FlowStream::new(&config)), program: code(program)? };
         // SAFETY: as above.
-        unsafe { give(out, Decoding::new(chain)) }?;
+        unsafe { give(out, Decoding::handle(chain)) }?;
         Ok(tracewalk_status::Ok)
     };
     // SAFETY: as above.
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn tracewalk_decoder_new_formatted(
         }
         let framing = if port == 0 { Framing::Buffer } else { Framing::Port };
         // SAFETY: as above.
-        unsafe { give(out, Decoding::new(Chain::Formatted(CaptureDecoder::new(framing, given)))) }?;
+        unsafe { give(out, Decoding::handle(Chain::Formatted(CaptureDecoder::new(framing, given)))) }?;
         Ok(tracewalk_status::Ok)
     };
     // SAFETY: as above.
