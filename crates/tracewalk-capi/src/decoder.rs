@@ -36,7 +36,7 @@ struct Decoding {
 #[derive(Debug)]
 enum Chain {
     Source { id: Option<TraceId>, stream: Box<FlowStream>, program: Arc<Program> },
-    Formatted(CaptureDecoder<Arc<Program>>),
+    Formatted(Box<CaptureDecoder<Arc<Program>>>),
 }
 
 /// A source in the words of the command's `--source`, as far as a decoder needs it.
@@ -113,7 +113,9 @@ pub unsafe extern "C" fn tracewalk_decoder_new_formatted(
         }
         let framing = if port == 0 { Framing::Buffer } else { Framing::Port };
         // SAFETY: as above.
-        unsafe { give(out, Decoding::handle(Chain::Formatted(CaptureDecoder::new(framing, given)))) }?;
+        unsafe {
+            give(out, Decoding::handle(Chain::Formatted(Box::new(CaptureDecoder::new(framing, given)))))
+        }?;
         Ok(tracewalk_status::Ok)
     };
     // SAFETY: as above.
