@@ -41,6 +41,7 @@ impl<M: Clone> CallStack<M> {
         self.lost.clone_from(&checkpoint.lost);
         (self.next, self.next_task, self.tasks) = (checkpoint.next, checkpoint.next_task, checkpoint.tasks);
         self.did_more = true;
+        self.returns.add_all();
     }
 }
 

@@ -45,6 +45,7 @@ impl<M> CallStack<M> {
         preferred_return: Option<Address>,
         observer: &mut O,
     ) -> Option<Option<Address>> {
+        self.stack.looks.whole(self.stack.frames.len().saturating_sub(1));
         match self.next {
             Next::ExceptionReturn(finished)
                 if preferred_return.is_none() || preferred_return == finished.from =>
@@ -111,7 +112,12 @@ impl<M> CallStack<M> {
         // Where an outer exception was taken here, the inner one had been tail-chained to it: the outer handler ended
         // when the inner one began.
         let taken_here = |kind: FrameKind| kind.is_exception() && kind.returns_to() == Some(at);
-        if let Some(outer) = self.stack.frames.iter().rposition(|frame| taken_here(frame.kind)) {
+        let outer = self.stack.frames.iter().rposition(|frame| taken_here(frame.kind));
+        match outer {
+            Some(outer) => self.stack.looks.whole(outer),
+            None => self.stack.looks.everywhere |= !self.returns.is_none(at),
+        }
+        if let Some(outer) = outer {
             self.leave_to(outer, Left::Returned, observer);
             return;
         }

@@ -84,6 +84,20 @@ impl FunctionId {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct CellId(pub(super) u32);
 
+/// What a frame looks like, by number: what looks alike has the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Faces {
+    /// Its function.
+    pub(super) function: u32,
+    /// All of it but its mark.
+    pub(super) whole: u32,
+}
+
+impl Faces {
+    /// Nobody has looked.
+    pub(super) const UNKNOWN: Self = Self { function: 0, whole: 0 };
+}
+
 impl CellId {
     /// Nobody has looked.
     pub(super) const UNKNOWN: Self = Self(0);
@@ -102,6 +116,8 @@ pub struct Frame<M> {
     pub(super) schedules: bool,
     /// Which frame it is, on which others, if that was looked up: see [`Shapes`](super::shape::Shapes).
     pub(super) cell: CellId,
+    /// What it looks like, if that was looked up: see [`Locals`](super::local::Locals).
+    pub(super) faces: Faces,
 }
 
 /// How a frame came to be.

@@ -21,6 +21,8 @@ mod checkpoint;
 mod exceptions;
 mod frame;
 mod functions;
+mod local;
+mod looks;
 mod remembered;
 mod retold;
 mod shape;
@@ -37,8 +39,9 @@ use tracewalk::isa::Return;
 use tracewalk::program::Scope;
 
 use crate::{Code, CodeInContext};
-use frame::CellId;
+use frame::{CellId, Faces};
 use functions::{Functions, Pieces, Special};
+use looks::Returns;
 use stack::{Next, Parked, Stack};
 
 pub use checkpoint::CallStackCheckpoint;
@@ -64,6 +67,8 @@ pub struct CallStack<M> {
     tasks: u32,
     /// Set where something was done that depends on more than the frames, or changes more: see [`Remembered`].
     did_more: bool,
+    /// Where frames return to.
+    returns: Returns,
 }
 
 /// How execution came to a block.
@@ -101,6 +106,7 @@ impl<M> CallStack<M> {
             lost: VecDeque::new(),
             tasks: 1,
             did_more: false,
+            returns: Returns::default(),
         }
     }
 
@@ -231,6 +237,7 @@ impl<M> CallStack<M> {
     /// Makes the innermost frame's function the one that holds `at`.
     fn settle<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) {
         let function = self.functions.entered(at);
+        self.stack.looks.function(self.stack.frames.len().saturating_sub(1));
         let Some(top) = self.stack.frames.back() else {
             let found = match function {
                 FunctionId::Unnamed(..) => FunctionId::Unknown,
@@ -265,14 +272,17 @@ impl<M> CallStack<M> {
             self.stack.drop_outermost(observer);
         }
         let mark = observer.enter(self.stack.frames.back_mut(), kind, function, entry);
-        self.stack.frames.push_back(Frame { kind, function, mark, schedules: false, cell: CellId::UNKNOWN });
+        let (cell, faces) = (CellId::UNKNOWN, Faces::UNKNOWN);
+        self.stack.frames.push_back(Frame { kind, function, mark, schedules: false, cell, faces });
+        self.stack.looks.most = self.stack.looks.most.max(self.stack.frames.len());
+        kind.returns_to().into_iter().for_each(|to| self.returns.add(to));
         if self.functions.special(function) == Special::Schedules {
             let handler = self.stack.frames.iter().rposition(|frame| frame.kind.is_exception());
             let above = handler.map(|handler| self.stack.frames.range_mut(handler..));
             // What stands on a frame that is another one now is another one, too.
             above.into_iter().flatten().enumerate().for_each(|(index, frame)| {
                 frame.schedules |= index == 0;
-                frame.cell = CellId::UNKNOWN;
+                (frame.cell, frame.faces) = (CellId::UNKNOWN, Faces::UNKNOWN);
             });
             self.did_more = true;
         }
@@ -307,6 +317,7 @@ impl<M> CallStack<M> {
 
     /// An instruction that has the form of a return went to `at`.
     fn returned<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> Arrival {
+        self.stack.looks.whole(self.stack.frames.len().saturating_sub(1));
         let switches = self.stack.frames.back().map(|top| top.function);
         let switches = switches.is_some_and(|function| self.functions.special(function) == Special::Switches);
         if self.return_to(at, observer) {
@@ -391,12 +402,19 @@ impl<M> CallStack<M> {
 
     /// Whether a call since the last exception, or that exception, returns to `at`; if so, what it called is left.
     fn return_to<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> bool {
-        let handler = self.stack.frames.iter().rposition(|frame| frame.kind.is_exception()).unwrap_or(0);
+        let handler = self.stack.frames.iter().rposition(|frame| frame.kind.is_exception());
+        let from = handler.unwrap_or(0);
         let returns = |frame: &Frame<M>| frame.kind.returns_to() == Some(at);
-        let found = self.stack.frames.iter().skip(handler).rposition(returns);
+        let found = self.stack.frames.iter().skip(from).rposition(returns);
+        match (found, handler) {
+            (Some(index), _) => self.stack.looks.whole(from + index),
+            (None, _) if self.returns.is_none(at) => {}
+            (None, Some(handler)) => self.stack.looks.whole(handler),
+            (None, None) => self.stack.looks.everywhere = true,
+        }
         match found {
             Some(index) => {
-                self.leave_to(handler + index, Left::Returned, observer);
+                self.leave_to(from + index, Left::Returned, observer);
                 true
             }
             None => false,

@@ -14,7 +14,10 @@ use std::ops::Range;
 
 use super::CallStack;
 use super::frame::Frame;
-use super::shape::{ShapeId, Shapes};
+use super::frame::{CellId, Faces};
+use super::local::{Beside, Locals, Looked};
+use super::looks::Looks;
+use super::shape::{DEEPEST, ShapeId, Shapes};
 use crate::quick::{mix, tag_of};
 
 /// What repeated elements do to a stack. The observer gives each frame a mark, `M`, and computes an effect, `E`, for the
@@ -24,7 +27,12 @@ pub struct Remembered<M, E> {
     shapes: Shapes,
     /// The state that the stack is in, if it is known. What has to happen next in the stack itself is then as it was in
     /// the last state that was looked up.
-    here: Option<ShapeId>,
+    here: Option<Here>,
+    /// What is known by frames, if something is remembered so.
+    locals: Option<Locals>,
+    /// The innermost frames before what is learned.
+    faces: Vec<Faces>,
+    group_faces: Vec<Faces>,
     /// Of which set the numbers are.
     set: u32,
     /// A power of two long, at most half full; empty before the first.
@@ -44,9 +52,33 @@ pub struct Remembered<M, E> {
     group_weight: usize,
 }
 
+/// What the state is known by.
+#[derive(Clone, Copy, Debug)]
+enum Here {
+    /// All of it.
+    State(ShapeId),
+    /// What is beside the frames.
+    Beside(Beside),
+}
+
 /// What is known of some elements in a state: a place in the table.
 #[derive(Clone, Copy, Debug)]
-pub struct Known(usize);
+pub struct Known(Place);
+
+impl Known {
+    /// Whether it is known by the frames that the elements look at.
+    #[inline]
+    #[must_use]
+    pub const fn is_by_frames(self) -> bool {
+        matches!(self.0, Place::Rule(_))
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Slot(usize),
+    Rule(usize),
+}
 
 /// Elements that are followed one by one, and what is known of the stack before them.
 #[derive(Clone, Copy, Debug)]
@@ -54,12 +86,13 @@ pub struct Learning {
     before: Option<ShapeId>,
     number: u32,
     depth: usize,
+    surprises: u32,
 }
 
 /// A group whose members are taken one by one, and what is known of the stack before them.
 #[derive(Clone, Copy, Debug)]
 pub struct LearningGroup {
-    before: ShapeId,
+    before: Here,
     number: u32,
     depth: usize,
 }
@@ -85,6 +118,8 @@ struct Step<E> {
     entered: Range<u32>,
     /// For a group: the steps of which it consists, and of which these consist, that are counted with it.
     members: Box<[u32]>,
+    /// How it looks at the stack, if it does the same where these frames look the same.
+    looked: Option<Looked>,
     effect: E,
 }
 
@@ -113,6 +148,9 @@ impl<M, E> Default for Remembered<M, E> {
         Self {
             shapes: Shapes::default(),
             here: None,
+            locals: None,
+            faces: Vec::new(),
+            group_faces: Vec::new(),
             set: 0,
             slots: Vec::new(),
             used: 0,
@@ -128,6 +166,13 @@ impl<M, E> Default for Remembered<M, E> {
 }
 
 impl<M: Copy, E> Remembered<M, E> {
+    /// The same, where what the observer makes of elements depends on no frames but those that the elements look at: it is
+    /// learned once for all stacks that have these.
+    #[must_use]
+    pub fn by_frames() -> Self {
+        Self { locals: Some(Locals::default()), ..Self::default() }
+    }
+
     /// What these elements do to the stack, if it is known. `key` separates frames that have the same mark.
     #[inline]
     pub fn find(
@@ -141,34 +186,117 @@ impl<M: Copy, E> Remembered<M, E> {
         }
         let here = match self.here {
             Some(here) => here,
-            None => self.look(calls, key)?,
+            None => self.look(calls, &key)?,
         };
-        let key = key_of(here, number);
+        match here {
+            Here::State(state) => {
+                self.find_in(state, number).or_else(|| self.find_by_frames(calls, state, number))
+            }
+            Here::Beside(beside) => {
+                let depth = calls.stack.frames.len();
+                let at = (beside, calls.returns.surprises());
+                let locals = self.locals.as_mut().filter(|_| depth <= DEEPEST)?;
+                match locals.find(&mut calls.stack.frames, number, at) {
+                    Some(rule) => Some(Known(Place::Rule(rule))),
+                    None => self.find_by_state(calls, number, key),
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn find_in(&self, state: ShapeId, number: u32) -> Option<Known> {
+        let key = key_of(state, number);
         let last = self.slots.len().wrapping_sub(1);
         let mut at = slot_of(key) & last;
         loop {
             match self.slots.get(at)?.key {
-                known if known == key => return Some(Known(at)),
+                known if known == key => return Some(Known(Place::Slot(at))),
                 u64::MAX => return None,
                 _ => at = (at + 1) & last,
             }
         }
     }
 
+    /// No rule is known for the frames: what is known of the state?
     #[inline(never)]
-    fn look(&mut self, calls: &mut CallStack<M>, key: impl Fn(&M) -> u32) -> Option<ShapeId> {
+    fn find_by_state(
+        &mut self,
+        calls: &mut CallStack<M>,
+        number: u32,
+        key: impl Fn(&M) -> u32,
+    ) -> Option<Known> {
+        let state = self.look_at_all(calls, key)?;
+        self.find_in(state, number)
+    }
+
+    fn look_at_all(&mut self, calls: &mut CallStack<M>, key: impl Fn(&M) -> u32) -> Option<ShapeId> {
+        self.tell_next(calls);
+        let state = self.shapes.of(calls, key)?;
+        self.here = Some(Here::State(state));
+        Some(state)
+    }
+
+    /// Nothing is known of the state: what is known of its innermost frames?
+    #[inline(never)]
+    fn find_by_frames(&mut self, calls: &mut CallStack<M>, state: ShapeId, number: u32) -> Option<Known> {
+        let beside = self.beside(state)?;
+        let locals = self.locals.as_mut()?;
+        let at = (beside, calls.returns.surprises());
+        let rule = locals.find(&mut calls.stack.frames, number, at)?;
+        self.here = Some(Here::Beside(beside));
+        Some(Known(Place::Rule(rule)))
+    }
+
+    fn beside(&mut self, state: ShapeId) -> Option<Beside> {
+        let locals = self.locals.as_mut()?;
+        let (next, rest) = self.shapes.beside(state)?;
+        let floor = u32::try_from(self.shapes.floor(rest)).ok()?;
+        Some(Beside { next: locals.next_id(next)?, rest: u32::try_from(rest).ok()?, floor })
+    }
+
+    #[inline(never)]
+    fn look(&mut self, calls: &mut CallStack<M>, key: impl Fn(&M) -> u32) -> Option<Here> {
         if self.asleep > 0 {
             self.asleep -= 1;
             return None;
         }
-        self.here = self.shapes.of(calls, key);
+        self.here = match &mut self.locals {
+            None => self.shapes.of(calls, key).map(Here::State),
+            Some(locals) => self.shapes.rest_of(calls).and_then(|rest| {
+                let floor = u32::try_from(self.shapes.floor(rest)).ok()?;
+                let rest = u32::try_from(rest).ok()?;
+                Some(Here::Beside(Beside { next: locals.next_id(calls.next)?, rest, floor }))
+            }),
+        };
         self.here
+    }
+
+    /// Tells the stack what has to happen next.
+    fn tell_next(&self, calls: &mut CallStack<M>) {
+        let next = self.here.and_then(|here| match here {
+            Here::State(state) => self.shapes.next(state),
+            Here::Beside(beside) => self.locals.as_ref().and_then(|locals| locals.next(beside.next)),
+        });
+        next.into_iter().for_each(|next| calls.next = next);
+    }
+
+    /// Remembers states alone from now on, where what the observer makes of elements depends on all frames.
+    pub fn only_by_states(&mut self, calls: &mut CallStack<M>) {
+        self.forget(self.set, calls);
+        self.locals = None;
+        self.asleep = 0;
+    }
+
+    /// Whether the last elements were remembered by the frames that they look at.
+    pub const fn is_by_frames(&self) -> bool {
+        matches!(self.here, Some(Here::Beside(_)))
     }
 
     /// Whether nothing is to be done for these elements but to count them.
     #[inline]
     pub fn is_simple(&self, known: Known) -> bool {
-        self.slots.get(known.0).is_some_and(|slot| slot.step & Slot::SIMPLE != 0)
+        self.step_of(known).is_some_and(|step| step & Slot::SIMPLE != 0)
     }
 
     /// How many frames go, with others in their places or not.
@@ -185,42 +313,70 @@ impl<M: Copy, E> Remembered<M, E> {
 
     #[inline]
     fn step(&self, known: Known) -> Option<&Step<E>> {
-        let slot = self.slots.get(known.0)?;
-        self.steps.get((slot.step & !Slot::SIMPLE) as usize)
+        self.steps.get((self.step_of(known)? & !Slot::SIMPLE) as usize)
+    }
+
+    #[inline]
+    fn step_of(&self, known: Known) -> Option<u32> {
+        match known.0 {
+            Place::Slot(slot) => self.slots.get(slot).map(|slot| slot.step),
+            Place::Rule(rule) => self.locals.as_ref()?.step(rule).map(|(step, _)| step),
+        }
     }
 
     /// Does to the stack what they do, and counts it.
     #[inline]
     pub fn go(&mut self, known: Known, calls: &mut CallStack<M>) {
-        let Some(slot) = self.slots.get_mut(known.0) else { return };
-        slot.count += 1;
-        self.here = Some(slot.next);
+        let step = match (known.0, &mut self.here) {
+            (Place::Slot(slot), _) => self.slots.get_mut(slot).map(|slot| {
+                slot.count += 1;
+                self.here = Some(Here::State(slot.next));
+                slot.step
+            }),
+            (Place::Rule(rule), Some(Here::Beside(beside))) => {
+                let step = self.locals.as_ref().and_then(|locals| locals.step(rule));
+                step.map(|(step, after)| {
+                    beside.next = after;
+                    step
+                })
+            }
+            (Place::Rule(_), _) => None,
+        };
+        let Some(number) = step else { return };
         self.found += 1;
         if let Some(steps) = &mut self.group {
-            steps.push(slot.step & !Slot::SIMPLE);
+            steps.push(number & !Slot::SIMPLE);
         }
-        if slot.step & Slot::SIMPLE == 0
-            && let Some(step) = self.steps.get(slot.step as usize)
+        if number & Slot::SIMPLE == 0
+            && let Some(step) = self.steps.get(number as usize)
         {
             let Range { start, end } = step.entered;
             let entered = self.entered.get(start as usize..end as usize).unwrap_or_default();
             let frames = &mut calls.stack.frames;
             frames.truncate(frames.len() - step.left.min(frames.len()));
             frames.extend(entered.iter().copied());
-            if step.changes_more {
-                self.shapes.resume(slot.next, calls);
+            if let (true, Some(Here::State(state))) = (step.changes_more, self.here) {
+                self.shapes.resume(state, calls);
             }
         }
     }
 
     /// Elements of this number are followed one by one next. Behind [`Remembered::find`], which has not found them.
     pub fn begin_learning(&mut self, calls: &mut CallStack<M>, (set, number): (u32, u32)) -> Learning {
-        let before = self.here.filter(|_| set == self.set);
+        let before = self.here.filter(|_| set == self.set).and_then(|here| match here {
+            Here::State(state) => Some(state),
+            // It is too deep.
+            Here::Beside(_) => None,
+        });
         self.disturb(calls);
         let depth = calls.stack.frames.len();
         calls.stack.fewest = depth;
+        calls.stack.looks = Looks::begin(depth);
         calls.did_more = false;
-        Learning { before, number, depth }
+        if let Some(locals) = self.locals.as_mut().filter(|_| before.is_some()) {
+            locals.look(&mut calls.stack.frames, &mut self.faces);
+        }
+        Learning { before, number, depth, surprises: calls.returns.surprises() }
     }
 
     /// They were followed. Remembers what they did, if that depends on the state alone, and what the observer made of them, if
@@ -233,37 +389,78 @@ impl<M: Copy, E> Remembered<M, E> {
         effect: Option<(E, bool)>,
         key: impl Fn(&M) -> u32,
     ) -> bool {
-        let Learning { before, number, depth } = learning;
+        let Learning { before, number, depth, surprises } = learning;
         let (Some(before), Some((effect, is_simple)), false) = (before, effect, calls.did_more) else {
             return false;
         };
         let (Some(next), Ok(step)) = (self.shapes.of(calls, key), u32::try_from(self.steps.len())) else {
             return false;
         };
-        self.here = Some(next);
+        self.here = Some(Here::State(next));
         let left = depth - calls.stack.fewest.min(depth);
         let Some(entered) = self.keep_frames(calls, depth - left) else { return false };
         let changes_more = !self.shapes.differ_in_frames(before, next);
         let is_simple = is_simple && left == 0 && entered.is_empty() && !changes_more;
-        self.steps.push(Step { left, changes_more, entered, members: Box::default(), effect });
+        let Looks { function, whole, everywhere, most } = calls.stack.looks;
+        let whole = depth - whole.min(depth - left);
+        let reach = whole.max(depth - function.min(depth));
+        let looked = Looked { reach, whole, left, rise: most - depth, surprises };
+        let is_local = !everywhere && left < depth && !changes_more && surprises == calls.returns.surprises();
+        let looked = Some(looked).filter(|_| is_local);
+        self.steps.push(Step { left, changes_more, entered, members: Box::default(), looked, effect });
         let step = if is_simple { step | Slot::SIMPLE } else { step };
-        self.insert(Slot { key: key_of(before, number), next, step, count: 0 });
+        let ends = (self.beside(before), self.beside(next));
+        if !self.add_rule(number, ends, (looked, step)) {
+            self.insert(Slot { key: key_of(before, number), next, step, count: 0 });
+        }
         true
     }
 
+    /// Remembers a step by the frames that it looks at, if it can be.
+    fn add_rule(
+        &mut self,
+        number: u32,
+        ends: (Option<Beside>, Option<Beside>),
+        (looked, step): (Option<Looked>, u32),
+    ) -> bool {
+        let (Some(locals), Some(looked), (Some(before), Some(after))) = (&mut self.locals, looked, ends)
+        else {
+            return false;
+        };
+        let is_made = locals.add(number, (before, after.next), (looked, &self.faces), step);
+        if is_made {
+            self.here = Some(Here::Beside(after));
+        }
+        is_made
+    }
+
     /// Keeps the innermost frames, from this one on.
-    fn keep_frames(&mut self, calls: &CallStack<M>, from: usize) -> Option<Range<u32>> {
-        let frames = &calls.stack.frames;
+    fn keep_frames(&mut self, calls: &mut CallStack<M>, from: usize) -> Option<Range<u32>> {
+        let frames = &mut calls.stack.frames;
+        let by_frames = self.locals.is_some();
+        if let Some(locals) = &mut self.locals {
+            locals.show(frames, frames.len() - from.min(frames.len()));
+        }
         let start = u32::try_from(self.entered.len()).ok()?;
         let end = u32::try_from(self.entered.len() + frames.len() - from.min(frames.len())).ok()?;
-        self.entered.extend(frames.range(from.min(frames.len())..).copied());
+        let entered = frames.range(from.min(frames.len())..).copied();
+        // Elsewhere they stand on other frames.
+        let cell = |frame: &Frame<M>| if by_frames { CellId::UNKNOWN } else { frame.cell };
+        self.entered.extend(entered.map(|frame| Frame { cell: cell(&frame), ..frame }));
         Some(start..end)
     }
 
     /// The members of a group come next, of which [`Remembered::find`] knows nothing; `None` if it is not to be remembered.
-    pub fn begin_group(&mut self, calls: &CallStack<M>, (set, number): (u32, u32)) -> Option<LearningGroup> {
+    pub fn begin_group(
+        &mut self,
+        calls: &mut CallStack<M>,
+        (set, number): (u32, u32),
+    ) -> Option<LearningGroup> {
         let before = self.here.filter(|_| set == self.set && self.group_weight < MOST_GROUP_WEIGHT)?;
-        let key = key_of(before, number);
+        let key = match before {
+            Here::State(state) if self.locals.is_none() => key_of(state, number),
+            _ => number.into(),
+        };
         if self.asked.is_empty() {
             self.asked = vec![0; ASKED].into();
         }
@@ -274,6 +471,9 @@ impl<M: Copy, E> Remembered<M, E> {
             return None;
         }
         self.group = Some(Vec::new());
+        if let Some(locals) = &mut self.locals {
+            locals.look(&mut calls.stack.frames, &mut self.group_faces);
+        }
         Some(LearningGroup { before, number, depth: calls.stack.frames.len() })
     }
 
@@ -281,25 +481,59 @@ impl<M: Copy, E> Remembered<M, E> {
     /// `weight` says how much memory it takes, in words. Answers whether the effect is remembered.
     pub fn end_group(
         &mut self,
-        calls: &CallStack<M>,
+        calls: &mut CallStack<M>,
         learning: LearningGroup,
         members: usize,
         effect: Option<(E, bool, usize)>,
+        key: impl Fn(&M) -> u32,
     ) -> bool {
         let LearningGroup { before, number, depth } = learning;
         let steps = self.group.take().filter(|steps| steps.len() == members);
-        let (Some(steps), Some(next), Some((effect, is_simple, weight))) = (steps, self.here, effect) else {
+        let (Some(steps), Some(mut next), Some((effect, is_simple, weight))) = (steps, self.here, effect)
+        else {
             return false;
         };
         let Ok(step) = u32::try_from(self.steps.len()) else { return false };
         let (mut now, mut fewest) = (depth, depth);
-        for step in steps.iter().filter_map(|step| self.steps.get(*step as usize)) {
+        let mut looked: Option<Looked> = None;
+        for (index, step) in steps.iter().filter_map(|step| self.steps.get(*step as usize)).enumerate() {
+            looked = match (looked, step.looked) {
+                (Some(looked), Some(next)) => {
+                    Some(looked.then(now - fewest, next)).filter(|_| looked.surprises == next.surprises)
+                }
+                (None, first) if index == 0 => first,
+                _ => None,
+            };
             now = now.saturating_sub(step.left);
             fewest = fewest.min(now);
             now += step.entered.len();
         }
         let Some(entered) = self.keep_frames(calls, fewest) else { return false };
-        let changes_more = !self.shapes.differ_in_frames(before, next);
+        let mut beside = |here| match here {
+            Here::State(state) => self.beside(state),
+            Here::Beside(beside) => Some(beside),
+        };
+        let ends = (beside(before), beside(next));
+        // Steps that are known by frames change nothing else.
+        let changes_more = match ends {
+            (Some(before), Some(next)) if looked.is_some() => {
+                if before.rest != next.rest {
+                    return false;
+                }
+                false
+            }
+            _ => {
+                looked = None;
+                if let Here::Beside(_) = next {
+                    let Some(known) = self.look_at_all(calls, &key) else { return false };
+                    next = Here::State(known);
+                }
+                match (before, next) {
+                    (Here::State(before), Here::State(next)) => !self.shapes.differ_in_frames(before, next),
+                    _ => return false,
+                }
+            }
+        };
         let left = depth - fewest;
         let is_simple = is_simple && left == 0 && entered.is_empty() && !changes_more;
         // What a group in a group consists of is counted with both.
@@ -309,18 +543,29 @@ impl<M: Copy, E> Remembered<M, E> {
         };
         let steps = steps.iter().flat_map(with_members).collect::<Box<[_]>>();
         self.group_weight += steps.len() / 2 + entered.len() * size_of::<Frame<M>>() / 8 + weight;
-        self.steps.push(Step { left, changes_more, entered, members: steps, effect });
+        self.steps.push(Step { left, changes_more, entered, members: steps, looked, effect });
         let step = if is_simple { step | Slot::SIMPLE } else { step };
-        self.insert(Slot { key: key_of(before, number), next, step, count: 0 });
-        true
+        // What was learned in between had other frames before it.
+        std::mem::swap(&mut self.faces, &mut self.group_faces);
+        if self.add_rule(number, ends, (looked, step)) {
+            return true;
+        }
+        match (before, next) {
+            (Here::State(before), Here::State(next)) => {
+                self.insert(Slot { key: key_of(before, number), next, step, count: 0 });
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Something else happens to the stack next.
     #[inline]
     pub fn disturb(&mut self, calls: &mut CallStack<M>) {
         self.group = None;
-        if let Some(next) = self.here.take().and_then(|here| self.shapes.next(here)) {
-            calls.next = next;
+        if self.here.is_some() {
+            self.tell_next(calls);
+            self.here = None;
         }
     }
 
@@ -334,6 +579,7 @@ impl<M: Copy, E> Remembered<M, E> {
         self.disturb(calls);
         let is_worth = self.set != set || self.found >= WORTH * self.steps.len() as u64;
         self.shapes.forget();
+        self.locals.iter_mut().for_each(Locals::forget);
         self.slots.fill(Slot::FREE);
         (self.used, self.found, self.set) = (0, 0, set);
         self.steps.clear();
@@ -394,3 +640,6 @@ const fn key_of(shape: ShapeId, number: u32) -> u64 {
 const fn slot_of(key: u64) -> usize {
     (mix(key) >> 16) as usize
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@
 //! come for the first time; from then on the observer is told the same, of the frames that are there now, with their marks.
 
 use super::CallStack;
-use super::frame::{CellId, Entry, Frame, FrameKind, FunctionId, Left, Observer, Piece};
+use super::frame::{CellId, Entry, Faces, Frame, FrameKind, FunctionId, Left, Observer, Piece};
 use super::remembered::Remembered;
 use crate::analysis::Repeated;
 
@@ -121,7 +121,14 @@ impl Told {
             }
             Self::Entered(kind, function, entry) => {
                 let mark = observer.enter(frames.last_mut(), kind, function, entry);
-                frames.push(Frame { kind, function, mark, schedules: false, cell: CellId::UNKNOWN });
+                frames.push(Frame {
+                    kind,
+                    function,
+                    mark,
+                    schedules: false,
+                    cell: CellId::UNKNOWN,
+                    faces: Faces::UNKNOWN,
+                });
             }
             Self::Left(how) => {
                 if let Some(mut frame) = frames.pop() {

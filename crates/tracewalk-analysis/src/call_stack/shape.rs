@@ -58,7 +58,7 @@ const MOST_CELLS: usize = 1 << 16;
 const MOST_SHAPES: usize = 1 << 16;
 const MOST_RESTS: usize = 1 << 10;
 /// Deeper stacks are not looked at.
-const DEEPEST: usize = 1 << 10;
+pub(super) const DEEPEST: usize = 1 << 10;
 
 impl Shapes {
     /// Whether something has to be forgotten before more can be remembered.
@@ -75,6 +75,27 @@ impl Shapes {
     /// What was to happen before the next block in a state.
     pub(super) fn next(&self, shape: ShapeId) -> Option<Next> {
         self.shapes.get(shape.0 as usize).map(|shape| shape.next)
+    }
+
+    /// What has to happen next in a state, and the number of the rest of it.
+    pub(super) fn beside(&self, shape: ShapeId) -> Option<(Next, usize)> {
+        self.shapes.get(shape.0 as usize).map(|shape| (shape.next, shape.rest))
+    }
+
+    /// The number of the rest of a stack's state; `None` if it is not one to remember anything of.
+    pub(super) fn rest_of<M>(&mut self, calls: &CallStack<M>) -> Option<usize> {
+        let is_usual = calls.next_task.is_none() && !calls.stack.frames.is_empty();
+        (is_usual && !self.is_full()).then(|| self.rest(calls))
+    }
+
+    /// With fewer frames than this, places to jump to are lost.
+    pub(super) fn floor(&self, rest: usize) -> usize {
+        let Some(rest) = self.rests.get(rest) else { return 0 };
+        let taken = match rest.origin {
+            Origin::Taken { depth, .. } => depth,
+            Origin::Found | Origin::Unresolved(_) => 0,
+        };
+        rest.jumps.iter().map(|jump| jump.depth).fold(taken, usize::max)
     }
 
     /// Whether two states differ in nothing but frames, and in what happens next.

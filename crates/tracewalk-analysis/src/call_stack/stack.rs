@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use tracewalk::ids::{Address, Exception};
 
 use super::frame::{Frame, FunctionId, Left, Observer, Task};
+use super::looks::Looks;
 
 /// One task's frames.
 #[derive(Clone, Debug)]
@@ -19,6 +20,8 @@ pub(super) struct Stack<M> {
     pub(super) called: Option<Address>,
     /// How few frames there were since somebody set this.
     pub(super) fewest: usize,
+    /// What was looked at since then.
+    pub(super) looks: Looks,
 }
 
 /// A call of `setjmp` that returned.
@@ -91,6 +94,7 @@ impl<M> Stack<M> {
             origin: Origin::Found,
             called: None,
             fewest: 0,
+            looks: Looks::begin(0),
         }
     }
 
@@ -120,18 +124,28 @@ impl<M> Stack<M> {
     }
 
     /// The innermost frame of a function since the last exception.
-    pub(super) fn innermost(&self, function: FunctionId) -> Option<usize> {
+    pub(super) fn innermost(&mut self, function: FunctionId) -> Option<usize> {
         if !matches!(function, FunctionId::Named(..)) {
             return None;
         }
-        let handler = self.frames.iter().rposition(|frame| frame.kind.is_exception()).unwrap_or(0);
-        let found = self.frames.iter().skip(handler).rposition(|frame| frame.function == function);
-        found.map(|index| handler + index)
+        let handler = self.frames.iter().rposition(|frame| frame.kind.is_exception());
+        let from = handler.unwrap_or(0);
+        let found = self.frames.iter().skip(from).rposition(|frame| frame.function == function);
+        match (found, handler) {
+            (Some(index), _) => {
+                self.looks.function(from + index);
+                self.looks.whole(from + index + 1);
+            }
+            (None, Some(handler)) => self.looks.whole(handler),
+            (None, None) => self.looks.everywhere = true,
+        }
+        found.map(|index| from + index)
     }
 
     /// The innermost frame called `setjmp`, which will return to `to`.
     pub(super) fn remember_jump(&mut self, to: Address) {
         let jump = Jump { depth: self.frames.len(), to };
+        self.looks.everywhere = true;
         self.jumps.retain(|known| *known != jump);
         if self.jumps.len() == MOST_JUMPS {
             self.jumps.remove(0);
@@ -140,7 +154,8 @@ impl<M> Stack<M> {
     }
 
     /// How many frames are left when `longjmp` goes to `at`.
-    pub(super) fn jump_to(&self, at: Address) -> Option<usize> {
+    pub(super) fn jump_to(&mut self, at: Address) -> Option<usize> {
+        self.looks.everywhere |= self.jumps.iter().any(|jump| jump.to == at);
         self.jumps
             .iter()
             .rev()

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use tracewalk::flow::{Element, EventKind};
 
+use super::pairs::{Deed, Relative};
 use super::{EntryId, NodeId};
 use crate::clock::Cost;
 
@@ -23,6 +24,8 @@ pub(super) struct Charges {
     pub(super) waiting: u64,
     /// Whether it is a group's: its members are charged beside, with what each cost in no other place.
     pub(super) is_group: bool,
+    /// The same by frame, if it is known so.
+    pub(super) relative: Option<u32>,
 }
 
 /// Cycles that the passage does not tell, and that its blocks take.
@@ -97,12 +100,40 @@ pub(super) struct Lists {
     pub(super) calls: Vec<NodeId>,
     /// Whether a passage is learned, so that what it costs is noted.
     pub(super) notes: bool,
+    /// What passages do, by frame, one after the other.
+    pub(super) deeds: Vec<Deed>,
+    pub(super) relatives: Vec<Relative>,
 }
+
+/// More deeds than this are not remembered.
+pub(super) const MOST_DEEDS: usize = 1 << 17;
 
 impl Lists {
     /// How long they are.
     pub(super) const fn ends(&self) -> (usize, usize) {
         (self.pieces.len(), self.calls.len())
+    }
+
+    /// Adds what was noted from one deed on, as one passage.
+    pub(super) fn add_relative(&mut self, from: usize, cycle_counts: u64) -> Option<u32> {
+        let id = u32::try_from(self.relatives.len()).ok()?;
+        self.relatives.push(Relative::of(&self.deeds, from..self.deeds.len(), cycle_counts));
+        Some(id)
+    }
+
+    /// What several passages do, one after the other.
+    pub(super) fn add_group(&mut self, members: &[u32]) -> Option<u32> {
+        let (from, mut cycle_counts) = (self.deeds.len(), 0);
+        for member in members {
+            let member = self.relatives.get(*member as usize)?.clone();
+            cycle_counts += member.cycle_counts;
+            if self.deeds.len() + member.deeds.len() > MOST_DEEDS {
+                self.deeds.truncate(from);
+                return None;
+            }
+            self.deeds.extend_from_within(member.deeds);
+        }
+        self.add_relative(from, cycle_counts)
     }
 
     /// Forgets what came since they were so long.

@@ -10,8 +10,10 @@
 //! makes, not by the trace's length.
 
 mod analysis;
+mod by_frames;
 mod charges;
 mod collected;
+mod pairs;
 mod record;
 mod saved;
 mod saved_lines;
@@ -264,6 +266,16 @@ impl Profile {
         self.nodes.push(Node { parent, depth, kind, calls: 0 });
         self.index.insert((parent, kind), id);
         id
+    }
+
+    /// Whether so many links can be added to a chain, and none has been left out so far.
+    fn has_room(&self, node: NodeId, links: usize) -> bool {
+        let depth = self.nodes.get(node.index()).map_or(0, |node| node.depth);
+        self.folded_calls == 0 && self.nodes.len() + links < MOST_NODES && depth + links < DEEPEST
+    }
+
+    fn parent(&self, node: NodeId) -> Option<NodeId> {
+        self.nodes.get(node.index())?.parent
     }
 
     /// Whose the code of a chain's innermost function is.

@@ -6,13 +6,14 @@ use tracewalk::flow::{Element, EventKind, GapReason};
 use tracewalk::ids::Exception;
 use tracewalk::span::CaptureOffset;
 
-use super::charges::{Before, Charges, Lists, Takers};
+use super::charges::{Before, Charges, Lists, MOST_DEEDS, Takers};
+use super::pairs::{Deed, Pairs};
 use super::time::{Interval, Owner};
 use super::{EntryId, Measures, NodeId, NodeKind, Profile};
 use crate::analysis::Repeated;
 use crate::call_stack::{
-    CallStack, Entry, Evidence, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Piece,
-    Remembered, Task,
+    CallStack, Entry, Evidence, Frame, FrameKind, FunctionId, Interruption, LearningGroup, Left, Observer,
+    Piece, Remembered, Task,
 };
 use crate::clock::{Cost, CycleMeter, Spent};
 use crate::{Code, Phase, Window, Windowed};
@@ -20,18 +21,23 @@ use crate::{Code, Phase, Window, Windowed};
 /// Records what one source's functions cost.
 #[derive(Debug)]
 pub struct Profiler {
-    calls: CallStack<NodeId>,
-    meter: CycleMeter,
+    pub(super) calls: CallStack<NodeId>,
+    pub(super) meter: CycleMeter,
     windowed: Windowed,
     /// Whether everything is in the window, so that nobody has to look.
     is_whole: bool,
-    recorder: Recorder,
-    remembered: Remembered<NodeId, Charges>,
+    pub(super) recorder: Recorder,
+    pub(super) remembered: Remembered<NodeId, Charges>,
+    /// Whether passages are known by the frames that they look at. Not where cycles or time go to what runs: they differ each time.
+    pub(super) by_frames: bool,
+    pub(super) pairs: Pairs,
+    /// The chains of frames that come and go.
+    pub(super) chains: Vec<NodeId>,
 }
 
 #[derive(Debug)]
-struct Recorder {
-    profile: Profile,
+pub(super) struct Recorder {
+    pub(super) profile: Profile,
     interval: Interval,
     task: Task,
     /// Where what runs is; what is not in the window is followed and not counted.
@@ -39,9 +45,13 @@ struct Recorder {
     /// What the block that runs costs, and how many of its instructions were charged already.
     block: Cost,
     charged: u64,
-    lists: Lists,
+    pub(super) lists: Lists,
     /// Set while a group is learned: what its passages are charged for cycles that were counted before them.
     extras: Option<Vec<(EntryId, Cost)>>,
+    /// The same by frames: its passages.
+    pub(super) group: Option<Vec<u32>>,
+    /// Set where cycles went to what did not run.
+    is_odd: bool,
 }
 
 impl Profiler {
@@ -56,7 +66,10 @@ impl Profiler {
             meter: CycleMeter::default(),
             windowed,
             is_whole: *window == Window::default(),
-            remembered: Remembered::default(),
+            remembered: Remembered::by_frames(),
+            by_frames: true,
+            pairs: Pairs::default(),
+            chains: Vec::new(),
             recorder: Recorder {
                 profile: Profile::default(),
                 interval: Interval::default(),
@@ -66,6 +79,8 @@ impl Profiler {
                 charged: 0,
                 lists: Lists::default(),
                 extras: None,
+                group: None,
+                is_odd: false,
             },
         }
     }
@@ -83,12 +98,25 @@ impl Profiler {
         let pending = self.meter.waiting().filter(|_| is_inside);
         let before = pending.map(|pending| Before { pending, waited: repeated.waited_cycles() });
         let Some(before) = before else { return self.follow_all(repeated) };
+        if self.by_frames && (before != Before::NOTHING || self.recorder.interval.measures()) {
+            self.only_by_states();
+        }
         let Some(known) = self.remembered.find(&mut self.calls, key(repeated), NodeId::number) else {
             if repeated.members().is_some() {
                 return self.learn_group(repeated, before);
             }
             return self.learn(repeated, before);
         };
+        if self.by_frames {
+            if known.is_by_frames() {
+                return self.repeat_by_frames(known, repeated);
+            }
+            // Its members may be known by frames, and are then not counted with it.
+            if repeated.members().is_some() {
+                return self.follow_all(repeated);
+            }
+            self.recorder.group = None;
+        }
         if before == Before::NOTHING && self.remembered.is_simple(known) && !self.recorder.interval.measures()
         {
             self.pass_window(repeated);
@@ -112,7 +140,7 @@ impl Profiler {
     }
 
     #[inline]
-    fn pass_window(&mut self, repeated: &Repeated<'_>) {
+    pub(super) fn pass_window(&mut self, repeated: &Repeated<'_>) {
         if !self.is_whole {
             self.windowed.pass(repeated);
         }
@@ -120,7 +148,7 @@ impl Profiler {
 
     /// Takes the elements of a passage, or the members of a group, one by one.
     #[cold]
-    fn follow_all(&mut self, repeated: &Repeated<'_>) {
+    pub(super) fn follow_all(&mut self, repeated: &Repeated<'_>) {
         match repeated.members() {
             Some(members) => members.for_each(|member| self.passage(&member)),
             None => repeated.elements().for_each(|element| self.element(&element, CaptureOffset(0))),
@@ -131,8 +159,12 @@ impl Profiler {
     #[inline(never)]
     fn learn_group(&mut self, repeated: &Repeated<'_>, before: Before) {
         let is_plain = before == Before::NOTHING && !self.recorder.interval.measures();
-        let learning = is_plain.then(|| self.remembered.begin_group(&self.calls, key(repeated))).flatten();
+        let learning =
+            is_plain.then(|| self.remembered.begin_group(&mut self.calls, key(repeated))).flatten();
         let Some(learning) = learning else { return self.follow_all(repeated) };
+        if self.by_frames {
+            return self.learn_group_by_frames(repeated, learning);
+        }
         self.recorder.extras = Some(Vec::new());
         self.follow_all(repeated);
         let extras = self.recorder.extras.take().unwrap_or_default();
@@ -146,19 +178,52 @@ impl Profiler {
             (charges, waiting == 0, weight)
         });
         let members = repeated.members().map_or(0, Iterator::count);
-        if !self.remembered.end_group(&self.calls, learning, members, charges) {
+        if !self.remembered.end_group(&mut self.calls, learning, members, charges, NodeId::number) {
             lists.truncate(ends);
         }
+    }
+
+    /// The same where passages are known by the frames that they look at.
+    fn learn_group_by_frames(&mut self, repeated: &Repeated<'_>, learning: LearningGroup) {
+        self.recorder.group = Some(Vec::new());
+        self.follow_all(repeated);
+        let passages = self.recorder.group.take().filter(|_| self.by_frames);
+        let (Some(passages), Some(waiting)) = (passages, self.meter.waiting()) else { return };
+        let members = repeated.members().map_or(0, Iterator::count);
+        let lists = &mut self.recorder.lists;
+        let relative = lists.add_group(&passages);
+        let charges = relative.map(|_| {
+            let charges = Charges { is_group: true, waiting, relative, ..Charges::default() };
+            (charges, waiting == 0, 0)
+        });
+        self.remembered.end_group(&mut self.calls, learning, members, charges, NodeId::number);
+    }
+
+    /// From now on passages are known by states alone.
+    #[cold]
+    fn only_by_states(&mut self) {
+        self.charge();
+        self.forget_lists();
+        self.remembered.only_by_states(&mut self.calls);
+        self.by_frames = false;
+    }
+
+    fn forget_lists(&mut self) {
+        self.pairs.clear();
+        self.recorder.group = None;
+        self.recorder.lists = Lists::default();
     }
 
     /// Follows a passage that is not known, and remembers what it costs.
     #[inline(never)]
     fn learn(&mut self, repeated: &Repeated<'_>, before: Before) {
-        if self.remembered.is_full(repeated.set()) {
+        if self.remembered.is_full(repeated.set()) || self.recorder.lists.deeds.len() >= MOST_DEEDS {
             self.charge();
             self.remembered.forget(repeated.set(), &mut self.calls);
-            self.recorder.lists.truncate((0, 0));
+            self.forget_lists();
         }
+        self.recorder.is_odd = false;
+        let deeds = self.recorder.lists.deeds.len();
         let learning = self.remembered.begin_learning(&mut self.calls, key(repeated));
         let counts = |profile: &Profile| (profile.folded_calls, profile.measures.cycle_counts);
         let counted = counts(&self.recorder.profile);
@@ -176,18 +241,33 @@ impl Profiler {
         let now = counts(&self.recorder.profile);
         let cycle_counts = now.1 - counted.1;
         let waiting = self.meter.waiting().filter(|_| now.0 == counted.0);
-        let charges = waiting.and_then(|waiting| {
+        let is_odd = self.recorder.is_odd;
+        let relative = if self.by_frames { lists.add_relative(deeds, cycle_counts) } else { None };
+        if relative.is_none() {
+            lists.deeds.truncate(deeds);
+        }
+        let charges = waiting.filter(|_| !(self.by_frames && is_odd)).and_then(|waiting| {
             let (pieces, calls) = (ends.0..lists.pieces.len(), ends.1..lists.calls.len());
-            let charges = Charges { pieces, calls, pending, waited, cycle_counts, waiting, is_group: false };
+            let is_group = false;
+            let charges =
+                Charges { pieces, calls, pending, waited, cycle_counts, waiting, is_group, relative };
             charges.leave_out(before, lists).then_some((charges, cycle_counts == 0 && waiting == 0))
         });
-        if !self.remembered.end_learning(&mut self.calls, learning, charges, NodeId::number) {
+        let is_kept = self.remembered.end_learning(&mut self.calls, learning, charges, NodeId::number);
+        if !is_kept || self.remembered.is_by_frames() {
             lists.truncate(ends);
+        }
+        if !is_kept && relative.is_some() {
+            lists.relatives.pop();
+            lists.deeds.truncate(deeds);
         }
     }
 
     /// Charges what passages cost that were only counted.
-    fn charge(&mut self) {
+    pub(super) fn charge(&mut self) {
+        let chains = &mut self.chains;
+        let recorder = &mut self.recorder;
+        self.pairs.take_counts(|pair, times| recorder.charge_pair(pair, times, chains));
         let Recorder { profile, lists, .. } = &mut self.recorder;
         self.remembered.take_counts(|times, charges| {
             let pieces = lists.pieces.get(charges.pieces.clone()).unwrap_or_default();
@@ -256,6 +336,7 @@ impl Profiler {
     fn spend(&mut self, spent: Option<Spent>) {
         let recorder = &mut self.recorder;
         let counts = recorder.phase == Phase::Inside;
+        recorder.is_odd |= !matches!(spent, None | Some(Spent::OnBlock(_)));
         match spent {
             // It goes with the block's instructions.
             None | Some(Spent::OnBlock(_)) => {}
@@ -319,6 +400,27 @@ impl Recorder {
         }
     }
 
+    /// The chain of a frame on another one, and the one that its link is added to.
+    pub(super) fn link(
+        &mut self,
+        below: Option<NodeId>,
+        kind: FrameKind,
+        function: FunctionId,
+    ) -> (NodeId, NodeId) {
+        let chain = self.chain(below, kind);
+        let site = match kind {
+            FrameKind::Call { site, .. } => site,
+            FrameKind::Root | FrameKind::Exception(_) => None,
+        };
+        (chain, self.profile.node(Some(chain), NodeKind::Function { function, site }))
+    }
+
+    fn note(&mut self, deed: Deed) {
+        if self.lists.notes {
+            self.lists.deeds.push(deed);
+        }
+    }
+
     /// A chain is called.
     fn called(&mut self, node: NodeId) {
         self.profile.count_calls(node, 1);
@@ -364,12 +466,8 @@ impl Observer for Recorder {
         function: FunctionId,
         entry: Entry,
     ) -> NodeId {
-        let chain = self.chain(below.map(|below| below.mark), kind);
-        let site = match kind {
-            FrameKind::Call { site, .. } => site,
-            FrameKind::Root | FrameKind::Exception(_) => None,
-        };
-        let node = self.profile.node(Some(chain), NodeKind::Function { function, site });
+        let (chain, node) = self.link(below.map(|below| below.mark), kind, function);
+        self.note(Deed::Enters(kind, function, entry));
         if self.phase == Phase::Inside {
             if matches!(entry, Entry::Called | Entry::TailCalled | Entry::Interrupting) {
                 self.called(node);
@@ -389,6 +487,7 @@ impl Observer for Recorder {
             Phase::Inside => {
                 let entry = self.profile.entry(top.mark, *piece);
                 self.spend(entry, cost);
+                self.note(Deed::Runs(*piece, cost));
                 Owner::Entry(entry)
             }
             Phase::Before | Phase::After => Owner::Outside,
@@ -396,7 +495,9 @@ impl Observer for Recorder {
         self.interval.ran(owner, cost.cycles, cost.instructions);
     }
 
-    fn leave(&mut self, _: &mut Frame<NodeId>, _: Option<&mut Frame<NodeId>>, _: Left) {}
+    fn leave(&mut self, _: &mut Frame<NodeId>, _: Option<&mut Frame<NodeId>>, _: Left) {
+        self.note(Deed::Leaves);
+    }
 
     fn switch(&mut self, _: Task, to: Task, evidence: Evidence) {
         // Nothing is remembered of what does this.

@@ -75,7 +75,7 @@ impl Timeline {
             recorder: Recorder::new(task, scale.counts_cycles),
             axis: Axis::new(scale.unit),
             is_whole: *window == Window::default(),
-            remembered: Remembered::default(),
+            remembered: Remembered::by_frames(),
             marking: Marking::default(),
         }
     }
@@ -156,7 +156,7 @@ impl Timeline {
     fn learn_group(&mut self, repeated: &Repeated<'_>, before: Before, sink: &mut impl TakeItems) {
         let key = (repeated.set(), repeated.number());
         let is_plain = before == Before::NOTHING;
-        let learning = is_plain.then(|| self.remembered.begin_group(&self.calls, key)).flatten();
+        let learning = is_plain.then(|| self.remembered.begin_group(&mut self.calls, key)).flatten();
         let Some(learning) = learning else { return self.take_all(repeated, sink) };
         self.recorder.group = Some(Vec::new());
         self.take_all(repeated, sink);
@@ -168,7 +168,7 @@ impl Timeline {
             (deeds, runs_only, weight)
         });
         let members = repeated.members().map_or(0, Iterator::count);
-        self.remembered.end_group(&self.calls, learning, members, effect);
+        self.remembered.end_group(&mut self.calls, learning, members, effect, |_| 0);
     }
 
     /// Takes the elements of a passage that is not known one by one, and remembers what they do.

@@ -18,14 +18,14 @@ pub struct CallsOnly {
 
 impl Default for CallsOnly {
     fn default() -> Self {
-        Self { calls: CallStack::new(Arc::new(Code::unknown())), remembered: Remembered::default() }
+        Self { calls: CallStack::new(Arc::new(Code::unknown())), remembered: Remembered::by_frames() }
     }
 }
 
 impl Sink<FlowRecord> for CallsOnly {
     fn section(&mut self, section: &Section) -> io::Result<()> {
         self.calls = CallStack::new(Arc::clone(&section.code));
-        self.remembered = Remembered::default();
+        self.remembered = Remembered::by_frames();
         Ok(())
     }
 
@@ -50,14 +50,14 @@ impl FlowSink for CallsOnly {
             return Ok(());
         }
         if let Some(members) = repeated.members() {
-            let learning = self.remembered.begin_group(&self.calls, key);
+            let learning = self.remembered.begin_group(&mut self.calls, key);
             let mut count = 0;
             for member in members {
                 self.passage(&member)?;
                 count += 1;
             }
             if let Some(learning) = learning {
-                self.remembered.end_group(&self.calls, learning, count, Some(((), true, 0)));
+                self.remembered.end_group(&mut self.calls, learning, count, Some(((), true, 0)), |()| 0);
             }
             return Ok(());
         }
