@@ -18,6 +18,7 @@ use tracewalk_analysis::{Code, Section, Statistics, Window, table};
 use tracewalk_report::export::{
     CrashReport, InterruptReport, ProfileReport, TimelineExport, TimelineTable, Timelines, best_unit,
 };
+use tracewalk_sentences::{NotMeasured, not_measured};
 use tracewalk_session::{Follow, FollowedProgram, Observer, Outcome, RunError, Session};
 
 use crate::problem::Problem;
@@ -284,11 +285,7 @@ fn scale(
 }
 
 fn no_measure(unit: Unit) -> Problem {
-    let (missing, switch) = match unit {
-        Unit::Cycles => ("cycle counts", "cycle-accurate tracing"),
-        Unit::Time => ("timestamps", "timestamping"),
-        Unit::Instructions => ("instructions", "tracing"),
-    };
+    let NotMeasured { missing, switch } = not_measured(unit);
     let remedy = format!("ask for another measure, or switch on {switch} when capturing");
     Problem::new("not_measured", format!("the trace has no {missing}; {remedy}"))
 }

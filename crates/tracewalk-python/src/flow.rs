@@ -22,7 +22,7 @@ use tracewalk_session::{Follow, Request, Session};
 use crate::notice::{Said, warn};
 use crate::problem::Problem;
 use crate::table::{Table, schema_capsule, stream_capsule};
-use crate::worker::{Listener, Watch};
+use crate::worker::{Listener, Watch, guarded};
 
 /// Program flow: an iterator of tables, each of the next rows. It decodes no further ahead than a few tables.
 ///
@@ -58,11 +58,7 @@ impl Flow {
         let watched = Arc::clone(&watch);
         thread::Builder::new().name("tracewalk flow".to_owned()).spawn(move || {
             let listener = Listener::new(watched);
-            let followed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                follow(request, &how, (rows, &sender), &listener)
-            }));
-            let defect = || Problem::new("internal", "tracewalk has a defect: it gave up where it should not; please report it with the capture");
-            let followed = followed.unwrap_or_else(|_| Err(defect()));
+            let followed = guarded(|| follow(request, &how, (rows, &sender), &listener));
             // Nobody may take it any more.
             let _ = sender.send(Coming::End(followed, listener.take()));
         })?;
@@ -74,7 +70,7 @@ impl Flow {
         };
         match flow.next(py)? {
             Some(Coming::Schema(schema)) => Ok(Self { schema, ..flow }),
-            _ => Err(Problem::new("internal", "tracewalk has a defect: program flow has no columns").into()),
+            _ => Err(Problem::defect("program flow has no columns").into()),
         }
     }
 
@@ -101,7 +97,7 @@ impl Flow {
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Problem::new("internal", "tracewalk has a defect: its thread ended").into());
+                    return Err(Problem::defect("its thread ended").into());
                 }
             }
         }

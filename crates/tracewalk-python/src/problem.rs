@@ -33,6 +33,11 @@ impl Problem {
         Self { kind: kind.into(), message: message.into() }
     }
 
+    /// A defect of this program.
+    pub(crate) fn defect(what: &str) -> Self {
+        Self::new("internal", format!("tracewalk has a defect: {what}; please report it with the capture"))
+    }
+
     /// An argument that is not what it should be.
     pub(crate) fn argument(name: &str, problem: impl std::fmt::Display) -> Self {
         Self::new("arguments", format!("{name}: {problem}"))

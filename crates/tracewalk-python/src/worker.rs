@@ -146,13 +146,9 @@ impl Worker {
 }
 
 /// Does it, and makes a problem of a panic: it is a defect of this program, and of one capture.
-fn guarded<T>(work: impl FnOnce() -> Result<T, Problem>) -> Result<T, Problem> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        Err(Problem::new(
-            "internal",
-            "tracewalk has a defect: it gave up where it should not; please report it with the capture",
-        ))
-    })
+pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T, Problem>) -> Result<T, Problem> {
+    catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|_| Err(Problem::defect("it gave up where it should not")))
 }
 
 /// Waits for an answer. Ctrl-C ends the work, and then waits for its end.
@@ -189,6 +185,5 @@ fn wait<T: Send>(
 }
 
 fn ended() -> PyErr {
-    Problem::new("internal", "tracewalk has a defect: its thread ended; please report it with the capture")
-        .into()
+    Problem::defect("its thread ended").into()
 }

@@ -9,6 +9,7 @@ mod names;
 mod opening;
 mod remedies;
 
+use tracewalk_analysis::clock::Unit;
 use tracewalk_session::{Notice, OpenError, RunError};
 
 pub use names::{as_option, itm_name, quoted, source_name};
@@ -44,6 +45,26 @@ pub fn of_run(error: &RunError) -> String {
         RunError::NoProgram => format!("{error}; {NO_PROGRAM}"),
         other => other.to_string(),
     }
+}
+
+/// That a trace has nothing to measure in this unit, and how it would have.
+#[must_use]
+pub const fn not_measured(unit: Unit) -> NotMeasured {
+    let (missing, switch) = match unit {
+        Unit::Cycles => ("cycle counts", "cycle-accurate tracing (ETMCR bit 12)"),
+        Unit::Time => ("timestamps", "timestamping (ETMCR bit 28)"),
+        Unit::Instructions => ("instructions", "tracing"),
+    };
+    NotMeasured { missing, switch }
+}
+
+/// What a trace lacks to measure by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotMeasured {
+    /// What it has not.
+    pub missing: &'static str,
+    /// What is to be switched on when capturing.
+    pub switch: &'static str,
 }
 
 /// What to try where there is no program to follow.

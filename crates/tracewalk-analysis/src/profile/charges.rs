@@ -19,7 +19,7 @@ pub(super) struct Charges {
     pub(super) pending: Option<usize>,
     pub(super) waited: Option<usize>,
     pub(super) cycle_counts: u64,
-    /// The cycles that are counted behind the last block.
+    /// The cycles that are counted after the last block.
     pub(super) waiting: u64,
     /// Whether it is a group's: its members are charged beside, with what each cost in no other place.
     pub(super) is_group: bool,

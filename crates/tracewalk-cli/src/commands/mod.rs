@@ -34,6 +34,7 @@ use tracewalk_analysis::clock::Unit;
 
 use crate::failure::Failure;
 use crate::messages::Messages;
+use tracewalk_sentences::{NotMeasured, not_measured};
 
 /// `--stats`.
 fn print_statistics(statistics: &Statistics, time: Duration, threads: u16, messages: &Messages) {
@@ -58,11 +59,7 @@ fn print_statistics(statistics: &Statistics, time: Duration, threads: u16, messa
 
 /// The trace has not what `option` asks to measure by.
 fn no_measure(unit: Unit, option: &str) -> Failure {
-    let (missing, switch) = match unit {
-        Unit::Cycles => ("cycle counts", "cycle-accurate tracing (ETMCR bit 12)"),
-        Unit::Time => ("timestamps", "timestamping (ETMCR bit 28)"),
-        Unit::Instructions => ("instructions", "tracing"),
-    };
+    let NotMeasured { missing, switch } = not_measured(unit);
     Failure::input(
         "not_measured",
         format!("the trace has no {missing}"),

@@ -66,8 +66,8 @@ impl Archive {
                 (Entry::File(range), true) => return self.bytes.get(range.clone()),
                 (Entry::File(_), false) => return None,
                 (Entry::Link(to), whole) => {
-                    let behind = if whole { PathBuf::new() } else { self.behind(&path)? };
-                    path = normal(&to.join(behind))?;
+                    let rest = if whole { PathBuf::new() } else { self.rest(&path)? };
+                    path = normal(&to.join(rest))?;
                 }
             }
         }
@@ -80,8 +80,8 @@ impl Archive {
         on_the_way.into_iter().rev().find_map(|part| Some((self.entries.get(part)?, part == path)))
     }
 
-    /// What of a path stands behind the first entry on the way that is no directory.
-    fn behind(&self, path: &Path) -> Option<PathBuf> {
+    /// What of a path is left after the first entry on the way that is no directory.
+    fn rest(&self, path: &Path) -> Option<PathBuf> {
         let on_the_way = path.ancestors().collect::<Vec<_>>();
         let link = on_the_way.into_iter().rev().find(|part| self.entries.contains_key(*part))?;
         path.strip_prefix(link).ok().map(Path::to_owned)

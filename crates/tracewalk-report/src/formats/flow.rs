@@ -1,0 +1,136 @@
+//! The formats of program flow.
+
+use std::io::Write;
+
+use tracewalk_analysis::Window;
+use tracewalk_analysis::analysis::FlowSink;
+use tracewalk_analysis::sink::Join;
+use tracewalk_analysis::sink::Nothing;
+
+use super::format::{Format, format};
+use crate::Look;
+use crate::export::CallTree;
+use crate::export::CallTreeOptions;
+use crate::export::FlowJsonl;
+use crate::export::FlowTable;
+use crate::export::Listing;
+use crate::export::ListingOptions;
+use crate::export::Runs;
+use crate::export::TableCsv;
+use crate::export::TableParquet;
+use crate::export::TablesJson;
+
+/// How program flow is to look.
+#[derive(Clone, Debug)]
+pub struct FlowOptions {
+    /// The colours and the width.
+    pub look: Look,
+    /// Lines of the source between the instructions, in text.
+    pub source_lines: bool,
+    /// Nothing but the functions, as a tree of calls, in text.
+    pub functions: bool,
+    /// Each line is written as soon as it is known.
+    pub at_once: bool,
+    /// The part that a tree of calls shows.
+    pub window: Window,
+}
+
+/// Makes what writes program flow.
+#[derive(Clone, Copy, Debug)]
+pub struct MakeFlow {
+    /// Takes records in the order of the trace.
+    pub sink: for<'a> fn(&'a mut (dyn Write + 'a), &FlowOptions) -> Box<dyn FlowSink + 'a>,
+    /// The same in parts that threads make, where it can be written so.
+    pub parts: Option<FlowParts>,
+    /// Whether it shows the names of functions and lines of the source.
+    pub names: bool,
+}
+
+/// What writes flow in parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowParts {
+    /// [`Nothing`].
+    Nothing,
+    /// [`Runs`].
+    Runs,
+    /// [`FlowJsonl`].
+    Jsonl,
+}
+
+/// Something to do with whatever writes flow in parts.
+pub trait WithJoin {
+    /// What comes of it.
+    type Answer;
+
+    /// Does it.
+    fn with(self, sink: &mut impl Join) -> Self::Answer;
+}
+
+impl FlowParts {
+    /// Does something with what writes to `out`.
+    pub fn with<V: WithJoin>(self, out: &mut impl Write, visitor: V) -> V::Answer {
+        match self {
+            Self::Nothing => visitor.with(&mut Nothing),
+            Self::Runs => visitor.with(&mut Runs::new(out)),
+            Self::Jsonl => visitor.with(&mut FlowJsonl::new(out)),
+        }
+    }
+}
+
+/// The formats of program flow.
+pub const FLOW: &[Format<MakeFlow>] = &[
+    format("text", "A listing for people", MakeFlow { sink: flow_text, parts: None, names: true }),
+    format(
+        "runs",
+        "The addresses that were executed, one run a line (docs/formats.md)",
+        MakeFlow { sink: flow_runs, parts: Some(FlowParts::Runs), names: false },
+    ),
+    format(
+        "jsonl",
+        "One JSON object a line (docs/formats.md)",
+        MakeFlow {
+            sink: |out, _| Box::new(FlowJsonl::new(out)),
+            parts: Some(FlowParts::Jsonl),
+            names: false,
+        },
+    ),
+    format(
+        "csv",
+        "A line for each element, with commas (docs/formats.md)",
+        MakeFlow { sink: |out, _| Box::new(FlowTable::new(TableCsv::new(out))), parts: None, names: true },
+    ),
+    format(
+        "parquet",
+        "The same rows, for data frames and SQL (docs/formats.md)",
+        MakeFlow {
+            sink: |out, _| Box::new(FlowTable::new(TableParquet::new(out))),
+            parts: None,
+            names: true,
+        },
+    ),
+    format(
+        "json",
+        "The same as one JSON document (docs/formats.md)",
+        MakeFlow { sink: |out, _| Box::new(FlowTable::new(TablesJson::new(out))), parts: None, names: true },
+    ),
+    format(
+        "none",
+        "Decode everything and print nothing",
+        MakeFlow { sink: |_, _| Box::new(Nothing), parts: Some(FlowParts::Nothing), names: false },
+    ),
+];
+
+fn flow_text<'a>(out: &'a mut (dyn Write + 'a), options: &FlowOptions) -> Box<dyn FlowSink + 'a> {
+    let FlowOptions { look, source_lines, .. } = *options;
+    if options.functions {
+        let options = CallTreeOptions { look, depth: None, fold: true, window: options.window.clone() };
+        Box::new(CallTree::new(out, options))
+    } else {
+        Box::new(Listing::new(out, ListingOptions { look, source_lines }))
+    }
+}
+
+fn flow_runs<'a>(out: &'a mut (dyn Write + 'a), options: &FlowOptions) -> Box<dyn FlowSink + 'a> {
+    let runs = Runs::new(out);
+    Box::new(if options.at_once { runs.at_once() } else { runs })
+}

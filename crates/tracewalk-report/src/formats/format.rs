@@ -1,0 +1,46 @@
+//! What a format is, and how one of several tables is written.
+
+use std::io::{self, Write};
+
+use tracewalk_analysis::table::Table;
+
+use crate::export::{TableCsv, TableParquet, write_tables};
+
+/// An output format.
+#[derive(Clone, Copy, Debug)]
+pub struct Format<Make: 'static> {
+    /// What users call it.
+    pub name: &'static str,
+    /// What it is, as a phrase without a full stop.
+    pub help: &'static str,
+    /// How it is written.
+    pub make: Make,
+}
+
+/// The format of this name.
+#[must_use]
+pub fn find<Make>(formats: &'static [Format<Make>], name: &str) -> Option<&'static Format<Make>> {
+    formats.iter().find(|format| format.name == name)
+}
+
+/// Shorter to read in the tables below.
+pub(super) const fn format<Make>(name: &'static str, help: &'static str, make: Make) -> Format<Make> {
+    Format { name, help, make }
+}
+pub(super) fn one_table(
+    out: &mut dyn Write,
+    tables: &[Table],
+    name: &'static str,
+    complete: bool,
+) -> io::Result<()> {
+    write_tables(&mut TableCsv::of(out, name), tables, complete)
+}
+
+pub(super) fn one_parquet(
+    out: &mut dyn Write,
+    tables: &[Table],
+    name: &'static str,
+    complete: bool,
+) -> io::Result<()> {
+    write_tables(&mut TableParquet::of(out, name), tables, complete)
+}

@@ -1,0 +1,34 @@
+//! The formats of what is in a capture.
+
+use std::io;
+use std::io::Write;
+
+use tracewalk_analysis::table::Table;
+
+use super::format::{Format, format, one_parquet, one_table};
+use crate::export::write_tables_json;
+
+/// Writes tables: all of them, or the one of this name. The flag is whether what they are of was decoded to its end.
+pub type WriteTables = fn(&mut dyn Write, &[Table], &'static str, bool) -> io::Result<()>;
+
+/// Writes what is in a capture.
+#[derive(Clone, Copy, Debug)]
+pub enum WriteInfo {
+    /// For people: by the command, which knows the options that state what was inferred.
+    Text,
+    /// As tables.
+    Tables(WriteTables),
+}
+
+/// The formats of what is in a capture.
+pub const INFO: &[Format<WriteInfo>] = &[
+    format("text", "For people", WriteInfo::Text),
+    format("csv", "One table, with commas (docs/formats.md)", WriteInfo::Tables(one_table)),
+    format("parquet", "One table, for data frames and SQL (docs/formats.md)", WriteInfo::Tables(one_parquet)),
+    format("json", "The tables as one JSON document (docs/formats.md)", WriteInfo::Tables(all_tables)),
+    format("none", "Count everything and print nothing", WriteInfo::Tables(|_, _, _, _| Ok(()))),
+];
+
+fn all_tables(out: &mut dyn Write, tables: &[Table], _: &'static str, complete: bool) -> io::Result<()> {
+    write_tables_json(out, tables, complete)
+}

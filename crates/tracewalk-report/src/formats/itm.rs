@@ -1,0 +1,84 @@
+//! The formats of what ITMs sent.
+
+use std::io::Write;
+
+use tracewalk_analysis::sink::Nothing;
+
+use super::format::{Format, format};
+use crate::Look;
+use crate::export::ExportItm;
+use crate::export::ItmJsonl;
+use crate::export::ItmTables;
+use crate::export::ItmText;
+use crate::export::StimulusBytes;
+use crate::export::TableCsv;
+use crate::export::TableParquet;
+use crate::export::TablesJson;
+
+/// Makes what writes the records of ITMs.
+#[derive(Clone, Copy, Debug)]
+pub struct MakeItm {
+    /// Takes records in the order of the capture.
+    pub export: for<'a> fn(&'a mut (dyn Write + 'a), &ItmOptions) -> Box<dyn ExportItm + 'a>,
+    /// Whether it writes nothing but what was written to some ports.
+    pub of_ports: bool,
+}
+
+/// How what ITMs sent is to look.
+#[derive(Clone, Debug)]
+pub struct ItmOptions {
+    /// The colours and the width.
+    pub look: Look,
+    /// The stimulus ports whose bytes are written.
+    pub ports: Vec<u8>,
+    /// The table that CSV writes.
+    pub table: &'static str,
+}
+
+/// The formats of what ITMs sent.
+pub const ITM: &[Format<MakeItm>] = &[
+    format(
+        "text",
+        "The bytes that software wrote to a stimulus port",
+        MakeItm {
+            export: |out, options| Box::new(StimulusBytes::new(out, options.ports.clone())),
+            of_ports: true,
+        },
+    ),
+    format(
+        "events",
+        "A line for each thing that was told, with its offset in the capture",
+        MakeItm { export: |out, options| Box::new(ItmText::new(out, options.look)), of_ports: false },
+    ),
+    format(
+        "jsonl",
+        "One JSON object a line (docs/formats.md)",
+        MakeItm { export: |out, _| Box::new(ItmJsonl::new(out)), of_ports: false },
+    ),
+    format(
+        "csv",
+        "One table, with commas (docs/formats.md)",
+        MakeItm {
+            export: |out, options| Box::new(ItmTables::new(TableCsv::of(out, options.table))),
+            of_ports: false,
+        },
+    ),
+    format(
+        "parquet",
+        "One table, for data frames and SQL (docs/formats.md)",
+        MakeItm {
+            export: |out, options| Box::new(ItmTables::new(TableParquet::of(out, options.table))),
+            of_ports: false,
+        },
+    ),
+    format(
+        "json",
+        "The tables as one JSON document (docs/formats.md)",
+        MakeItm { export: |out, _| Box::new(ItmTables::new(TablesJson::new(out))), of_ports: false },
+    ),
+    format(
+        "none",
+        "Decode everything and print nothing",
+        MakeItm { export: |_, _| Box::new(Nothing), of_ports: false },
+    ),
+];

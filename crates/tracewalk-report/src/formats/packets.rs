@@ -1,0 +1,39 @@
+//! The formats of packets.
+
+use std::io::Write;
+
+use tracewalk_analysis::record::PacketRecord;
+use tracewalk_analysis::sink::Sink;
+
+use super::format::{Format, format};
+use crate::Look;
+use crate::export::PacketTable;
+use crate::export::PacketsJsonl;
+use crate::export::PacketsText;
+use crate::export::TableCsv;
+use crate::export::TableParquet;
+use crate::export::TablesJson;
+
+/// Takes packets.
+pub type PacketSink<'a> = Box<dyn for<'b> Sink<PacketRecord<'b>> + 'a>;
+
+/// Makes what takes packets; `None` for what takes none.
+pub type MakePackets = for<'a> fn(&'a mut (dyn Write + 'a), Look) -> Option<PacketSink<'a>>;
+
+/// The formats of packets.
+pub const PACKETS: &[Format<MakePackets>] = &[
+    format("text", "A table for people", |out, look| Some(Box::new(PacketsText::new(out, look)))),
+    format("jsonl", "One JSON object a line (docs/formats.md)", |out, _| {
+        Some(Box::new(PacketsJsonl::new(out)))
+    }),
+    format("csv", "How many packets of each kind, with commas (docs/formats.md)", |out, _| {
+        Some(Box::new(PacketTable::new(TableCsv::new(out))))
+    }),
+    format("parquet", "The same rows, for data frames and SQL (docs/formats.md)", |out, _| {
+        Some(Box::new(PacketTable::new(TableParquet::new(out))))
+    }),
+    format("json", "The same as one JSON document (docs/formats.md)", |out, _| {
+        Some(Box::new(PacketTable::new(TablesJson::new(out))))
+    }),
+    format("none", "Decode everything and print nothing", |_, _| None),
+];
