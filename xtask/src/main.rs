@@ -111,6 +111,11 @@ const TASKS: &[Task] = &[
         run: sentences::run,
     },
     Task {
+        name: "spark",
+        about: "try the Python package on a cluster of two executors, one of which is killed (--release)",
+        run: python::spark,
+    },
+    Task {
         name: "unchanged",
         about: "say whether all that a slow check reads is as it was when it last passed (CHECK, --record)",
         run: unchanged::run,

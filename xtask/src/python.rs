@@ -1,8 +1,9 @@
-//! `python`: the wheel, built, installed in a clean environment and tried there.
+//! `python` and `spark`: the wheel, built, installed in a clean environment and tried there.
 //!
 //! The environment that builds has maturin; the one that tries has what users would have. What the tests compare with is
 //! the command, which has to be built before.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,41 +21,93 @@ const TRIES: &[&str] =
 /// The crates whose work takes long: as for tests, they are optimised.
 const OPTIMISED: &[&str] = &["tracewalk", "tracewalk-input", "tracewalk-analysis"];
 
+/// A cluster on this machine, and what its workers need. Without pandas Spark refuses to hand Arrow's columns on.
+const CLUSTERS: &[&str] = &["pandas==3.1.1", "pyarrow==26.0.1", "pyspark==4.3.0", "pytest==9.2.0"];
+
 /// Runs the task. With `--release` the wheel is one to give away.
 pub(crate) fn run() -> Answer {
-    let release = std::env::args().any(|argument| argument == "--release");
-    let (folder, package) = (target_folder().join("python"), workspace().join("crates/tracewalk-python"));
-    let command = target_folder().join(if release { "release/tracewalk" } else { "debug/tracewalk" });
-    if !command.is_file() {
-        return Err(format!(
-            "{}: found no command to compare with: cargo build -p tracewalk-cli --features full",
-            command.display()
-        ));
-    }
-    let builder = environment(&folder.join("builds"), BUILDS)?;
-    let wheel = build(&builder, &package, &folder.join("wheels"), release)?;
-    let python = environment(&folder.join("tries"), TRIES)?;
-    let install =
-        ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--force-reinstall"];
-    output(Command::new(&python).args(install).arg(&wheel))?;
-    // From elsewhere: what is imported is what was installed.
-    let tests = package.join("tests");
-    let mut pytest = Command::new(&python);
-    pytest.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"]).arg(&tests);
-    pytest.current_dir(&folder).env("TRACEWALK", &command).env("PYTHONDONTWRITEBYTECODE", "1");
-    let tried = output(&mut pytest)?;
+    let made = Made::new()?;
+    let python = made.installed("tries", TRIES)?;
+    let tests = made.package.join("tests");
+    let spark = format!("--ignore={}", tests.join("spark").display());
+    let tried = made.pytest(&python, &[tests.as_os_str(), spark.as_ref()])?;
     let stubs = ["-m", "mypy.stubtest", "tracewalk", "--ignore-disjoint-bases"];
-    output(Command::new(&python).args(stubs).current_dir(&folder))?;
+    output(Command::new(&python).args(stubs).current_dir(&made.folder))?;
     let mut typed = Command::new(&python);
     typed
         .args(["-m", "mypy", "--strict", "--cache-dir", "mypy"])
         .arg(tests.join("typed.py"))
-        .current_dir(&folder);
+        .current_dir(&made.folder);
     output(&mut typed)?;
-    let name = wheel.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let size = fs::metadata(&wheel).map_err(|error| format!("{}: {error}", wheel.display()))?.len();
+    let name = made.wheel.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let size = fs::metadata(&made.wheel).map_err(|error| format!("{}: {error}", made.wheel.display()))?.len();
     let tried = tried.lines().last().unwrap_or_default();
     Ok(Outcome::Done(format!("{name}, {} KiB, installed and tried: {tried}", size >> 10)))
+}
+
+/// Runs the task `spark`: the wheel on a cluster of two executors, one of which is killed.
+pub(crate) fn spark() -> Answer {
+    let java = Command::new("java").arg("-version").output();
+    if java.is_err() && std::env::var_os("CI").is_none() {
+        return Ok(Outcome::Skipped("needs Java, as of Debian's default-jre-headless".to_owned()));
+    }
+    let made = Made::new()?;
+    let python = made.installed("clusters", CLUSTERS)?;
+    let tests = made.package.join("tests/spark");
+    let tried = made.pytest(&python, &[tests.as_os_str(), "-rP".as_ref()])?;
+    let figures = tried.lines().find(|line| line.contains(" on 2 executors")).unwrap_or_default();
+    let tried = tried.lines().last().unwrap_or_default();
+    Ok(Outcome::Done(format!("{figures}; {tried}")))
+}
+
+/// A wheel, and the command to compare with.
+struct Made {
+    folder: PathBuf,
+    package: PathBuf,
+    command: PathBuf,
+    wheel: PathBuf,
+}
+
+impl Made {
+    /// Builds the wheel.
+    fn new() -> Result<Self, String> {
+        let release = std::env::args().any(|argument| argument == "--release");
+        let (folder, package) = (target_folder().join("python"), workspace().join("crates/tracewalk-python"));
+        let command = target_folder().join(if release { "release/tracewalk" } else { "debug/tracewalk" });
+        if !command.is_file() {
+            return Err(format!(
+                "{}: found no command to compare with: cargo build -p tracewalk-cli --features full",
+                command.display()
+            ));
+        }
+        let builder = environment(&folder.join("builds"), BUILDS)?;
+        let wheel = build(&builder, &package, &folder.join("wheels"), release)?;
+        Ok(Self { folder, package, command, wheel })
+    }
+
+    /// The Python of an environment with these packages and the wheel.
+    fn installed(&self, name: &str, packages: &[&str]) -> Result<PathBuf, String> {
+        let python = environment(&self.folder.join(name), packages)?;
+        let install = [
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-deps",
+            "--force-reinstall",
+        ];
+        output(Command::new(&python).args(install).arg(&self.wheel))?;
+        Ok(python)
+    }
+
+    /// What pytest says. It runs elsewhere: what is imported is what was installed.
+    fn pytest(&self, python: &Path, arguments: &[&OsStr]) -> Result<String, String> {
+        let mut pytest = Command::new(python);
+        pytest.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"]).args(arguments);
+        pytest.current_dir(&self.folder).env("TRACEWALK", &self.command).env("PYTHONDONTWRITEBYTECODE", "1");
+        output(&mut pytest)
+    }
 }
 
 /// Builds the wheel.

@@ -23,7 +23,7 @@ use tracewalk::ids::TraceId;
 use tracewalk::span::{CaptureOffset, Span, StreamOffset};
 
 pub use cursor::{Cursor, Here, HereInstruction};
-pub use follower::Follower;
+pub use follower::{Follower, Learned};
 pub use index::{FlowIndex, Sizes, Totals};
 pub use parallel::Spread;
 pub use part::Gathered;

@@ -27,6 +27,7 @@
 
 pub mod analysis;
 pub mod call_stack;
+pub mod captures;
 pub mod clock;
 mod contexts;
 mod contradictions;

@@ -159,11 +159,16 @@ impl<T: Merge> Programs<T> {
         {
             return Err(MergeError::Measure { expected, found });
         }
+        self.add_all(other);
+        Ok(())
+    }
+
+    /// Adds what was found of any programs: each keeps its own, measured in the same way.
+    pub fn add_all(&mut self, other: Self) {
         self.complete &= other.complete;
         for (id, OfProgram { images, found }) in other.programs {
             self.add(id, images, found);
         }
-        Ok(())
     }
 
     /// Adds what was found of a program, whose images have these file names.

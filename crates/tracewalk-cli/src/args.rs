@@ -8,6 +8,7 @@ mod coverage;
 mod crash;
 mod diff;
 mod effective;
+mod gather;
 mod gdb;
 mod numbers;
 mod place;
@@ -44,6 +45,7 @@ pub(crate) use coverage::{Coverage, Limit, Measure, Merge};
 pub(crate) use crash::Crash;
 pub(crate) use diff::Diff;
 pub(crate) use effective::effective;
+pub(crate) use gather::{Gather, GatherAnswer};
 pub(crate) use gdb::Gdb;
 pub(crate) use profile::{Calls, CostChoice, DoubtfulChoice, Fold, FollowArgs, Profile, ProfileRows};
 pub(crate) use timeline::{Interrupts, Timeline};
@@ -155,6 +157,7 @@ impl Cli {
             | Command::Gdb(_)
             | Command::Pgo(_)
             | Command::View(_)
+            | Command::Gather(_)
             | Command::Merge(_)
             | Command::Describe(_)
             | Command::Snapshot(_)
@@ -216,6 +219,16 @@ pub(crate) enum Command {
     /// Show a recording in the browser: when what ran, source and instructions, calls, forwards and backwards.
     #[command(after_help = EXIT_STATUS, after_long_help = view::VIEW_EXAMPLES)]
     View(Box<View>),
+    /// Put what many captures say together, on all processors: all in these directories, files and lists (@FILE).
+    #[command(after_help = EXIT_STATUS, after_long_help = gather::GATHER_EXAMPLES, mut_arg("capture", |place| place
+        .index(1)
+        .value_name("PLACE")
+        .help("A directory to look into, a capture, a file saved before, or @FILE: a list of these; @- is a list on standard input.")
+        .long_help("A directory to look into, a capture, a file saved before, or @FILE: a list of these; @- is a list on standard input.\n\n\
+            In directories captures are found by what they are: snapshots, descriptions (capture.toml), perf.data, and recordings of \
+            logic analysers. Trace bytes look like any others: --match takes them by their names. What was saved of the same answer \
+            is added as well.")))]
+    Gather(Box<Gather>),
     /// Put saved coverage, profiles, counts or figures of interrupts of several runs together.
     Merge(Merge),
     /// Write a capture.toml that says all that the options say and that was found out.
@@ -249,6 +262,7 @@ impl Command {
             Self::Pgo(args) => &**args,
             Self::Gdb(args) => &**args,
             Self::View(args) => &**args,
+            Self::Gather(args) => &**args,
             Self::Merge(args) => args,
             Self::Describe(args) => args,
             Self::Snapshot(args) => args,

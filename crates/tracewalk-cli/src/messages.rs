@@ -92,6 +92,11 @@ impl Messages {
         write(self.format, label, kind, at, text);
     }
 
+    /// Shows how many of the captures are done.
+    pub(crate) fn captures(&self, all: usize) -> Box<dyn Progress> {
+        Box::new(Bar::of_captures(all as u64, std::io::stderr().is_terminal() && !self.quiet))
+    }
+
     /// Says what arose when names were looked up.
     pub(crate) fn say_late(&self) {
         self.late.take().into_iter().for_each(|notice| self.notice(notice));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tracewalk_input::capture::stream::{Growing, Place, Stop};
 use tracewalk_input::capture::{Capture, Holds};
-use tracewalk_session::{Arrival, Begin, NoticeKind, Observer as _, OpenError, Session};
+use tracewalk_session::{Arrival, Begin, NoticeKind, Observer as _, OpenError, Request, Session};
 
 use crate::args::CaptureArgs;
 use crate::failure::Failure;
@@ -55,11 +55,17 @@ pub(crate) fn comes_over_time(args: &CaptureArgs) -> Result<bool, Failure> {
     Ok(place(args)?.is_some())
 }
 
-fn open(args: &CaptureArgs, begin: Begin, messages: &Messages) -> Result<Session, Failure> {
+/// What is to be opened, with what is known of this machine.
+pub(crate) fn request(args: &CaptureArgs) -> Request {
     let mut request = args.request();
     // perf's own cache.
     let cache = std::env::var_os("HOME").map(|home| Path::new(&home).join(".debug"));
     request.stated.binaries.debug_dirs.extend(cache);
+    request
+}
+
+fn open(args: &CaptureArgs, begin: Begin, messages: &Messages) -> Result<Session, Failure> {
+    let request = request(args);
     let mut session = match place(args)? {
         None => Session::open_observed(request, messages)?,
         Some(place) => {

@@ -27,6 +27,19 @@ impl Bar {
     }
 }
 
+impl Bar {
+    /// For so many captures. There is no bar unless somebody `watches`.
+    pub(crate) fn of_captures(all: u64, watches: bool) -> Self {
+        let target = if watches { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(Some(all), target);
+        let template = "{wide_bar} {pos}/{len} captures {eta}";
+        bar.set_style(
+            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()),
+        );
+        Self(bar)
+    }
+}
+
 impl Progress for Bar {
     fn done(&self, bytes: u64) -> bool {
         self.0.set_position(bytes);

@@ -20,6 +20,7 @@ mod dstream;
 mod dumps;
 mod etmv4;
 mod examples;
+mod gather;
 mod gdb;
 mod guessing;
 mod hostile;

@@ -10,7 +10,7 @@ use tracewalk_analysis::counts::{CountedBinary, CountsReport, ReportedBinary};
 use tracewalk_analysis::coverage::{Every, ProgramCoverage, ProgramInput, Report};
 use tracewalk_analysis::crash::CrashRecording;
 use tracewalk_analysis::interrupts::{Activities, Measured, Measuring, ProgramActivities, seen_by_itm};
-use tracewalk_analysis::profile::{Profile, Profiling, ProgramProfiles};
+use tracewalk_analysis::profile::{Profile, ProgramProfiles};
 use tracewalk_analysis::programs::{Merge, OfProgram, ProgramId, Programs, SourceId};
 use tracewalk_analysis::table::Tabular;
 use tracewalk_analysis::timeline::{Probe, Scale};
@@ -19,7 +19,7 @@ use tracewalk_report::export::{
     CrashReport, InterruptReport, ProfileReport, TimelineExport, TimelineTable, Timelines, best_unit,
 };
 use tracewalk_sentences::{NotMeasured, not_measured};
-use tracewalk_session::{Follow, FollowedProgram, Observer, Outcome, RunError, Session};
+use tracewalk_session::{Additive, Follow, FollowedProgram, Observer, Outcome, RunError, Session};
 
 use crate::problem::Problem;
 use crate::table::{Collected, Table};
@@ -33,10 +33,10 @@ pub(crate) struct Tables {
 }
 
 /// What was found of each program.
-struct Gathered<T> {
-    found: Programs<T>,
-    code: BTreeMap<ProgramId, Arc<Code>>,
-    statistics: Statistics,
+pub(crate) struct Answered<T> {
+    pub(crate) found: Programs<T>,
+    pub(crate) code: BTreeMap<ProgramId, Arc<Code>>,
+    pub(crate) statistics: Statistics,
 }
 
 /// What an axis is to count, or costs are to be in.
@@ -47,7 +47,7 @@ pub(crate) struct Measure {
     pub(crate) frequency: Option<f64>,
 }
 
-impl<T> Gathered<T> {
+impl<T> Answered<T> {
     fn new() -> Self {
         Self { found: Programs::default(), code: BTreeMap::new(), statistics: Statistics::default() }
     }
@@ -93,7 +93,7 @@ impl<T> Gathered<T> {
     }
 }
 
-impl<T: Merge> Gathered<T> {
+impl<T: Merge> Answered<T> {
     fn add(&mut self, program: FollowedProgram, found: T) {
         self.found.add(program.id.clone(), program.images, found);
         self.code.insert(program.id, program.code);
@@ -107,68 +107,49 @@ pub(crate) fn info(session: &Session, observer: &dyn Observer) -> Result<Tables,
     Ok(Tables { tables, statistics: Statistics::default(), complete: info.complete })
 }
 
-/// What of the program ran.
-pub(crate) fn coverage(
+/// An answer that adds up, of all sources.
+pub(crate) fn additive<T: Additive>(
     session: &mut Session,
     how: &Follow,
     name: &str,
     observer: &dyn Observer,
-) -> Result<Tables, Problem> {
-    let mut gathered = Gathered::<ProgramCoverage>::new();
+) -> Result<Answered<T>, Problem> {
+    let (how, mut answered) = (T::needs(how), Answered::<T>::new());
     session.each_source(observer, |session, source| {
-        let outcome = session.coverage(source, how, name, observer)?;
-        gathered.outcome(&outcome);
-        outcome.found.into_iter().for_each(|(program, found)| gathered.add(program, found));
+        let outcome = T::find(session, source, &how, name, observer)?;
+        answered.outcome(&outcome);
+        outcome.found.into_iter().for_each(|(program, found)| answered.add(program, found));
         Ok::<(), Problem>(())
     })?;
-    let inputs = gathered.found.programs.iter().map(|(id, OfProgram { images, found })| {
-        Ok(ProgramInput { id, images, coverage: found, code: gathered.code(id)? })
-    });
-    let inputs = inputs.collect::<Result<Vec<_>, Problem>>()?;
-    gathered.tables(&Report::of(&inputs, &Every).tables())
+    Ok(answered)
 }
 
-/// How often what ran, for each binary.
-pub(crate) fn counts(
-    session: &mut Session,
-    how: &Follow,
-    name: &str,
-    observer: &dyn Observer,
-) -> Result<Tables, Problem> {
-    // Counts are of addresses: no names or lines are looked up.
-    let how = Follow { names: None, ..how.clone() };
-    let mut gathered = Gathered::<CountedBinary>::new();
-    session.each_source(observer, |session, source| {
-        let outcome = session.counts(source, &how, name, observer)?;
-        gathered.outcome(&outcome);
-        outcome.found.into_iter().for_each(|(program, found)| gathered.add(program, found));
-        Ok::<(), Problem>(())
-    })?;
-    let binaries = gathered.found.programs.iter().map(|(id, program)| ReportedBinary {
+/// The tables of what ran.
+pub(crate) fn covered(answered: &Answered<ProgramCoverage>) -> Result<Tables, Problem> {
+    let inputs = answered.found.programs.iter().map(|(id, OfProgram { images, found })| {
+        Ok(ProgramInput { id, images, coverage: found, code: answered.code(id)? })
+    });
+    let inputs = inputs.collect::<Result<Vec<_>, Problem>>()?;
+    answered.tables(&Report::of(&inputs, &Every).tables())
+}
+
+/// The tables of how often what ran.
+pub(crate) fn counted(answered: &Answered<CountedBinary>) -> Result<Tables, Problem> {
+    let binaries = answered.found.programs.iter().map(|(id, program)| ReportedBinary {
         id: id.to_string(),
         name: program.name(),
         found: &program.found,
     });
-    let report = CountsReport { binaries: binaries.collect(), complete: gathered.found.complete };
-    gathered.tables(&report.tables())
+    let report = CountsReport { binaries: binaries.collect(), complete: answered.found.complete };
+    answered.tables(&report.tables())
 }
 
-/// What functions cost.
-pub(crate) fn profile(
-    session: &mut Session,
-    how: &Follow,
+/// The tables of what functions cost.
+pub(crate) fn profiled(
+    answered: &Answered<ProgramProfiles>,
     (name, measure): (&str, Measure),
-    observer: &dyn Observer,
 ) -> Result<Tables, Problem> {
-    let mut gathered = Gathered::<ProgramProfiles>::new();
-    session.each_source(observer, |session, source| {
-        let outcome = session.run_observed(source, how, Profiling::new(Window::default()), observer)?;
-        gathered.outcome(&outcome);
-        let sources = BTreeMap::from([(session.source_id(source), outcome.found)]);
-        gathered.add(session.followed(source, &outcome.code)?, ProgramProfiles { sources });
-        Ok::<(), Problem>(())
-    })?;
-    let sources = gathered.sections(|program| &program.sources, Profile::in_order)?;
+    let sources = answered.sections(|program| &program.sources, Profile::in_order)?;
     let unit = measure.unit.unwrap_or_else(|| best_unit(sources.iter().map(|(_, profile)| profile)));
     let ran = |(_, profile): &&(Section, Profile)| profile.total().instructions > 0;
     if !sources.iter().filter(ran).all(|(_, profile)| profile.measures.has(unit)) {
@@ -177,13 +158,13 @@ pub(crate) fn profile(
     let report = ProfileReport {
         unit,
         sources,
-        programs: gathered.names(),
+        programs: answered.names(),
         name: name.to_owned(),
         frequency: measure.frequency,
         inlined: true,
-        complete: gathered.found.complete,
+        complete: answered.found.complete,
     };
-    gathered.tables(&report.tables())
+    answered.tables(&report.tables())
 }
 
 /// How often exceptions were taken, and how long they took.
@@ -195,11 +176,11 @@ pub(crate) fn interrupts(
 ) -> Result<Tables, Problem> {
     let scale = scale(session, how, measure, observer)?;
     let measured = Measured { unit: scale.unit, counts_cycles: scale.counts_cycles, functions };
-    let mut gathered = Gathered::<ProgramActivities>::new();
+    let mut answered = Answered::<ProgramActivities>::new();
     session.each_source(observer, |session, source| {
         let measuring = Measuring::new(scale, Window::default(), functions);
         let outcome = session.run_observed(source, how, measuring, observer)?;
-        gathered.outcome(&outcome);
+        answered.outcome(&outcome);
         let (activities, _) = outcome.found;
         let mut sources = BTreeMap::from([(session.source_id(source), activities)]);
         for itm in session.itms_beside(source) {
@@ -209,13 +190,13 @@ pub(crate) fn interrupts(
             }
         }
         let found = ProgramActivities { measured: Some(measured), sources };
-        gathered.add(session.followed(source, &outcome.code)?, found);
+        answered.add(session.followed(source, &outcome.code)?, found);
         Ok::<(), Problem>(())
     })?;
-    let sources = gathered.sections(|program| &program.sources, Activities::clone)?;
+    let sources = answered.sections(|program| &program.sources, Activities::clone)?;
     let report =
-        InterruptReport { scale, sources, programs: gathered.names(), complete: gathered.found.complete };
-    gathered.tables(&[report.table()])
+        InterruptReport { scale, sources, programs: answered.names(), complete: answered.found.complete };
+    answered.tables(&[report.table()])
 }
 
 /// When what ran.

@@ -7,6 +7,7 @@
 mod answer;
 mod answers;
 mod flow;
+mod gathered;
 mod notice;
 mod options;
 mod problem;
@@ -21,11 +22,15 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<answer::Answer>()?;
     module.add_class::<flow::Flow>()?;
+    module.add_class::<gathered::Gathered>()?;
     module.add_class::<notice::Said>()?;
     module.add_class::<session::Session>()?;
     module.add_class::<session::SourceInfo>()?;
     module.add_class::<table::Table>()?;
     answer::add(module)?;
     problem::add(module)?;
+    module.add_class::<options::Programs>()?;
+    module.add_function(wrap_pyfunction!(gathered::gather, module)?)?;
+    module.add_function(wrap_pyfunction!(gathered::read, module)?)?;
     module.add_function(wrap_pyfunction!(session::open, module)?)
 }

@@ -4,12 +4,14 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyDict, PyString};
 use tracewalk::ids::{Address, TraceId};
+use tracewalk_analysis::Doubtful;
 use tracewalk_analysis::clock::Unit;
 use tracewalk_input::capture::perf::BinaryPlaces;
-use tracewalk_session::{MtbStatements, Policy, Request, Statements};
+use tracewalk_session::{Follow, MtbStatements, Policy, Request, Shared, Statements, Trust};
 
 use crate::problem::Problem;
 
@@ -42,7 +44,7 @@ impl Several {
         self.0.iter().map(|text| read(name, text)).collect()
     }
 
-    fn paths(self) -> Vec<PathBuf> {
+    pub(crate) fn paths(self) -> Vec<PathBuf> {
         self.0.into_iter().map(PathBuf::from).collect()
     }
 }
@@ -77,8 +79,127 @@ pub(crate) struct Names {
     pub(crate) strict: bool,
 }
 
-/// What is to be opened.
-pub(crate) fn request(capture: PathBuf, names: Names, numbers: Numbers) -> Result<Request, Problem> {
+/// What is believed, and how the work is done.
+#[derive(Debug, Default)]
+pub(crate) struct Belief {
+    pub(crate) threads: Option<u16>,
+    pub(crate) trust_image: bool,
+    pub(crate) doubtful: Option<String>,
+    pub(crate) source_dirs: Option<Vec<PathBuf>>,
+}
+
+/// All that is said of captures.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// What is to be opened, but for the capture.
+    pub(crate) request: Request,
+    pub(crate) follow: Follow,
+    /// What becomes of what is in doubt, if somebody said it.
+    pub(crate) doubtful: Option<Doubtful>,
+}
+
+/// Programs that several captures ran, and what was learned of them: whoever opens many captures hands it to each.
+#[pyclass(module = "tracewalk", frozen)]
+#[derive(Debug, Default)]
+pub(crate) struct Programs(pub(crate) Shared);
+
+#[pymethods]
+impl Programs {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl Settings {
+    pub(crate) fn new(names: Names, numbers: Numbers, belief: Belief) -> Result<Self, Problem> {
+        let doubtful = match belief.doubtful.as_deref() {
+            None => None,
+            Some("keep") => Some(Doubtful::Keep),
+            Some("drop") => Some(Doubtful::Drop),
+            Some(other) => {
+                return Err(Problem::argument(
+                    "doubtful",
+                    format!("expected `keep` or `drop`, found `{other}`"),
+                ));
+            }
+        };
+        let follow = Follow {
+            // What is added up leaves out what is in doubt; program flow shows it.
+            trust: Trust { image: belief.trust_image, doubtful: doubtful.unwrap_or(Doubtful::Drop) },
+            threads: belief.threads.unwrap_or(Follow::default().threads).max(1),
+            names: Some(belief.source_dirs.unwrap_or_default()),
+            ..Follow::default()
+        };
+        Ok(Self { request: request(names, numbers)?, follow, doubtful })
+    }
+
+    /// Those that these keywords are, named as in `open`.
+    pub(crate) fn of_keywords(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let mut left = Keywords(keywords.map(|keywords| keywords.copy()).transpose()?);
+        let names = Names {
+            image: left.take("image")?,
+            source: left.take("source")?,
+            root: left.take("root")?,
+            debug_dir: left.take("debug_dir")?,
+            container: left.take("container")?,
+            symfs: left.take("symfs")?,
+            svd: left.take("svd")?,
+            registers: left.take("registers")?,
+            memory: left.take("memory")?,
+            ids: left.take("ids")?,
+            swap_words: left.take("swap_words")?,
+            strict: left.take("strict")?,
+        };
+        let numbers = Numbers {
+            frame_start: left.take("frame_start")?,
+            read_pointer: left.take("read_pointer")?,
+            dump_address: left.take("dump_address")?,
+            vector_table: left.take("vector_table")?,
+            mtb_position: left.take("mtb_position")?,
+            mtb_master: left.take("mtb_master")?,
+            mtb_base: left.take("mtb_base")?,
+            mtb_pc: left.take("mtb_pc")?,
+        };
+        let belief = Belief {
+            threads: left.take("threads")?,
+            trust_image: left.take("trust_image")?,
+            doubtful: left.take("doubtful")?,
+            source_dirs: left.take("source_dirs")?,
+        };
+        left.finish()?;
+        Ok(Self::new(names, numbers, belief)?)
+    }
+}
+
+/// Keywords of a call, as far as nobody has taken them.
+struct Keywords<'py>(Option<Bound<'py, PyDict>>);
+
+impl<'py> Keywords<'py> {
+    /// What a keyword is; its default for one that is missing or `None`.
+    fn take<T>(&mut self, name: &str) -> PyResult<T>
+    where
+        T: Default + for<'a> FromPyObject<'a, 'py, Error: Into<PyErr>>,
+    {
+        let Some(keywords) = &self.0 else { return Ok(T::default()) };
+        let Some(value) = keywords.get_item(name)? else { return Ok(T::default()) };
+        keywords.del_item(name)?;
+        if value.is_none() { Ok(T::default()) } else { value.extract::<T>().map_err(Into::into) }
+    }
+
+    /// Refuses what nobody knows.
+    fn finish(self) -> PyResult<()> {
+        let Some(unknown) = self.0.and_then(|keywords| keywords.keys().get_item(0).ok()) else {
+            return Ok(());
+        };
+        Err(PyTypeError::new_err(format!(
+            "{unknown}: no such option; the options are those of tracewalk.open"
+        )))
+    }
+}
+
+/// What is to be opened, but for the capture.
+fn request(names: Names, numbers: Numbers) -> Result<Request, Problem> {
     let container = names.container.filter(|container| container != "auto");
     // perf's own cache.
     let cache = std::env::var_os("HOME").map(|home| Path::new(&home).join(".debug"));
@@ -87,7 +208,8 @@ pub(crate) fn request(capture: PathBuf, names: Names, numbers: Numbers) -> Resul
         TraceId::new(*id).ok_or_else(|| Problem::argument("ids", "expected a trace ID from 0x01 to 0x6f"))
     };
     Ok(Request {
-        capture,
+        shared: None,
+        capture: PathBuf::new(),
         roots: names.root.paths(),
         stated: Statements {
             container: container.map(|container| read("container", &container)).transpose()?,

@@ -12,7 +12,7 @@ use crate::answer;
 use crate::answers::{self, Measure, Tables};
 use crate::flow::Flow;
 use crate::notice::{Said, warn};
-use crate::options::{self, Names, Numbers, Several};
+use crate::options::{self, Belief, Names, Numbers, Programs, Settings, Several};
 use crate::problem::Problem;
 use crate::worker::{Listener, Worker};
 
@@ -69,7 +69,7 @@ pub(crate) struct Session {
     capture, *, image = None, source = None, container = None, ids = None, root = None, svd = None, symfs = None, debug_dir = None,
     registers = None, frame_start = None, read_pointer = None, swap_words = false, dump_address = None, vector_table = None,
     mtb_position = None, mtb_master = None, mtb_base = None, mtb_pc = None, strict = false, memory = None, threads = None,
-    trust_image = false, doubtful = None, source_dirs = None, progress = None,
+    trust_image = false, doubtful = None, source_dirs = None, programs = None, progress = None,
 ))]
 #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub(crate) fn open(
@@ -97,8 +97,9 @@ pub(crate) fn open(
     memory: Option<String>,
     threads: Option<u16>,
     trust_image: bool,
-    doubtful: Option<&str>,
+    doubtful: Option<String>,
     source_dirs: Option<Vec<PathBuf>>,
+    programs: Option<Bound<'_, Programs>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Session> {
     let names = Names {
@@ -125,25 +126,11 @@ pub(crate) fn open(
         mtb_base,
         mtb_pc,
     };
-    let doubtful = match doubtful {
-        None => None,
-        Some("keep") => Some(Doubtful::Keep),
-        Some("drop") => Some(Doubtful::Drop),
-        Some(other) => {
-            return Err(
-                Problem::argument("doubtful", format!("expected `keep` or `drop`, found `{other}`")).into()
-            );
-        }
-    };
+    let belief = Belief { threads, trust_image, doubtful, source_dirs };
     let name = capture.display().to_string();
-    let request = options::request(capture, names, numbers)?;
-    let follow = Follow {
-        // What is added up leaves out what is in doubt; program flow shows it.
-        trust: Trust { image: trust_image, doubtful: doubtful.unwrap_or(Doubtful::Drop) },
-        threads: threads.unwrap_or(Follow::default().threads).max(1),
-        names: Some(source_dirs.unwrap_or_default()),
-        ..Follow::default()
-    };
+    let Settings { request, follow, doubtful } = Settings::new(names, numbers, belief)?;
+    let shared = programs.map(|programs| programs.get().0.clone());
+    let request = Request { capture, shared, ..request };
     let capture = request.capture.clone();
     let (worker, (opened, said)) = Worker::open(py, request.clone(), progress.as_ref(), move |session| {
         if session.sources().is_empty() && !session.itms().is_empty() {
@@ -193,16 +180,18 @@ impl Session {
     /// What of the program ran.
     fn coverage(&self, py: Python<'_>) -> PyResult<Py<answer::Coverage>> {
         let (follow, name) = (self.follow.clone(), self.name.clone());
-        let (tables, said) =
-            self.run(py, move |session, listener| answers::coverage(session, &follow, &name, listener))?;
+        let (tables, said) = self.run(py, move |session, listener| {
+            answers::covered(&answers::additive(session, &follow, &name, listener)?)
+        })?;
         answer::Coverage::new(py, tables, said)
     }
 
     /// How often what ran, for each binary.
     fn counts(&self, py: Python<'_>) -> PyResult<Py<answer::Counts>> {
         let (follow, name) = (self.follow.clone(), self.name.clone());
-        let (tables, said) =
-            self.run(py, move |session, listener| answers::counts(session, &follow, &name, listener))?;
+        let (tables, said) = self.run(py, move |session, listener| {
+            answers::counted(&answers::additive(session, &follow, &name, listener)?)
+        })?;
         answer::Counts::new(py, tables, said)
     }
 
@@ -212,7 +201,8 @@ impl Session {
         let measure = Measure { unit: options::unit(measure)?, frequency: None };
         let (follow, name) = (self.follow.clone(), self.name.clone());
         let (tables, said) = self.run(py, move |session, listener| {
-            answers::profile(session, &follow, (&name, measure), listener)
+            let answered = answers::additive(session, &follow, &name, listener)?;
+            answers::profiled(&answered, (&name, measure))
         })?;
         answer::Profile::new(py, tables, said)
     }

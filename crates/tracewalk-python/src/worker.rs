@@ -40,9 +40,9 @@ pub(crate) type Done<T> = (Result<T, Problem>, Vec<Said>);
 /// How far the work is, and whether it is to end.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
-    pub(crate) stop: AtomicBool,
-    done: AtomicU64,
-    all: AtomicU64,
+    pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) done: AtomicU64,
+    pub(crate) all: AtomicU64,
 }
 
 /// Keeps what is said.
@@ -152,7 +152,7 @@ pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T, Problem>) -> Result<T,
 }
 
 /// Waits for an answer. Ctrl-C ends the work, and then waits for its end.
-fn wait<T: Send>(
+pub(crate) fn wait<T: Send>(
     py: Python<'_>,
     mut answer: Receiver<T>,
     watch: &Watch,

@@ -4,6 +4,7 @@
 //! apart. A new one is a file in `export` and a line here (`docs/dev/adding-an-output.md`).
 
 mod calls;
+mod captures;
 mod counts;
 mod coverage;
 mod crash;
@@ -18,6 +19,7 @@ mod profile;
 mod timeline;
 
 pub use calls::{CALLS, MakeCalls};
+pub use captures::{GATHER, WriteCaptures};
 pub use counts::{COUNTS, PGO, WriteCounts};
 pub use coverage::{COVERAGE, COVERAGE_TABLES, CoverageAnswer, WriteCoverage};
 pub use crash::{CRASH, WriteCrash};
@@ -50,6 +52,7 @@ pub fn registries() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
         ("interrupts", listed(INTERRUPTS)),
         ("crash", listed(CRASH)),
         ("diff", listed(DIFF)),
+        ("gather", listed(GATHER)),
     ]
 }
 
@@ -86,7 +89,9 @@ mod tests {
 
     /// Formats that cannot say it, those that write nothing, and what the command writes itself.
     #[cfg(feature = "full")]
-    const CUT_DOES_NOT_SHOW: [(&str, &str); 30] = [
+    const CUT_DOES_NOT_SHOW: [(&str, &str); 32] = [
+        ("gather", "csv"),
+        ("gather", "none"),
         ("counts", "csv"),
         ("counts", "profgen"),
         ("counts", "bolt"),
@@ -136,6 +141,7 @@ mod tests {
     #[cfg(feature = "full")]
     fn written(command: &str, name: &str, complete: bool) -> Vec<Vec<u8>> {
         use tracewalk::span::CaptureOffset;
+        use tracewalk_analysis::captures::Captures;
         use tracewalk_analysis::clock::Unit;
         use tracewalk_analysis::counts::CountsReport;
         use tracewalk_analysis::coverage::Every;
@@ -246,6 +252,10 @@ mod tests {
             "counts" => {
                 let report = CountsReport { binaries: Vec::new(), complete };
                 (find(COUNTS, name).unwrap().make)(&mut out, &report, look, "ranges").unwrap();
+            }
+            "gather" => {
+                let captures = Captures { captures: Vec::new(), complete };
+                (find(GATHER, name).unwrap().make)(&mut out, &captures, look).unwrap();
             }
             "crash" => {
                 let report = CrashReport { sources: Vec::new(), complete, whole: true };

@@ -4,14 +4,16 @@
 //! Python and in C.
 #![forbid(unsafe_code)]
 
+mod captures;
 mod following;
 mod names;
 mod opening;
 mod remedies;
 
 use tracewalk_analysis::clock::Unit;
-use tracewalk_session::{Notice, OpenError, RunError};
+use tracewalk_session::{GatherError, Notice, OpenError, RunError};
 
+pub use captures::row;
 pub use names::{as_option, itm_name, quoted, source_name};
 use remedies::remedy;
 
@@ -44,6 +46,19 @@ pub fn of_run(error: &RunError) -> String {
         RunError::Open(error) => of_open(error),
         RunError::NoProgram => format!("{error}; {NO_PROGRAM}"),
         other => other.to_string(),
+    }
+}
+
+/// The sentence that says why nothing was found of a capture, and what to try.
+#[must_use]
+pub fn of_gather(error: &GatherError) -> String {
+    match error {
+        GatherError::Open(error) => of_open(error),
+        GatherError::Run(error) => of_run(error),
+        // A newer session may have reasons that nobody has put into words.
+        other => {
+            format!("tracewalk has a defect that this capture brought to light ({}); report it", other.name())
+        }
     }
 }
 

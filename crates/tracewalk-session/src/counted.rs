@@ -14,6 +14,7 @@ use crate::observer::Observer;
 use crate::outcome::{Follow, Outcome};
 use crate::program::FollowedProgram;
 use crate::session::Session;
+use crate::shared::{ByContent, Identified, Shared};
 
 impl Session {
     /// How often what of each binary ran that a source's program consists of. `name` is what the capture is called in the answer.
@@ -35,7 +36,8 @@ impl Session {
         let outcome = self.run_observed(source, how, Counting::default(), observer)?;
         let binaries = images.iter().map(binary).collect::<Vec<_>>();
         let files = images.iter().map(File::of).collect::<Vec<_>>();
-        let followed = files.iter().map(|file| file.followed(&outcome.code));
+        let shared = self.shares();
+        let followed = files.iter().map(|file| file.followed(&outcome.code, shared));
         let programs = followed.collect::<Result<Vec<_>, ImageError>>()?;
         let counted = CountedSource {
             capture: name.to_owned(),
@@ -75,16 +77,18 @@ impl<'a> File<'a> {
     }
 
     /// The file as a program of its own: `code` is the whole that was followed.
-    fn followed(&self, code: &Arc<Code>) -> Result<FollowedProgram, ImageError> {
+    fn followed(&self, code: &Arc<Code>, shared: Option<&Shared>) -> Result<FollowedProgram, ImageError> {
         let image = &self.visible.image;
         let linked = self.linked.as_ref().unwrap_or(image);
-        let id = match &linked.build_id {
-            Some(id) => ProgramId::of(&Program::new(), [Some(id.as_slice())]),
-            None => {
-                let mut memory = Memory::default();
-                memory.add(Arc::new(linked.clone()))?;
-                ProgramId::of(&memory.program, [None])
-            }
+        let of_code = || {
+            let mut memory = Memory::default();
+            memory.add(Arc::new(linked.clone()))?;
+            Ok(ProgramId::of(&memory.program, [None]))
+        };
+        let id = match (&linked.build_id, shared) {
+            (Some(id), _) => ProgramId::of(&Program::new(), [Some(id.as_slice())]),
+            (None, Some(shared)) => shared.program_id(Identified::File(ByContent::of(image)), of_code)?,
+            (None, None) => of_code()?,
         };
         Ok(FollowedProgram::new(id, Arc::clone(code), std::iter::once(image)))
     }

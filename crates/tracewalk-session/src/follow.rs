@@ -140,7 +140,9 @@ impl<'a> Following<'a> {
     /// Follows the source, through the program if that is what was traced.
     fn run<A: Analysis>(self, code: &Arc<Code>, mut analysis: A) -> Result<Outcome<A::Found>, RunError> {
         let Self { session, source, observer, .. } = self;
-        let mut follower = Follower::new(&source.config, &code.program);
+        let known = session.request.shared.as_ref();
+        let new = || Follower::new(&source.config, &code.program);
+        let mut follower = known.map_or_else(new, |shared| shared.follower(&source.config, &code.program));
         let fits = self.trust.image || self.image_fits(&mut follower)?;
         let code = if fits { Arc::clone(code) } else { without_program(code) };
         if !fits {
@@ -169,7 +171,11 @@ impl<'a> Following<'a> {
             analysis.sink().cut(CaptureOffset(seen.buffer.file_offset(CaptureOffset(at))))?;
         }
         analysis.sink().end_section()?;
-        drop((watch, follower));
+        let learned = follower.into_learned();
+        drop(watch);
+        if let Some(shared) = known.filter(|_| fits) {
+            shared.keep_learned(&source.config, &code.program, learned);
+        }
         let statistics = seen.statistics;
         let found = analysis.finish(&End { statistics, complete: early.is_none() });
         let losses = seen.losses();

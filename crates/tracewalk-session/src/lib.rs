@@ -2,6 +2,7 @@
 //! library.
 #![forbid(unsafe_code)]
 
+mod additive;
 mod arrange;
 mod arrival;
 mod at;
@@ -18,6 +19,7 @@ mod ending;
 mod error;
 mod follow;
 mod frames;
+mod gathering;
 mod in_file;
 mod infer;
 mod info;
@@ -41,17 +43,20 @@ mod report;
 mod request;
 mod sample;
 mod session;
+mod shared;
 mod snapshot;
 mod sources;
 mod strict;
 mod watch;
 
+pub use additive::{Additive, OfPrograms};
 pub use arrival::{Arrival, Begin};
 pub use at::At;
 pub use beside::Itms;
 pub use covered::Covered;
 pub use error::{OpenError, RunError};
 pub use frames::{Frames, Odd, repack};
+pub use gathering::{Found, GatherError, Gathering, OfCapture};
 pub use infer::mtb_order;
 pub use infer::{Answer, Certainty, Change, Correction, Finding};
 pub use info::{INFO_TABLES, Info, ItmInfo};
@@ -64,6 +69,7 @@ pub use places::{Lost, LostPlace, LostPlaces, Why};
 pub use program::FollowedProgram;
 pub use request::{MtbStatements, Policy, Request, Statements};
 pub use session::{ScopedCode, Session};
+pub use shared::Shared;
 pub use watch::Watch;
 
 /// The README's example is compiled.

@@ -49,7 +49,7 @@ impl Session {
         for error in &capture.notes {
             observer.say(NoticeKind::EntryLeftOut(error.clone()));
         }
-        let mut loader = ImageLoader::within(request.limit);
+        let mut loader = loader(&request);
         let memory = memory::read(&capture, request.stated.dump_address)?;
         report::refuse_wrong_files(&capture, &memory)?;
         for buffer in &capture.buffers {
@@ -167,6 +167,15 @@ impl Session {
         self.itms.extend(itms);
         self.contents.push(contents);
         Ok(())
+    }
+}
+
+/// What reads images, and shares them if other sessions do.
+fn loader(request: &Request) -> ImageLoader {
+    let loader = ImageLoader::within(request.limit);
+    match &request.shared {
+        Some(shared) => loader.sharing(shared.images.clone()),
+        None => loader,
     }
 }
 

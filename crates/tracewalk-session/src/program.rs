@@ -18,6 +18,7 @@ use crate::observer::{Observer, Say as _};
 use crate::open::interrupts;
 use crate::request::Request;
 use crate::session::Session;
+use crate::shared::{ByContent, Identified};
 
 /// A program that a source was followed in.
 #[derive(Clone, Debug)]
@@ -67,7 +68,14 @@ impl Session {
     /// If an image cannot be used.
     pub fn followed(&mut self, source: &Source, code: &Arc<Code>) -> Result<FollowedProgram, ImageError> {
         let images = if code.program.is_empty() { Vec::new() } else { self.images(source)? };
-        Ok(FollowedProgram::of_all(Arc::clone(code), &images))
+        let work_out = || Ok(FollowedProgram::of_all(Arc::clone(code), &images).id);
+        let id = match self.shares() {
+            Some(shared) if !code.program.is_empty() => {
+                shared.program_id(Identified::Program(ByContent::scoped(&images)), work_out)?
+            }
+            _ => work_out()?,
+        };
+        Ok(FollowedProgram::new(id, Arc::clone(code), images.iter().map(|visible| &visible.image)))
     }
 }
 

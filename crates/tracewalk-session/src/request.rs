@@ -9,6 +9,8 @@ use tracewalk_input::capture::wire::WireOptions;
 use tracewalk_input::capture::{Container, SourceDescription};
 use tracewalk_input::image::ImageRequest;
 
+use crate::shared::Shared;
+
 /// A capture to open, what is known of it, and what may be done to know the rest.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
@@ -29,6 +31,8 @@ pub struct Request {
     /// How many bytes a segment has that one thread decodes; `None` for what is quickest. It is there for tests, for which a capture of
     /// some kilobytes should have many segments. Nothing that comes out depends on it.
     pub segment: Option<usize>,
+    /// What it shares with other sessions, if it does.
+    pub shared: Option<Shared>,
 }
 
 impl Request {

@@ -29,6 +29,7 @@ use crate::memory::add_code;
 use crate::model::{Contents, Dumped, Itm, Source};
 use crate::observer::Observer;
 use crate::request::Request;
+use crate::shared::{ByContent, CodeKey, Shared};
 use crate::watch::Watch;
 
 /// An open capture: its buffers, the sources in them that can be decoded, and the program that ran.
@@ -200,12 +201,51 @@ impl Session {
         if let Some((_, code)) = self.programs.iter().find(|(known, _)| *known == key) {
             return Ok(Arc::clone(code));
         }
-        let memory = self.memory(source, key.1)?;
-        let interrupts = self.interrupts.clone();
-        let reader = Reader { profile: key.1, interrupts, threads: self.threads(), source_dirs };
-        let code = reader.code(&memory, observer);
+        let shared = match self.shares().cloned() {
+            Some(shared) => Some((self.code_key(source, source_dirs)?, shared)),
+            None => None,
+        };
+        let code = match shared.as_ref().and_then(|(key, shared)| shared.code(key)) {
+            Some(code) => code,
+            None => {
+                let memory = self.memory(source, key.1)?;
+                let interrupts = self.interrupts.clone();
+                let reader = Reader { profile: key.1, interrupts, threads: self.threads(), source_dirs };
+                let code = reader.code(&memory, observer);
+                match shared {
+                    Some((key, shared)) => shared.keep_code(key, code),
+                    None => code,
+                }
+            }
+        };
         self.programs.push((key, Arc::clone(&code)));
         Ok(code)
+    }
+
+    /// What it shares of its programs with other sessions. Memory that a capture holds is its own.
+    pub(crate) fn shares(&self) -> Option<&Shared> {
+        self.request.shared.as_ref().filter(|_| self.dumps.iter().all(Option::is_none))
+    }
+
+    /// What the program of a source's core is put together of.
+    fn code_key(&mut self, source: &Source, source_dirs: Option<&[PathBuf]>) -> Result<CodeKey, ImageError> {
+        let images = self.images(source)?;
+        let beside = images.iter().filter_map(|visible| visible.image.file.parent().map(Path::to_owned));
+        let source_dirs = source_dirs.map(|dirs| dirs.iter().cloned().chain(beside).collect());
+        Ok(CodeKey {
+            images: ByContent::scoped(&images),
+            leaves_out: self.leaves_out(),
+            vector_table: self.vector_table,
+            interrupts: self.interrupts.clone(),
+            threads: self.threads(),
+            profile: source.profile(),
+            source_dirs,
+        })
+    }
+
+    /// Whether the images of processes are in their own contexts alone.
+    fn leaves_out(&self) -> bool {
+        self.capture.recorded.as_ref().map(|recorded| recorded.contexts) == Some(ContextTrace::Process)
     }
 
     /// What the threads are called that contexts are of, if the capture says it.
@@ -235,8 +275,7 @@ impl Session {
     /// The memory of a source's core.
     pub(crate) fn memory(&mut self, source: &Source, profile: Option<Profile>) -> Result<Memory, ImageError> {
         let mut memory = self.loader.memory(self.capture.images_for(&source.description))?;
-        let contexts = self.capture.recorded.as_ref().map(|recorded| recorded.contexts);
-        if contexts == Some(ContextTrace::Process) {
+        if self.leaves_out() {
             memory.program.leave_out_address_spaces();
         }
         for dump in self.dumps.iter().flatten() {

@@ -23,11 +23,27 @@ pub struct Follower<'p> {
     is_new: bool,
 }
 
+/// What was learned of a source's program while it was followed: it serves any source of the same program and configuration.
+#[derive(Clone, Debug)]
+pub struct Learned(FlowStream);
+
 impl<'p> Follower<'p> {
     /// One that knows nothing yet.
     #[must_use]
     pub fn new(config: &'p SourceConfig, program: &'p Program) -> Self {
         Self { config, program, stream: FlowStream::new(config), is_new: true }
+    }
+
+    /// One that knows what was learned of the same program with the same configuration.
+    #[must_use]
+    pub fn knowing(config: &'p SourceConfig, program: &'p Program, learned: Learned) -> Self {
+        Self { config, program, stream: learned.0, is_new: false }
+    }
+
+    /// What was learned.
+    #[must_use]
+    pub fn into_learned(self) -> Learned {
+        Learned(self.stream)
     }
 
     /// Whether there is no code to follow.

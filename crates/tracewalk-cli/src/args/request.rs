@@ -40,6 +40,7 @@ impl CaptureArgs {
             policy: if self.strict { Policy::Strict } else { Policy::Infer },
             limit: self.memory.unwrap_or_default(),
             segment: self.segment.and_then(|bytes| usize::try_from(bytes).ok()),
+            shared: None,
         }
     }
 }

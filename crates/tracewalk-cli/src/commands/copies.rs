@@ -35,23 +35,33 @@ impl Copies {
             return;
         }
         let files = session.capture().buffers.iter().map(|buffer| buffer.file.clone()).collect::<Vec<_>>();
-        let Ok(Some(key)) = key(&files) else { return };
+        if let Some(known) = self.add(capture, files) {
+            messages.warning(
+                "equal_content",
+                format_args!(
+                    "{}: holds exactly the trace that {} holds; if both are of one run, it counts twice: leave one out",
+                    capture.display(),
+                    known.display()
+                ),
+            );
+        }
+    }
+
+    /// The capture whose trace a capture with these files holds as well, if there is one.
+    pub(super) fn add(&mut self, capture: &Path, files: Vec<PathBuf>) -> Option<&Path> {
+        let key = key(&files).ok().flatten()?;
         let alike = self.known.entry(key).or_default();
-        let copied = alike.iter().find(|known| {
+        let copied = alike.iter().position(|known| {
             let pairs = known.files.iter().zip(&files);
             known.files.len() == files.len()
                 && pairs.into_iter().all(|(one, other)| is_same(one, other).unwrap_or(false))
         });
         match copied {
-            Some(known) => messages.warning(
-                "equal_content",
-                format_args!(
-                    "{}: holds exactly the trace that {} holds; if both are of one run, it counts twice: leave one out",
-                    capture.display(),
-                    known.capture.display()
-                ),
-            ),
-            None => alike.push(Trace { capture: capture.to_owned(), files }),
+            Some(known) => alike.get(known).map(|known| known.capture.as_path()),
+            None => {
+                alike.push(Trace { capture: capture.to_owned(), files });
+                None
+            }
         }
     }
 }

@@ -9,7 +9,7 @@ use tracewalk_report::formats::{self, Format, WriteCounts};
 use tracewalk_sentences::NO_PROGRAM;
 use tracewalk_session::{Follow, RunError};
 
-use super::gather::Gathered;
+use super::gathered::Gathered;
 use super::{follow, print_statistics};
 use crate::args::{CountArgs, Counts, Pgo};
 use crate::failure::Failure;

@@ -11,7 +11,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tracewalk_analysis::coverage::{Difference, Metric, ProgramCoverage, Report, Stale, Tally, Tracefile};
 use tracewalk_report::formats::{self, CoverageAnswer, Format, WriteCoverage};
 
-use super::gather::Gathered;
+use super::gathered::Gathered;
 use super::print_statistics;
 use crate::args::{Coverage, Limit, Measure};
 use crate::failure::Failure;

@@ -12,7 +12,7 @@ use tracewalk_analysis::{Code, Section, Window};
 use tracewalk_report::export::InterruptReport;
 use tracewalk_report::formats;
 
-use super::gather::Gathered;
+use super::gathered::Gathered;
 use super::timeline::{best_unit, open};
 use super::window::{self, View};
 use super::{follow, print_statistics};

@@ -9,7 +9,7 @@ use tracewalk_analysis::profile::ProgramProfiles;
 use tracewalk_analysis::programs::Programs;
 use tracewalk_analysis::saved::Save;
 
-use super::gather::{RunNames, add_part, head, kind_of, read_text, refuse_twice};
+use super::gathered::{RunNames, add_part, head, kind_of, read_text, refuse_twice};
 use super::parts::Parts;
 use crate::args::Merge;
 use crate::failure::Failure;

@@ -10,6 +10,7 @@ mod diff;
 mod flow;
 mod follow;
 mod gather;
+mod gathered;
 mod gdb;
 mod info;
 mod interrupts;

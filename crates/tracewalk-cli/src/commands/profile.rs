@@ -14,7 +14,7 @@ use tracewalk_report::export::{ProfileReport, ProfileTable, ProfileTextOptions, 
 use tracewalk_report::formats::{self, Format, WriteProfile};
 use tracewalk_sentences::NO_PROGRAM;
 
-use super::gather::Gathered;
+use super::gathered::Gathered;
 use super::window::{self, View};
 use super::{follow, no_measure, print_statistics, refuse_frequency};
 use crate::args::{self, CostChoice, FollowArgs, ProfileRows};

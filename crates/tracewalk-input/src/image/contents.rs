@@ -62,6 +62,15 @@ pub struct Segment {
 }
 
 impl Image {
+    /// Whether another file of the same name says the same, wherever it lies.
+    #[must_use]
+    pub fn is_copy_of(&self, other: &Self) -> bool {
+        self.form == other.form
+            && self.file.file_name() == other.file.file_name()
+            && self.segments == other.segments
+            && *self.bytes == *other.bytes
+    }
+
     /// The bytes of one of its segments.
     #[must_use]
     pub fn segment_bytes(&self, segment: &Segment) -> &[u8] {

@@ -27,6 +27,7 @@ pub(crate) mod elf;
 mod error;
 mod records;
 mod request;
+mod shared;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -46,6 +47,8 @@ pub(crate) use contents::Width;
 pub use contents::{Image, ImageForm, Segment};
 pub use error::{ImageError, ImageErrorKind, Looks};
 pub use request::{ImageKind, ImageRequest, ParseImageError};
+pub use shared::SharedImages;
+use shared::Stamp;
 
 /// The memory of a core: the images that belong to it, put together.
 #[derive(Clone, Debug, Default)]
@@ -73,6 +76,7 @@ pub struct ImageLoader {
     limit: MemoryLimit,
     files: BTreeMap<PathBuf, Bytes>,
     images: BTreeMap<(PathBuf, ImageKind), Arc<Image>>,
+    shared: Option<SharedImages>,
 }
 
 impl Image {
@@ -143,6 +147,12 @@ impl ImageLoader {
         Self { limit, ..Self::default() }
     }
 
+    /// The same loader, which reads nothing that another one has read that shares with it.
+    #[must_use]
+    pub fn sharing(self, shared: SharedImages) -> Self {
+        Self { shared: Some(shared), ..self }
+    }
+
     /// Takes this for the content of a file, which is not read then.
     pub fn give(&mut self, file: PathBuf, bytes: Bytes) {
         self.files.insert(file, bytes);
@@ -160,6 +170,15 @@ impl ImageLoader {
         if let Some(image) = self.images.get(&key) {
             return Ok(Arc::clone(image));
         }
+        let shared = self.shared.clone().filter(|_| !self.files.contains_key(&request.file));
+        let shared = shared.and_then(|shared| Some((shared, Stamp::of(&request.file)?)));
+        if let Some(image) = shared.as_ref().and_then(|(shared, stamp)| shared.get(request, *stamp))
+            && image.bytes.len() as u64 <= self.room()
+        {
+            self.files.insert(request.file.clone(), image.bytes.clone());
+            self.images.insert(key, Arc::clone(&image));
+            return Ok(image);
+        }
         let bytes = match self.files.get(&request.file) {
             Some(bytes) => bytes.clone(),
             None => file::read(&request.file, self.room()).map_err(|problem| {
@@ -170,6 +189,9 @@ impl ImageLoader {
         self.files.insert(request.file.clone(), bytes.clone());
         let image = Image::from_bytes(&request.file, &request.kind, bytes);
         let image = Arc::new(image.map_err(|error| error.of(request))?);
+        if let Some((shared, stamp)) = shared {
+            shared.keep(request, stamp, &image);
+        }
         self.images.insert(key, Arc::clone(&image));
         Ok(image)
     }

@@ -14,10 +14,12 @@ from tracewalk._native import (
     Coverage,
     Crash,
     Flow,
+    Gathered,
     Info,
     Interrupts,
     Notice,
     Profile,
+    Programs,
     Session,
     Source,
     Table,
@@ -25,7 +27,9 @@ from tracewalk._native import (
     TracewalkError,
     TracewalkWarning,
     __version__,
+    gather,
     open,
+    read,
 )
 
 __all__ = [
@@ -34,10 +38,12 @@ __all__ = [
     "Coverage",
     "Crash",
     "Flow",
+    "Gathered",
     "Info",
     "Interrupts",
     "Notice",
     "Profile",
+    "Programs",
     "Session",
     "Source",
     "Table",
@@ -45,5 +51,7 @@ __all__ = [
     "TracewalkError",
     "TracewalkWarning",
     "__version__",
+    "gather",
     "open",
+    "read",
 ]

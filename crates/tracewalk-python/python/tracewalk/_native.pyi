@@ -9,10 +9,12 @@ __all__ = [
     "Coverage",
     "Crash",
     "Flow",
+    "Gathered",
     "Info",
     "Interrupts",
     "Notice",
     "Profile",
+    "Programs",
     "Session",
     "Source",
     "Table",
@@ -20,7 +22,9 @@ __all__ = [
     "TracewalkError",
     "TracewalkWarning",
     "__version__",
+    "gather",
     "open",
+    "read",
 ]
 
 __version__: str
@@ -223,5 +227,36 @@ def open(
     trust_image: bool = False,
     doubtful: Literal["keep", "drop"] | None = None,
     source_dirs: Iterable[_Path] | None = None,
+    programs: Programs | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Session: ...
+
+@final
+class Programs:
+    def __new__(cls) -> Self: ...
+
+@final
+class Gathered:
+    @property
+    def answer(self) -> Literal["counts", "coverage", "profile"]: ...
+    @property
+    def captures(self) -> Table: ...
+    @property
+    def complete(self) -> bool: ...
+    def merge(self, other: Gathered) -> Gathered: ...
+    def counts(self) -> Counts: ...
+    def coverage(self, **options: Any) -> Coverage: ...
+    def profile(self, *, measure: _Measure | None = None, **options: Any) -> Profile: ...
+    def by_program(self) -> list[tuple[str, Gathered]]: ...
+    def to_bytes(self) -> bytes: ...
+    def save(self, path: _Path) -> None: ...
+
+def gather(
+    captures: _Several,
+    *,
+    answer: Literal["counts", "coverage", "profile"] = "counts",
+    programs: Programs | None = None,
+    progress: Callable[[int, int], object] | None = None,
+    **options: Any,
+) -> Gathered: ...
+def read(saved: _Path | bytes) -> Gathered: ...

@@ -5,6 +5,7 @@
 mod callgrind;
 mod calls_only;
 mod calls_table;
+mod captures;
 mod cobertura;
 mod counts;
 mod coverage_base;
@@ -50,6 +51,7 @@ mod timeline;
 pub use callgrind::write_callgrind;
 pub use calls_only::CallsOnly;
 pub use calls_table::{CallTable, write_chain_rows};
+pub use captures::write_captures_text;
 pub use cobertura::write_cobertura;
 pub use counts::write_counts_text;
 pub use coverage_base::read_coverage_json;

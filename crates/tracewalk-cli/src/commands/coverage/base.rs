@@ -8,7 +8,7 @@ use tracewalk_analysis::saved::Save;
 use tracewalk_report::export::{read_coverage_json, read_lcov};
 use tracewalk_session::FollowedProgram;
 
-use super::super::gather::{Gathered, kind_of, read_text};
+use super::super::gathered::{Gathered, kind_of, read_text};
 use super::super::parts::read_part;
 use super::gather::{rename, source_file};
 use super::selection::Selection;

@@ -9,7 +9,7 @@ use tracewalk_sentences::NO_PROGRAM;
 use tracewalk_session::RunError;
 
 use super::super::follow;
-use super::super::gather::Gathered;
+use super::super::gathered::Gathered;
 use crate::args::{self, CaptureArgs};
 use crate::failure::Failure;
 use crate::messages::Messages;

@@ -1,0 +1,74 @@
+//! The options of `gather`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+use tracewalk_report::formats::{self, Format, WriteCaptures};
+
+use super::built_in::{self, Pattern};
+use super::profile::FollowArgs;
+use super::work::WorkArgs;
+
+pub(crate) const GATHER_EXAMPLES: &str = "\
+Examples:
+  tracewalk gather nightly/ --save all.twcounts
+  tracewalk counts all.twcounts --format parquet -o all.parquet
+      counts of all captures below a directory, as one table
+  tracewalk gather runs/ --match '*.bin' --image fw.elf --answer coverage --save all.twcov --resume runs.state
+      coverage of bare trace files; run again it goes on where it was stopped, and adds what is new
+  tracewalk gather @list.txt --save all.twcounts --format csv -o captures.csv
+      the captures that a file lists, and what became of each
+
+Exit status:
+  0  everything was decoded
+  2  a capture was left out, or decoded in part; the others count all the same";
+
+/// What is gathered of many captures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GatherAnswer {
+    /// How often each stretch and branch ran, as `counts --save` does
+    #[default]
+    Counts,
+    /// What of the program ran, as `coverage --save` does
+    Coverage,
+    /// What functions cost, as `profile --save` does
+    Profile,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Gather {
+    #[command(flatten)]
+    pub(crate) follow: FollowArgs,
+
+    /// Further places.
+    #[arg(index = 2, value_name = "PLACE", value_hint = ValueHint::AnyPath)]
+    pub(crate) more: Vec<PathBuf>,
+
+    /// In directories, take the files and directories with these names as captures, whatever is in them; can be given several times.
+    #[arg(long = "match", value_name = "GLOB", value_parser = built_in::path, help_heading = "Selection")]
+    pub(crate) patterns: Vec<Pattern>,
+
+    /// What is gathered.
+    #[arg(long, value_name = "ANSWER", value_enum, default_value_t, help_heading = "Selection")]
+    pub(crate) answer: GatherAnswer,
+
+    /// Save what was gathered, to be reported by the command of the answer's name.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) save: PathBuf,
+
+    /// Note every few seconds in this file what is done, and begin with what stands in it: a run that was stopped goes on, and one that was
+    /// finished adds the captures that are new. Captures that were left out are tried again.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) resume: Option<PathBuf>,
+
+    /// How it is written what became of each capture.
+    #[arg(long, value_parser = built_in::listed(formats::GATHER), default_value = "text", help_heading = "Output")]
+    pub(crate) format: &'static Format<WriteCaptures>,
+
+    /// Where to write what became of each capture; standard output without it.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
+}

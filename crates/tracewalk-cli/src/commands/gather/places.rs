@@ -1,0 +1,169 @@
+//! What the arguments name → captures, and files that were saved of some.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::Metadata;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::{self, BufRead as _, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use tracewalk_analysis::saved::Save;
+use tracewalk_input::capture::stream;
+use tracewalk_input::capture::{FoundPath, files, walk};
+
+use super::resume;
+use crate::args::{Gather, Pattern};
+use crate::commands::gathered::kind_of;
+use crate::failure::Failure;
+
+/// A capture, or a file that was saved of some.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    /// As it was named.
+    pub(super) path: PathBuf,
+    /// The one name that it has however it was named.
+    pub(super) known_as: PathBuf,
+    pub(super) kind: PlaceKind,
+    /// How long its files are, and when they changed last.
+    pub(super) stamp: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PlaceKind {
+    Capture,
+    Saved,
+}
+
+/// Everything that is named, each place once, in the order of names.
+pub(super) fn places<T: Save>(args: &Gather) -> Result<Vec<Place>, Failure> {
+    let mut seeker = Seeker { args, results: results(args), found: BTreeMap::new() };
+    for word in std::iter::once(&args.follow.capture.capture).chain(&args.more) {
+        match word.to_str().and_then(|word| word.strip_prefix('@')) {
+            Some(list) => {
+                for line in listed(list)? {
+                    seeker.named::<T>(Path::new(&line))?;
+                }
+            }
+            None => seeker.named::<T>(word)?,
+        }
+    }
+    if seeker.found.is_empty() {
+        return Err(Failure::input(
+            "no_captures",
+            "found no capture: in directories these are snapshots, capture.toml, perf.data and recordings of logic analysers",
+            "take files of trace bytes by their names: --match '*.bin'",
+        ));
+    }
+    Ok(seeker.found.into_values().collect())
+}
+
+/// The results, which may stand among what is gathered when the command is run again.
+fn results(args: &Gather) -> BTreeSet<PathBuf> {
+    let results = [Some(&args.save), args.output.as_ref(), args.resume.as_ref()];
+    results.into_iter().flatten().filter_map(|path| path.canonicalize().ok()).collect()
+}
+
+/// The lines of a file, or of standard input.
+fn listed(list: &str) -> Result<Vec<String>, Failure> {
+    let read = |from: &mut dyn Read| BufReader::new(from).lines().collect::<io::Result<Vec<_>>>();
+    let lines = match list {
+        "-" => read(&mut io::stdin().lock()),
+        file => std::fs::File::open(file).and_then(|mut file| read(&mut file)),
+    };
+    let lines = lines.map_err(|error| {
+        let hint = "give a text file with the name of a capture on each line, after @";
+        Failure::input("list", format!("{list}: cannot be read as a list of captures: {error}"), hint)
+    })?;
+    Ok(lines.into_iter().filter(|line| !line.is_empty()).collect())
+}
+
+struct Seeker<'a> {
+    args: &'a Gather,
+    results: BTreeSet<PathBuf>,
+    /// By the one name that each has.
+    found: BTreeMap<PathBuf, Place>,
+}
+
+impl Seeker<'_> {
+    /// What was named itself: a directory to look into, or what it is.
+    fn named<T: Save>(&mut self, path: &Path) -> Result<(), Failure> {
+        if path.as_os_str() == "-" || !matches!(stream::Place::of(path), Ok(None)) {
+            return Err(Failure::input(
+                "arrives",
+                format!(
+                    "{}: arrives over time, and `gather` takes captures that are all there",
+                    path.display()
+                ),
+                "take `tracewalk counts` for it",
+            ));
+        }
+        if !path.is_dir() {
+            return self.add::<T>(FoundPath { path: path.to_owned(), is_capture: true }, true);
+        }
+        let patterns = &self.args.patterns;
+        let found = walk(path).map_err(|(directory, error)| {
+            let problem = format!("{}: cannot be looked into: {error}", directory.display());
+            Failure::input("directory", problem, "see who may read it, or name other places")
+        })?;
+        for found in found {
+            let is_wanted = match patterns.as_slice() {
+                [] => found.is_capture,
+                patterns => is_matched(patterns, &found.path),
+            };
+            self.add::<T>(FoundPath { is_capture: is_wanted, ..found }, false)?;
+        }
+        Ok(())
+    }
+
+    fn add<T: Save>(&mut self, found: FoundPath, is_named: bool) -> Result<(), Failure> {
+        let FoundPath { path, is_capture } = found;
+        let known_as = path.canonicalize().unwrap_or_else(|_| path.clone());
+        let saved = kind_of(&path);
+        let is_result = self.results.contains(&known_as);
+        let kind = match saved {
+            Some(_) if is_result => return Ok(()),
+            Some(kind) if kind == T::KIND => PlaceKind::Saved,
+            // Other answers may lie in the same directory.
+            Some(_) if !is_named => return Ok(()),
+            Some(kind) => {
+                return Err(Failure::input(
+                    "other_kind",
+                    format!(
+                        "{}: was saved by `tracewalk {kind}`, and {} is gathered",
+                        path.display(),
+                        T::KIND
+                    ),
+                    format!("give --answer {kind}, or leave the file out"),
+                ));
+            }
+            None if is_result && resume::is_one(&path) => return Ok(()),
+            None if !is_capture => return Ok(()),
+            None => PlaceKind::Capture,
+        };
+        let stamp = stamp(&path, self.args);
+        let place = Place { path, known_as: known_as.clone(), kind, stamp };
+        self.found.entry(known_as).or_insert(place);
+        Ok(())
+    }
+}
+
+impl Place {
+    /// The files that it consists of, as far as that shows before it is opened.
+    pub(super) fn files(&self, args: &Gather) -> Vec<PathBuf> {
+        files(&self.path, &args.follow.capture.roots)
+    }
+}
+
+fn is_matched(patterns: &[Pattern], path: &Path) -> bool {
+    let name = path.to_string_lossy().replace('\\', "/");
+    patterns.iter().any(|pattern| pattern.is_match(&name))
+}
+
+/// How long the files of a capture are, and when they changed last.
+fn stamp(path: &Path, args: &Gather) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for file in files(path, &args.follow.capture.roots) {
+        let found = std::fs::metadata(&file).ok().filter(Metadata::is_file);
+        found.map(|found| (found.len(), found.modified().ok())).hash(&mut hasher);
+    }
+    hasher.finish()
+}

@@ -1,0 +1,121 @@
+//! What is gathered so far.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use tracewalk_analysis::Statistics;
+use tracewalk_analysis::captures::{Captures, OneOfMany};
+use tracewalk_analysis::programs::Programs;
+use tracewalk_analysis::saved::Save;
+use tracewalk_sentences::row;
+use tracewalk_session::{Found, OfCapture};
+
+use super::places::Place;
+use crate::commands::copies::Copies;
+use crate::commands::parts::Parts;
+use crate::failure::Failure;
+use crate::messages::Messages;
+
+/// What is gathered so far.
+#[derive(Debug)]
+pub(super) struct Sum<T> {
+    pub(super) found: Programs<T>,
+    /// The captures that count, by the one name that each has.
+    pub(super) captures: BTreeMap<PathBuf, Counted>,
+    /// Those that were left out in this run.
+    left_out: BTreeMap<PathBuf, OneOfMany>,
+    /// Of this run.
+    pub(super) statistics: Statistics,
+    /// The places of this run, by how they were named.
+    names: BTreeMap<PathBuf, (PathBuf, u64)>,
+    copies: Copies,
+    /// How many of this run hold what another one holds, and the first of them with that.
+    copied: (u64, Option<[PathBuf; 2]>),
+}
+
+/// A capture that counts.
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+pub(super) struct Counted {
+    /// How long its files were, and when they changed last.
+    pub(super) stamp: u64,
+    pub(super) row: OneOfMany,
+}
+
+impl<T> Default for Sum<T> {
+    fn default() -> Self {
+        Self {
+            found: Programs::default(),
+            captures: BTreeMap::new(),
+            left_out: BTreeMap::new(),
+            statistics: Statistics::default(),
+            names: BTreeMap::new(),
+            copies: Copies::default(),
+            copied: (0, None),
+        }
+    }
+}
+
+impl<T: Save> Sum<T> {
+    /// Whether a place counts already, as it is now.
+    pub(super) fn knows(&mut self, place: &Place) -> Result<bool, Failure> {
+        self.names.insert(place.path.clone(), (place.known_as.clone(), place.stamp));
+        match self.captures.get(&place.known_as) {
+            None => Ok(false),
+            Some(counted) if counted.stamp == place.stamp => Ok(true),
+            Some(_) => Err(Failure::input(
+                "capture_changed",
+                format!("{}: has changed since it was gathered, and counts as it was", place.path.display()),
+                "begin anew with another file for --resume",
+            )),
+        }
+    }
+
+    /// Adds what was saved before.
+    pub(super) fn saved(&mut self, place: &Place, messages: &Messages) -> Result<(), Failure> {
+        let part = Parts::new(messages).read::<T>(&place.path)?;
+        self.found.add_all(part);
+        let row = OneOfMany::saved(place.path.display().to_string());
+        self.captures.insert(place.known_as.clone(), Counted { stamp: place.stamp, row });
+        Ok(())
+    }
+
+    /// Adds what was found of a capture.
+    pub(super) fn capture(&mut self, of: OfCapture<T>) {
+        let row = row(&of);
+        let (known_as, stamp) = self.names.get(&of.capture).cloned().unwrap_or((of.capture, 0));
+        match of.found {
+            Ok(Found { programs, statistics, files, .. }) => {
+                if let Some(other) = self.copies.add(&known_as, files) {
+                    self.copied.0 += 1;
+                    self.copied.1.get_or_insert_with(|| [known_as.clone(), other.to_owned()]);
+                }
+                self.statistics.add(&statistics);
+                self.found.add_all(programs);
+                self.captures.insert(known_as, Counted { stamp, row });
+            }
+            Err(_) => drop(self.left_out.insert(known_as, row)),
+        }
+    }
+
+    /// Warns of captures that hold what others hold: two runs may be equal, and a copy counts twice.
+    pub(super) fn say_copies(&self, messages: &Messages) {
+        if let (count, Some([one, other])) = &self.copied {
+            messages.warning(
+                "equal_content",
+                format_args!(
+                    "{count} captures hold exactly the trace that another one holds, first {} that of {}; if both are of one run, it counts twice: leave one out",
+                    one.display(),
+                    other.display()
+                ),
+            );
+        }
+    }
+
+    /// The table of what became of each capture.
+    pub(super) fn into_captures(self) -> Captures {
+        let counted = self.captures.into_iter().map(|(path, counted)| (path, counted.row));
+        let mut rows = self.left_out;
+        rows.extend(counted);
+        Captures { captures: rows.into_values().collect(), complete: self.found.complete }
+    }
+}

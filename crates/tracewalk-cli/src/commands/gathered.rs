@@ -1,0 +1,299 @@
+//! Captures, and saved files in their place → what was found of each program, and the programs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tracewalk::plain::Plain;
+use tracewalk::program::Program;
+use tracewalk_analysis::counts::CountedBinary;
+use tracewalk_analysis::coverage::ProgramCoverage;
+use tracewalk_analysis::interrupts::ProgramActivities;
+use tracewalk_analysis::profile::ProgramProfiles;
+use tracewalk_analysis::programs::{OfProgram, ProgramId, Programs};
+use tracewalk_analysis::saved::{Save, saved_kind};
+use tracewalk_analysis::{Code, Statistics, Window};
+
+use super::copies::Copies;
+use super::parts::{Parts, unreadable};
+
+use crate::args::{CaptureArgs, FollowArgs};
+use crate::failure::Failure;
+use crate::messages::Messages;
+use crate::output::write_to;
+use tracewalk_sentences::NO_PROGRAM;
+use tracewalk_session::{FollowedProgram, Session, interrupts};
+
+/// The longest text of another kind.
+const LONGEST_TEXT: u64 = 256 << 20;
+
+/// What `--save` writes, and `merge` puts together.
+const KINDS: [&str; 4] =
+    [ProgramCoverage::KIND, ProgramProfiles::KIND, ProgramActivities::KIND, CountedBinary::KIND];
+
+/// What is found, as far as it has been gathered.
+#[derive(Debug)]
+pub(super) struct Gathered<'a, T> {
+    pub(super) found: Programs<T>,
+    pub(super) statistics: Statistics,
+    follow: &'a FollowArgs,
+    captures: Vec<&'a Path>,
+    /// The saved files, and what is in each.
+    parts: Vec<(&'a Path, Programs<T>)>,
+    copies: Copies,
+    /// The programs of the captures.
+    programs: BTreeMap<ProgramId, Arc<Code>>,
+}
+
+impl<'a, T: Save> Gathered<'a, T> {
+    /// Reads the saved files among what is named; the captures are still to be followed.
+    pub(super) fn open(
+        follow: &'a FollowArgs,
+        more: &'a [PathBuf],
+        messages: &Messages,
+    ) -> Result<Self, Failure> {
+        let mut gathered = Self {
+            found: Programs::default(),
+            statistics: Statistics::default(),
+            follow,
+            captures: Vec::new(),
+            parts: Vec::new(),
+            copies: Copies::default(),
+            programs: BTreeMap::new(),
+        };
+        let mut parts = Parts::new(messages);
+        for path in std::iter::once(&follow.capture.capture).chain(more) {
+            match kind_of(path) {
+                Some(_) => gathered.parts.push((path, parts.read(path)?)),
+                None => gathered.captures.push(path),
+            }
+        }
+        refuse_twice(gathered.parts.iter().map(|(path, _)| *path).chain(gathered.captures.iter().copied()))?;
+        Ok(gathered)
+    }
+
+    /// The captures to be followed.
+    pub(super) fn captures(&self) -> Vec<CaptureArgs> {
+        let args = &self.follow.capture;
+        let capture = |path: &&Path| CaptureArgs { capture: path.to_path_buf(), ..args.clone() };
+        self.captures.iter().map(capture).collect()
+    }
+
+    /// A capture was opened, to be followed: warns if it holds what another one holds.
+    pub(super) fn opened(&mut self, capture: &CaptureArgs, session: &Session, messages: &Messages) {
+        if self.captures.len() > 1 {
+            self.copies.opened(&capture.capture, session, messages);
+        }
+    }
+
+    /// Refuses a window where there are saved files.
+    pub(super) fn refuse_window(&self, window: &Window) -> Result<(), Failure> {
+        match self.parts.first().filter(|_| *window != Window::default()) {
+            None => Ok(()),
+            Some((path, _)) => Err(Failure::input(
+                "window_of_saved",
+                format!("{}: was saved as a whole, and no window can be cut out of it", path.display()),
+                "give --from and --to when saving",
+            )),
+        }
+    }
+
+    /// What is in the saved files.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (&'a Path, &Programs<T>)> {
+        self.parts.iter().map(|(path, part)| (*path, part))
+    }
+
+    /// Whether a saved file knows the runs that it is of.
+    pub(super) fn knows_runs(&self) -> bool {
+        self.parts.iter().any(|(_, part)| knows_runs(part))
+    }
+
+    /// Keeps the saved files apart as runs: those in them, or else a run with the file's name.
+    pub(super) fn name_runs(&mut self, messages: &Messages) {
+        let mut names = RunNames::new(messages);
+        self.parts.iter_mut().for_each(|(path, part)| names.name(path, part));
+    }
+
+    /// Adds what was found of a program.
+    pub(super) fn add(&mut self, program: FollowedProgram, found: T) {
+        self.found.add(program.id.clone(), program.images, found);
+        self.programs.insert(program.id, program.code);
+    }
+
+    /// Adds what is in the saved files, now that all captures are followed.
+    pub(super) fn finish(mut self, messages: &Messages) -> Result<Self, Failure> {
+        self.found.complete &= messages.complete();
+        if self.captures.is_empty() {
+            self.load_images(messages)?;
+        }
+        for (path, part) in std::mem::take(&mut self.parts) {
+            self.refuse_other_program(path, &part)?;
+            add_part(&mut self.found, path, part)?;
+        }
+        Ok(self)
+    }
+
+    /// Saves what was found. Notes which images a program has whose identity is its memory: the file says nothing else of them.
+    pub(super) fn save(&self, file: &Path, messages: &Messages) -> Result<(), Failure> {
+        write_to(Some(file), |out| self.found.save(out))?;
+        for (id, program) in &self.found.programs {
+            if T::NEEDS_PROGRAM && matches!(id, ProgramId::Code(_)) && !program.images.is_empty() {
+                messages.note("known_by_memory", format_args!(
+                    "{}: an image has no build ID, so that the program is known by all of its memory; report it with --image for \
+                     each of {}",
+                    file.display(),
+                    program.name()
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The program with this identity; `None` where nobody gave it.
+    pub(super) fn code(&self, id: &ProgramId) -> Option<&Arc<Code>> {
+        self.programs.get(id)
+    }
+
+    /// Loads the images that the options name, where no capture did.
+    fn load_images(&mut self, messages: &Messages) -> Result<(), Failure> {
+        let args = &self.follow.capture;
+        let interrupts = interrupts(&args.request(), messages)?;
+        // Of a source whose program nobody knew nothing can be named.
+        let unknown = Arc::new(Code { interrupts, ..Code::unknown() });
+        let nothing = ProgramId::of(&Program::new(), []);
+        let is_of_nothing = |part: &Programs<T>| part.programs.contains_key(&nothing);
+        if args.images.is_empty() {
+            if self.parts.iter().any(|(_, part)| is_of_nothing(part)) {
+                self.programs.insert(nothing, unknown);
+            }
+            return Ok(());
+        }
+        self.programs.insert(nothing, unknown);
+        messages.replaced.spare(|directories| FollowedProgram::source_files(&args.request(), directories))?;
+        let programs = FollowedProgram::of_images(&args.request(), &self.follow.source_dirs, messages)?;
+        self.programs.extend(programs.into_iter().map(|program| (program.id, program.code)));
+        Ok(())
+    }
+
+    /// Says so where a part is of another program than the one at hand.
+    fn refuse_other_program(&self, path: &Path, part: &Programs<T>) -> Result<(), Failure> {
+        if self.programs.is_empty() {
+            return Ok(());
+        }
+        match part.programs.keys().find(|id| !self.programs.contains_key(*id)) {
+            None => Ok(()),
+            Some(other) => {
+                let nothing = ProgramId::of(&Program::new(), []);
+                let known = self.programs.keys().filter(|id| **id != nothing);
+                let known = known.map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+                let images = part.programs.get(other).map(OfProgram::name).unwrap_or_default();
+                let remedy = match other {
+                    ProgramId::Code(_) if !images.is_empty() => {
+                        format!("it is known by all of its memory: give with --image each of {images}")
+                    }
+                    _ => NO_PROGRAM.to_owned(),
+                };
+                Err(Failure::input(
+                    "other_program",
+                    format!("{}: is of another program: found {other}, expected {known}", path.display()),
+                    remedy,
+                ))
+            }
+        }
+    }
+}
+
+/// Refuses a capture or saved file that is named twice: what is in it would count twice.
+pub(super) fn refuse_twice<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
+    let mut known = BTreeSet::new();
+    for path in paths {
+        let Ok(file) = path.canonicalize() else { continue };
+        if !known.insert(file) {
+            let problem = format!("{}: is named twice, and would count twice", path.display());
+            return Err(Failure::input("named_twice", problem, "name each run once"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether runs are known of one of the programs.
+pub(super) fn knows_runs<T: Save>(part: &Programs<T>) -> bool {
+    part.programs.values().any(|program| !program.found.runs().is_empty())
+}
+
+/// Names the runs of saved files.
+#[derive(Debug)]
+pub(super) struct RunNames<'a> {
+    messages: &'a Messages,
+    /// The runs, and the file in which each came first.
+    known: BTreeMap<String, PathBuf>,
+}
+
+impl<'a> RunNames<'a> {
+    /// No run is named yet.
+    pub(super) const fn new(messages: &'a Messages) -> Self {
+        Self { messages, known: BTreeMap::new() }
+    }
+
+    /// Names the run of a saved file that does not know its runs by the file. Warns of runs that stand in two files, which become one.
+    pub(super) fn name<T: Save>(&mut self, path: &Path, part: &mut Programs<T>) {
+        let mut names = BTreeSet::new();
+        for program in part.programs.values_mut() {
+            program.found.name_run(&path.display().to_string());
+            names.extend(program.found.runs().iter().cloned());
+        }
+        for name in names {
+            if let Some(other) = self.known.get(&name) {
+                self.messages.warning(
+                    "same_run",
+                    format_args!(
+                        "{}: has a run {} as {} has, and both count as one run; save each run with a name of its own",
+                        path.display(),
+                        Plain(&name),
+                        other.display()
+                    ),
+                );
+            } else {
+                self.known.insert(name, path.to_owned());
+            }
+        }
+    }
+}
+
+/// Adds what is in a saved file.
+pub(super) fn add_part<T: Save>(
+    found: &mut Programs<T>,
+    path: &Path,
+    part: Programs<T>,
+) -> Result<(), Failure> {
+    found.merge(part).map_err(|error| {
+        Failure::input(
+            error.name(),
+            format!("{}: {error}", path.display()),
+            "only runs of the same program that were measured in the same way can be put together",
+        )
+    })
+}
+
+/// Which of the saved kinds a file is meant as; `None` for all others.
+pub(super) fn kind_of(path: &Path) -> Option<&'static str> {
+    saved_kind(&head(path), &KINDS)
+}
+
+/// The first bytes of a file. What is read from a pipe is gone: of that there are none.
+pub(super) fn head(path: &Path) -> Vec<u8> {
+    let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
+    let mut head = Vec::new();
+    if let Some(file) = File::open(path).ok().filter(|_| is_file) {
+        // What cannot be read is no saved file; whoever reads it says why.
+        let _ = file.take(64).read_to_end(&mut head);
+    }
+    head
+}
+
+/// Reads a text file.
+pub(super) fn read_text(path: &Path) -> Result<String, Failure> {
+    tracewalk_input::read_text(path, LONGEST_TEXT).map_err(|problem| unreadable(path, &problem))
+}

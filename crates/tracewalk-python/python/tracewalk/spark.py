@@ -1,0 +1,243 @@
+"""Answers of many captures on a Spark cluster.
+
+>>> import tracewalk.spark  # doctest: +SKIP
+>>> gathered = tracewalk.spark.counts(spark, paths, images=["firmware.elf"])  # doctest: +SKIP
+>>> gathered.ranges.orderBy("count", ascending=False).show()  # doctest: +SKIP
+>>> gathered.captures.where("outcome = 'left_out'").show()  # doctest: +SKIP
+
+Workers are given paths, never bytes: each reads its captures from where they lie, so that all of them need the same file system. A
+capture that cannot be read is a row of `captures`, and the others count. The result is that of `tracewalk gather` on one machine.
+
+Needs pyspark 4 with pandas and pyarrow (`pip install 'tracewalk[spark]'`); the workers need tracewalk, too.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any, Literal
+
+import tracewalk
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["Gathered", "counts", "coverage"]
+
+# So many captures are gathered at a time.
+_CHUNK = 256
+
+# What the first stage hands on: a row for each program of a partition, and a row for each capture.
+_PARTS = (
+    "part string, program string, images array<string>, saved binary, capture string, outcome string, sources bigint, "
+    "bytes bigint, instructions bigint, gaps bigint, warnings bigint, error string, message string"
+)
+_CAPTURE = ["capture", "outcome", "sources", "bytes", "instructions", "gaps", "warnings", "error", "message"]
+
+# What this worker learned of the programs: it serves every capture that comes to it.
+_PROGRAMS = tracewalk.Programs()
+
+_Answer = Literal["counts", "coverage"]
+_Chunk = tuple[tracewalk.Gathered | None, list[dict[str, Any]]]
+
+
+class Gathered:
+    """What captures say together, as data frames of Spark.
+
+    The first that is looked at runs the work; its sums are kept, so that the next one does not decode again.
+    """
+
+    def __init__(self, parts: DataFrame, answer: _Answer, options: dict[str, Any]) -> None:
+        self._parts = parts
+        self._answer: _Answer = answer
+        self._options = options
+
+    @property
+    def captures(self) -> DataFrame:
+        """What became of each capture: a row for each, with `error` and `message` of those that were left out or decoded in part."""
+        return self._parts.where("part = 'capture'").select(*_CAPTURE)
+
+    def table(self, name: str) -> DataFrame:
+        """A table of the answer, by its name (docs/formats.md). Whole numbers without a sign are decimals: Spark has no type for them."""
+        answer, options = self._answer, self._options
+        schema = _schema(_report(tracewalk.gather([], answer=answer), answer, None, {})[name])
+
+        def report(parts: pyarrow.Table) -> pyarrow.Table:
+            rows = parts.to_pylist()
+            gathered = tracewalk.read(rows[0]["saved"])
+            for row in rows[1:]:
+                gathered = gathered.merge(tracewalk.read(row["saved"]))
+            table = _report(gathered, answer, rows[0]["images"], options)[name].to_pyarrow()
+            return table.cast(schema)
+
+        import pyspark.sql.pandas.types as types
+
+        sums = self._parts.where("part = 'program'").select("program", "images", "saved")
+        return sums.groupBy("program").applyInArrow(report, types.from_arrow_schema(schema))
+
+    def __getattr__(self, name: str) -> DataFrame:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self.table(name)
+        except KeyError as error:
+            raise AttributeError(str(error)) from None
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes what `tracewalk gather --save` writes, on this machine."""
+        rows = self._parts.where("part = 'program'").select("saved").toLocalIterator()
+        gathered = tracewalk.gather([], answer=self._answer)
+        for row in rows:
+            gathered = gathered.merge(tracewalk.read(bytes(row["saved"])))
+        gathered.save(path)
+
+    def unpersist(self) -> None:
+        """Gives up what is kept."""
+        self._parts.unpersist()
+
+
+def counts(
+    spark: SparkSession,
+    captures: DataFrame | Iterable[str | PathLike[str]],
+    images: Iterable[str | PathLike[str]] | None = None,
+    *,
+    partitions: int | None = None,
+    isolate: bool = False,
+    **options: Any,
+) -> Gathered:
+    """How often what ran, for each binary: tables `ranges`, `branches` and `sources`.
+
+    `captures` are paths, or a data frame with the column `path`. A column `images`, an array of text, says which program each was
+    traced of; without it, all are of `images`, or of what their descriptions name. Captures of the same images come together in a
+    partition. The other options are those of `tracewalk.open`.
+
+    With `isolate` each partition decodes in processes of its own, so that one that a capture brings down is a row of `captures`.
+    """
+    return _gather(spark, captures, "counts", images, partitions, isolate, options)
+
+
+def coverage(
+    spark: SparkSession,
+    captures: DataFrame | Iterable[str | PathLike[str]],
+    images: Iterable[str | PathLike[str]] | None = None,
+    *,
+    partitions: int | None = None,
+    isolate: bool = False,
+    **options: Any,
+) -> Gathered:
+    """What of the programs ran: tables `files`, `functions`, `lines` and `branches`.
+
+    As `counts`. What ran is reported with the names in the programs, which have to be named for it: by `images`, or by the column.
+    """
+    return _gather(spark, captures, "coverage", images, partitions, isolate, options)
+
+
+def _gather(
+    spark: SparkSession,
+    captures: DataFrame | Iterable[str | PathLike[str]],
+    answer: _Answer,
+    images: Iterable[str | PathLike[str]] | None,
+    partitions: int | None,
+    isolate: bool,
+    options: dict[str, Any],
+) -> Gathered:
+    from pyspark import StorageLevel
+    from pyspark.sql import functions
+
+    # A worker has one processor, and others work beside it.
+    options = {"threads": 1, **options}
+    named = None if images is None else [fspath(image) for image in images]
+    if hasattr(captures, "select"):
+        frame: Any = captures
+    else:
+        frame = spark.createDataFrame([(fspath(path),) for path in captures], "path string")
+    if "images" in frame.columns:
+        frame = frame.select("path", "images")
+    else:
+        images_of_all = functions.lit(None) if named is None else functions.array(*map(functions.lit, named))
+        frame = frame.select("path", images_of_all.cast("array<string>").alias("images"))
+    partitions = partitions or 4 * spark.sparkContext.defaultParallelism
+    # Beside one another: those of one program, and of each program in the order of names.
+    program = functions.concat_ws("\n", "images")
+    frame = frame.repartitionByRange(partitions, program, "path")
+    parts = frame.mapInArrow(_work(answer, isolate, options), _PARTS)
+    return Gathered(parts.persist(StorageLevel.MEMORY_AND_DISK), answer, options)
+
+
+def _work(answer: _Answer, isolate: bool, options: dict[str, Any]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """What each partition does."""
+
+    def work(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        import pyarrow
+        import pyspark.sql.pandas.types as types
+        from pyspark.sql.types import StructType
+
+        schema = types.to_arrow_schema(StructType.fromDDL(_PARTS))
+        # What was found, by the images.
+        sums: dict[tuple[str, ...] | None, tracewalk.Gathered] = {}
+        for batch in batches:
+            wanted: dict[tuple[str, ...] | None, list[str]] = {}
+            for row in batch.to_pylist():
+                images = None if row["images"] is None else tuple(row["images"])
+                wanted.setdefault(images, []).append(row["path"])
+            for images, paths in wanted.items():
+                for begin in range(0, len(paths), _CHUNK):
+                    gather = _apart if isolate else _here
+                    found, captures = gather(paths[begin : begin + _CHUNK], answer, images, options)
+                    rows = [{"part": "capture", **capture} for capture in captures]
+                    yield pyarrow.RecordBatch.from_pylist(rows, schema=schema)
+                    if found is not None:
+                        sums[images] = sums[images].merge(found) if images in sums else found
+        for images, found in sums.items():
+            for program, alone in found.by_program():
+                row = {"part": "program", "program": program, "images": images and list(images), "saved": alone.to_bytes()}
+                yield pyarrow.RecordBatch.from_pylist([row], schema=schema)
+
+    return work
+
+
+def _here(paths: list[str], answer: _Answer, images: tuple[str, ...] | None, options: dict[str, Any]) -> _Chunk:
+    """Gathers captures in this process."""
+    found = tracewalk.gather(paths, answer=answer, image=images, programs=_PROGRAMS, **options)
+    return found, found.captures.to_pylist()
+
+
+def _apart(paths: list[str], answer: _Answer, images: tuple[str, ...] | None, options: dict[str, Any]) -> _Chunk:
+    """Gathers captures in another process. One that brings it down is found by trying each alone."""
+    work = json.dumps({"paths": paths, "answer": answer, "images": images, "options": options}, default=fspath)
+    done = subprocess.run([sys.executable, "-m", "tracewalk._apart"], input=work.encode(), capture_output=True, check=False)
+    if done.returncode == 0:
+        head, _, saved = done.stdout.partition(b"\n")
+        return tracewalk.read(saved), json.loads(head)
+    if len(paths) > 1:
+        sums, captures = None, []
+        for path in paths:
+            found, rows = _apart([path], answer, images, options)
+            captures += rows
+            if found is not None:
+                sums = found if sums is None else sums.merge(found)
+        return sums, captures
+    said = done.stderr.decode(errors="replace").strip().splitlines()
+    last = said[-1] if said else "nothing was said"
+    message = f"{paths[0]}: brought its process down with status {done.returncode}: {last}; report it with the capture"
+    row: dict[str, Any] = dict.fromkeys(_CAPTURE)
+    return None, [row | {"capture": paths[0], "outcome": "left_out", "warnings": 0, "error": "crashed", "message": message}]
+
+
+def _report(
+    gathered: tracewalk.Gathered, answer: _Answer, images: list[str] | None, options: dict[str, Any]
+) -> tracewalk.Answer:
+    return gathered.counts() if answer == "counts" else gathered.coverage(image=images, **options)
+
+
+def _schema(table: tracewalk.Table) -> pyarrow.Schema:
+    """The columns of a table, as Spark has types for them."""
+    import pyarrow
+
+    columns = pyarrow.table(table).schema
+    signed = {pyarrow.uint64(): pyarrow.decimal128(20, 0)}
+    return pyarrow.schema([pyarrow.field(column.name, signed.get(column.type, column.type)) for column in columns])

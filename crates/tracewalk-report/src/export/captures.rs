@@ -1,0 +1,49 @@
+//! What became of many captures, for people.
+
+use std::io::{self, Write};
+
+use tracewalk_analysis::captures::{CaptureOutcome, Captures, OneOfMany};
+
+use crate::layout::without_middle;
+use crate::words::CUT;
+use crate::{Look, counted};
+
+/// So many captures with a problem are listed; tables have all.
+const LISTED: usize = 20;
+
+/// Writes how many captures count, how much there was, and which have a problem.
+pub fn write_captures_text(out: &mut dyn Write, captures: &Captures, look: Look) -> io::Result<()> {
+    let mut line = |indent: usize, text: &str| {
+        let columns = look.width.map_or(usize::MAX, |width| width.saturating_sub(indent));
+        writeln!(out, "{:indent$}{}", "", without_middle(text, columns))
+    };
+    let sum = |of: fn(&OneOfMany) -> u64| captures.captures.iter().map(of).fold(0, u64::saturating_add);
+    let all = captures.captures.len() as u64;
+    line(0, &counted(all, "capture"))?;
+    let outcomes = [
+        (CaptureOutcome::Whole, "decoded whole"),
+        (CaptureOutcome::Partial, "decoded in part"),
+        (CaptureOutcome::Saved, "saved before"),
+        (CaptureOutcome::LeftOut, "left out"),
+    ];
+    for (outcome, meaning) in outcomes {
+        let count = captures.count(outcome);
+        if count > 0 {
+            line(2, &format!("{count} {meaning}"))?;
+        }
+    }
+    let (bytes, instructions) = (sum(|capture| capture.bytes), sum(|capture| capture.instructions));
+    line(0, &format!("{}, {}", counted(bytes, "byte"), counted(instructions, "instruction")))?;
+    let problems = captures.captures.iter().filter_map(|capture| Some((capture, capture.problem.as_ref()?)));
+    let problems = problems.collect::<Vec<_>>();
+    for (OneOfMany { capture, outcome, .. }, (_, sentence)) in problems.iter().take(LISTED) {
+        line(0, capture)?;
+        let outcome = if *outcome == CaptureOutcome::LeftOut { "left out" } else { "in part" };
+        line(2, &format!("{outcome}: {sentence}"))?;
+    }
+    let more = problems.len().saturating_sub(LISTED) as u64;
+    if more > 0 {
+        line(0, &format!("{} more with a problem: the table has all", counted(more, "capture")))?;
+    }
+    if captures.complete { Ok(()) } else { line(0, CUT) }
+}

@@ -1,0 +1,31 @@
+//! The formats of what became of many captures.
+
+use std::io;
+use std::io::Write;
+
+use tracewalk_analysis::captures::Captures;
+use tracewalk_analysis::table::Tabular as _;
+
+use super::format::{Format, format, one_parquet, one_table};
+use crate::Look;
+use crate::export::{write_captures_text, write_tables_json};
+
+/// Writes what became of many captures.
+pub type WriteCaptures = fn(&mut dyn Write, &Captures, Look) -> io::Result<()>;
+
+/// The formats of what became of many captures.
+pub const GATHER: &[Format<WriteCaptures>] = &[
+    format("text", "How many count, and which have a problem, for people", write_captures_text),
+    format("csv", "A row for each capture, with commas (docs/formats.md)", |out, captures, _| {
+        one_table(out, &captures.tables(), Captures::TABLES[0], captures.complete)
+    }),
+    format(
+        "parquet",
+        "A row for each capture, for data frames and SQL (docs/formats.md)",
+        |out, captures, _| one_parquet(out, &captures.tables(), Captures::TABLES[0], captures.complete),
+    ),
+    format("json", "The table as a JSON document (docs/formats.md)", |out, captures, _| {
+        write_tables_json(out, &captures.tables(), captures.complete)
+    }),
+    format("none", "Gather everything and print nothing", |_, _, _| Ok(())),
+];

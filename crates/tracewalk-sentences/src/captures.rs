@@ -1,0 +1,35 @@
+//! What became of one of many captures, as a row.
+
+use tracewalk_analysis::Statistics;
+use tracewalk_analysis::captures::{CaptureOutcome, OneOfMany};
+use tracewalk_session::{Found, OfCapture, Severity};
+
+use crate::{of_gather, sentence};
+
+/// What became of a capture, and the sentence of what was wrong with it first.
+#[must_use]
+pub fn row<T>(of: &OfCapture<T>) -> OneOfMany {
+    let incomplete = of.notices.iter().find(|notice| notice.severity() == Severity::Incomplete);
+    let incomplete = incomplete.map(|notice| (notice.kind.name().to_owned(), sentence(notice)));
+    let (outcome, problem, sources, counted) = match &of.found {
+        Ok(Found { sources, statistics, .. }) if incomplete.is_none() => {
+            (CaptureOutcome::Whole, None, *sources, *statistics)
+        }
+        Ok(Found { sources, statistics, .. }) => (CaptureOutcome::Partial, incomplete, *sources, *statistics),
+        Err(error) => {
+            let problem = Some((error.name().to_owned(), of_gather(error)));
+            (CaptureOutcome::LeftOut, problem, 0, Statistics::default())
+        }
+    };
+    let warnings = of.notices.iter().filter(|notice| notice.severity() != Severity::Note).count() as u64;
+    OneOfMany {
+        capture: of.capture.display().to_string(),
+        outcome,
+        sources,
+        bytes: counted.bytes,
+        instructions: counted.instructions,
+        gaps: counted.gaps,
+        warnings,
+        problem,
+    }
+}

@@ -1,0 +1,85 @@
+//! Answers that add up over captures: one function for each, whoever asks.
+
+use std::collections::BTreeMap;
+
+use tracewalk_analysis::Window;
+use tracewalk_analysis::counts::CountedBinary;
+use tracewalk_analysis::coverage::ProgramCoverage;
+use tracewalk_analysis::profile::{Profiling, ProgramProfiles};
+use tracewalk_analysis::saved::Save;
+
+use crate::error::RunError;
+use crate::model::Source;
+use crate::observer::Observer;
+use crate::outcome::{Follow, Outcome};
+use crate::program::FollowedProgram;
+use crate::session::Session;
+
+/// What was found of each program that a source ran.
+pub type OfPrograms<T> = Vec<(FollowedProgram, T)>;
+
+/// An answer that adds up: what is found of one capture and of the next are together what is found of both.
+pub trait Additive: Save + Send {
+    /// What it needs to know of the program to be found; not more than that is read.
+    #[must_use]
+    fn needs(how: &Follow) -> Follow {
+        how.clone()
+    }
+
+    /// Finds it in a source. `name` is what the capture is called in the answer.
+    ///
+    /// # Errors
+    ///
+    /// If there is no program where one is needed, an image cannot be used, or what else was in the capture cannot be opened.
+    fn find(
+        session: &mut Session,
+        source: &Source,
+        how: &Follow,
+        name: &str,
+        observer: &dyn Observer,
+    ) -> Result<Outcome<OfPrograms<Self>>, RunError>;
+}
+
+impl Additive for CountedBinary {
+    /// Counts are of addresses: no names or lines are looked up.
+    fn needs(how: &Follow) -> Follow {
+        Follow { names: None, ..how.clone() }
+    }
+
+    fn find(
+        session: &mut Session,
+        source: &Source,
+        how: &Follow,
+        name: &str,
+        observer: &dyn Observer,
+    ) -> Result<Outcome<OfPrograms<Self>>, RunError> {
+        session.counts(source, how, name, observer)
+    }
+}
+
+impl Additive for ProgramCoverage {
+    fn find(
+        session: &mut Session,
+        source: &Source,
+        how: &Follow,
+        name: &str,
+        observer: &dyn Observer,
+    ) -> Result<Outcome<OfPrograms<Self>>, RunError> {
+        session.coverage(source, how, name, observer)
+    }
+}
+
+impl Additive for ProgramProfiles {
+    fn find(
+        session: &mut Session,
+        source: &Source,
+        how: &Follow,
+        _: &str,
+        observer: &dyn Observer,
+    ) -> Result<Outcome<OfPrograms<Self>>, RunError> {
+        let outcome = session.run_observed(source, how, Profiling::new(Window::default()), observer)?;
+        let program = session.followed(source, &outcome.code)?;
+        let id = session.source_id(source);
+        Ok(outcome.map(|found, _| vec![(program, Self { sources: BTreeMap::from([(id, found)]) })]))
+    }
+}

@@ -1,0 +1,218 @@
+//! Many captures → what was found of each, on several threads.
+//!
+//! ```text
+//! thread:  next capture ── Session ──▶ what was found, or why nothing was ─┐
+//! thread:  next capture ── Session ──▶ …                                  ├─▶ take, one after the other
+//! ```
+//!
+//! Sessions share programs and what was learned of them ([`Shared`]), so that short captures cost little more than their bytes.
+
+use std::cell::RefCell;
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
+use tracewalk_analysis::Statistics;
+use tracewalk_analysis::drive::Progress;
+use tracewalk_analysis::programs::Programs;
+
+use crate::additive::Additive;
+use crate::error::{OpenError, RunError};
+use crate::notice::Notice;
+use crate::observer::{Late, Observer};
+use crate::outcome::Follow;
+use crate::request::Request;
+use crate::session::Session;
+use crate::shared::Shared;
+
+/// Captures that are asked for the same.
+#[derive(Clone, Debug)]
+pub struct Gathering {
+    /// What is said of all of them; its capture is not looked at.
+    pub request: Request,
+    /// How sources are followed. The threads are spread over the captures.
+    pub how: Follow,
+    /// What the sessions share.
+    pub shared: Shared,
+    /// Set by whoever wants the work to end: what is at work ends early, and nothing else begins.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// What came of one capture.
+#[derive(Debug)]
+pub struct OfCapture<T> {
+    /// Which of the captures it is, from 0.
+    pub index: usize,
+    /// The capture.
+    pub capture: PathBuf,
+    /// What was found; nothing of a capture that could not be read to the end of what was asked.
+    pub found: Result<Found<T>, GatherError>,
+    /// What is worth knowing.
+    pub notices: Vec<Notice>,
+}
+
+/// What was found of a capture.
+#[derive(Debug)]
+pub struct Found<T> {
+    /// Of each program.
+    pub programs: Programs<T>,
+    /// How many sources were followed.
+    pub sources: u64,
+    /// How much there was.
+    pub statistics: Statistics,
+    /// The files that hold the trace.
+    pub files: Vec<PathBuf>,
+}
+
+/// Why nothing was found of a capture.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum GatherError {
+    /// It cannot be opened.
+    Open(OpenError),
+    /// Work on it ended.
+    Run(RunError),
+    /// This program has a defect that the capture brought to light.
+    Panicked,
+}
+
+impl GatherError {
+    /// A short name that stays what it is.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Open(error) => error.name(),
+            Self::Run(error) => error.name(),
+            Self::Panicked => "defect",
+        }
+    }
+}
+
+impl From<OpenError> for GatherError {
+    fn from(error: OpenError) -> Self {
+        Self::Open(error)
+    }
+}
+
+impl From<RunError> for GatherError {
+    fn from(error: RunError) -> Self {
+        Self::Run(error)
+    }
+}
+
+impl Gathering {
+    /// Looks at each capture, several at a time, and hands on what came of it, as it comes: not always in the order of `captures`. The
+    /// first error of `take` ends the work.
+    ///
+    /// # Errors
+    ///
+    /// That of `take`, or of a thread that cannot be started.
+    pub fn run<T: Additive, E: From<std::io::Error>>(
+        &self,
+        captures: &[PathBuf],
+        mut take: impl FnMut(OfCapture<T>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let all = usize::from(self.how.threads).max(1);
+        let at_once = all.min(captures.len());
+        let Some(each) = NonZeroUsize::new(at_once).map(|at_once| all / at_once) else { return Ok(()) };
+        let how = T::needs(&Follow { threads: u16::try_from(each).unwrap_or(1), ..self.how.clone() });
+        let (next, stop) = (AtomicUsize::new(0), &*self.stop);
+        thread::scope(|scope| {
+            // What waits to be taken is bounded: whoever takes may be slower than all who find.
+            let (sender, receiver) = sync_channel(at_once);
+            for _ in 0..at_once {
+                let (sender, how, next) = (sender.clone(), &how, &next);
+                thread::Builder::new().name("tracewalk".to_owned()).spawn_scoped(scope, move || {
+                    while !stop.load(Ordering::Relaxed) {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(capture) = captures.get(index) else { return };
+                        if sender.send(self.capture(index, capture.clone(), how)).is_err() {
+                            return;
+                        }
+                    }
+                })?;
+            }
+            drop(sender);
+            let taken = receiver.iter().try_for_each(&mut take);
+            if taken.is_err() {
+                stop.store(true, Ordering::Relaxed);
+            }
+            // Whoever waits to hand something on sees that nobody takes it.
+            drop(receiver);
+            taken
+        })
+    }
+
+    fn capture<T: Additive>(&self, index: usize, capture: PathBuf, how: &Follow) -> OfCapture<T> {
+        let request =
+            Request { capture: capture.clone(), shared: Some(self.shared.clone()), ..self.request.clone() };
+        let listener = Listener { notices: RefCell::default(), late: Late::default(), stop: &self.stop };
+        let found = catch_unwind(AssertUnwindSafe(|| find(request, how, &listener)));
+        let Listener { notices, late, .. } = listener;
+        let mut notices = notices.into_inner();
+        notices.extend(late.take());
+        OfCapture { index, capture, found: found.unwrap_or(Err(GatherError::Panicked)), notices }
+    }
+}
+
+/// Finds it in all sources of a capture.
+fn find<T: Additive>(
+    request: Request,
+    how: &Follow,
+    observer: &dyn Observer,
+) -> Result<Found<T>, GatherError> {
+    let name = request.capture.display().to_string();
+    let mut session = Session::open_observed(request, observer)?;
+    if session.sources().is_empty() && !session.itms().is_empty() {
+        return Err(OpenError::OnlyItm(session.request().capture.clone()).into());
+    }
+    let files = session.capture().buffers.iter().map(|buffer| buffer.file.clone()).collect();
+    let (programs, statistics) = (Programs::default(), Statistics::default());
+    let mut found = Found { programs, sources: 0, statistics, files };
+    session.each_source(observer, |session, source| {
+        let outcome = T::find(session, source, how, &name, observer)?;
+        found.sources += 1;
+        found.statistics.add(&outcome.statistics);
+        found.programs.complete &= outcome.complete;
+        for (program, of) in outcome.found {
+            found.programs.add(program.id, program.images, of);
+        }
+        Ok::<(), RunError>(())
+    })?;
+    Ok(found)
+}
+
+/// Keeps what is said of one capture.
+struct Listener<'a> {
+    notices: RefCell<Vec<Notice>>,
+    late: Late,
+    stop: &'a AtomicBool,
+}
+
+impl Observer for Listener<'_> {
+    fn notice(&self, notice: Notice) {
+        self.notices.borrow_mut().push(notice);
+    }
+
+    fn work(&self, _: u64) -> Box<dyn Progress + '_> {
+        Box::new(Stopped(self.stop))
+    }
+
+    fn late(&self) -> Late {
+        self.late.clone()
+    }
+}
+
+/// Ends work that nobody waits for any more.
+#[derive(Debug)]
+struct Stopped<'a>(&'a AtomicBool);
+
+impl Progress for Stopped<'_> {
+    fn done(&self, _: u64) -> bool {
+        !self.0.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,203 @@
+//! What sessions share, so that many captures of one program cost little more than their bytes.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tracewalk::ids::Address;
+use tracewalk::program::{Program, Scope};
+use tracewalk::source::SourceConfig;
+use tracewalk_analysis::drive::{Follower, Learned};
+use tracewalk_analysis::programs::ProgramId;
+use tracewalk_analysis::{Code, Interrupts};
+use tracewalk_input::cpu::Profile;
+use tracewalk_input::image::{Image, SharedImages, VisibleImage};
+
+/// What sessions share: images that were read, programs that were put together, and what was learned of them by following.
+///
+/// It is a cache. What sessions answer does not depend on it, but for one thing: what is worth knowing of a program's names is said
+/// once, to the observer of the session that read them. Clones share the same, in any number of threads.
+///
+/// ```
+/// use tracewalk_session::{Follow, Request, Session, Shared};
+///
+/// let shared = Shared::default();
+/// for capture in ["../../testdata/examples/a7-etmv3/capture.toml"; 2] {
+///     let request = Request { shared: Some(shared.clone()), ..Request::new(capture) };
+///     let (mut session, notices) = Session::open(request)?;
+///     let source = session.sources()[0].clone();
+///     let outcome = session.counts(&source, &Follow::default(), capture, &tracewalk_session::Notices::default())?;
+///     assert!(outcome.complete);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Shared {
+    pub(crate) images: SharedImages,
+    kept: Arc<Mutex<Kept>>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    codes: Recent<CodeKey, Arc<Code>>,
+    ids: Recent<Identified, ProgramId>,
+    learned: Recent<LearnedKey, Vec<Learned>>,
+}
+
+/// What a program depends on that is put together of images alone.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CodeKey {
+    pub(crate) images: Vec<(ByContent, Scope)>,
+    /// Whether the images that are for some contexts only are left out of what all contexts see.
+    pub(crate) leaves_out: bool,
+    pub(crate) vector_table: Option<Address>,
+    pub(crate) interrupts: Interrupts,
+    pub(crate) threads: BTreeMap<Scope, String>,
+    pub(crate) profile: Option<Profile>,
+    /// Where names and lines are looked up, if they are: beside the images as well.
+    pub(crate) source_dirs: Option<Vec<PathBuf>>,
+}
+
+/// What has an identity that costs a look at all of its bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Identified {
+    /// A program of these images.
+    Program(Vec<(ByContent, Scope)>),
+    /// The file that an image is of.
+    File(ByContent),
+}
+
+/// An image that is equal to its copies.
+#[derive(Clone, Debug)]
+pub(crate) struct ByContent(Arc<Image>);
+
+impl PartialEq for ByContent {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.is_copy_of(&other.0)
+    }
+}
+
+impl ByContent {
+    pub(crate) fn of(image: &Arc<Image>) -> Self {
+        Self(Arc::clone(image))
+    }
+
+    pub(crate) fn scoped(images: &[VisibleImage]) -> Vec<(Self, Scope)> {
+        images.iter().map(|visible| (Self::of(&visible.image), visible.scope)).collect()
+    }
+}
+
+/// What was learned is of a program and of how a source of it is configured.
+#[derive(Clone, Debug)]
+struct LearnedKey {
+    program: Arc<Program>,
+    config: SourceConfig,
+}
+
+impl PartialEq for LearnedKey {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.program, &other.program) && self.config == other.config
+    }
+}
+
+/// So many are kept of each kind: those that were asked for last.
+const MOST: usize = 32;
+
+/// Values that were asked for recently, the last one at the end.
+#[derive(Debug)]
+struct Recent<K, V>(Vec<(K, V)>);
+
+impl<K, V> Default for Recent<K, V> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<K: PartialEq, V> Recent<K, V> {
+    fn get(&mut self, key: &K) -> Option<&mut V> {
+        let index = self.0.iter().position(|(known, _)| known == key)?;
+        let found = self.0.remove(index);
+        self.0.push(found);
+        self.0.last_mut().map(|(_, value)| value)
+    }
+
+    fn put(&mut self, key: K, value: V) -> &mut V {
+        if self.0.len() >= MOST {
+            self.0.remove(0);
+        }
+        self.0.push((key, value));
+        let last = self.0.len() - 1;
+        &mut self.0[last].1
+    }
+}
+
+impl Shared {
+    /// The program that was put together of this, if it was.
+    pub(crate) fn code(&self, key: &CodeKey) -> Option<Arc<Code>> {
+        self.kept().codes.get(key).cloned()
+    }
+
+    /// Keeps a program for others. Answers with the one that all take: another thread may have been first.
+    pub(crate) fn keep_code(&self, key: CodeKey, code: Arc<Code>) -> Arc<Code> {
+        let codes = &mut self.kept().codes;
+        match codes.get(&key) {
+            Some(known) => Arc::clone(known),
+            None => Arc::clone(codes.put(key, code)),
+        }
+    }
+
+    /// Which program it is, worked out once.
+    pub(crate) fn program_id<E>(
+        &self,
+        of: Identified,
+        work_out: impl FnOnce() -> Result<ProgramId, E>,
+    ) -> Result<ProgramId, E> {
+        if let Some(id) = self.kept().ids.get(&of) {
+            return Ok(id.clone());
+        }
+        let id = work_out()?;
+        self.kept().ids.put(of, id.clone());
+        Ok(id)
+    }
+
+    /// Whoever follows a source of a program begins with what others learned, one of them each.
+    pub(crate) fn follower<'p>(&self, config: &'p SourceConfig, program: &'p Arc<Program>) -> Follower<'p> {
+        let key = LearnedKey { program: Arc::clone(program), config: config.clone() };
+        match self.kept().learned.get(&key).and_then(Vec::pop) {
+            Some(learned) => Follower::knowing(config, program, learned),
+            None => Follower::new(config, program),
+        }
+    }
+
+    /// Keeps what was learned for others.
+    pub(crate) fn keep_learned(&self, config: &SourceConfig, program: &Arc<Program>, learned: Learned) {
+        let key = LearnedKey { program: Arc::clone(program), config: config.clone() };
+        let all = &mut self.kept().learned;
+        match all.get(&key) {
+            Some(known) => known.push(learned),
+            None => _ = all.put(key, vec![learned]),
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_asked_for_last_is_kept() {
+        let mut recent = Recent::default();
+        for key in 0..MOST {
+            recent.put(key, key * 2);
+        }
+        assert_eq!(recent.get(&0), Some(&mut 0));
+        recent.put(MOST, 1);
+        assert_eq!(recent.get(&0), Some(&mut 0));
+        assert_eq!(recent.get(&1), None);
+        assert_eq!(recent.get(&MOST), Some(&mut 1));
+    }
+}
