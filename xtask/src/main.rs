@@ -5,6 +5,7 @@ mod bench;
 mod check_isa;
 mod circles;
 mod disassembly;
+mod dist;
 mod documents;
 mod matrix;
 mod no_std;
@@ -59,6 +60,11 @@ const TASKS: &[Task] = &[
         name: "damage",
         about: "damage generated traces and print what the decoder makes of them (--times N, --case CASE, --kind 0-5)",
         run: matrix::damage,
+    },
+    Task {
+        name: "dist",
+        about: "pack what is given away: the command with its pages and licences, and a wheel, tried in an empty root (--built)",
+        run: dist::run,
     },
     Task {
         name: "documents",

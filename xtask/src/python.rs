@@ -60,6 +60,33 @@ pub(crate) fn spark() -> Answer {
     Ok(Outcome::Done(format!("{figures}; {tried}")))
 }
 
+/// A wheel as it is given away, put into this folder, installed in a clean environment, and tried with an example.
+pub(crate) fn wheel_to_give_away(into: &Path) -> Result<String, String> {
+    let folder = target_folder().join("python");
+    let builder = environment(&folder.join("builds"), BUILDS)?;
+    let package = workspace().join("crates/tracewalk-python");
+    let wheel = build(&builder, &package, &folder.join("release"), true)?;
+    let python = environment(&folder.join("empty"), &[])?;
+    install(&python, &wheel)?;
+    let example = workspace().join("testdata/examples/m3-etmv3/capture.toml");
+    let tried = "import sys, tracewalk; print(tracewalk.open(sys.argv[1]).counts().ranges.num_rows)";
+    let rows = output(Command::new(&python).args(["-c", tried]).arg(example).current_dir(&folder))?;
+    if rows.trim().parse::<u64>().unwrap_or_default() == 0 {
+        return Err(format!("{}: counted nothing in the example: {rows}", wheel.display()));
+    }
+    let name = wheel.file_name().unwrap_or_default();
+    fs::copy(&wheel, into.join(name)).map_err(|error| format!("{}: {error}", wheel.display()))?;
+    let size = fs::metadata(&wheel).map_err(|error| format!("{}: {error}", wheel.display()))?.len() >> 10;
+    Ok(format!("{}, {size} KiB, installed and tried", name.to_string_lossy()))
+}
+
+/// Installs a wheel, and nothing that it names.
+fn install(python: &Path, wheel: &Path) -> Result<(), String> {
+    let install =
+        ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--force-reinstall"];
+    output(Command::new(python).args(install).arg(wheel)).map(drop)
+}
+
 /// A wheel, and the command to compare with.
 struct Made {
     folder: PathBuf,
@@ -88,16 +115,7 @@ impl Made {
     /// The Python of an environment with these packages and the wheel.
     fn installed(&self, name: &str, packages: &[&str]) -> Result<PathBuf, String> {
         let python = environment(&self.folder.join(name), packages)?;
-        let install = [
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--no-deps",
-            "--force-reinstall",
-        ];
-        output(Command::new(&python).args(install).arg(&self.wheel))?;
+        install(&python, &self.wheel)?;
         Ok(python)
     }
 
@@ -139,7 +157,9 @@ fn environment(folder: &Path, packages: &[&str]) -> Result<PathBuf, String> {
     }
     output(Command::new("python3").args(["-m", "venv", "--clear"]).arg(folder))?;
     let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-    output(Command::new(&python).args(install).args(packages))?;
+    if !packages.is_empty() {
+        output(Command::new(&python).args(install).args(packages))?;
+    }
     fs::write(&list, wanted).map_err(|error| format!("{}: {error}", list.display()))?;
     Ok(python)
 }

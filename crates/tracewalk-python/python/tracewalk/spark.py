@@ -32,11 +32,19 @@ __all__ = ["Gathered", "counts", "coverage"]
 _CHUNK = 256
 
 # What the first stage hands on: a row for each program of a partition, and a row for each capture.
-_PARTS = (
-    "part string, program string, images array<string>, saved binary, capture string, outcome string, sources bigint, "
-    "bytes bigint, instructions bigint, gaps bigint, warnings bigint, error string, message string"
-)
-_CAPTURE = ["capture", "outcome", "sources", "bytes", "instructions", "gaps", "warnings", "error", "message"]
+_SUM = {"part": "string", "program": "string", "images": "array<string>", "saved": "binary"}
+_CAPTURE = {
+    "capture": "string",
+    "outcome": "string",
+    "sources": "bigint",
+    "bytes": "bigint",
+    "instructions": "bigint",
+    "gaps": "bigint",
+    "warnings": "bigint",
+    "error": "string",
+    "message": "string",
+}
+_PARTS = ", ".join(f"{name} {kind}" for name, kind in (_SUM | _CAPTURE).items())
 
 # What this worker learned of the programs: it serves every capture that comes to it.
 _PROGRAMS = tracewalk.Programs()
@@ -173,10 +181,10 @@ def _work(answer: _Answer, isolate: bool, options: dict[str, Any]) -> Callable[[
 
     def work(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow
-        import pyspark.sql.pandas.types as types
-        from pyspark.sql.types import StructType
 
-        schema = types.to_arrow_schema(StructType.fromDDL(_PARTS))
+        kinds = {"string": pyarrow.string(), "bigint": pyarrow.int64(), "binary": pyarrow.binary()}
+        kinds["array<string>"] = pyarrow.list_(pyarrow.string())
+        schema = pyarrow.schema([(name, kinds[kind]) for name, kind in (_SUM | _CAPTURE).items()])
         # What was found, by the images.
         sums: dict[tuple[str, ...] | None, tracewalk.Gathered] = {}
         for batch in batches:
