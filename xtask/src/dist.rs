@@ -19,7 +19,7 @@ const TEXTS: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENS
 /// An example that the command is tried with.
 const EXAMPLE: &str = "testdata/examples/m3-etmv3";
 
-/// Runs the task. With `--built` the command of the tests' build goes into the archive, which is to be tried and not to be given away.
+/// Runs the task. With `--built` the command and the wheel of the tests' build go into it, which are to be tried and not to be given away.
 pub(crate) fn run() -> Answer {
     let built = std::env::args().any(|argument| argument == "--built");
     let (triple, version) = (triple()?, env!("CARGO_PKG_VERSION"));
@@ -37,7 +37,7 @@ pub(crate) fn run() -> Answer {
     let hash = output(Command::new("sha256sum").arg(archive.file_name().unwrap_or_default()).current_dir(&folder))?;
     write(&folder.join("SHA256SUMS"), &hash)?;
     let size = fs::metadata(&archive).map_err(|error| format!("{}: {error}", archive.display()))?.len() >> 20;
-    let wheel = if built { "no wheel: --built".to_owned() } else { python::wheel_to_give_away(&folder)? };
+    let wheel = python::wheel_to_give_away(&folder, built)?;
     Ok(Outcome::Done(format!("{name}.tar.gz, {size} MiB, {tried}; {wheel}")))
 }
 
@@ -120,8 +120,8 @@ fn try_in_empty_root(root: &Path, archive: &Path, name: &str) -> Result<String, 
         return Err(format!("{}: found no flow of the example:\n{flow}", root.display()));
     }
     // What only the whole build has.
-    run(&["coverage", "/example/capture.toml", "--format", "html", "-o", "/coverage", "--quiet"])?;
-    if !root.join("coverage/index.html").is_file() {
+    run(&["coverage", "/example/capture.toml", "--format", "html", "-o", "/coverage.html", "--quiet"])?;
+    if !root.join("coverage.html").is_file() {
         return Err(format!("{}: found no page of coverage", root.display()));
     }
     Ok(format!("{} tried in an empty root", version.trim()))

@@ -60,12 +60,16 @@ pub(crate) fn spark() -> Answer {
     Ok(Outcome::Done(format!("{figures}; {tried}")))
 }
 
-/// A wheel as it is given away, put into this folder, installed in a clean environment, and tried with an example.
-pub(crate) fn wheel_to_give_away(into: &Path) -> Result<String, String> {
+/// A wheel as it is given away, put into this folder, installed in a clean environment, and tried with an example. With `built` it is the one
+/// that the task `python` tried.
+pub(crate) fn wheel_to_give_away(into: &Path, built: bool) -> Result<String, String> {
     let folder = target_folder().join("python");
-    let builder = environment(&folder.join("builds"), BUILDS)?;
-    let package = workspace().join("crates/tracewalk-python");
-    let wheel = build(&builder, &package, &folder.join("release"), true)?;
+    let wheel = if built {
+        found(&folder.join("wheels"))?
+    } else {
+        let builder = environment(&folder.join("builds"), BUILDS)?;
+        build(&builder, &workspace().join("crates/tracewalk-python"), &folder.join("release"), true)?
+    };
     let python = environment(&folder.join("empty"), &[])?;
     install(&python, &wheel)?;
     let example = workspace().join("testdata/examples/m3-etmv3/capture.toml");
@@ -143,7 +147,13 @@ fn build(python: &Path, package: &Path, wheels: &Path, release: bool) -> Result<
         maturin.args(OPTIMISED.iter().flat_map(optimise));
     }
     output(&mut maturin)?;
-    let mut found = fs::read_dir(wheels).map_err(|error| format!("{}: {error}", wheels.display()))?;
+    found(wheels)
+}
+
+/// The wheel in a folder.
+fn found(wheels: &Path) -> Result<PathBuf, String> {
+    let failed = |error: std::io::Error| format!("{}: {error}; cargo xtask python makes one", wheels.display());
+    let mut found = fs::read_dir(wheels).map_err(failed)?;
     let wheel = found.next().and_then(Result::ok).map(|entry| entry.path());
     wheel.ok_or_else(|| format!("{}: found no wheel", wheels.display()))
 }
