@@ -11,7 +11,8 @@ use crate::process::output;
 use crate::{Answer, Outcome, python, target_folder, workspace};
 
 /// The shells that completions are for, and what shells call the files.
-const SHELLS: [(&str, &str); 3] = [("bash", "tracewalk.bash"), ("zsh", "_tracewalk"), ("fish", "tracewalk.fish")];
+const SHELLS: [(&str, &str); 3] =
+    [("bash", "tracewalk.bash"), ("zsh", "_tracewalk"), ("fish", "tracewalk.fish")];
 
 /// What stands beside the command.
 const TEXTS: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
@@ -31,10 +32,18 @@ pub(crate) fn run() -> Answer {
     fill(&tree, &command)?;
     let archive = folder.join(format!("{name}.tar.gz"));
     // The same tree is the same archive: nothing of who packed it, and when.
-    let same = ["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mtime=@0", "--use-compress-program=gzip -n"];
+    let same = [
+        "--sort=name",
+        "--owner=0",
+        "--group=0",
+        "--numeric-owner",
+        "--mtime=@0",
+        "--use-compress-program=gzip -n",
+    ];
     output(Command::new("tar").args(same).arg("-cf").arg(&archive).arg("-C").arg(&folder).arg(&name))?;
     let tried = try_in_empty_root(&folder.join("root"), &archive, &name)?;
-    let hash = output(Command::new("sha256sum").arg(archive.file_name().unwrap_or_default()).current_dir(&folder))?;
+    let hash =
+        output(Command::new("sha256sum").arg(archive.file_name().unwrap_or_default()).current_dir(&folder))?;
     write(&folder.join("SHA256SUMS"), &hash)?;
     let size = fs::metadata(&archive).map_err(|error| format!("{}: {error}", archive.display()))?.len() >> 20;
     let wheel = python::wheel_to_give_away(&folder, built)?;
@@ -43,7 +52,8 @@ pub(crate) fn run() -> Answer {
 
 /// Builds the command as it is given away.
 fn release() -> Result<PathBuf, String> {
-    let build = ["build", "--quiet", "--release", "--locked", "--package", "tracewalk-cli", "--features", "full"];
+    let build =
+        ["build", "--quiet", "--release", "--locked", "--package", "tracewalk-cli", "--features", "full"];
     output(Command::new(env!("CARGO")).args(build).current_dir(workspace()))?;
     Ok(target_folder().join("release/tracewalk"))
 }
@@ -77,7 +87,18 @@ fn fill(tree: &Path, command: &Path) -> Result<(), String> {
 
 /// The crates in the command, with their licences and where they come from.
 fn licences() -> Result<String, String> {
-    let tree = ["tree", "--locked", "--package", "tracewalk-cli", "--features", "full", "--edges", "normal", "--prefix", "none"];
+    let tree = [
+        "tree",
+        "--locked",
+        "--package",
+        "tracewalk-cli",
+        "--features",
+        "full",
+        "--edges",
+        "normal",
+        "--prefix",
+        "none",
+    ];
     let format = ["--format", "{p}\t{l}\t{r}"];
     let listed = output(Command::new(env!("CARGO")).args(tree).args(format).current_dir(workspace()))?;
     let mut rows = listed.lines().filter(|line| !line.contains("(*)")).filter_map(row).collect::<Vec<_>>();
@@ -113,7 +134,8 @@ fn try_in_empty_root(root: &Path, archive: &Path, name: &str) -> Result<String, 
         output(command.arg(&inside).args(arguments).env_remove("HOME"))
     };
     let version = run(&["--version"])?;
-    let expected = fs::read_to_string(workspace().join(EXAMPLE).join("runs.txt")).map_err(|error| error.to_string())?;
+    let expected =
+        fs::read_to_string(workspace().join(EXAMPLE).join("runs.txt")).map_err(|error| error.to_string())?;
     let flow = run(&["flow", "/example/capture.toml", "--format", "runs", "--quiet"])?;
     let addresses = |text: &str| text.lines().filter(|line| line.starts_with("R ")).count();
     if addresses(&flow) == 0 || addresses(&expected) == 0 {

@@ -152,7 +152,8 @@ fn build(python: &Path, package: &Path, wheels: &Path, release: bool) -> Result<
 
 /// The wheel in a folder.
 fn found(wheels: &Path) -> Result<PathBuf, String> {
-    let failed = |error: std::io::Error| format!("{}: {error}; cargo xtask python makes one", wheels.display());
+    let failed =
+        |error: std::io::Error| format!("{}: {error}; cargo xtask python makes one", wheels.display());
     let mut found = fs::read_dir(wheels).map_err(failed)?;
     let wheel = found.next().and_then(Result::ok).map(|entry| entry.path());
     wheel.ok_or_else(|| format!("{}: found no wheel", wheels.display()))

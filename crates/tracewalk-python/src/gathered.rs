@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 use tracewalk_analysis::captures::{Captures, OneOfMany};
 use tracewalk_analysis::counts::CountedBinary;
 use tracewalk_analysis::coverage::ProgramCoverage;
@@ -65,14 +65,15 @@ pub(crate) fn gather(
     captures: Several,
     answer: &str,
     programs: Option<Bound<'_, options::Programs>>,
-    progress: Option<Py<PyAny>>,
-    options: Option<Bound<'_, pyo3::types::PyDict>>,
+    progress: Option<&Bound<'_, PyAny>>,
+    options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Gathered> {
-    let Settings { request, follow, .. } = Settings::of_keywords(options.as_ref())?;
+    let Settings { request, follow, .. } = Settings::of_keywords(options)?;
     let shared = programs.map(|programs| programs.get().0.clone()).unwrap_or_default();
     let watch = Arc::<Watch>::default();
     let gathering = Gathering { request, how: follow, shared, stop: Arc::clone(&watch.stop) };
     let work = Work { gathering, captures: captures.paths(), watch };
+    let progress = progress.cloned().map(Bound::unbind);
     let progress = progress.as_ref();
     match answer {
         "counts" => work.run(py, progress, Sum::Counts),
@@ -190,10 +191,10 @@ impl Gathered {
     fn coverage(
         &self,
         py: Python<'_>,
-        options: Option<Bound<'_, pyo3::types::PyDict>>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<answer::Coverage>> {
         let Sum::Coverage(found) = &self.sum else { return Err(self.of_another("coverage")) };
-        let (programs, said) = programs(options.as_ref(), found)?;
+        let (programs, said) = programs(options, found)?;
         let tables = answers::covered(&answered(found.clone(), programs))?;
         answer::Coverage::new(py, tables, said)
     }
@@ -204,11 +205,11 @@ impl Gathered {
         &self,
         py: Python<'_>,
         measure: Option<&str>,
-        options: Option<Bound<'_, pyo3::types::PyDict>>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<answer::Profile>> {
         let Sum::Profile(found) = &self.sum else { return Err(self.of_another("profile")) };
         let measure = Measure { unit: options::unit(measure)?, frequency: None };
-        let (programs, said) = programs(options.as_ref(), found)?;
+        let (programs, said) = programs(options, found)?;
         let tables = answers::profiled(&answered(found.clone(), programs), ("gathered", measure))?;
         answer::Profile::new(py, tables, said)
     }
@@ -318,7 +319,7 @@ sums! { Counts(CountedBinary) Coverage(ProgramCoverage) Profile(ProgramProfiles)
 
 /// The programs that the options name, all of those that something was found of.
 fn programs<T>(
-    options: Option<&Bound<'_, pyo3::types::PyDict>>,
+    options: Option<&Bound<'_, PyDict>>,
     found: &Programs<T>,
 ) -> PyResult<(Vec<FollowedProgram>, Vec<crate::notice::Said>)> {
     let Settings { request, follow, .. } = Settings::of_keywords(options)?;

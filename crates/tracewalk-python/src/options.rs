@@ -136,7 +136,7 @@ impl Settings {
 
     /// Those that these keywords are, named as in `open`.
     pub(crate) fn of_keywords(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        let mut left = Keywords(keywords.map(|keywords| keywords.copy()).transpose()?);
+        let mut left = Keywords(keywords.map(PyDictMethods::copy).transpose()?);
         let names = Names {
             image: left.take("image")?,
             source: left.take("source")?,

@@ -12,7 +12,10 @@ use super::{Image, ImageKind, ImageRequest};
 ///
 /// A file that has another length or time of change than before is read again.
 #[derive(Clone, Debug, Default)]
-pub struct SharedImages(Arc<Mutex<BTreeMap<(PathBuf, ImageKind), (Stamp, Arc<Image>)>>>);
+pub struct SharedImages(Arc<Mutex<Known>>);
+
+/// By file and kind: which version of the file it is of, and the image.
+type Known = BTreeMap<(PathBuf, ImageKind), (Stamp, Arc<Image>)>;
 
 /// What tells a version of a file from the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +52,7 @@ impl SharedImages {
         images.insert((request.file.clone(), request.kind.clone()), (stamp, Arc::clone(image)));
     }
 
-    fn images(&self) -> MutexGuard<'_, BTreeMap<(PathBuf, ImageKind), (Stamp, Arc<Image>)>> {
+    fn images(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

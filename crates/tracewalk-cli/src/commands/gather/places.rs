@@ -10,9 +10,8 @@ use tracewalk_analysis::saved::Save;
 use tracewalk_input::capture::stream;
 use tracewalk_input::capture::{FoundPath, files, walk};
 
-use super::resume;
 use crate::args::{Gather, Pattern};
-use crate::commands::gathered::kind_of;
+use crate::commands::gathered::{head, kind_of};
 use crate::failure::Failure;
 
 /// A capture, or a file that was saved of some.
@@ -135,7 +134,7 @@ impl Seeker<'_> {
                     format!("give --answer {kind}, or leave the file out"),
                 ));
             }
-            None if is_result && resume::is_one(&path) => return Ok(()),
+            None if is_result && is_state(&path) => return Ok(()),
             None if !is_capture => return Ok(()),
             None => PlaceKind::Capture,
         };
@@ -151,6 +150,11 @@ impl Place {
     pub(super) fn files(&self, args: &Gather) -> Vec<PathBuf> {
         files(&self.path, &args.follow.capture.roots)
     }
+}
+
+/// Whether a file is one of `--resume`.
+fn is_state(path: &Path) -> bool {
+    head(path).starts_with(b"{\"gathering\":")
 }
 
 fn is_matched(patterns: &[Pattern], path: &Path) -> bool {

@@ -17,7 +17,6 @@ use tracewalk_analysis::programs::Programs;
 use tracewalk_analysis::saved::{Save, saved_kind};
 
 use super::sum::{Counted, Sum};
-use crate::commands::gathered::head;
 use crate::commands::parts::unreadable;
 use crate::failure::Failure;
 use crate::output::write_to;
@@ -49,11 +48,6 @@ struct Line {
     capture: PathBuf,
     stamp: u64,
     row: tracewalk_analysis::captures::OneOfMany,
-}
-
-/// Whether a file is one of these.
-pub(super) fn is_one(path: &Path) -> bool {
-    head(path).starts_with(b"{\"gathering\":")
 }
 
 impl<'a> Resume<'a> {
