@@ -18,7 +18,7 @@ const TRIES: &[&str] =
     &["duckdb==2.0.1", "mypy==2.4.1", "pandas==3.1.1", "polars==2.1.0", "pyarrow==26.0.1", "pytest==9.2.0"];
 
 /// The crates whose work takes long: as for tests, they are optimised.
-const OPTIMISED: &[&str] = &["tracewalk", "tracewalk-input", "tracewalk-analysis"];
+pub(crate) const OPTIMISED: &[&str] = &["tracewalk", "tracewalk-input", "tracewalk-analysis"];
 
 /// Runs the task. With `--release` the wheel is one to give away.
 pub(crate) fn run() -> Answer {
