@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod c;
 mod check_isa;
 mod circles;
 mod disassembly;
@@ -45,6 +46,11 @@ const TASKS: &[Task] = &[
         name: "bench",
         about: "compare speed and memory with OpenCSD's on the same bytes (--short, --record, --document, --built, --size=MiB, --rounds=N)",
         run: bench::run,
+    },
+    Task {
+        name: "c",
+        about: "build the library for C and try it: header, symbols, programs under valgrind, OpenCSD's listing (--write, --release, --prefix DIR)",
+        run: c::run,
     },
     Task {
         name: "check-isa",

@@ -12,7 +12,8 @@ use crate::process::output;
 use crate::{Answer, Outcome, target_folder, workspace};
 
 /// Members that are for developers alone.
-const NOT_PUBLISHED: &[&str] = &["xtask", "tracewalk-benches", "tracewalk-conformance", "tracewalk-python"];
+const NOT_PUBLISHED: &[&str] =
+    &["xtask", "tracewalk-benches", "tracewalk-capi", "tracewalk-conformance", "tracewalk-python"];
 
 /// Runs the task.
 pub(crate) fn run() -> Answer {

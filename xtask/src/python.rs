@@ -19,7 +19,7 @@ const TRIES: &[&str] =
     &["duckdb==2.0.1", "mypy==2.4.1", "pandas==3.1.1", "polars==2.1.0", "pyarrow==26.0.1", "pytest==9.2.0"];
 
 /// The crates whose work takes long: as for tests, they are optimised.
-const OPTIMISED: &[&str] = &["tracewalk", "tracewalk-input", "tracewalk-analysis"];
+pub(crate) const OPTIMISED: &[&str] = &["tracewalk", "tracewalk-input", "tracewalk-analysis"];
 
 /// A cluster on this machine, and what its workers need. Without pandas Spark refuses to hand Arrow's columns on.
 const CLUSTERS: &[&str] = &["pandas==3.1.1", "pyarrow==26.0.1", "pyspark==4.3.0", "pytest==9.2.0"];

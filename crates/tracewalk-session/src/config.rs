@@ -17,6 +17,25 @@ pub(crate) enum NoConfig {
     Registers(String),
 }
 
+/// The configuration that a description makes, without any capture: for bytes that are not in a file.
+///
+/// ```
+/// let description = "pft,cpu=cortex-a9".parse()?;
+/// let config = tracewalk_session::source_config(&description)?;
+/// assert_eq!(config.protocol(), "pft");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// What is missing, if the description does not say enough to decode the source.
+pub fn source_config(description: &SourceDescription) -> Result<SourceConfig, String> {
+    config(description).map_err(|problem| match problem {
+        NoConfig::NotDecoded => format!("{} is not decoded to program flow", description.protocol.name()),
+        NoConfig::Registers(problem) => problem,
+    })
+}
+
 /// The configuration that a description makes.
 pub(crate) fn config(description: &SourceDescription) -> Result<SourceConfig, NoConfig> {
     let register = |name| description.registers.get(name);

@@ -53,6 +53,7 @@ pub use additive::{Additive, OfPrograms};
 pub use arrival::{Arrival, Begin};
 pub use at::At;
 pub use beside::Itms;
+pub use config::source_config;
 pub use covered::Covered;
 pub use error::{OpenError, RunError};
 pub use frames::{Frames, Odd, repack};

@@ -6,6 +6,7 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::borrow::Borrow;
 
 use crate::flow::Element;
 use crate::frame::{Cause, Discontinuity, FrameSink, Framing, Owner, Piece, RecoveringDeframer, Tail};
@@ -54,29 +55,26 @@ const PIECE_BYTES: usize = 4096;
 /// # Ok::<(), tracewalk::program::AddRegionError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct CaptureDecoder<'p> {
+pub struct CaptureDecoder<P> {
     deframer: RecoveringDeframer,
-    sources: Vec<Source<'p>>,
+    sources: Vec<Source<P>>,
 }
 
 #[derive(Clone, Debug)]
-struct Source<'p> {
+struct Source<P> {
     id: TraceId,
     stream: FlowStream,
-    program: &'p Program,
+    program: P,
     /// Whether it had bytes: before the first one nothing is lost.
     begun: bool,
 }
 
-impl<'p> CaptureDecoder<'p> {
+impl<P: Borrow<Program>> CaptureDecoder<P> {
     /// A decoder for a capture from its first byte, of these sources: each with its trace ID, its configuration and the program
-    /// that its processor executes.
+    /// that its processor executes, which is borrowed, or shared by an `Arc`.
     #[must_use]
-    pub fn new(
-        framing: Framing,
-        sources: impl IntoIterator<Item = (TraceId, SourceConfig, &'p Program)>,
-    ) -> Self {
-        let source = |(id, config, program): (TraceId, SourceConfig, &'p Program)| {
+    pub fn new(framing: Framing, sources: impl IntoIterator<Item = (TraceId, SourceConfig, P)>) -> Self {
+        let source = |(id, config, program): (TraceId, SourceConfig, P)| {
             let stream = FlowStream::new(&config);
             Source { id, stream, program, begun: false }
         };
@@ -94,14 +92,14 @@ impl<'p> CaptureDecoder<'p> {
         let mut sources = Sources { sources: &mut self.sources, bytes: Vec::new(), sink };
         let tail = self.deframer.finish(&mut sources);
         for Source { id, stream, program, .. } in sources.sources {
-            stream.finish(program, &mut |element| (sources.sink)(*id, element));
+            stream.finish((*program).borrow(), &mut |element| (sources.sink)(*id, element));
         }
         tail
     }
 
     /// All elements of a capture that is in memory, in the order in which they are found. A source's elements are in the order
     /// in which they happened.
-    pub fn elements(mut self, capture: &[u8]) -> impl Iterator<Item = (TraceId, Element)> + use<'_, 'p> {
+    pub fn elements(mut self, capture: &[u8]) -> impl Iterator<Item = (TraceId, Element)> + use<'_, P> {
         pull(capture, move |piece, found| {
             let mut note = |id, element| found.push_back((id, element));
             match piece {
@@ -154,25 +152,26 @@ fn pull<T>(bytes: &[u8], mut feed: impl FnMut(Option<&[u8]>, &mut VecDeque<T>)) 
 }
 
 /// Gives each source its bytes.
-struct Sources<'a, 'p, S> {
-    sources: &'a mut [Source<'p>],
+struct Sources<'a, P, S> {
+    sources: &'a mut [Source<P>],
     /// A piece's bytes one after the other; kept to be used again.
     bytes: Vec<u8>,
     sink: &'a mut S,
 }
 
-impl<S: FnMut(TraceId, Element)> FrameSink for Sources<'_, '_, S> {
+impl<P: Borrow<Program>, S: FnMut(TraceId, Element)> FrameSink for Sources<'_, P, S> {
     fn data(&mut self, owner: Owner, piece: Piece<'_>) {
         let Some(id) = owner.trace_id() else { return };
         let Some(source) = self.sources.iter_mut().find(|source| source.id == id) else { return };
         self.bytes.clear();
         piece.append_to(&mut self.bytes);
         source.begun = true;
-        source.stream.push(&self.bytes, source.program, &mut |element| (self.sink)(id, element));
+        source.stream.push(&self.bytes, source.program.borrow(), &mut |element| (self.sink)(id, element));
     }
 
     fn discontinuity(&mut self, discontinuity: Discontinuity) {
         for Source { id, stream, program, .. } in self.sources.iter_mut().filter(|source| source.begun) {
+            let program = (*program).borrow();
             let mut note = |element| (self.sink)(*id, element);
             match discontinuity.cause {
                 Cause::Start => {}

@@ -1,0 +1,291 @@
+//! Bytes that are pushed → elements that are pulled, or given to a callback.
+
+use std::collections::VecDeque;
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::{Arc, Mutex};
+
+use tracewalk::CaptureDecoder;
+use tracewalk::frame::Framing;
+use tracewalk::ids::TraceId;
+use tracewalk::program::Program;
+use tracewalk::source::{FlowStream, SourceConfig};
+use tracewalk_input::capture::SourceDescription;
+use tracewalk_session::source_config;
+
+use crate::boundary::{enter, fill, give, release, slice, text};
+use crate::call::guarded;
+use crate::element::{FIRST_SIZE, tracewalk_element, tracewalk_on_element};
+use crate::error::tracewalk_error;
+use crate::packet::{PacketCallback, tracewalk_on_packet};
+use crate::program::tracewalk_program;
+use crate::status::{Problem, tracewalk_status};
+use crate::tap::Tap;
+
+/// Takes bytes in pieces of any size. It holds the elements that they prove until the program has taken them.
+#[derive(Debug)]
+pub struct tracewalk_decoder(Mutex<Decoding>);
+
+#[derive(Debug)]
+struct Decoding {
+    chain: Chain,
+    /// Reports packets, if the program asked for them.
+    tap: Tap,
+    /// Whether there were bytes.
+    begun: bool,
+    found: VecDeque<tracewalk_element>,
+    finished: bool,
+}
+
+#[derive(Debug)]
+enum Chain {
+    Source { id: Option<TraceId>, stream: Box<FlowStream>, program: Arc<Program> },
+    Formatted(Box<CaptureDecoder<Arc<Program>>>),
+}
+
+/// A source in the words of the command's `--source`, as far as a decoder needs it.
+fn source(words: &str) -> Result<(Option<TraceId>, SourceConfig), Problem> {
+    let description =
+        words.parse::<SourceDescription>().map_err(|error| Problem::argument(format!("source: {error}")))?;
+    let config =
+        source_config(&description).map_err(|error| Problem::argument(format!("source: {error}")))?;
+    Ok((description.id.or(config.trace_id()), config))
+}
+
+fn code(program: Option<&tracewalk_program>) -> Result<Arc<Program>, Problem> {
+    program.map_or_else(|| Ok(Arc::default()), tracewalk_program::built)
+}
+
+impl Decoding {
+    const fn handle(chain: Chain, tap: Tap) -> tracewalk_decoder {
+        let found = VecDeque::new();
+        tracewalk_decoder(Mutex::new(Self { chain, tap, begun: false, found, finished: false }))
+    }
+
+    /// Has the chain do something that comes before the end.
+    fn go_on(&mut self) -> Result<(), Problem> {
+        if self.finished {
+            Err(Problem::state("the decoder was finished, and takes no more"))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// A decoder of one source's bytes, without frames around them. `source` is in the words of the command's `--source`, like
+/// `etmv3,cpu=cortex-m3,etmcr=0x500`. Without a program (null) it finds no instructions.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracewalk_decoder_new(
+    source: *const c_char,
+    program: Option<&tracewalk_program>,
+    out: *mut *mut tracewalk_decoder,
+    error: *mut *mut tracewalk_error,
+) -> tracewalk_status {
+    let work = || {
+        // SAFETY: the program promises it, as the header says.
+        let (id, config) = self::source(unsafe { text("source", source) }?)?;
+        let chain = Chain::Source { id, stream: Box::new(FlowStream::new(&config)), program: code(program)? };
+        // SAFETY: as above.
+        unsafe { give(out, Decoding::handle(chain, Tap::of_source(id, &config))) }?;
+        Ok(tracewalk_status::Ok)
+    };
+    // SAFETY: as above.
+    unsafe { guarded(error, work) }
+}
+
+/// A decoder of CoreSight frames that hold `count` sources, each with its trace ID, like `0x10=etmv3,cpu=cortex-m3`, and its
+/// program, which may be null. With `port` other than 0 the frames are a trace port's, with FSYNCs; else a buffer's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracewalk_decoder_new_formatted(
+    sources: *const *const c_char,
+    programs: *const Option<&tracewalk_program>,
+    count: usize,
+    port: c_int,
+    out: *mut *mut tracewalk_decoder,
+    error: *mut *mut tracewalk_error,
+) -> tracewalk_status {
+    let work = || {
+        // SAFETY: the program promises it, as the header says.
+        let (sources, programs) =
+            unsafe { (slice("sources", sources, count)?, slice("programs", programs, count)?) };
+        let mut given = Vec::<(TraceId, SourceConfig, Arc<Program>)>::new();
+        for (&words, &program) in sources.iter().zip(programs) {
+            // SAFETY: as above.
+            let (id, config) = source(unsafe { text("source", words) }?)?;
+            let id = id.ok_or_else(|| {
+                Problem::argument("source: found no trace ID, which sources in frames have")
+            })?;
+            if given.iter().any(|(known, ..)| *known == id) {
+                return Err(Problem::argument(format!("source: found the trace ID {id} twice")));
+            }
+            given.push((id, config, code(program)?));
+        }
+        let framing = if port == 0 { Framing::Buffer } else { Framing::Port };
+        let tap = Tap::of_frames(framing, given.iter().map(|(id, config, _)| (*id, config)));
+        let chain = Chain::Formatted(Box::new(CaptureDecoder::new(framing, given)));
+        // SAFETY: as above.
+        unsafe { give(out, Decoding::handle(chain, tap)) }?;
+        Ok(tracewalk_status::Ok)
+    };
+    // SAFETY: as above.
+    unsafe { guarded(error, work) }
+}
+
+/// Has packets reported to `callback` while bytes are pushed, each before what it proves; an answer other than 0 ends that. To be
+/// called before the first bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracewalk_decoder_on_packet(
+    decoder: Option<&tracewalk_decoder>,
+    callback: tracewalk_on_packet,
+    user: *mut c_void,
+    error: *mut *mut tracewalk_error,
+) -> tracewalk_status {
+    let work = || {
+        let mut decoding = enter(decoder.map(|decoder| &decoder.0))?;
+        let callback = callback.ok_or_else(|| Problem::argument("callback: found a null pointer"))?;
+        if decoding.begun {
+            return Err(Problem::state("the decoder has had bytes: ask for packets before"));
+        }
+        decoding.tap.callback = Some(PacketCallback::new(callback, user));
+        Ok(tracewalk_status::Ok)
+    };
+    // SAFETY: the program promises it, as the header says.
+    unsafe { guarded(error, work) }
+}
+
+/// Takes the next bytes. What they prove is held until it is taken, by `tracewalk_decoder_next` or `tracewalk_decoder_each`:
+/// push pieces of some kilobytes, and take in between.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracewalk_decoder_push(
+    decoder: Option<&tracewalk_decoder>,
+    bytes: *const u8,
+    size: usize,
+    error: *mut *mut tracewalk_error,
+) -> tracewalk_status {
+    let work = || {
+        // SAFETY: the program promises it, as the header says.
+        let bytes = unsafe { slice("bytes", bytes, size) }?;
+        let mut decoding = enter(decoder.map(|decoder| &decoder.0))?;
+        decoding.go_on()?;
+        let Decoding { chain, tap, found, begun, .. } = &mut *decoding;
+        *begun = true;
+        tap.push(bytes);
+        match chain {
+            Chain::Source { id, stream, program } => stream.push(bytes, program, &mut |element| {
+                found.push_back(tracewalk_element::of(&element, *id, None));
+            }),
+            Chain::Formatted(capture) => capture.push(bytes, &mut |id, element| {
+                found.push_back(tracewalk_element::of(&element, Some(id), None));
+            }),
+        }
+        Ok(tracewalk_status::Ok)
+    };
+    // SAFETY: as above.
+    unsafe { guarded(error, work) }
+}
+
+/// Bytes were lost before the next ones: a gap, and decoding goes on at the next synchronisation. In frames the decoder
+/// notices that by itself.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracewalk_decoder_lost(
+    decoder: Option<&tracewalk_decoder>,
+    error: *mut *mut tracewalk_error,
+) -> tracewalk_status {
+    let work = || {
+        let mut decoding = enter(decoder.map(|decoder| &decoder.0))?;
+        decoding.go_on()?;
+        let Decoding { chain: Chain::Source { id, stream, program }, tap, found, .. } = &mut *decoding else {
+            return Err(Problem::state(
+                "the decoder is one of frames, expected one of a source: frames show by themselves what was lost",
+            ));
+        };
+        tap.lose_sync();
+        stream.lose_sync(program, &mut |element| {
+            found.push_back(tracewalk_element::of(&element, *id, None));
+        });
+        Ok(tracewalk_status::Ok)
+    };
+    // SAFETY: the program promises it, as the header says.
+    unsafe { guarded(error, work) }
+}
+
+/// The trace ends here. The last elements can be taken.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracewalk_decoder_finish(
+    decoder: Option<&tracewalk_decoder>,
+    error: *mut *mut tracewalk_error,
+) -> tracewalk_status {
+    let work = || {
+        let mut decoding = enter(decoder.map(|decoder| &decoder.0))?;
+        decoding.go_on()?;
+        let Decoding { chain, tap, found, finished, .. } = &mut *decoding;
+        *finished = true;
+        tap.finish();
+        match chain {
+            Chain::Source { id, stream, program } => stream.finish(program, &mut |element| {
+                found.push_back(tracewalk_element::of(&element, *id, None));
+            }),
+            Chain::Formatted(capture) => {
+                // An incomplete frame proves nothing.
+                let _ = capture.finish(&mut |id, element| {
+                    found.push_back(tracewalk_element::of(&element, Some(id), None));
+                });
+            }
+        }
+        Ok(tracewalk_status::Ok)
+    };
+    // SAFETY: the program promises it, as the header says.
+    unsafe { guarded(error, work) }
+}
+
+/// Takes the next element; `size` is `sizeof(tracewalk_element)`. `TRACEWALK_STATUS_NEED_INPUT`: none before more is pushed;
+/// `TRACEWALK_STATUS_END`: none any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracewalk_decoder_next(
+    decoder: Option<&tracewalk_decoder>,
+    out: *mut tracewalk_element,
+    size: usize,
+    error: *mut *mut tracewalk_error,
+) -> tracewalk_status {
+    let work = || {
+        let mut decoding = enter(decoder.map(|decoder| &decoder.0))?;
+        let Some(element) = decoding.found.front() else {
+            return Ok(if decoding.finished { tracewalk_status::End } else { tracewalk_status::NeedInput });
+        };
+        // SAFETY: the program promises it, as the header says.
+        unsafe { fill(out, size, FIRST_SIZE, element) }?;
+        decoding.found.pop_front();
+        Ok(tracewalk_status::Ok)
+    };
+    // SAFETY: as above.
+    unsafe { guarded(error, work) }
+}
+
+/// Gives a callback all elements that were found so far. If it ends the work (`TRACEWALK_STATUS_STOPPED`) the element that it was
+/// given is taken, and those after it can be taken later.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracewalk_decoder_each(
+    decoder: Option<&tracewalk_decoder>,
+    callback: tracewalk_on_element,
+    user: *mut c_void,
+    error: *mut *mut tracewalk_error,
+) -> tracewalk_status {
+    let work = || {
+        let mut decoding = enter(decoder.map(|decoder| &decoder.0))?;
+        let callback = callback.ok_or_else(|| Problem::argument("callback: found a null pointer"))?;
+        while let Some(element) = decoding.found.pop_front() {
+            // SAFETY: it is the program's own function, which it gave with what it takes.
+            if unsafe { callback(user, &raw const element) } != 0 {
+                return Ok(tracewalk_status::Stopped);
+            }
+        }
+        Ok(if decoding.finished { tracewalk_status::End } else { tracewalk_status::NeedInput })
+    };
+    // SAFETY: the program promises it, as the header says.
+    unsafe { guarded(error, work) }
+}
+
+/// Frees a decoder; a null pointer is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn tracewalk_decoder_free(decoder: Option<Box<tracewalk_decoder>>) {
+    release(decoder);
+}

@@ -1,0 +1,123 @@
+//! One instruction, as far as program flow is concerned.
+
+use tracewalk::ids::{Address, Isa};
+use tracewalk::isa::{Barrier, Class, Instruction, classify};
+
+use crate::boundary::{fill, size_field, slice};
+use crate::call::guarded;
+use crate::error::tracewalk_error;
+use crate::status::{Problem, tracewalk_status};
+use crate::vocabulary::{isa, returns, tracewalk_isa, tracewalk_returns};
+
+/// How an instruction takes part in program flow.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum tracewalk_class {
+    /// Execution goes on after it.
+    Other = 0,
+    /// A branch whose target stands in the instruction: `target` and `target_isa`.
+    Direct = 1,
+    /// A branch whose target is computed.
+    Indirect = 2,
+    /// An instruction synchronisation barrier.
+    Isb = 3,
+    /// A data synchronisation barrier.
+    Dsb = 4,
+    /// A data memory barrier.
+    Dmb = 5,
+    /// It waits for an interrupt or an event.
+    Wait = 6,
+    /// It begins a transaction.
+    TransactionStart = 7,
+}
+
+/// An instruction.
+///
+/// Fields are added at the end: `size` says which ones the library has filled in.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct tracewalk_instruction {
+    /// How many bytes of this structure the library fills in.
+    pub size: u32,
+    /// How many bytes the instruction has: 2 or 4.
+    pub bytes: u32,
+    /// How it takes part in program flow.
+    pub flow: tracewalk_class,
+    /// 1 if its own encoding makes it conditional. What an IT instruction before it does is not looked at.
+    pub conditional: u32,
+    /// 1 if it writes the link register.
+    pub link: u32,
+    /// What it returns from, by its form.
+    pub returns: tracewalk_returns,
+    /// How many instructions after it an IT instruction makes conditional; 0 for every other instruction.
+    pub it_block: u32,
+    /// The instruction set at the target of a direct branch.
+    pub target_isa: tracewalk_isa,
+    /// The target of a direct branch.
+    pub target: u64,
+}
+
+impl tracewalk_instruction {
+    /// What is known of the instruction at the start of `code`.
+    pub(crate) fn of(code: &[u8], address: Address, isa: Isa) -> Result<Self, Problem> {
+        let found = classify(code, address, isa);
+        found.map(Self::from).map_err(|why| Problem::argument(format!("{address}: {why}")))
+    }
+}
+
+impl From<Instruction> for tracewalk_instruction {
+    fn from(found: Instruction) -> Self {
+        let target = if let Class::Direct(target) = found.class { Some(target) } else { None };
+        Self {
+            size: size_field::<Self>(),
+            bytes: found.bytes.into(),
+            flow: match found.class {
+                Class::Other => tracewalk_class::Other,
+                Class::Direct(_) => tracewalk_class::Direct,
+                Class::Indirect => tracewalk_class::Indirect,
+                Class::Barrier(Barrier::Isb) => tracewalk_class::Isb,
+                Class::Barrier(Barrier::Dsb) => tracewalk_class::Dsb,
+                Class::Barrier(Barrier::Dmb) => tracewalk_class::Dmb,
+                Class::Wait => tracewalk_class::Wait,
+                Class::TransactionStart => tracewalk_class::TransactionStart,
+            },
+            conditional: found.conditional.into(),
+            link: found.link.into(),
+            returns: returns(found.returns),
+            it_block: found.it_block.into(),
+            target_isa: target.map_or(tracewalk_isa::None, |target| isa(target.isa)),
+            target: target.map_or(0, |target| target.address.get()),
+        }
+    }
+}
+
+/// The instruction set that a program names by its number, which may be any.
+pub(crate) fn named_isa(number: u32) -> Result<Isa, Problem> {
+    tracewalk_isa::to_isa(number).ok_or_else(|| {
+        Problem::argument(format!("isa: found {number}, expected a tracewalk_isa from 1 to 5"))
+    })
+}
+
+/// Reads the instruction at the start of `code`, which stands at `address`; `isa` is a `tracewalk_isa`, and `out_size` is
+/// `sizeof(tracewalk_instruction)`. Code after the instruction is not looked at.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracewalk_classify(
+    code: *const u8,
+    size: usize,
+    address: u64,
+    isa: u32,
+    out: *mut tracewalk_instruction,
+    out_size: usize,
+    error: *mut *mut tracewalk_error,
+) -> tracewalk_status {
+    let work = || {
+        // SAFETY: the program promises it, as the header says.
+        let code = unsafe { slice("code", code, size) }?;
+        let found = tracewalk_instruction::of(code, Address::new(address), named_isa(isa)?)?;
+        // SAFETY: as above.
+        unsafe { fill(out, out_size, size_of::<tracewalk_instruction>(), &found) }?;
+        Ok(tracewalk_status::Ok)
+    };
+    // SAFETY: as above.
+    unsafe { guarded(error, work) }
+}

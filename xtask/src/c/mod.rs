@@ -1,0 +1,65 @@
+//! `c`: the library for C, built, installed into a folder and tried there.
+//!
+//! The header is cbindgen's; the shared library is linked here from the static one, since rustc would leave its symbols
+//! without versions. Programs in C find both by the pkg-config file, as users' programs do.
+
+mod library;
+mod lister;
+mod programs;
+
+use std::path::{Path, PathBuf};
+
+use library::{Build, Library};
+
+use crate::process::output;
+use crate::{Answer, Outcome, target_folder, workspace};
+
+/// Runs the task. With `--write` the header is written; with `--prefix DIR` the library is installed there, and not tried.
+pub(crate) fn run() -> Answer {
+    let words = std::env::args().skip(2).collect::<Vec<_>>();
+    let flag = |name: &str| words.iter().any(|word| word == name);
+    let prefix = words.iter().position(|word| word == "--prefix").and_then(|at| words.get(at + 1));
+    let known = |word: &&String| ["--write", "--release", "--prefix"].contains(&word.as_str());
+    if let Some(word) = words.iter().find(|word| !known(word) && Some(*word) != prefix) {
+        return Err(format!("found {word}, expected --write, --release or --prefix DIR"));
+    }
+    if !cfg!(target_os = "linux") {
+        return Ok(Outcome::Skipped("the shared library is linked for Linux alone".to_owned()));
+    }
+    let header = library::header(flag("--write"))?;
+    let build = if flag("--release") || prefix.is_some() { Build::Release } else { Build::Tests };
+    if let Some(prefix) = prefix {
+        let prefix = PathBuf::from(prefix);
+        library::install(build, &prefix)?;
+        return Ok(Outcome::Done(format!("installed in {}", prefix.display())));
+    }
+    let folder = target_folder().join("c");
+    let library = library::install(build, &folder.join("installed"))?;
+    let symbols = library.check_symbols()?;
+    let tried = programs::run(&library, &folder)?;
+    let listed = lister::run(&library, &folder)?;
+    Ok(Outcome::Done(format!("{header}\n{symbols}\n{tried}\n{listed}")))
+}
+
+/// The crate's folder.
+fn package() -> PathBuf {
+    workspace().join("crates/tracewalk-capi")
+}
+
+/// Compiles a program with the flags that pkg-config gives.
+fn compile(library: &Library, source: &Path, program: &Path, linking: Linking) -> Result<(), String> {
+    let mut compiler = std::process::Command::new("cc");
+    compiler.args(["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-g", "-O1", "-pthread"]);
+    compiler.arg("-o").arg(program).arg(source).args(library.flags(linking)?);
+    if linking == Linking::Shared {
+        compiler.arg(format!("-Wl,-rpath,{}", library.prefix.join("lib").display()));
+    }
+    output(&mut compiler).map(drop)
+}
+
+/// How a program gets the library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Linking {
+    Shared,
+    Static,
+}
