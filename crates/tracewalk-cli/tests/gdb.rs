@@ -3,6 +3,10 @@
 //! What is expected comes from `flow`, which is compared with the emulators' records elsewhere.
 #![cfg(feature = "gdb")]
 
+#[path = "gdb/contexts.rs"]
+mod contexts;
+#[path = "gdb/memory.rs"]
+mod memory;
 #[path = "gdb/server.rs"]
 mod server;
 

@@ -11,7 +11,7 @@ use tracewalk_analysis::drive::{Cursor, FlowIndex, Here};
 use tracewalk_analysis::{Code, Position};
 
 use crate::machine::{Level, Machine, levels};
-use crate::stacks::{Limits, Stacks, steps};
+use crate::stacks::{Kept, Limits, Stacks, steps};
 use crate::unwind::{Mark, Unwinder};
 use crate::walk::{self, Direction, Search};
 
@@ -22,7 +22,7 @@ pub(crate) struct Core<'i> {
     pub(crate) code: Arc<Code>,
     pub(crate) unwinder: &'i Unwinder,
     index: &'i FlowIndex<'i>,
-    stacks: &'i Stacks,
+    kept: &'i Kept,
     pub(crate) cursor: Cursor<'i>,
     /// Whether the place is behind the last step: the handler of an exception that the recording ends with.
     is_behind: bool,
@@ -42,6 +42,17 @@ pub(crate) struct Core<'i> {
     /// What is to be added to the places of frames that were made up: nothing, unless the real stack pointer is known.
     moved: u64,
     state: Option<State>,
+    /// What is known where contexts wait, each with the step at which it ran last.
+    waiting: BTreeMap<usize, (u64, State)>,
+}
+
+/// Of whom something is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Who {
+    /// What runs at the place.
+    Running,
+    /// The context of this number: it is at the place if it runs there, and else stands where it ran last.
+    Context(usize),
 }
 
 /// What is known at a place.
@@ -69,7 +80,7 @@ impl<'i> Core<'i> {
     pub(crate) fn new(
         name: String,
         code: Arc<Code>,
-        (index, stacks, unwinder): (&'i FlowIndex<'i>, &'i Stacks, &'i Unwinder),
+        (index, kept, unwinder): (&'i FlowIndex<'i>, &'i Kept, &'i Unwinder),
         variables: Vec<Range<u64>>,
         halted: Halted,
     ) -> Option<Self> {
@@ -79,7 +90,7 @@ impl<'i> Core<'i> {
             code,
             unwinder,
             index,
-            stacks,
+            kept,
             cursor: index.cursor(),
             is_behind: false,
             handler: None,
@@ -90,6 +101,7 @@ impl<'i> Core<'i> {
             halted,
             moved: 0,
             state: None,
+            waiting: BTreeMap::new(),
         };
         core.handler = core.last_handler();
         if !core.go_to_end(Direction::Forward) {
@@ -149,6 +161,18 @@ impl<'i> Core<'i> {
     /// The program as it is seen at the place.
     pub(crate) fn seen(&self) -> &Code {
         self.cursor.current().map_or(&*self.code, |here| walk::seen(&self.code, &here))
+    }
+
+    /// The program as one of those at the place sees it.
+    pub(crate) fn seen_by(&self, who: Who) -> &Code {
+        let context = match who {
+            Who::Context(context) if !self.is_running(context) => self.contexts().nth(context),
+            Who::Running | Who::Context(_) => return self.seen(),
+        };
+        match context {
+            Some(Task::Context(scope)) => self.code.in_context(scope.context_id, scope.vmid),
+            Some(Task::Number(_) | Task::Unresolved) | None => &*self.code,
+        }
     }
 
     /// What the cursor is on; at the handler that the recording ends with, the place before.
@@ -255,6 +279,74 @@ impl<'i> Core<'i> {
         self.state.as_ref()
     }
 
+    /// What is known of a context or of what runs; `None` if it has not run yet.
+    pub(crate) fn state_of(&mut self, who: Who) -> Option<&State> {
+        match who {
+            Who::Context(context) if !self.is_running(context) => self.waiting_state(context),
+            Who::Running | Who::Context(_) => self.state(),
+        }
+    }
+
+    /// The contexts that the trace names, by their numbers.
+    pub(crate) fn contexts(&self) -> impl Iterator<Item = Task> {
+        self.kept.turns.contexts()
+    }
+
+    /// Whether a context runs at the place.
+    pub(crate) fn is_running(&self, context: usize) -> bool {
+        // The handler that the recording ends with belongs to what ran last.
+        self.kept.turns.is_running(context, self.step_number().saturating_sub(u64::from(self.is_behind)))
+    }
+
+    /// Whether a context has run by the time of the place.
+    pub(crate) fn has_run(&self, context: usize) -> bool {
+        self.kept.turns.last_before(context, self.step_number().saturating_add(1)).is_some()
+    }
+
+    fn waiting_state(&mut self, context: usize) -> Option<&State> {
+        let place = self.step_number();
+        let ran = self.kept.turns.last_before(context, place)?;
+        if self.waiting.get(&context).is_none_or(|(known, _)| *known != ran) {
+            let is_there = self.seek_back(ran);
+            let state = if is_there { self.made_state() } else { None };
+            self.seek_step(place);
+            self.waiting.insert(context, (ran, state?));
+        }
+        self.waiting.get(&context).map(|(_, state)| state)
+    }
+
+    /// Goes to the next place at which a context runs, or the last one before. Answers whether there is one.
+    pub(crate) fn step_context(&mut self, context: usize, direction: Direction) -> bool {
+        let place = self.step_number();
+        let turns = &self.kept.turns;
+        let next = |step| match direction {
+            Direction::Forward => turns.first_after(context, step),
+            Direction::Backward => turns.last_before(context, step),
+        };
+        let mut step = place;
+        while let Some(found) = next(step) {
+            let is_there = match direction {
+                Direction::Forward => self.seek_step(found),
+                Direction::Backward => self.seek_back(found),
+            };
+            // A turn may end in steps that are no places.
+            if is_there && self.is_running(context) {
+                return true;
+            }
+            step = found;
+        }
+        self.seek_step(place);
+        false
+    }
+
+    /// Goes to the place of a step, or the last one before it. Answers whether there is one.
+    fn seek_back(&mut self, step: u64) -> bool {
+        let found =
+            self.cursor.seek_step(step) && walk::settle(&mut self.cursor, &self.code, Direction::Backward);
+        self.is_behind &= !found;
+        found
+    }
+
     /// Whether the place is the one at which the processor was halted whose registers are known.
     fn is_halted_here(&self) -> bool {
         let counter = self.unwinder.architecture.program_counter();
@@ -276,9 +368,21 @@ impl<'i> Core<'i> {
         bytes.get(usize::try_from(at - start).ok()?).copied()
     }
 
-    /// Whether the byte at an address is as the image has it whatever the program does.
-    pub(crate) fn is_constant(&self, at: Address) -> bool {
-        self.seen().program.holds(at) && !self.variables.iter().any(|range| range.contains(&at.get()))
+    /// The byte at an address, if it is as the image has it whatever the program does.
+    pub(crate) fn constant(&self, at: Address, who: Who) -> Option<u8> {
+        let code = self.seen_by(who);
+        let is_variable = self.variables.iter().any(|range| range.contains(&at.get()));
+        if is_variable || !code.program.holds(at) {
+            return None;
+        }
+        code.program.code(at)?.first().copied()
+    }
+
+    /// The byte at an address, if data trace reported it.
+    pub(crate) fn traced(&mut self, at: u64, who: Who) -> Option<u8> {
+        let step = self.step_number();
+        let task = self.state_of(who)?.task;
+        self.kept.transfers.byte(at, step, task)
     }
 
     /// What flow and the program give.
@@ -306,7 +410,7 @@ impl<'i> Core<'i> {
     /// Calls `each` with the functions that were called from the frame of this depth between two steps: with the step at which each
     /// began, and its first instruction.
     pub(crate) fn each_call(&mut self, from: u64, to: u64, depth: usize, each: &mut dyn FnMut(u64, Address)) {
-        let Some((start, checkpoint)) = self.stacks.before(from) else { return };
+        let Some((start, checkpoint)) = self.kept.stacks.before(from) else { return };
         let mut calls = CallStack::new(Arc::clone(&self.code));
         calls.go_on_from(checkpoint);
         let mut cursor = self.index.cursor();
@@ -327,7 +431,7 @@ impl<'i> Core<'i> {
     /// Follows calls up to a step, which is the first one of its element or behind the last one.
     fn follow(&mut self, until: u64) -> Option<()> {
         let near = self.near.before(until);
-        let whole = self.stacks.before(until)?;
+        let whole = self.kept.stacks.before(until)?;
         let (start, checkpoint) = near.filter(|(step, _)| *step >= whole.0).unwrap_or(whole);
         if self.followed > until || self.followed < *start {
             self.calls.go_on_from(checkpoint);

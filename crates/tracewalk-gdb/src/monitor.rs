@@ -5,7 +5,7 @@ mod command;
 mod go;
 mod text;
 
-use crate::core::Core;
+use crate::core::{Core, Who};
 use command::Command;
 
 pub(crate) use text::thread;
@@ -25,12 +25,12 @@ After a jump GDB reads the registers anew with `flushregs`. `set $step = N` jump
 ";
 
 /// The answer to a line.
-pub(crate) fn answer(core: &mut Core<'_>, line: &str) -> String {
+pub(crate) fn answer(core: &mut Core<'_>, who: Who, line: &str) -> String {
     match Command::parse(line) {
         None => format!("not a command: {}\n{HELP}", tracewalk::plain::plain(line.trim().into())),
         Some(Command::Help) => HELP.to_owned(),
         Some(Command::Where) => text::place(core),
-        Some(Command::Backtrace) => text::backtrace(core),
+        Some(Command::Backtrace) => text::backtrace(core, who),
         Some(Command::Calls) => calls::calls(core),
         Some(Command::Go(goal)) => go::go(core, goal),
         Some(Command::Find(name, direction)) => go::find(core, &name, direction),

@@ -1,0 +1,1 @@
+//! Contexts of a core as threads.
