@@ -5,6 +5,8 @@
 
 #[path = "gdb/contexts.rs"]
 mod contexts;
+#[path = "gdb/editors.rs"]
+mod editors;
 #[path = "gdb/memory.rs"]
 mod memory;
 #[path = "gdb/server.rs"]

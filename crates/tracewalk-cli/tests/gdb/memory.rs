@@ -7,7 +7,8 @@ use tracewalk_generate::etmcr::{DATA_ADDRESSES, DATA_VALUES};
 use tracewalk_generate::path::{Access, Path, Step};
 
 use super::server::{Server, ask};
-use super::{STEP, marked, stock_gdb};
+use super::{marked, stock_gdb};
+use crate::support::example;
 use crate::support::firmware::{Firmware, Setup};
 
 const SETUP: Setup = Setup {
@@ -19,9 +20,14 @@ const SETUP: Setup = Setup {
     timestamps: None,
 };
 
+/// Where the program jumps and no image has anything.
+const NOTHING: u64 = 0xe000_0000;
+
 /// A capture with data trace, in a file.
 struct Traced {
     firmware: Firmware,
+    /// What the trace tells of it.
+    told: Path,
     directory: tempfile::TempDir,
 }
 
@@ -29,8 +35,9 @@ impl Traced {
     fn new() -> Self {
         let firmware = Firmware::load("a9");
         let directory = tempfile::tempdir().unwrap();
-        std::fs::write(directory.path().join("trace.bin"), firmware.trace(&SETUP).bytes).unwrap();
-        Self { firmware, directory }
+        let trace = firmware.trace(&SETUP);
+        std::fs::write(directory.path().join("trace.bin"), trace.bytes).unwrap();
+        Self { firmware, told: trace.told, directory }
     }
 
     fn arguments(&self) -> [String; 9] {
@@ -116,36 +123,97 @@ fn check(stream: &mut TcpStream, words: &[u64], expected: &[Option<String>]) -> 
     known
 }
 
+/// Goes to the next instruction in one direction, at this address. Answers whether there is one.
+fn go(stream: &mut TcpStream, packet: &str, address: u64) -> bool {
+    loop {
+        if ask(stream, packet).contains("replaylog") {
+            return false;
+        }
+        let at = counter(stream);
+        if at == address {
+            return true;
+        }
+        // Where the program jumped into nothing is a place, and no instruction.
+        assert_eq!(at, NOTHING);
+    }
+}
+
 #[test]
 fn memory_is_what_was_loaded_or_stored_last_in_both_directions() {
     let traced = Traced::new();
-    let path = &traced.firmware.path;
-    let words = busiest(path);
-    let places = expected(path, &words);
+    let words = busiest(&traced.told);
+    let places = expected(&traced.told, &words);
     let server = Server::of(traced.arguments());
     let mut stream = server.connect();
-    let mut known = 0;
-    let mut last = Vec::new();
+    let changes = |index: usize| index > 0 && places[index - 1].1 != places[index].1;
+    let (mut known, mut last) = (0, 0);
     for (index, (address, held)) in places.iter().enumerate() {
-        if index > 0 && ask(&mut stream, "s").contains("replaylog") {
+        if index > 0 && !go(&mut stream, "s", *address) {
             // The trace may end before the last instructions are proven.
             assert!(index + 10 > places.len(), "{index} of {}", places.len());
             break;
         }
-        last.push(index);
+        last = index;
         // Where something changed, and now and then.
-        if index % 97 == 0 || places.get(index.wrapping_sub(1)).is_some_and(|(_, before)| before != held) {
-            assert_eq!(counter(&mut stream), *address, "{index}");
+        if changes(index) || index % 97 == 0 {
             known += check(&mut stream, &words, held);
         }
     }
     assert!(known > 1000, "{known}");
-    for index in last.into_iter().rev().skip(1).take(3000) {
-        assert!(ask(&mut stream, "bs").starts_with("T05"));
-        let (address, held) = &places[index];
-        if places[index + 1].1 != *held {
-            assert_eq!(counter(&mut stream), *address, "{index}");
+    for (index, (address, held)) in places[..last].iter().enumerate().rev() {
+        assert!(go(&mut stream, "bs", *address));
+        if changes(index) || changes(index + 1) {
             check(&mut stream, &words, held);
         }
     }
+}
+
+#[test]
+fn gdb_reads_what_data_trace_reported_and_nothing_else() {
+    let traced = Traced::new();
+    let word = busiest(&traced.told)[0];
+    let places = expected(&traced.told, &[word]);
+    let Some(place) = (1..4000).rev().find(|index| places[*index].1 != places[*index - 1].1) else {
+        panic!("the word does not change")
+    };
+    let held = |index: usize| {
+        let digits = places[index].1[0].as_deref()?;
+        Some(u64::from(u32::from_str_radix(digits, 16).unwrap().swap_bytes()))
+    };
+    let connect = format!(
+        "target remote | {} --quiet gdb {} --stdio",
+        assert_cmd::cargo::cargo_bin!("tracewalk").display(),
+        traced.arguments().join(" ")
+    );
+    let read = format!("printf \"\\n@%x\\n\", *(unsigned int *) {word:#x}");
+    let nothing = format!("x/1wx {:#x}", word + 0x0100_0000);
+    let steps = format!("stepi {place}");
+    let commands = [&*connect, &nothing, &steps, &read, "reverse-stepi", &read, "stepi", &read];
+    let Some(text) = stock_gdb(traced.firmware.file.to_str(), commands) else { return };
+    let expected = [held(place), held(place - 1), held(place)];
+    assert_eq!(marked(&text).into_iter().map(Some).collect::<Vec<_>>(), expected, "{text}");
+    assert!(!text.contains(&format!("{:#x}:\t0x", word + 0x0100_0000)), "{text}");
+}
+
+#[test]
+fn memory_that_a_debugger_saved_holds_at_the_last_place_only() {
+    let testdata = example("..");
+    let elf = testdata.join("firmware/crash/crash-m0.elf");
+    let connect = format!(
+        "target remote | {} --quiet gdb {} --image {} --stdio",
+        assert_cmd::cargo::cargo_bin!("tracewalk").display(),
+        testdata.join("crashes/m0-null-pointer/crash.log").display(),
+        elf.display(),
+    );
+    let read = ["printf \"\\n@%x\\n\", *(unsigned int *) 0x20000030", "printf \"\\n@%x\\n\", $r4"];
+    let back = ["reverse-stepi", "x/1wx 0x20000030", "info registers r4", "stepi"];
+    let Some(text) =
+        stock_gdb(elf.to_str(), [&[&*connect][..], &read, &back, &read].concat())
+    else {
+        return;
+    };
+    // As the log has them; between, neither is known.
+    assert_eq!(marked(&text), [0x105, 0x2000_0030].repeat(2), "{text}");
+    assert_eq!(text.matches("<unavailable>").count(), 1, "{text}");
+    assert!(!text.contains(">:\t0x"), "{text}");
 }

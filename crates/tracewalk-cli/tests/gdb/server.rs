@@ -12,7 +12,7 @@ use crate::support::{example, told};
 pub(super) struct Server {
     process: Child,
     messages: BufReader<ChildStderr>,
-    address: SocketAddr,
+    pub(super) address: SocketAddr,
 }
 
 impl Drop for Server {
