@@ -11,6 +11,7 @@ use tracewalk_analysis::drive::{Cursor, FlowIndex, Here};
 use tracewalk_analysis::{Code, Position};
 
 use crate::machine::{Level, Machine, levels};
+use crate::registers::Place;
 use crate::stacks::{Kept, Limits, Stacks, steps};
 use crate::unwind::{Mark, Unwinder};
 use crate::walk::{self, Direction, Search};
@@ -269,9 +270,8 @@ impl<'i> Core<'i> {
         if self.state.as_ref().is_none_or(|state| state.step != step) {
             let mut state = self.made_state()?;
             if self.is_halted_here() {
-                let step = state.machine.registers.remove(&self.unwinder.architecture.step());
                 state.machine = Machine { registers: self.halted.registers.clone(), ..Machine::default() };
-                state.machine.registers.extend(step.map(|step| (self.unwinder.architecture.step(), step)));
+                state.machine.registers.extend(self.place_registers(step));
                 state.is_halted = true;
             }
             self.state = Some(state);
@@ -403,8 +403,22 @@ impl<'i> Core<'i> {
         let task = self.calls.task();
         self.calls.go_on_from(&before);
         let mut machine = Machine::of(self.unwinder, &levels, location);
-        machine.registers.insert(self.unwinder.architecture.step(), step);
+        machine.registers.extend(self.place_registers(step));
         Some(State { step, levels, task, machine, is_halted: false })
+    }
+
+    /// The registers that say where the place is.
+    fn place_registers(&self, step: u64) -> impl Iterator<Item = (u16, u64)> {
+        let totals = self.index.totals();
+        let before = match self.is_behind {
+            true => Some(totals),
+            false => self.cursor.current().map(|here| here.before),
+        };
+        let time = before.map(|before| before.time).filter(|_| totals.time > 0);
+        let exceptions = before.map(|before| before.exceptions);
+        let architecture = self.unwinder.architecture;
+        let places = [(Place::Step, Some(step)), (Place::Time, time), (Place::Exception, exceptions)];
+        places.into_iter().filter_map(move |(place, value)| Some((architecture.place(place), value?)))
     }
 
     /// Calls `each` with the functions that were called from the frame of this depth between two steps: with the step at which each

@@ -15,8 +15,9 @@ use tracewalk::ids::Address;
 
 use crate::core::{Core, Who};
 use crate::memory;
+use crate::monitor;
 use crate::packet::{Request, hex, number, packet, unhex};
-use crate::registers::Register;
+use crate::registers::{Place, Register};
 
 use running::Running;
 
@@ -210,15 +211,15 @@ impl<'c, 'i> Dialogue<'c, 'i> {
         Some(shown(value, register))
     }
 
-    /// `P`: the step can be set, and nothing else.
+    /// `P`: a register that says where the place is can be set, which is a jump; and nothing else.
     fn set_register(&mut self, rest: &[u8]) -> String {
         let (core, _) = self.asked();
         let Some((register, value)) = split(rest, b'=') else { return REFUSED.to_owned() };
-        if number(register) != Some(core.unwinder.architecture.step().into()) {
-            return REFUSED.to_owned();
-        }
+        let (register, architecture) = (number(register), core.unwinder.architecture);
+        let place =
+            Place::ALL.into_iter().find(|place| register == Some(u64::from(architecture.place(*place))));
         let value = unhex(value).and_then(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?)));
-        let moved = value.is_some_and(|step| core.seek_step(step));
+        let moved = place.zip(value).is_some_and(|(place, value)| monitor::jump(core, place, value));
         (if moved { DONE } else { REFUSED }).to_owned()
     }
 

@@ -8,6 +8,7 @@ mod text;
 use crate::core::{Core, Who};
 use command::Command;
 
+pub(crate) use go::jump;
 pub(crate) use text::thread;
 
 const HELP: &str = "\
@@ -21,7 +22,8 @@ monitor find back FUNCTION the last time before
 monitor bt                 the call stack that the trace shows
 monitor calls              what the function has called so far
 monitor up-to-call         back to the call of the function
-After a jump GDB reads the registers anew with `flushregs`. `set $step = N` jumps and does not need it.
+After a jump GDB reads the registers anew with `maintenance flush register-cache`.
+These jump and do not need it: set $step = N, set $time = T, set $exception = K.
 ";
 
 /// The answer to a line.

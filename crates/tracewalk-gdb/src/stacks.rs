@@ -161,6 +161,28 @@ impl FlowSink for Keeping<'_> {
     }
 }
 
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The steps that calls are followed over for a jump, to a thousand places of a recording with so many steps: their sum.
+    fn followed(steps: u64) -> u64 {
+        let calls = CallStack::new(Arc::new(Code::default()));
+        let mut stacks = Stacks::new(Limits::WHOLE);
+        for step in (0..steps).step_by(1000) {
+            stacks.keep(step, &calls);
+        }
+        let places = (1..=1000).map(|place| place * (steps / 1001));
+        places.map(|place| place - stacks.before(place).expect("the first step is kept").0).sum()
+    }
+
+    #[test]
+    fn a_jump_in_a_recording_a_hundred_times_longer_follows_calls_no_further() {
+        let (short, long) = (followed(5_000_000), followed(500_000_000));
+        assert!(long * 2 < short * 3, "{short} {long}");
+    }
+}
+
 /// How many steps an element has, for a cursor.
 pub(crate) fn steps(element: &Element) -> u64 {
     match element {

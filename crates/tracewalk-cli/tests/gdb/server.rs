@@ -105,6 +105,24 @@ fn a_debugger_that_vanishes_leaves_the_server_to_the_next_one() {
 }
 
 #[test]
+fn a_debugger_that_vanishes_while_the_program_runs_leaves_the_place_to_the_next_one() {
+    let mut server = Server::start();
+    let mut first = server.connect();
+    assert_eq!(ask(&mut first, "Z0,7ffffffe,2"), "OK");
+    // The answer has not been read, or not been made.
+    first.write_all(b"$bc#c5").unwrap();
+    drop(first);
+    server.until("vanished");
+    let mut second = server.connect();
+    // Its breakpoints are its own: the first one's are gone, and the recording ends.
+    assert_eq!(ask(&mut second, "bc"), "T05thread:1;replaylog:begin;");
+    assert_eq!(ask(&mut second, "c"), "T05thread:1;replaylog:end;");
+    // Interrupted when nothing runs, it says nothing more.
+    second.write_all(b"\x03").unwrap();
+    assert_eq!(ask(&mut second, "qC"), "QC1");
+}
+
+#[test]
 fn what_is_no_packet_and_what_is_no_command_is_answered_and_survived() {
     let server = Server::start();
     let mut stream = server.connect();
