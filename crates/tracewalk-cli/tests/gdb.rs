@@ -225,7 +225,8 @@ fn a_jump_by_the_step_register_makes_gdb_read_everything_anew() {
 
 #[test]
 fn each_register_that_says_the_place_jumps_and_gdb_reads_everything_anew() {
-    let exception = ["monitor goto exception 3", FLUSH, STEP, "set $step = 0", "set $exception = 3", STEP, PC];
+    let exception =
+        ["monitor goto exception 3", FLUSH, STEP, "set $step = 0", "set $exception = 3", STEP, PC];
     let time = ["p $exception", "set $time = 78187467499", STEP, PC, "p $time"];
     let last = ["monitor goto time 78187467499", FLUSH, STEP, PC];
     let Some(text) = gdb(A7, &[&exception[..], &time, &last].concat()) else { return };
@@ -265,8 +266,7 @@ fn an_exception_of_a_profile_stands_above_what_it_interrupted() {
 fn monitor_jumps_and_tells_the_calls_that_flow_knows() {
     let jumps = ["monitor goto exception 1", FLUSH, "bt"];
     let call = ["monitor up-to-call", FLUSH, PC];
-    let others =
-        ["monitor find crc32", FLUSH, PC, "monitor bt", "monitor calls"];
+    let others = ["monitor find crc32", FLUSH, PC, "monitor bt", "monitor calls"];
     let Some(text) = gdb(M3, &[&jumps[..], &call, &others].concat()) else { return };
     let functions = functions(&text);
     assert_eq!(functions[..3], ["SysTick_Handler", "signal", "next_random"]);

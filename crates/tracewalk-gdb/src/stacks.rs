@@ -161,13 +161,22 @@ impl FlowSink for Keeping<'_> {
     }
 }
 
+/// How many steps an element has, for a cursor.
+pub(crate) fn steps(element: &Element) -> u64 {
+    match element {
+        Element::Block(block) => block.instructions.into(),
+        Element::Event(_) | Element::Gap(_) => 1,
+        Element::Proof(_) => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// The steps that calls are followed over for a jump, to a thousand places of a recording with so many steps: their sum.
     fn followed(steps: u64) -> u64 {
-        let calls = CallStack::new(Arc::new(Code::default()));
+        let calls = CallStack::new(Arc::new(Code::unknown()));
         let mut stacks = Stacks::new(Limits::WHOLE);
         for step in (0..steps).step_by(1000) {
             stacks.keep(step, &calls);
@@ -180,14 +189,5 @@ mod tests {
     fn a_jump_in_a_recording_a_hundred_times_longer_follows_calls_no_further() {
         let (short, long) = (followed(5_000_000), followed(500_000_000));
         assert!(long * 2 < short * 3, "{short} {long}");
-    }
-}
-
-/// How many steps an element has, for a cursor.
-pub(crate) fn steps(element: &Element) -> u64 {
-    match element {
-        Element::Block(block) => block.instructions.into(),
-        Element::Event(_) | Element::Gap(_) => 1,
-        Element::Proof(_) => 0,
     }
 }

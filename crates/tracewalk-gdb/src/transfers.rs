@@ -72,7 +72,9 @@ impl Collecting {
     pub(crate) fn element(&mut self, element: &Element, step: u64, task: Task) {
         match element {
             Element::Block(block) => self.last = Some(block.last),
-            Element::Event(Event { kind: EventKind::Data(transfer), .. }) => self.transfer(transfer, step, task),
+            Element::Event(Event { kind: EventKind::Data(transfer), .. }) => {
+                self.transfer(transfer, step, task)
+            }
             Element::Event(Event { kind: EventKind::Exception { .. }, .. }) => self.last = None,
             Element::Event(Event { kind: EventKind::TraceOn(_), .. }) => self.forget(step),
             // What ran there may have stored anything.
@@ -126,7 +128,8 @@ impl Collecting {
         let (word, lane, space) = (at - at % WORD, at % WORD, space(task));
         let bit = 1_u8 << lane;
         let same = self.touched.last_mut().filter(|last| {
-            (last.word, last.step, last.space) == (word, step, space) && last.bytes.is_some() == byte.is_some()
+            (last.word, last.step, last.space) == (word, step, space)
+                && last.bytes.is_some() == byte.is_some()
         });
         let touched = match same {
             Some(touched) => touched,
@@ -230,8 +233,7 @@ mod tests {
 
     #[test]
     fn nothing_is_known_after_what_may_have_changed_memory_unseen() {
-        let gap =
-            Element::Gap(Gap { reason: GapReason::TraceLost, span: Span::default(), doubt: false });
+        let gap = Element::Gap(Gap { reason: GapReason::TraceLost, span: Span::default(), doubt: false });
         let suppressed = access(AT, None, TransferValue::Suppressed, true);
         let nowhere = access(AT, None, TransferValue::Value(5), true);
         for unseen in [gap, suppressed, nowhere] {
@@ -255,7 +257,8 @@ mod tests {
 
     #[test]
     fn what_the_processor_pushes_for_an_exception_is_no_access_of_the_instruction_before() {
-        let exception = event(EventKind::Exception { exception: None, preferred_return: None, handler: None });
+        let exception =
+            event(EventKind::Exception { exception: None, preferred_return: None, handler: None });
         let elements = [block(AT), stored(1), exception, stored(2)];
         assert_eq!(held(&elements), [None, Some(1), Some(1), None]);
     }

@@ -1,6 +1,6 @@
 //! The contexts of a core as threads: each stands where it ran last, and its steps pass what others ran.
 
-use super::{A57, PC, STEP, gdb, marked, stock_gdb};
+use super::{A57, PC, Recording, STEP, gdb, marked, stock_gdb};
 use crate::contexts::{ALL, CONTEXT_IDS, ETM, Machine};
 use crate::support::{example, run};
 
@@ -80,11 +80,32 @@ fn each_context_is_a_thread_that_stands_where_it_ran_last_and_steps_pass_the_oth
 fn finish_and_back_stay_in_the_thread_of_a_context() {
     let Some(text) = gdb(A57, &["set $step = 20000", "info threads"]) else { return };
     let select = format!("thread {}", thread_of(&text, 0x2_0000));
-    let commands = ["set $step = 20000", "info threads", &select, "finish", STEP, "reverse-finish", STEP, "thread"];
+    let commands =
+        ["set $step = 20000", "info threads", &select, "finish", STEP, "reverse-finish", STEP, "thread"];
     let Some(text) = gdb(A57, &commands) else { return };
     let [finished, called] = *marked(&text).as_slice() else { panic!("{text}") };
     assert!(called < 20_000 && 20_000 < finished, "{text}");
     assert!(text.contains(&format!("[Current {}", select.replace("thread", "thread is"))), "{text}");
+}
+
+#[test]
+fn a_context_has_no_step_beyond_its_last_one_in_either_direction() {
+    let last = Recording { at: "last", ..A57 };
+    let Some(text) = gdb(last, &["info threads"]) else { return };
+    let running = text.lines().find(|line| line.contains(", running")).unwrap();
+    let select = format!("thread {}", running.trim_start_matches('*').split_whitespace().next().unwrap());
+    let Some(text) = gdb(last, &["info threads", &select, STEP, "stepi", STEP]) else { return };
+    let [before, after] = *marked(&text).as_slice() else { panic!("{text}") };
+    assert_eq!((before, text.matches("reverse-execution").count()), (after, 1), "{text}");
+    // Nor back from its first one; later ones have not run there.
+    let first = stretches();
+    let own = first.iter().find(|stretch| stretch.context == 0x2_0001).unwrap().start;
+    let jump = format!("set $step = {own}");
+    let Some(text) = gdb(A57, &[&jump, "info threads"]) else { return };
+    assert_eq!(text.matches("context 0x20002,").count(), 0, "{text}");
+    let select = format!("thread {}", thread_of(&text, 0x2_0001));
+    let Some(text) = gdb(A57, &[&jump, "info threads", &select, "reverse-stepi", STEP]) else { return };
+    assert_eq!((marked(&text), text.matches("reverse-execution").count()), (vec![own], 1), "{text}");
 }
 
 #[test]

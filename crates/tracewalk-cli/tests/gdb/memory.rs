@@ -47,7 +47,17 @@ impl Traced {
         let [container_option, source_option, image_option] =
             ["--container", "--source", "--image"].map(str::to_owned);
         let at = "--at=first".to_owned();
-        [capture, container_option, container, source_option, source, image_option, image, at, "--trust-image".to_owned()]
+        [
+            capture,
+            container_option,
+            container,
+            source_option,
+            source,
+            image_option,
+            image,
+            at,
+            "--trust-image".to_owned(),
+        ]
     }
 }
 
@@ -207,9 +217,7 @@ fn memory_that_a_debugger_saved_holds_at_the_last_place_only() {
     );
     let read = ["printf \"\\n@%x\\n\", *(unsigned int *) 0x20000030", "printf \"\\n@%x\\n\", $r4"];
     let back = ["reverse-stepi", "x/1wx 0x20000030", "info registers r4", "stepi"];
-    let Some(text) =
-        stock_gdb(elf.to_str(), [&[&*connect][..], &read, &back, &read].concat())
-    else {
+    let Some(text) = stock_gdb(elf.to_str(), [&[&*connect][..], &read, &back, &read].concat()) else {
         return;
     };
     // As the log has them; between, neither is known.

@@ -24,16 +24,16 @@ impl Dialogue<'_, '_> {
         } else if let Some(place) = contents.strip_prefix(b"qXfer:features:read:target.xml:") {
             self.description(place).unwrap_or_else(|| REFUSED.to_owned())
         } else if contents == b"qfThreadInfo" {
-            let threads = (0..self.threads.len()).filter(|thread| self.is_listed(*thread)).collect::<Vec<_>>();
+            let threads =
+                (0..self.threads.len()).filter(|thread| self.is_listed(*thread)).collect::<Vec<_>>();
             let numbers = threads.iter().map(|thread| format!("{:x}", thread + 1));
             format!("m{}", numbers.collect::<Vec<_>>().join(","))
         } else if contents == b"qsThreadInfo" {
             "l".to_owned()
         } else if let Some(thread) = contents.strip_prefix(b"qThreadExtraInfo,") {
             let thread = self.thread(thread).and_then(|index| self.threads.get(index).copied());
-            let text = thread.and_then(|Thread { core, who }| {
-                Some(monitor::thread(self.cores.get_mut(core)?, who))
-            });
+            let text =
+                thread.and_then(|Thread { core, who }| Some(monitor::thread(self.cores.get_mut(core)?, who)));
             text.map_or_else(|| REFUSED.to_owned(), |text| hex(text.as_bytes()))
         } else if contents == b"qC" {
             format!("QC{:x}", self.general + 1)
