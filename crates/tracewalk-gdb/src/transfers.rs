@@ -40,10 +40,11 @@ struct Touched {
     /// The word's bytes that were touched: a bit for each.
     mask: u8,
     /// What they held from then on; `None` if that is unknown.
-    bytes: Option<[u8; WORD as usize]>,
+    bytes: Option<[u8; WORD_BYTES]>,
 }
 
 const WORD: u64 = 4;
+const WORD_BYTES: usize = 4;
 
 /// How many are kept: the newest ones, and at least half as many. Each takes about 40 bytes.
 const MOST: usize = 1 << 21;
@@ -73,7 +74,7 @@ impl Collecting {
         match element {
             Element::Block(block) => self.last = Some(block.last),
             Element::Event(Event { kind: EventKind::Data(transfer), .. }) => {
-                self.transfer(transfer, step, task)
+                self.transfer(transfer, step, task);
             }
             Element::Event(Event { kind: EventKind::Exception { .. }, .. }) => self.last = None,
             Element::Event(Event { kind: EventKind::TraceOn(_), .. }) => self.forget(step),
@@ -107,12 +108,12 @@ impl Collecting {
         }
         match (transfer.address, transfer.bytes, is_of_last) {
             (Some(address), Some(bytes), true) => {
-                let bytes = usize::from(bytes).min(WORD as usize);
+                let bytes = usize::from(bytes).min(WORD_BYTES);
                 let value = value.map(|value| match transfer.big_endian {
                     true => value.to_be_bytes(),
                     false => value.to_le_bytes(),
                 });
-                let skipped = if transfer.big_endian { WORD as usize - bytes } else { 0 };
+                let skipped = if transfer.big_endian { WORD_BYTES - bytes } else { 0 };
                 for lane in 0..bytes {
                     let byte = value.and_then(|value| value.get(skipped + lane).copied());
                     self.touch(address.get().wrapping_add(lane as u64), byte, step, task);
@@ -138,7 +139,7 @@ impl Collecting {
                     // The oldest ones.
                     self.touched.drain(..MOST / 2);
                 }
-                let bytes = byte.map(|_| [0; WORD as usize]);
+                let bytes = byte.map(|_| [0; WORD_BYTES]);
                 self.touched.push(Touched { word, step, space, mask: 0, bytes });
                 let Some(touched) = self.touched.last_mut() else { return };
                 touched

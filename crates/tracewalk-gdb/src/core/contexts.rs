@@ -98,7 +98,7 @@ impl Core<'_> {
         };
         match context {
             Some(Task::Context(scope)) => self.code.in_scope(scope),
-            Some(Task::Number(_) | Task::Unresolved) | None => &*self.code,
+            Some(Task::Number(_) | Task::Unresolved) | None => &self.code,
         }
     }
 
