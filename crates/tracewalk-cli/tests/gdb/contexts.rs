@@ -60,12 +60,14 @@ fn each_context_is_a_thread_that_stands_where_it_ran_last_and_steps_pass_the_oth
     for context in others {
         let select = format!("thread {}", thread_of(&text, context));
         let of_it = || stretches.iter().filter(|stretch| stretch.context == context);
-        let last = of_it().filter(|stretch| stretch.end <= AT).next_back().unwrap();
+        let last = of_it().rfind(|stretch| stretch.end <= AT).unwrap();
         let is_current = format!("[Current {}", select.replace("thread", "thread is"));
-        let waits = [&*jump, "info threads", &select, PC, STEP];
+        let waits = [&*jump, "info threads", &select, PC, STEP, "monitor bt"];
         let back = ["reverse-stepi", PC, STEP, "thread"];
         let Some(text) = gdb(A57, &[&waits[..], &back].concat()) else { return };
         assert_eq!(marked(&text), [last.last, last.end - 1].repeat(2), "{text}");
+        let innermost = text.lines().find(|line| line.starts_with("#0  ")).unwrap();
+        assert!(innermost.contains(&format!("{:x}", last.last)), "{innermost}");
         assert!(text.contains(&is_current), "{text}");
         // Not all run again.
         let Some(next) = of_it().find(|stretch| stretch.start > AT) else { continue };
