@@ -22,7 +22,7 @@ const KEPT: &[(&str, usize, &str)] = &[
     ("crates/tracewalk-cli/tests/doubt.rs", 3, TEXT),
     ("crates/tracewalk-cli/tests/dumps.rs", 1, TEXT),
     ("crates/tracewalk-cli/tests/examples.rs", 2, OPTIONS),
-    ("crates/tracewalk-cli/tests/gdb.rs", 4, SCRIPTS),
+    ("crates/tracewalk-cli/tests/gdb.rs", 8, COMMANDS),
     ("crates/tracewalk-cli/tests/guessing/captures.rs", 13, NAMES),
     ("crates/tracewalk-cli/tests/guessing/mod.rs", 1, NAMES),
     ("crates/tracewalk-cli/tests/hostile_elf.rs", 1, TEXT),
@@ -48,6 +48,7 @@ const OF_PROGRAMS: &str = "what the program of a capture wrote to its ITM";
 const OPTIONS: &str = "reads the options of a note, to give them to the command again";
 const NAMES: &str = "names of cases, printed where they fail";
 const SCRIPTS: &str = "programs in Python";
+const COMMANDS: &str = "commands to GDB";
 const ASSEMBLER: &str = "assembler";
 const WORDS_OF_THE_CORE: &str = "how the core displays contradictions, or names of deviations";
 

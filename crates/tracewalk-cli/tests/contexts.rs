@@ -48,12 +48,12 @@ const WANDERER: (&str, u32, &[u32]) = (
     ],
 );
 /// Each process's turn, and what the kernel runs before it.
-const TURNS: usize = 200;
+pub(crate) const TURNS: usize = 200;
 
 /// 32-bit context IDs.
-const CONTEXT_IDS: u32 = 0b11 << 14;
+pub(crate) const CONTEXT_IDS: u32 = 0b11 << 14;
 
-struct Machine {
+pub(crate) struct Machine {
     directory: tempfile::TempDir,
     expected: Vec<String>,
 }
@@ -75,7 +75,7 @@ fn record() -> String {
 
 impl Machine {
     /// Writes the programs, and the trace that this trace unit makes.
-    fn new(protocol: &str, etmcr: u32) -> Self {
+    pub(crate) fn new(protocol: &str, etmcr: u32) -> Self {
         let mut program = Program::new();
         let scopes = [Scope::EVERYWHERE, Scope::context(ContextId(0x42)), Scope::context(ContextId(0x43))];
         let directory = tempfile::tempdir().unwrap();
@@ -109,7 +109,7 @@ impl Machine {
         Self { directory, expected }
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
@@ -137,9 +137,9 @@ impl Machine {
     }
 }
 
-const ALL: [&str; 3] = ["switch_to.elf", "spin.elf@context=0x42", "wander.elf@context=0x43"];
+pub(crate) const ALL: [&str; 3] = ["switch_to.elf", "spin.elf@context=0x42", "wander.elf@context=0x43"];
 const RUNS: [&str; 2] = ["--format", "runs"];
-const ETM: [&str; 2] = ["--source", "0x10=etmv3,cpu=cortex-a7,etmcr=0xc000"];
+pub(crate) const ETM: [&str; 2] = ["--source", "0x10=etmv3,cpu=cortex-a7,etmcr=0xc000"];
 const PTM: [&str; 2] = ["--source", "0x10=pft,cpu=cortex-a9,etmcr=0xc000"];
 
 fn machines() -> [(Machine, [&'static str; 2]); 2] {

@@ -1,5 +1,7 @@
 //! One source's recording, and the place in it that a debugger is at.
 
+mod contexts;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,9 +13,12 @@ use tracewalk_analysis::drive::{Cursor, FlowIndex, Here};
 use tracewalk_analysis::{Code, Position};
 
 use crate::machine::{Level, Machine, levels};
-use crate::stacks::{Limits, Stacks, steps};
+use crate::registers::Place;
+use crate::stacks::{Kept, Limits, Stacks, steps};
 use crate::unwind::{Mark, Unwinder};
 use crate::walk::{self, Direction, Search};
+
+pub(crate) use contexts::Who;
 
 /// A source's recording, and where in it the debugger is.
 pub(crate) struct Core<'i> {
@@ -22,7 +27,7 @@ pub(crate) struct Core<'i> {
     pub(crate) code: Arc<Code>,
     pub(crate) unwinder: &'i Unwinder,
     index: &'i FlowIndex<'i>,
-    stacks: &'i Stacks,
+    kept: &'i Kept,
     pub(crate) cursor: Cursor<'i>,
     /// Whether the place is behind the last step: the handler of an exception that the recording ends with.
     is_behind: bool,
@@ -42,6 +47,8 @@ pub(crate) struct Core<'i> {
     /// What is to be added to the places of frames that were made up: nothing, unless the real stack pointer is known.
     moved: u64,
     state: Option<State>,
+    /// What is known where contexts wait, each with the step at which it ran last.
+    waiting: BTreeMap<usize, (u64, State)>,
 }
 
 /// What is known at a place.
@@ -69,7 +76,7 @@ impl<'i> Core<'i> {
     pub(crate) fn new(
         name: String,
         code: Arc<Code>,
-        (index, stacks, unwinder): (&'i FlowIndex<'i>, &'i Stacks, &'i Unwinder),
+        (index, kept, unwinder): (&'i FlowIndex<'i>, &'i Kept, &'i Unwinder),
         variables: Vec<Range<u64>>,
         halted: Halted,
     ) -> Option<Self> {
@@ -79,7 +86,7 @@ impl<'i> Core<'i> {
             code,
             unwinder,
             index,
-            stacks,
+            kept,
             cursor: index.cursor(),
             is_behind: false,
             handler: None,
@@ -90,6 +97,7 @@ impl<'i> Core<'i> {
             halted,
             moved: 0,
             state: None,
+            waiting: BTreeMap::new(),
         };
         core.handler = core.last_handler();
         if !core.go_to_end(Direction::Forward) {
@@ -245,9 +253,8 @@ impl<'i> Core<'i> {
         if self.state.as_ref().is_none_or(|state| state.step != step) {
             let mut state = self.made_state()?;
             if self.is_halted_here() {
-                let step = state.machine.registers.remove(&self.unwinder.architecture.step());
                 state.machine = Machine { registers: self.halted.registers.clone(), ..Machine::default() };
-                state.machine.registers.extend(step.map(|step| (self.unwinder.architecture.step(), step)));
+                state.machine.registers.extend(self.place_registers(step));
                 state.is_halted = true;
             }
             self.state = Some(state);
@@ -276,11 +283,6 @@ impl<'i> Core<'i> {
         bytes.get(usize::try_from(at - start).ok()?).copied()
     }
 
-    /// Whether the byte at an address is as the image has it whatever the program does.
-    pub(crate) fn is_constant(&self, at: Address) -> bool {
-        self.seen().program.holds(at) && !self.variables.iter().any(|range| range.contains(&at.get()))
-    }
-
     /// What flow and the program give.
     fn made_state(&mut self) -> Option<State> {
         let location = self.location()?;
@@ -299,14 +301,28 @@ impl<'i> Core<'i> {
         let task = self.calls.task();
         self.calls.go_on_from(&before);
         let mut machine = Machine::of(self.unwinder, &levels, location);
-        machine.registers.insert(self.unwinder.architecture.step(), step);
+        machine.registers.extend(self.place_registers(step));
         Some(State { step, levels, task, machine, is_halted: false })
+    }
+
+    /// The registers that say where the place is.
+    fn place_registers(&self, step: u64) -> impl Iterator<Item = (u16, u64)> {
+        let totals = self.index.totals();
+        let before = match self.is_behind {
+            true => Some(totals),
+            false => self.cursor.current().map(|here| here.before),
+        };
+        let time = before.map(|before| before.time).filter(|_| totals.time > 0);
+        let exceptions = before.map(|before| before.exceptions);
+        let architecture = self.unwinder.architecture;
+        let places = [(Place::Step, Some(step)), (Place::Time, time), (Place::Exception, exceptions)];
+        places.into_iter().filter_map(move |(place, value)| Some((architecture.place(place), value?)))
     }
 
     /// Calls `each` with the functions that were called from the frame of this depth between two steps: with the step at which each
     /// began, and its first instruction.
     pub(crate) fn each_call(&mut self, from: u64, to: u64, depth: usize, each: &mut dyn FnMut(u64, Address)) {
-        let Some((start, checkpoint)) = self.stacks.before(from) else { return };
+        let Some((start, checkpoint)) = self.kept.stacks.before(from) else { return };
         let mut calls = CallStack::new(Arc::clone(&self.code));
         calls.go_on_from(checkpoint);
         let mut cursor = self.index.cursor();
@@ -327,7 +343,7 @@ impl<'i> Core<'i> {
     /// Follows calls up to a step, which is the first one of its element or behind the last one.
     fn follow(&mut self, until: u64) -> Option<()> {
         let near = self.near.before(until);
-        let whole = self.stacks.before(until)?;
+        let whole = self.kept.stacks.before(until)?;
         let (start, checkpoint) = near.filter(|(step, _)| *step >= whole.0).unwrap_or(whole);
         if self.followed > until || self.followed < *start {
             self.calls.go_on_from(checkpoint);

@@ -1,7 +1,9 @@
 //! What GDB asks for, and the answers (GDB manual, "Remote Protocol").
 //!
-//! GDB speaks of threads: each is a source's recording, the first one has the number 1. One of them moves at a time: the one that GDB
-//! names, or else the one that it looked at last. The others stay where they are.
+//! GDB speaks of threads, from number 1: first each source's recording, at its place; then the contexts of each, if there are several. A
+//! context is at the place if it runs there, and else stands where it ran last. The thread of a recording steps through all that ran, that
+//! of a context passes what others did: GDB takes a step that ends in another thread for a signal, so that no step may. One recording
+//! moves at a time: the one whose thread GDB names, or else the one that it looked at last. The others stay where they are.
 
 mod queries;
 mod resume;
@@ -11,10 +13,11 @@ use std::collections::BTreeMap;
 
 use tracewalk::ids::Address;
 
-use crate::core::Core;
+use crate::core::{Core, Who};
 use crate::memory;
+use crate::monitor;
 use crate::packet::{Request, hex, number, packet, unhex};
-use crate::registers::Register;
+use crate::registers::{Place, Register};
 
 use running::Running;
 
@@ -22,9 +25,11 @@ use running::Running;
 pub(crate) struct Dialogue<'c, 'i> {
     /// The recordings; there is at least one.
     cores: &'c mut [Core<'i>],
-    /// The one that registers and memory are asked of.
+    /// The threads: first one for each recording, in the same order.
+    threads: Vec<Thread>,
+    /// The thread that registers and memory are asked of.
     general: usize,
-    /// The one that GDB said should move.
+    /// The thread that GDB said should move.
     moving: Option<usize>,
     /// How many breakpoints are at each address.
     breakpoints: BTreeMap<Address, u32>,
@@ -33,6 +38,13 @@ pub(crate) struct Dialogue<'c, 'i> {
     last: Vec<u8>,
     running: Option<Running>,
     is_over: bool,
+}
+
+/// What GDB takes for a thread.
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    core: usize,
+    who: Who,
 }
 
 /// Something was asked that cannot be done: what GDB is to say. Numbers mean nothing to it.
@@ -50,8 +62,16 @@ impl<'c, 'i> Dialogue<'c, 'i> {
         if cores.is_empty() {
             return None;
         }
+        let running = (0..cores.len()).map(|core| Thread { core, who: Who::Running });
+        let contexts = cores.iter().enumerate().flat_map(|(core, recording)| {
+            let contexts = recording.contexts().count();
+            let told_apart = if contexts > 1 { contexts } else { 0 };
+            (0..told_apart).map(move |context| Thread { core, who: Who::Context(context) })
+        });
+        let threads = running.chain(contexts).collect();
         Some(Self {
             cores,
+            threads,
             general: 0,
             moving: None,
             breakpoints: BTreeMap::new(),
@@ -113,7 +133,10 @@ impl<'c, 'i> Dialogue<'c, 'i> {
             // What was executed does not change.
             b'G' | b'M' | b'X' => REFUSED.to_owned(),
             b'H' => self.select(rest),
-            b'T' => self.thread(rest).map_or(REFUSED, |_| DONE).to_owned(),
+            b'T' => {
+                let is_there = self.thread(rest).is_some_and(|thread| self.is_listed(thread));
+                (if is_there { DONE } else { REFUSED }).to_owned()
+            }
             b'Z' | b'z' => self.breakpoint(*first == b'Z', rest),
             b's' | b'c' | b'S' | b'C' | b'b' => return self.resume(contents).map(|answer| vec![answer]),
             b'v' => return self.verbose(contents).map(|answer| vec![answer]),
@@ -127,15 +150,30 @@ impl<'c, 'i> Dialogue<'c, 'i> {
         Some(vec![answer])
     }
 
-    fn core(&mut self) -> &mut Core<'i> {
-        let general = self.general.min(self.cores.len() - 1);
-        &mut self.cores[general]
+    /// The recording that registers and memory are asked of, and of whom in it.
+    fn asked(&mut self) -> (&mut Core<'i>, Who) {
+        let general = self.general.min(self.threads.len() - 1);
+        let Thread { core, who } = self.threads[general];
+        // GDB may still look at a context that after a jump back has not run yet.
+        let who = if self.is_listed(general) { who } else { Who::Running };
+        (&mut self.cores[core], who)
     }
 
-    /// The recording that a thread's number means.
+    /// The thread of this number.
     fn thread(&self, digits: &[u8]) -> Option<usize> {
         let index = usize::try_from(number(digits)?).ok()?.checked_sub(1)?;
-        (index < self.cores.len()).then_some(index)
+        (index < self.threads.len()).then_some(index)
+    }
+
+    /// Whether GDB is to see a thread now.
+    fn is_listed(&self, thread: usize) -> bool {
+        match self.threads.get(thread) {
+            None => false,
+            Some(Thread { who: Who::Running, .. }) => true,
+            Some(&Thread { core, who: Who::Context(context) }) => {
+                self.cores.get(core).is_some_and(|core| core.has_run(context))
+            }
+        }
     }
 
     /// `H`: which thread what follows is about; 0 is any, -1 all.
@@ -156,9 +194,9 @@ impl<'c, 'i> Dialogue<'c, 'i> {
 
     /// `g`: all registers.
     fn registers(&mut self) -> String {
-        let core = self.core();
+        let (core, who) = self.asked();
         let layout = core.unwinder.architecture.registers();
-        let Some(state) = core.state() else { return REFUSED.to_owned() };
+        let Some(state) = core.state_of(who) else { return REFUSED.to_owned() };
         let values = &state.machine.registers;
         layout.iter().map(|register| shown(values.get(&register.number).copied(), *register)).collect()
     }
@@ -166,22 +204,22 @@ impl<'c, 'i> Dialogue<'c, 'i> {
     /// `p`: one register.
     fn register(&mut self, digits: &[u8]) -> Option<String> {
         let wanted = number(digits)?;
-        let core = self.core();
+        let (core, who) = self.asked();
         let layout = core.unwinder.architecture.registers();
         let register = layout.into_iter().find(|register| u64::from(register.number) == wanted)?;
-        let value = core.state()?.machine.registers.get(&register.number).copied();
+        let value = core.state_of(who)?.machine.registers.get(&register.number).copied();
         Some(shown(value, register))
     }
 
-    /// `P`: the step can be set, and nothing else.
+    /// `P`: a register that says where the place is can be set, which is a jump; and nothing else.
     fn set_register(&mut self, rest: &[u8]) -> String {
-        let core = self.core();
+        let (core, _) = self.asked();
         let Some((register, value)) = split(rest, b'=') else { return REFUSED.to_owned() };
-        if number(register) != Some(core.unwinder.architecture.step().into()) {
-            return REFUSED.to_owned();
-        }
+        let (register, architecture) = (number(register), core.unwinder.architecture);
+        let place =
+            Place::ALL.into_iter().find(|place| register == Some(u64::from(architecture.place(*place))));
         let value = unhex(value).and_then(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?)));
-        let moved = value.is_some_and(|step| core.seek_step(step));
+        let moved = place.zip(value).is_some_and(|(place, value)| monitor::jump(core, place, value));
         (if moved { DONE } else { REFUSED }).to_owned()
     }
 
@@ -189,7 +227,8 @@ impl<'c, 'i> Dialogue<'c, 'i> {
     fn memory(&mut self, rest: &[u8]) -> Option<String> {
         let (start, length) = split(rest, b',')?;
         let (start, length) = (number(start)?, number(length)?);
-        let bytes = memory::read(self.core(), start, length);
+        let (core, who) = self.asked();
+        let bytes = memory::read(core, who, start, length);
         (!bytes.is_empty()).then(|| hex(&bytes))
     }
 

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! Session ── each source ──▶ FlowIndex + call stacks at regular distances     prepare, stacks
+//!                            + loads and stores, turns of contexts            transfers, turns
 //! place ──▶ registers and stack, as far as flow and the image give them       core, walk, unwind, machine, memory
 //! bytes ⇄ packets ⇄ requests and answers                                      packet, dialogue, monitor
 //! connections: one debugger at a time, over TCP or standard streams           serve
@@ -24,6 +25,8 @@ mod prepare;
 mod registers;
 mod serve;
 mod stacks;
+mod transfers;
+mod turns;
 mod unwind;
 mod walk;
 

@@ -3,28 +3,25 @@
 //! ```text
 //! the halted processor's memory    where it was halted and a debugger saved it
 //! the program's bytes              where the image says that the program cannot write
+//! what data trace reported         the last load or store before the place (`transfers`)
 //! the made stack                   slots that GDB needs to find callers, unless the processor's own registers are known
 //! ```
 
 use tracewalk::ids::Address;
 
-use crate::core::Core;
+use crate::core::{Core, Who};
 
 /// The most bytes that are read at once.
 const MOST: u64 = 1 << 12;
 
 /// The bytes from `start` on, up to the first one that is not known.
-pub(crate) fn read(core: &mut Core<'_>, start: u64, length: u64) -> Vec<u8> {
+pub(crate) fn read(core: &mut Core<'_>, who: Who, start: u64, length: u64) -> Vec<u8> {
     let addresses = (0..length.min(MOST)).map_while(|offset| start.checked_add(offset));
-    addresses.map_while(|at| byte(core, at)).collect()
+    addresses.map_while(|at| byte(core, who, at)).collect()
 }
 
-fn byte(core: &mut Core<'_>, at: u64) -> Option<u8> {
-    if let Some(byte) = core.halted_byte(at) {
-        return Some(byte);
-    }
-    if core.is_constant(Address::new(at)) {
-        return core.seen().program.code(Address::new(at))?.first().copied();
-    }
-    core.state()?.machine.memory.get(&at).copied()
+fn byte(core: &mut Core<'_>, who: Who, at: u64) -> Option<u8> {
+    let known = core.halted_byte(at).or_else(|| core.constant(Address::new(at), who));
+    let known = known.or_else(|| core.traced(at, who));
+    known.or_else(|| core.state_of(who)?.machine.memory.get(&at).copied())
 }

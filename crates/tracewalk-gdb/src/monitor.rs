@@ -5,9 +5,10 @@ mod command;
 mod go;
 mod text;
 
-use crate::core::Core;
+use crate::core::{Core, Who};
 use command::Command;
 
+pub(crate) use go::jump;
 pub(crate) use text::thread;
 
 const HELP: &str = "\
@@ -21,16 +22,17 @@ monitor find back FUNCTION the last time before
 monitor bt                 the call stack that the trace shows
 monitor calls              what the function has called so far
 monitor up-to-call         back to the call of the function
-After a jump GDB reads the registers anew with `flushregs`. `set $step = N` jumps and does not need it.
+After a jump GDB reads the registers anew with `maintenance flush register-cache`.
+These jump and do not need it: set $step = N, set $time = T, set $exception = K.
 ";
 
 /// The answer to a line.
-pub(crate) fn answer(core: &mut Core<'_>, line: &str) -> String {
+pub(crate) fn answer(core: &mut Core<'_>, who: Who, line: &str) -> String {
     match Command::parse(line) {
         None => format!("not a command: {}\n{HELP}", tracewalk::plain::plain(line.trim().into())),
         Some(Command::Help) => HELP.to_owned(),
         Some(Command::Where) => text::place(core),
-        Some(Command::Backtrace) => text::backtrace(core),
+        Some(Command::Backtrace) => text::backtrace(core, who),
         Some(Command::Calls) => calls::calls(core),
         Some(Command::Go(goal)) => go::go(core, goal),
         Some(Command::Find(name, direction)) => go::find(core, &name, direction),

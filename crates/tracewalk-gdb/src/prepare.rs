@@ -16,7 +16,7 @@ use tracewalk_session::{At, Follow, Observer, Session, Source, Trust};
 use crate::core::Halted;
 use crate::error::GdbError;
 use crate::registers::Architecture;
-use crate::stacks::{Keeping, Limits, Stacks};
+use crate::stacks::{Keeping, Kept, Limits};
 use crate::unwind::Unwinder;
 
 /// What is asked for.
@@ -36,9 +36,7 @@ pub(crate) struct Prepared {
     pub(crate) name: String,
     pub(crate) code: Arc<Code>,
     pub(crate) unwinder: Unwinder,
-    pub(crate) stacks: Stacks,
-    /// How many steps there were.
-    pub(crate) steps: u64,
+    pub(crate) kept: Kept,
     pub(crate) variables: Vec<Range<u64>>,
 }
 
@@ -74,14 +72,13 @@ fn follow(
     let unwinder = Unwinder::new(architecture, frames, anchor(architecture, &code.program));
     let mut keeping = Keeping::new(&unwinder, code, Limits::WHOLE);
     let outcome = session.run_observed(source, &follow, InOrder(&mut keeping), observer)?;
-    let steps = keeping.steps;
-    let stacks = keeping.finish();
+    let kept = keeping.finish();
     let cpu = source.description.cpu.as_ref().map(|cpu| cpu.value.as_str());
     let core = source.description.core.as_deref();
     let section = session.section(source, Arc::clone(&outcome.code)).to_string();
     let name = core.into_iter().chain(cpu).map(str::to_owned).chain([section]).collect::<Vec<_>>().join(", ");
     let variables = images.iter().flat_map(|visible| visible.image.variables()).collect();
-    Ok(Prepared { source: source.clone(), name, code: outcome.code, unwinder, stacks, steps, variables })
+    Ok(Prepared { source: source.clone(), name, code: outcome.code, unwinder, kept, variables })
 }
 
 fn architecture(source: &Source, images: &[VisibleImage]) -> Architecture {

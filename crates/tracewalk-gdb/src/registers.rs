@@ -1,7 +1,7 @@
 //! Which registers a processor has, as GDB numbers them, and how they are described to it.
 //!
-//! GDB and DWARF number the core registers alike. Behind them comes one that no processor has: `step`, the number of the place
-//! in the recording.
+//! GDB and DWARF number the core registers alike. After them come those that no processor has ([`Place`]): they say where in the
+//! recording the place is. Setting one is a jump, after which GDB reads everything anew.
 
 use std::fmt::Write as _;
 
@@ -14,6 +14,17 @@ pub(crate) enum Architecture {
     A32,
     /// AArch64 state.
     A64,
+}
+
+/// What a register that no processor has says of the place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The number of the step.
+    Step,
+    /// The last timestamp.
+    Time,
+    /// How many exceptions have been taken.
+    Exception,
 }
 
 /// One register.
@@ -58,9 +69,14 @@ impl Architecture {
         }
     }
 
-    /// The number of the place in the recording.
-    pub(crate) const fn step(self) -> u16 {
-        self.status() + 1
+    /// The register that says something of the place.
+    pub(crate) const fn place(self, place: Place) -> u16 {
+        self.status()
+            + match place {
+                Place::Step => 1,
+                Place::Time => 2,
+                Place::Exception => 3,
+            }
     }
 
     /// How many bytes an address has.
@@ -75,8 +91,8 @@ impl Architecture {
     pub(crate) fn registers(self) -> Vec<Register> {
         let general = (0..=self.program_counter()).map(|number| Register { number, bytes: self.word() });
         let status = Register { number: self.status(), bytes: 4 };
-        let step = Register { number: self.step(), bytes: 8 };
-        general.chain([status, step]).collect()
+        let places = Place::ALL.map(|place| Register { number: self.place(place), bytes: 8 });
+        general.chain([status]).chain(places).collect()
     }
 
     /// The description that GDB asks for (GDB manual, "Target Descriptions").
@@ -91,7 +107,7 @@ impl Architecture {
         // Writing to a string cannot fail.
         let _ = writeln!(xml, "<architecture>{name}</architecture>\n<feature name=\"{feature}\">");
         for Register { number, bytes } in self.registers() {
-            if number == self.step() {
+            if number > self.status() {
                 break;
             }
             let (name, kind) = self.name(number);
@@ -101,13 +117,16 @@ impl Architecture {
                 "<reg name=\"{name}\" bitsize=\"{bits}\" regnum=\"{number}\" type=\"{kind}\"/>"
             );
         }
-        let _ = writeln!(
-            xml,
-            "</feature>\n<feature name=\"org.tracewalk.place\">\n\
-             <reg name=\"step\" bitsize=\"64\" regnum=\"{}\" type=\"uint64\" group=\"system\" save-restore=\"no\"/>\n\
-             </feature>\n</target>",
-            self.step()
-        );
+        xml.push_str("</feature>\n<feature name=\"org.tracewalk.place\">\n");
+        for place in Place::ALL {
+            let (name, number) = (place.name(), self.place(place));
+            let _ = writeln!(
+                xml,
+                "<reg name=\"{name}\" bitsize=\"64\" regnum=\"{number}\" type=\"uint64\" group=\"system\" \
+                 save-restore=\"no\"/>"
+            );
+        }
+        xml.push_str("</feature>\n</target>\n");
         xml
     }
 
@@ -126,6 +145,19 @@ impl Architecture {
             },
             14 if self != Self::A64 => ("lr".to_owned(), "uint32"),
             _ => (format!("{}{number}", general.0), general.1),
+        }
+    }
+}
+
+impl Place {
+    /// In the order of their numbers.
+    pub(crate) const ALL: [Self; 3] = [Self::Step, Self::Time, Self::Exception];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Step => "step",
+            Self::Time => "time",
+            Self::Exception => "exception",
         }
     }
 }

@@ -111,11 +111,11 @@ pub fn serve(
     // What a debugger saved is of one core; of which of several nobody says.
     let halted = if indexes.len() == 1 { halted(session, options)? } else { Halted::default() };
     for (prepared, index) in prepared.iter().zip(&indexes) {
-        let (followed, indexed) = (prepared.steps, index.totals().steps);
+        let (followed, indexed) = (prepared.kept.steps, index.totals().steps);
         if followed != indexed {
             return Err(GdbError::Differs { followed, indexed });
         }
-        let parts = (index, &prepared.stacks, &prepared.unwinder);
+        let parts = (index, &prepared.kept, &prepared.unwinder);
         cores.extend(Core::new(
             prepared.name.clone(),
             prepared.code.clone(),

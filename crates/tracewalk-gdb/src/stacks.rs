@@ -12,6 +12,8 @@ use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::{Code, Section};
 
+use crate::transfers::{Collecting, Transfers};
+use crate::turns::Turns;
 use crate::unwind::{Mark, Unwinder};
 
 /// Call stacks by step.
@@ -37,14 +39,26 @@ pub(crate) struct Limits {
     pub(crate) frames: usize,
 }
 
-/// Makes [`Stacks`] of a source's elements.
+/// What one pass over a source leaves.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) stacks: Stacks,
+    pub(crate) transfers: Transfers,
+    pub(crate) turns: Turns,
+    /// How many steps there were.
+    pub(crate) steps: u64,
+}
+
+/// Makes [`Kept`] of a source's elements.
 #[derive(Debug)]
 pub(crate) struct Keeping<'u> {
     unwinder: &'u Unwinder,
     calls: CallStack<Mark>,
     stacks: Stacks,
+    transfers: Collecting,
+    turns: Turns,
     /// How many steps there were.
-    pub(crate) steps: u64,
+    steps: u64,
 }
 
 impl Limits {
@@ -94,11 +108,23 @@ impl Stacks {
 
 impl<'u> Keeping<'u> {
     pub(crate) fn new(unwinder: &'u Unwinder, code: Arc<Code>, limits: Limits) -> Self {
-        Self { unwinder, calls: CallStack::new(code), stacks: Stacks::new(limits), steps: 0 }
+        Self {
+            unwinder,
+            calls: CallStack::new(code),
+            stacks: Stacks::new(limits),
+            transfers: Collecting::default(),
+            turns: Turns::default(),
+            steps: 0,
+        }
     }
 
-    pub(crate) fn finish(self) -> Stacks {
-        self.stacks
+    pub(crate) fn finish(self) -> Kept {
+        Kept {
+            stacks: self.stacks,
+            transfers: self.transfers.finish(),
+            turns: self.turns.finish(self.steps),
+            steps: self.steps,
+        }
     }
 
     fn element(&mut self, element: &Element) {
@@ -107,6 +133,11 @@ impl<'u> Keeping<'u> {
             self.stacks.keep(self.steps, &self.calls);
         }
         self.calls.element(element, &mut self.unwinder.placing(self.steps));
+        let task = self.calls.task();
+        if matches!(element, Element::Block(_)) {
+            self.turns.runs(task, self.steps);
+        }
+        self.transfers.element(element, self.steps, task);
         self.steps += steps;
     }
 }
@@ -136,5 +167,27 @@ pub(crate) fn steps(element: &Element) -> u64 {
         Element::Block(block) => block.instructions.into(),
         Element::Event(_) | Element::Gap(_) => 1,
         Element::Proof(_) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The steps that calls are followed over for a jump, to a thousand places of a recording with so many steps: their sum.
+    fn followed(steps: u64) -> u64 {
+        let calls = CallStack::new(Arc::new(Code::unknown()));
+        let mut stacks = Stacks::new(Limits::WHOLE);
+        for step in (0..steps).step_by(1000) {
+            stacks.keep(step, &calls);
+        }
+        let places = (1..=1000).map(|place| place * (steps / 1001));
+        places.map(|place| place - stacks.before(place).expect("the first step is kept").0).sum()
+    }
+
+    #[test]
+    fn a_jump_in_a_recording_a_hundred_times_longer_follows_calls_no_further() {
+        let (short, long) = (followed(5_000_000), followed(500_000_000));
+        assert!(long * 2 < short * 3, "{short} {long}");
     }
 }

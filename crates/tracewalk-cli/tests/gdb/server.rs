@@ -1,5 +1,6 @@
 //! The server of `gdb` over TCP: who connects, who is sent away, and what it does with what is no packet.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, ChildStderr, Command, Stdio};
@@ -8,10 +9,10 @@ use std::time::Duration;
 use crate::support::{example, told};
 
 /// A server that runs until this is dropped.
-struct Server {
+pub(super) struct Server {
     process: Child,
     messages: BufReader<ChildStderr>,
-    address: SocketAddr,
+    pub(super) address: SocketAddr,
 }
 
 impl Drop for Server {
@@ -23,9 +24,14 @@ impl Drop for Server {
 
 impl Server {
     fn start() -> Self {
+        Self::of([example("m0-crash-mtb/capture.toml")])
+    }
+
+    /// A server of a capture, with the options of `gdb`.
+    pub(super) fn of<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
         let mut process = Command::new(assert_cmd::cargo::cargo_bin!("tracewalk"))
             .args(["--messages", "json", "gdb", "--listen", "127.0.0.1:0"])
-            .arg(example("m0-crash-mtb/capture.toml"))
+            .args(arguments)
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
@@ -48,7 +54,7 @@ impl Server {
         }
     }
 
-    fn connect(&self) -> TcpStream {
+    pub(super) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         stream
@@ -56,9 +62,10 @@ impl Server {
 }
 
 /// The contents of a packet's answer.
-fn ask(stream: &mut TcpStream, contents: &str) -> String {
+pub(super) fn ask(stream: &mut TcpStream, contents: &str) -> String {
     let sum = contents.bytes().fold(0_u8, u8::wrapping_add);
-    write!(stream, "${contents}#{sum:02x}").unwrap();
+    // In one piece: the pieces of several would wait for one another.
+    stream.write_all(format!("${contents}#{sum:02x}").as_bytes()).unwrap();
     let (mut answer, mut byte) = (Vec::new(), [0]);
     while byte != *b"#" {
         stream.read_exact(&mut byte).unwrap();
@@ -95,6 +102,24 @@ fn a_debugger_that_vanishes_leaves_the_server_to_the_next_one() {
     drop(stream);
     server.until("vanished");
     assert_eq!(ask(&mut server.connect(), "qC"), "QC1");
+}
+
+#[test]
+fn a_debugger_that_vanishes_while_the_program_runs_leaves_the_place_to_the_next_one() {
+    let mut server = Server::start();
+    let mut first = server.connect();
+    assert_eq!(ask(&mut first, "Z0,7ffffffe,2"), "OK");
+    // The answer has not been read, or not been made.
+    first.write_all(b"$bc#c5").unwrap();
+    drop(first);
+    server.until("vanished");
+    let mut second = server.connect();
+    // Its breakpoints are its own: the first one's are gone, and the recording ends.
+    assert_eq!(ask(&mut second, "bc"), "T05thread:1;replaylog:begin;");
+    assert_eq!(ask(&mut second, "c"), "T05thread:1;replaylog:end;");
+    // Interrupted when nothing runs, it says nothing more.
+    second.write_all(b"\x03").unwrap();
+    assert_eq!(ask(&mut second, "qC"), "QC1");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! General queries: what is supported, threads, the description of the registers, the user's `monitor`.
 
-use super::{DONE, Dialogue, REFUSED, UNKNOWN, split};
+use super::{DONE, Dialogue, REFUSED, Thread, UNKNOWN, split};
 use crate::monitor;
 use crate::packet::{LONGEST, hex, number, unhex};
 
@@ -24,14 +24,17 @@ impl Dialogue<'_, '_> {
         } else if let Some(place) = contents.strip_prefix(b"qXfer:features:read:target.xml:") {
             self.description(place).unwrap_or_else(|| REFUSED.to_owned())
         } else if contents == b"qfThreadInfo" {
-            let threads = (1..=self.cores.len()).map(|thread| format!("{thread:x}"));
-            format!("m{}", threads.collect::<Vec<_>>().join(","))
+            let threads =
+                (0..self.threads.len()).filter(|thread| self.is_listed(*thread)).collect::<Vec<_>>();
+            let numbers = threads.iter().map(|thread| format!("{:x}", thread + 1));
+            format!("m{}", numbers.collect::<Vec<_>>().join(","))
         } else if contents == b"qsThreadInfo" {
             "l".to_owned()
         } else if let Some(thread) = contents.strip_prefix(b"qThreadExtraInfo,") {
-            let index = self.thread(thread);
-            let core = index.and_then(|index| self.cores.get_mut(index));
-            core.map_or_else(|| REFUSED.to_owned(), |core| hex(monitor::thread(core).as_bytes()))
+            let thread = self.thread(thread).and_then(|index| self.threads.get(index).copied());
+            let text =
+                thread.and_then(|Thread { core, who }| Some(monitor::thread(self.cores.get_mut(core)?, who)));
+            text.map_or_else(|| REFUSED.to_owned(), |text| hex(text.as_bytes()))
         } else if contents == b"qC" {
             format!("QC{:x}", self.general + 1)
         } else if contents.starts_with(b"qAttached") {
@@ -47,7 +50,7 @@ impl Dialogue<'_, '_> {
 
     /// A piece of the description of the registers.
     fn description(&mut self, place: &[u8]) -> Option<String> {
-        let description = self.core().unwinder.architecture.description();
+        let description = self.asked().0.unwinder.architecture.description();
         let (offset, length) = split(place, b',')?;
         let (offset, length) =
             (usize::try_from(number(offset)?).ok()?, usize::try_from(number(length)?).ok()?);
@@ -61,7 +64,8 @@ impl Dialogue<'_, '_> {
     fn monitor(&mut self, digits: &[u8]) -> Vec<String> {
         let line = unhex(digits).and_then(|bytes| String::from_utf8(bytes).ok());
         let Some(line) = line else { return vec![REFUSED.to_owned()] };
-        let text = monitor::answer(self.core(), &line);
+        let (core, who) = self.asked();
+        let text = monitor::answer(core, who, &line);
         let mut answers =
             text.as_bytes().chunks(TEXT).map(|piece| format!("O{}", hex(piece))).collect::<Vec<_>>();
         answers.push(DONE.to_owned());

@@ -1,7 +1,10 @@
 //! Going on and back: steps, searches for breakpoints, and why they stopped.
 
+use std::ops::Range;
+
 use super::running::{Running, What};
-use super::{Dialogue, REFUSED, UNKNOWN, split};
+use super::{Dialogue, REFUSED, Thread, UNKNOWN, split};
+use crate::core::{Core, Who};
 use crate::packet::number;
 use crate::walk::{Direction, Search};
 
@@ -11,12 +14,12 @@ const SLICE: u32 = 1 << 12;
 impl Dialogue<'_, '_> {
     /// `s`, `c`, `S`, `C`, `bs` and `bc`. The answer, unless it comes later.
     pub(super) fn resume(&mut self, contents: &[u8]) -> Option<String> {
-        let core = self.moving.unwrap_or(self.general);
+        let thread = self.moving.unwrap_or(self.general);
         match contents {
-            b"bs" => Some(self.single(core, Direction::Backward)),
-            b"bc" => self.begin(core, Direction::Backward),
-            [b's' | b'S', ..] => Some(self.single(core, Direction::Forward)),
-            [b'c' | b'C', ..] => self.begin(core, Direction::Forward),
+            b"bs" => Some(self.single(thread, Direction::Backward)),
+            b"bc" => self.begin(thread, Direction::Backward),
+            [b's' | b'S', ..] => Some(self.single(thread, Direction::Forward)),
+            [b'c' | b'C', ..] => self.begin(thread, Direction::Forward),
             _ => Some(UNKNOWN.to_owned()),
         }
     }
@@ -40,83 +43,104 @@ impl Dialogue<'_, '_> {
         let Some((action, thread)) = named.or_else(|| parsed.clone().next()) else {
             return Some(REFUSED.to_owned());
         };
-        let core = thread.or(self.moving).unwrap_or(self.general);
+        let thread = thread.or(self.moving).unwrap_or(self.general);
         match action {
-            [b's' | b'S', ..] => Some(self.single(core, Direction::Forward)),
-            [b'c' | b'C', ..] => self.begin(core, Direction::Forward),
+            [b's' | b'S', ..] => Some(self.single(thread, Direction::Forward)),
+            [b'c' | b'C', ..] => self.begin(thread, Direction::Forward),
             [b'r', range @ ..] => {
                 let Some((start, end)) = split(range, b',') else { return Some(REFUSED.to_owned()) };
                 let (Some(start), Some(end)) = (number(start), number(end)) else {
                     return Some(REFUSED.to_owned());
                 };
-                self.running = Some(Running { core, what: What::Range { start, end } });
+                self.running = Some(Running { thread, what: What::Range { start, end } });
                 None
             }
             _ => Some(REFUSED.to_owned()),
         }
     }
 
-    fn single(&mut self, core: usize, direction: Direction) -> String {
-        self.general = core;
-        match self.cores.get_mut(core).is_some_and(|core| core.step(direction)) {
+    /// A step of a recording, or of one of its contexts.
+    fn single(&mut self, thread: usize, direction: Direction) -> String {
+        self.general = thread;
+        match self.step(thread, direction) {
             true => self.stopped(),
             false => self.at_end(direction),
         }
     }
 
-    fn begin(&mut self, core: usize, direction: Direction) -> Option<String> {
+    fn step(&mut self, thread: usize, direction: Direction) -> bool {
+        let Some(Thread { core, who }) = self.threads.get(thread).copied() else { return false };
+        self.cores.get_mut(core).is_some_and(|core| match who {
+            Who::Running => core.step(direction),
+            Who::Context(context) => core.step_context(context, direction),
+        })
+    }
+
+    fn begin(&mut self, thread: usize, direction: Direction) -> Option<String> {
         let addresses = self.breakpoints.keys().copied().collect();
-        self.running = Some(Running { core, what: What::Continue(direction, addresses) });
+        self.running = Some(Running { thread, what: What::Continue(direction, addresses) });
         None
     }
 
     /// Goes on with what runs; the answer when it stops.
     pub(super) fn go_on(&mut self) -> Option<String> {
-        let Running { core: index, what } = self.running.clone()?;
-        let core = self.cores.get_mut(index)?;
+        let Running { thread, what } = self.running.clone()?;
         let answer = match what {
-            What::Continue(direction, addresses) => match core.search(&addresses, direction) {
-                Search::Unfinished => return None,
-                Search::Found => {
-                    self.general = index;
-                    self.at_breakpoint()
+            What::Continue(direction, addresses) => {
+                let core = self.threads.get(thread)?.core;
+                let found = self.cores.get_mut(core)?.search(&addresses, direction);
+                if found == Search::Unfinished {
+                    return None;
                 }
-                Search::End => {
-                    self.general = index;
-                    self.at_end(direction)
+                self.general = self.stops_in(thread);
+                match found {
+                    Search::Found => self.at_breakpoint(),
+                    Search::End | Search::Unfinished => self.at_end(direction),
                 }
-            },
+            }
             What::Range { start, end } => {
-                let mut stopped = None;
-                for _ in 0..SLICE {
-                    if !core.step(Direction::Forward) {
-                        stopped = Some(false);
-                        break;
-                    }
-                    let at = core.location().map(|at| at.address);
-                    let is_inside = at.is_some_and(|at| (start..end).contains(&at.get()));
-                    if !is_inside || at.is_some_and(|at| self.breakpoints.contains_key(&at)) {
-                        stopped = Some(true);
-                        break;
-                    }
-                }
-                self.general = index;
-                match stopped {
-                    None => return None,
-                    Some(true) => self.stopped(),
-                    Some(false) => self.at_end(Direction::Forward),
-                }
+                let stopped = self.steps_in(thread, start..end)?;
+                self.general = thread;
+                if stopped { self.stopped() } else { self.at_end(Direction::Forward) }
             }
         };
         self.running = None;
         Some(answer)
     }
 
+    /// Steps until the address is none of these, or has a breakpoint; `None` if that takes longer, `false` at the end.
+    fn steps_in(&mut self, thread: usize, range: Range<u64>) -> Option<bool> {
+        for _ in 0..SLICE {
+            if !self.step(thread, Direction::Forward) {
+                return Some(false);
+            }
+            let core = self.threads.get(thread).and_then(|thread| self.cores.get(thread.core));
+            let at = core.and_then(Core::location).map(|at| at.address);
+            let is_inside = at.is_some_and(|at| range.contains(&at.get()));
+            if !is_inside || at.is_some_and(|at| self.breakpoints.contains_key(&at)) {
+                return Some(true);
+            }
+        }
+        None
+    }
+
+    /// The thread that a stop is reported in, after this one went on: its recording's, or if it is a context's, that of what runs.
+    fn stops_in(&self, thread: usize) -> usize {
+        let Some(Thread { core, who: Who::Context(_) }) = self.threads.get(thread).copied() else {
+            return thread;
+        };
+        let runs = |other: &Thread| match (other.who, self.cores.get(core)) {
+            (Who::Context(context), Some(recording)) => other.core == core && recording.is_running(context),
+            _ => false,
+        };
+        self.threads.iter().position(runs).unwrap_or(core)
+    }
+
     /// Ctrl-C: what runs stops where it is.
     pub(super) fn interrupt(&mut self) -> Option<String> {
-        let Running { core, .. } = self.running.take()?;
-        self.general = core;
-        Some(format!("T02thread:{:x};", core + 1))
+        let Running { thread, .. } = self.running.take()?;
+        self.general = self.stops_in(thread);
+        Some(format!("T02thread:{:x};", self.general + 1))
     }
 
     /// Why the recording stands: after a step.

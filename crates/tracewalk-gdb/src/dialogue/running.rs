@@ -9,7 +9,8 @@ use crate::walk::Direction;
 /// What runs until it comes to something, some steps at a time.
 #[derive(Clone, Debug)]
 pub(super) struct Running {
-    pub(super) core: usize,
+    /// Of this thread.
+    pub(super) thread: usize,
     pub(super) what: What,
 }
 

@@ -8,27 +8,43 @@ use tracewalk_analysis::Position;
 use super::command::Goal;
 use super::text;
 use crate::core::Core;
+use crate::registers::Place;
 use crate::walk::{Direction, Search};
 
-/// What follows after each jump: GDB 13 keeps the registers that it has read (`remote_target::rcmd`).
-const READ_ANEW: &str = "GDB shows the place after `flushregs`\n";
+/// What follows after each jump: GDB 13 keeps the registers that it has read (`remote_target::rcmd`), and no answer makes it drop them.
+const READ_ANEW: &str = "GDB shows the place after `maintenance flush register-cache`\n";
 
 pub(super) fn go(core: &mut Core<'_>, goal: Goal) -> String {
     let totals = core.index().totals();
-    let (found, what) = match goal {
-        Goal::First => (core.go_to_end(Direction::Backward), "no place".to_owned()),
-        Goal::Last => (core.go_to_end(Direction::Forward), "no place".to_owned()),
-        Goal::Step(step) => (core.seek_step(step), format!("no step {step}: there are {}", core.steps())),
-        Goal::Time(_) if totals.time == 0 => (false, "the trace has no timestamps".to_owned()),
-        Goal::Time(time) => {
-            (core.seek(Position::Time(time)), format!("no time {time}: the last one is {}", totals.time))
-        }
-        Goal::Exception(number) => {
-            let found = number.checked_sub(1).is_some_and(|number| core.seek_exception(number));
-            (found, format!("no exception {number}: there are {}, from 1", totals.exceptions))
-        }
+    let found = reaches(core, goal);
+    let problem = match goal {
+        Goal::First | Goal::Last => "no place".to_owned(),
+        Goal::Step(step) => format!("no step {step}: there are {}", core.steps()),
+        Goal::Time(_) if totals.time == 0 => "the trace has no timestamps".to_owned(),
+        Goal::Time(time) => format!("no time {time}: the last one is {}", totals.time),
+        Goal::Exception(number) => format!("no exception {number}: there are {}, from 1", totals.exceptions),
     };
-    arrived(core, found, &what)
+    arrived(core, found, &problem)
+}
+
+/// Goes to the place of which a register says this. Answers whether there is one.
+pub(crate) fn jump(core: &mut Core<'_>, place: Place, value: u64) -> bool {
+    let goal = match place {
+        Place::Step => Goal::Step(value),
+        Place::Time => Goal::Time(value),
+        Place::Exception => Goal::Exception(value),
+    };
+    reaches(core, goal)
+}
+
+fn reaches(core: &mut Core<'_>, goal: Goal) -> bool {
+    match goal {
+        Goal::First => core.go_to_end(Direction::Backward),
+        Goal::Last => core.go_to_end(Direction::Forward),
+        Goal::Step(step) => core.seek_step(step),
+        Goal::Time(time) => core.index().totals().time > 0 && core.seek(Position::Time(time)),
+        Goal::Exception(number) => number.checked_sub(1).is_some_and(|number| core.seek_exception(number)),
+    }
 }
 
 pub(super) fn find(core: &mut Core<'_>, name: &str, direction: Direction) -> String {

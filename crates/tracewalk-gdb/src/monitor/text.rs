@@ -7,20 +7,25 @@ use tracewalk::ids::{Address, Location};
 use tracewalk_analysis::Code;
 use tracewalk_analysis::call_stack::{FrameKind, Task};
 
-use crate::core::Core;
+use crate::core::{Core, Who};
 use crate::machine::{Level, handled};
 
 /// Frames of a call stack that are printed.
 const MOST_FRAMES: usize = 1000;
 
 /// What stands beside a thread in `info threads`.
-pub(crate) fn thread(core: &mut Core<'_>) -> String {
+pub(crate) fn thread(core: &mut Core<'_>, who: Who) -> String {
     let mut text = core.name.clone();
-    let Some(state) = core.state() else { return text };
-    let (task, exception) = (state.task, handled(&state.levels));
+    let Some(state) = core.state_of(who) else { return text };
+    let (step, task, exception) = (state.step, state.task, handled(&state.levels));
     // A task by its number says something only if there is another one.
     if matches!(task, Task::Context(_)) {
-        let _ = write!(text, ", {task}");
+        let _ = write!(text, ", {}", task.name(&core.code));
+    }
+    match who {
+        Who::Running => {}
+        Who::Context(context) if core.is_running(context) => text.push_str(", running"),
+        Who::Context(_) => _ = write!(text, ", ran last at step {step}"),
     }
     if let Some(exception) = exception {
         let _ = write!(text, ", in {}", core.code.interrupts.describe(exception));
@@ -63,11 +68,11 @@ pub(super) fn place(core: &mut Core<'_>) -> String {
 }
 
 /// The call stack, innermost first.
-pub(super) fn backtrace(core: &mut Core<'_>) -> String {
-    let Some(levels) = core.state().map(|state| state.levels.clone()) else { return String::new() };
+pub(super) fn backtrace(core: &mut Core<'_>, who: Who) -> String {
+    let Some(levels) = core.state_of(who).map(|state| state.levels.clone()) else { return String::new() };
     let mut text = String::new();
     for (number, level) in levels.iter().rev().take(MOST_FRAMES).enumerate() {
-        let _ = write!(text, "#{number:<3} {}", named(core.seen(), level.at));
+        let _ = write!(text, "#{number:<3} {}", named(core.seen_by(who), level.at));
         let _ = writeln!(text, "  {}", origin(core, level));
     }
     if levels.len() > MOST_FRAMES {

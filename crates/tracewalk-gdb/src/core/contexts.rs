@@ -1,0 +1,121 @@
+//! What is known of one context at a place: the one that runs, or another one, which stands where it ran last.
+
+use tracewalk::ids::Address;
+use tracewalk_analysis::Code;
+use tracewalk_analysis::call_stack::Task;
+
+use super::{Core, State};
+use crate::walk::{self, Direction};
+
+/// Of whom something is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Who {
+    /// What runs at the place.
+    Running,
+    /// The context of this number: it is at the place if it runs there, and else stands where it ran last.
+    Context(usize),
+}
+
+impl Core<'_> {
+    /// What is known of a context or of what runs; `None` if it has not run yet.
+    pub(crate) fn state_of(&mut self, who: Who) -> Option<&State> {
+        match who {
+            Who::Context(context) if !self.is_running(context) => self.waiting_state(context),
+            Who::Running | Who::Context(_) => self.state(),
+        }
+    }
+
+    /// The contexts that the trace names, by their numbers.
+    pub(crate) fn contexts(&self) -> impl Iterator<Item = Task> {
+        self.kept.turns.contexts()
+    }
+
+    /// Whether a context runs at the place.
+    pub(crate) fn is_running(&self, context: usize) -> bool {
+        // The handler that the recording ends with belongs to what ran last.
+        self.kept.turns.is_running(context, self.step_number().saturating_sub(u64::from(self.is_behind)))
+    }
+
+    /// Whether a context has run by the time of the place.
+    pub(crate) fn has_run(&self, context: usize) -> bool {
+        self.kept.turns.last_before(context, self.step_number().saturating_add(1)).is_some()
+    }
+
+    fn waiting_state(&mut self, context: usize) -> Option<&State> {
+        let place = self.step_number();
+        let ran = self.kept.turns.last_before(context, place)?;
+        if self.waiting.get(&context).is_none_or(|(known, _)| *known != ran) {
+            let is_there = self.seek_back(ran);
+            let state = if is_there { self.made_state() } else { None };
+            self.seek_step(place);
+            self.waiting.insert(context, (ran, state?));
+        }
+        self.waiting.get(&context).map(|(_, state)| state)
+    }
+
+    /// Goes to the next place at which a context runs, or the last one before. Answers whether there is one.
+    pub(crate) fn step_context(&mut self, context: usize, direction: Direction) -> bool {
+        let place = self.step_number();
+        let turns = &self.kept.turns;
+        let next = |step| match direction {
+            Direction::Forward => turns.first_after(context, step),
+            Direction::Backward => turns.last_before(context, step),
+        };
+        let mut step = place;
+        while let Some(found) = next(step) {
+            let is_there = match direction {
+                Direction::Forward => self.seek_step(found),
+                Direction::Backward => self.seek_back(found),
+            };
+            let now = self.step_number();
+            let is_further = match direction {
+                Direction::Forward => now > place,
+                Direction::Backward => now < place,
+            };
+            // A turn may end in steps that are no places.
+            if is_there && is_further && self.is_running(context) {
+                return true;
+            }
+            step = found;
+        }
+        self.seek_step(place);
+        false
+    }
+
+    /// Goes to the place of a step, or the last one before it. Answers whether there is one.
+    fn seek_back(&mut self, step: u64) -> bool {
+        let found =
+            self.cursor.seek_step(step) && walk::settle(&mut self.cursor, &self.code, Direction::Backward);
+        self.is_behind &= !found;
+        found
+    }
+
+    /// The program as one of those at the place sees it.
+    pub(crate) fn seen_by(&self, who: Who) -> &Code {
+        let context = match who {
+            Who::Context(context) if !self.is_running(context) => self.contexts().nth(context),
+            Who::Running | Who::Context(_) => return self.seen(),
+        };
+        match context {
+            Some(Task::Context(scope)) => self.code.in_scope(scope),
+            Some(Task::Number(_) | Task::Unresolved) | None => &self.code,
+        }
+    }
+
+    /// The byte at an address, if it is as the image has it whatever the program does.
+    pub(crate) fn constant(&self, at: Address, who: Who) -> Option<u8> {
+        let code = self.seen_by(who);
+        let is_variable = self.variables.iter().any(|range| range.contains(&at.get()));
+        if is_variable || !code.program.holds(at) {
+            return None;
+        }
+        code.program.code(at)?.first().copied()
+    }
+
+    /// The byte at an address, if data trace reported it.
+    pub(crate) fn traced(&mut self, at: u64, who: Who) -> Option<u8> {
+        let step = self.step_number();
+        let task = self.state_of(who)?.task;
+        self.kept.transfers.byte(at, step, task)
+    }
+}
