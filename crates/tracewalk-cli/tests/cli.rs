@@ -21,6 +21,7 @@ fn help_is_what_it_was() {
     assert_data_eq!(run(["crash", "--help"]).stdout, file!["help/crash.txt"]);
     assert_data_eq!(run(["gdb", "--help"]).stdout, file!["help/gdb.txt"]);
     assert_data_eq!(run(["diff", "--help"]).stdout, file!["help/diff.txt"]);
+    assert_data_eq!(run(["gather", "--help"]).stdout, file!["help/gather.txt"]);
     assert_data_eq!(run(["merge", "--help"]).stdout, file!["help/merge.txt"]);
     assert_data_eq!(run(["view", "--help"]).stdout, file!["help/view.txt"]);
 }
