@@ -78,10 +78,26 @@ impl Session {
         observer: &dyn Observer,
     ) -> Result<Outcome<A::Found>, RunError> {
         let code = self.code(source, how.names.as_deref(), observer)?;
+        self.run_in(source, how, &code, analysis, observer)
+    }
+
+    /// As [`Session::run_observed`], in a program that [`Session::code`] gave out for the source: several threads may run analyses at once.
+    ///
+    /// # Errors
+    ///
+    /// With the first error of the analysis.
+    pub fn run_in<A: Analysis>(
+        &self,
+        source: &Source,
+        how: &Follow,
+        code: &Arc<Code>,
+        analysis: A,
+        observer: &dyn Observer,
+    ) -> Result<Outcome<A::Found>, RunError> {
         let doubtful = if analysis.weighs_doubt() { Doubtful::Keep } else { how.trust.doubtful };
         let trust = Trust { doubtful, ..how.trust };
         Following { session: self, source, trust, threads: how.threads, places: how.places, observer }
-            .run(&code, analysis)
+            .run(code, analysis)
     }
 
     /// Says which stretches of a source are in doubt, and what became of their instructions.

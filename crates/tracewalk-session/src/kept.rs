@@ -139,26 +139,30 @@ impl Session {
         Ok(hash.key())
     }
 
-    /// The index of a source's flow in its program, as it was kept under its key, or else decoded by so many threads at most, and kept.
+    /// The index of a source's flow in its program, as somebody kept it under the source's key, or else decoded by so many threads at
+    /// most, and kept.
     pub fn index_kept<'a>(
         &'a self,
         source: &Source,
         code: &'a Code,
-        (key, keep): (&Key, &dyn Keep),
+        keep: Option<(&Key, &dyn Keep)>,
         progress: &'a dyn Progress,
         threads: u16,
     ) -> FlowIndex<'a> {
-        let key = Key::of("index", [key]);
-        let kept = keep.get(&key).and_then(|bytes| postcard::from_bytes(&bytes).ok());
+        let keep = keep.map(|(key, keep)| (Key::of("index", [key]), keep));
         let input = self.input(source, progress);
-        if let Some(index) =
-            kept.and_then(|kept| FlowIndex::of_kept(kept, &input, &source.config, &code.program))
-        {
+        let kept = keep.as_ref().and_then(|(key, keep)| keep.get(key));
+        let kept = kept.and_then(|bytes| postcard::from_bytes(&bytes).ok());
+        let of_kept = |kept| FlowIndex::of_kept(kept, &input, &source.config, &code.program);
+        if let Some(index) = kept.and_then(of_kept) {
             return index;
         }
         let threads = self.spread(threads, code).threads;
         let index = FlowIndex::by_threads(&input, &source.config, &code.program, threads);
-        if let Some(bytes) = index.kept().and_then(|kept| postcard::to_allocvec(&kept).ok()) {
+        let bytes = keep.is_some().then(|| index.kept()).flatten();
+        if let (Some((key, keep)), Some(bytes)) =
+            (keep, bytes.and_then(|kept| postcard::to_allocvec(&kept).ok()))
+        {
             keep.put(&key, &bytes);
         }
         index

@@ -1,9 +1,11 @@
 //! Who answers what the page asks for.
 
+use std::sync::OnceLock;
+
 use serde_json::{Value, json};
 use tracewalk_session::At;
 
-use crate::figures::Counts;
+use crate::figures::Figures;
 use crate::find;
 use crate::query::{Query, Refusal};
 use crate::recording::Recording;
@@ -14,7 +16,8 @@ use crate::timeline;
 pub(crate) struct View<'i> {
     pub(crate) name: String,
     pub(crate) recordings: Vec<Recording<'i>>,
-    pub(crate) counts: &'i Counts,
+    /// What is counted, as soon as it is.
+    pub(crate) figures: &'i OnceLock<Figures>,
     pub(crate) at: At,
 }
 
@@ -25,7 +28,7 @@ impl View<'_> {
             return Ok(self.capture());
         }
         let recording = self.recordings.get_mut(query.source).ok_or(Refusal::Nothing)?;
-        let counts = self.counts;
+        let figures = || self.figures.get().ok_or(Refusal::Later);
         match question {
             "rows" => Ok(recording.rows(query.from, query.count)),
             "here" => recording.here(query.step).ok_or(Refusal::Nothing),
@@ -33,9 +36,12 @@ impl View<'_> {
             "move" => Ok(find::go(recording, query)),
             "find" => Ok(find::find(recording, query)),
             // What is not there is null: a page that asks for it has done nothing wrong.
-            "function" => Ok(source::function(recording, counts, query).unwrap_or_default()),
-            "file" => Ok(source::file(counts, query).unwrap_or_default()),
-            "costs" => serde_json::to_value(recording.costs).map_err(|_| Refusal::Nothing),
+            "function" => Ok(source::function(recording, &figures()?.counts, query).unwrap_or_default()),
+            "file" => Ok(source::file(&figures()?.counts, query).unwrap_or_default()),
+            "costs" => {
+                let costs = figures()?.costs.get(query.source).ok_or(Refusal::Nothing)?;
+                serde_json::to_value(costs).map_err(|_| Refusal::Nothing)
+            }
             "texts" => Ok(recording.texts()),
             _ => Err(Refusal::Question),
         }

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod coming;
 mod error;
 mod export;
 mod figures;

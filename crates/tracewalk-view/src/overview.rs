@@ -6,6 +6,7 @@
 use std::io;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use tracewalk::flow::{Element, EventKind};
 use tracewalk_analysis::analysis::FlowSink;
 use tracewalk_analysis::call_stack::{CallStack, CallStackCheckpoint, Task};
@@ -17,7 +18,7 @@ use tracewalk_analysis::{Code, Section};
 use crate::frames::{Began, Drawn, Functions, drawn, steps};
 
 /// A source in pieces.
-#[derive(Debug)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Overview {
     /// How many steps a piece has.
     pub(crate) distance: u64,
@@ -42,7 +43,7 @@ pub(crate) struct Overview {
 }
 
 /// Some steps.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Piece {
     /// The functions that ran at its beginning, outermost first.
     pub(crate) frames: Box<[Drawn]>,

@@ -8,7 +8,6 @@ use tracewalk_analysis::call_stack::{CallStack, Frame, FrameKind};
 use tracewalk_analysis::drive::{Cursor, FlowIndex, Totals};
 use tracewalk_analysis::{Code, Position};
 
-use crate::figures::Costs;
 use crate::frames::{Began, steps};
 use crate::names::{Names, hex};
 use crate::overview::Overview;
@@ -21,7 +20,6 @@ pub(crate) struct Recording<'i> {
     pub(crate) code: Arc<Code>,
     index: &'i FlowIndex<'i>,
     pub(crate) overview: &'i Overview,
-    pub(crate) costs: &'i Costs,
     /// Looks at places.
     pub(crate) cursor: Cursor<'i>,
     /// Follows calls.
@@ -42,7 +40,6 @@ impl<'i> Recording<'i> {
             name: prepared.name.clone(),
             index,
             overview: &prepared.overview,
-            costs: &prepared.costs,
             cursor: index.cursor(),
             follower: index.cursor(),
             calls: CallStack::new(Arc::clone(&code)),

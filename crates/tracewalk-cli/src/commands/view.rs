@@ -46,6 +46,7 @@ fn run(args: &View, messages: &Messages) -> Result<(), Failure> {
         trust: args.follow.trust(),
         source_dirs: args.follow.source_dirs.clone(),
         threads: Follow::default().threads,
+        keep: None,
     };
     if let Some(file) = &args.export {
         let excerpt = Excerpt { at: args.at, steps: args.steps };
