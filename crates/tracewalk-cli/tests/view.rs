@@ -1,5 +1,7 @@
 //! `view`: what the page is answered, who is answered, and the page itself in Chromium.
 
+mod cache;
+mod cores;
 mod figures;
 mod page;
 mod server;
@@ -28,9 +30,14 @@ struct Answer {
 }
 
 impl Served {
+    /// Without a cache: what a test finds does not depend on those before.
     fn start<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
+        Self::with(&["--no-cache"], arguments)
+    }
+
+    fn with<A: AsRef<std::ffi::OsStr>>(options: &[&str], arguments: impl IntoIterator<Item = A>) -> Self {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("tracewalk"));
-        command.args(["view", "--no-open", "--quiet"]).args(arguments);
+        command.args(["view", "--no-open", "--quiet"]).args(options).args(arguments);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();

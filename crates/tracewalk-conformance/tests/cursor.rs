@@ -250,7 +250,8 @@ fn a_cursor_shows_what_flow_hands_on_wherever_it_is_put() {
                 walk_about(&index, &steps, &mut numbers);
                 // Kept and taken up again it is the same index.
                 if let Some(kept) = index.kept() {
-                    let bytes = postcard::to_allocvec(&kept).expect("states that are between blocks of the graph");
+                    let bytes =
+                        postcard::to_allocvec(&kept).expect("states that are between blocks of the graph");
                     let kept = postcard::from_bytes(&bytes).expect("what was written");
                     let again = FlowIndex::of_kept(kept, &input, config, program).expect("the same source's");
                     walk_about(&again, &steps, &mut numbers);

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use serde_json::{Value, json};
 use tracewalk_session::At;
 
+use crate::cores;
 use crate::figures::Figures;
 use crate::find;
 use crate::query::{Query, Refusal};
@@ -26,6 +27,9 @@ impl View<'_> {
     pub(crate) fn answer(&mut self, question: &str, query: &Query) -> Result<Value, Refusal> {
         if question == "capture" {
             return Ok(self.capture());
+        }
+        if question == "cores" {
+            return Ok(cores::of(&mut self.recordings, query));
         }
         let recording = self.recordings.get_mut(query.source).ok_or(Refusal::Nothing)?;
         let figures = || self.figures.get().ok_or(Refusal::Later);

@@ -15,6 +15,8 @@ pub(crate) struct Coming {
     before: AtomicU64,
     done: AtomicU64,
     now: AtomicU64,
+    /// Bytes that were decoded since the start.
+    decoded: AtomicU64,
 }
 
 /// The same as numbers.
@@ -22,6 +24,7 @@ pub(crate) struct Coming {
 pub(crate) struct Come {
     pub(crate) done: u64,
     pub(crate) all: u64,
+    pub(crate) decoded: u64,
 }
 
 impl Coming {
@@ -42,13 +45,14 @@ impl Coming {
     pub(crate) fn come(&self) -> Come {
         let all = self.all.load(Ordering::Relaxed);
         let done = self.before.load(Ordering::Relaxed).saturating_add(self.done.load(Ordering::Relaxed));
-        Come { done: done.min(all), all }
+        Come { done: done.min(all), all, decoded: self.decoded.load(Ordering::Relaxed) }
     }
 }
 
 impl Progress for Coming {
     fn done(&self, bytes: u64) -> bool {
-        self.done.store(bytes, Ordering::Relaxed);
+        let before = self.done.swap(bytes, Ordering::Relaxed);
+        self.decoded.fetch_add(bytes.saturating_sub(before), Ordering::Relaxed);
         true
     }
 }

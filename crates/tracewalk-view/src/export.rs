@@ -12,6 +12,7 @@ use tracewalk_session::{At, Observer, Session};
 
 use crate::answer::View;
 use crate::coming::Coming;
+use crate::cores;
 use crate::error::ViewError;
 use crate::figures::Figures;
 use crate::names::address;
@@ -76,8 +77,12 @@ fn data(view: &mut View<'_>, excerpt: Excerpt) -> Value {
     let capture = view.answer("capture", &Query::default()).unwrap_or_default();
     let Some(Figures { costs, counts }) = view.figures.get() else { return Value::Null };
     let (mut sources, mut files) = (Vec::new(), BTreeSet::new());
-    for (recording, costs) in view.recordings.iter_mut().zip(costs) {
-        let (from, to) = excerpt.of(recording.totals().steps);
+    for (source, costs) in costs.iter().enumerate() {
+        let window = view.recordings.get(source).map(|recording| excerpt.of(recording.totals().steps));
+        let Some((from, to)) = window else { continue };
+        let cores =
+            cores::of(&mut view.recordings, &Query { source, from, to, width: u64::MAX, ..Query::default() });
+        let Some(recording) = view.recordings.get_mut(source) else { continue };
         let mut rows = Vec::<Row>::new();
         recording.each_row(from, to - from, &mut |row| rows.push(row));
         files.extend(rows.iter().filter_map(|row| row.file.as_deref()).map(str::to_owned));
@@ -101,6 +106,7 @@ fn data(view: &mut View<'_>, excerpt: Excerpt) -> Value {
             "to": to,
             "rows": rows,
             "timeline": timeline::of(recording, from, to, u64::MAX),
+            "cores": cores,
             "costs": costs,
             "texts": recording.texts(),
             "functions": functions.into_values().collect::<Vec<_>>(),

@@ -91,7 +91,11 @@ impl Costs {
             Unit::Cycles => "cycles",
             Unit::Time => "ticks",
         };
-        Ok(Self { unit: unit_name.to_owned(), total: profile.total().in_unit(unit), functions: rows.collect() })
+        Ok(Self {
+            unit: unit_name.to_owned(),
+            total: profile.total().in_unit(unit),
+            functions: rows.collect(),
+        })
     }
 }
 
@@ -143,7 +147,8 @@ impl Figures {
 
 impl Counts {
     fn of(coverage: &Coverage, codes: &BTreeMap<ProgramId, Arc<Code>>) -> Self {
-        let programs = coverage.programs.iter().filter_map(|(id, program)| Some((id, program, codes.get(id)?)));
+        let programs =
+            coverage.programs.iter().filter_map(|(id, program)| Some((id, program, codes.get(id)?)));
         let programs = programs.collect::<Vec<_>>();
         let inputs = programs.iter().map(|(id, program, code)| ProgramInput {
             id,

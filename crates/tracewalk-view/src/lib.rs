@@ -12,6 +12,7 @@
 
 mod answer;
 mod coming;
+mod cores;
 mod error;
 mod export;
 mod figures;

@@ -17,6 +17,8 @@ use crate::shown::{Row, row, seen};
 /// One source.
 pub(crate) struct Recording<'i> {
     pub(crate) name: String,
+    /// The index of the buffer that it is in.
+    pub(crate) buffer: usize,
     pub(crate) code: Arc<Code>,
     index: &'i FlowIndex<'i>,
     pub(crate) overview: &'i Overview,
@@ -38,6 +40,7 @@ impl<'i> Recording<'i> {
         let code = Arc::clone(&prepared.code);
         Self {
             name: prepared.name.clone(),
+            buffer: prepared.source.buffer,
             index,
             overview: &prepared.overview,
             cursor: index.cursor(),

@@ -1,9 +1,9 @@
 //! The server: gives out the page, and passes questions to the thread that has the recordings.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::extract::rejection::QueryRejection;
@@ -237,7 +237,7 @@ async fn ask(
     let is_ready = shared.is_ready.load(Ordering::Acquire);
     if question == "status" {
         let (come, is_counted) = (shared.coming.come(), shared.is_counted.load(Ordering::Acquire));
-        let status = json!({ "ready": is_ready, "counted": is_counted, "done": come.done, "all": come.all });
+        let status = json!({ "ready": is_ready, "counted": is_counted, "done": come.done, "all": come.all, "decoded": come.decoded });
         return answered(StatusCode::OK, "application/json", status.to_string());
     }
     let Ok(Asked(query)) = query else { return refused(StatusCode::BAD_REQUEST, "query") };

@@ -30,8 +30,12 @@ impl FlowIndex<'_> {
         let waypoints = self.waypoints.iter().filter(can_be_kept).cloned().collect::<Vec<_>>();
         // Without the first one nothing can be entered.
         let is_whole = self.complete && waypoints.first().is_some_and(|first| first.start.0 == 0);
-        (is_whole && 2 * waypoints.len() >= self.waypoints.len())
-            .then(|| KeptIndex { sizes: self.sizes, waypoints, totals: self.totals, end: self.end })
+        (is_whole && 2 * waypoints.len() >= self.waypoints.len()).then(|| KeptIndex {
+            sizes: self.sizes,
+            waypoints,
+            totals: self.totals,
+            end: self.end,
+        })
     }
 }
 
@@ -47,7 +51,8 @@ impl<'a> FlowIndex<'a> {
     ) -> Option<Self> {
         let KeptIndex { sizes, waypoints, totals, end } = kept;
         let is_first = waypoints.first().is_some_and(|first| first.start.0 == 0);
-        let ascends = waypoints.is_sorted_by(|one, next| one.start < next.start && one.reached <= next.reached);
+        let ascends =
+            waypoints.is_sorted_by(|one, next| one.start < next.start && one.reached <= next.reached);
         let fits = waypoints.iter().all(|waypoint| waypoint.entry.state.is_of(config));
         (is_first && ascends && fits).then(|| Self {
             capture: input.capture,

@@ -376,12 +376,7 @@ struct Join<'p, P> {
 }
 
 impl<'p, P: Part> Join<'p, P> {
-    fn new(
-        stream: &'p mut FlowStream,
-        program: &'p Program,
-        empty: &P,
-        take: &'p mut dyn Take<P>,
-    ) -> Self {
+    fn new(stream: &'p mut FlowStream, program: &'p Program, empty: &P, take: &'p mut dyn Take<P>) -> Self {
         let (places, last) = (Whereabouts::default(), Last::default());
         Self { stream, program, places, last, doubting: Doubting::default(), empty: empty.clone(), take }
     }

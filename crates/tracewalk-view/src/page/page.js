@@ -34,11 +34,11 @@ function next_source() {
 }
 
 // Another source at the same time, or at the same byte of the capture.
-async function switch_to(source) {
+async function switch_to(source, known = null) {
   const { before, offset } = state.here ?? {}, old = state.source;
   const query = before?.time ? { what: "time", from: before.time } : { what: "byte", from: offset ?? 0 };
-  let step = null;
-  try { step = (await state.data.ask("move", { source, step: 0, back: false, ...query })).step; } catch { step = null; }
+  let step = known;
+  if (step == null) try { step = (await state.data.ask("move", { source, step: 0, back: false, ...query })).step; } catch { step = null; }
   if (old !== source) await select(source, step ?? 0);
   $("source").value = source;
 }
@@ -85,7 +85,7 @@ async function begin() {
   state.data = inside ? await Inside.read(inside.textContent.trim()) : new Remote(read_link().get("token") ?? "");
   $("coming").hidden = false;
   try {
-    await state.data.ready(part => {
+    await state.data.until("ready", part => {
       $("coming-bar").value = part;
       $("coming-text").textContent = `Reading the capture … ${Math.floor(part * 100)}%`;
     });
@@ -109,6 +109,15 @@ async function begin() {
   $("source").value = state.source;
   $("rows").focus();
   document.body.dataset.ready = "true";
+  await show_counting();
+}
+
+// The page is used while costs and counts are still being added up.
+async function show_counting() {
+  const show_part = part => { $("counting").textContent = `Counting what ran … ${Math.floor(part * 100)}%`; };
+  try { await state.data.until("counted", show_part); } catch (error) { went(error); }
+  $("counting").textContent = "";
+  document.body.dataset.counted = "true";
 }
 
 begin();
