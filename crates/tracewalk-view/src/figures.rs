@@ -14,7 +14,7 @@ use tracewalk_analysis::{Code, Window};
 use tracewalk_session::{Covered, Follow, FollowedProgram, Observer, RunError, Session};
 
 use crate::names::hex;
-use crate::prepare::PreparedSource;
+use crate::prepared::PreparedSource;
 
 /// What is counted of a capture, which takes a pass over each source for costs and one for what ran.
 pub(crate) struct Figures {

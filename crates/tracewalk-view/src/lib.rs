@@ -20,9 +20,11 @@ mod find;
 mod frames;
 mod guard;
 mod names;
+mod options;
 mod overview;
 mod page;
 mod prepare;
+mod prepared;
 mod query;
 mod recording;
 mod serve;
@@ -32,5 +34,5 @@ mod timeline;
 
 pub use error::ViewError;
 pub use export::{Excerpt, write_page};
-pub use prepare::Options;
+pub use options::Options;
 pub use serve::{Place, serve};

@@ -7,34 +7,19 @@
 //!
 //! All of it is kept, if somebody keeps it, and nothing is decoded when the same capture is opened again.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use tracewalk_analysis::Code;
 use tracewalk_analysis::analysis::InOrder;
-use tracewalk_analysis::drive::FlowIndex;
-use tracewalk_analysis::{Code, Doubtful};
-use tracewalk_session::{Covered, Follow, Keep, Key, Observer, RunError, Session, Source, Trust};
+use tracewalk_session::{Covered, Key, Observer, RunError, Session, Source};
 
 use crate::coming::{Coming, Quiet, Watching};
 use crate::error::ViewError;
 use crate::figures::{Figures, KeptFigures};
+use crate::options::Options;
 use crate::overview::{Overseeing, Overview};
-
-/// What is asked for.
-#[derive(Clone, Debug, Default)]
-pub struct Options<'k> {
-    /// What the capture is called.
-    pub name: String,
-    /// What is believed where things are counted. The listing shows everything, what is in doubt too.
-    pub trust: Trust,
-    /// Where else source files are looked for.
-    pub source_dirs: Vec<PathBuf>,
-    /// On how many threads, at most.
-    pub threads: u16,
-    /// Who keeps what takes long to make, for the next time.
-    pub keep: Option<&'k dyn Keep>,
-}
+use crate::prepared::PreparedSource;
 
 /// What answers of a capture are made from, but for the indexes and figures.
 pub(crate) struct Prepared {
@@ -54,18 +39,6 @@ pub(crate) struct Uncounted {
     key: Option<Key>,
 }
 
-/// A source that was followed.
-pub(crate) struct PreparedSource {
-    pub(crate) source: Source,
-    pub(crate) name: String,
-    /// The program as it was followed: nothing if it is not what was traced.
-    pub(crate) code: Arc<Code>,
-    /// The program that was to be followed.
-    pub(crate) whole: Arc<Code>,
-    pub(crate) overview: Overview,
-    key: Option<Key>,
-}
-
 /// What is kept of a capture, beside the indexes.
 #[derive(Deserialize)]
 struct Kept {
@@ -78,20 +51,6 @@ struct Kept {
 struct Keeping<'a> {
     overviews: Vec<&'a Overview>,
     figures: &'a KeptFigures,
-}
-
-impl Options<'_> {
-    /// How sources are followed to count.
-    fn counted(&self) -> Follow {
-        let names = Some(self.source_dirs.clone());
-        Follow { trust: self.trust, threads: self.threads, names, ..Follow::default() }
-    }
-
-    /// How sources are followed to show everything.
-    fn shown(&self) -> Follow {
-        let trust = Trust { doubtful: Doubtful::Keep, ..self.trust };
-        Follow { trust, ..self.counted() }
-    }
 }
 
 /// Follows each source, unless what comes of it was kept.
@@ -210,20 +169,6 @@ fn prepared(
     let section = session.section(source, Arc::clone(&code)).to_string();
     let name = core.into_iter().chain(cpu).map(str::to_owned).chain([section]).collect::<Vec<_>>().join(", ");
     Ok(PreparedSource { source: source.clone(), name, code, whole, overview, key })
-}
-
-impl PreparedSource {
-    /// The index of the source.
-    pub(crate) fn index<'a>(
-        &'a self,
-        session: &'a Session,
-        options: &Options<'_>,
-        coming: &'a Coming,
-    ) -> FlowIndex<'a> {
-        coming.begin(session.buffer(&self.source).bytes.len() as u64);
-        let keep = self.key.as_ref().zip(options.keep);
-        session.index_kept(&self.source, &self.code, keep, coming, options.threads)
-    }
 }
 
 impl Prepared {

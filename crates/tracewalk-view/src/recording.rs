@@ -11,7 +11,7 @@ use tracewalk_analysis::{Code, Position};
 use crate::frames::{Began, steps};
 use crate::names::{Names, hex};
 use crate::overview::Overview;
-use crate::prepare::PreparedSource;
+use crate::prepared::PreparedSource;
 use crate::shown::{Row, row, seen};
 
 /// One source.

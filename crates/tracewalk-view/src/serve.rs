@@ -22,8 +22,9 @@ use crate::answer::View;
 use crate::coming::Coming;
 use crate::error::ViewError;
 use crate::guard::{Denial, Guard};
+use crate::options::Options;
 use crate::page::{HEAD, HTML, POLICY, SCRIPTS, STYLE};
-use crate::prepare::{Options, bytes, prepare};
+use crate::prepare::{bytes, prepare};
 use crate::query::{Query, Refusal};
 use crate::recording::Recording;
 
@@ -89,6 +90,10 @@ pub fn serve(
     // An index borrows the program, which `prepared` has.
     let indexes = prepared.sources.iter().map(|source| source.index(session, options, coming));
     let (indexes, figures) = (indexes.collect::<Vec<_>>(), OnceLock::new());
+    shared.is_ready.store(true, Ordering::Release);
+    coming.expect(2 * bytes(session));
+    // Without them nobody can ask.
+    let mut asking = Some((server, shared));
     std::thread::scope(|scope| {
         let (indexes, figures, name) = (&indexes, &figures, options.name.clone());
         scope.spawn(move || {
@@ -96,19 +101,18 @@ pub fn serve(
             let recordings = recordings.map(|(source, index)| Recording::new(source, index)).collect();
             answer(View { name, recordings, figures, at: place.at }, &asked);
         });
-        shared.is_ready.store(true, Ordering::Release);
-        coming.expect(2 * bytes(session));
-        let counted = prepared.count(uncounted, session, options, coming);
-        match counted {
+        match prepared.count(uncounted, session, options, coming) {
             Ok(counted) => {
                 // Nobody else sets it.
                 let _ = figures.set(counted);
-                shared.is_counted.store(true, Ordering::Release);
+                if let Some((_, shared)) = &asking {
+                    shared.is_counted.store(true, Ordering::Release);
+                }
                 Ok(())
             }
             Err(error) => {
-                // Nobody can ask any more, so that the other thread ends.
-                drop((server, shared));
+                // The other thread ends.
+                drop(asking.take());
                 Err(error.into())
             }
         }

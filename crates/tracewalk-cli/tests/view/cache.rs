@@ -64,7 +64,7 @@ fn damaged(folder: &Path) -> PathBuf {
     let trace = folder.join("trace.bin");
     let mut bytes = fs::read(&trace).unwrap();
     bytes.drain(2000..2160);
-    bytes[7000] ^= 0x10;
+    bytes[4000] ^= 0x10;
     fs::write(&trace, bytes).unwrap();
     capture
 }

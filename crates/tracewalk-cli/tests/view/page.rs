@@ -76,7 +76,8 @@ fn large(bytes: usize) {
     // The steps around some places are those that flow lists there.
     for number in [0, instructions / 3, instructions / 2, instructions - 500] {
         let window = [number, number + 400].map(|number| number.to_string());
-        let flow = ["flow", capture, "--format", "jsonl", "--quiet", "--from", &window[0], "--to", &window[1]];
+        let flow =
+            ["flow", capture, "--format", "jsonl", "--quiet", "--from", &window[0], "--to", &window[1]];
         let flow = run(flow).stdout;
         let ran = flow.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
         let ran = ran.filter(|line| line["element"] == "range").collect::<Vec<_>>();
