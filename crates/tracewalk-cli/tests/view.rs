@@ -50,6 +50,13 @@ impl Served {
         Self::start([crate::support::example(example).join("capture.toml")])
     }
 
+    /// Waits until everything is counted, and so kept.
+    fn counted(&self) {
+        while self.ask("status")["counted"] != true {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+
     fn url(&self) -> String {
         format!("http://{}/#token={}", self.host, self.token)
     }

@@ -8,16 +8,9 @@ use serde_json::Value;
 use super::{Served, repeated};
 use crate::support::example;
 
-/// Waits until everything is counted, and so kept.
-fn counted(served: &Served) {
-    while served.ask("status")["counted"] != true {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-}
-
 /// How many bytes of trace were decoded.
 fn decoded(served: &Served) -> u64 {
-    counted(served);
+    served.counted();
     served.ask("status")["decoded"].as_u64().unwrap()
 }
 
@@ -118,7 +111,7 @@ fn damaged_files_are_not_used_and_made_again() {
     let cache = tempfile::tempdir().unwrap();
     let capture = example("m0-crash-mtb").join("capture.toml");
     let first = open(&capture, cache.path());
-    counted(&first);
+    first.counted();
     let expected = answers(&first);
     drop(first);
     let kept =

@@ -194,7 +194,8 @@ def large(browser, url):
     for _ in range(12):
         browser.key("+")
     settle(browser)
-    expect(browser.evaluate("$('lanes').dataset.exact"), "true", "a picture of a part")
+    browser.wait("$('lanes').dataset.exact === 'true'", "a picture of a part")
+    settle(browser)
     # Search, forwards and back.
     place = step(browser)
     entered = search(browser, "crc32")
