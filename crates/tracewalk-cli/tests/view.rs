@@ -11,6 +11,8 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use serde_json::Value;
 
@@ -20,6 +22,8 @@ struct Served {
     /// The page's address and port.
     host: String,
     token: String,
+    /// Whether everything was counted when somebody last asked.
+    is_counted: AtomicBool,
 }
 
 /// An answer of the server.
@@ -43,7 +47,8 @@ impl Served {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let rest = line.trim().strip_prefix("http://").expect("the page's address");
         let (host, token) = rest.split_once("/#token=").expect("a token");
-        Self { child, host: host.to_owned(), token: token.to_owned() }
+        let is_counted = AtomicBool::new(false);
+        Self { child, host: host.to_owned(), token: token.to_owned(), is_counted }
     }
 
     fn of(example: &str) -> Self {
@@ -52,8 +57,11 @@ impl Served {
 
     /// Waits until everything is counted, and so kept.
     fn counted(&self) {
-        while self.ask("status")["counted"] != true {
-            std::thread::sleep(std::time::Duration::from_millis(20));
+        while !self.is_counted.load(Relaxed) {
+            self.is_counted.store(self.ask_at_once("status")["counted"] == true, Relaxed);
+            if !self.is_counted.load(Relaxed) {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
         }
     }
 
@@ -79,8 +87,14 @@ impl Served {
         Answer { status, headers, body: bytes[end + 4..].to_vec() }
     }
 
-    /// What the page would be answered, when everything is ready.
+    /// What the page would be answered, when everything is counted.
     fn ask(&self, question: &str) -> Value {
+        self.counted();
+        self.ask_at_once(question)
+    }
+
+    /// What the page is answered as soon as it can be shown.
+    fn ask_at_once(&self, question: &str) -> Value {
         let token = format!("x-tracewalk-token: {}", self.token);
         loop {
             let answer = self.request(&format!("/api/{question}"), &[&token]);

@@ -100,6 +100,24 @@ impl Session {
             .run(code, analysis)
     }
 
+    /// The program as [`Session::run_in`] follows it: nothing, if the trace contradicts it all the time and it is not trusted. Nothing is
+    /// reported of it.
+    ///
+    /// # Errors
+    ///
+    /// If the beginning of the capture cannot be decoded.
+    pub fn code_that_fits(
+        &self,
+        source: &Source,
+        code: &Arc<Code>,
+        trust: Trust,
+    ) -> Result<Arc<Code>, RunError> {
+        let observer = &Notices::default();
+        let following = Following { session: self, source, trust, threads: 1, places: false, observer };
+        let fits = trust.image || following.image_fits(&mut Follower::new(&source.config, &code.program))?;
+        Ok(if fits { Arc::clone(code) } else { without_program(code) })
+    }
+
     /// Says which stretches of a source are in doubt, and what became of their instructions.
     fn say_doubts(&self, source: &Source, losses: &Losses, observer: &dyn Observer) {
         let Doubts { count, bytes, first } = &losses.doubts;

@@ -32,13 +32,23 @@ impl View<'_> {
             return Ok(cores::of(&mut self.recordings, query));
         }
         let recording = self.recordings.get_mut(query.source).ok_or(Refusal::Nothing)?;
+        recording.refresh();
+        let is_whole = recording.overview.is_whole;
         let figures = || self.figures.get().ok_or(Refusal::Later);
         match question {
             "rows" => Ok(recording.rows(query.from, query.count)),
             "here" => recording.here(query.step).ok_or(Refusal::Nothing),
             "timeline" => Ok(timeline::of(recording, query.from, query.to, query.width)),
-            "move" => Ok(find::go(recording, query)),
-            "find" => Ok(find::find(recording, query)),
+            "move" | "find" => {
+                let come = if question == "move" {
+                    find::go(recording, query)
+                } else {
+                    find::find(recording, query)
+                };
+                // Gaps, calls and texts are known as far as the overview has come.
+                let is_known = is_whole || come.get("step").is_some() || come.get("unfinished").is_some();
+                if is_known { Ok(come) } else { Err(Refusal::Later) }
+            }
             // What is not there is null: a page that asks for it has done nothing wrong.
             "function" => Ok(source::function(recording, &figures()?.counts, query).unwrap_or_default()),
             "file" => Ok(source::file(&figures()?.counts, query).unwrap_or_default()),

@@ -17,6 +17,8 @@ pub(crate) struct Coming {
     now: AtomicU64,
     /// Bytes that were decoded since the start.
     decoded: AtomicU64,
+    /// How often there was more to see.
+    grown: AtomicU64,
 }
 
 /// The same as numbers.
@@ -25,6 +27,7 @@ pub(crate) struct Come {
     pub(crate) done: u64,
     pub(crate) all: u64,
     pub(crate) decoded: u64,
+    pub(crate) grown: u64,
 }
 
 impl Coming {
@@ -42,10 +45,16 @@ impl Coming {
         self.done.store(0, Ordering::Relaxed);
     }
 
+    /// There is more to see than before.
+    pub(crate) fn grew(&self) {
+        self.grown.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(crate) fn come(&self) -> Come {
         let all = self.all.load(Ordering::Relaxed);
         let done = self.before.load(Ordering::Relaxed).saturating_add(self.done.load(Ordering::Relaxed));
-        Come { done: done.min(all), all, decoded: self.decoded.load(Ordering::Relaxed) }
+        let [decoded, grown] = [&self.decoded, &self.grown].map(|number| number.load(Ordering::Relaxed));
+        Come { done: done.min(all), all, decoded, grown }
     }
 }
 

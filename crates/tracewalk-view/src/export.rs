@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tracewalk_session::{At, Observer, Session};
 
 use crate::answer::View;
-use crate::coming::Coming;
+use crate::coming::{Coming, Watching};
 use crate::cores;
 use crate::error::ViewError;
 use crate::figures::Figures;
@@ -66,7 +66,11 @@ pub fn write_page(
     let session = &*session;
     let indexes = prepared.sources.iter().map(|source| source.index(session, options, &coming));
     let indexes = indexes.collect::<Vec<_>>();
-    let figures = OnceLock::from(prepared.count(uncounted, session, options, &coming)?);
+    if indexes.iter().all(|index| index.totals().steps == 0) {
+        return Err(ViewError::Nothing);
+    }
+    let watching = Watching { observer, coming: &coming };
+    let figures = OnceLock::from(prepared.finish(uncounted, session, options, &watching)?);
     let recordings = prepared.sources.iter().zip(&indexes);
     let recordings = recordings.map(|(source, index)| Recording::new(source, index)).collect();
     let mut view = View { name: options.name.clone(), recordings, figures: &figures, at: excerpt.at };

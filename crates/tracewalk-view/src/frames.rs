@@ -22,7 +22,7 @@ impl Observer for Began {
 }
 
 /// The names of functions, by number.
-#[derive(Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Functions {
     numbers: BTreeMap<FunctionId, u32>,
     pub(crate) known: Vec<FunctionId>,

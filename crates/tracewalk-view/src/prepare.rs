@@ -1,8 +1,8 @@
 //! From a session to what answers are made from.
 //!
 //! ```text
-//! each source ─▶ overview, index       then the page is shown
-//!             ─▶ costs, what ran       while it is used
+//! each source ─▶ index                        then the page is shown
+//!             ─▶ overview, costs, what ran    while it is used
 //! ```
 //!
 //! All of it is kept, if somebody keeps it, and nothing is decoded when the same capture is opened again.
@@ -18,7 +18,7 @@ use crate::coming::{Coming, Quiet, Watching};
 use crate::error::ViewError;
 use crate::figures::{Figures, KeptFigures};
 use crate::options::Options;
-use crate::overview::{Overseeing, Overview};
+use crate::overview::{Growing, Overseeing, Overview};
 use crate::prepared::PreparedSource;
 
 /// What answers of a capture are made from, but for the indexes and figures.
@@ -49,7 +49,7 @@ struct Kept {
 /// The same, to be written.
 #[derive(Serialize)]
 struct Keeping<'a> {
-    overviews: Vec<&'a Overview>,
+    overviews: Vec<Arc<Overview>>,
     figures: &'a KeptFigures,
 }
 
@@ -60,8 +60,12 @@ pub(crate) fn prepare(
     coming: &Coming,
     observer: &dyn Observer,
 ) -> Result<Prepared, ViewError> {
-    // For overviews and indexes.
-    coming.expect(2 * bytes(session));
+    // For the indexes, and for the overviews of what is still arriving: it goes by once.
+    let passes = 1 + u64::from(session.is_live());
+    coming.expect(
+        passes
+            * session.sources().iter().map(|source| session.buffer(source).bytes.len() as u64).sum::<u64>(),
+    );
     let watching = Watching { observer, coming };
     let capture = options.keep.and_then(|_| session.capture_key());
     let (key, kept) = kept(session, options, capture.as_ref(), observer)?;
@@ -74,17 +78,9 @@ pub(crate) fn prepare(
         covered.push(covered_by(session, source, options, observer)?);
         Ok::<(), ViewError>(())
     })?;
-    if sources.iter().all(|source| source.overview.steps == 0) {
-        return Err(ViewError::Nothing);
-    }
     // Who is told next time that the image does not fit?
     let key = key.filter(|_| sources.iter().all(|source| Arc::ptr_eq(&source.code, &source.whole)));
     Ok(Prepared { sources, covered, figures: None, key })
-}
-
-/// How many bytes of capture a pass over each source reads.
-pub(crate) fn bytes(session: &Session) -> u64 {
-    session.sources().iter().map(|source| session.buffer(source).bytes.len() as u64).sum()
 }
 
 /// The key of a whole capture that is shown, and what was kept under it. No key if nothing is kept.
@@ -136,6 +132,7 @@ fn from_kept(
     let (mut sources, mut covered) = (Vec::new(), Vec::new());
     for (source, overview) in session.sources().to_vec().into_iter().zip(overviews) {
         let code = code(session, &source, options, observer)?;
+        let overview = Growing::new(overview);
         sources.push(prepared(session, &source, capture, (Arc::clone(&code), code), overview)?);
         covered.push(covered_by(session, &source, options, observer)?);
     }
@@ -150,10 +147,16 @@ fn follow(
     observer: &dyn Observer,
 ) -> Result<PreparedSource, ViewError> {
     let whole = code(session, source, options, observer)?;
-    let mut overseeing = Overseeing::new(Arc::clone(&whole));
+    if !session.is_live() {
+        let code = session.code_that_fits(source, &whole, options.trust)?;
+        return Ok(prepared(session, source, capture, (code, whole), Growing::default())?);
+    }
+    let mut nobody = |_: &Overview| ();
+    let mut overseeing = Overseeing::new(Arc::clone(&whole), &mut nobody);
     let analysis = InOrder(&mut overseeing);
     let outcome = session.run_in(source, &options.shown(), &whole, analysis, observer)?;
-    Ok(prepared(session, source, capture, (outcome.code, whole), overseeing.finish())?)
+    let overview = Growing::new(overseeing.finish());
+    Ok(prepared(session, source, capture, (outcome.code, whole), overview)?)
 }
 
 fn prepared(
@@ -161,7 +164,7 @@ fn prepared(
     source: &Source,
     capture: Option<&Key>,
     (code, whole): (Arc<Code>, Arc<Code>),
-    overview: Overview,
+    overview: Growing,
 ) -> Result<PreparedSource, RunError> {
     let key = capture.map(|capture| session.source_key(capture, source, &code)).transpose()?;
     let cpu = source.description.cpu.as_ref().map(|cpu| cpu.value.as_str());
@@ -177,14 +180,33 @@ impl Prepared {
         Uncounted { covered: std::mem::take(&mut self.covered), figures: self.figures.take(), key: self.key }
     }
 
-    /// Counts, or takes what was kept, and keeps what was counted.
-    pub(crate) fn count(
+    /// Makes what is not there yet: overviews, which can be looked at meanwhile, and figures. What was kept is taken, and what is made
+    /// is kept.
+    pub(crate) fn finish(
         &self,
         uncounted: Uncounted,
         session: &Session,
         options: &Options<'_>,
-        coming: &Coming,
+        watching: &Watching<'_>,
     ) -> Result<Figures, RunError> {
+        let coming = watching.coming;
+        let bytes = self.sources.iter().map(|source| {
+            let passes = 2 + u64::from(!source.overview.now().is_whole);
+            passes * source.bytes(session)
+        });
+        coming.expect(bytes.sum());
+        for source in self.sources.iter().filter(|source| !source.overview.now().is_whole) {
+            let mut show = |overview: &Overview| {
+                source.overview.show(overview.clone());
+                coming.grew();
+            };
+            let mut overseeing = Overseeing::new(Arc::clone(&source.whole), &mut show);
+            let analysis = InOrder(&mut overseeing);
+            session.run_in(&source.source, &options.shown(), &source.whole, analysis, watching)?;
+            let overview = overseeing.finish();
+            source.overview.show(overview);
+            coming.grew();
+        }
         let Uncounted { covered, figures, key } = uncounted;
         if let Some(figures) = figures.and_then(|kept| Figures::of_kept(kept, &covered)) {
             return Ok(figures);
@@ -192,7 +214,7 @@ impl Prepared {
         // What was said of a source in the first pass is not said again.
         let quiet = Quiet(coming);
         let (figures, kept) = Figures::of(session, &self.sources, covered, &options.counted(), &quiet)?;
-        let overviews = self.sources.iter().map(|source| &source.overview).collect();
+        let overviews = self.sources.iter().map(|source| source.overview.now()).collect();
         if let (Some((key, keep)), Some(figures)) = (key.zip(options.keep), &kept)
             && let Ok(bytes) = postcard::to_allocvec(&Keeping { overviews, figures })
         {

@@ -8,7 +8,7 @@ use tracewalk_session::{Key, Session, Source};
 
 use crate::coming::Coming;
 use crate::options::Options;
-use crate::overview::Overview;
+use crate::overview::Growing;
 
 /// A source that was followed.
 pub(crate) struct PreparedSource {
@@ -18,12 +18,17 @@ pub(crate) struct PreparedSource {
     pub(crate) code: Arc<Code>,
     /// The program that was to be followed.
     pub(crate) whole: Arc<Code>,
-    pub(crate) overview: Overview,
+    pub(crate) overview: Growing,
     /// What is kept of it is kept under this.
     pub(crate) key: Option<Key>,
 }
 
 impl PreparedSource {
+    /// How many bytes the buffer has that it is in.
+    pub(crate) fn bytes(&self, session: &Session) -> u64 {
+        session.buffer(&self.source).bytes.len() as u64
+    }
+
     /// The index of the source.
     pub(crate) fn index<'a>(
         &'a self,
@@ -31,7 +36,7 @@ impl PreparedSource {
         options: &Options<'_>,
         coming: &'a Coming,
     ) -> FlowIndex<'a> {
-        coming.begin(session.buffer(&self.source).bytes.len() as u64);
+        coming.begin(self.bytes(session));
         let keep = self.key.as_ref().zip(options.keep);
         session.index_kept(&self.source, &self.code, keep, coming, options.threads)
     }

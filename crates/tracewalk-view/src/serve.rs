@@ -19,12 +19,12 @@ use tokio::sync::oneshot;
 use tracewalk_session::{At, Observer, Session};
 
 use crate::answer::View;
-use crate::coming::Coming;
+use crate::coming::{Coming, Watching};
 use crate::error::ViewError;
 use crate::guard::{Denial, Guard};
 use crate::options::Options;
 use crate::page::{HEAD, HTML, POLICY, SCRIPTS, STYLE};
-use crate::prepare::{bytes, prepare};
+use crate::prepare::prepare;
 use crate::query::{Query, Refusal};
 use crate::recording::Recording;
 
@@ -90,8 +90,10 @@ pub fn serve(
     // An index borrows the program, which `prepared` has.
     let indexes = prepared.sources.iter().map(|source| source.index(session, options, coming));
     let (indexes, figures) = (indexes.collect::<Vec<_>>(), OnceLock::new());
+    if indexes.iter().all(|index| index.totals().steps == 0) {
+        return Err(ViewError::Nothing);
+    }
     shared.is_ready.store(true, Ordering::Release);
-    coming.expect(2 * bytes(session));
     // Without them nobody can ask.
     let mut asking = Some((server, shared));
     std::thread::scope(|scope| {
@@ -101,7 +103,7 @@ pub fn serve(
             let recordings = recordings.map(|(source, index)| Recording::new(source, index)).collect();
             answer(View { name, recordings, figures, at: place.at }, &asked);
         });
-        match prepared.count(uncounted, session, options, coming) {
+        match prepared.finish(uncounted, session, options, &Watching { observer, coming }) {
             Ok(counted) => {
                 // Nobody else sets it.
                 let _ = figures.set(counted);
@@ -241,7 +243,14 @@ async fn ask(
     let is_ready = shared.is_ready.load(Ordering::Acquire);
     if question == "status" {
         let (come, is_counted) = (shared.coming.come(), shared.is_counted.load(Ordering::Acquire));
-        let status = json!({ "ready": is_ready, "counted": is_counted, "done": come.done, "all": come.all, "decoded": come.decoded });
+        let status = json!({
+            "ready": is_ready,
+            "counted": is_counted,
+            "done": come.done,
+            "all": come.all,
+            "decoded": come.decoded,
+            "grown": come.grown,
+        });
         return answered(StatusCode::OK, "application/json", status.to_string());
     }
     let Ok(Asked(query)) = query else { return refused(StatusCode::BAD_REQUEST, "query") };

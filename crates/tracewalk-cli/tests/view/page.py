@@ -2,7 +2,7 @@
 """Uses the page of `tracewalk view` in headless Chromium.
 
     page.py CHROMIUM use|gap|large|cores|exported|other-site URL
-    page.py CHROMIUM pictures URL FOLDER
+    page.py CHROMIUM pictures|picture-cores URL FOLDER
 """
 
 import http.server
@@ -202,7 +202,11 @@ def large(browser, url):
     assert entered > place, f"crc32 is entered at {entered}, after {place}"
     expect((here(browser)["function"], here(browser)["offset"]), ("crc32", 0), "where crc32 is entered")
     all_panes_agree(browser)
-    assert press(browser, ",") < entered, "the entry before"
+    before = browser.evaluate("going")
+    browser.click("#find-back")
+    browser.wait(f"going > {before}", "the entry before")
+    settle(browser)
+    assert step(browser) < entered, "the entry before"
     # The gap in the middle, and back to it.
     go(browser, 0)
     lost = press(browser, "g")
@@ -308,11 +312,22 @@ def pictures(browser, url, folder):
     browser.screenshot(folder / "view-narrow.png")
 
 
+def picture_cores(browser, url, folder):
+    size(browser, 1440, 900)
+    browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "light"}])
+    visit(browser, url)
+    search(browser, "crc32")
+    browser.evaluate("(set_window(state.step - 900, state.step + 1500), $('rows').focus())")
+    browser.wait("timeline.cores?.lanes.length === 1", "the other source's lane")
+    settle(browser)
+    browser.screenshot(folder / "view-cores.png")
+
+
 def main():
     program, what, url, *rest = sys.argv[1:]
     with opened(program) as browser:
-        if what == "pictures":
-            pictures(browser, url, pathlib.Path(rest[0]))
+        if rest:
+            {"pictures": pictures, "picture-cores": picture_cores}[what](browser, url, pathlib.Path(rest[0]))
         else:
             {"use": use, "gap": gap, "large": large, "cores": cores, "exported": exported, "other-site": other_site}[what](browser, url)
         complaints = browser.complaints()

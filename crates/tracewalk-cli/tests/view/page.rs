@@ -152,8 +152,11 @@ fn the_documentations_pictures_can_be_taken() {
     let (capture, sources) = (example("m3-etmv3/capture.toml"), example("../firmware"));
     let served = Served::start([capture, "--source-dir".into(), sources]);
     visit("pictures", &served.url(), Some(folder.path()));
+    let cores = tempfile::tempdir().unwrap();
+    let served = Served::start([two_sources(cores.path()), "--source-dir".into(), example("../firmware")]);
+    visit("picture-cores", &served.url(), Some(folder.path()));
     let overwrite = std::env::var_os("PICTURES").is_some_and(|value| value == "overwrite");
-    for name in ["view.png", "view-dark.png", "view-narrow.png"] {
+    for name in ["view.png", "view-dark.png", "view-narrow.png", "view-cores.png"] {
         let picture = folder.path().join(name);
         assert!(std::fs::metadata(&picture).unwrap().len() > 10_000, "{name} shows something");
         let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/pictures").join(name);

@@ -31,12 +31,15 @@ class Remote {
     return this.known.get(key);
   }
 
+  // What was known before may be more now.
+  forget() { this.known.clear(); }
+
   // Until the page can be shown ("ready"), or all is counted ("counted").
   async until(what, show) {
     for (;;) {
       const status = await this.once("status", {});
       if (status[what]) return;
-      show(status.all ? status.done / status.all : 0);
+      show(status.all ? status.done / status.all : 0, status);
       await new Promise(done => setTimeout(done, 100));
     }
   }

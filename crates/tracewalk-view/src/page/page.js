@@ -112,12 +112,30 @@ async function begin() {
   await show_counting();
 }
 
-// The page is used while costs and counts are still being added up.
+// The page is used while calls are still followed, and costs and counts added up.
 async function show_counting() {
-  const show_part = part => { $("counting").textContent = `Counting what ran … ${Math.floor(part * 100)}%`; };
-  try { await state.data.until("counted", show_part); } catch (error) { went(error); }
+  let grown = null;
+  const show_part = (part, status) => {
+    const is_followed = state.capture.sources.every(source => source.followed === source.steps);
+    $("counting").textContent = `${is_followed ? "Counting what ran" : "Following calls"} … ${Math.floor(part * 100)}%`;
+    if (grown !== status.grown) look_again();
+    grown = status.grown;
+  };
+  try { await state.data.until("counted", show_part); } catch (error) { return went(error); }
+  await look_again();
   $("counting").textContent = "";
   document.body.dataset.counted = "true";
+}
+
+// There is more to see than before.
+async function look_again() {
+  if (!state.data.forget) return;
+  state.data.forget();
+  try { state.capture = await ask("capture"); } catch (error) { return went(error); }
+  load_strip();
+  load_timeline();
+  load_texts();
+  await go(state.step, { keep: true });
 }
 
 begin();

@@ -99,9 +99,10 @@ function mark(at, near, is_before) {
 }
 
 function draw_stack() {
-  const { frames, row, task, context, offset, before } = state.here;
+  const { row, task, context, offset, before } = state.here, frames = state.here.frames ?? [];
   $("task").textContent = context ?? task ?? "";
-  $("frames").replaceChildren(...frames.map((frame, index) => {
+  if (!state.here.frames) $("frames").replaceChildren(element("li", { class: "empty" }, "Calls are not followed up to here yet."));
+  else $("frames").replaceChildren(...frames.map((frame, index) => {
     const place = index === 0 ? row : frames[index - 1];
     const line = place?.line ? `${place.file.split(/[\\/]/).at(-1)}:${place.line}` : "";
     const button = element("button", { title: "Go to where it began" },
