@@ -25,6 +25,7 @@ pub(crate) struct View<'i> {
 impl View<'_> {
     /// Answers a question.
     pub(crate) fn answer(&mut self, question: &str, query: &Query) -> Result<Value, Refusal> {
+        self.recordings.iter_mut().for_each(Recording::refresh);
         if question == "capture" {
             return Ok(self.capture());
         }
@@ -32,7 +33,6 @@ impl View<'_> {
             return Ok(cores::of(&mut self.recordings, query));
         }
         let recording = self.recordings.get_mut(query.source).ok_or(Refusal::Nothing)?;
-        recording.refresh();
         let is_whole = recording.overview.is_whole;
         let figures = || self.figures.get().ok_or(Refusal::Later);
         match question {

@@ -106,7 +106,7 @@ fn address(hex: &serde_json::Value) -> u64 {
 
 #[test]
 fn a_capture_of_some_megabytes_is_shown_as_a_small_one() {
-    large(4 << 20);
+    large(2 << 20);
 }
 
 /// `cargo xtask page` runs it.

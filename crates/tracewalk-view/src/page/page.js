@@ -6,7 +6,11 @@ const MOVES = { i: "instruction", l: "line", f: "function", e: "exception", g: "
 function key(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || $("keys").open) return;
   if (event.target.matches("input, select, textarea")) {
-    if (event.key === "Escape") $("rows").focus();
+    if (event.key === "Escape") {
+      // Else the browser empties the box, and there is no next match.
+      event.preventDefault();
+      $("rows").focus();
+    }
     return;
   }
   const in_code = event.target.closest?.(".code");
