@@ -1,7 +1,7 @@
 //! A recorded trace as a page in the browser, or as one file.
 //!
 //! ```text
-//! Session ─prepare─▶ each source's index, overview, profile and coverage
+//! Session ─prepare─▶ each source's index, then its overview, profile and coverage
 //!                    ─Recording─▶ answers: a window of instructions, of the timeline, a function, a file, a place that is searched
 //!                    ─serve─▶ a page on this machine that asks for them     ─export─▶ the same page with answers inside
 //! ```
