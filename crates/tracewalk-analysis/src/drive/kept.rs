@@ -30,7 +30,7 @@ impl FlowIndex<'_> {
         let waypoints = self.waypoints.iter().filter(can_be_kept).cloned().collect::<Vec<_>>();
         // Without the first one nothing can be entered.
         let is_whole = self.complete && waypoints.first().is_some_and(|first| first.start.0 == 0);
-        (is_whole && 2 * waypoints.len() >= self.waypoints.len()).then(|| KeptIndex {
+        (is_whole && 2 * waypoints.len() >= self.waypoints.len()).then_some(KeptIndex {
             sizes: self.sizes,
             waypoints,
             totals: self.totals,

@@ -243,7 +243,7 @@ fn together<'a, P: Part>(
                 }
                 InWork::Elsewhere(guess)
             } else {
-                InWork::Here(at, segment)
+                InWork::Here(Box::new((at, segment)))
             });
         }
         let done = match in_work.pop_front() {
@@ -254,7 +254,8 @@ fn together<'a, P: Part>(
                 trust.note(proven);
                 done
             }
-            Some(InWork::Here(at, segment)) => {
+            Some(InWork::Here(here)) => {
+                let (at, segment) = *here;
                 let mut segment = segment.segment();
                 join.begin(at, &mut segment);
                 join.decode(&segment, 0..segment.bytes.len())?;
@@ -275,7 +276,7 @@ enum InWork<'a, P> {
     /// A worker has it.
     Elsewhere(Receiver<Guess<'a, P>>),
     /// It is decoded when its turn comes.
-    Here(CutPlace, Cut<'a>),
+    Here(Box<(CutPlace, Cut<'a>)>),
 }
 
 /// Whether guessing is worth it. There are traces that do not say what workers would have to know: without synchronisation,

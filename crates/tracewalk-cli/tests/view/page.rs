@@ -153,7 +153,9 @@ fn the_documentations_pictures_can_be_taken() {
     let served = Served::start([capture, "--source-dir".into(), sources]);
     visit("pictures", &served.url(), Some(folder.path()));
     let cores = tempfile::tempdir().unwrap();
-    let served = Served::start([two_sources(cores.path()), "--source-dir".into(), example("../firmware")]);
+    let named = cores.path().join("two-sources");
+    std::fs::create_dir(&named).unwrap();
+    let served = Served::start([two_sources(&named), "--source-dir".into(), example("../firmware")]);
     visit("picture-cores", &served.url(), Some(folder.path()));
     let overwrite = std::env::var_os("PICTURES").is_some_and(|value| value == "overwrite");
     for name in ["view.png", "view-dark.png", "view-narrow.png", "view-cores.png"] {

@@ -179,7 +179,13 @@ function draw_core(context, core, y, x, width) {
     timeline.boxes.push(box);
     if (wide > 40) write_label(context, what, left + 4, y + LANE / 2, wide - 8, name == null);
   }
-  write_kind(context, core.name, y);
+  write_kind(context, short_name(core.source), y);
+}
+
+// The core's name, if no other source's begins with it.
+function short_name(source) {
+  const names = state.capture.sources.map(other => other.name.split(",")[0]);
+  return names.filter(name => name === names[source]).length > 1 ? state.capture.sources[source].name : names[source];
 }
 
 function write_kind(context, kind, y) {
