@@ -117,31 +117,6 @@ impl Session {
         let fits = trust.image || following.image_fits(&mut Follower::new(&source.config, &code.program))?;
         Ok(if fits { Arc::clone(code) } else { without_program(code) })
     }
-
-    /// Says which stretches of a source are in doubt, and what became of their instructions.
-    fn say_doubts(&self, source: &Source, losses: &Losses, observer: &dyn Observer) {
-        let Doubts { count, bytes, first } = &losses.doubts;
-        let Some(&first) = first.first() else { return };
-        let kind = NoticeKind::InDoubt {
-            source: source.id,
-            count: *count,
-            bytes: *bytes,
-            first,
-            instructions: losses.in_doubt,
-        };
-        observer.say_at(first.from, kind);
-    }
-
-    /// Says so if not one packet was found in a source.
-    pub fn say_if_nothing_decoded(&self, source: &Source, statistics: &Statistics, observer: &dyn Observer) {
-        if statistics.packets == 0 && statistics.bytes > 0 {
-            observer.say(NoticeKind::NoSynchronisation {
-                source: source.id,
-                bytes: statistics.bytes,
-                protocol: source.config.protocol(),
-            });
-        }
-    }
 }
 
 /// A source that is being followed.

@@ -140,7 +140,7 @@ impl Session {
     }
 
     /// The index of a source's flow in its program, as somebody kept it under the source's key, or else decoded by so many threads at
-    /// most, and kept.
+    /// most, and kept. The index does not depend on that.
     pub fn index_kept<'a>(
         &'a self,
         source: &Source,

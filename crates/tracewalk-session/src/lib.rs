@@ -45,6 +45,7 @@ mod session;
 mod snapshot;
 mod sources;
 mod strict;
+mod unread;
 mod watch;
 
 pub use arrival::{Arrival, Begin};
