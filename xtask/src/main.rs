@@ -11,6 +11,7 @@ mod documents;
 mod matrix;
 mod no_std;
 mod packages;
+mod page;
 mod portable;
 mod process;
 mod python;
@@ -91,6 +92,11 @@ const TASKS: &[Task] = &[
         name: "packages",
         about: "check that each crate is whole when it is packaged",
         run: packages::run,
+    },
+    Task {
+        name: "page",
+        about: "use the page of `tracewalk view` in Chromium, on a capture of 100 MB too",
+        run: page::run,
     },
     Task {
         name: "portable",

@@ -7,6 +7,7 @@ mod cursor;
 mod follower;
 mod index;
 mod itm;
+mod kept;
 mod packets;
 mod parallel;
 mod part;
@@ -25,6 +26,7 @@ use tracewalk::span::{CaptureOffset, Span, StreamOffset};
 pub use cursor::{Cursor, Here, HereInstruction};
 pub use follower::{Follower, Learned};
 pub use index::{FlowIndex, Sizes, Totals};
+pub use kept::KeptIndex;
 pub use parallel::Spread;
 pub use part::Gathered;
 

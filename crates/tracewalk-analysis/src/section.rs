@@ -121,6 +121,11 @@ impl CodeInContext {
         (self.view, self.context)
     }
 
+    /// The same program, as it was seen when [`CodeInContext::seen`] said this.
+    pub(crate) fn seen_as(&self, (view, context): (ViewId, Scope)) -> Self {
+        Self { all: Arc::clone(&self.all), view, context }
+    }
+
     /// Whose the code at `address` is.
     #[must_use]
     pub fn scope_at(&self, address: Address) -> Scope {

@@ -2,6 +2,7 @@
 
 mod arrival;
 mod built_in;
+mod cache;
 mod capture;
 mod counts;
 mod coverage;
@@ -39,6 +40,8 @@ use crate::task::Task;
 use window::{AroundArgs, WindowArgs};
 
 pub(crate) use built_in::{Pattern, pattern_text};
+#[cfg(feature = "view")]
+pub(crate) use cache::CacheArgs;
 pub(crate) use capture::CaptureArgs;
 pub(crate) use counts::{CountArgs, Counts, Pgo};
 pub(crate) use coverage::{Coverage, Limit, Measure, Merge};

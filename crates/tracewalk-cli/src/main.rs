@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 mod args;
+#[cfg(feature = "view")]
+mod cache;
 mod commands;
 mod failure;
 mod messages;

@@ -1,5 +1,7 @@
 //! `view`: what the page is answered, who is answered, and the page itself in Chromium.
 
+mod cache;
+mod cores;
 mod figures;
 mod page;
 mod server;
@@ -9,6 +11,8 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use serde_json::Value;
 
@@ -18,6 +22,8 @@ struct Served {
     /// The page's address and port.
     host: String,
     token: String,
+    /// Whether everything was counted when somebody last asked.
+    is_counted: AtomicBool,
 }
 
 /// An answer of the server.
@@ -28,19 +34,35 @@ struct Answer {
 }
 
 impl Served {
+    /// Without a cache: what a test finds does not depend on those before.
     fn start<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
+        Self::with(&["--no-cache"], arguments)
+    }
+
+    fn with<A: AsRef<std::ffi::OsStr>>(options: &[&str], arguments: impl IntoIterator<Item = A>) -> Self {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("tracewalk"));
-        command.args(["view", "--no-open", "--quiet"]).args(arguments);
+        command.args(["view", "--no-open", "--quiet"]).args(options).args(arguments);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let rest = line.trim().strip_prefix("http://").expect("the page's address");
         let (host, token) = rest.split_once("/#token=").expect("a token");
-        Self { child, host: host.to_owned(), token: token.to_owned() }
+        let is_counted = AtomicBool::new(false);
+        Self { child, host: host.to_owned(), token: token.to_owned(), is_counted }
     }
 
     fn of(example: &str) -> Self {
         Self::start([crate::support::example(example).join("capture.toml")])
+    }
+
+    /// Waits until everything is counted, and so kept.
+    fn counted(&self) {
+        while !self.is_counted.load(Relaxed) {
+            self.is_counted.store(self.ask_at_once("status")["counted"] == true, Relaxed);
+            if !self.is_counted.load(Relaxed) {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+        }
     }
 
     fn url(&self) -> String {
@@ -65,8 +87,14 @@ impl Served {
         Answer { status, headers, body: bytes[end + 4..].to_vec() }
     }
 
-    /// What the page would be answered, when everything is ready.
+    /// What the page would be answered, when everything is counted.
     fn ask(&self, question: &str) -> Value {
+        self.counted();
+        self.ask_at_once(question)
+    }
+
+    /// What the page is answered as soon as it can be shown.
+    fn ask_at_once(&self, question: &str) -> Value {
         let token = format!("x-tracewalk-token: {}", self.token);
         loop {
             let answer = self.request(&format!("/api/{question}"), &[&token]);

@@ -217,7 +217,7 @@ fn a_cursor_shows_what_flow_hands_on_wherever_it_is_put() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware");
     let mut programs = Programs::new(&folder, |file| std::fs::read(file));
     let mut numbers = Numbers(1);
-    let (mut steps_compared, mut waypoints) = (0, 0);
+    let (mut steps_compared, mut waypoints, mut indexes, mut kept_again) = (0, 0, 0, 0);
     for (number, case) in CASES.iter().enumerate() {
         let kind = Kind::ALL[number % Kind::ALL.len()];
         let mut look = |config: &SourceConfig, program: &Program, bytes: &[u8]| {
@@ -244,11 +244,22 @@ fn a_cursor_shows_what_flow_hands_on_wherever_it_is_put() {
                     piece: 1 + numbers.below(80),
                     waypoints: 1 + numbers.below(12),
                 };
-                let index = FlowIndex::with_sizes(&input, config, program, sizes);
+                let by = (sizes, 1 + numbers.below(3));
+                let index = FlowIndex::with_sizes(&input, config, program, by);
                 assert!(index.waypoints() <= sizes.waypoints && index.is_complete());
                 walk_about(&index, &steps, &mut numbers);
+                // Kept and taken up again it is the same index.
+                if let Some(kept) = index.kept() {
+                    let bytes =
+                        postcard::to_allocvec(&kept).expect("states that are between blocks of the graph");
+                    let kept = postcard::from_bytes(&bytes).expect("what was written");
+                    let again = FlowIndex::of_kept(kept, &input, config, program).expect("the same source's");
+                    walk_about(&again, &steps, &mut numbers);
+                    kept_again += 1;
+                }
                 steps_compared += steps.len();
                 waypoints += index.waypoints();
+                indexes += 1;
             }
         };
         let case = case.parse().unwrap();
@@ -261,4 +272,5 @@ fn a_cursor_shows_what_flow_hands_on_wherever_it_is_put() {
             .unwrap();
     }
     assert!(steps_compared > 100_000 && waypoints > 200, "{steps_compared} steps, {waypoints} waypoints");
+    assert!(kept_again * 3 > indexes, "{kept_again} of {indexes} indexes could be kept");
 }

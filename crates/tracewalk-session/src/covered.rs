@@ -93,6 +93,13 @@ impl Covered {
     }
 }
 
+impl Covered {
+    /// The programs; none if there is no code.
+    pub fn programs(&self) -> impl Iterator<Item = &FollowedProgram> {
+        self.programs.iter().map(|(_, program)| program)
+    }
+}
+
 impl Sink<FlowRecord> for Covered {
     fn section(&mut self, section: &Section) -> io::Result<()> {
         if section.code.program.is_empty() {

@@ -78,35 +78,44 @@ impl Session {
         observer: &dyn Observer,
     ) -> Result<Outcome<A::Found>, RunError> {
         let code = self.code(source, how.names.as_deref(), observer)?;
+        self.run_in(source, how, &code, analysis, observer)
+    }
+
+    /// As [`Session::run_observed`], in a program that [`Session::code`] gave out for the source: several threads may run analyses at once.
+    ///
+    /// # Errors
+    ///
+    /// With the first error of the analysis.
+    pub fn run_in<A: Analysis>(
+        &self,
+        source: &Source,
+        how: &Follow,
+        code: &Arc<Code>,
+        analysis: A,
+        observer: &dyn Observer,
+    ) -> Result<Outcome<A::Found>, RunError> {
         let doubtful = if analysis.weighs_doubt() { Doubtful::Keep } else { how.trust.doubtful };
         let trust = Trust { doubtful, ..how.trust };
         Following { session: self, source, trust, threads: how.threads, places: how.places, observer }
-            .run(&code, analysis)
+            .run(code, analysis)
     }
 
-    /// Says which stretches of a source are in doubt, and what became of their instructions.
-    fn say_doubts(&self, source: &Source, losses: &Losses, observer: &dyn Observer) {
-        let Doubts { count, bytes, first } = &losses.doubts;
-        let Some(&first) = first.first() else { return };
-        let kind = NoticeKind::InDoubt {
-            source: source.id,
-            count: *count,
-            bytes: *bytes,
-            first,
-            instructions: losses.in_doubt,
-        };
-        observer.say_at(first.from, kind);
-    }
-
-    /// Says so if not one packet was found in a source.
-    pub fn say_if_nothing_decoded(&self, source: &Source, statistics: &Statistics, observer: &dyn Observer) {
-        if statistics.packets == 0 && statistics.bytes > 0 {
-            observer.say(NoticeKind::NoSynchronisation {
-                source: source.id,
-                bytes: statistics.bytes,
-                protocol: source.config.protocol(),
-            });
-        }
+    /// The program as [`Session::run_in`] follows it: nothing, if the trace contradicts it all the time and it is not trusted. Nothing is
+    /// reported of it.
+    ///
+    /// # Errors
+    ///
+    /// If the beginning of the capture cannot be decoded.
+    pub fn code_that_fits(
+        &self,
+        source: &Source,
+        code: &Arc<Code>,
+        trust: Trust,
+    ) -> Result<Arc<Code>, RunError> {
+        let observer = &Notices::default();
+        let following = Following { session: self, source, trust, threads: 1, places: false, observer };
+        let fits = trust.image || following.image_fits(&mut Follower::new(&source.config, &code.program))?;
+        Ok(if fits { Arc::clone(code) } else { without_program(code) })
     }
 }
 

@@ -28,6 +28,7 @@ use crate::live::Live;
 use crate::memory::add_code;
 use crate::model::{Contents, Dumped, Itm, Source};
 use crate::observer::Observer;
+use crate::outcome::Follow;
 use crate::request::Request;
 use crate::shared::{ByContent, CodeKey, Shared};
 use crate::watch::Watch;
@@ -160,7 +161,7 @@ impl Session {
     /// ```
     #[must_use]
     pub fn index<'a>(&'a self, source: &Source, code: &'a Code) -> FlowIndex<'a> {
-        FlowIndex::new(&self.input(source, &NoProgress), &source.config, &code.program)
+        self.index_kept(source, code, None, &NoProgress, Follow::default().threads)
     }
 
     /// Watches work on a source: tells `observer` how far it has come, and ends it if memory runs out.

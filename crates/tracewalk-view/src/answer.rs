@@ -1,9 +1,12 @@
 //! Who answers what the page asks for.
 
+use std::sync::OnceLock;
+
 use serde_json::{Value, json};
 use tracewalk_session::At;
 
-use crate::figures::Counts;
+use crate::cores;
+use crate::figures::Figures;
 use crate::find;
 use crate::query::{Query, Refusal};
 use crate::recording::Recording;
@@ -14,28 +17,45 @@ use crate::timeline;
 pub(crate) struct View<'i> {
     pub(crate) name: String,
     pub(crate) recordings: Vec<Recording<'i>>,
-    pub(crate) counts: &'i Counts,
+    /// What is counted, as soon as it is.
+    pub(crate) figures: &'i OnceLock<Figures>,
     pub(crate) at: At,
 }
 
 impl View<'_> {
     /// Answers a question.
     pub(crate) fn answer(&mut self, question: &str, query: &Query) -> Result<Value, Refusal> {
+        self.recordings.iter_mut().for_each(Recording::refresh);
         if question == "capture" {
             return Ok(self.capture());
         }
+        if question == "cores" {
+            return Ok(cores::of(&mut self.recordings, query));
+        }
         let recording = self.recordings.get_mut(query.source).ok_or(Refusal::Nothing)?;
-        let counts = self.counts;
+        let is_whole = recording.overview.is_whole;
+        let figures = || self.figures.get().ok_or(Refusal::Later);
         match question {
             "rows" => Ok(recording.rows(query.from, query.count)),
             "here" => recording.here(query.step).ok_or(Refusal::Nothing),
             "timeline" => Ok(timeline::of(recording, query.from, query.to, query.width)),
-            "move" => Ok(find::go(recording, query)),
-            "find" => Ok(find::find(recording, query)),
+            "move" | "find" => {
+                let come = if question == "move" {
+                    find::go(recording, query)
+                } else {
+                    find::find(recording, query)
+                };
+                // Gaps, calls and texts are known as far as the overview has come.
+                let is_known = is_whole || come.get("step").is_some() || come.get("unfinished").is_some();
+                if is_known { Ok(come) } else { Err(Refusal::Later) }
+            }
             // What is not there is null: a page that asks for it has done nothing wrong.
-            "function" => Ok(source::function(recording, counts, query).unwrap_or_default()),
-            "file" => Ok(source::file(counts, query).unwrap_or_default()),
-            "costs" => serde_json::to_value(recording.costs).map_err(|_| Refusal::Nothing),
+            "function" => Ok(source::function(recording, &figures()?.counts, query).unwrap_or_default()),
+            "file" => Ok(source::file(&figures()?.counts, query).unwrap_or_default()),
+            "costs" => {
+                let costs = figures()?.costs.get(query.source).ok_or(Refusal::Nothing)?;
+                serde_json::to_value(costs).map_err(|_| Refusal::Nothing)
+            }
             "texts" => Ok(recording.texts()),
             _ => Err(Refusal::Question),
         }

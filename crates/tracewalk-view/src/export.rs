@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
+use std::sync::OnceLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,13 +11,16 @@ use serde_json::{Value, json};
 use tracewalk_session::{At, Observer, Session};
 
 use crate::answer::View;
+use crate::coming::{Coming, Watching};
+use crate::cores;
 use crate::error::ViewError;
+use crate::figures::Figures;
 use crate::names::address;
+use crate::options::Options;
 use crate::page::{EXPORTED_POLICY, HEAD, HTML, SCRIPTS, STYLE};
-use crate::prepare::{Coming, Options, prepare};
+use crate::prepare::prepare;
 use crate::query::Query;
 use crate::recording::Recording;
-use crate::serve::index;
 use crate::shown::Row;
 use crate::source::{file_named, function_at};
 use crate::timeline;
@@ -51,28 +55,39 @@ impl Excerpt {
 /// If nothing executes in the capture, a source cannot be followed, or the page cannot be written.
 pub fn write_page(
     session: &mut Session,
-    options: &Options,
+    options: &Options<'_>,
     excerpt: Excerpt,
     observer: &dyn Observer,
     out: &mut dyn Write,
 ) -> Result<(), ViewError> {
     let coming = Coming::default();
-    let prepared = prepare(session, options, &coming, observer)?;
+    let mut prepared = prepare(session, options, &coming, observer)?;
+    let uncounted = prepared.take_uncounted();
     let session = &*session;
-    let indexes = prepared.sources.iter().map(|source| index(session, source, &coming)).collect::<Vec<_>>();
+    let indexes = prepared.sources.iter().map(|source| source.index(session, options, &coming));
+    let indexes = indexes.collect::<Vec<_>>();
+    if indexes.iter().all(|index| index.totals().steps == 0) {
+        return Err(ViewError::Nothing);
+    }
+    let watching = Watching { observer, coming: &coming };
+    let figures = OnceLock::from(prepared.finish(uncounted, session, options, &watching)?);
     let recordings = prepared.sources.iter().zip(&indexes);
     let recordings = recordings.map(|(source, index)| Recording::new(source, index)).collect();
-    let mut view = View { name: options.name.clone(), recordings, counts: &prepared.counts, at: excerpt.at };
+    let mut view = View { name: options.name.clone(), recordings, figures: &figures, at: excerpt.at };
     let data = data(&mut view, excerpt);
     Ok(write(&options.name, &data, out)?)
 }
 
 fn data(view: &mut View<'_>, excerpt: Excerpt) -> Value {
     let capture = view.answer("capture", &Query::default()).unwrap_or_default();
-    let counts = view.counts;
+    let Some(Figures { costs, counts }) = view.figures.get() else { return Value::Null };
     let (mut sources, mut files) = (Vec::new(), BTreeSet::new());
-    for recording in &mut view.recordings {
-        let (from, to) = excerpt.of(recording.totals().steps);
+    for (source, costs) in costs.iter().enumerate() {
+        let window = view.recordings.get(source).map(|recording| excerpt.of(recording.totals().steps));
+        let Some((from, to)) = window else { continue };
+        let cores =
+            cores::of(&mut view.recordings, &Query { source, from, to, width: u64::MAX, ..Query::default() });
+        let Some(recording) = view.recordings.get_mut(source) else { continue };
         let mut rows = Vec::<Row>::new();
         recording.each_row(from, to - from, &mut |row| rows.push(row));
         files.extend(rows.iter().filter_map(|row| row.file.as_deref()).map(str::to_owned));
@@ -96,7 +111,8 @@ fn data(view: &mut View<'_>, excerpt: Excerpt) -> Value {
             "to": to,
             "rows": rows,
             "timeline": timeline::of(recording, from, to, u64::MAX),
-            "costs": recording.costs,
+            "cores": cores,
+            "costs": costs,
             "texts": recording.texts(),
             "functions": functions.into_values().collect::<Vec<_>>(),
         }));

@@ -1,32 +1,48 @@
 //! What functions cost, and how often lines and instructions ran: the figures of `profile` and `coverage`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tracewalk::ids::Address;
 use tracewalk::program::Scope;
 use tracewalk_analysis::clock::Unit;
-use tracewalk_analysis::coverage::{Every, Function, LineState, ProgramCoverage, ProgramInput, Report};
+use tracewalk_analysis::coverage::{Coverage, Every, Function, LineState, ProgramInput, Report};
 use tracewalk_analysis::profile::{Profiling, Tree, TreeOptions};
 use tracewalk_analysis::programs::{Merge as _, ProgramId};
 use tracewalk_analysis::{Code, Window};
-use tracewalk_session::{Follow, FollowedProgram, Observer, RunError, Session, Source};
+use tracewalk_session::{Covered, Follow, FollowedProgram, Observer, RunError, Session};
 
 use crate::names::hex;
+use crate::prepared::PreparedSource;
+
+/// What is counted of a capture, which takes a pass over each source for costs and one for what ran.
+pub(crate) struct Figures {
+    /// What functions cost, by source.
+    pub(crate) costs: Vec<Costs>,
+    /// What ran of the programs.
+    pub(crate) counts: Counts,
+}
+
+/// The same, to be kept.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct KeptFigures {
+    costs: Vec<Costs>,
+    coverage: Vec<u8>,
+}
 
 /// What functions cost in one source.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Costs {
     /// What cost is measured in.
-    unit: &'static str,
+    unit: String,
     /// All that was followed.
     total: u64,
     /// The most expensive first.
     functions: Vec<Cost>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 struct Cost {
     name: String,
     address: Option<String>,
@@ -44,13 +60,14 @@ const MOST_ROWS: usize = 4096;
 
 impl Costs {
     /// What `profile` reports.
-    pub(crate) fn of(
-        session: &mut Session,
-        source: &Source,
+    fn of(
+        session: &Session,
+        prepared: &PreparedSource,
         how: &Follow,
         observer: &dyn Observer,
     ) -> Result<Self, RunError> {
-        let outcome = session.run_observed(source, how, Profiling::new(Window::default()), observer)?;
+        let analysis = Profiling::new(Window::default());
+        let outcome = session.run_in(&prepared.source, how, &prepared.whole, analysis, observer)?;
         let profile = outcome.found;
         let unit = profile.measures.best();
         let options = TreeOptions { inlined: true, sites: false };
@@ -74,18 +91,12 @@ impl Costs {
             Unit::Cycles => "cycles",
             Unit::Time => "ticks",
         };
-        Ok(Self { unit: unit_name, total: profile.total().in_unit(unit), functions: rows.collect() })
+        Ok(Self {
+            unit: unit_name.to_owned(),
+            total: profile.total().in_unit(unit),
+            functions: rows.collect(),
+        })
     }
-}
-
-/// Adds up what ran of programs.
-#[derive(Default)]
-pub(crate) struct Counting(BTreeMap<ProgramId, Program>);
-
-struct Program {
-    images: BTreeSet<String>,
-    code: Arc<Code>,
-    coverage: ProgramCoverage,
 }
 
 /// What ran of programs.
@@ -94,50 +105,61 @@ pub(crate) struct Counts {
     codes: Vec<Arc<Code>>,
 }
 
-impl Counting {
-    /// Adds what `coverage` finds in a source; nothing if there is no program.
-    pub(crate) fn add(
-        &mut self,
-        session: &mut Session,
-        source: &Source,
+impl Figures {
+    /// What `profile` and `coverage` report of sources, each with what `coverage` begins with.
+    pub(crate) fn of(
+        session: &Session,
+        sources: &[PreparedSource],
+        covered: Vec<Option<Covered>>,
         how: &Follow,
-        name: &str,
         observer: &dyn Observer,
-    ) -> Result<(), RunError> {
-        let found = match session.coverage(source, how, name, observer) {
-            Ok(outcome) => outcome.found,
-            Err(RunError::NoProgram) => return Ok(()),
-            Err(error) => return Err(error),
-        };
-        for (FollowedProgram { id, code, images, .. }, coverage) in found {
-            match self.0.entry(id) {
-                std::collections::btree_map::Entry::Occupied(known) => {
-                    let known = known.into_mut();
-                    known.coverage.merge(coverage);
-                    known.images.extend(images);
-                }
-                std::collections::btree_map::Entry::Vacant(new) => {
-                    new.insert(Program { images, code, coverage });
-                }
+    ) -> Result<(Self, Option<KeptFigures>), RunError> {
+        let (mut costs, mut coverage, mut codes) = (Vec::new(), Coverage::default(), BTreeMap::new());
+        for (prepared, covered) in sources.iter().zip(covered) {
+            costs.push(Costs::of(session, prepared, how, observer)?);
+            let Some(covered) = covered else { continue };
+            let outcome = session.run_in(&prepared.source, how, &prepared.whole, covered, observer)?;
+            for (FollowedProgram { id, code, images, .. }, found) in outcome.found {
+                codes.entry(id.clone()).or_insert(code);
+                let program = coverage.programs.entry(id).or_default();
+                program.images.extend(images);
+                program.found.merge(found);
             }
         }
-        Ok(())
+        let mut saved = Vec::new();
+        let is_saved = coverage.save(&mut saved).is_ok();
+        let kept = is_saved.then(|| KeptFigures { costs: costs.clone(), coverage: saved });
+        Ok((Self { costs, counts: Counts::of(&coverage, &codes) }, kept))
     }
 
-    pub(crate) fn finish(self) -> Counts {
-        let inputs = self.0.iter().map(|(id, program)| ProgramInput {
-            id,
-            images: &program.images,
-            coverage: &program.coverage,
-            code: &program.code,
-        });
-        let report = Report::of(&inputs.collect::<Vec<_>>(), &Every);
-        let codes = self.0.values().map(|program| Arc::clone(&program.code)).collect();
-        Counts { report, codes }
+    /// What was kept of the same sources; `None` if it is not of these programs.
+    pub(crate) fn of_kept(kept: KeptFigures, covered: &[Option<Covered>]) -> Option<Self> {
+        let KeptFigures { costs, coverage } = kept;
+        let coverage = Coverage::read(&*coverage).ok()?;
+        let programs = covered.iter().flatten().flat_map(Covered::programs);
+        let codes = programs.map(|program| (program.id.clone(), Arc::clone(&program.code)));
+        let codes = codes.collect::<BTreeMap<_, _>>();
+        let is_known = |id| codes.contains_key(id);
+        (costs.len() == covered.len() && coverage.programs.keys().all(is_known))
+            .then(|| Self { costs, counts: Counts::of(&coverage, &codes) })
     }
 }
 
 impl Counts {
+    fn of(coverage: &Coverage, codes: &BTreeMap<ProgramId, Arc<Code>>) -> Self {
+        let programs =
+            coverage.programs.iter().filter_map(|(id, program)| Some((id, program, codes.get(id)?)));
+        let programs = programs.collect::<Vec<_>>();
+        let inputs = programs.iter().map(|(id, program, code)| ProgramInput {
+            id,
+            images: &program.images,
+            coverage: &program.found,
+            code,
+        });
+        let report = Report::of(&inputs.collect::<Vec<_>>(), &Every);
+        Self { report, codes: programs.into_iter().map(|(.., code)| Arc::clone(code)).collect() }
+    }
+
     /// The function that holds an address of the program as `seen` sees it, and its program.
     pub(crate) fn function(&self, address: Address, seen: &Code) -> Option<(&Function, &Code)> {
         let bytes = seen.program.code(address).and_then(|code| code.get(..2));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use tracewalk::flow::Element;
 use tracewalk_analysis::Code;
 use tracewalk_analysis::call_stack::{CallStack, Entry, Frame, FrameKind, FunctionId, Observer};
@@ -21,14 +22,14 @@ impl Observer for Began {
 }
 
 /// The names of functions, by number.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Functions {
     numbers: BTreeMap<FunctionId, u32>,
     pub(crate) known: Vec<FunctionId>,
 }
 
 /// A frame in a picture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Drawn {
     /// The function's number.
     pub(crate) function: u32,

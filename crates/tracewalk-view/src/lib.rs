@@ -1,7 +1,7 @@
 //! A recorded trace as a page in the browser, or as one file.
 //!
 //! ```text
-//! Session ─prepare─▶ each source's index, overview, profile and coverage
+//! Session ─prepare─▶ each source's index, then its overview, profile and coverage
 //!                    ─Recording─▶ answers: a window of instructions, of the timeline, a function, a file, a place that is searched
 //!                    ─serve─▶ a page on this machine that asks for them     ─export─▶ the same page with answers inside
 //! ```
@@ -11,6 +11,8 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod coming;
+mod cores;
 mod error;
 mod export;
 mod figures;
@@ -18,9 +20,11 @@ mod find;
 mod frames;
 mod guard;
 mod names;
+mod options;
 mod overview;
 mod page;
 mod prepare;
+mod prepared;
 mod query;
 mod recording;
 mod serve;
@@ -30,5 +34,5 @@ mod timeline;
 
 pub use error::ViewError;
 pub use export::{Excerpt, write_page};
-pub use prepare::Options;
+pub use options::Options;
 pub use serve::{Place, serve};

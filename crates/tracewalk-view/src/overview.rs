@@ -4,8 +4,9 @@
 //! When there are too many pieces, two become one and each is twice as long: memory is bounded.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
+use serde::{Deserialize, Serialize};
 use tracewalk::flow::{Element, EventKind};
 use tracewalk_analysis::analysis::FlowSink;
 use tracewalk_analysis::call_stack::{CallStack, CallStackCheckpoint, Task};
@@ -17,7 +18,7 @@ use tracewalk_analysis::{Code, Section};
 use crate::frames::{Began, Drawn, Functions, drawn, steps};
 
 /// A source in pieces.
-#[derive(Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Overview {
     /// How many steps a piece has.
     pub(crate) distance: u64,
@@ -38,11 +39,32 @@ pub(crate) struct Overview {
     pub(crate) texts_left_out: u64,
     /// Tasks, and the step from which on each ran.
     pub(crate) tasks: Vec<(u64, Task)>,
+    /// How many steps were followed.
     pub(crate) steps: u64,
+    /// Whether these are all.
+    pub(crate) is_whole: bool,
+}
+
+/// An overview as far as it has come, for those who look at it meanwhile.
+#[derive(Debug, Default)]
+pub(crate) struct Growing(RwLock<Arc<Overview>>);
+
+impl Growing {
+    pub(crate) fn new(overview: Overview) -> Self {
+        Self(RwLock::new(Arc::new(overview)))
+    }
+
+    pub(crate) fn now(&self) -> Arc<Overview> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn show(&self, overview: Overview) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(overview);
+    }
 }
 
 /// Some steps.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Piece {
     /// The functions that ran at its beginning, outermost first.
     pub(crate) frames: Box<[Drawn]>,
@@ -73,11 +95,17 @@ impl Default for Overview {
             texts_left_out: 0,
             tasks: Vec::new(),
             steps: 0,
+            is_whole: false,
         }
     }
 }
 
 impl Overview {
+    /// Whether the calls at a step are known.
+    pub(crate) const fn reaches(&self, step: u64) -> bool {
+        self.is_whole || step < self.steps
+    }
+
     /// The last call stack that is kept at or before a step.
     pub(crate) fn before(&self, step: u64) -> Option<&(u64, CallStackCheckpoint<u64>)> {
         let after = self.kept.partition_point(|(at, _)| *at <= step);
@@ -130,24 +158,32 @@ fn keep_every_other<T>(of: &mut Vec<T>) {
 }
 
 /// Makes an [`Overview`] of a source's elements.
-#[derive(Debug)]
-pub(crate) struct Overseeing {
+pub(crate) struct Overseeing<'a> {
     calls: CallStack<u64>,
     frames: Vec<Drawn>,
     overview: Overview,
+    /// Shows others what there is so far.
+    show: &'a mut dyn FnMut(&Overview),
+    /// As soon as so many steps were followed.
+    next_show: u64,
 }
 
-impl Overseeing {
-    pub(crate) fn new(code: Arc<Code>) -> Self {
-        Self { calls: CallStack::new(code), frames: Vec::new(), overview: Overview::default() }
+/// After so many steps an overview is shown for the first time, and then whenever it has grown by a quarter: all that is copied to be
+/// shown is no more than a few times the whole.
+const FIRST_SHOWN: u64 = 1 << 20;
+
+impl<'a> Overseeing<'a> {
+    pub(crate) fn new(code: Arc<Code>, show: &'a mut dyn FnMut(&Overview)) -> Self {
+        let (calls, overview) = (CallStack::new(code), Overview::default());
+        Self { calls, frames: Vec::new(), overview, show, next_show: FIRST_SHOWN }
     }
 
     pub(crate) fn finish(self) -> Overview {
-        self.overview
+        Overview { is_whole: true, ..self.overview }
     }
 
     fn element(&mut self, element: &Element) {
-        let Self { calls, frames, overview } = self;
+        let Self { calls, frames, overview, show, next_show } = self;
         let count = steps(element);
         if count > 0 {
             overview.keep(calls);
@@ -183,10 +219,14 @@ impl Overseeing {
         overview.steps -= 1;
         overview.begin_pieces(frames);
         overview.steps += 1;
+        if overview.steps >= *next_show {
+            *next_show = overview.steps + overview.steps / 4;
+            show(overview);
+        }
     }
 }
 
-impl Sink<FlowRecord> for Overseeing {
+impl Sink<FlowRecord> for Overseeing<'_> {
     fn section(&mut self, section: &Section) -> io::Result<()> {
         // An empty one if the image is not the program that was traced.
         self.calls = CallStack::new(Arc::clone(&section.code));
@@ -216,7 +256,7 @@ impl Sink<FlowRecord> for Overseeing {
     }
 }
 
-impl FlowSink for Overseeing {
+impl FlowSink for Overseeing<'_> {
     fn needs_places(&self) -> bool {
         false
     }

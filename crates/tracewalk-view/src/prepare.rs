@@ -1,194 +1,225 @@
 //! From a session to what answers are made from.
+//!
+//! ```text
+//! each source ─▶ index                        then the page is shown
+//!             ─▶ overview, costs, what ran    while it is used
+//! ```
+//!
+//! All of it is kept, if somebody keeps it, and nothing is decoded when the same capture is opened again.
 
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tracewalk_analysis::Code;
 use tracewalk_analysis::analysis::InOrder;
-use tracewalk_analysis::drive::Progress;
-use tracewalk_session::{Follow, Late, Notice, Observer, Session, Source, Trust};
+use tracewalk_session::{Covered, Key, Observer, RunError, Session, Source};
 
+use crate::coming::{Coming, Quiet, Watching};
 use crate::error::ViewError;
-use crate::figures::{Costs, Counting, Counts};
-use crate::overview::{Overseeing, Overview};
+use crate::figures::{Figures, KeptFigures};
+use crate::options::Options;
+use crate::overview::{Growing, Overseeing, Overview};
+use crate::prepared::PreparedSource;
 
-/// What is asked for.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// What the capture is called.
-    pub name: String,
-    /// What is believed where things are counted. The listing shows everything, what is in doubt too.
-    pub trust: Trust,
-    /// Where else source files are looked for.
-    pub source_dirs: Vec<PathBuf>,
-    /// On how many threads, at most.
-    pub threads: u16,
-}
-
-/// How far the work has come that comes before the first answer.
-#[derive(Debug, Default)]
-pub(crate) struct Coming {
-    /// Bytes of all passes over the capture.
-    all: AtomicU64,
-    /// Those of the passes that are done.
-    before: AtomicU64,
-    done: AtomicU64,
-    now: AtomicU64,
-}
-
-/// The same as numbers.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct Come {
-    pub(crate) done: u64,
-    pub(crate) all: u64,
-}
-
-/// How often a source's bytes are read before the first answer: for the overview, costs, coverage and the index.
-const PASSES: u64 = 4;
-
-impl Coming {
-    pub(crate) fn expect(&self, bytes: u64) {
-        self.all.store(bytes.saturating_mul(PASSES), Ordering::Relaxed);
-    }
-
-    /// A pass over so many bytes begins.
-    pub(crate) fn begin(&self, bytes: u64) {
-        self.before.fetch_add(self.now.swap(bytes, Ordering::Relaxed), Ordering::Relaxed);
-        self.done.store(0, Ordering::Relaxed);
-    }
-
-    pub(crate) fn come(&self) -> Come {
-        let all = self.all.load(Ordering::Relaxed);
-        let done = self.before.load(Ordering::Relaxed).saturating_add(self.done.load(Ordering::Relaxed));
-        Come { done: done.min(all), all }
-    }
-}
-
-impl Progress for Coming {
-    fn done(&self, bytes: u64) -> bool {
-        self.done.store(bytes, Ordering::Relaxed);
-        true
-    }
-}
-
-/// Passes notices on, and shows the page how far work has come.
-struct Watching<'a> {
-    observer: &'a dyn Observer,
-    coming: &'a Coming,
-}
-
-#[derive(Debug)]
-struct Watched<'a> {
-    progress: Box<dyn Progress + 'a>,
-    coming: &'a Coming,
-}
-
-impl Observer for Watching<'_> {
-    fn notice(&self, notice: Notice) {
-        self.observer.notice(notice);
-    }
-
-    fn work(&self, bytes: u64) -> Box<dyn Progress + '_> {
-        self.coming.begin(bytes);
-        Box::new(Watched { progress: self.observer.work(bytes), coming: self.coming })
-    }
-
-    fn late(&self) -> Late {
-        self.observer.late()
-    }
-}
-
-impl Progress for Watched<'_> {
-    fn done(&self, bytes: u64) -> bool {
-        self.coming.done(bytes) && self.progress.done(bytes)
-    }
-}
-
-/// What answers of a capture are made from, but for the indexes.
+/// What answers of a capture are made from, but for the indexes and figures.
 pub(crate) struct Prepared {
     pub(crate) sources: Vec<PreparedSource>,
-    /// What ran of the programs.
-    pub(crate) counts: Counts,
+    /// Of each source, what of its programs ran: to be counted.
+    covered: Vec<Option<Covered>>,
+    /// What was kept.
+    figures: Option<KeptFigures>,
+    /// Where all of it is kept.
+    key: Option<Key>,
 }
 
-/// A source that was followed.
-pub(crate) struct PreparedSource {
-    pub(crate) source: Source,
-    pub(crate) name: String,
-    pub(crate) code: Arc<Code>,
-    pub(crate) overview: Overview,
-    pub(crate) costs: Costs,
+/// What is to be counted.
+pub(crate) struct Uncounted {
+    covered: Vec<Option<Covered>>,
+    figures: Option<KeptFigures>,
+    key: Option<Key>,
 }
 
-/// Follows each source.
+/// What is kept of a capture, beside the indexes.
+#[derive(Deserialize)]
+struct Kept {
+    overviews: Vec<Overview>,
+    figures: KeptFigures,
+}
+
+/// The same, to be written.
+#[derive(Serialize)]
+struct Keeping<'a> {
+    overviews: Vec<Arc<Overview>>,
+    figures: &'a KeptFigures,
+}
+
+/// Follows each source, unless what comes of it was kept.
 pub(crate) fn prepare(
     session: &mut Session,
-    options: &Options,
+    options: &Options<'_>,
     coming: &Coming,
     observer: &dyn Observer,
 ) -> Result<Prepared, ViewError> {
-    let bytes = session.sources().iter().map(|source| session.buffer(source).bytes.len() as u64).sum();
-    coming.expect(bytes);
+    // For the indexes, and for the overviews of what is still arriving: it goes by once.
+    let passes = 1 + u64::from(session.is_live());
+    coming.expect(
+        passes
+            * session.sources().iter().map(|source| session.buffer(source).bytes.len() as u64).sum::<u64>(),
+    );
     let watching = Watching { observer, coming };
-    let (mut sources, mut counting) = (Vec::new(), Counting::default());
+    let capture = options.keep.and_then(|_| session.capture_key());
+    let (key, kept) = kept(session, options, capture.as_ref(), observer)?;
+    if let Some(Kept { overviews, figures }) = kept {
+        return from_kept(session, options, capture.as_ref(), (overviews, figures), observer);
+    }
+    let (mut sources, mut covered) = (Vec::new(), Vec::new());
     session.each_source(observer, |session, source| {
-        sources.push(follow(session, source, options, &mut counting, &watching)?);
+        sources.push(follow(session, source, options, capture.as_ref(), &watching)?);
+        covered.push(covered_by(session, source, options, observer)?);
         Ok::<(), ViewError>(())
     })?;
-    if sources.iter().all(|source| source.overview.steps == 0) {
-        return Err(ViewError::Nothing);
+    // Who is told next time that the image does not fit?
+    let key = key.filter(|_| sources.iter().all(|source| Arc::ptr_eq(&source.code, &source.whole)));
+    Ok(Prepared { sources, covered, figures: None, key })
+}
+
+/// The key of a whole capture that is shown, and what was kept under it. No key if nothing is kept.
+fn kept(
+    session: &mut Session,
+    options: &Options<'_>,
+    capture: Option<&Key>,
+    observer: &dyn Observer,
+) -> Result<(Option<Key>, Option<Kept>), ViewError> {
+    let Some((keep, capture)) = options.keep.zip(capture) else { return Ok((None, None)) };
+    let mut keys = Vec::new();
+    for source in session.sources().to_vec() {
+        let code = code(session, &source, options, observer)?;
+        keys.push(session.source_key(capture, &source, &code).map_err(RunError::from)?);
     }
-    Ok(Prepared { sources, counts: counting.finish() })
+    let key = Key::of(&format!("view {:?}", options.trust), &keys);
+    let kept = keep.get(&key).and_then(|bytes| postcard::from_bytes::<Kept>(&bytes).ok());
+    Ok((Some(key), kept.filter(|kept| kept.overviews.len() == keys.len())))
+}
+
+fn code(
+    session: &mut Session,
+    source: &Source,
+    options: &Options<'_>,
+    observer: &dyn Observer,
+) -> Result<Arc<Code>, RunError> {
+    Ok(session.code(source, Some(&options.source_dirs), observer)?)
+}
+
+/// What of a source's programs ran, before anything did; `None` if there is no program.
+fn covered_by(
+    session: &mut Session,
+    source: &Source,
+    options: &Options<'_>,
+    observer: &dyn Observer,
+) -> Result<Option<Covered>, RunError> {
+    let covered = Covered::of(session, source, &options.counted(), &options.name, observer)?;
+    let has_programs = covered.programs().next().is_some();
+    Ok(has_programs.then_some(covered))
+}
+
+fn from_kept(
+    session: &mut Session,
+    options: &Options<'_>,
+    capture: Option<&Key>,
+    (overviews, figures): (Vec<Overview>, KeptFigures),
+    observer: &dyn Observer,
+) -> Result<Prepared, ViewError> {
+    let (mut sources, mut covered) = (Vec::new(), Vec::new());
+    for (source, overview) in session.sources().to_vec().into_iter().zip(overviews) {
+        let code = code(session, &source, options, observer)?;
+        let overview = Growing::new(overview);
+        sources.push(prepared(session, &source, capture, (Arc::clone(&code), code), overview)?);
+        covered.push(covered_by(session, &source, options, observer)?);
+    }
+    Ok(Prepared { sources, covered, figures: Some(figures), key: None })
 }
 
 fn follow(
     session: &mut Session,
     source: &Source,
-    options: &Options,
-    counting: &mut Counting,
-    observer: &Watching<'_>,
+    options: &Options<'_>,
+    capture: Option<&Key>,
+    observer: &dyn Observer,
 ) -> Result<PreparedSource, ViewError> {
-    let names = Some(options.source_dirs.clone());
-    let counted = Follow { trust: options.trust, threads: options.threads, names, ..Follow::default() };
-    let trust = Trust { image: options.trust.image, ..Trust::default() };
-    let trust = Trust { doubtful: tracewalk_analysis::Doubtful::Keep, ..trust };
-    let shown = Follow { trust, ..counted.clone() };
-    let code =
-        session.code(source, shown.names.as_deref(), observer).map_err(tracewalk_session::RunError::from)?;
-    let mut overseeing = Overseeing::new(Arc::clone(&code));
-    let outcome = session.run_observed(source, &shown, InOrder(&mut overseeing), observer)?;
-    let overview = overseeing.finish();
-    let code = outcome.code;
-    // What was said of the source in the first pass is not said again.
-    let quiet = Quiet(observer.coming);
-    let costs = Costs::of(session, source, &counted, &quiet)?;
-    counting.add(session, source, &counted, &options.name, &quiet)?;
+    let whole = code(session, source, options, observer)?;
+    if !session.is_live() {
+        let code = session.code_that_fits(source, &whole, options.trust)?;
+        return Ok(prepared(session, source, capture, (code, whole), Growing::default())?);
+    }
+    let mut nobody = |_: &Overview| ();
+    let mut overseeing = Overseeing::new(Arc::clone(&whole), &mut nobody);
+    let analysis = InOrder(&mut overseeing);
+    let outcome = session.run_in(source, &options.shown(), &whole, analysis, observer)?;
+    let overview = Growing::new(overseeing.finish());
+    Ok(prepared(session, source, capture, (outcome.code, whole), overview)?)
+}
+
+fn prepared(
+    session: &mut Session,
+    source: &Source,
+    capture: Option<&Key>,
+    (code, whole): (Arc<Code>, Arc<Code>),
+    overview: Growing,
+) -> Result<PreparedSource, RunError> {
+    let key = capture.map(|capture| session.source_key(capture, source, &code)).transpose()?;
     let cpu = source.description.cpu.as_ref().map(|cpu| cpu.value.as_str());
     let core = source.description.core.as_deref();
     let section = session.section(source, Arc::clone(&code)).to_string();
     let name = core.into_iter().chain(cpu).map(str::to_owned).chain([section]).collect::<Vec<_>>().join(", ");
-    Ok(PreparedSource { source: source.clone(), name, code, overview, costs })
+    Ok(PreparedSource { source: source.clone(), name, code, whole, overview, key })
 }
 
-/// Says nothing.
-struct Quiet<'a>(&'a Coming);
-
-impl Observer for Quiet<'_> {
-    fn notice(&self, _: Notice) {}
-
-    fn work(&self, bytes: u64) -> Box<dyn Progress + '_> {
-        self.0.begin(bytes);
-        Box::new(Forwarding(self.0))
+impl Prepared {
+    /// Takes what is counted of the sources out, to be counted while the page is used.
+    pub(crate) fn take_uncounted(&mut self) -> Uncounted {
+        Uncounted { covered: std::mem::take(&mut self.covered), figures: self.figures.take(), key: self.key }
     }
-}
 
-#[derive(Debug)]
-struct Forwarding<'a>(&'a Coming);
-
-impl Progress for Forwarding<'_> {
-    fn done(&self, bytes: u64) -> bool {
-        self.0.done(bytes)
+    /// Makes what is not there yet: overviews, which can be looked at meanwhile, and figures. What was kept is taken, and what is made
+    /// is kept.
+    pub(crate) fn finish(
+        &self,
+        uncounted: Uncounted,
+        session: &Session,
+        options: &Options<'_>,
+        watching: &Watching<'_>,
+    ) -> Result<Figures, RunError> {
+        let coming = watching.coming;
+        let bytes = self.sources.iter().map(|source| {
+            let passes = 2 + u64::from(!source.overview.now().is_whole);
+            passes * source.bytes(session)
+        });
+        coming.expect(bytes.sum());
+        for source in self.sources.iter().filter(|source| !source.overview.now().is_whole) {
+            let mut show = |overview: &Overview| {
+                source.overview.show(overview.clone());
+                coming.grew();
+            };
+            let mut overseeing = Overseeing::new(Arc::clone(&source.whole), &mut show);
+            let analysis = InOrder(&mut overseeing);
+            session.run_in(&source.source, &options.shown(), &source.whole, analysis, watching)?;
+            let overview = overseeing.finish();
+            source.overview.show(overview);
+            coming.grew();
+        }
+        let Uncounted { covered, figures, key } = uncounted;
+        if let Some(figures) = figures.and_then(|kept| Figures::of_kept(kept, &covered)) {
+            return Ok(figures);
+        }
+        // What was said of a source in the first pass is not said again.
+        let quiet = Quiet(coming);
+        let (figures, kept) = Figures::of(session, &self.sources, covered, &options.counted(), &quiet)?;
+        let overviews = self.sources.iter().map(|source| source.overview.now()).collect();
+        if let (Some((key, keep)), Some(figures)) = (key.zip(options.keep), &kept)
+            && let Ok(bytes) = postcard::to_allocvec(&Keeping { overviews, figures })
+        {
+            keep.put(&key, &bytes);
+        }
+        Ok(figures)
     }
 }

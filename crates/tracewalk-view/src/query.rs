@@ -29,4 +29,6 @@ pub(crate) enum Refusal {
     Question,
     /// What it is about does not exist.
     Nothing,
+    /// What it is about is still being counted.
+    Later,
 }

@@ -8,20 +8,21 @@ use tracewalk_analysis::call_stack::{CallStack, Frame, FrameKind};
 use tracewalk_analysis::drive::{Cursor, FlowIndex, Totals};
 use tracewalk_analysis::{Code, Position};
 
-use crate::figures::Costs;
 use crate::frames::{Began, steps};
 use crate::names::{Names, hex};
-use crate::overview::Overview;
-use crate::prepare::PreparedSource;
+use crate::overview::{Growing, Overview};
+use crate::prepared::PreparedSource;
 use crate::shown::{Row, row, seen};
 
 /// One source.
 pub(crate) struct Recording<'i> {
     pub(crate) name: String,
+    /// The index of the buffer that it is in.
+    pub(crate) buffer: usize,
     pub(crate) code: Arc<Code>,
     index: &'i FlowIndex<'i>,
-    pub(crate) overview: &'i Overview,
-    pub(crate) costs: &'i Costs,
+    pub(crate) overview: Arc<Overview>,
+    growing: &'i Growing,
     /// Looks at places.
     pub(crate) cursor: Cursor<'i>,
     /// Follows calls.
@@ -40,15 +41,23 @@ impl<'i> Recording<'i> {
         let code = Arc::clone(&prepared.code);
         Self {
             name: prepared.name.clone(),
+            buffer: prepared.source.buffer,
             index,
-            overview: &prepared.overview,
-            costs: &prepared.costs,
+            overview: prepared.overview.now(),
+            growing: &prepared.overview,
             cursor: index.cursor(),
             follower: index.cursor(),
             calls: CallStack::new(Arc::clone(&code)),
             code,
             followed: 0,
             names: Names::default(),
+        }
+    }
+
+    /// Looks at the overview as it is now.
+    pub(crate) fn refresh(&mut self) {
+        if !self.overview.is_whole {
+            self.overview = self.growing.now();
         }
     }
 
@@ -70,6 +79,7 @@ impl<'i> Recording<'i> {
             "texts": self.overview.texts.len(),
             "texts_left_out": self.overview.texts_left_out,
             "tasks": self.overview.tasks.len(),
+            "followed": if self.overview.is_whole { steps } else { self.overview.steps },
             "complete": self.index.is_complete(),
         })
     }
@@ -88,14 +98,15 @@ impl<'i> Recording<'i> {
             return;
         }
         let Some(start) = self.cursor.current().map(|here| here.before.steps) else { return };
-        self.follow(start);
+        let is_known = self.follow(start);
         let mut element = None;
         while let Some(here) = self.cursor.current().filter(|here| here.step < to) {
-            if element.replace(here.before.steps) != Some(here.before.steps) {
+            if is_known && element.replace(here.before.steps) != Some(here.before.steps) {
                 self.calls.element(here.element, &mut Began(here.before.steps));
                 self.followed = here.before.steps + steps(here.element);
             }
-            each(row(&here, self.calls.depth(), &self.code, &mut self.names));
+            let depth = if is_known { self.calls.depth() } else { 0 };
+            each(row(&here, depth, &self.code, &mut self.names));
             if !self.cursor.step() {
                 break;
             }
@@ -108,7 +119,7 @@ impl<'i> Recording<'i> {
             return None;
         }
         let start = self.cursor.current()?.before.steps;
-        self.follow(start);
+        let is_known = self.follow(start);
         let here = self.cursor.current()?;
         let before = self.calls.checkpoint();
         let shown = row(&here, 0, &self.code, &mut self.names);
@@ -130,7 +141,8 @@ impl<'i> Recording<'i> {
         let mut frames = self.calls.frames().map(|frame| self.frame(frame)).collect::<Vec<_>>();
         frames.reverse();
         frames.truncate(MOST_FRAMES);
-        let depth = self.calls.depth();
+        let frames = is_known.then_some(frames);
+        let depth = if is_known { self.calls.depth() } else { 0 };
         self.calls.go_on_from(&before);
         let context = match context {
             Some(kind @ EventKind::Context { .. }) => Some(kind.to_string()),
@@ -140,7 +152,7 @@ impl<'i> Recording<'i> {
             "row": Row { depth, ..shown },
             "offset": at,
             "frames": frames,
-            "task": task,
+            "task": is_known.then_some(task),
             "context": context,
             "before": {
                 "instructions": instructions,
@@ -176,9 +188,12 @@ impl<'i> Recording<'i> {
         })
     }
 
-    /// Follows calls up to a step, which is the first one of its element.
-    pub(crate) fn follow(&mut self, until: u64) {
-        let Some((start, checkpoint)) = self.overview.before(until) else { return };
+    /// Follows calls up to a step, which is the first one of its element. Answers whether the calls there are known yet.
+    pub(crate) fn follow(&mut self, until: u64) -> bool {
+        if !self.overview.reaches(until) {
+            return false;
+        }
+        let Some((start, checkpoint)) = self.overview.before(until) else { return true };
         if self.followed > until || self.followed < *start {
             self.calls.go_on_from(checkpoint);
             self.followed = *start;
@@ -194,6 +209,7 @@ impl<'i> Recording<'i> {
                 }
             }
         }
+        true
     }
 
     /// The calls have been followed with this element, too.

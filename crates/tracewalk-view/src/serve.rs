@@ -1,9 +1,9 @@
 //! The server: gives out the page, and passes questions to the thread that has the recordings.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::extract::rejection::QueryRejection;
@@ -16,14 +16,15 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::json;
 use tokio::sync::oneshot;
-use tracewalk_analysis::drive::FlowIndex;
 use tracewalk_session::{At, Observer, Session};
 
 use crate::answer::View;
+use crate::coming::{Coming, Watching};
 use crate::error::ViewError;
 use crate::guard::{Denial, Guard};
+use crate::options::Options;
 use crate::page::{HEAD, HTML, POLICY, SCRIPTS, STYLE};
-use crate::prepare::{Coming, Options, PreparedSource, prepare};
+use crate::prepare::prepare;
 use crate::query::{Query, Refusal};
 use crate::recording::Recording;
 
@@ -46,8 +47,10 @@ struct Job {
 /// What all requests share.
 struct Shared {
     guard: Guard,
-    coming: Coming,
+    coming: Arc<Coming>,
+    /// Whether the page can be shown, and whether everything is counted that is shown in it.
     is_ready: AtomicBool,
+    is_counted: AtomicBool,
     jobs: SyncSender<Job>,
 }
 
@@ -61,7 +64,7 @@ const MOST_JOBS: usize = 64;
 /// If nobody can connect, nothing executes in the capture, or a source cannot be followed.
 pub fn serve(
     session: &mut Session,
-    options: &Options,
+    options: &Options<'_>,
     place: Place,
     observer: &dyn Observer,
     listening: &mut dyn FnMut(&str),
@@ -75,33 +78,47 @@ pub fn serve(
     let token = token()?;
     let (jobs, asked) = sync_channel(MOST_JOBS);
     let guard = Guard::new(address, token.clone());
-    let shared =
-        Arc::new(Shared { guard, coming: Coming::default(), is_ready: AtomicBool::new(false), jobs });
-    let _server = Server::start(listener, Arc::clone(&shared))?;
+    let (is_ready, is_counted) = (AtomicBool::new(false), AtomicBool::new(false));
+    let coming = &Arc::new(Coming::default());
+    let shared = Arc::new(Shared { guard, coming: Arc::clone(coming), is_ready, is_counted, jobs });
+    let server = Server::start(listener, Arc::clone(&shared))?;
     listening(&format!("http://{address}/#token={token}"));
 
-    let prepared = prepare(session, options, &shared.coming, observer)?;
-    let session = &*session;
+    let mut prepared = prepare(session, options, coming, observer)?;
+    let uncounted = prepared.take_uncounted();
+    let (session, prepared) = (&*session, &prepared);
     // An index borrows the program, which `prepared` has.
-    let indexes =
-        prepared.sources.iter().map(|source| index(session, source, &shared.coming)).collect::<Vec<_>>();
-    let recordings = prepared.sources.iter().zip(&indexes);
-    let recordings = recordings.map(|(source, index)| Recording::new(source, index)).collect();
-    let view = View { name: options.name.clone(), recordings, counts: &prepared.counts, at: place.at };
+    let indexes = prepared.sources.iter().map(|source| source.index(session, options, coming));
+    let (indexes, figures) = (indexes.collect::<Vec<_>>(), OnceLock::new());
+    if indexes.iter().all(|index| index.totals().steps == 0) {
+        return Err(ViewError::Nothing);
+    }
     shared.is_ready.store(true, Ordering::Release);
-    answer(view, &asked);
-    Ok(())
-}
-
-/// The index of a source.
-pub(crate) fn index<'a>(
-    session: &'a Session,
-    prepared: &'a PreparedSource,
-    coming: &'a Coming,
-) -> FlowIndex<'a> {
-    let PreparedSource { source, code, .. } = prepared;
-    coming.begin(session.buffer(source).bytes.len() as u64);
-    FlowIndex::new(&session.input(source, coming), &source.config, &code.program)
+    // Without them nobody can ask.
+    let mut asking = Some((server, shared));
+    std::thread::scope(|scope| {
+        let (indexes, figures, name) = (&indexes, &figures, options.name.clone());
+        scope.spawn(move || {
+            let recordings = prepared.sources.iter().zip(indexes);
+            let recordings = recordings.map(|(source, index)| Recording::new(source, index)).collect();
+            answer(View { name, recordings, figures, at: place.at }, &asked);
+        });
+        match prepared.finish(uncounted, session, options, &Watching { observer, coming }) {
+            Ok(counted) => {
+                // Nobody else sets it.
+                let _ = figures.set(counted);
+                if let Some((_, shared)) = &asking {
+                    shared.is_counted.store(true, Ordering::Release);
+                }
+                Ok(())
+            }
+            Err(error) => {
+                // The other thread ends.
+                drop(asking.take());
+                Err(error.into())
+            }
+        }
+    })
 }
 
 /// Answers questions until nobody can ask any more.
@@ -225,8 +242,15 @@ async fn ask(
     }
     let is_ready = shared.is_ready.load(Ordering::Acquire);
     if question == "status" {
-        let come = shared.coming.come();
-        let status = json!({ "ready": is_ready, "done": come.done, "all": come.all });
+        let (come, is_counted) = (shared.coming.come(), shared.is_counted.load(Ordering::Acquire));
+        let status = json!({
+            "ready": is_ready,
+            "counted": is_counted,
+            "done": come.done,
+            "all": come.all,
+            "decoded": come.decoded,
+            "grown": come.grown,
+        });
         return answered(StatusCode::OK, "application/json", status.to_string());
     }
     let Ok(Asked(query)) = query else { return refused(StatusCode::BAD_REQUEST, "query") };
@@ -243,6 +267,7 @@ async fn ask(
         Ok(Ok(answer)) => answered(StatusCode::OK, "application/json", answer),
         Ok(Err(Refusal::Question)) => refused(StatusCode::NOT_FOUND, "question"),
         Ok(Err(Refusal::Nothing)) => refused(StatusCode::NOT_FOUND, "nothing"),
+        Ok(Err(Refusal::Later)) => refused(StatusCode::SERVICE_UNAVAILABLE, "not_ready"),
         Err(_) => refused(StatusCode::SERVICE_UNAVAILABLE, "ended"),
     }
 }

@@ -3,6 +3,8 @@
 //! So many steps as can be followed while somebody waits are drawn exactly, and what is narrower than a pixel as one bar. Of more, each
 //! piece of the overview is drawn by who ran at its beginning.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 use tracewalk::flow::{Element, EventKind};
@@ -103,14 +105,14 @@ pub(crate) fn of(recording: &mut Recording<'_>, from: u64, to: u64, width: u64) 
     let from = from.min(to);
     let pixel = ((to - from) / width.clamp(1, WIDEST)).max(1);
     let mut functions = Functions::default();
-    let is_exact = to - from <= MOST_EXACT;
+    let is_exact = to - from <= MOST_EXACT && (to == from || recording.overview.reaches(to - 1));
     let (bars, exceptions, gaps) = match is_exact {
         true => exact(recording, (from, to), pixel, &mut functions),
         false => coarse(recording, (from, to), pixel, &mut functions),
     };
     let names = (0..).take(functions.known.len()).map(|number| functions.name(number, &recording.code));
     let names = names.collect::<Vec<_>>();
-    let overview = recording.overview;
+    let overview = Arc::clone(&recording.overview);
     let mut texts = Marks::new(pixel);
     let first = overview.texts.partition_point(|(at, ..)| *at < from);
     for (at, _, text) in overview.texts.iter().skip(first).take_while(|(at, ..)| *at < to) {
@@ -179,7 +181,7 @@ fn coarse(
     pixel: u64,
     functions: &mut Functions,
 ) -> Pictured {
-    let overview = recording.overview;
+    let overview = &*recording.overview;
     let (mut bars, mut exceptions, mut gaps) = (Bars::new(pixel), Marks::new(pixel), Marks::new(pixel));
     let first = from / overview.distance.max(1);
     let skipped = usize::try_from(first).unwrap_or(usize::MAX);
@@ -204,7 +206,9 @@ fn coarse(
             gaps.add(now, piece.gaps.into(), String::new);
         }
     }
-    bars.close(0, to);
+    // What was not followed yet is not drawn.
+    let end = if overview.is_whole { to } else { to.min(overview.steps) };
+    bars.close(0, end);
     (bars.bars, exceptions.marks, gaps.marks)
 }
 

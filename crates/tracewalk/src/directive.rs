@@ -11,6 +11,7 @@ use crate::ids::{Address, ContextId, Exception, ExceptionLevel, Location, Privil
 
 /// One step of the story that the trace tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Directive {
     /// Tracing begins: nothing is known of what ran before. The address is absent where instructions are not traced.
@@ -117,6 +118,7 @@ pub enum Directive {
 
 /// What became of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Transaction {
     /// It begins: what is executed from here on takes effect only if it is committed.
@@ -144,6 +146,7 @@ impl Transaction {
 
 /// A value that the program wrote into the trace, by an instruction for that (TRCIT).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Instrumentation {
     /// The exception level that wrote it.
     pub level: ExceptionLevel,
@@ -153,6 +156,7 @@ pub struct Instrumentation {
 
 /// Why tracing begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum BeginReason {
     /// Tracing was switched on.
@@ -180,6 +184,7 @@ impl BeginReason {
 
 /// How the instruction at the end of a [`Directive::RunTo`] takes part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum RunEnd {
     /// It was executed and jumped; a [`Directive::Continue`] says where to.
@@ -196,6 +201,7 @@ pub enum RunEnd {
 
 /// Where the handler of an exception starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Handler {
     /// At this instruction.
     At(Location),
@@ -220,6 +226,7 @@ impl Handler {
 
 /// Where the architecture says that execution should resume after an exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum PreferredReturn {
     /// At the next instruction: the one that the trace had come to.
     Next,
@@ -236,6 +243,7 @@ pub enum PreferredReturn {
 
 /// One access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Transfer {
     /// The address; absent where it was not traced.
     pub address: Option<Address>,
@@ -247,6 +255,7 @@ pub struct Transfer {
 
 /// What the trace says of an access's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum TransferValue {
     /// The value, with high zero bytes restored.
     Value(u32),
@@ -262,6 +271,7 @@ pub enum TransferValue {
 
 /// How much execution an atom of a trace covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Granularity {
     /// One instruction.
     #[default]
@@ -276,6 +286,7 @@ pub enum Granularity {
 ///
 /// A protocol's configuration gives these; they are named for what they mean, not for their registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Rules {
     /// How much execution an atom of the trace covers.
     pub granularity: Granularity,

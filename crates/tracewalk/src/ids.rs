@@ -15,6 +15,7 @@ pub use privilege::{ExceptionLevel, Privilege, SecurityState};
 /// The IDs that the formatter keeps for itself are not trace IDs: 0 is padding, `0x7d` a trigger, the rest above
 /// `0x6f` is reserved (CoreSight Architecture Specification, IHI 0029, "Trace source IDs").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "u8"))]
 pub struct TraceId(u8);
 
 impl TraceId {
@@ -34,6 +35,15 @@ impl TraceId {
     }
 }
 
+#[cfg(feature = "serde")]
+impl TryFrom<u8> for TraceId {
+    type Error = &'static str;
+
+    fn try_from(number: u8) -> Result<Self, Self::Error> {
+        Self::new(number).ok_or("a number that is no trace source's")
+    }
+}
+
 impl fmt::Display for TraceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "0x{:02x}", self.0)
@@ -46,6 +56,7 @@ impl fmt::Display for TraceId {
 /// where memory ends depends on the instruction set: see [`Location`].
 // Aligned like a word, so that a `Location` takes 12 bytes instead of 16: elements, stacks and blocks are full of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(Rust, packed(4))]
 pub struct Address(u64);
 
@@ -120,6 +131,7 @@ impl fmt::LowerHex for Address {
 
 /// An instruction set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Isa {
     /// ARM: words, aligned to four bytes.
     A32,
@@ -206,6 +218,7 @@ impl fmt::Display for Isa {
 ///
 /// Arithmetic wraps where the instruction set's memory ends, as the processor's does: A64 at 64 bits, all others at 32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Location {
     /// The instruction's address.
     pub address: Address,
@@ -262,6 +275,7 @@ impl fmt::Display for Location {
 
 /// The value of the processor's Context ID register, which an operating system sets by process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ContextId(pub u32);
 
 impl fmt::Display for ContextId {
@@ -272,6 +286,7 @@ impl fmt::Display for ContextId {
 
 /// A virtual machine's number, from the VTTBR register: 8 bits in ETMv3 and PFT, up to 32 in later protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Vmid(pub u32);
 
 impl fmt::Display for Vmid {

@@ -7,10 +7,12 @@ use core::fmt;
 
 /// A position in the bytes of one trace source, from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct StreamOffset(pub u64);
 
 /// A position in the capture file, from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CaptureOffset(pub u64);
 
 impl fmt::Display for StreamOffset {
@@ -27,6 +29,7 @@ impl fmt::Display for CaptureOffset {
 
 /// A stretch of one source's bytes: `start` included, `end` not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Span {
     /// The first byte.
     pub start: StreamOffset,

@@ -2,14 +2,17 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+use tracewalk::program::{Scope, ViewId};
+
 use super::stack::{Next, Parked, Stack};
 use super::{CallStack, Task};
-use crate::CodeInContext;
 
-/// What a [`CallStack`] knows at one place of a source's flow, without what it remembers of the program.
-#[derive(Clone, Debug)]
+/// What a [`CallStack`] knows at one place of a source's flow, without the program and what it remembers of that.
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct CallStackCheckpoint<M> {
-    code: CodeInContext,
+    /// How the program is seen.
+    seen: (ViewId, Scope),
     stack: Stack<M>,
     next: Next,
     next_task: Option<Task>,
@@ -23,7 +26,7 @@ impl<M: Clone> CallStack<M> {
     #[must_use]
     pub fn checkpoint(&self) -> CallStackCheckpoint<M> {
         CallStackCheckpoint {
-            code: self.functions.code().clone(),
+            seen: self.functions.code().seen(),
             stack: self.stack.clone(),
             next: self.next,
             next_task: self.next_task,
@@ -35,7 +38,7 @@ impl<M: Clone> CallStack<M> {
 
     /// Goes on as if the elements before a checkpoint, which was made for the same program, had just been followed.
     pub fn go_on_from(&mut self, checkpoint: &CallStackCheckpoint<M>) {
-        self.functions.see(checkpoint.code.clone());
+        self.functions.see(self.functions.code().seen_as(checkpoint.seen));
         self.stack.clone_from(&checkpoint.stack);
         self.parked.clone_from(&checkpoint.parked);
         self.lost.clone_from(&checkpoint.lost);

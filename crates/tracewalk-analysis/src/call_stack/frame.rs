@@ -90,7 +90,7 @@ impl CellId {
 }
 
 /// A function that is running, or waits for what it called or for the end of an exception.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Frame<M> {
     /// How it came to run.
     pub kind: FrameKind,
@@ -101,11 +101,12 @@ pub struct Frame<M> {
     /// Set on an exception in which a function ran that chooses the next task.
     pub(super) schedules: bool,
     /// Which frame it is, on which others, if that was looked up: see [`Shapes`](super::shape::Shapes).
+    #[serde(skip)]
     pub(super) cell: CellId,
 }
 
 /// How a frame came to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub enum FrameKind {
     /// It ran already when it was first seen: what called it is not known.
     Root,
@@ -121,7 +122,7 @@ pub enum FrameKind {
 }
 
 /// An exception that was taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct Interruption {
     /// Which; `None` where neither the trace nor the vector table say.
     pub exception: Option<Exception>,

@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
 use tracewalk::ids::{Address, Exception};
 
 use super::frame::{Frame, FunctionId, Left, Observer, Task};
 
 /// One task's frames.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Stack<M> {
     pub(super) task: Task,
     /// The innermost last.
@@ -22,7 +23,7 @@ pub(super) struct Stack<M> {
 }
 
 /// A call of `setjmp` that returned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub(super) struct Jump {
     /// How many frames there are when execution goes on there.
     pub(super) depth: usize,
@@ -30,7 +31,7 @@ pub(super) struct Jump {
 }
 
 /// What is known of where a stack's outermost frame comes from.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub(super) enum Origin {
     /// It was found running.
     Found,
@@ -41,7 +42,7 @@ pub(super) enum Origin {
 }
 
 /// A task that is not running.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Parked<M> {
     pub(super) stack: Stack<M>,
     /// Where the task resumes; `None` if only its context ID identifies it.
@@ -49,7 +50,7 @@ pub(super) struct Parked<M> {
 }
 
 /// What has to happen before the next block begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub(super) enum Next {
     Unknown,
     Straight,
@@ -70,7 +71,7 @@ pub(super) enum Next {
 }
 
 /// What is known of an exception that was returned from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub(super) struct Finished {
     /// Where it had been taken.
     pub(super) from: Option<Address>,

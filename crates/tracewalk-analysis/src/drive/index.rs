@@ -40,18 +40,22 @@
 //! assert_eq!(address(&cursor), Some(Address::new(0x108)));
 //! ```
 
+use std::cell::Cell;
 use std::collections::VecDeque;
-use std::fmt;
+use std::{fmt, io};
 
-use tracewalk::flow::{Element, EventKind};
+use serde::{Deserialize, Serialize};
+use tracewalk::flow::{Element, EventKind, Passage};
 use tracewalk::frame::{Discontinuity, FrameSink, Indexer, Owner, Piece};
 use tracewalk::program::Program;
-use tracewalk::source::{Checkpoint, FlowStream, SourceConfig};
-use tracewalk::span::StreamOffset;
+use tracewalk::source::{Checkpoint, SourceConfig};
+use tracewalk::span::{CaptureOffset, StreamOffset};
 
-use super::part::Last;
-use super::segment::{CutPlace, Cutter, Segment, Whereabouts};
-use super::{Carrier, Input, WINDOW};
+use super::parallel::{Begun, Take};
+use super::part::{Gathered, Last};
+use super::segment::{CutPlace, Cutter, Segment};
+use super::{Carrier, Follower, Input, Progress, Spread, WINDOW};
+use crate::sink::Part;
 
 /// Where a source's flow can be entered.
 #[derive(Clone)]
@@ -63,14 +67,14 @@ pub struct FlowIndex<'a> {
     pub(super) sizes: Sizes,
     /// Ascending; the first one is in front of the first byte.
     pub(super) waypoints: Vec<Waypoint>,
-    totals: Totals,
+    pub(super) totals: Totals,
     /// Where the last byte that was decoded is followed by nothing that was.
     pub(super) end: StreamOffset,
-    complete: bool,
+    pub(super) complete: bool,
 }
 
 /// How much of a source's flow there is, or stands in front of a place.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[non_exhaustive]
 pub struct Totals {
     /// Steps: instructions, events and gaps.
@@ -87,7 +91,7 @@ pub struct Totals {
 
 /// How finely a source is divided.
 #[doc(hidden)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Sizes {
     /// About how many bytes a segment has.
     pub segment: usize,
@@ -102,7 +106,7 @@ impl Sizes {
 }
 
 /// A place where decoding can begin.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Waypoint {
     /// Where the segments begin that are needed to say where its first elements stand in the capture, and how many of them
     /// stand in front of the waypoint.
@@ -115,7 +119,7 @@ pub(super) struct Waypoint {
 }
 
 /// All that what comes depends on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Entry {
     pub(super) state: Checkpoint,
     pub(super) last: Last,
@@ -129,14 +133,30 @@ impl<'a> FlowIndex<'a> {
     /// ends the work, the index is of what was decoded by then.
     #[must_use]
     pub fn new(input: &Input<'a>, config: &SourceConfig, program: &'a Program) -> Self {
-        Self::with_sizes(input, config, program, Sizes::USUAL)
+        Self::by_threads(input, config, program, 1)
     }
 
-    /// As [`FlowIndex::new`], divided as tests want it.
+    /// As [`FlowIndex::new`], decoded by so many threads. The index does not depend on their number.
+    #[must_use]
+    pub fn by_threads(
+        input: &Input<'a>,
+        config: &SourceConfig,
+        program: &'a Program,
+        threads: usize,
+    ) -> Self {
+        Self::with_sizes(input, config, program, (Sizes::USUAL, threads))
+    }
+
+    /// As [`FlowIndex::by_threads`], divided as tests want it.
     #[doc(hidden)]
     #[must_use]
-    pub fn with_sizes(input: &Input<'a>, config: &SourceConfig, program: &'a Program, sizes: Sizes) -> Self {
-        let mut index = Self {
+    pub fn with_sizes(
+        input: &Input<'a>,
+        config: &SourceConfig,
+        program: &'a Program,
+        (sizes, threads): (Sizes, usize),
+    ) -> Self {
+        let index = Self {
             capture: input.capture,
             carrier: indexed(input),
             config: config.clone(),
@@ -147,59 +167,14 @@ impl<'a> FlowIndex<'a> {
             end: StreamOffset(0),
             complete: true,
         };
-        index.fill(input);
-        index
-    }
-
-    fn fill(&mut self, input: &Input<'a>) {
-        let mut cutter = Cutter::new(self.capture, &self.carrier, self.sizes.segment);
-        let mut stream = FlowStream::new(&self.config);
-        let (mut places, mut last) = (Whereabouts::default(), Last::default());
-        let mut counted = Counted::default();
-        // The segments that begin no more than a window in front of the next one.
-        let mut recent = VecDeque::<(CutPlace, StreamOffset)>::new();
-        let (mut segments, mut distance, mut reached) = (0_usize, 1_usize, 0);
-        loop {
-            let place = cutter.place();
-            let Some(cut) = cutter.next() else { break };
-            let mut segment = cut.segment();
-            let start = segment.start;
-            while recent.get(1).is_some_and(|(_, second)| second.0 + WINDOW <= start.0) {
-                recent.pop_front();
-            }
-            recent.push_back((place, start));
-            if segments.is_multiple_of(distance) {
-                let state = stream.checkpoint(self.program);
-                let entry = Entry { state, last, before: counted.totals, context: counted.context };
-                let (before, skipped) = (recent[0].0.clone(), recent.len() - 1);
-                self.waypoints.push(Waypoint { before, skipped, start, entry, reached });
-                if self.waypoints.len() > self.sizes.waypoints {
-                    let mut number = 0_usize;
-                    self.waypoints.retain(|_| {
-                        number += 1;
-                        number % 2 == 1
-                    });
-                    distance *= 2;
-                }
-            }
-            segments += 1;
-            places.go_on(segment.take_places());
-            let mut sink = |element: Element| {
-                counted.element(&element);
-                last.element(&element);
-            };
-            segment.feed(0..segment.bytes.len(), &mut stream, self.program, &mut sink);
-            last.settle(&mut places);
-            self.end = StreamOffset(start.0 + segment.bytes.len() as u64);
-            reached = reached.max(segment.done);
-            if !input.progress.done(segment.done) {
-                self.complete = false;
-                stream.forget_incomplete();
-                break;
-            }
-        }
-        stream.finish(self.program, &mut |element: Element| counted.element(&element));
-        self.totals = counted.totals;
+        let progress = Ending { progress: input.progress, ended: Cell::new(false) };
+        let input = Input { carrier: index.carrier.clone(), rest: None, progress: &progress, ..*input };
+        let spread = Spread { threads, segment: sizes.segment };
+        let mut filling = Filling::new(index);
+        // Nothing that takes the parts fails.
+        let _ = Follower::new(config, program).parts_to(&input, spread, &Counted::default(), &mut filling);
+        let Filling { index, counted, .. } = filling;
+        Self { totals: counted.totals, complete: !progress.ended.get(), ..index }
     }
 
     /// Everything that a cursor can come to.
@@ -230,6 +205,72 @@ impl<'a> FlowIndex<'a> {
         let is_last = waypoint + 1 == self.waypoints.len();
         let window = segments.take_while(|segment| segment.start < end || (is_last && segment.start == end));
         (before, window.collect())
+    }
+}
+
+/// Fills an index while the source is decoded.
+struct Filling<'a> {
+    index: FlowIndex<'a>,
+    counted: Counted,
+    /// The segments that begin no more than a window in front of the next one.
+    recent: VecDeque<(CutPlace, StreamOffset)>,
+    segments: usize,
+    /// How many segments there are between two waypoints.
+    distance: usize,
+    reached: u64,
+}
+
+impl<'a> Filling<'a> {
+    fn new(index: FlowIndex<'a>) -> Self {
+        let (counted, recent) = (Counted::default(), VecDeque::new());
+        Self { index, counted, recent, segments: 0, distance: 1, reached: 0 }
+    }
+}
+
+impl Take<Counted> for Filling<'_> {
+    fn part(&mut self, part: Gathered<Counted>) -> io::Result<()> {
+        self.counted.add(part.part);
+        Ok(())
+    }
+
+    fn segment(&mut self, begun: Begun, state: &mut dyn FnMut() -> Checkpoint) {
+        let Begun { at, start, last, bytes, done } = begun;
+        let Self { index, counted, recent, segments, distance, reached } = self;
+        while recent.get(1).is_some_and(|(_, second)| second.0 + WINDOW <= start.0) {
+            recent.pop_front();
+        }
+        recent.push_back((at, start));
+        if segments.is_multiple_of(*distance) {
+            let entry = Entry { state: state(), last, before: counted.totals, context: counted.context };
+            let (before, skipped) = (recent[0].0.clone(), recent.len() - 1);
+            index.waypoints.push(Waypoint { before, skipped, start, entry, reached: *reached });
+            if index.waypoints.len() > index.sizes.waypoints {
+                let mut number = 0_usize;
+                index.waypoints.retain(|_| {
+                    number += 1;
+                    number % 2 == 1
+                });
+                *distance *= 2;
+            }
+        }
+        *segments += 1;
+        index.end = StreamOffset(start.0 + bytes);
+        *reached = done.max(*reached);
+    }
+}
+
+/// Passes progress on, and remembers whether it ended the work.
+#[derive(Debug)]
+struct Ending<'a> {
+    progress: &'a dyn Progress,
+    ended: Cell<bool>,
+}
+
+impl Progress for Ending<'_> {
+    fn done(&self, bytes: u64) -> bool {
+        let goes_on = self.progress.done(bytes);
+        self.ended.set(!goes_on);
+        goes_on
     }
 }
 
@@ -267,6 +308,36 @@ impl Counted {
             Element::Gap(_) | Element::Proof(_) => {}
         }
     }
+
+    /// Counts what comes behind it.
+    fn add(&mut self, next: Self) {
+        let Totals { steps, instructions, exceptions, cycles, time } = next.totals;
+        let totals = &mut self.totals;
+        totals.steps += steps;
+        totals.instructions += instructions;
+        totals.exceptions += exceptions;
+        totals.cycles = totals.cycles.saturating_add(cycles);
+        totals.time = totals.time.max(time);
+        self.context = next.context.or(self.context);
+    }
+}
+
+impl Part for Counted {
+    #[inline]
+    fn element(&mut self, element: &Element, _: impl FnOnce() -> CaptureOffset) {
+        Self::element(self, element);
+    }
+
+    #[inline]
+    fn passage(&mut self, passage: &Passage<'_>, _: impl FnMut(StreamOffset) -> CaptureOffset) {
+        let totals = passage.totals();
+        if passage.len() == u64::from(totals.blocks) {
+            self.totals.steps += u64::from(totals.instructions);
+            self.totals.instructions += u64::from(totals.instructions);
+        } else {
+            passage.elements().for_each(|element| Self::element(self, &element));
+        }
+    }
 }
 
 /// How many steps an element has.
@@ -279,7 +350,7 @@ pub(super) fn steps(element: &Element) -> u64 {
 }
 
 /// How the source's bytes lie in the capture, with where frames are found out.
-fn indexed(input: &Input<'_>) -> Carrier {
+pub(super) fn indexed(input: &Input<'_>) -> Carrier {
     /// What is in the frames is of no interest yet.
     struct Nobody;
     impl FrameSink for Nobody {

@@ -21,7 +21,7 @@ use tracewalk::source::{Checkpoint, FlowStream, SourceConfig};
 use tracewalk::span::StreamOffset;
 
 use super::part::{Gathered, Gathering, Last};
-use super::segment::{Cut, Cutter, Segment, Whereabouts};
+use super::segment::{Cut, CutPlace, Cutter, Segment, Whereabouts};
 use super::{Follower, Input, Progress};
 use crate::Doubting;
 use crate::analysis::Growth;
@@ -111,8 +111,37 @@ const LAST_STEP_OF_COUNTS: usize = 4;
 
 /// What a worker found in a segment.
 struct Guess<'a, P> {
+    at: CutPlace,
     segment: Segment<'a>,
     parts: Vec<GuessedPart<P>>,
+}
+
+/// Takes the parts of a source's flow, in order.
+pub(super) trait Take<P> {
+    /// Takes the next part. The first error ends the work.
+    fn part(&mut self, part: Gathered<P>) -> io::Result<()>;
+
+    /// A segment begins behind the parts before. `state` finds out what the meaning of its bytes depends on.
+    fn segment(&mut self, begun: Begun, state: &mut dyn FnMut() -> Checkpoint) {
+        let _ = (begun, state);
+    }
+}
+
+/// Where a segment begins.
+pub(super) struct Begun {
+    pub(super) at: CutPlace,
+    pub(super) start: StreamOffset,
+    pub(super) last: Last,
+    /// How many bytes it has.
+    pub(super) bytes: u64,
+    /// How many bytes of the capture are done with it.
+    pub(super) done: u64,
+}
+
+impl<P, F: FnMut(Gathered<P>) -> io::Result<()>> Take<P> for F {
+    fn part(&mut self, part: Gathered<P>) -> io::Result<()> {
+        self(part)
+    }
 }
 
 /// What a worker found up to a checkpoint, from the one before on.
@@ -135,8 +164,22 @@ impl Follower<'_> {
         empty: &P,
         mut take: impl FnMut(Gathered<P>) -> io::Result<()>,
     ) -> io::Result<()> {
-        let take = &mut take;
-        let mut segments = Cutter::new(input.capture, &input.carrier, spread.segment);
+        self.parts_to(input, spread, empty, &mut take)
+    }
+
+    /// As [`Follower::flow_parts`], for somebody who wants to know where segments begin as well.
+    pub(super) fn parts_to<P: Part>(
+        &mut self,
+        input: &Input<'_>,
+        spread: Spread,
+        empty: &P,
+        take: &mut dyn Take<P>,
+    ) -> io::Result<()> {
+        let mut cutter = Cutter::new(input.capture, &input.carrier, spread.segment);
+        let mut segments = std::iter::from_fn(|| {
+            let at = cutter.place();
+            cutter.next().map(|cut| (at, cut))
+        });
         let (config, program) = (self.config, self.program);
         let stream = self.begin();
         let synchronises = Checkpoint::in_the_middle(config, StreamOffset(0)).is_some();
@@ -165,12 +208,13 @@ impl Follower<'_> {
 }
 
 fn alone<'a, P: Part>(
-    segments: impl Iterator<Item = Cut<'a>>,
+    segments: impl Iterator<Item = (CutPlace, Cut<'a>)>,
     progress: &dyn Progress,
     mut join: Join<'_, P>,
 ) -> io::Result<()> {
-    for mut segment in segments.map(Cut::segment) {
-        join.begin(&mut segment);
+    for (at, cut) in segments {
+        let mut segment = cut.segment();
+        join.begin(at, &mut segment);
         join.decode(&segment, 0..segment.bytes.len())?;
         if !progress.done(segment.done) {
             join.stream.forget_incomplete();
@@ -181,7 +225,7 @@ fn alone<'a, P: Part>(
 }
 
 fn together<'a, P: Part>(
-    mut segments: impl Iterator<Item = Cut<'a>>,
+    mut segments: impl Iterator<Item = (CutPlace, Cut<'a>)>,
     progress: &dyn Progress,
     mut join: Join<'_, P>,
     tasks: &Sender<Task<'a, P>>,
@@ -191,15 +235,15 @@ fn together<'a, P: Part>(
     let mut trust = Trust::default();
     loop {
         while in_work.len() < 2 * spread.threads {
-            let Some(segment) = segments.next() else { break };
+            let Some((at, segment)) = segments.next() else { break };
             in_work.push_back(if trust.is_left() {
                 let (answer, guess) = channel();
-                if tasks.send(Task { segment, answer }).is_err() {
+                if tasks.send(Task { at, segment, answer }).is_err() {
                     break;
                 }
                 InWork::Elsewhere(guess)
             } else {
-                InWork::Here(segment)
+                InWork::Here(Box::new((at, segment)))
             });
         }
         let done = match in_work.pop_front() {
@@ -210,9 +254,10 @@ fn together<'a, P: Part>(
                 trust.note(proven);
                 done
             }
-            Some(InWork::Here(segment)) => {
+            Some(InWork::Here(here)) => {
+                let (at, segment) = *here;
                 let mut segment = segment.segment();
-                join.begin(&mut segment);
+                join.begin(at, &mut segment);
                 join.decode(&segment, 0..segment.bytes.len())?;
                 segment.done
             }
@@ -231,7 +276,7 @@ enum InWork<'a, P> {
     /// A worker has it.
     Elsewhere(Receiver<Guess<'a, P>>),
     /// It is decoded when its turn comes.
-    Here(Cut<'a>),
+    Here(Box<(CutPlace, Cut<'a>)>),
 }
 
 /// Whether guessing is worth it. There are traces that do not say what workers would have to know: without synchronisation,
@@ -266,6 +311,7 @@ impl Trust {
 
 /// A segment to decode, and who wants to know.
 struct Task<'a, P> {
+    at: CutPlace,
     segment: Cut<'a>,
     answer: Sender<Guess<'a, P>>,
 }
@@ -282,9 +328,10 @@ fn work<P: Part>(
     let mut stream = known.clone();
     loop {
         let task = tasks.lock().map(|tasks| tasks.recv());
-        let Ok(Ok(Task { segment, answer })) = task else { return };
+        let Ok(Ok(Task { at, segment, answer })) = task else { return };
         // Nobody waits for it where the work has ended early.
-        let _ = answer.send(guess(&mut stream, (config, program), spread, empty, segment.segment()));
+        let (segment, parts) = guess(&mut stream, (config, program), spread, empty, segment.segment());
+        let _ = answer.send(Guess { at, segment, parts });
     }
 }
 
@@ -295,7 +342,7 @@ fn guess<'a, P: Part>(
     spread: Spread,
     empty: &mut P,
     mut segment: Segment<'a>,
-) -> Guess<'a, P> {
+) -> (Segment<'a>, Vec<GuessedPart<P>>) {
     if let Some(unknown) = Checkpoint::in_the_middle(config, segment.start) {
         stream.go_on_from(&unknown, program);
     }
@@ -315,7 +362,7 @@ fn guess<'a, P: Part>(
         parts.push(GuessedPart { end, gathered, checkpoint: stream.checkpoint(program), last });
     }
     segment.places = places.into_now();
-    Guess { segment, parts }
+    (segment, parts)
 }
 
 /// Puts parts together: has decoded everything up to here.
@@ -326,22 +373,21 @@ struct Join<'p, P> {
     last: Last,
     doubting: Doubting,
     empty: P,
-    take: &'p mut dyn FnMut(Gathered<P>) -> io::Result<()>,
+    take: &'p mut dyn Take<P>,
 }
 
 impl<'p, P: Part> Join<'p, P> {
-    fn new(
-        stream: &'p mut FlowStream,
-        program: &'p Program,
-        empty: &P,
-        take: &'p mut dyn FnMut(Gathered<P>) -> io::Result<()>,
-    ) -> Self {
+    fn new(stream: &'p mut FlowStream, program: &'p Program, empty: &P, take: &'p mut dyn Take<P>) -> Self {
         let (places, last) = (Whereabouts::default(), Last::default());
         Self { stream, program, places, last, doubting: Doubting::default(), empty: empty.clone(), take }
     }
 
     /// Comes to the next segment.
-    fn begin(&mut self, segment: &mut Segment<'_>) {
+    fn begin(&mut self, at: CutPlace, segment: &mut Segment<'_>) {
+        let Self { stream, program, take, last, .. } = self;
+        let Segment { start, done, .. } = *segment;
+        let begun = Begun { at, start, last: *last, bytes: segment.bytes.len() as u64, done };
+        take.segment(begun, &mut || stream.checkpoint(program));
         self.places.go_on(segment.take_places());
     }
 
@@ -356,14 +402,14 @@ impl<'p, P: Part> Join<'p, P> {
         *doubting = gathered.doubting;
         last.settle(places);
         empty.learn(&mut gathered.part);
-        take(gathered)
+        take.part(gathered)
     }
 
     /// Hands on what is in a segment, as far as possible from what a worker found in it. Answers how many of the capture's
     /// bytes are done, and whether that was possible for half of the segment.
     fn join(&mut self, guess: Guess<'_, P>) -> io::Result<(u64, bool)> {
-        let Guess { mut segment, parts } = guess;
-        self.begin(&mut segment);
+        let Guess { at, mut segment, parts } = guess;
+        self.begin(at, &mut segment);
         let mut parts = parts.into_iter();
         let (mut position, mut proven_bytes) = (0, 0);
         while let Some(part) = parts.next() {
@@ -385,7 +431,7 @@ impl<'p, P: Part> Join<'p, P> {
             for mut part in parts.by_ref().take(certain) {
                 part.gathered.statistics.bytes = (part.end - position) as u64;
                 self.doubting = part.gathered.doubting;
-                (self.take)(part.gathered)?;
+                self.take.part(part.gathered)?;
                 proven_bytes += part.end - position;
                 (position, self.last) = (part.end, part.last);
                 proven.push(part.checkpoint);
@@ -402,6 +448,6 @@ impl<'p, P: Part> Join<'p, P> {
         let Self { stream, program, places, last, take, .. } = &mut self;
         stream.finish(program, &mut Gathering { gathered: &mut gathered, places, last });
         gathered.count(before, stream.counts());
-        take(gathered)
+        take.part(gathered)
     }
 }

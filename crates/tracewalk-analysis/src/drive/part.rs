@@ -1,5 +1,6 @@
 //! What a worker makes of a part of a source's flow, so that parts can be put together in order.
 
+use serde::{Deserialize, Serialize};
 use tracewalk::flow::{Element, Passage, TakeElements};
 use tracewalk::source::PacketCounts;
 use tracewalk::span::{CaptureOffset, Span, StreamOffset};
@@ -33,7 +34,7 @@ pub(super) struct Gathering<'a, P> {
 }
 
 /// The last place that was known, for elements without bytes of their own at the end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(super) struct Last {
     /// Where the last element with bytes of its own is in the stream.
     stream: Option<StreamOffset>,

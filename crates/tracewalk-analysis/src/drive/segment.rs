@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
 use tracewalk::flow::TakeElements;
 use tracewalk::frame::{
     Discontinuity, Extraction, FrameSink, Index, Owner, Piece, PlaceMap, RecoveringDeframer,
@@ -138,15 +139,23 @@ enum Kind<'a> {
 }
 
 /// Where a [`Cutter`] is that can go on from there later.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct CutPlace {
     /// Where the next segment starts in the stream.
     start: StreamOffset,
     /// The next section or stretch, and how many bytes of the latter are done.
     next: usize,
     position: usize,
-    /// The rest of the section in front of it.
+    /// The rest of the section in front of it. It is not written.
+    #[serde(skip)]
     inside: Option<Extraction>,
+}
+
+impl CutPlace {
+    /// Whether it is the same when it was written and read.
+    pub(super) const fn can_be_kept(&self) -> bool {
+        self.inside.is_none()
+    }
 }
 
 impl<'a> Cutter<'a> {

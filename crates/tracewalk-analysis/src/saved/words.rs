@@ -217,11 +217,18 @@ pub(crate) mod scope {
     }
 
     pub(crate) fn serialize<S: Serializer>(scope: &Scope, to: S) -> Result<S::Ok, S::Error> {
+        // A form without names has no place for what is left out.
+        if !to.is_human_readable() {
+            return scope.serialize(to);
+        }
         let Scope { context_id, vmid } = *scope;
         Form { context_id, vmid }.serialize(to)
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Scope, D::Error> {
+        if !from.is_human_readable() {
+            return Scope::deserialize(from);
+        }
         let Form { context_id, vmid } = Form::deserialize(from)?;
         Ok(Scope { context_id, vmid })
     }

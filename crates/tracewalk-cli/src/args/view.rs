@@ -6,6 +6,7 @@ use clap::{Args, ValueHint};
 use tracewalk_session::At;
 
 use super::FollowArgs;
+use super::cache::CacheArgs;
 
 pub(crate) const VIEW_EXAMPLES: &str = "\
 Examples:
@@ -36,6 +37,9 @@ pub(crate) struct View {
     /// Print the page's address without opening it in the browser.
     #[arg(long, help_heading = "Page")]
     pub(crate) no_open: bool,
+
+    #[command(flatten)]
+    pub(crate) cache: CacheArgs,
 
     /// Write the page with the data of a window to one file, and serve nothing. The place of --at is in the middle of the window.
     #[arg(long, value_name = "FILE.html", value_hint = ValueHint::FilePath, conflicts_with_all = ["port", "no_open"], help_heading = "Output")]

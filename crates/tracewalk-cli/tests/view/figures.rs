@@ -86,49 +86,56 @@ fn a_place_is_the_same_from_everywhere() {
 #[test]
 fn costs_are_those_of_profile() {
     for name in EXAMPLES {
-        let costs = Served::of(name).ask("costs");
-        let profile = run(["profile", &capture(name), "--format", "csv", "--quiet"]).stdout;
-        let mut lines = profile.lines();
-        let columns = lines.next().unwrap().split(',').collect::<Vec<_>>();
-        let column = |name: &str| {
-            columns
-                .iter()
-                .position(|column| *column == name)
-                .unwrap_or_else(|| panic!("{name} of {columns:?}"))
-        };
-        let found = costs["functions"].as_array().unwrap();
-        assert_eq!(found.len(), lines.clone().count(), "{name}");
-        for (line, cost) in lines.zip(found) {
-            // No function of the examples has a comma in its name.
-            let cells = line.split(',').collect::<Vec<_>>();
-            assert_eq!(cells[column("function")].trim_end_matches(" (inlined)"), cost["name"], "{line}");
-            assert_eq!(cells[column("self")], cost["self"].to_string(), "{line}");
-            assert_eq!(cells[column("total")], cost["total"].to_string(), "{line}");
-            assert_eq!(cells[column("calls")], cost["calls"].to_string(), "{line}");
-        }
+        assert_costs(&Served::of(name), &capture(name));
+    }
+}
+
+/// The table of costs is the one that `profile` prints of a capture.
+pub(super) fn assert_costs(served: &Served, capture: &str) {
+    let costs = served.ask("costs");
+    let profile = run(["profile", capture, "--format", "csv", "--quiet"]).stdout;
+    let mut lines = profile.lines();
+    let columns = lines.next().unwrap().split(',').collect::<Vec<_>>();
+    let column = |name: &str| {
+        let found = columns.iter().position(|column| *column == name);
+        found.unwrap_or_else(|| panic!("{name} of {columns:?}"))
+    };
+    let found = costs["functions"].as_array().unwrap();
+    assert_eq!(found.len(), lines.clone().count(), "{capture}");
+    for (line, cost) in lines.zip(found) {
+        // No function of the examples has a comma in its name.
+        let cells = line.split(',').collect::<Vec<_>>();
+        assert_eq!(cells[column("function")].trim_end_matches(" (inlined)"), cost["name"], "{line}");
+        assert_eq!(cells[column("self")], cost["self"].to_string(), "{line}");
+        assert_eq!(cells[column("total")], cost["total"].to_string(), "{line}");
+        assert_eq!(cells[column("calls")], cost["calls"].to_string(), "{line}");
     }
 }
 
 #[test]
 fn counts_beside_lines_are_those_of_coverage() {
     for name in EXAMPLES {
-        let served = Served::of(name);
-        let coverage = run(["coverage", &capture(name), "--format", "json", "--quiet"]).stdout;
-        let document = serde_json::from_str::<Value>(&coverage).unwrap();
-        let mut lines = 0;
-        for file in document["files"].as_array().unwrap() {
-            let name = file["name"].as_str().unwrap();
-            let shown = served.ask(&format!("file?file={name}"));
-            let expected = file["lines"].as_array().unwrap().iter();
-            let expected =
-                expected.map(|line| (line["line"].as_u64(), line["count"].as_u64())).collect::<Vec<_>>();
-            let counts = shown["counts"].as_array().unwrap().iter();
-            let counts = counts.map(|line| (line[0].as_u64(), line[1].as_u64())).collect::<Vec<_>>();
-            assert_eq!(counts, expected, "{name}");
-            lines += counts.len();
-        }
-        assert!(lines > 0, "{name}");
+        assert_counts(&Served::of(name), &capture(name));
     }
+}
+
+/// The counts beside lines are those that `coverage` prints of a capture.
+pub(super) fn assert_counts(served: &Served, capture: &str) {
+    let coverage = run(["coverage", capture, "--format", "json", "--quiet"]).stdout;
+    let document = serde_json::from_str::<Value>(&coverage).unwrap();
+    let mut lines = 0;
+    for file in document["files"].as_array().unwrap() {
+        let name = file["name"].as_str().unwrap();
+        let shown = served.ask(&format!("file?file={name}"));
+        let expected = file["lines"].as_array().unwrap().iter();
+        let expected =
+            expected.map(|line| (line["line"].as_u64(), line["count"].as_u64())).collect::<Vec<_>>();
+        let counts = shown["counts"].as_array().unwrap().iter();
+        let counts = counts.map(|line| (line[0].as_u64(), line[1].as_u64())).collect::<Vec<_>>();
+        assert_eq!(counts, expected, "{name}");
+        lines += counts.len();
+    }
+    assert!(lines > 0, "{capture}");
 }
 
 /// The timeline's bars cover each step with the functions that run there.

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Uses the page of `tracewalk view` in headless Chromium.
 
-    page.py CHROMIUM use|gap|large|exported|other-site URL
-    page.py CHROMIUM pictures URL FOLDER
+    page.py CHROMIUM use|gap|large|cores|exported|other-site URL
+    page.py CHROMIUM pictures|picture-cores URL FOLDER
 """
 
 import http.server
+import os
 import pathlib
 import sys
 import threading
@@ -23,6 +24,7 @@ def size(browser, width, height, scale=1):
 def visit(browser, url):
     browser.call("Page.navigate", url=url)
     browser.wait("document.body && document.body.dataset.ready", "the page", 300)
+    browser.wait("document.body.dataset.counted", "what is counted", 300)
     settle(browser)
 
 
@@ -177,9 +179,10 @@ def gap(browser, url):
 
 
 def large(browser, url):
+    """Used as a small one: step, search, zoom, link, a gap. How many steps it has stands in the environment."""
     visit(browser, url)
     steps = browser.evaluate("summary().steps")
-    assert steps > 50_000_000, steps
+    expect(steps, int(os.environ["STEPS"]), "the number of steps")
     # The first picture comes from the overview, and says so.
     expect(browser.evaluate("$('lanes').dataset.exact"), "false", "a picture of everything")
     assert browser.evaluate("document.querySelectorAll('#rows .row').length") < 120
@@ -191,8 +194,52 @@ def large(browser, url):
     for _ in range(12):
         browser.key("+")
     settle(browser)
-    expect(browser.evaluate("$('lanes').dataset.exact"), "true", "a picture of a part")
+    browser.wait("$('lanes').dataset.exact === 'true'", "a picture of a part")
+    settle(browser)
+    # Search, forwards and back.
+    place = step(browser)
+    entered = search(browser, "crc32")
+    assert entered > place, f"crc32 is entered at {entered}, after {place}"
+    expect((here(browser)["function"], here(browser)["offset"]), ("crc32", 0), "where crc32 is entered")
+    all_panes_agree(browser)
+    before = browser.evaluate("going")
+    browser.click("#find-back")
+    browser.wait(f"going > {before}", "the entry before")
+    settle(browser)
+    assert step(browser) < entered, "the entry before"
+    # The gap in the middle, and back to it.
+    go(browser, 0)
+    lost = press(browser, "g")
+    expect(here(browser)["kind"], "gap", "the row after g")
+    assert abs(lost - steps / 2) < steps / 100, f"the gap is at {lost} of {steps}"
+    assert browser.evaluate("timeline.all.gaps.length") > 0
+    press(browser, "i")
+    expect(press(browser, "G"), lost, "back to the gap")
+    # A link names the place and what the timeline shows.
+    go(browser, steps // 5)
+    link, window = browser.evaluate("(write_link(), [location.href, [state.from, state.to]])")
+    browser.call("Page.navigate", url="about:blank")
+    visit(browser, link)
+    expect((step(browser), browser.evaluate("[state.from, state.to]")), (steps // 5, window), "what the link names")
+    all_panes_agree(browser)
     expect(press(browser, "End"), steps - 1, "the last step")
+
+
+def cores(browser, url):
+    """The other source is a lane; a click on it goes there."""
+    visit(browser, url)
+    browser.key("0")
+    settle(browser)
+    expect(browser.evaluate("$('lanes').dataset.cores"), "1", "the lanes of other sources")
+    place = browser.evaluate(
+        "(() => { const box = timeline.boxes.filter(box => box.source != null)[3], r = $('lanes').getBoundingClientRect();"
+        " return [r.x + box[0] + 1, r.y + box[1] + 6, box.source, box.step]; })()")
+    for kind in ("mousePressed", "mouseReleased"):
+        browser.call("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=1)
+    browser.wait(f"state.source === {place[2]} && state.step === {place[3]}", "the other source's step")
+    settle(browser)
+    expect(browser.evaluate("$('source').value"), str(place[2]), "the source that is selected")
+    all_panes_agree(browser)
 
 
 def exported(browser, url):
@@ -265,13 +312,24 @@ def pictures(browser, url, folder):
     browser.screenshot(folder / "view-narrow.png")
 
 
+def picture_cores(browser, url, folder):
+    size(browser, 1440, 900)
+    browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "light"}])
+    visit(browser, url)
+    search(browser, "crc32")
+    browser.evaluate("(set_window(state.step - 900, state.step + 1500), $('rows').focus())")
+    browser.wait("timeline.cores?.lanes.length === 1", "the other source's lane")
+    settle(browser)
+    browser.screenshot(folder / "view-cores.png")
+
+
 def main():
     program, what, url, *rest = sys.argv[1:]
     with opened(program) as browser:
-        if what == "pictures":
-            pictures(browser, url, pathlib.Path(rest[0]))
+        if rest:
+            {"pictures": pictures, "picture-cores": picture_cores}[what](browser, url, pathlib.Path(rest[0]))
         else:
-            {"use": use, "gap": gap, "large": large, "exported": exported, "other-site": other_site}[what](browser, url)
+            {"use": use, "gap": gap, "large": large, "cores": cores, "exported": exported, "other-site": other_site}[what](browser, url)
         complaints = browser.complaints()
     if what == "other-site":
         return

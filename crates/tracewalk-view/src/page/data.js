@@ -4,7 +4,15 @@
 class Remote {
   constructor(token) { this.token = token; this.known = new Map(); }
 
+  // What is still being counted is asked for again.
   async get(question, parameters = {}) {
+    for (;;) {
+      try { return await this.once(question, parameters); } catch (error) { if (error.kind !== "not_ready") throw error; }
+      await new Promise(done => setTimeout(done, 250));
+    }
+  }
+
+  async once(question, parameters) {
     const answer = await fetch(`api/${question}?${new URLSearchParams(parameters)}`, { headers: { "x-tracewalk-token": this.token }, cache: "no-store" });
     const body = await answer.json();
     if (answer.ok) return body;
@@ -23,12 +31,16 @@ class Remote {
     return this.known.get(key);
   }
 
-  async ready(show) {
+  // What was known before may be more now.
+  forget() { this.known.clear(); }
+
+  // Until the page can be shown ("ready"), or all is counted ("counted").
+  async until(what, show) {
     for (;;) {
-      const status = await this.get("status");
-      if (status.ready) return;
-      show(status.all ? status.done / status.all : 0);
-      await new Promise(done => setTimeout(done, 150));
+      const status = await this.once("status", {});
+      if (status[what]) return;
+      show(status.all ? status.done / status.all : 0, status);
+      await new Promise(done => setTimeout(done, 100));
     }
   }
 }
@@ -43,7 +55,7 @@ class Inside {
     return new Inside(JSON.parse(await new Response(stream).text()));
   }
 
-  async ready() {}
+  async until() {}
 
   async ask(question, query = {}) {
     if (question === "capture") return this.data.capture;
@@ -72,6 +84,11 @@ class Inside {
     const { names, bars, exceptions, gaps, texts, tasks } = part.timeline;
     return { from, to, exact: true, names, exceptions: inside(exceptions), gaps: inside(gaps), texts: inside(texts), tasks,
       bars: bars.filter(bar => bar[2] > from && bar[1] < to) };
+  }
+
+  cores(part, { from, to }) {
+    const { ruler, lanes } = part.cores;
+    return { ruler, lanes: lanes.map(lane => ({ ...lane, bars: lane.bars.filter(bar => bar[1] > from && bar[0] < to) })) };
   }
 
   costs(part) { return part.costs; }

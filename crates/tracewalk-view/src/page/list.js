@@ -52,6 +52,8 @@ function draw_rows(rows) {
     before = place ?? before;
     return made;
   }));
+  // One row more is drawn than has room, and the browser scrolls to what has the focus.
+  box.scrollTop = 0;
   box.setAttribute("aria-activedescendant", `step-${state.step}`);
   const all = bounds(), count = Math.max(1, all.to - all.from), high = $("scroll").clientHeight;
   const thumb = Math.max(24, Math.min(high, high * seen() / count));
@@ -74,6 +76,7 @@ function listen_list() {
     list.top += event.deltaMode === 1 ? event.deltaY : event.deltaY / HEIGHT;
     load_rows();
   }, { passive: false });
+  rows.addEventListener("scroll", () => { rows.scrollTop = 0; });
   rows.addEventListener("click", event => {
     const row = event.target.closest(".row");
     if (row) go(Number(row.dataset.step));

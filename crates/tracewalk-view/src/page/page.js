@@ -6,7 +6,11 @@ const MOVES = { i: "instruction", l: "line", f: "function", e: "exception", g: "
 function key(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || $("keys").open) return;
   if (event.target.matches("input, select, textarea")) {
-    if (event.key === "Escape") $("rows").focus();
+    if (event.key === "Escape") {
+      // Else the browser empties the box, and there is no next match.
+      event.preventDefault();
+      $("rows").focus();
+    }
     return;
   }
   const in_code = event.target.closest?.(".code");
@@ -34,11 +38,11 @@ function next_source() {
 }
 
 // Another source at the same time, or at the same byte of the capture.
-async function switch_to(source) {
+async function switch_to(source, known = null) {
   const { before, offset } = state.here ?? {}, old = state.source;
   const query = before?.time ? { what: "time", from: before.time } : { what: "byte", from: offset ?? 0 };
-  let step = null;
-  try { step = (await state.data.ask("move", { source, step: 0, back: false, ...query })).step; } catch { step = null; }
+  let step = known;
+  if (step == null) try { step = (await state.data.ask("move", { source, step: 0, back: false, ...query })).step; } catch { step = null; }
   if (old !== source) await select(source, step ?? 0);
   $("source").value = source;
 }
@@ -85,7 +89,7 @@ async function begin() {
   state.data = inside ? await Inside.read(inside.textContent.trim()) : new Remote(read_link().get("token") ?? "");
   $("coming").hidden = false;
   try {
-    await state.data.ready(part => {
+    await state.data.until("ready", part => {
       $("coming-bar").value = part;
       $("coming-text").textContent = `Reading the capture … ${Math.floor(part * 100)}%`;
     });
@@ -109,6 +113,33 @@ async function begin() {
   $("source").value = state.source;
   $("rows").focus();
   document.body.dataset.ready = "true";
+  await show_counting();
+}
+
+// The page is used while calls are still followed, and costs and counts added up.
+async function show_counting() {
+  let grown = null;
+  const show_part = (part, status) => {
+    const is_followed = state.capture.sources.every(source => source.followed === source.steps);
+    $("counting").textContent = `${is_followed ? "Counting what ran" : "Following calls"} … ${Math.floor(part * 100)}%`;
+    if (grown !== status.grown) look_again();
+    grown = status.grown;
+  };
+  try { await state.data.until("counted", show_part); } catch (error) { return went(error); }
+  await look_again();
+  $("counting").textContent = "";
+  document.body.dataset.counted = "true";
+}
+
+// There is more to see than before.
+async function look_again() {
+  if (!state.data.forget) return;
+  state.data.forget();
+  try { state.capture = await ask("capture"); } catch (error) { return went(error); }
+  load_strip();
+  load_timeline();
+  load_texts();
+  await go(state.step, { keep: true });
 }
 
 begin();

@@ -1,7 +1,7 @@
 // Source, instructions of the function, call stack, costs and texts.
 "use strict";
 
-const panes = { file: null, function: null, asked: 0, lines: new Map(), code: new Map(), trail: [] };
+const panes = { file: null, function: null, asked: 0, costs: 0, lines: new Map(), code: new Map(), trail: [] };
 
 // The places that ran shortly before and after the cursor.
 async function trail() {
@@ -14,6 +14,7 @@ async function load_panes() {
   const mine = ++panes.asked, { row } = state.here;
   const near = await trail().catch(() => []);
   const at = row.address ? row : near.findLast(other => other.step < state.step);
+  if (!document.body.dataset.counted && !panes.file && !panes.function) say_counting(at);
   const [file, code] = await Promise.all([
     at?.file ? ask("file", { file: at.file }).catch(() => null) : null,
     at ? ask("function", { step: at.step }).catch(() => null) : null,
@@ -22,6 +23,13 @@ async function load_panes() {
   draw_file(at, file);
   draw_code(at, code);
   mark(at, near, !row.address);
+}
+
+// Source and instructions are shown with how often they ran.
+function say_counting(at) {
+  for (const box of [$("lines"), $("instructions")]) box.replaceChildren(element("p", { class: "empty" }, "Counting what ran …"));
+  $("file").textContent = at?.file ?? "";
+  $("function").textContent = at?.function ?? "";
 }
 
 function count(value, state_) {
@@ -91,9 +99,10 @@ function mark(at, near, is_before) {
 }
 
 function draw_stack() {
-  const { frames, row, task, context, offset, before } = state.here;
+  const { row, task, context, offset, before } = state.here, frames = state.here.frames ?? [];
   $("task").textContent = context ?? task ?? "";
-  $("frames").replaceChildren(...frames.map((frame, index) => {
+  if (!state.here.frames) $("frames").replaceChildren(element("li", { class: "empty" }, "Calls are not followed up to here yet."));
+  else $("frames").replaceChildren(...frames.map((frame, index) => {
     const place = index === 0 ? row : frames[index - 1];
     const line = place?.line ? `${place.file.split(/[\\/]/).at(-1)}:${place.line}` : "";
     const button = element("button", { title: "Go to where it began" },
@@ -111,8 +120,12 @@ function draw_stack() {
 }
 
 async function load_costs() {
+  const mine = ++panes.costs;
+  $("unit").textContent = "counting …";
+  $("costs").tBodies[0].replaceChildren();
   try {
     const costs = await ask("costs");
+    if (mine !== panes.costs) return;
     $("unit").textContent = `${costs.unit} · ${show(costs.total)} in all`;
     const most = Math.max(1, costs.functions[0]?.self ?? 1);
     $("costs").tBodies[0].replaceChildren(...costs.functions.slice(0, 300).map(cost => {

@@ -2,7 +2,7 @@
 "use strict";
 
 const ROW = 18, LANE = 14, GAP = 3;
-const timeline = { answer: null, all: null, boxes: [], asked: 0, drag: null };
+const timeline = { answer: null, all: null, cores: null, boxes: [], asked: 0, drag: null };
 
 const style = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -39,6 +39,11 @@ async function load_timeline() {
     const answer = await ask("timeline", { from: state.from, to: state.to, width });
     if (mine !== timeline.asked) return;
     timeline.answer = answer;
+    draw_timeline();
+    if (state.capture.sources.length < 2) return;
+    const cores = await ask("cores", { from: state.from, to: state.to, width });
+    if (mine !== timeline.asked) return;
+    timeline.cores = cores;
     draw_timeline();
   } catch (error) { went(error); }
 }
@@ -91,8 +96,9 @@ function draw_timeline() {
   if (answer.exceptions.length) lanes.push(["exceptions", answer.exceptions]);
   if (answer.texts.length) lanes.push(["ITM text", answer.texts]);
   if (answer.gaps.length) lanes.push(["gaps", answer.gaps]);
+  const cores = timeline.cores?.lanes ?? [];
   const deepest = Math.max(1, ...answer.bars.map(bar => bar[0] + 1));
-  const top = 20, bars_top = top + lanes.length * (LANE + GAP) + 4;
+  const top = 20, cores_top = top + lanes.length * (LANE + GAP), bars_top = cores_top + cores.length * (LANE + GAP) + 4;
   const room = Math.max(140, Math.min(window.innerHeight * 0.34, 340));
   const row = Math.max(5, Math.min(ROW, (room - bars_top) / deepest));
   const { context, width, height } = canvas("lanes", Math.ceil(bars_top + deepest * row + 4));
@@ -106,6 +112,7 @@ function draw_timeline() {
     context.fillText(show(at), x(at) + 4, 8);
   }
   lanes.forEach(([kind, marks], index) => draw_lane(context, kind, marks, top + index * (LANE + GAP), x, width));
+  cores.forEach((core, index) => draw_core(context, core, cores_top + index * (LANE + GAP), x, width));
   for (const [depth, start, end, name, exception] of answer.bars) {
     const [left, right] = [Math.max(-2, x(start)), Math.min(width + 2, x(end))];
     const wide = Math.max(0.8, right - left), y = bars_top + depth * row;
@@ -117,8 +124,11 @@ function draw_timeline() {
   }
   context.fillStyle = style("--cursor");
   context.fillRect(x(state.step) - 1, 0, 2, height);
-  const notice = answer.exact ? "" : " · each bar by who ran at its beginning; zoom in for all";
-  $("range").textContent = `steps ${show(state.from)} to ${show(state.to)} of ${show(summary().steps)}${notice}`;
+  const followed = summary().followed ?? summary().steps;
+  const notice = followed < state.to ? ` · calls are followed up to step ${show(followed)}` : answer.exact ? "" : " · each bar by who ran at its beginning; zoom in for all";
+  const beside = timeline.cores?.ruler && cores.length ? ` · other sources by ${timeline.cores.ruler}` : "";
+  $("range").textContent = `steps ${show(state.from)} to ${show(state.to)} of ${show(summary().steps)}${notice}${beside}`;
+  $("lanes").dataset.cores = cores.length;
   $("lanes").dataset.exact = answer.exact;
   $("lanes").dataset.bars = answer.bars.length;
 }
@@ -153,13 +163,38 @@ function draw_lane(context, kind, marks, y, x, width) {
     const what = count > 1 ? `${show(count)} ${kind}` : text || kind;
     timeline.boxes.push([x(at) - 4, y, 8, LANE, `${what} at ${show(at)}`, at]);
   }
+  if (kind !== "tasks") write_kind(context, kind, y);
+}
+
+// Another source's lane: who ran there at the beginning of each part.
+function draw_core(context, core, y, x, width) {
+  for (const [from, to, name, step] of core.bars) {
+    const left = Math.max(0, x(from)), wide = Math.min(width, x(to)) - left;
+    context.fillStyle = name == null ? style("--bad") : fill(name, false);
+    context.fillRect(left, y, Math.max(0.8, wide - (wide > 3 ? 1 : 0)), LANE);
+    const what = name ?? "gap";
+    const box = [left, y, wide, LANE, `${core.name} · ${what} at its step ${show(step)}`, from];
+    box.source = core.source;
+    box.step = step;
+    timeline.boxes.push(box);
+    if (wide > 40) write_label(context, what, left + 4, y + LANE / 2, wide - 8, name == null);
+  }
+  write_kind(context, short_name(core.source), y);
+}
+
+// The core's name, if no other source's begins with it.
+function short_name(source) {
+  const names = state.capture.sources.map(other => other.name.split(",")[0]);
+  return names.filter(name => name === names[source]).length > 1 ? state.capture.sources[source].name : names[source];
+}
+
+function write_kind(context, kind, y) {
   context.fillStyle = style("--paper");
-  const label = context.measureText(kind).width;
   context.globalAlpha = 0.85;
-  if (kind !== "tasks") context.fillRect(0, y, label + 8, LANE);
+  context.fillRect(0, y, context.measureText(kind).width + 8, LANE);
   context.globalAlpha = 1;
   context.fillStyle = style("--quiet");
-  if (kind !== "tasks") context.fillText(kind, 3, y + LANE / 2 + 0.5);
+  context.fillText(kind, 3, y + LANE / 2 + 0.5);
 }
 
 function box_at(event) {
@@ -195,7 +230,10 @@ function listen_timeline() {
   lanes.addEventListener("pointerup", event => {
     const drag = timeline.drag;
     timeline.drag = null;
-    if (!drag?.moved) go(Math.floor(step_at(event)), { keep: true });
+    if (drag?.moved) return;
+    const box = box_at(event);
+    if (box?.source != null) return switch_to(box.source, box.step);
+    go(Math.floor(step_at(event)), { keep: true });
   });
   lanes.addEventListener("dblclick", event => {
     const box = box_at(event);
@@ -211,6 +249,6 @@ function listen_timeline() {
   let waiting = 0;
   on("window", () => { draw_strip(); clearTimeout(waiting); waiting = setTimeout(load_timeline, 25); });
   on("place", () => { draw_strip(); draw_timeline(); });
-  on("source", load_strip);
+  on("source", () => { timeline.cores = null; load_strip(); });
   new ResizeObserver(() => { draw_strip(); draw_timeline(); }).observe($("time"));
 }

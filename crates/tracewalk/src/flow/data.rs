@@ -9,6 +9,7 @@ use super::element::DataTransfer;
 
 /// What is remembered between transfers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct DataState {
     /// The load or store of the last transfer, and the address behind that transfer.
     last: Option<(Location, Address)>,

@@ -95,6 +95,7 @@ pub struct Event {
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum EventKind {
     /// Tracing began, or began again: what ran before is unknown.
@@ -141,6 +142,7 @@ pub enum EventKind {
 
 /// An access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct DataTransfer {
     /// The load or store; `None` where flow does not know the position.
     pub instruction: Option<Location>,

@@ -22,6 +22,7 @@ use super::watched_stack::WatchedStack;
 
 /// The state of execution.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Execution {
     pub(super) rules: Rules,
     pub(super) place: Place,
@@ -43,6 +44,7 @@ pub(crate) struct Execution {
 
 /// Where execution has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Place {
     /// Unknown, and reported as such.
     Lost,
@@ -52,12 +54,14 @@ pub(super) enum Place {
     At(Location),
     /// Behind these instructions, which were passed and not reported yet.
     Open(OpenBlock),
-    /// In a block of the graph.
+    /// In a block of the graph. In no checkpoint.
+    #[cfg_attr(feature = "serde", serde(skip))]
     Inside(Inside),
 }
 
 /// Whose address the trace has still to give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Pending {
     /// The target of the last instruction.
     Target {
@@ -78,6 +82,7 @@ pub(super) enum Pending {
 
 /// Instructions that were passed one after the other, at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct OpenBlock {
     pub(super) start: Address,
     pub(super) end: Address,
@@ -99,15 +104,18 @@ pub(super) struct Inside {
 
 /// The instruction passed last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Last {
     /// This one; `None` if nothing is known of it.
     At(Option<Location>),
-    /// The one that ends this block of the graph.
+    /// The one that ends this block of the graph. In no checkpoint.
+    #[cfg_attr(feature = "serde", serde(skip))]
     OfBlock(NodeId),
 }
 
 /// What brought execution to its place, if that is an instruction: what another address in the trace would contradict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Arrival {
     /// The trace itself named the place, or nothing is known of the way.
     Named,
@@ -118,6 +126,7 @@ pub(super) enum Arrival {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Context {
     pub(super) context_id: Option<ContextId>,
     pub(super) vmid: Option<Vmid>,
@@ -126,6 +135,7 @@ pub(super) struct Context {
 
 /// Whether what is followed rests on a position that was proven.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Trust {
     /// Nothing speaks against it.
     #[default]

@@ -13,6 +13,7 @@ pub(super) const NOWHERE: Location = Location::new(Address::new(0), Isa::A32);
 /// Addresses and instruction sets stand apart: the place of either is then one addressing mode, while a location of 12 bytes
 /// takes arithmetic.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct LocationStack {
     addresses: [Address; DEPTH],
     isas: [Isa; DEPTH],

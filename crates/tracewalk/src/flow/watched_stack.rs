@@ -12,8 +12,11 @@ use super::stack::{DEPTH, LocationStack, NOWHERE};
 
 /// A [`LocationStack`], and what was done to it.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct WatchedStack {
     stack: LocationStack,
+    /// Begun anew by whoever goes on from a checkpoint.
+    #[cfg_attr(feature = "serde", serde(skip, default = "Watch::new"))]
     watch: Watch,
     below: Below,
 }
@@ -34,6 +37,7 @@ struct Watch {
 
 /// What lies below the entries, and whether it mattered.
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Below {
     /// Decoding began in the middle: there may be more.
     unknown: bool,
@@ -222,6 +226,11 @@ impl WatchedStack {
 }
 
 impl Watch {
+    #[cfg(feature = "serde")]
+    const fn new() -> Self {
+        Self::NEW
+    }
+
     const NEW: Self = Self { level: 0, lowest: 0, highest: 0, exhausted: false, taken: [NOWHERE; MOST] };
 
     /// The newest entry, this one, is taken or looked at.

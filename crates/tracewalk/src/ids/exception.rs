@@ -4,6 +4,7 @@ use core::fmt;
 
 /// An architecture profile, as far as exceptions and code depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Profile {
     /// Microcontroller: Thumb only, handlers from a table of vectors.
     M,
@@ -30,6 +31,7 @@ impl fmt::Display for Profile {
 
 /// An exception by number, in the numbering that its source uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Exception {
     /// M profile: the architecture's exception number (IPSR): 1 reset, 11 SVCall, 15 SysTick, `16 + n` IRQn.

@@ -4,6 +4,7 @@ use core::fmt;
 
 /// An exception level. Hyp mode of AArch32 is EL2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum ExceptionLevel {
     /// Applications.
     El0,
@@ -43,6 +44,7 @@ impl fmt::Display for ExceptionLevel {
 
 /// A security state, each with a physical address space of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum SecurityState {
     /// Secure; the only one of processors without the Security Extension.
@@ -82,6 +84,7 @@ impl fmt::Display for SecurityState {
 
 /// With which privilege code runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Privilege {
     /// The exception level; `None` if the trace does not state it. ETMv3 and PFT state EL2 alone, as Hyp mode.
     pub level: Option<ExceptionLevel>,

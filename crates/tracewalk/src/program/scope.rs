@@ -8,6 +8,7 @@ use crate::ids::{ContextId, Vmid};
 /// In which contexts code is visible: where all that is named here is what the trace says. What is not known is not
 /// what is named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Scope {
     /// The context ID, whole as it is traced; `None` for any.
     pub context_id: Option<ContextId>,
@@ -17,6 +18,7 @@ pub struct Scope {
 
 /// The name of what is visible in a context. The default is what is visible where no context is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ViewId(u16);
 
 /// How many views there may be: each may have its own copy of what touches or covers something.

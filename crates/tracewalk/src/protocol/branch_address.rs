@@ -22,6 +22,7 @@ use crate::ids::{Address, Isa, Location};
 
 /// Which of the two encodings a trace unit uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum AddressEncoding {
     /// Bytes 1 to 4 hold seven address bits wherever they stand; exceptions need all five bytes.
     Original,

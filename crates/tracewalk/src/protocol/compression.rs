@@ -12,6 +12,7 @@ use super::timestamp::RawTimestamp;
 /// The instruction set here is that of the last address that was sent, which a direct branch changes for flow but not for
 /// compression (IHI 0014Q, table 7.15). A packet changes all of it at once, when it is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Compression {
     /// The last address sent, and the instruction set there. `None` before the first whole address.
     pub(super) base: Option<Location>,

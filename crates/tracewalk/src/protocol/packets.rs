@@ -31,6 +31,7 @@ const LONGEST_GAP: usize = 4096;
 /// assert_eq!(names, ["a_sync", "i_sync", "p_header"]);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Packets<D> {
     decoder: D,
     /// Bytes that the decoder wants to see again with more behind them. Bounded by the longest packet.
@@ -38,6 +39,7 @@ pub struct Packets<D> {
     /// Bytes of the gap that is still open. Bounded by `LONGEST_GAP`.
     gap: Vec<u8>,
     /// What the open gap is: `None` for unsynchronised bytes. Meaningless while `gap` is empty.
+    #[cfg_attr(feature = "serde", serde(skip))]
     gap_reason: Option<Malformation>,
     /// Where the next byte for the decoder stands.
     position: StreamOffset,
@@ -113,6 +115,11 @@ impl<D: Decode> Packets<D> {
             input = self.push_behind_carried(input, taker);
         }
         input
+    }
+
+    /// Whether a gap has begun and is not given yet.
+    pub(crate) fn is_in_gap(&self) -> bool {
+        !self.gap.is_empty()
     }
 
     /// Whether neither a packet nor a gap has begun and is not given yet.

@@ -22,6 +22,7 @@ pub struct Registers {
 
 /// How much of the context ID is traced (ETMCR, bits 15:14).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum ContextIdSize {
     /// Nothing.
     #[default]

@@ -28,6 +28,7 @@ pub(super) fn read_a_sync(a_sync: ASync, input: &[u8], cursor: &mut Cursor<'_>) 
 
 /// Whether a decoder is in step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Synchronisation {
     /// The next byte may be anything: search for an A-sync.
     Searching,
@@ -39,6 +40,7 @@ pub(super) enum Synchronisation {
 
 /// Whether a lowering can place what packets say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Tracking {
     /// Not yet: no A-sync came so far.
     Unsynchronised,

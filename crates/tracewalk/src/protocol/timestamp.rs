@@ -9,6 +9,7 @@ use crate::cursor::{Cursor, NeedInput};
 
 /// How a trace unit writes its timestamps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TimestampFormat {
     /// How wide they are.
     pub width: TimestampWidth,
@@ -18,6 +19,7 @@ pub struct TimestampFormat {
 
 /// How wide timestamps are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum TimestampWidth {
     /// 48 bits, in at most seven bytes.
     #[default]
@@ -28,6 +30,7 @@ pub enum TimestampWidth {
 
 /// How a timestamp's value is coded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum TimestampCoding {
     /// A natural binary number.
     Binary,
@@ -38,6 +41,7 @@ pub enum TimestampCoding {
 
 /// The last timestamp's bits as they were sent: what the next one is compressed against.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RawTimestamp(u64);
 
 impl TimestampWidth {

@@ -38,6 +38,14 @@ pub(super) struct Interpreter<L> {
 
 /// The state of a chain between two bytes: all that the meaning of the next bytes depends on.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "serde",
+    serde(bound(
+        serialize = "P::Decoder: serde::Serialize, P::Lowering: serde::Serialize",
+        deserialize = "P::Decoder: serde::Deserialize<'de>, P::Lowering: serde::Deserialize<'de>"
+    ))
+)]
 pub(super) struct ChainState<P: Protocol> {
     packets: Packets<P::Decoder>,
     lowering: P::Lowering,
@@ -116,6 +124,11 @@ impl<P: Protocol> ChainState<P> {
 
     pub(super) fn position(&self) -> StreamOffset {
         self.packets.position()
+    }
+
+    /// Whether malformed or unsynchronised bytes before it are still to be reported.
+    pub(super) fn is_in_gap(&self) -> bool {
+        self.packets.is_in_gap()
     }
 
     pub(super) fn proves(&self, guess: &Self) -> bool {

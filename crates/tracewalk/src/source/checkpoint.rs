@@ -68,6 +68,7 @@ use super::dispatch::{SourceConfig, SourceState, VariantOf, each};
 /// It depends on the configuration and the program, not on the engine or on how the input was cut. Its size is bounded: some
 /// kilobytes. It is `Send` and can be cloned.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Checkpoint(pub(super) SourceState);
 
 impl Checkpoint {
@@ -85,6 +86,19 @@ impl Checkpoint {
     #[must_use]
     pub fn position(&self) -> StreamOffset {
         each!(SourceState, &self.0, state => state.position())
+    }
+
+    /// Whether it is a state of a source with this protocol.
+    #[must_use]
+    pub fn is_of(&self, config: &SourceConfig) -> bool {
+        self.0.protocol() == config.protocol()
+    }
+
+    /// Whether malformed or unsynchronised bytes before it are still to be reported. With the feature `serde` such a state does not
+    /// keep why: write others.
+    #[must_use]
+    pub fn is_in_gap(&self) -> bool {
+        each!(SourceState, &self.0, state => state.is_in_gap())
     }
 
     /// Whether what comes after this state is what comes after `guess`, which was noted by a stream that began in the

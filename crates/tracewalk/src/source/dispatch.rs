@@ -31,11 +31,20 @@ macro_rules! protocols {
 
         /// The state of a [`FlowChain`].
         #[derive(Clone, Debug)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         pub(super) enum SourceState { $($name(ChainState<$config>),)+ }
 
         impl SourceConfig {
             /// The names of all protocols, as [`SourceConfig::protocol`] gives them.
             pub const PROTOCOLS: &'static [&'static str] = &[$(<$config as Protocol>::NAME,)+];
+        }
+
+        impl SourceState {
+            pub(super) const fn protocol(&self) -> &'static str {
+                match self {
+                    $(Self::$name(_) => <$config as Protocol>::NAME,)+
+                }
+            }
         }
 
         impl PacketChain {

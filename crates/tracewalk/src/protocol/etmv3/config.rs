@@ -10,6 +10,7 @@ use crate::protocol::timestamp::TimestampFormat;
 
 /// How a trace unit was built and set up, as far as decoding depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Config {
     /// The `x` of ETMv3.x, 0 to 5.
     pub(super) minor_version: u8,
@@ -37,6 +38,7 @@ pub struct Config {
 
 /// What is traced of loads and stores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct DataTrace {
     /// Their values.
     pub values: bool,

@@ -20,6 +20,7 @@ use super::packet::{
 
 /// The packet decoder.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Decoder {
     config: Config,
     compression: Compression,

@@ -27,6 +27,7 @@ use super::packet::{Atom, Branch, DataAddress, ISync, PHeader, Packet};
 
 /// The meaning of a packet stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Lowering {
     profile: Profile,
     tracking: Tracking,
@@ -47,6 +48,7 @@ pub struct Lowering {
 
 /// What an exception may cancel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Cancellable {
     /// The last atom: an instruction that may not have completed.
     Instruction(Atom),

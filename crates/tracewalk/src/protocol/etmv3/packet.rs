@@ -107,6 +107,7 @@ pub struct PHeader {
 
 /// What a P-header is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Atom {
     /// An instruction that passed its condition.
     E,

@@ -19,6 +19,7 @@ pub struct SentAddress {
 
 /// The IS bit of an address. It is not the instruction set: whether words are A32 or A64 is a matter of the context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum AddressUnit {
     /// IS0: A32 or A64.
     #[default]
@@ -45,6 +46,7 @@ pub(super) type Form = (AddressForm, AddressUnit);
 
 /// One of the last addresses sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Entry {
     /// `None` where nobody knows.
     address: Option<Address>,
@@ -53,6 +55,7 @@ struct Entry {
 
 /// The last three addresses that were sent, newest first. Every address sent is one more, also one that was not compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct AddressRegisters([Entry; 3]);
 
 impl AddressUnit {

@@ -10,6 +10,7 @@ use super::registers::{Registers, field, is_set};
 
 /// The versions of the architecture, in the order in which they came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Version {
     /// ETMv4, with its minor version, 0 to 6.
     Etmv4(u8),
@@ -19,6 +20,7 @@ pub enum Version {
 
 /// How a conditional result is written (TRCIDR0.CONDTYPE).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum ConditionalResults {
     /// Whether the condition passed.
     PassFail,
@@ -28,6 +30,7 @@ pub enum ConditionalResults {
 
 /// How a trace unit was built and set up, as far as decoding depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Config {
     pub(super) version: Version,
     pub(super) profile: Profile,

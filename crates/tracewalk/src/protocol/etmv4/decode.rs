@@ -28,6 +28,7 @@ pub(super) const A_SYNC: ASync = ASync::ELEVEN_ZEROS;
 /// configuration excludes, packets are read on trial up to there. It is [`Lowering`](super::Lowering) that makes nothing of what
 /// comes before the first trace info packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Decoder {
     config: Config,
     synchronisation: Synchronisation,
@@ -36,6 +37,7 @@ pub struct Decoder {
 
 /// What packets are compressed against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Compression {
     pub(super) addresses: AddressRegisters,
     /// The last timestamp.

@@ -34,6 +34,7 @@ use queue::Queue;
 
 /// The meaning of a packet stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Lowering {
     is_m_profile: bool,
     /// Events count even before the first trace info packet.
@@ -51,6 +52,7 @@ pub struct Lowering {
 
 /// A P0 element whose address comes in a packet of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Incomplete {
     Exception(Exception),
     Q { count: Option<u64> },

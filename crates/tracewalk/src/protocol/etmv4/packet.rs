@@ -108,6 +108,7 @@ pub struct Timestamp {
 
 /// An exception packet. An address follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Exception {
     /// TYPE, in the numbering of the processor's profile.
     pub number: u16,
@@ -119,6 +120,7 @@ pub struct Exception {
 
 /// E1 and E0 of an exception packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum AddressInterpretation {
     /// 00, which is reserved.
     Reserved0,
@@ -223,6 +225,7 @@ pub struct KeyedResult {
 
 /// The context of instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Context {
     /// EL, 0 to 3.
     pub exception_level: u8,

@@ -8,6 +8,7 @@ use crate::protocol::{Decode, Malformation, Step};
 /// It has no state: packets have a fixed size and need no synchronisation. The bytes have to start at a packet, which
 /// [`order`](super::order) sees to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Decoder;
 
 impl Decode for Decoder {

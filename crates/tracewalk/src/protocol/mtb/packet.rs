@@ -106,6 +106,7 @@ impl fmt::Debug for Packet {
 /// A value that the processor puts into the link register instead of an address. Loading it into the program counter
 /// is not a branch but a command, and no code ever stands there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Magic {
     /// Return from an exception.
     ExceptionReturn(ExceptionReturn),
@@ -134,6 +135,7 @@ impl Magic {
 /// The bits are ARMv8-M's (DDI 0553B); the values of ARMv6-M and ARMv7-M agree with them as far as they go:
 /// they have bits 5 and 6 set and know no security states.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ExceptionReturn(pub u32);
 
 impl ExceptionReturn {

@@ -12,6 +12,7 @@ use crate::protocol::timestamp::TimestampFormat;
 /// Whether timestamps and VMIDs are enabled is not here: their packets are read wherever they come. A Cortex-A9 was
 /// seen to send timestamps that its ETMCCER denies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Config {
     /// The architecture's version.
     pub(super) version: Version,
@@ -39,6 +40,7 @@ pub struct Config {
 
 /// The versions of the architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Version {
     /// PFTv1.0.
     V1_0,

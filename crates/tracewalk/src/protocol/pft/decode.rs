@@ -24,6 +24,7 @@ use super::packet::{
 /// are read on trial up to there. Packets between an A-sync and the
 /// next I-sync are decoded; it is [`Lowering`](super::Lowering) that makes nothing of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Decoder {
     config: Config,
     synchronisation: Synchronisation,

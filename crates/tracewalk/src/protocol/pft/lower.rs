@@ -15,6 +15,7 @@ use super::packet::{Atom, Branch, ExceptionInformation, ISync, Packet, Timestamp
 ///
 /// Nothing is held back: no PFT packet takes back what an earlier one said.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Lowering {
     /// Until it is known, only what needs no position is passed on: times, context and triggers.
     tracking: Tracking,

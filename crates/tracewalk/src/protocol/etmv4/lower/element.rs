@@ -7,6 +7,7 @@ use crate::protocol::etmv4::packet::Context;
 
 /// Something that the trace says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Element {
     /// A P0 instruction.
     Atom {
@@ -55,6 +56,7 @@ impl Element {
 
 /// An address, and what it says of the instruction set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Place {
     pub(super) address: Address,
     pub(super) alignment: AddressUnit,

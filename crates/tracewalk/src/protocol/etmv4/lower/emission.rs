@@ -16,6 +16,7 @@ use super::element::{Element, Place};
 
 /// What depends on the order in which things happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Emission {
     profile: Profile,
     /// SF: words are A64.

@@ -8,6 +8,7 @@ use super::element::{Element, Impossible};
 
 /// An element in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Entry {
     element: Element,
     span: Span,
@@ -16,6 +17,7 @@ struct Entry {
 
 /// Elements that are not committed. Empty, or the oldest one is a P0 element, unless `unseen` ones come before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Queue {
     entries: VecDeque<Entry>,
     /// How many of them are P0 elements.

@@ -37,6 +37,7 @@ const MOST_HELD: usize = 1 << 18;
 
 /// The meaning of a packet stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Lowering {
     reader: Reader,
     nesting: Nesting,

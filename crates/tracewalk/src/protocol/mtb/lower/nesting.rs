@@ -24,10 +24,12 @@ const MOST_TURNS: usize = 128;
 
 /// What can be active, in every account of it; none is that nothing is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Nesting(Vec<Account>);
 
 /// One account of what is active.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Account {
     /// What lies below the exceptions that are known.
     base: Base,
@@ -39,6 +41,7 @@ struct Account {
 
 /// What exceptions interrupted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Base {
     #[default]
     Unknown,
@@ -48,6 +51,7 @@ enum Base {
 
 /// Waits for what decides whether the interrupted code went on.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Look {
     /// The accounts in which it did.
     went_on: Vec<Account>,

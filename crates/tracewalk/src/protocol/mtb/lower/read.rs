@@ -18,6 +18,7 @@ use crate::span::Span;
 
 /// What a packet says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Step {
     /// What needs no decision.
     Directive(Directive),
@@ -44,6 +45,7 @@ type Take<'a> = &'a mut dyn FnMut(Step, Span);
 
 /// Reads packets in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Reader {
     arrival: Arrival,
     /// An exception, or the end of one, that a more urgent exception may still overtake before its first instruction.
@@ -56,6 +58,7 @@ pub(super) struct Reader {
 
 /// What the packet before says of where execution stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Arrival {
     /// Nothing is known yet.
     #[default]

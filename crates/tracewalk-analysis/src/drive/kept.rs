@@ -1,0 +1,69 @@
+//! An index that is kept, so that a source need not be decoded again to come to any place of it.
+
+use serde::{Deserialize, Serialize};
+use tracewalk::program::Program;
+use tracewalk::source::SourceConfig;
+use tracewalk::span::StreamOffset;
+
+use super::Input;
+use super::index::{FlowIndex, Sizes, Totals, Waypoint, indexed};
+
+/// What a [`FlowIndex`] has beside the capture and the program.
+///
+/// It means something for the same bytes, configuration, program and version of this crate only. Who reads one has to know that it
+/// is as it was written: the states in it are taken as they stand.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct KeptIndex {
+    sizes: Sizes,
+    waypoints: Vec<Waypoint>,
+    totals: Totals,
+    end: StreamOffset,
+}
+
+impl FlowIndex<'_> {
+    /// What it takes to make the index again without decoding. `None` if not all of the source was decoded, or if most waypoints
+    /// cannot be kept: those within frames that had to be searched for, or within damage.
+    #[must_use]
+    pub fn kept(&self) -> Option<KeptIndex> {
+        let can_be_kept =
+            |waypoint: &&Waypoint| waypoint.before.can_be_kept() && !waypoint.entry.state.is_in_gap();
+        let waypoints = self.waypoints.iter().filter(can_be_kept).cloned().collect::<Vec<_>>();
+        // Without the first one nothing can be entered.
+        let is_whole = self.complete && waypoints.first().is_some_and(|first| first.start.0 == 0);
+        (is_whole && 2 * waypoints.len() >= self.waypoints.len()).then_some(KeptIndex {
+            sizes: self.sizes,
+            waypoints,
+            totals: self.totals,
+            end: self.end,
+        })
+    }
+}
+
+impl<'a> FlowIndex<'a> {
+    /// The index that [`FlowIndex::new`] makes of the same source. Nothing is decoded. `None` if it is none of this protocol, or
+    /// of another source's bytes.
+    #[must_use]
+    pub fn of_kept(
+        kept: KeptIndex,
+        input: &Input<'a>,
+        config: &SourceConfig,
+        program: &'a Program,
+    ) -> Option<Self> {
+        let KeptIndex { sizes, waypoints, totals, end } = kept;
+        let is_first = waypoints.first().is_some_and(|first| first.start.0 == 0);
+        let ascends =
+            waypoints.is_sorted_by(|one, next| one.start < next.start && one.reached <= next.reached);
+        let fits = waypoints.iter().all(|waypoint| waypoint.entry.state.is_of(config));
+        (is_first && ascends && fits).then(|| Self {
+            capture: input.capture,
+            carrier: indexed(input),
+            config: config.clone(),
+            program,
+            sizes,
+            waypoints,
+            totals,
+            end,
+            complete: true,
+        })
+    }
+}

@@ -1,0 +1,278 @@
+//! The cache directory: keeps what takes long to make of a capture, for the next time that it is opened.
+//!
+//! A file for each key: a head (what it is, which build wrote it, the key, the length), the bytes, and the SHA-256 hash of all of that. A
+//! file that is not exactly so is not used. All files together stay within a bound: the longest unused go first.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use sha2::{Digest as _, Sha256};
+use tracewalk_session::{Keep, Key};
+
+use crate::args::CacheArgs;
+use crate::messages::Messages;
+
+/// Keeps files in a directory.
+#[derive(Debug)]
+pub(crate) struct Cache<'m> {
+    directory: PathBuf,
+    /// How many bytes all files have together, at most.
+    most: u64,
+    build: [u8; 32],
+    messages: &'m Messages,
+    /// What was said, and is not said again.
+    said: RefCell<BTreeSet<&'static str>>,
+}
+
+/// How many bytes all files have together, at most.
+pub(crate) const MOST_BYTES: u64 = 1 << 30;
+
+/// What a file begins with: the version of its form.
+const MAGIC: &[u8; 16] = b"tracewalk kept 1";
+
+const HASH: usize = 32;
+
+/// What stands before the bytes: the magic, the build's hash, the key, and the number of bytes.
+const HEAD: usize = MAGIC.len() + HASH + HASH + 8;
+
+/// What files are called, after the key.
+const EXTENSION: &str = "kept";
+
+impl<'m> Cache<'m> {
+    /// The directory that was named, or the user's; `None` if nothing is to be kept, or there is none.
+    pub(crate) fn of(args: &CacheArgs, messages: &'m Messages) -> Option<Self> {
+        if args.no_cache {
+            return None;
+        }
+        let directory = args.cache_dir.clone().or_else(users_directory)?;
+        Some(Self { directory, most: MOST_BYTES, build: build(), messages, said: RefCell::default() })
+    }
+
+    fn file(&self, key: &Key) -> PathBuf {
+        self.directory.join(format!("{key}.{EXTENSION}"))
+    }
+
+    fn head(&self, key: &Key, bytes: u64) -> [u8; HEAD] {
+        let mut head = [0; HEAD];
+        let parts: [&[u8]; 4] = [MAGIC, &self.build, key.bytes(), &bytes.to_le_bytes()];
+        for (to, from) in head.iter_mut().zip(parts.concat()) {
+            *to = from;
+        }
+        head
+    }
+
+    /// Writes a file that is there as a whole or not at all.
+    fn write(&self, key: &Key, bytes: &[u8]) -> io::Result<()> {
+        create(&self.directory)?;
+        let head = self.head(key, bytes.len() as u64);
+        let hash = Sha256::new().chain_update(head).chain_update(bytes).finalize();
+        let mut file = tempfile::NamedTempFile::new_in(&self.directory)?;
+        [&head[..], bytes, &hash[..]].into_iter().try_for_each(|part| file.write_all(part))?;
+        file.persist(self.file(key)).map_err(|error| error.error)?;
+        self.make_room()
+    }
+
+    /// Removes the files that were not used for the longest time, as long as there are too many bytes.
+    fn make_room(&self) -> io::Result<()> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&self.directory)? {
+            let entry = entry?;
+            // Somebody else may have removed it.
+            let (path, Ok(metadata)) = (entry.path(), entry.metadata()) else { continue };
+            // Other files are somebody else's.
+            if metadata.is_file() && is_own(&path) {
+                files.push((metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH), metadata.len(), path));
+            }
+        }
+        files.sort();
+        let mut all = files.iter().map(|(_, bytes, _)| bytes).sum::<u64>();
+        for (_, bytes, path) in &files {
+            if all <= self.most {
+                break;
+            }
+            fs::remove_file(path)?;
+            all -= bytes;
+        }
+        Ok(())
+    }
+}
+
+impl Keep for Cache<'_> {
+    fn get(&self, key: &Key) -> Option<Vec<u8>> {
+        let path = self.file(key);
+        let mut bytes = fs::read(&path).ok()?;
+        let Some(length) = bytes.len().checked_sub(HEAD + HASH) else {
+            return self.damaged(&path);
+        };
+        let (written, hash) = bytes.split_at(HEAD + length);
+        if *Sha256::digest(written) != *hash {
+            return self.damaged(&path);
+        }
+        // Another build may write other things under the same key.
+        if !written.starts_with(&self.head(key, length as u64)) {
+            return None;
+        }
+        // It was used now. If that cannot be noted, it goes sooner.
+        let _ =
+            File::options().append(true).open(&path).and_then(|file| file.set_modified(SystemTime::now()));
+        let note = "the index of an earlier run is used, and what that run reported of the trace is not repeated; --no-cache decodes again";
+        self.note_once("index_kept", note);
+        bytes.truncate(HEAD + length);
+        bytes.drain(..HEAD);
+        Some(bytes)
+    }
+
+    fn put(&self, key: &Key, bytes: &[u8]) {
+        // One file does not take the place of all others.
+        if bytes.len() as u64 > self.most / 4 {
+            return;
+        }
+        if let Err(error) = self.write(key, bytes) {
+            let directory = tracewalk::plain::Plain(self.directory.display());
+            let text = format!(
+                "nothing can be kept in {directory}: {error}; --cache-dir names another directory, --no-cache none"
+            );
+            self.note_once("cannot_keep", &text);
+        }
+    }
+}
+
+impl Cache<'_> {
+    fn note_once(&self, kind: &'static str, text: &str) {
+        if self.said.borrow_mut().insert(kind) {
+            self.messages.note(kind, text);
+        }
+    }
+
+    fn damaged(&self, path: &Path) -> Option<Vec<u8>> {
+        let path = tracewalk::plain::Plain(path.display());
+        self.messages.warning("kept_damaged", format!("{path} is damaged; it is not used, and made again"));
+        None
+    }
+}
+
+/// Whether a file is called as those that are kept.
+fn is_own(path: &Path) -> bool {
+    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    path.extension().is_some_and(|extension| extension == EXTENSION)
+        && stem.len() == 2 * HASH
+        && stem.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// The user's cache directory, as the platform has it.
+fn users_directory() -> Option<PathBuf> {
+    let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let directory = match std::env::consts::OS {
+        "windows" => variable("LOCALAPPDATA"),
+        "macos" => variable("HOME").map(|home| home.join("Library/Caches")),
+        _ => variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache"))),
+    };
+    directory.map(|directory| directory.join("tracewalk"))
+}
+
+/// Makes the directory. What is kept names functions: nobody else needs to read it.
+fn create(directory: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory)
+}
+
+/// What tells builds apart: two of the same version may write different things.
+fn build() -> [u8; 32] {
+    let program = std::env::current_exe().and_then(fs::metadata);
+    let facts = program.map(|metadata| (metadata.len(), metadata.modified().ok()));
+    let facts = format!("{} {:?}", env!("CARGO_PKG_VERSION"), facts.ok());
+    Sha256::digest(facts.as_bytes()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cache<'m>(directory: &Path, most: u64, messages: &'m Messages) -> Cache<'m> {
+        Cache { directory: directory.to_owned(), most, build: build(), messages, said: RefCell::default() }
+    }
+
+    #[test]
+    fn what_is_kept_is_given_back() {
+        let (folder, messages) = (tempfile::tempdir().unwrap(), Messages::default());
+        let cache = cache(&folder.path().join("a/b"), 1 << 20, &messages);
+        let (one, two) = (Key::of("one", []), Key::of("two", []));
+        assert_eq!(cache.get(&one), None);
+        cache.put(&one, b"first");
+        cache.put(&two, b"");
+        assert_eq!((cache.get(&one), cache.get(&two)), (Some(b"first".to_vec()), Some(Vec::new())));
+        cache.put(&one, b"second");
+        assert_eq!(cache.get(&one), Some(b"second".to_vec()));
+        let other = Cache { build: [0; 32], ..cache };
+        assert_eq!(other.get(&one), None, "another build's");
+    }
+
+    #[test]
+    fn a_damaged_file_is_not_used() {
+        let (folder, messages) = (tempfile::tempdir().unwrap(), Messages::default());
+        let cache = cache(folder.path(), 1 << 20, &messages);
+        let (key, other) = (Key::of("key", []), Key::of("other", []));
+        cache.put(&key, b"some bytes");
+        let whole = fs::read(cache.file(&key)).unwrap();
+        for at in 0..whole.len() {
+            for bit in [0, 7] {
+                let mut damaged = whole.clone();
+                damaged[at] ^= 1 << bit;
+                fs::write(cache.file(&key), damaged).unwrap();
+                assert_eq!(cache.get(&key), None, "byte {at}");
+            }
+            fs::write(cache.file(&key), &whole[..at]).unwrap();
+            assert_eq!(cache.get(&key), None, "{at} bytes");
+        }
+        fs::write(cache.file(&key), [&whole[..], &[0]].concat()).unwrap();
+        assert_eq!(cache.get(&key), None, "a byte more");
+        // Another key's file, under this name.
+        cache.put(&other, b"other bytes");
+        fs::copy(cache.file(&other), cache.file(&key)).unwrap();
+        assert_eq!(cache.get(&key), None);
+        cache.put(&key, b"some bytes");
+        assert_eq!(cache.get(&key), Some(b"some bytes".to_vec()));
+    }
+
+    #[test]
+    fn the_oldest_files_make_room() {
+        let (folder, messages) = (tempfile::tempdir().unwrap(), Messages::default());
+        let cache = cache(folder.path(), 10_000, &messages);
+        let foreign = folder.path().join("notes.kept");
+        fs::write(&foreign, [0; 20_000]).unwrap();
+        let keys = [0, 1, 2, 3, 4, 5, 6, 7].map(|number: u8| Key::of(&number.to_string(), []));
+        let old = |key: &Key, seconds| {
+            let file = File::options().append(true).open(cache.file(key)).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds)).unwrap();
+        };
+        for (key, seconds) in keys.iter().zip(1..) {
+            cache.put(key, &[7; 2000]);
+            old(key, seconds);
+            // The first one is used again and again.
+            assert!(cache.get(&keys[0]).is_some());
+        }
+        let left = keys.map(|key| cache.file(&key).exists());
+        assert_eq!(left, [true, false, false, false, false, true, true, true]);
+        assert!(foreign.exists(), "somebody else's");
+        cache.put(&keys[1], &[7; 2600]);
+        assert!(!cache.file(&keys[1]).exists(), "too large");
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_made_is_no_error() {
+        let (folder, messages) = (tempfile::tempdir().unwrap(), Messages::default());
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        let cache = cache(&file, 1 << 20, &messages);
+        let key = Key::of("key", []);
+        cache.put(&key, b"bytes");
+        assert_eq!(cache.get(&key), None);
+    }
+}

@@ -1,0 +1,143 @@
+//! What is kept of a capture serves the next opening, changes no answer, and harms nobody when it is damaged.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{Served, repeated};
+use crate::support::example;
+
+/// How many bytes of trace were decoded.
+fn decoded(served: &Served) -> u64 {
+    served.counted();
+    served.ask("status")["decoded"].as_u64().unwrap()
+}
+
+fn open(capture: &Path, cache: &Path) -> Served {
+    Served::with(&["--cache-dir", cache.to_str().unwrap()], [capture])
+}
+
+/// Much of what a page asks for.
+fn answers(served: &Served) -> Vec<Value> {
+    let capture = served.ask("capture");
+    let mut answers = vec![capture.clone()];
+    for (source, summary) in capture["sources"].as_array().unwrap().iter().enumerate() {
+        let steps = summary["steps"].as_u64().unwrap();
+        let mut ask = |question: &str| answers.push(served.ask(&format!("{question}&source={source}")));
+        for from in (0..steps).step_by(4096) {
+            ask(&format!("rows?from={from}&count=4096"));
+        }
+        ask(&format!("timeline?from=0&to={steps}&width=1000"));
+        ask("costs?step=0");
+        ask("texts?step=0");
+        for number in 0..40 {
+            let step = number * 7919 % steps.max(1);
+            ask(&format!("here?step={step}"));
+            ask(&format!("function?step={step}"));
+            for what in ["line", "function", "exception", "gap", "call"] {
+                ask(&format!("move?step={step}&what={what}&back={}", number % 2 == 0));
+            }
+        }
+        let files = answers.iter().filter_map(|answer| answer["row"]["file"].as_str());
+        let files = files.map(str::to_owned).collect::<std::collections::BTreeSet<_>>();
+        answers.extend(files.iter().map(|file| served.ask(&format!("file?file={file}"))));
+    }
+    answers
+}
+
+fn files(cache: &Path) -> Vec<PathBuf> {
+    let mut files = fs::read_dir(cache).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    files.sort();
+    files
+}
+
+fn damaged(folder: &Path) -> PathBuf {
+    let capture = repeated("m3-etmv3", 1, folder);
+    let trace = folder.join("trace.bin");
+    let mut bytes = fs::read(&trace).unwrap();
+    bytes.drain(2000..2160);
+    bytes[4000] ^= 0x10;
+    fs::write(&trace, bytes).unwrap();
+    capture
+}
+
+#[test]
+fn the_second_opening_decodes_nothing_and_answers_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let examples = ["m3-etmv3", "a15-pft", "a53-etmv4", "a57-etmv4", "m0-crash-mtb"];
+    let captures = examples.iter().map(|name| example(name).join("capture.toml"));
+    for capture in captures.chain([damaged(folder.path())]) {
+        let cache = tempfile::tempdir().unwrap();
+        let without = answers(&Served::start([&capture]));
+        let first = open(&capture, cache.path());
+        assert!(decoded(&first) > 0);
+        assert!(answers(&first) == without, "{}", capture.display());
+        drop(first);
+        assert_eq!(files(cache.path()).len(), 2, "the index, and what is shown of it");
+        let second = open(&capture, cache.path());
+        assert_eq!(decoded(&second), 0, "{}", capture.display());
+        assert!(answers(&second) == without, "{}", capture.display());
+    }
+}
+
+/// What is kept of a capture is of no other one, and of no other way to read it.
+#[test]
+fn another_capture_image_or_option_has_a_key_of_its_own() {
+    let (folder, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let capture = repeated("a7-etmv3", 1, folder.path());
+    assert!(decoded(&open(&capture, cache.path())) > 0);
+    assert_eq!(decoded(&open(&capture, cache.path())), 0);
+    let with = ["--cache-dir", cache.path().to_str().unwrap(), "--doubtful", "keep"];
+    assert!(decoded(&Served::with(&with, [&capture])) > 0, "another option");
+    let trace = folder.path().join("trace.bin");
+    let mut bytes = fs::read(&trace).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    fs::write(&trace, bytes).unwrap();
+    assert!(decoded(&open(&capture, cache.path())) > 0, "another capture");
+    assert_eq!(decoded(&open(&capture, cache.path())), 0);
+    // The last byte of the ELF file is in its section headers: nothing that is executed.
+    let image = folder.path().join("a9.elf");
+    let mut bytes = fs::read(&image).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    fs::write(&image, bytes).unwrap();
+    assert!(decoded(&open(&capture, cache.path())) > 0, "another image");
+}
+
+#[test]
+fn damaged_files_are_not_used_and_made_again() {
+    let cache = tempfile::tempdir().unwrap();
+    let capture = example("m0-crash-mtb").join("capture.toml");
+    let first = open(&capture, cache.path());
+    first.counted();
+    let expected = answers(&first);
+    drop(first);
+    let kept =
+        files(cache.path()).into_iter().map(|file| (fs::read(&file).unwrap(), file)).collect::<Vec<_>>();
+    let flipped = |bytes: &[u8], part: usize| {
+        let mut bytes = bytes.to_vec();
+        let at = (bytes.len() - 1) * part / 8;
+        bytes[at] ^= 0x20;
+        bytes
+    };
+    for part in 0..=8 {
+        for (bytes, file) in &kept {
+            fs::write(file, flipped(bytes, part)).unwrap();
+        }
+        let served = open(&capture, cache.path());
+        assert!(decoded(&served) > 0, "part {part}");
+        assert!(answers(&served) == expected, "part {part}");
+        drop(served);
+        for (bytes, file) in &kept {
+            assert!(fs::read(file).unwrap() == *bytes, "part {part}: it is made again");
+        }
+    }
+    for part in 0..4 {
+        for (bytes, file) in &kept {
+            fs::write(file, &bytes[..bytes.len() * part / 4]).unwrap();
+        }
+        assert!(answers(&open(&capture, cache.path())) == expected, "{part} of four parts");
+    }
+}
