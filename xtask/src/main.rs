@@ -8,6 +8,7 @@ mod circles;
 mod disassembly;
 mod dist;
 mod documents;
+mod heavy;
 mod matrix;
 mod no_std;
 mod packages;
@@ -77,6 +78,11 @@ const TASKS: &[Task] = &[
         name: "documents",
         about: "check that the documents are there, and that their links lead somewhere",
         run: documents::run,
+    },
+    Task {
+        name: "heavy",
+        about: "run all that takes long, whole: python, spark, c, page, portable, opencsd, seek, check-isa, dist",
+        run: heavy::run,
     },
     Task {
         name: "matrix",
