@@ -31,6 +31,7 @@ const VIEWS: &[View] = &[
     ("interrupts", &["--functions"]),
     ("crash", &[]),
     ("diff", &["OTHER"]),
+    ("gather", &["--save", "SAVED"]),
 ];
 
 /// Their answers are files, or nothing.
@@ -42,7 +43,13 @@ const EXAMPLES: [&str; 4] = ["m3-etmv3", "a7-etmv3", "a15-pft", "m0-crash-mtb"];
 /// What a view shows: at a terminal of this width, or written elsewhere. `None` if there is nothing of the kind in the capture.
 fn shown(capture: &str, (command, more): View, columns: Option<u16>) -> Option<String> {
     let other = example("m3-etmv3/capture.toml").display().to_string();
-    let more = more.iter().map(|word| if *word == "OTHER" { other.as_str() } else { word });
+    let folder = tempfile::tempdir().unwrap();
+    let saved = folder.path().join("saved").display().to_string();
+    let more = more.iter().map(|word| match *word {
+        "OTHER" => other.as_str(),
+        "SAVED" => saved.as_str(),
+        word => word,
+    });
     let arguments =
         [command, capture, "-q", "--messages", "json"].into_iter().chain(more).collect::<Vec<_>>();
     let piped = run(&arguments);

@@ -4,19 +4,16 @@ use std::io::{self, Write};
 
 use tracewalk_analysis::captures::{CaptureOutcome, Captures, OneOfMany};
 
-use crate::layout::without_middle;
 use crate::words::CUT;
-use crate::{Look, counted};
+use crate::{Fitted, Look, counted};
 
 /// So many captures with a problem are listed; tables have all.
 const LISTED: usize = 20;
 
 /// Writes how many captures count, how much there was, and which have a problem.
 pub fn write_captures_text(out: &mut dyn Write, captures: &Captures, look: Look) -> io::Result<()> {
-    let mut line = |indent: usize, text: &str| {
-        let columns = look.width.map_or(usize::MAX, |width| width.saturating_sub(indent));
-        writeln!(out, "{:indent$}{}", "", without_middle(text, columns))
-    };
+    let mut out = Fitted::new(out, look.width);
+    let mut line = |indent: usize, text: &str| writeln!(out, "{:indent$}{text}", "");
     let sum = |of: fn(&OneOfMany) -> u64| captures.captures.iter().map(of).fold(0, u64::saturating_add);
     let all = captures.captures.len() as u64;
     line(0, &counted(all, "capture"))?;
