@@ -1173,7 +1173,7 @@ tracewalk_status tracewalk_classify(const uint8_t *code,
                                     struct tracewalk_error **error);
 
 /*
- Options of which nothing is stated.
+ Options with nothing stated: tracewalk works out everything.
  */
 struct tracewalk_options *tracewalk_options_new(void);
 
@@ -1227,7 +1227,7 @@ tracewalk_status tracewalk_program_add_file(const struct tracewalk_program *prog
                                             struct tracewalk_error **error);
 
 /*
- States where M profile's table of vectors is (VTOR), which tells exceptions' handlers apart.
+ Sets the address of M profile's vector table (VTOR), by which exceptions are matched with their handlers.
  */
 tracewalk_status tracewalk_program_set_vector_table(const struct tracewalk_program *program,
                                                     uint64_t address,
@@ -1278,7 +1278,7 @@ tracewalk_status tracewalk_session_open(const char *path,
 size_t tracewalk_session_source_count(const struct tracewalk_session *session);
 
 /*
- Describes a source; `size` is `sizeof(tracewalk_source)`. `TRACEWALK_STATUS_END`: there are not so many.
+ Describes a source; `size` is `sizeof(tracewalk_source)`. `TRACEWALK_STATUS_END` if `index` is not below the number of sources.
  */
 tracewalk_status tracewalk_session_source(const struct tracewalk_session *session,
                                           size_t index,
@@ -1288,7 +1288,7 @@ tracewalk_status tracewalk_session_source(const struct tracewalk_session *sessio
 
 /*
  Reads a notice: those of opening, then those of work, in the order in which they arose; `size` is `sizeof(tracewalk_notice)`.
- `TRACEWALK_STATUS_END`: there are not so many.
+ `TRACEWALK_STATUS_END` if `index` is not below the number of notices.
  */
 tracewalk_status tracewalk_session_notice(const struct tracewalk_session *session,
                                           size_t index,

@@ -110,7 +110,7 @@ fn unfit(name: &str, value: &str, expected: &str) -> Problem {
     Problem::argument(format!("{name}: found `{value}`, expected {expected}"))
 }
 
-/// Options of which nothing is stated.
+/// Options with nothing stated: tracewalk works out everything.
 #[unsafe(no_mangle)]
 pub extern "C" fn tracewalk_options_new() -> Box<tracewalk_options> {
     Box::new(tracewalk_options(Mutex::default()))

@@ -149,7 +149,7 @@ pub unsafe extern "C" fn tracewalk_program_add_file(
     unsafe { guarded(error, work) }
 }
 
-/// States where M profile's table of vectors is (VTOR), which tells exceptions' handlers apart.
+/// Sets the address of M profile's vector table (VTOR), by which exceptions are matched with their handlers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracewalk_program_set_vector_table(
     program: Option<&tracewalk_program>,

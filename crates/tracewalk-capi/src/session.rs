@@ -129,7 +129,7 @@ pub extern "C" fn tracewalk_session_source_count(session: Option<&tracewalk_sess
     quiet(0, || tracewalk_session::enter(session).map_or(0, |opened| opened.names.len()))
 }
 
-/// Describes a source; `size` is `sizeof(tracewalk_source)`. `TRACEWALK_STATUS_END`: there are not so many.
+/// Describes a source; `size` is `sizeof(tracewalk_source)`. `TRACEWALK_STATUS_END` if `index` is not below the number of sources.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracewalk_session_source(
     session: Option<&tracewalk_session>,
@@ -168,7 +168,7 @@ pub unsafe extern "C" fn tracewalk_session_source(
 }
 
 /// Reads a notice: those of opening, then those of work, in the order in which they arose; `size` is `sizeof(tracewalk_notice)`.
-/// `TRACEWALK_STATUS_END`: there are not so many.
+/// `TRACEWALK_STATUS_END` if `index` is not below the number of notices.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracewalk_session_notice(
     session: Option<&tracewalk_session>,

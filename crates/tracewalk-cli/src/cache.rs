@@ -183,7 +183,7 @@ fn create(directory: &Path) -> io::Result<()> {
     builder.create(directory)
 }
 
-/// What tells builds apart: two of the same version may write different things.
+/// Identifies the build: two builds of one version may write different states.
 fn build() -> [u8; 32] {
     let program = std::env::current_exe().and_then(fs::metadata);
     let facts = program.map(|metadata| (metadata.len(), metadata.modified().ok()));

@@ -57,7 +57,7 @@ pub(crate) struct Gathered {
 /// Gathers an answer of many captures, several at a time. One that cannot be read is a row of `captures` and nothing else.
 ///
 /// `answer` is `counts`, `coverage` or `profile`. The options are those of `open`. `programs` is what this call shares with others;
-/// `progress` is told how many captures are done, and of how many.
+/// `progress` receives the number of captures that are done, and of all.
 #[pyfunction]
 #[pyo3(signature = (captures, *, answer = "counts", programs = None, progress = None, **options))]
 pub(crate) fn gather(

@@ -136,7 +136,7 @@ impl<'a> FlowIndex<'a> {
         Self::by_threads(input, config, program, 1)
     }
 
-    /// As [`FlowIndex::new`], decoded by so many threads. The index does not depend on their number.
+    /// As [`FlowIndex::new`], decoded by at most `threads` threads. The index does not depend on their number.
     #[must_use]
     pub fn by_threads(
         input: &Input<'a>,
@@ -309,7 +309,7 @@ impl Counted {
         }
     }
 
-    /// Counts what comes behind it.
+    /// Counts the elements after it.
     fn add(&mut self, next: Self) {
         let Totals { steps, instructions, exceptions, cycles, time } = next.totals;
         let totals = &mut self.totals;

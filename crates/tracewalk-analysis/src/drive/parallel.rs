@@ -121,7 +121,7 @@ pub(super) trait Take<P> {
     /// Takes the next part. The first error ends the work.
     fn part(&mut self, part: Gathered<P>) -> io::Result<()>;
 
-    /// A segment begins behind the parts before. `state` finds out what the meaning of its bytes depends on.
+    /// A segment begins after the parts before it. `state` works out what the meaning of its bytes depends on.
     fn segment(&mut self, begun: Begun, state: &mut dyn FnMut() -> Checkpoint) {
         let _ = (begun, state);
     }

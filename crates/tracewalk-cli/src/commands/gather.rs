@@ -10,6 +10,7 @@ use tracewalk_analysis::captures::CaptureOutcome;
 use tracewalk_analysis::counts::CountedBinary;
 use tracewalk_analysis::coverage::ProgramCoverage;
 use tracewalk_analysis::profile::ProgramProfiles;
+use tracewalk_report::counted;
 use tracewalk_session::{Additive, Gathering, Request, Shared};
 
 use super::{follow, print_statistics};
@@ -110,19 +111,20 @@ fn run<T: Additive>(args: &Gather, messages: &Messages) -> Result<(), Failure> {
 
 /// Says that not everything counts, and what was first.
 fn say(table: &tracewalk_analysis::captures::Captures, messages: &Messages) {
-    let all = table.captures.len();
+    let all = table.captures.len() as u64;
     for (outcome, kind, what) in [
-        (CaptureOutcome::LeftOut, "captures_left_out", "were left out"),
-        (CaptureOutcome::Partial, "captures_in_part", "were decoded in part"),
+        (CaptureOutcome::LeftOut, "captures_left_out", "left out"),
+        (CaptureOutcome::Partial, "captures_in_part", "decoded in part"),
     ] {
         let count = table.count(outcome);
         let first = table.captures.iter().find(|capture| capture.outcome == outcome);
         if let Some((first, (_, problem))) = first.and_then(|first| Some((first, first.problem.as_ref()?))) {
+            // Most sentences begin with the file that they are of.
             let capture = &first.capture;
-            messages.incomplete(
-                kind,
-                format_args!("{count} of {all} captures {what}, first {capture}: {problem}"),
-            );
+            let named = if problem.contains(capture) { String::new() } else { format!("{capture}: ") };
+            let captures = counted(all, "capture");
+            messages
+                .incomplete(kind, format_args!("of {captures} {count} {what}; the first: {named}{problem}"));
         }
     }
 }

@@ -27,11 +27,11 @@ pub fn walk(directory: &Path) -> Result<Vec<FoundPath>, (PathBuf, io::Error)> {
     let mut open = vec![directory.to_owned()];
     while let Some(path) = open.pop() {
         if !path.is_dir() {
-            let is_capture = tells_itself(&path);
+            let is_capture = is_recognised(&path);
             found.push(FoundPath { path, is_capture });
             continue;
         }
-        if tells_itself(&path) {
+        if is_recognised(&path) {
             found.push(FoundPath { path, is_capture: true });
             continue;
         }
@@ -49,8 +49,8 @@ pub fn walk(directory: &Path) -> Result<Vec<FoundPath>, (PathBuf, io::Error)> {
     Ok(found)
 }
 
-/// Whether what it is can be seen, as of a description, a recording, or a file of perf. Trace bytes look like any others.
-fn tells_itself(path: &Path) -> bool {
+/// Whether the name or the beginning shows a capture: a description, a recording, or a perf.data. Trace bytes look like any other bytes.
+fn is_recognised(path: &Path) -> bool {
     let format = Capture::format(path);
     let is_description = format.holds == Holds::Description && (path.is_file() || describes(path));
     is_description || matches!(format.holds, Holds::Recording | Holds::PerfData)

@@ -17,7 +17,7 @@ pub struct SharedImages(Arc<Mutex<Known>>);
 /// By file and kind: which version of the file it is of, and the image.
 type Known = BTreeMap<(PathBuf, ImageKind), (Stamp, Arc<Image>)>;
 
-/// What tells a version of a file from the next.
+/// Identifies a version of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     bytes: u64,
