@@ -149,7 +149,7 @@ impl<'a> Following<'a> {
     /// Follows the source, through the program if that is what was traced.
     fn run<A: Analysis>(self, code: &Arc<Code>, mut analysis: A) -> Result<Outcome<A::Found>, RunError> {
         let Self { session, source, observer, .. } = self;
-        let known = session.request.shared.as_ref();
+        let known = session.shares();
         let new = || Follower::new(&source.config, &code.program);
         let mut follower = known.map_or_else(new, |shared| shared.follower(&source.config, &code.program));
         let fits = self.trust.image || self.image_fits(&mut follower)?;
