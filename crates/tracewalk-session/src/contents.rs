@@ -103,7 +103,7 @@ impl Contents {
         };
         let completed = candidates.into_iter().filter_map(|(id, sample)| {
             let source = SourceDescription { id, ..stated.clone() };
-            let mut search = Search::new(&sample, known.program(&source), &known.units);
+            let mut search = Search::new(&sample, known.traced(&source), &known.units);
             let found = search.completed(&source)?;
             let correction = search.correction(&found.source);
             Some((found.reading, Identified { correction, ..Identified::from(found) }))
@@ -121,7 +121,7 @@ impl Contents {
 
 /// What the source with these bytes is.
 pub(crate) fn recognise(id: Option<TraceId>, sample: &Sample, known: &Known) -> Option<Identified> {
-    match Search::new(sample, &known.everything.program, &known.units).anything(id) {
+    match Search::new(sample, known.traced_by_any(), &known.units).anything(id) {
         Some(found) => Some(Identified { guessed: true, ..Identified::from(found) }),
         None => itm(id, sample, known),
     }

@@ -31,8 +31,7 @@ impl Session {
         }
         let buffer = self.buffer(source);
         let sample = Sample::from_place(&buffer.bytes, &source.carrier, buffer.trace_offset(first));
-        let program = self.known.program(&source.description);
-        let mut search = Search::new(&sample, program, &self.known.units);
+        let mut search = Search::new(&sample, self.known.traced(&source.description), &self.known.units);
         if let Some(correction) = search.correction(&source.description) {
             say(source, correction, Some(first), observer);
         }

@@ -15,6 +15,8 @@ use crate::infer::{self, Unit};
 use crate::memory::add_code;
 use crate::model::Dumped;
 use crate::observer::Observer;
+use crate::shared::{ByContent, Shared};
+use crate::traced::Traced;
 
 /// The programs of all cores, and the trace units that they may have been traced with.
 #[derive(Debug, Default)]
@@ -24,6 +26,28 @@ pub(crate) struct Known {
     /// Those of each core that a source names.
     cores: BTreeMap<String, Memory>,
     pub(crate) units: Vec<Unit>,
+    /// The same programs as other sessions have them, where any do.
+    common: Option<Common>,
+}
+
+/// Programs that sessions share, as the images alone make them.
+#[derive(Debug)]
+struct Common {
+    shared: Shared,
+    everything: Arc<Program>,
+    cores: BTreeMap<String, Arc<Program>>,
+}
+
+impl Common {
+    fn of(shared: &Shared, everything: &Memory, cores: &BTreeMap<String, Memory>) -> Self {
+        let program =
+            |memory: &Memory| shared.program(ByContent::scoped(&memory.images), || memory.program.clone());
+        Self {
+            shared: shared.clone(),
+            everything: program(everything),
+            cores: cores.iter().map(|(core, memory)| (core.clone(), program(memory))).collect(),
+        }
+    }
 }
 
 impl Known {
@@ -32,6 +56,7 @@ impl Known {
         loader: &mut ImageLoader,
         capture: &Capture,
         dumps: &[Option<Dumped>],
+        shared: Option<&Shared>,
         observer: Option<&dyn Observer>,
     ) -> Result<Self, OpenError> {
         let mut everything = every_image(loader, capture)?;
@@ -48,13 +73,29 @@ impl Known {
             }
         }
         let units = infer::units(&everything);
-        Ok(Self { everything, cores, units })
+        let common = shared.map(|shared| Common::of(shared, &everything, &cores));
+        Ok(Self { everything, cores, units, common })
     }
 
     /// The program that a source traced.
     pub(crate) fn program(&self, source: &SourceDescription) -> &Program {
         let of_core = source.core.as_ref().and_then(|core| self.cores.get(core));
         &of_core.unwrap_or(&self.everything).program
+    }
+
+    /// The same, with what sessions know of it together.
+    pub(crate) fn traced(&self, source: &SourceDescription) -> Traced<'_> {
+        let common = self.common.as_ref().map(|common| {
+            let of_core = source.core.as_ref().and_then(|core| common.cores.get(core));
+            (&common.shared, of_core.unwrap_or(&common.everything))
+        });
+        Traced::new(self.program(source), common)
+    }
+
+    /// The program of all cores, with what sessions know of it together.
+    pub(crate) fn traced_by_any(&self) -> Traced<'_> {
+        let common = self.common.as_ref().map(|common| (&common.shared, &common.everything));
+        Traced::new(&self.everything.program, common)
     }
 
     /// The file that says what stands at `address` for a scope.

@@ -48,6 +48,7 @@ mod shared;
 mod snapshot;
 mod sources;
 mod strict;
+mod traced;
 mod unread;
 mod watch;
 

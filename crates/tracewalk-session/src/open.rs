@@ -104,7 +104,7 @@ impl Session {
     /// Finds the containers and the sources of all buffers.
     fn identify(&mut self, observer: &dyn Observer) -> Result<(), OpenError> {
         let is_strict = self.request.policy == Policy::Strict;
-        let mut known = Known::of(&mut self.loader, &self.capture, &self.dumps, Some(observer))?;
+        let mut known = self.known_of(Some(observer))?;
         let mut seen = look(&self.capture.buffers, &self.request, &known)?;
         for _ in 0..self.capture.images.len() {
             // A recording says where each image was.
@@ -112,7 +112,7 @@ impl Session {
             if is_placed || !place_image(self, &seen, &known, observer)? {
                 break;
             }
-            known = Known::of(&mut self.loader, &self.capture, &self.dumps, None)?;
+            known = self.known_of(None)?;
             seen = look(&self.capture.buffers, &self.request, &known)?;
         }
         if !is_strict && !self.arriving {
@@ -123,6 +123,11 @@ impl Session {
             self.take(index, contents, &found, observer)?;
         }
         Ok(())
+    }
+
+    fn known_of(&mut self, observer: Option<&dyn Observer>) -> Result<Known, OpenError> {
+        let shared = self.shares().cloned();
+        Known::of(&mut self.loader, &self.capture, &self.dumps, shared.as_ref(), observer)
     }
 
     /// Makes sources of what was found in a buffer, and says what was inferred.

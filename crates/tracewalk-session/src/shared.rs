@@ -39,6 +39,7 @@ pub struct Shared {
 
 #[derive(Debug, Default)]
 struct Kept {
+    programs: Recent<Vec<(ByContent, Scope)>, Arc<Program>>,
     codes: Recent<CodeKey, Arc<Code>>,
     ids: Recent<Identified, ProgramId>,
     learned: Recent<LearnedKey, Vec<Learned>>,
@@ -132,6 +133,19 @@ impl<K: PartialEq, V> Recent<K, V> {
 }
 
 impl Shared {
+    /// The program that images alone make, the same one for all.
+    pub(crate) fn program(
+        &self,
+        images: Vec<(ByContent, Scope)>,
+        make: impl FnOnce() -> Program,
+    ) -> Arc<Program> {
+        let programs = &mut self.kept().programs;
+        match programs.get(&images) {
+            Some(known) => Arc::clone(known),
+            None => Arc::clone(programs.put(images, Arc::new(make()))),
+        }
+    }
+
     /// The program that was put together of this, if it was.
     pub(crate) fn code(&self, key: &CodeKey) -> Option<Arc<Code>> {
         self.kept().codes.get(key).cloned()

@@ -8,11 +8,12 @@ use tracewalk::program::Program;
 use tracewalk::protocol::Malformation;
 use tracewalk::source::{PacketItem, SourceConfig};
 use tracewalk::span::CaptureOffset;
-use tracewalk_analysis::drive::{Follower, Input, Spread};
+use tracewalk_analysis::drive::{Input, Spread};
 
 use super::check::Check;
 use super::story::{Story, Teller};
 use crate::sample::Sample;
+use crate::traced::Traced;
 
 /// What was counted while a sample was read with one configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,27 +49,34 @@ pub(crate) struct Reading {
 
 impl Reading {
     /// Reads a sample, and follows it through the program. Gives up where more than `most` speaks against the reading.
-    pub(super) fn of(sample: &Sample, config: &SourceConfig, program: &Program, most: u64) -> Self {
-        let mut reading = Self::of_packets(sample, config, program, most);
+    pub(super) fn of(sample: &Sample, config: &SourceConfig, traced: Traced<'_>, most: u64) -> Self {
+        let mut reading = Self::of_packets(sample, config, traced.program, most);
         if !reading.given_up && reading.is_plausible() {
-            reading.follow(sample, config, program, most);
+            reading.follow(sample, config, traced, most);
         }
         reading
     }
 
     /// Reads a sample as [`Reading::of`] does, without what it says happened; `None` where it is not good.
-    pub(super) fn good(sample: &Sample, config: &SourceConfig, program: &Program, most: u64) -> Option<Self> {
-        let mut reading = Self::of_packets(sample, config, program, most);
+    pub(super) fn good(
+        sample: &Sample,
+        config: &SourceConfig,
+        traced: Traced<'_>,
+        most: u64,
+    ) -> Option<Self> {
+        let mut reading = Self::of_packets(sample, config, traced.program, most);
         if reading.given_up || !reading.is_plausible() {
             return None;
         }
-        reading.followed = !program.is_empty();
+        reading.followed = !traced.program.is_empty();
         let alone = Spread::over(1).for_counts();
-        let read = Follower::new(config, program).flow_parts(&sample.input(), alone, &(), |part| {
-            reading.ranges += part.statistics.ranges;
-            reading.contradictions += part.gaps.contradictions.count;
-            reading.lost += part.gaps.address_unknown.count;
-            reading.go_on(most)
+        let read = traced.follow(config, |follower| {
+            follower.flow_parts(&sample.input(), alone, &(), |part| {
+                reading.ranges += part.statistics.ranges;
+                reading.contradictions += part.gaps.contradictions.count;
+                reading.lost += part.gaps.address_unknown.count;
+                reading.go_on(most)
+            })
         });
         (read.is_ok() && reading.is_good()).then_some(reading)
     }
@@ -107,11 +115,11 @@ impl Reading {
         reading
     }
 
-    fn follow(&mut self, sample: &Sample, config: &SourceConfig, program: &Program, most: u64) {
-        self.followed = !program.is_empty();
+    fn follow(&mut self, sample: &Sample, config: &SourceConfig, traced: Traced<'_>, most: u64) {
+        self.followed = !traced.program.is_empty();
         let mut story = Teller::default();
         let mut losses = 0_u64;
-        let read = sample.input().flow(config, program, |record| {
+        let read = sample.input().flow(config, traced.program, |record| {
             match record.element {
                 Element::Block(_) => self.ranges += 1,
                 Element::Gap(gap) => match gap.reason {

@@ -19,6 +19,7 @@ use super::reading::Reading;
 use super::settings::{self, Question};
 use crate::config::config;
 use crate::sample::Sample;
+use crate::traced::Traced;
 
 /// How much of a sample is read to find where to start from.
 const FIRST_LOOK: usize = 1 << 14;
@@ -77,7 +78,7 @@ impl FoundSource {
 /// Reads a sample in many ways.
 pub(crate) struct Search<'a> {
     sample: &'a Sample,
-    program: &'a Program,
+    traced: Traced<'a>,
     units: &'a [Unit],
     /// The readings so far.
     known: Vec<(SourceConfig, Reading)>,
@@ -88,8 +89,8 @@ pub(crate) struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    pub(crate) fn new(sample: &'a Sample, program: &'a Program, units: &'a [Unit]) -> Self {
-        Self { sample, program, units, known: Vec::new(), good: None, most: most(sample) }
+    pub(crate) fn new(sample: &'a Sample, traced: Traced<'a>, units: &'a [Unit]) -> Self {
+        Self { sample, traced, units, known: Vec::new(), good: None, most: most(sample) }
     }
 
     /// Finds out what the source with this ID is, of which nothing is known.
@@ -185,7 +186,7 @@ impl<'a> Search<'a> {
         let (source, reading) = least(best)?;
         if reading.contradicts_program() {
             let empty = Program::new();
-            let found = Search::new(self.sample, &empty, self.units).best_of(bases, free)?;
+            let found = Search::new(self.sample, Traced::alone(&empty), self.units).best_of(bases, free)?;
             return Some(FoundSource { misses_program: true, ..found });
         }
         let mut findings = Vec::new();
@@ -216,7 +217,7 @@ impl<'a> Search<'a> {
     fn good(&mut self, source: &SourceDescription) -> Option<Reading> {
         let config = config(source).ok()?;
         if self.good.as_ref().is_none_or(|(known, _)| *known != config) {
-            let reading = Reading::good(self.sample, &config, self.program, self.most);
+            let reading = Reading::good(self.sample, &config, self.traced, self.most);
             self.good = Some((config, reading));
         }
         self.good.as_ref()?.1
@@ -228,7 +229,7 @@ impl<'a> Search<'a> {
         if let Some((_, reading)) = self.known.iter().find(|(known, _)| *known == config) {
             return Some(*reading);
         }
-        let reading = Reading::of(self.sample, &config, self.program, self.most);
+        let reading = Reading::of(self.sample, &config, self.traced, self.most);
         // What is so much worse than the best so far need not be counted to the end.
         self.most = self.most.min(4 * reading.cost() + 64);
         self.known.push((config, reading));
@@ -272,7 +273,7 @@ impl<'a> Search<'a> {
     ) -> Vec<(SourceDescription, Reading)> {
         let read = |source: SourceDescription| {
             let config = config(&source).ok()?;
-            let reading = Reading::of_packets(sample, &config, self.program, most);
+            let reading = Reading::of_packets(sample, &config, self.traced.program, most);
             Some((source, reading))
         };
         let mut all = Vec::from_iter(read(source));
@@ -390,7 +391,8 @@ fn certainty(best: &Reading, other: &Reading) -> Certainty {
 /// The best reading of a source's packets, if there is any.
 pub(super) fn recognise(sample: &Sample, units: &[Unit]) -> Option<Reading> {
     let bases = units.iter().map(Unit::source).collect::<Vec<_>>();
-    let starts = Search::new(sample, &Program::new(), units).starts(&bases, &|_| true);
+    let empty = Program::new();
+    let starts = Search::new(sample, Traced::alone(&empty), units).starts(&bases, &|_| true);
     starts.first().map(|(_, reading)| *reading)
 }
 
