@@ -18,7 +18,7 @@ use crate::{Answer, Outcome, workspace};
 /// What a check reads.
 struct Inputs {
     check: &'static str,
-    /// Files and folders, from the workspace's.
+    /// Files and folders, from the workspace's; `*` is each folder in one.
     paths: &'static [&'static str],
     /// Commands that print the version of a program.
     programs: &'static [&'static [&'static str]],
@@ -76,6 +76,19 @@ const INPUTS: &[Inputs] = &[
             &["cc", "--version"],
         ],
     },
+    Inputs {
+        check: "dependencies",
+        // What a version's licence is, and what it depends on, stays as it is.
+        paths: &[
+            "Cargo.lock",
+            "Cargo.toml",
+            "deny.toml",
+            "crates/*/Cargo.toml",
+            "benches/Cargo.toml",
+            "xtask/Cargo.toml",
+        ],
+        programs: &[],
+    },
 ];
 
 /// Where it stands what passed.
@@ -117,7 +130,14 @@ pub(crate) fn run() -> Answer {
 fn hash(root: &Path, paths: &[&str], versions: &[String]) -> Result<String, String> {
     let mut files = Vec::new();
     for path in paths {
-        gather(&root.join(path), &mut files)?;
+        match path.split_once("/*/") {
+            None => gather(&root.join(path), &mut files)?,
+            Some((folder, inside)) => {
+                for entry in entries(&root.join(folder))? {
+                    gather(&entry.join(inside), &mut files)?;
+                }
+            }
+        }
     }
     files.sort();
     files.dedup();
@@ -139,14 +159,21 @@ fn hash(root: &Path, paths: &[&str], versions: &[String]) -> Result<String, Stri
     Ok(text)
 }
 
+/// What stands in a folder.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let entries = fs::read_dir(folder).map_err(failed)?;
+    entries.map(|entry| Ok(entry.map_err(failed)?.path())).collect()
+}
+
 fn gather(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", path.display());
     if fs::metadata(path).map_err(failed)?.is_file() {
         files.push(path.to_owned());
         return Ok(());
     }
-    for entry in fs::read_dir(path).map_err(failed)? {
-        gather(&entry.map_err(failed)?.path(), files)?;
+    for entry in entries(path)? {
+        gather(&entry, files)?;
     }
     Ok(())
 }
@@ -183,10 +210,12 @@ mod tests {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, text).unwrap();
         };
-        let now = |versions: &[String]| hash(&folder, &["a", "b.rs"], versions).unwrap();
+        let now = |versions: &[String]| hash(&folder, &["a", "b.rs", "c/*/d.toml"], versions).unwrap();
         let version = ["1.0".to_owned()];
         write("a/deep/one.rs", "1");
         write("b.rs", "2");
+        write("c/one/d.toml", "1");
+        write("c/one/e.toml", "1");
         let first = now(&version);
         assert_eq!(first, now(&version));
         assert_ne!(first, now(&["1.1".to_owned()]), "another program");
@@ -200,6 +229,11 @@ mod tests {
         fs::remove_file(folder.join("a/deep/two.rs")).unwrap();
         write("a/new.rs", "");
         assert_ne!(first, now(&version), "another file");
+        fs::remove_file(folder.join("a/new.rs")).unwrap();
+        write("c/one/e.toml", "2");
+        assert_eq!(first, now(&version), "nobody reads it");
+        write("c/two/d.toml", "1");
+        assert_ne!(first, now(&version), "a file in a new folder");
         fs::remove_file(folder.join("b.rs")).unwrap();
         assert!(hash(&folder, &["a", "b.rs"], &version).is_err(), "a path that is gone");
         fs::remove_dir_all(&folder).unwrap();

@@ -259,6 +259,8 @@ fn trace_bytes_are_taken_by_their_names() {
     if cfg!(feature = "full") {
         assert_eq!(found(&["--match", "*.bin"]).0, 2);
         assert_eq!(found(&["--match", "*.bin", "--match", "c.*"]).0, 3);
+        assert_eq!(found(&["--match", "b.bin"]).0, 1);
+        assert_eq!(found(&["--match", &format!("{here}/c*")]).0, 1);
         // A place that is named twice counts once.
         assert_eq!(found(&["--match", "*.bin", &text("a.bin"), here]).0, 2);
     }

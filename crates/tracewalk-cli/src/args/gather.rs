@@ -44,7 +44,7 @@ pub(crate) struct Gather {
     #[arg(index = 2, value_name = "PLACE", value_hint = ValueHint::AnyPath)]
     pub(crate) more: Vec<PathBuf>,
 
-    /// In directories, take the files and directories with these names as captures, whatever is in them; can be given several times.
+    /// In directories, take the files and directories with these names or paths as captures, whatever is in them; can be given several times.
     #[arg(long = "match", value_name = "GLOB", value_parser = built_in::path, help_heading = "Selection")]
     pub(crate) patterns: Vec<Pattern>,
 
