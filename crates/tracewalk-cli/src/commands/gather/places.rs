@@ -160,7 +160,7 @@ fn is_state(path: &Path) -> bool {
 fn is_matched(patterns: &[Pattern], path: &Path) -> bool {
     let whole = path.to_string_lossy().replace('\\', "/");
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    patterns.iter().any(|pattern| pattern.is_match(&whole) || pattern.is_match(&name))
+    patterns.iter().any(|pattern| [&*whole, &*name].iter().any(|name| pattern.is_match(name)))
 }
 
 /// How long the files of a capture are, and when they changed last.
