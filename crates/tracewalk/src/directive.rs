@@ -308,6 +308,9 @@ pub struct Rules {
     pub stores_are_waypoints: bool,
     /// The code may go on for long without a waypoint: the trace unit sends nothing for its length alone.
     pub waypoints_may_be_far: bool,
+    /// A waypoint that is no branch, and that the trace reports as not executed, failed its condition. Without this, the trace does not
+    /// say more than that it was passed.
+    pub waypoints_fail_by_condition: bool,
     /// The trace does not mark returns from exceptions: an instruction that returns from one by its form is one.
     pub exception_returns_by_form: bool,
 }
@@ -325,6 +328,7 @@ impl Rules {
         loads_are_waypoints: false,
         stores_are_waypoints: false,
         waypoints_may_be_far: false,
+        waypoints_fail_by_condition: false,
         exception_returns_by_form: false,
     };
 }

@@ -130,12 +130,18 @@ fn any_program() -> impl Strategy<Value = Program> {
 /// Directives that mostly fit the code: where the walk waits for a target, one follows.
 fn any_case() -> impl Strategy<Value = (Rules, Program, Vec<Directive>)> {
     let granularity = prop_oneof![Just(Granularity::Instructions), Just(Granularity::Waypoints)];
-    (granularity, any::<(bool, bool)>(), proptest::bool::weighted(0.125), any_program()).prop_flat_map(
-        |(granularity, (return_stack, barriers_are_waypoints), halfwords_count, program)| {
+    (granularity, any::<(bool, bool, bool)>(), proptest::bool::weighted(0.125), any_program()).prop_flat_map(
+        |(
+            granularity,
+            (return_stack, barriers_are_waypoints, waypoints_fail_by_condition),
+            halfwords_count,
+            program,
+        )| {
             let rules = Rules {
                 granularity,
                 return_stack,
                 barriers_are_waypoints,
+                waypoints_fail_by_condition,
                 halfwords_count,
                 ..Rules::default()
             };

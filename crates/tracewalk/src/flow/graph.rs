@@ -35,7 +35,7 @@ pub(super) struct Node {
     pub(super) kind: BranchKind,
     pub(super) link: bool,
     pub(super) returns: Option<Return>,
-    /// Whether the last instruction can fail its condition.
+    /// Whether the block also ends with its last instruction where that was not executed.
     pub(super) may_fail: bool,
     /// Where the last instruction goes by itself: a direct branch's target, or the address behind a barrier.
     /// Meaningless where `kind` is indirect.
@@ -292,9 +292,11 @@ impl Graph {
                     kind: exit.kind,
                     link: exit.link,
                     returns: exit.returns,
-                    may_fail: instruction.conditional
-                        || exit.kind == BranchKind::Barrier
-                        || may_be_in_it_block(program, at),
+                    may_fail: match exit.kind {
+                        // One that fails by its condition is passed like any instruction that is no branch.
+                        BranchKind::Barrier => !self.rules.waypoints_fail_by_condition,
+                        _ => instruction.conditional || may_be_in_it_block(program, at),
+                    },
                     target: exit.target.unwrap_or(exit.behind),
                     next: [UNKNOWN; 2],
                 });

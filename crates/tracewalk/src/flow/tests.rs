@@ -314,6 +314,41 @@ fn either_atom_passes_a_barrier() {
 }
 
 #[test]
+fn a_waypoint_that_is_no_branch_fails_by_its_condition_where_atoms_say_so() {
+    const IT_EQ: u16 = 0xbf08;
+    let rules = Rules {
+        granularity: Granularity::Waypoints,
+        waits_are_waypoints: true,
+        waypoints_fail_by_condition: true,
+        ..Rules::NONE
+    };
+    let waypoint = |executed| Directive::Waypoint { executed };
+    // 0x100: it eq; isbeq; nop; wfi; b.
+    let program = thumb(0x100, &[IT_EQ, 0xf3bf, 0x8f6f, NOP, 0xbf30, B_PLUS_8]);
+    let directives = [begin(t32(0x100)), waypoint(false), waypoint(true), waypoint(true)];
+    for found in [follow(rules, &program, &directives), follow_by_graph(rules, &program, &directives)] {
+        let blocks = found.iter().filter_map(|element| match element {
+            Element::Block(block) => Some((block.start.get(), block.end.get(), block.ending)),
+            _ => None,
+        });
+        let [failed, waited, _] = blocks.collect::<Vec<_>>().try_into().expect("three blocks");
+        assert_eq!(failed, (0x100, 0x106, Ending::ConditionFailed));
+        assert!(matches!(
+            waited,
+            (0x106, 0x10a, Ending::Branch { kind: BranchKind::Barrier, taken: true, .. })
+        ));
+        assert_eq!(contradictions(&found), []);
+    }
+    // Without an IT instruction an ISB has no condition.
+    let program = thumb(0x100, &[NOP, 0xf3bf, 0x8f6f, B_PLUS_8]);
+    let directives = [begin(t32(0x100)), waypoint(false)];
+    for found in [follow(rules, &program, &directives), follow_by_graph(rules, &program, &directives)] {
+        assert_eq!(contradictions(&found), [Contradiction::UnconditionalFailed(t32(0x102))]);
+        assert_eq!(outline(&found).0, std::vec![]);
+    }
+}
+
+#[test]
 fn a_return_stack_predicts_returns_until_the_trace_synchronises() {
     // 0x100: bl 0x108; 0x104: nop; b .; 0x108: bx lr.
     let program = thumb(0x100, &[0xf000, 0xf802, NOP, 0xe7fe, BX_LR]);

@@ -88,6 +88,9 @@ impl Execution {
         target_is: TargetIs,
         report: &mut Report<'_, impl FnMut(Element)>,
     ) -> Result<(), Obstacle> {
+        if !executed && !instruction.is_branch() && self.rules.waypoints_fail_by_condition {
+            return self.pass_straight(program, (at, instruction), false, report);
+        }
         // PFTv1.0 does not say of a barrier whether it was executed: either atom only says that it was passed.
         if !matches!(instruction.class, Class::Barrier(_)) {
             check_condition(program, at, &instruction, executed)?;

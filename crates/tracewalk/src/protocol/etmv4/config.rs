@@ -242,6 +242,7 @@ impl Config {
             loads_are_waypoints: self.loads_are_waypoints,
             stores_are_waypoints: self.stores_are_waypoints,
             waypoints_may_be_far: true,
+            waypoints_fail_by_condition: true,
             exception_returns_by_form: self.is_ete(),
             ..Rules::NONE
         }
