@@ -1,7 +1,7 @@
 //! From a session to recordings that can be walked through.
 //!
 //! ```text
-//! each source ─▶ calls, transfers, turns (`Kept`)     one pass in order
+//! each source ─▶ calls, transfers, turns (`Kept`)     one pass, handed on in order
 //!             ─▶ index                                one pass by all threads
 //! ```
 //!
@@ -82,7 +82,7 @@ fn follow(
     let images = session.images(source)?;
     // A debugger steps through what is in doubt, too: the index has it, and both passes must have the same steps.
     let trust = Trust { image: options.trust_image, doubtful: Doubtful::Keep };
-    let follow = Follow { trust, threads: 1, ..Follow::default() };
+    let follow = Follow { trust, ..Follow::default() };
     let code = session.code(source, follow.names.as_deref(), observer)?;
     let architecture = architecture(source, &images);
     let frames = CallFrames::of(images.iter().map(|visible| &*visible.image));

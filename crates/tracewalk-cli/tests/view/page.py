@@ -205,6 +205,9 @@ def large(browser, url):
     settle(browser)
     browser.wait("$('lanes').dataset.exact === 'true'", "a picture of a part")
     settle(browser)
+    # Large numbers have room.
+    cut = browser.evaluate("[...document.querySelectorAll('#costs td.n, .code .count')].filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent)")
+    expect(cut, [], "numbers that are cut off")
     # Search, forwards and back.
     place = step(browser)
     entered = search(browser, "crc32")
