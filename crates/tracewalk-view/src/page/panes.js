@@ -132,7 +132,7 @@ async function load_costs() {
     $("costs").tBodies[0].replaceChildren(...costs.functions.slice(0, 300).map(cost => {
       const name = element("button", { title: `${cost.name}: go to the next time that it is entered` }, cost.name);
       name.addEventListener("click", () => { $("what").value = cost.address ?? cost.name; find(false); });
-      const cell = (value, kind) => element("td", { class: kind, title: show(value) }, show_short(value));
+      const cell = (value, kind) => element("td", { class: kind, title: show(value) }, show_short(value, 1e4));
       const self = cell(cost.self, "n self");
       self.style.setProperty("--part", `${100 * cost.self / most}%`);
       return element("tr", {}, element("td", {}, name), self, cell(cost.total, "n"), cell(cost.calls, "n"));
