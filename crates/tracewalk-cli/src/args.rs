@@ -40,7 +40,7 @@ use crate::task::Task;
 use window::{AroundArgs, WindowArgs};
 
 pub(crate) use built_in::{Pattern, pattern_text};
-#[cfg(feature = "view")]
+#[cfg(any(feature = "gdb", feature = "view"))]
 pub(crate) use cache::CacheArgs;
 pub(crate) use capture::CaptureArgs;
 pub(crate) use counts::{CountArgs, Counts, Pgo};

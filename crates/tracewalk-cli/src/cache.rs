@@ -119,8 +119,6 @@ impl Keep for Cache<'_> {
         // It was used now. If that cannot be noted, it goes sooner.
         let _ =
             File::options().append(true).open(&path).and_then(|file| file.set_modified(SystemTime::now()));
-        let note = "the index of an earlier run is used, and what that run reported of the trace is not repeated; --no-cache decodes again";
-        self.note_once("index_kept", note);
         bytes.truncate(HEAD + length);
         bytes.drain(..HEAD);
         Some(bytes)
@@ -138,6 +136,11 @@ impl Keep for Cache<'_> {
             );
             self.note_once("cannot_keep", &text);
         }
+    }
+
+    fn used(&self) {
+        let note = "the index of an earlier run is used, and what that run reported of the trace is not repeated; --no-cache decodes again";
+        self.note_once("index_kept", note);
     }
 }
 

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
-#[cfg(feature = "view")]
+#[cfg(any(feature = "gdb", feature = "view"))]
 mod cache;
 mod commands;
 mod failure;

@@ -3,6 +3,8 @@
 //! What is expected comes from `flow`, which is compared with the emulators' records elsewhere.
 #![cfg(feature = "gdb")]
 
+#[path = "gdb/cache.rs"]
+mod cache;
 #[path = "gdb/contexts.rs"]
 mod contexts;
 #[path = "gdb/editors.rs"]
@@ -11,6 +13,8 @@ mod editors;
 mod memory;
 #[path = "gdb/server.rs"]
 mod server;
+#[path = "gdb/watching.rs"]
+mod watching;
 
 use std::path::Path;
 use std::process::Command;
@@ -36,7 +40,7 @@ fn gdb(recording: Recording, commands: &[&str]) -> Option<String> {
     let folder = example(recording.example);
     let server = assert_cmd::cargo::cargo_bin!("tracewalk");
     let connect = format!(
-        "target remote | {} --quiet gdb {} --stdio --at {}",
+        "target remote | {} --quiet gdb {} --stdio --no-cache --at {}",
         server.display(),
         folder.join("capture.toml").display(),
         recording.at
@@ -299,7 +303,7 @@ fn each_core_is_a_thread_and_moves_by_itself() {
     let server = assert_cmd::cargo::cargo_bin!("tracewalk");
     let connect = format!(
         "target remote | {} --quiet gdb {} --image {} --source 0x10=etmv3,cpu=cortex-a7 --source 0x13=pft,cpu=cortex-a15 \
-         --stdio --at first",
+         --stdio --no-cache --at first",
         server.display(),
         trace.display(),
         elf.display()

@@ -1,5 +1,6 @@
 //! One source's recording, and the place in it that a debugger is at.
 
+mod accesses;
 mod contexts;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +19,7 @@ use crate::stacks::{Kept, Limits, Stacks, steps};
 use crate::unwind::{Mark, Unwinder};
 use crate::walk::{self, Direction, Search};
 
+pub(crate) use accesses::Access;
 pub(crate) use contexts::Who;
 
 /// A source's recording, and where in it the debugger is.
@@ -46,6 +48,8 @@ pub(crate) struct Core<'i> {
     halted: Halted,
     /// What is to be added to the places of frames that were made up: nothing, unless the real stack pointer is known.
     moved: u64,
+    /// The place of the handler that a search ended at because it was entered there.
+    entered: Option<u64>,
     state: Option<State>,
     /// What is known where contexts wait, each with the step at which it ran last.
     waiting: BTreeMap<usize, (u64, State)>,
@@ -96,6 +100,7 @@ impl<'i> Core<'i> {
             variables,
             halted,
             moved: 0,
+            entered: None,
             state: None,
             waiting: BTreeMap::new(),
         };
@@ -184,16 +189,28 @@ impl<'i> Core<'i> {
     /// Goes on to the next place at one of these addresses, or back to the last one before.
     pub(crate) fn search(&mut self, addresses: &BTreeSet<Address>, direction: Direction) -> Search {
         let is_there = |at: Option<Location>| at.is_some_and(|at| addresses.contains(&at.address));
+        let place = self.step_number();
+        // It was stopped at before, and is now left.
+        let leaves = self.entered.take() == Some(place);
         if self.is_behind {
             if direction == Direction::Forward {
                 return Search::End;
+            }
+            let handler = self.handler.map(|at| at.address);
+            if !leaves && handler.is_some_and(|at| walk::is_within(self.seen(), at, addresses)) {
+                self.entered = Some(place);
+                return Search::Entered;
             }
             self.is_behind = false;
             if is_there(self.location()) {
                 return Search::Found;
             }
         }
-        match walk::search(&mut self.cursor, &self.code, addresses, direction) {
+        match walk::search(&mut self.cursor, &self.code, addresses, direction, leaves) {
+            Search::Entered => {
+                self.entered = Some(self.step_number());
+                Search::Entered
+            }
             Search::End if direction == Direction::Forward && self.handler.is_some() => {
                 self.is_behind = true;
                 if is_there(self.handler) { Search::Found } else { Search::End }

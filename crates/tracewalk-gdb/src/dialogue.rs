@@ -18,6 +18,7 @@ use crate::memory;
 use crate::monitor;
 use crate::packet::{Request, hex, number, packet, unhex};
 use crate::registers::{Place, Register};
+use crate::transfers::{Watch, Watched};
 
 use running::Running;
 
@@ -33,6 +34,7 @@ pub(crate) struct Dialogue<'c, 'i> {
     moving: Option<usize>,
     /// How many breakpoints are at each address.
     breakpoints: BTreeMap<Address, u32>,
+    watchpoints: Vec<Watched>,
     acknowledges: bool,
     /// The last answer.
     last: Vec<u8>,
@@ -53,8 +55,15 @@ const DONE: &str = "OK";
 /// What is asked is not known here.
 const UNKNOWN: &str = "";
 
+/// The same, with a sentence, which GDB prints for registers.
+const UNCHANGED: &str =
+    "E.a recording cannot be changed; setting $step, $time or $exception goes to another place of it";
+
 /// Breakpoints that are kept.
 const MOST_BREAKPOINTS: usize = 1 << 16;
+
+/// Watchpoints that are kept.
+const MOST_WATCHPOINTS: usize = 1 << 8;
 
 impl<'c, 'i> Dialogue<'c, 'i> {
     /// A conversation that begins; `None` without a recording.
@@ -75,6 +84,7 @@ impl<'c, 'i> Dialogue<'c, 'i> {
             general: 0,
             moving: None,
             breakpoints: BTreeMap::new(),
+            watchpoints: Vec::new(),
             acknowledges: true,
             last: Vec::new(),
             running: None,
@@ -112,8 +122,8 @@ impl<'c, 'i> Dialogue<'c, 'i> {
 
     /// Goes on with what runs; what is to be sent when it stops.
     pub(crate) fn run(&mut self) -> Option<Vec<u8>> {
-        let answer = self.go_on()?;
-        Some(self.answer(&answer))
+        let answers = self.go_on()?;
+        Some(answers.iter().flat_map(|answer| self.answer(answer)).collect())
     }
 
     fn answer(&mut self, contents: &str) -> Vec<u8> {
@@ -131,15 +141,15 @@ impl<'c, 'i> Dialogue<'c, 'i> {
             b'P' => self.set_register(rest),
             b'm' => self.memory(rest).unwrap_or_else(|| REFUSED.to_owned()),
             // What was executed does not change.
-            b'G' | b'M' | b'X' => REFUSED.to_owned(),
+            b'G' | b'M' | b'X' => UNCHANGED.to_owned(),
             b'H' => self.select(rest),
             b'T' => {
                 let is_there = self.thread(rest).is_some_and(|thread| self.is_listed(thread));
                 (if is_there { DONE } else { REFUSED }).to_owned()
             }
             b'Z' | b'z' => self.breakpoint(*first == b'Z', rest),
-            b's' | b'c' | b'S' | b'C' | b'b' => return self.resume(contents).map(|answer| vec![answer]),
-            b'v' => return self.verbose(contents).map(|answer| vec![answer]),
+            b's' | b'c' | b'S' | b'C' | b'b' => return self.resume(contents),
+            b'v' => return self.verbose(contents),
             b'q' | b'Q' => return Some(self.query(contents)),
             b'D' | b'k' => {
                 self.is_over = true;
@@ -219,8 +229,13 @@ impl<'c, 'i> Dialogue<'c, 'i> {
         let place =
             Place::ALL.into_iter().find(|place| register == Some(u64::from(architecture.place(*place))));
         let value = unhex(value).and_then(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?)));
-        let moved = place.zip(value).is_some_and(|(place, value)| monitor::jump(core, place, value));
-        (if moved { DONE } else { REFUSED }).to_owned()
+        match place.zip(value) {
+            None => UNCHANGED.to_owned(),
+            Some((place, value)) => match monitor::jump(core, place, value) {
+                Ok(()) => DONE.to_owned(),
+                Err(problem) => format!("E.{problem}"),
+            },
+        }
     }
 
     /// `m`: memory, as far as it is known without a hole.
@@ -235,9 +250,18 @@ impl<'c, 'i> Dialogue<'c, 'i> {
     /// `Z` and `z`: breakpoints, in software or hardware.
     fn breakpoint(&mut self, is_set: bool, rest: &[u8]) -> String {
         let mut parts = rest.split(|byte| *byte == b',');
-        let (Some(b"0" | b"1"), Some(address)) = (parts.next(), parts.next()) else {
-            return UNKNOWN.to_owned();
+        let (Some(kind), Some(address)) = (parts.next(), parts.next()) else { return UNKNOWN.to_owned() };
+        let watch = match kind {
+            b"0" | b"1" => None,
+            b"2" => Some(Watch::Store),
+            b"3" => Some(Watch::Load),
+            b"4" => Some(Watch::Any),
+            _ => return UNKNOWN.to_owned(),
         };
+        if let Some(watch) = watch {
+            let bytes = number(address).zip(parts.next().and_then(number));
+            return self.watchpoint(is_set, watch, bytes);
+        }
         let Some(address) = number(address).map(Address::new) else { return REFUSED.to_owned() };
         if is_set {
             if self.breakpoints.len() >= MOST_BREAKPOINTS {
@@ -250,6 +274,23 @@ impl<'c, 'i> Dialogue<'c, 'i> {
             if *count == 0 {
                 self.breakpoints.remove(&address);
             }
+        }
+        DONE.to_owned()
+    }
+}
+
+impl Dialogue<'_, '_> {
+    /// Sets or removes a watchpoint of so many bytes.
+    fn watchpoint(&mut self, is_set: bool, kind: Watch, bytes: Option<(u64, u64)>) -> String {
+        let bytes = bytes.and_then(|(start, length)| Some(start..start.checked_add(length)?));
+        let Some(watched) = bytes.map(|bytes| Watched { kind, bytes }) else { return REFUSED.to_owned() };
+        if !is_set {
+            let known = self.watchpoints.iter().position(|known| *known == watched);
+            known.map(|known| self.watchpoints.swap_remove(known));
+        } else if self.watchpoints.len() < MOST_WATCHPOINTS {
+            self.watchpoints.push(watched);
+        } else {
+            return REFUSED.to_owned();
         }
         DONE.to_owned()
     }

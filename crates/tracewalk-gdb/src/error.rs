@@ -26,6 +26,11 @@ pub enum GdbError {
         /// The steps of the second one.
         indexed: u64,
     },
+    /// Memory ran out, or somebody ended the work.
+    Ended {
+        /// After this byte of the capture.
+        byte: u64,
+    },
     /// There is no such step.
     NoStep {
         /// The step.
@@ -55,6 +60,12 @@ impl fmt::Display for GdbError {
                 write!(
                     f,
                     "found {indexed} steps in the second pass over the trace, expected {followed} as in the first"
+                )
+            }
+            Self::Ended { byte } => {
+                write!(
+                    f,
+                    "the recording cannot be walked through: decoding ended after byte {byte} of the capture"
                 )
             }
             Self::NoStep { step, steps } => write!(f, "found {steps} steps, expected step {step} among them"),

@@ -26,10 +26,21 @@ After a jump GDB reads the registers anew with `maintenance flush register-cache
 These jump and do not need it: set $step = N, set $time = T, set $exception = K.
 ";
 
+/// What is answered to a line that is no command: how the one is used that it begins with, or which there are.
+fn usage(line: &str) -> String {
+    let Some(first) = line.split_whitespace().next() else { return HELP.to_owned() };
+    let lines = HELP
+        .lines()
+        .filter(|known| known.split_whitespace().nth(1) == Some(first) && known.starts_with("monitor "));
+    let lines = lines.map(|line| format!("{line}\n")).collect::<String>();
+    let help = if lines.is_empty() { HELP } else { &lines };
+    format!("not a command: {}\n{help}", tracewalk::plain::plain(line.trim().into()))
+}
+
 /// The answer to a line.
 pub(crate) fn answer(core: &mut Core<'_>, who: Who, line: &str) -> String {
     match Command::parse(line) {
-        None => format!("not a command: {}\n{HELP}", tracewalk::plain::plain(line.trim().into())),
+        None => usage(line),
         Some(Command::Help) => HELP.to_owned(),
         Some(Command::Where) => text::place(core),
         Some(Command::Backtrace) => text::backtrace(core, who),

@@ -1,17 +1,26 @@
 //! From a session to recordings that can be walked through.
+//!
+//! ```text
+//! each source ─▶ calls, transfers, turns (`Kept`)     one pass, handed on in order
+//!             ─▶ index                                one pass by all threads
+//! ```
+//!
+//! Both are kept, if somebody keeps them, and nothing is decoded when the same capture is opened again.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use tracewalk::program::Program;
-use tracewalk_analysis::Code;
 use tracewalk_analysis::analysis::InOrder;
+use tracewalk_analysis::drive::{FlowIndex, Progress};
+use tracewalk_analysis::{Code, Doubtful};
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::{ImageForm, VisibleImage};
 use tracewalk_input::symbols::CallFrames;
-use tracewalk_session::{At, Follow, Observer, Session, Source, Trust};
+use tracewalk_session::{At, Follow, Keep, Key, Observer, Session, Source, Trust, Watch};
 
 use crate::core::Halted;
 use crate::error::GdbError;
@@ -21,13 +30,15 @@ use crate::unwind::Unwinder;
 
 /// What is asked for.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct Options<'k> {
     /// Where the debugger begins.
     pub at: At,
     /// Whether the image is followed even if the trace contradicts it all the time.
     pub trust_image: bool,
     /// A file that a debugger saved registers and memory in.
     pub dump: Option<PathBuf>,
+    /// Who keeps what takes long to make, for the next time.
+    pub keep: Option<&'k dyn Keep>,
 }
 
 /// A source that was followed once.
@@ -38,17 +49,24 @@ pub(crate) struct Prepared {
     pub(crate) unwinder: Unwinder,
     pub(crate) kept: Kept,
     pub(crate) variables: Vec<Range<u64>>,
+    /// The index is kept under this.
+    key: Option<Key>,
 }
+
+/// Watches the pass that makes an index, and nothing later: cursors count the same bytes again.
+#[derive(Debug)]
+pub(crate) struct Pass<'a>(RefCell<Option<Watch<'a>>>);
 
 /// Follows each source once.
 pub(crate) fn prepare(
     session: &mut Session,
-    options: &Options,
+    options: &Options<'_>,
     observer: &dyn Observer,
 ) -> Result<Vec<Prepared>, GdbError> {
+    let capture = options.keep.and_then(|keep| session.capture_key(keep));
     let mut prepared = Vec::new();
     session.each_source(observer, |session, source| {
-        prepared.push(follow(session, source, options, observer)?);
+        prepared.push(follow(session, source, options, capture.as_ref(), observer)?);
         Ok::<(), GdbError>(())
     })?;
     Ok(prepared)
@@ -57,28 +75,102 @@ pub(crate) fn prepare(
 fn follow(
     session: &mut Session,
     source: &Source,
-    options: &Options,
+    options: &Options<'_>,
+    capture: Option<&Key>,
     observer: &dyn Observer,
 ) -> Result<Prepared, GdbError> {
     let images = session.images(source)?;
-    let follow = Follow {
-        trust: Trust { image: options.trust_image, ..Trust::default() },
-        threads: 1,
-        ..Follow::default()
-    };
+    // A debugger steps through what is in doubt, too: the index has it, and both passes must have the same steps.
+    let trust = Trust { image: options.trust_image, doubtful: Doubtful::Keep };
+    let follow = Follow { trust, ..Follow::default() };
     let code = session.code(source, follow.names.as_deref(), observer)?;
     let architecture = architecture(source, &images);
     let frames = CallFrames::of(images.iter().map(|visible| &*visible.image));
     let unwinder = Unwinder::new(architecture, frames, anchor(architecture, &code.program));
-    let mut keeping = Keeping::new(&unwinder, code, Limits::WHOLE);
-    let outcome = session.run_observed(source, &follow, InOrder(&mut keeping), observer)?;
-    let kept = keeping.finish();
+    let key = capture.map(|capture| session.source_key(capture, source, &code)).transpose()?;
+    let keep = key.zip(options.keep).map(|(key, keep)| {
+        let kind = format!("gdb {trust:?} {architecture:?}");
+        (Key::of(&kind, [&key]), keep)
+    });
+    let kept = keep.and_then(|(key, keep)| postcard::from_bytes::<Kept>(&keep.get(&key)?).ok());
+    let (kept, code, key) = match kept {
+        Some(kept) => (kept, code, key),
+        None => {
+            let (kept, followed) = follow_calls(session, source, &follow, (&unwinder, &code), observer)?;
+            // Nothing is kept of a program that does not fit: that is reported each time.
+            let fits = Arc::ptr_eq(&code, &followed);
+            if let Some((key, keep)) = keep.filter(|_| fits)
+                && let Ok(bytes) = postcard::to_allocvec(&kept)
+            {
+                keep.put(&key, &bytes);
+            }
+            (kept, followed, key.filter(|_| fits))
+        }
+    };
     let cpu = source.description.cpu.as_ref().map(|cpu| cpu.value.as_str());
     let core = source.description.core.as_deref();
-    let section = session.section(source, Arc::clone(&outcome.code)).to_string();
+    let section = session.section(source, Arc::clone(&code)).to_string();
     let name = core.into_iter().chain(cpu).map(str::to_owned).chain([section]).collect::<Vec<_>>().join(", ");
     let variables = images.iter().flat_map(|visible| visible.image.variables()).collect();
-    Ok(Prepared { source: source.clone(), name, code: outcome.code, unwinder, kept, variables })
+    Ok(Prepared { source: source.clone(), name, code, unwinder, kept, variables, key })
+}
+
+/// Follows a source once. Answers what is kept of it, and the program as it was followed: nothing if it is not what was traced.
+fn follow_calls(
+    session: &Session,
+    source: &Source,
+    follow: &Follow,
+    (unwinder, code): (&Unwinder, &Arc<Code>),
+    observer: &dyn Observer,
+) -> Result<(Kept, Arc<Code>), GdbError> {
+    let mut keeping = Keeping::new(unwinder, Arc::clone(code), Limits::WHOLE);
+    let outcome = session.run_in(source, follow, code, InOrder(&mut keeping), observer)?;
+    match outcome.ended_at {
+        Some(byte) => Err(GdbError::Ended { byte }),
+        None => Ok((keeping.finish(), outcome.code)),
+    }
+}
+
+impl Prepared {
+    /// The index of the source, watched by `pass` while it is made.
+    ///
+    /// # Errors
+    ///
+    /// If it was not made to the end, or another pass found other steps.
+    pub(crate) fn index<'a>(
+        &'a self,
+        session: &'a Session,
+        pass: &'a Pass<'_>,
+        options: &Options<'_>,
+    ) -> Result<FlowIndex<'a>, GdbError> {
+        let keep = self.key.as_ref().zip(options.keep);
+        let index = session.index_kept(&self.source, &self.code, keep, pass, Follow::default().threads);
+        if let Some(byte) = pass.end() {
+            return Err(GdbError::Ended { byte });
+        }
+        let (followed, indexed) = (self.kept.steps, index.totals().steps);
+        if followed != indexed {
+            return Err(GdbError::Differs { followed, indexed });
+        }
+        Ok(index)
+    }
+}
+
+impl<'a> Pass<'a> {
+    pub(crate) fn of(session: &Session, source: &Source, observer: &'a dyn Observer) -> Self {
+        Self(RefCell::new(Some(session.watch(source, observer))))
+    }
+
+    /// The pass is over. After which byte it was ended, if it was.
+    fn end(&self) -> Option<u64> {
+        self.0.take().and_then(|watch| watch.ended_at())
+    }
+}
+
+impl Progress for Pass<'_> {
+    fn done(&self, bytes: u64) -> bool {
+        self.0.borrow().as_ref().is_none_or(|watch| watch.done(bytes))
+    }
 }
 
 fn architecture(source: &Source, images: &[VisibleImage]) -> Architecture {
@@ -110,7 +202,7 @@ fn anchor(architecture: Architecture, program: &Program) -> u64 {
 }
 
 /// What a debugger saved of the halted processor.
-pub(crate) fn halted(session: &Session, options: &Options) -> Result<Halted, GdbError> {
+pub(crate) fn halted(session: &Session, options: &Options<'_>) -> Result<Halted, GdbError> {
     let snapshot = session.snapshot(options.dump.as_deref())?;
     let core = (0..).zip(snapshot.registers).filter_map(|(number, value)| Some((number, value?.into())));
     let status = snapshot.xpsr.map(|value| (Architecture::M.status(), value.into()));

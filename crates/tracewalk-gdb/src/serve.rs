@@ -14,7 +14,7 @@ use crate::core::{Core, Halted};
 use crate::dialogue::Dialogue;
 use crate::error::GdbError;
 use crate::packet::Parser;
-use crate::prepare::{Options, halted, prepare};
+use crate::prepare::{Options, Pass, halted, prepare};
 use crate::walk::Direction;
 
 /// Where debuggers come from.
@@ -92,7 +92,7 @@ const PIECE: usize = 1 << 12;
 /// If a source cannot be followed, or nobody can connect.
 pub fn serve(
     session: &mut Session,
-    options: &Options,
+    options: &Options<'_>,
     listen: Listen,
     observer: &dyn Observer,
     say: &mut dyn FnMut(&Event),
@@ -105,16 +105,15 @@ pub fn serve(
         Listen::Streams => None,
     };
     let prepared = prepare(session, options, observer)?;
-    let indexes =
-        prepared.iter().map(|prepared| session.index(&prepared.source, &prepared.code)).collect::<Vec<_>>();
+    let session = &*session;
+    let passes = prepared.iter().map(|prepared| Pass::of(session, &prepared.source, observer));
+    let passes = passes.collect::<Vec<_>>();
+    let indexes = prepared.iter().zip(&passes).map(|(prepared, pass)| prepared.index(session, pass, options));
+    let indexes = indexes.collect::<Result<Vec<_>, _>>()?;
     let mut cores = Vec::new();
     // What a debugger saved is of one core; of which of several nobody says.
     let halted = if indexes.len() == 1 { halted(session, options)? } else { Halted::default() };
     for (prepared, index) in prepared.iter().zip(&indexes) {
-        let (followed, indexed) = (prepared.kept.steps, index.totals().steps);
-        if followed != indexed {
-            return Err(GdbError::Differs { followed, indexed });
-        }
         let parts = (index, &prepared.kept, &prepared.unwinder);
         cores.extend(Core::new(
             prepared.name.clone(),

@@ -5,6 +5,7 @@
 use std::io;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use tracewalk::flow::Element;
 use tracewalk_analysis::analysis::FlowSink;
 use tracewalk_analysis::call_stack::{CallStack, CallStackCheckpoint};
@@ -17,7 +18,7 @@ use crate::turns::Turns;
 use crate::unwind::{Mark, Unwinder};
 
 /// Call stacks by step.
-#[derive(Debug)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Stacks {
     /// Each with the number of the step before which it holds; ascending.
     kept: Vec<(u64, CallStackCheckpoint<Mark>)>,
@@ -29,7 +30,7 @@ pub(crate) struct Stacks {
 }
 
 /// How finely call stacks are kept.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(crate) struct Limits {
     /// How many steps there are at least between two.
     pub(crate) distance: u64,
@@ -40,7 +41,7 @@ pub(crate) struct Limits {
 }
 
 /// What one pass over a source leaves.
-#[derive(Debug)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Kept {
     pub(crate) stacks: Stacks,
     pub(crate) transfers: Transfers,

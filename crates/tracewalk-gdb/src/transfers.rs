@@ -4,19 +4,26 @@
 //! between that the trace does not give: trace was lost, a store came without its address or value, or another context used the
 //! address, which may be another one's memory.
 
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
 use tracewalk::directive::TransferValue;
 use tracewalk::flow::{DataTransfer, Element, Event, EventKind};
 use tracewalk::ids::Address;
 use tracewalk::program::Scope;
 use tracewalk_analysis::call_stack::Task;
 
+use crate::walk::Direction;
+
 /// Loads and stores, each by the words of memory that it touched.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Transfers {
     /// By word, then by step.
     touched: Vec<Touched>,
     /// The steps at which all that was known ceased to be; ascending.
     forgotten: Vec<u64>,
+    /// Accesses of steps before this one are not kept.
+    kept_from: u64,
 }
 
 /// Collects [`Transfers`] while a source is followed.
@@ -25,18 +32,21 @@ pub(crate) struct Collecting {
     /// In the order of their steps.
     touched: Vec<Touched>,
     forgotten: Vec<u64>,
+    kept_from: u64,
     /// The instruction that executed last; `None` after an exception, whose accesses are the processor's own.
     last: Option<Address>,
 }
 
 /// Some bytes of a word were loaded or stored.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 struct Touched {
     /// The word's address.
     word: u64,
     step: u64,
     /// Whose memory it is.
     space: Scope,
+    /// Whether it is stored to, or only loaded.
+    is_stored: bool,
     /// The word's bytes that were touched: a bit for each.
     mask: u8,
     /// What they held from then on; `None` if that is unknown.
@@ -66,6 +76,57 @@ impl Transfers {
         }
         last.bytes?.get(usize::try_from(lane).ok()?).copied()
     }
+
+    /// Whether there are none.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.touched.is_empty()
+    }
+
+    /// Accesses of steps before this one are not kept.
+    pub(crate) const fn kept_from(&self) -> u64 {
+        self.kept_from
+    }
+
+    /// The first access of some bytes from a step on, or the last one before it: its step, and which of the bytes it touched first.
+    pub(crate) fn access(&self, watched: &Watched, step: u64, direction: Direction) -> Option<(u64, u64)> {
+        let Watched { kind, ref bytes } = *watched;
+        let from = bytes.start - bytes.start % WORD;
+        let start = self.touched.partition_point(|touched| touched.word < from);
+        let of_words = self.touched.get(start..)?.iter().take_while(|touched| touched.word < bytes.end);
+        let found = of_words.filter_map(|touched| {
+            let is_meant = match kind {
+                Watch::Store => touched.is_stored,
+                Watch::Load => !touched.is_stored,
+                Watch::Any => true,
+            };
+            let is_there = match direction {
+                Direction::Forward => touched.step >= step,
+                Direction::Backward => touched.step < step,
+            };
+            let lanes = (0..WORD).filter(|lane| touched.mask >> lane & 1 == 1);
+            let at = lanes.map(|lane| touched.word + lane).find(|at| bytes.contains(at))?;
+            (is_meant && is_there).then_some((touched.step, at))
+        });
+        match direction {
+            Direction::Forward => found.min(),
+            Direction::Backward => found.max_by_key(|(step, _)| *step),
+        }
+    }
+}
+
+/// Bytes of memory of which accesses are looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Watched {
+    pub(crate) kind: Watch,
+    pub(crate) bytes: Range<u64>,
+}
+
+/// Which accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Watch {
+    Store,
+    Load,
+    Any,
 }
 
 impl Collecting {
@@ -87,7 +148,8 @@ impl Collecting {
     pub(crate) fn finish(mut self) -> Transfers {
         self.touched.sort_by_key(|touched| (touched.word, touched.step));
         self.touched.shrink_to_fit();
-        Transfers { touched: self.touched, forgotten: self.forgotten }
+        let Self { touched, forgotten, kept_from, .. } = self;
+        Transfers { touched, forgotten, kept_from }
     }
 
     fn transfer(&mut self, transfer: &DataTransfer, step: u64, task: Task) {
@@ -116,7 +178,7 @@ impl Collecting {
                 let skipped = if transfer.big_endian { WORD_BYTES - bytes } else { 0 };
                 for lane in 0..bytes {
                     let byte = value.and_then(|value| value.get(skipped + lane).copied());
-                    self.touch(address.get().wrapping_add(lane as u64), byte, step, task);
+                    self.touch(address.get().wrapping_add(lane as u64), byte, !is_load, (step, task));
                 }
             }
             _ if is_load => {}
@@ -125,11 +187,11 @@ impl Collecting {
     }
 
     /// A byte was touched by the access of a step.
-    fn touch(&mut self, at: u64, byte: Option<u8>, step: u64, task: Task) {
+    fn touch(&mut self, at: u64, byte: Option<u8>, is_stored: bool, (step, task): (u64, Task)) {
         let (word, lane, space) = (at - at % WORD, at % WORD, space(task));
         let bit = 1_u8 << lane;
         let same = self.touched.last_mut().filter(|last| {
-            (last.word, last.step, last.space) == (word, step, space)
+            (last.word, last.step, last.space, last.is_stored) == (word, step, space, is_stored)
                 && last.bytes.is_some() == byte.is_some()
         });
         let touched = match same {
@@ -138,9 +200,10 @@ impl Collecting {
                 if self.touched.len() >= MOST {
                     // The oldest ones.
                     self.touched.drain(..MOST / 2);
+                    self.kept_from = self.touched.first().map_or(step, |first| first.step);
                 }
                 let bytes = byte.map(|_| [0; WORD_BYTES]);
-                self.touched.push(Touched { word, step, space, mask: 0, bytes });
+                self.touched.push(Touched { word, step, space, is_stored, mask: 0, bytes });
                 let Some(touched) = self.touched.last_mut() else { return };
                 touched
             }
@@ -276,6 +339,41 @@ mod tests {
         let transfers = collecting.finish();
         let seen = |step| [one, two].map(|task| transfers.byte(RAM, step, task));
         assert_eq!([seen(2), seen(3), seen(4)], [[Some(1), None], [Some(1), None], [None, Some(2)]]);
+    }
+
+    #[test]
+    fn accesses_of_watched_bytes_are_found_in_both_directions() {
+        let load = access(AT, Some(RAM), TransferValue::Value(1), false);
+        let elsewhere = access(AT, Some(RAM + 8), TransferValue::Value(1), true);
+        let elements = [block(AT), stored(1), block(AT), load, block(AT), elsewhere, block(AT), stored(2)];
+        let mut collecting = Collecting::default();
+        for (step, element) in (0..).zip(&elements) {
+            collecting.element(element, step, TASK);
+        }
+        let transfers = collecting.finish();
+        let all = |kind, bytes: Range<u64>| {
+            let watched = Watched { kind, bytes };
+            let mut forward = Vec::new();
+            let mut step = 0;
+            while let Some((at, _)) = transfers.access(&watched, step, Direction::Forward) {
+                forward.push(at);
+                step = at + 1;
+            }
+            let mut backward = Vec::new();
+            while let Some((at, _)) = transfers.access(&watched, step, Direction::Backward) {
+                backward.push(at);
+                step = at;
+            }
+            backward.reverse();
+            assert_eq!(forward, backward);
+            forward
+        };
+        assert_eq!(all(Watch::Store, RAM + 2..RAM + 4), [1, 7]);
+        assert_eq!(all(Watch::Load, RAM..RAM + 1), [3]);
+        assert_eq!(all(Watch::Any, RAM + 3..RAM + 9), [1, 3, 5, 7]);
+        assert_eq!(all(Watch::Any, RAM + 4..RAM + 8), [0; 0]);
+        let watched = Watched { kind: Watch::Any, bytes: RAM + 2..RAM + 12 };
+        assert_eq!(transfers.access(&watched, 0, Direction::Forward), Some((1, RAM + 2)));
     }
 
     #[test]

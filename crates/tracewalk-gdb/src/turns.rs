@@ -1,9 +1,10 @@
 //! When each context of a source ran: those that do not run at a place stand where they ran last.
 
+use serde::{Deserialize, Serialize};
 use tracewalk_analysis::call_stack::Task;
 
 /// The turns of each context.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Turns {
     /// In the order in which they were first seen, each with the steps at which its turns begin and end, exclusive; ascending.
     contexts: Vec<(Task, Vec<(u64, u64)>)>,

@@ -15,6 +15,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use serde::{Deserialize, Serialize};
 use tracewalk::ids::{Address, Isa};
 use tracewalk_analysis::call_stack::{Entry, Frame, FrameKind, FunctionId, Left, Observer, Piece};
 use tracewalk_input::symbols::{CallFrames, FrameRow};
@@ -32,7 +33,7 @@ pub(crate) struct Unwinder {
 }
 
 /// What is remembered of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Mark {
     pub(crate) cfa: Cfa,
     /// The step with which it began, or was first seen.
@@ -42,7 +43,7 @@ pub(crate) struct Mark {
 }
 
 /// Where a frame is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum Cfa {
     /// Its canonical frame address.
     At(u64),

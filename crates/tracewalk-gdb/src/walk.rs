@@ -23,6 +23,9 @@ pub(crate) enum Direction {
 pub(crate) enum Search {
     /// At one of the addresses.
     Found,
+    /// Backwards, at the handler that an exception entered within a function that one of the addresses is the beginning of: GDB puts a
+    /// breakpoint there to come back to the caller, and the function was not entered there.
+    Entered,
     /// At the recording's first or last place.
     End,
     /// Not yet: it is to be asked again.
@@ -127,18 +130,30 @@ const fn opposite(direction: Direction) -> Direction {
     }
 }
 
-/// Goes on to the next place at one of these addresses, or back to the last one before. Without one it goes to the end.
+/// Goes on to the next place at one of these addresses, or back to the last one before. Without one it goes to the end. `leaves` is
+/// whether the handler that the place may be at was searched to before ([`Search::Entered`]).
 pub(crate) fn search(
     cursor: &mut Cursor<'_>,
     code: &Code,
     addresses: &BTreeSet<Address>,
     direction: Direction,
+    mut leaves: bool,
 ) -> Search {
     for _ in 0..SLICE {
+        let was =
+            cursor.current().and_then(|here| Some((location(&here, code)?.address, here.before.exceptions)));
         if !step(cursor, code, direction) {
             return Search::End;
         }
         let Some(here) = cursor.current() else { return Search::End };
+        if let Some((handler, exceptions)) = was
+            && !std::mem::take(&mut leaves)
+            && here.before.exceptions < exceptions
+            && is_within(code, handler, addresses)
+        {
+            step(cursor, code, Direction::Forward);
+            return Search::Entered;
+        }
         if location(&here, code).is_some_and(|at| addresses.contains(&at.address)) {
             return Search::Found;
         }
@@ -150,6 +165,12 @@ pub(crate) fn search(
         }
     }
     Search::Unfinished
+}
+
+/// Whether an address is within a function that begins at one of these, and not at its beginning.
+pub(crate) fn is_within(code: &Code, at: Address, addresses: &BTreeSet<Address>) -> bool {
+    let start = code.symbols.function(at).map(|function| function.start);
+    start.is_some_and(|start| start != at && addresses.contains(&start))
 }
 
 /// Goes to the outermost instruction of a block in one direction.

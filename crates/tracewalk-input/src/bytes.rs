@@ -6,6 +6,7 @@ use std::io;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use crate::identity::FileIdentity;
 use crate::mapped::Mapped;
 
 /// The bytes of a file: immutable, cheap to clone, readable as a slice.
@@ -17,13 +18,24 @@ pub struct Bytes(Arc<Held>);
 
 enum Held {
     Memory(Vec<u8>),
-    Mapped(Mapped),
+    Mapped(Mapped, Option<FileIdentity>),
 }
 
 impl Bytes {
     /// The bytes of an open file, mapped.
     pub(crate) fn map(file: &File) -> io::Result<Self> {
-        Mapped::new(file).map(|mapped| Self(Arc::new(Held::Mapped(mapped))))
+        // Before the bytes: if the file changes meanwhile, nobody finds it again by what it was.
+        let identity = FileIdentity::of(file);
+        Mapped::new(file).map(|mapped| Self(Arc::new(Held::Mapped(mapped, identity))))
+    }
+
+    /// Which file's bytes they are, if they are all bytes of one that is mapped and the system tells when it was changed.
+    #[must_use]
+    pub fn file(&self) -> Option<FileIdentity> {
+        match &*self.0 {
+            Held::Memory(_) => None,
+            Held::Mapped(_, identity) => *identity,
+        }
     }
 }
 
@@ -45,7 +57,7 @@ impl Deref for Bytes {
     fn deref(&self) -> &[u8] {
         match &*self.0 {
             Held::Memory(bytes) => bytes,
-            Held::Mapped(mapped) => mapped,
+            Held::Mapped(mapped, _) => mapped,
         }
     }
 }

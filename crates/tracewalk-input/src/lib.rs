@@ -37,6 +37,7 @@ mod excerpt;
 mod file;
 #[cfg(test)]
 mod fixtures;
+mod identity;
 pub mod image;
 mod limit;
 mod mapped;
@@ -54,6 +55,7 @@ mod text;
 
 pub use bytes::Bytes;
 pub use file::{FileProblem, read_text, reader};
+pub use identity::FileIdentity;
 pub use limit::{MemoryLimit, ParseMemoryLimitError};
 pub use origin::{Naming, Origin, Stated};
 pub use other_file::OtherFile;

@@ -1,7 +1,8 @@
 //! What takes long to make of a capture, and is the same when the capture is opened again.
 //!
 //! A [`Key`] is a hash of all that an answer depends on: the capture's bytes, how a source is read, the program, and this version. Where
-//! answers are kept is the business of whoever implements [`Keep`].
+//! answers are kept is the business of whoever implements [`Keep`]. The hash of a large file is kept as well, so that a file that has not
+//! been changed since is not read for it.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -9,6 +10,7 @@ use std::io::{self, Write};
 use sha2::{Digest as _, Sha256};
 use tracewalk_analysis::Code;
 use tracewalk_analysis::drive::{Carrier, FlowIndex, Progress};
+use tracewalk_input::Bytes;
 use tracewalk_input::image::ImageError;
 
 use crate::model::Source;
@@ -21,6 +23,9 @@ pub trait Keep: fmt::Debug {
 
     /// Keeps bytes under a key, for as long as there is room.
     fn put(&self, key: &Key, bytes: &[u8]);
+
+    /// An index that was kept is used: its source is not decoded, and what was said of it is not said again.
+    fn used(&self) {}
 }
 
 /// What kept bytes were made of, as a hash.
@@ -91,16 +96,36 @@ impl Hashing {
     }
 }
 
+/// The key of a buffer's bytes. That of a file is kept under what the system says of the file, as long as that does not change.
+fn bytes_key(bytes: &Bytes, keep: &dyn Keep) -> Key {
+    let file = bytes.file().map(|file| {
+        let mut hash = Hashing::new("file");
+        hash.value(&file);
+        (file, hash.key())
+    });
+    let known = file.as_ref().and_then(|(_, key)| keep.get(key)?.try_into().ok());
+    if let Some(known) = known {
+        return Key(known);
+    }
+    let mut hash = Hashing::new("bytes");
+    hash.bytes(bytes);
+    let key = hash.key();
+    if let Some((_, file)) = file.filter(|(file, _)| file.is_settled()) {
+        keep.put(&file, &key.0);
+    }
+    key
+}
+
 impl Session {
     /// The key of the capture's bytes, and of what was found out of how they lie in files. `None` while they are still arriving.
     #[must_use]
-    pub fn capture_key(&self) -> Option<Key> {
+    pub fn capture_key(&self, keep: &dyn Keep) -> Option<Key> {
         if self.is_live() {
             return None;
         }
         let mut hash = Hashing::new("capture");
         for buffer in &self.capture.buffers {
-            hash.bytes(&buffer.bytes);
+            hash.bytes(&bytes_key(&buffer.bytes, keep).0);
             hash.value(&(&buffer.parts, &buffer.arrangement));
         }
         for itm in &self.itms {
@@ -155,6 +180,9 @@ impl Session {
         let kept = kept.and_then(|bytes| postcard::from_bytes(&bytes).ok());
         let of_kept = |kept| FlowIndex::of_kept(kept, &input, &source.config, &code.program);
         if let Some(index) = kept.and_then(of_kept) {
+            if let Some((_, keep)) = keep {
+                keep.used();
+            }
             return index;
         }
         let threads = self.spread(threads, code).threads;

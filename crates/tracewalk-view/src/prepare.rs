@@ -67,7 +67,7 @@ pub(crate) fn prepare(
             * session.sources().iter().map(|source| session.buffer(source).bytes.len() as u64).sum::<u64>(),
     );
     let watching = Watching { observer, coming };
-    let capture = options.keep.and_then(|_| session.capture_key());
+    let capture = options.keep.and_then(|keep| session.capture_key(keep));
     let (key, kept) = kept(session, options, capture.as_ref(), observer)?;
     if let Some(Kept { overviews, figures }) = kept {
         return from_kept(session, options, capture.as_ref(), (overviews, figures), observer);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use tracewalk_session::At;
 
+use super::cache::CacheArgs;
 use super::capture::CaptureArgs;
 
 pub(crate) const GDB_EXAMPLES: &str = "\
@@ -47,4 +48,7 @@ pub(crate) struct Gdb {
     /// Speak with the debugger through standard input and output, for GDB's `target remote | COMMAND`.
     #[arg(long, conflicts_with = "listen", help_heading = "Debugger")]
     pub(crate) stdio: bool,
+
+    #[command(flatten)]
+    pub(crate) cache: CacheArgs,
 }

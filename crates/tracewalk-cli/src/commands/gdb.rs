@@ -33,6 +33,9 @@ fn run(_: &Gdb, _: &Messages) -> Result<(), Failure> {
 #[cfg(feature = "gdb")]
 fn run(args: &Gdb, messages: &Messages) -> Result<(), Failure> {
     use tracewalk_gdb::{Listen, Options, serve};
+    use tracewalk_session::Keep;
+
+    use crate::cache::Cache;
 
     let listen = if args.stdio { Ok(Listen::Streams) } else { Listen::tcp(&args.listen) };
     let listen = listen.map_err(|error| {
@@ -40,7 +43,13 @@ fn run(args: &Gdb, messages: &Messages) -> Result<(), Failure> {
         Failure::input("no_address", problem, "give an address and a port, such as 127.0.0.1:1234")
     })?;
     let mut session = crate::open::whole_trace(&args.capture, messages)?;
-    let options = Options { at: args.at, trust_image: args.trust_image, dump: args.dump.clone() };
+    let cache = Cache::of(&args.cache, messages);
+    let options = Options {
+        at: args.at,
+        trust_image: args.trust_image,
+        dump: args.dump.clone(),
+        keep: cache.as_ref().map(|cache| cache as &dyn Keep),
+    };
     serve(&mut session, &options, listen, messages, &mut |event| {
         let (kind, text) = served::sentence(event);
         messages.note(kind, text);
@@ -80,6 +89,9 @@ mod served {
         let (kind, hint) = match &error {
             GdbError::Nothing => ("nothing_executed", "tracewalk info says what is in the capture"),
             GdbError::NoStep { .. } => ("no_step", "give --at a number below that, or first or last"),
+            GdbError::Ended { .. } => {
+                ("ended_early", "give more memory with --memory, or leave the option out")
+            }
             GdbError::Listen { .. } => {
                 ("listen", "end what listens there, or choose another port with --listen")
             }

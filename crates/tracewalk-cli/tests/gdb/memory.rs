@@ -24,15 +24,15 @@ const SETUP: Setup = Setup {
 const NOTHING: u64 = 0xe000_0000;
 
 /// A capture with data trace, in a file.
-struct Traced {
-    firmware: Firmware,
+pub(super) struct Traced {
+    pub(super) firmware: Firmware,
     /// What the trace tells of it.
-    told: Path,
+    pub(super) told: Path,
     directory: tempfile::TempDir,
 }
 
 impl Traced {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let firmware = Firmware::load("a9");
         let directory = tempfile::tempdir().unwrap();
         let trace = firmware.trace(&SETUP);
@@ -40,7 +40,7 @@ impl Traced {
         Self { firmware, told: trace.told, directory }
     }
 
-    fn arguments(&self) -> [String; 9] {
+    pub(super) fn arguments(&self) -> [String; 9] {
         let capture = self.directory.path().join("trace.bin").display().to_string();
         let image = self.firmware.file.display().to_string();
         let [container, source] = ["raw".to_owned(), SETUP.option()];
@@ -63,10 +63,10 @@ impl Traced {
 
 /// What each byte holds, as the emulator recorded it.
 #[derive(Default)]
-struct Model(BTreeMap<u64, u8>);
+pub(super) struct Model(BTreeMap<u64, u8>);
 
 impl Model {
-    fn access(&mut self, access: &Access) {
+    pub(super) fn access(&mut self, access: &Access) {
         let Some(value) = access.value else { return };
         for (offset, byte) in (0..).zip(value.to_le_bytes()).take(access.bytes.into()) {
             self.0.insert(access.address.get() + offset, byte);
@@ -74,13 +74,13 @@ impl Model {
     }
 
     /// A word, if all of it was accessed.
-    fn word(&self, at: u64) -> Option<String> {
+    pub(super) fn word(&self, at: u64) -> Option<String> {
         (at..at + 4).map(|at| self.0.get(&at).map(|byte| format!("{byte:02x}"))).collect()
     }
 }
 
 /// The words whose values changed most often.
-fn busiest(path: &Path) -> Vec<u64> {
+pub(super) fn busiest(path: &Path) -> Vec<u64> {
     let (mut model, mut changes) = (Model::default(), BTreeMap::<u64, usize>::new());
     let mut unknown = BTreeSet::new();
     for step in &path.steps {
@@ -191,7 +191,7 @@ fn gdb_reads_what_data_trace_reported_and_nothing_else() {
         Some(u64::from(u32::from_str_radix(digits, 16).unwrap().swap_bytes()))
     };
     let connect = format!(
-        "target remote | {} --quiet gdb {} --stdio",
+        "target remote | {} --quiet gdb {} --stdio --no-cache",
         assert_cmd::cargo::cargo_bin!("tracewalk").display(),
         traced.arguments().join(" ")
     );
@@ -210,7 +210,7 @@ fn memory_that_a_debugger_saved_holds_at_the_last_place_only() {
     let testdata = example("..");
     let elf = testdata.join("firmware/crash/crash-m0.elf");
     let connect = format!(
-        "target remote | {} --quiet gdb {} --image {} --stdio",
+        "target remote | {} --quiet gdb {} --image {} --stdio --no-cache",
         assert_cmd::cargo::cargo_bin!("tracewalk").display(),
         testdata.join("crashes/m0-null-pointer/crash.log").display(),
         elf.display(),

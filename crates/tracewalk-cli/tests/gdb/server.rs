@@ -27,23 +27,38 @@ impl Server {
         Self::of([example("m0-crash-mtb/capture.toml")])
     }
 
-    /// A server of a capture, with the options of `gdb`.
+    /// A server of a capture, with the options of `gdb`. Without a cache: what a test finds does not depend on those before.
     pub(super) fn of<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
+        Self::with(&["--no-cache"], arguments).0
+    }
+
+    /// The same with these options, and the kinds of the messages before somebody can connect.
+    pub(super) fn with<A: AsRef<OsStr>>(
+        options: &[&str],
+        arguments: impl IntoIterator<Item = A>,
+    ) -> (Self, Vec<String>) {
         let mut process = Command::new(assert_cmd::cargo::cargo_bin!("tracewalk"))
             .args(["--messages", "json", "gdb", "--listen", "127.0.0.1:0"])
+            .args(options)
             .args(arguments)
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         let messages = BufReader::new(process.stderr.take().unwrap());
         let mut server = Self { process, messages, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
-        let text = server.until("listening");
+        let mut kinds = Vec::new();
+        let text = server.noting("listening", &mut kinds);
         server.address = text.rsplit(' ').next().unwrap().parse().unwrap();
-        server
+        (server, kinds)
     }
 
     /// Waits for a message of this kind.
     fn until(&mut self, kind: &str) -> String {
+        self.noting(kind, &mut Vec::new())
+    }
+
+    /// The same, and notes the kinds of those before.
+    fn noting(&mut self, kind: &str, before: &mut Vec<String>) -> String {
         loop {
             let mut line = String::new();
             assert!(self.messages.read_line(&mut line).unwrap() > 0, "the server ended before {kind}");
@@ -51,6 +66,7 @@ impl Server {
             if message["kind"] == kind {
                 return message["message"].as_str().unwrap().to_owned();
             }
+            before.push(message["kind"].as_str().unwrap().to_owned());
         }
     }
 
@@ -150,15 +166,39 @@ fn what_is_no_packet_and_what_is_no_command_is_answered_and_survived() {
     assert_eq!(ask(&mut stream, "qC"), "QC1");
 }
 
+/// What damage puts in doubt has steps, too, as the index has them.
+#[test]
+fn a_capture_with_damage_is_walked_through_from_end_to_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = crate::support::copied_example("m3-etmv3", folder.path());
+    let trace = folder.path().join("trace.bin");
+    let mut bytes = std::fs::read(&trace).unwrap();
+    bytes.drain(2000..2160);
+    bytes[4000] ^= 0x10;
+    std::fs::write(&trace, bytes).unwrap();
+    let server = Server::of([&capture]);
+    let mut stream = server.connect();
+    assert_eq!(ask(&mut stream, "bc"), "T05thread:1;replaylog:begin;");
+    let (mut forward, mut backward) = (0, 0);
+    while ask(&mut stream, "s") == "T05thread:1;" {
+        forward += 1;
+    }
+    while ask(&mut stream, "bs") == "T05thread:1;" {
+        backward += 1;
+    }
+    assert_eq!(forward, backward);
+    assert!(forward > 10_000, "{forward}");
+}
+
 #[test]
 fn an_address_in_use_and_a_step_that_does_not_exist_are_said_before_anybody_waits() {
     let server = Server::start();
     let capture = example("m0-crash-mtb/capture.toml");
     let capture = capture.to_str().unwrap();
-    let outcome = told(["gdb", capture, "--listen", &server.address.to_string()]);
+    let outcome = told(["gdb", capture, "--no-cache", "--listen", &server.address.to_string()]);
     assert_eq!(outcome.status, 2);
     assert!(outcome.stderr.contains("error: listen: "), "{}", outcome.stderr);
-    let outcome = told(["gdb", capture, "--stdio", "--at", "100000"]);
+    let outcome = told(["gdb", capture, "--stdio", "--no-cache", "--at", "100000"]);
     assert_eq!(outcome.status, 2);
     assert!(outcome.stderr.contains("error: no_step: "), "{}", outcome.stderr);
 }

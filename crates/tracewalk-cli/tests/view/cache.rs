@@ -141,3 +141,22 @@ fn damaged_files_are_not_used_and_made_again() {
         assert!(answers(&open(&capture, cache.path())) == expected, "{part} of four parts");
     }
 }
+
+/// A large file is hashed once, and again when it was changed, even if somebody set its time back.
+#[test]
+#[cfg(unix)]
+fn the_hash_of_a_large_file_is_kept_as_long_as_the_file_is_not_changed() {
+    let (folder, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let capture = repeated("m3-etmv3", 5 << 20, folder.path());
+    // Until then it could be changed again within the same tick of the clock.
+    std::thread::sleep(std::time::Duration::from_millis(3100));
+    assert!(decoded(&open(&capture, cache.path())) > 0);
+    assert_eq!(files(cache.path()).len(), 3, "the hash, the index, and what is shown of it");
+    assert_eq!(decoded(&open(&capture, cache.path())), 0);
+    let trace = fs::File::options().read(true).write(true).open(folder.path().join("trace.bin")).unwrap();
+    let modified = trace.metadata().unwrap().modified().unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&trace, &[0x77], 3 << 20).unwrap();
+    trace.set_modified(modified).unwrap();
+    assert!(decoded(&open(&capture, cache.path())) > 0, "the file was changed");
+    assert_eq!(fs::metadata(folder.path().join("trace.bin")).unwrap().modified().unwrap(), modified);
+}

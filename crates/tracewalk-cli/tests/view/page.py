@@ -139,6 +139,15 @@ def use(browser, url):
     wanted = browser.evaluate("(state.from + state.to) / 2")
     assert abs(step(browser) - wanted) <= browser.evaluate("(state.to - state.from) / 50"), "the place under the pointer"
     all_panes_agree(browser)
+    # The place stays in sight when the window becomes smaller.
+    size(browser, 1400, 500)
+    browser.wait("$('rows').clientHeight < 300", "a smaller list")
+    settle(browser)
+    in_sight = browser.evaluate("(() => { const row = document.querySelector('#rows [aria-selected=true]')?.getBoundingClientRect(),"
+                                " box = $('rows').getBoundingClientRect(); return row && row.bottom <= box.bottom + 1; })()")
+    assert in_sight, "the selected row after the window became smaller"
+    size(browser, 1400, 900)
+    settle(browser)
     # The list has all steps, and draws few.
     expect(press(browser, "End"), steps - 1, "the last step")
     assert browser.evaluate("document.querySelectorAll('#rows .row').length") < 120
@@ -196,6 +205,9 @@ def large(browser, url):
     settle(browser)
     browser.wait("$('lanes').dataset.exact === 'true'", "a picture of a part")
     settle(browser)
+    # Large numbers have room.
+    cut = browser.evaluate("[...document.querySelectorAll('#costs td.n, .code .count')].filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent)")
+    expect(cut, [], "numbers that are cut off")
     # Search, forwards and back.
     place = step(browser)
     entered = search(browser, "crc32")

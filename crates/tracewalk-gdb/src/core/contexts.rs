@@ -83,7 +83,7 @@ impl Core<'_> {
     }
 
     /// Goes to the place of a step, or the last one before it. Answers whether there is one.
-    fn seek_back(&mut self, step: u64) -> bool {
+    pub(super) fn seek_back(&mut self, step: u64) -> bool {
         let found =
             self.cursor.seek_step(step) && walk::settle(&mut self.cursor, &self.code, Direction::Backward);
         self.is_behind &= !found;

@@ -4,36 +4,43 @@ use std::ops::Range;
 
 use super::running::{Running, What};
 use super::{Dialogue, REFUSED, Thread, UNKNOWN, split};
-use crate::core::{Core, Who};
-use crate::packet::number;
+use crate::core::{Access, Core, Who};
+use crate::packet::{hex, number};
+use crate::transfers::Watch;
 use crate::walk::{Direction, Search};
+
+/// What is said where something is watched that the trace does not show.
+const NO_ACCESSES: &str =
+    "The trace has no loads and stores, so that nothing can be watched: delete the watchpoint to go on.\n";
+const NOT_KEPT: &str =
+    "Of the loads and stores on this side only the newest ones are kept: delete the watchpoint to go on.\n";
 
 /// Steps in a range that are done before something else may be asked.
 const SLICE: u32 = 1 << 12;
 
-impl Dialogue<'_, '_> {
-    /// `s`, `c`, `S`, `C`, `bs` and `bc`. The answer, unless it comes later.
-    pub(super) fn resume(&mut self, contents: &[u8]) -> Option<String> {
+impl<'i> Dialogue<'_, 'i> {
+    /// `s`, `c`, `S`, `C`, `bs` and `bc`. The answers, unless they come later.
+    pub(super) fn resume(&mut self, contents: &[u8]) -> Option<Vec<String>> {
         let thread = self.moving.unwrap_or(self.general);
         match contents {
             b"bs" => Some(self.single(thread, Direction::Backward)),
             b"bc" => self.begin(thread, Direction::Backward),
             [b's' | b'S', ..] => Some(self.single(thread, Direction::Forward)),
             [b'c' | b'C', ..] => self.begin(thread, Direction::Forward),
-            _ => Some(UNKNOWN.to_owned()),
+            _ => Some(vec![UNKNOWN.to_owned()]),
         }
     }
 
     /// Packets that begin with `v`.
-    pub(super) fn verbose(&mut self, contents: &[u8]) -> Option<String> {
+    pub(super) fn verbose(&mut self, contents: &[u8]) -> Option<Vec<String>> {
         if contents == b"vCont?" {
-            return Some("vCont;c;C;s;S;r".to_owned());
+            return Some(vec!["vCont;c;C;s;S;r".to_owned()]);
         }
         if contents.starts_with(b"vKill") {
             self.is_over = true;
-            return Some("OK".to_owned());
+            return Some(vec!["OK".to_owned()]);
         }
-        let Some(actions) = contents.strip_prefix(b"vCont;") else { return Some(UNKNOWN.to_owned()) };
+        let Some(actions) = contents.strip_prefix(b"vCont;") else { return Some(vec![UNKNOWN.to_owned()]) };
         // The action that names a thread is what the user asked for; the others are for those that may come along.
         let parsed = actions.split(|byte| *byte == b';').map(|action| match split(action, b':') {
             Some((action, thread)) => (action, self.thread(thread)),
@@ -41,31 +48,56 @@ impl Dialogue<'_, '_> {
         });
         let named = parsed.clone().find(|(_, thread)| thread.is_some());
         let Some((action, thread)) = named.or_else(|| parsed.clone().next()) else {
-            return Some(REFUSED.to_owned());
+            return Some(vec![REFUSED.to_owned()]);
         };
         let thread = thread.or(self.moving).unwrap_or(self.general);
         match action {
             [b's' | b'S', ..] => Some(self.single(thread, Direction::Forward)),
             [b'c' | b'C', ..] => self.begin(thread, Direction::Forward),
             [b'r', range @ ..] => {
-                let Some((start, end)) = split(range, b',') else { return Some(REFUSED.to_owned()) };
+                let Some((start, end)) = split(range, b',') else { return Some(vec![REFUSED.to_owned()]) };
                 let (Some(start), Some(end)) = (number(start), number(end)) else {
-                    return Some(REFUSED.to_owned());
+                    return Some(vec![REFUSED.to_owned()]);
                 };
+                // Accesses of watched memory are looked for at each step.
+                if !self.watchpoints.is_empty() {
+                    return Some(self.single(thread, Direction::Forward));
+                }
                 self.running = Some(Running { thread, what: What::Range { start, end } });
                 None
             }
-            _ => Some(REFUSED.to_owned()),
+            _ => Some(vec![REFUSED.to_owned()]),
         }
     }
 
     /// A step of a recording, or of one of its contexts.
-    fn single(&mut self, thread: usize, direction: Direction) -> String {
+    fn single(&mut self, thread: usize, direction: Direction) -> Vec<String> {
         self.general = thread;
-        match self.step(thread, direction) {
-            true => self.stopped(),
-            false => self.at_end(direction),
+        let access = self.access(thread, direction);
+        let place = self.recording(thread).map(|recording| recording.step_number());
+        let moved = self.step(thread, direction);
+        if let Some(access) = access
+            && let Some(recording) = self.recording(thread)
+            && recording.is_beyond(access, direction)
+            && let Some(place) = place
+        {
+            recording.seek_step(place);
+            return self.at_access(access);
         }
+        vec![if moved { self.stopped() } else { self.at_end(direction) }]
+    }
+
+    fn recording(&mut self, thread: usize) -> Option<&mut Core<'i>> {
+        let core = self.threads.get(thread)?.core;
+        self.cores.get_mut(core)
+    }
+
+    /// The next access of watched memory in a thread's recording.
+    fn access(&mut self, thread: usize, direction: Direction) -> Option<Access> {
+        let watched = std::mem::take(&mut self.watchpoints);
+        let found = self.recording(thread).and_then(|recording| recording.access(&watched, direction));
+        self.watchpoints = watched;
+        found
     }
 
     fn step(&mut self, thread: usize, direction: Direction) -> bool {
@@ -76,36 +108,46 @@ impl Dialogue<'_, '_> {
         })
     }
 
-    fn begin(&mut self, thread: usize, direction: Direction) -> Option<String> {
+    fn begin(&mut self, thread: usize, direction: Direction) -> Option<Vec<String>> {
+        if !self.watchpoints.is_empty() && self.recording(thread).is_some_and(|core| core.has_no_accesses()) {
+            return Some(vec![said(NO_ACCESSES), self.stopped()]);
+        }
+        let access = self.access(thread, direction);
         let addresses = self.breakpoints.keys().copied().collect();
-        self.running = Some(Running { thread, what: What::Continue(direction, addresses) });
+        self.running = Some(Running { thread, what: What::Continue(direction, addresses, access) });
         None
     }
 
-    /// Goes on with what runs; the answer when it stops.
-    pub(super) fn go_on(&mut self) -> Option<String> {
+    /// Goes on with what runs; the answers when it stops.
+    pub(super) fn go_on(&mut self) -> Option<Vec<String>> {
         let Running { thread, what } = self.running.clone()?;
-        let answer = match what {
-            What::Continue(direction, addresses) => {
-                let core = self.threads.get(thread)?.core;
-                let found = self.cores.get_mut(core)?.search(&addresses, direction);
-                if found == Search::Unfinished {
+        let answers = match what {
+            What::Continue(direction, addresses, access) => {
+                let recording = self.recording(thread)?;
+                let found = recording.search(&addresses, direction);
+                let access =
+                    access.filter(|access| found == Search::End || recording.is_beyond(*access, direction));
+                if let Some(access) = access {
+                    recording.go_next_to(access, direction);
+                } else if found == Search::Unfinished {
                     return None;
                 }
                 self.general = self.stops_in(thread);
-                match found {
-                    Search::Found => self.at_breakpoint(),
-                    Search::End | Search::Unfinished => self.at_end(direction),
+                match (access, found) {
+                    (Some(access), _) => self.at_access(access),
+                    (None, Search::Found) => vec![self.at_breakpoint()],
+                    (None, Search::Entered) => vec![self.stopped()],
+                    (None, Search::End | Search::Unfinished) => vec![self.at_end(direction)],
                 }
             }
             What::Range { start, end } => {
                 let stopped = self.steps_in(thread, start..end)?;
                 self.general = thread;
-                if stopped { self.stopped() } else { self.at_end(Direction::Forward) }
+                vec![if stopped { self.stopped() } else { self.at_end(Direction::Forward) }]
             }
         };
         self.running = None;
-        Some(answer)
+        Some(answers)
     }
 
     /// Steps until the address is none of these, or has a breakpoint; `None` if that takes longer, `false` at the end.
@@ -152,6 +194,17 @@ impl Dialogue<'_, '_> {
         format!("T05thread:{:x};swbreak:;", self.general + 1)
     }
 
+    /// At an access of watched memory, or where nobody knows of any.
+    fn at_access(&self, access: Access) -> Vec<String> {
+        let Some((watch, at)) = access.of else { return vec![said(NOT_KEPT), self.stopped()] };
+        let name = match watch {
+            Watch::Store => "watch",
+            Watch::Load => "rwatch",
+            Watch::Any => "awatch",
+        };
+        vec![format!("T05thread:{:x};{name}:{at:x};", self.general + 1)]
+    }
+
     fn at_end(&self, direction: Direction) -> String {
         let end = match direction {
             Direction::Forward => "end",
@@ -159,4 +212,9 @@ impl Dialogue<'_, '_> {
         };
         format!("T05thread:{:x};replaylog:{end};", self.general + 1)
     }
+}
+
+/// The packet that has GDB print a text while something runs.
+fn said(text: &str) -> String {
+    format!("O{}", hex(text.as_bytes()))
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use tracewalk::ids::Address;
 
+use crate::core::Access;
 use crate::walk::Direction;
 
 /// What runs until it comes to something, some steps at a time.
@@ -16,8 +17,8 @@ pub(super) struct Running {
 
 #[derive(Clone, Debug)]
 pub(super) enum What {
-    /// Until a breakpoint.
-    Continue(Direction, BTreeSet<Address>),
+    /// Until a breakpoint, or an access of watched memory.
+    Continue(Direction, BTreeSet<Address>, Option<Access>),
     /// Until the address is none of these, or has a breakpoint.
     Range { start: u64, end: u64 },
 }

@@ -15,26 +15,35 @@ use crate::walk::{Direction, Search};
 const READ_ANEW: &str = "GDB shows the place after `maintenance flush register-cache`\n";
 
 pub(super) fn go(core: &mut Core<'_>, goal: Goal) -> String {
-    let totals = core.index().totals();
     let found = reaches(core, goal);
-    let problem = match goal {
+    let problem = missing(core, goal);
+    arrived(core, found, &problem)
+}
+
+/// Why there is no such place.
+fn missing(core: &Core<'_>, goal: Goal) -> String {
+    let totals = core.index().totals();
+    match goal {
         Goal::First | Goal::Last => "no place".to_owned(),
         Goal::Step(step) => format!("no step {step}: there are {}", core.steps()),
         Goal::Time(_) if totals.time == 0 => "the trace has no timestamps".to_owned(),
         Goal::Time(time) => format!("no time {time}: the last one is {}", totals.time),
         Goal::Exception(number) => format!("no exception {number}: there are {}, from 1", totals.exceptions),
-    };
-    arrived(core, found, &problem)
+    }
 }
 
-/// Goes to the place of which a register says this. Answers whether there is one.
-pub(crate) fn jump(core: &mut Core<'_>, place: Place, value: u64) -> bool {
+/// Goes to the place of which a register says this.
+///
+/// # Errors
+///
+/// If there is none: why.
+pub(crate) fn jump(core: &mut Core<'_>, place: Place, value: u64) -> Result<(), String> {
     let goal = match place {
         Place::Step => Goal::Step(value),
         Place::Time => Goal::Time(value),
         Place::Exception => Goal::Exception(value),
     };
-    reaches(core, goal)
+    if reaches(core, goal) { Ok(()) } else { Err(missing(core, goal)) }
 }
 
 fn reaches(core: &mut Core<'_>, goal: Goal) -> bool {
@@ -56,6 +65,8 @@ pub(super) fn find(core: &mut Core<'_>, name: &str, direction: Direction) -> Str
     let found = loop {
         match core.search(&starts, direction) {
             Search::Found => break true,
+            // It does not enter functions where these begin.
+            Search::Entered => {}
             Search::End => break false,
             Search::Unfinished => {}
         }

@@ -2,7 +2,7 @@
 "use strict";
 
 const HEIGHT = 20, CHUNK = 256;
-const list = { top: 0, chunks: new Map(), asked: 0 };
+const list = { top: 0, chunks: new Map(), asked: 0, shows_place: false };
 
 const seen = () => Math.max(1, Math.floor($("rows").clientHeight / HEIGHT));
 
@@ -52,6 +52,7 @@ function draw_rows(rows) {
     before = place ?? before;
     return made;
   }));
+  list.shows_place = rows.some(row => row.step === state.step);
   // One row more is drawn than has room, and the browser scrolls to what has the focus.
   box.scrollTop = 0;
   box.setAttribute("aria-activedescendant", `step-${state.step}`);
@@ -94,5 +95,10 @@ function listen_list() {
     scroll_to(state.step);
   });
   on("source", () => { list.top = 0; });
-  new ResizeObserver(() => state.here && load_rows()).observe(rows);
+  new ResizeObserver(() => {
+    if (!state.here) return;
+    // A place that was in sight stays in sight.
+    if (list.shows_place) scroll_to(state.step);
+    else load_rows();
+  }).observe(rows);
 }

@@ -33,8 +33,9 @@ function say_counting(at) {
 }
 
 function count(value, state_) {
-  const made = element("span", { class: `count ${state_ ?? ""}` }, value == null ? "" : show(value));
-  if (state_) made.title = { covered: "ran", partly: "ran in part", skipped: "its conditions failed", unreached: "never ran", untold: "no trace tells" }[state_];
+  const made = element("span", { class: `count ${state_ ?? ""}` }, value == null ? "" : show_short(value));
+  const meaning = { covered: "ran", partly: "ran in part", skipped: "its conditions failed", unreached: "never ran", untold: "no trace tells" }[state_];
+  made.title = [value >= 1e6 ? show(value) : "", meaning ?? ""].filter(part => part).join(": ");
   return made;
 }
 
@@ -131,9 +132,10 @@ async function load_costs() {
     $("costs").tBodies[0].replaceChildren(...costs.functions.slice(0, 300).map(cost => {
       const name = element("button", { title: `${cost.name}: go to the next time that it is entered` }, cost.name);
       name.addEventListener("click", () => { $("what").value = cost.address ?? cost.name; find(false); });
-      const self = element("td", { class: "n self" }, show(cost.self));
+      const cell = (value, kind) => element("td", { class: kind, title: show(value) }, show_short(value, 1e4));
+      const self = cell(cost.self, "n self");
       self.style.setProperty("--part", `${100 * cost.self / most}%`);
-      return element("tr", {}, element("td", {}, name), self, element("td", { class: "n" }, show(cost.total)), element("td", { class: "n" }, show(cost.calls)));
+      return element("tr", {}, element("td", {}, name), self, cell(cost.total, "n"), cell(cost.calls, "n"));
     }));
     $("functions").replaceChildren(...costs.functions.slice(0, 1000).map(cost => element("option", { value: cost.name })));
   } catch (error) { went(error); }

@@ -11,6 +11,9 @@ const state = {
 const $ = id => document.getElementById(id);
 const number = new Intl.NumberFormat("en");
 const show = value => number.format(value);
+// Where there is little room: three digits of a large number.
+const rounded = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+const show_short = (value, large = 1e6) => value < large ? show(value) : rounded.format(value);
 
 function on(what, listener) { state.listeners[what].push(listener); }
 function tell(what) { for (const listener of state.listeners[what]) listener(); }

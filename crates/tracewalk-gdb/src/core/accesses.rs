@@ -1,0 +1,63 @@
+//! Loads and stores that data trace reported, for watchpoints.
+//!
+//! GDB takes it that an Arm processor stops before the instruction whose access is watched: it makes that step itself, and compares what
+//! memory holds then.
+
+use super::Core;
+use crate::transfers::{Watch, Watched};
+use crate::walk::Direction;
+
+/// An access of watched memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Access {
+    /// The step that reports it: it comes after the instruction, and before the next place.
+    pub(crate) step: u64,
+    /// Which access was looked for, and the address; `None` if the accesses on the other side of the step are not kept.
+    pub(crate) of: Option<(Watch, u64)>,
+}
+
+impl Core<'_> {
+    /// Whether data trace reported no access at all.
+    pub(crate) const fn has_no_accesses(&self) -> bool {
+        self.kept.transfers.is_empty()
+    }
+
+    /// The next access of watched memory from the place on, or the last one before it.
+    pub(crate) fn access(&self, watched: &[Watched], direction: Direction) -> Option<Access> {
+        if watched.is_empty() {
+            return None;
+        }
+        let (place, transfers) = (self.step_number(), &self.kept.transfers);
+        let found = watched.iter().filter_map(|watched| {
+            let (step, at) = transfers.access(watched, place, direction)?;
+            Some(Access { step, of: Some((watched.kind, at)) })
+        });
+        let found = match direction {
+            Direction::Forward => found.min_by_key(|access| access.step),
+            Direction::Backward => found.max_by_key(|access| access.step),
+        };
+        // Those that are not kept may be of that memory.
+        let kept_from = transfers.kept_from();
+        let is_among_kept = match direction {
+            Direction::Forward => place >= kept_from,
+            Direction::Backward => found.is_some() || place <= kept_from,
+        };
+        if is_among_kept { found } else { Some(Access { step: kept_from, of: None }) }
+    }
+
+    /// Whether the place is beyond an access.
+    pub(crate) fn is_beyond(&self, access: Access, direction: Direction) -> bool {
+        match direction {
+            Direction::Forward => self.step_number() > access.step,
+            Direction::Backward => self.step_number() <= access.step,
+        }
+    }
+
+    /// Goes to the place next to an access on this side of it: before the instruction if it comes forwards, and after it if backwards.
+    pub(crate) fn go_next_to(&mut self, access: Access, direction: Direction) {
+        match direction {
+            Direction::Forward => self.seek_back(access.step),
+            Direction::Backward => self.seek_step(access.step.saturating_add(1)),
+        };
+    }
+}
