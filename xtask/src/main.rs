@@ -132,7 +132,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "words",
-        about: "print the reading ease of the users' pages, and check those that are written anew",
+        about: "check the reading ease of the users' pages, and that they avoid words that read as if translated",
         run: words::run,
     },
     Task {

@@ -15,8 +15,8 @@ const LEAST_EASE: f64 = 50.0;
 /// Words that stand for "after" and "reported" in pages that were not written anew yet.
 const AVOIDED: &[&str] = &["behind", "told"];
 
-/// Pages that are held to both rules. The others are printed only: they are not written anew yet.
-const CHECKED: &[&str] = &["README.md"];
+/// Pages that still have such words, and how many at most.
+const KEPT: &[(&str, usize)] = &[("docs/formats.md", 11)];
 
 /// Runs the task.
 pub(crate) fn run() -> Answer {
@@ -30,36 +30,35 @@ pub(crate) fn run() -> Answer {
         }
     }
     pages.sort();
-    let mut problems: Vec<_> = CHECKED
-        .iter()
-        .filter(|page| !pages.iter().any(|found| found == *page))
-        .map(|page| format!("found no {page}"))
-        .collect();
+    let mut problems = Vec::new();
     for page in &pages {
         let text = fs::read_to_string(root.join(page)).map_err(|error| format!("{page}: {error}"))?;
         let prose = prose(&text);
-        let (ease, avoided) = (ease(&prose), avoided(&prose));
-        println!("{ease:6.1}  {avoided:3} avoided words  {page}");
-        if CHECKED.contains(&page.as_str()) {
-            if ease < LEAST_EASE {
-                problems.push(format!("{page}: found a reading ease of {ease:.1}, expected at least {LEAST_EASE}; write shorter sentences"));
-            }
-            if avoided > 0 {
-                problems.push(format!(
-                    "{page}: found {avoided} of {AVOIDED:?}; write `after`, `reported`, or who says it"
-                ));
-            }
-        }
+        println!("{:6.1}  {page}", ease(&prose));
+        problems.extend(findings(page, &prose));
     }
     if problems.is_empty() {
         Ok(Outcome::Done(format!(
-            "{} of {} users' pages are held to a reading ease of {LEAST_EASE}",
-            CHECKED.len(),
+            "{} users' pages have a reading ease of at least {LEAST_EASE}",
             pages.len()
         )))
     } else {
         Err(problems.join("\n"))
     }
+}
+
+/// What is wrong with the sentences of a page.
+fn findings(page: &str, prose: &str) -> Vec<String> {
+    let (ease, avoided) = (ease(prose), avoided(prose));
+    let most = KEPT.iter().find(|(name, _)| *name == page).map_or(0, |(_, most)| *most);
+    let mut findings = Vec::new();
+    if ease < LEAST_EASE {
+        findings.push(format!("{page}: found a reading ease of {ease:.1}, expected at least {LEAST_EASE}; write shorter sentences and words"));
+    }
+    if avoided > most {
+        findings.push(format!("{page}: found {avoided} of {AVOIDED:?}, expected at most {most}; write `after`, `reported`, or say who reports it"));
+    }
+    findings
 }
 
 /// The sentences of a page; paragraphs and items end as sentences do.
@@ -134,5 +133,15 @@ mod tests {
         let page = "# Told\n\nRun `behind` now\n\n```text\nbehind\n```\n\n| told |\n|---|\n| behind |\n";
         assert_eq!(prose(page), "Run x now. ");
         assert_eq!(avoided("Behind it, he told; untold"), 2);
+    }
+
+    #[test]
+    fn a_page_that_is_hard_to_read_or_has_an_avoided_word_is_named() {
+        assert_eq!(findings("a.md", "The cat sat on the mat."), Vec::<String>::new());
+        assert_eq!(findings("a.md", "The cat sat behind the mat.").len(), 1);
+        assert_eq!(
+            findings("a.md", "Organisational considerations necessitate comprehensive documentation.").len(),
+            1
+        );
     }
 }
