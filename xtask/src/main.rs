@@ -21,6 +21,7 @@ mod sentences;
 mod sources;
 mod test_files;
 mod unchanged;
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -128,6 +129,11 @@ const TASKS: &[Task] = &[
         name: "no-std",
         about: "check that the core builds, links and runs without std",
         run: no_std::run,
+    },
+    Task {
+        name: "words",
+        about: "check the reading ease of the users' pages, and that they avoid words that read as if translated",
+        run: words::run,
     },
     Task {
         name: "sentences",

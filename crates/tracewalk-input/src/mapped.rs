@@ -20,7 +20,7 @@ impl Mapped {
         // mapped: temporary files without a name (`Spool`), which no other process can open, and captures. A capture's
         // bytes are untrusted from the first to the last; whoever reads them compares and copies single bytes, and takes
         // no byte for checked because it was checked before. Text is made of a copy of them. A file that is shortened
-        // ends the process by a signal (docs/captures.md says so), which is no undefined behaviour.
+        // ends the process by a signal (docs/speed-and-memory.md says so), which is no undefined behaviour.
         let map = unsafe { Mmap::map(file)? };
         // A hint: decoding goes through it once from its start.
         #[cfg(unix)]

@@ -1,7 +1,7 @@
 //! `bench`: how fast tracewalk is beside OpenCSD, on the same bytes in one run.
 //!
 //! Both decode in turn, several times; what counts is the median of the processor time. What they found is compared
-//! before: a wrong result fails the task, and so does too much memory; a time never does. `docs/performance.md` says what each line means.
+//! before: a wrong result fails the task, and so does too much memory; a time never does. `docs/dev/performance.md` says what each line means.
 
 mod captures;
 mod document;

@@ -2,7 +2,7 @@
 //! programs are known to have executed, with every combination of settings that changes their bytes, in every container.
 //!
 //! `TRACEWALK_EVERY=1 cargo test --release -p tracewalk-cli --test all guessing:: -- --nocapture` tries all and prints the
-//! tables of docs/captures.md; without the variable it is every so manieth. What was not found out quietly is kept, with
+//! tables of docs/dev/evidence.md; without the variable it tries every Nth. What was not found out quietly is kept, with
 //! the commands to repeat it.
 
 mod captures;

@@ -9,7 +9,7 @@ use crate::support::firmware::Setup;
 
 /// A trace unit with all its settings that change what it sends.
 pub(crate) struct Unit {
-    /// What it is called in `docs/captures.md`.
+    /// What it is called in `docs/dev/evidence.md`.
     pub(crate) name: &'static str,
     /// The program that it traces.
     pub(crate) program: &'static str,
