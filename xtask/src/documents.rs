@@ -26,6 +26,7 @@ const REQUIRED: &[&str] = &[
     "docs/profiling.md",
     "docs/protocols.md",
     "docs/trust.md",
+    "docs/trust.md",
     "docs/speed-and-memory.md",
     "testdata/examples/README.md",
     "testdata/firmware/README.md",

@@ -11,12 +11,11 @@ use tracewalk_input::capture::{Capture, SourceDescription};
 use tracewalk_input::image::{Image, ImageLoader, Memory};
 
 use crate::error::OpenError;
-use crate::infer::{self, Unit};
+use crate::infer::{self, Learning, Traced, Unit};
 use crate::memory::add_code;
 use crate::model::Dumped;
 use crate::observer::Observer;
-use crate::shared::{ByContent, Shared};
-use crate::traced::Traced;
+use crate::shared::{ByContent, Shared, SharedProgram};
 
 /// The programs of all cores, and the trace units that they may have been traced with.
 #[derive(Debug, Default)]
@@ -33,9 +32,8 @@ pub(crate) struct Known {
 /// Programs that sessions share, as the images alone make them.
 #[derive(Debug)]
 struct Common {
-    shared: Shared,
-    everything: Arc<Program>,
-    cores: BTreeMap<String, Arc<Program>>,
+    everything: SharedProgram,
+    cores: BTreeMap<String, SharedProgram>,
 }
 
 impl Common {
@@ -43,7 +41,6 @@ impl Common {
         let program =
             |memory: &Memory| shared.program(ByContent::scoped(&memory.images), || memory.program.clone());
         Self {
-            shared: shared.clone(),
             everything: program(everything),
             cores: cores.iter().map(|(core, memory)| (core.clone(), program(memory))).collect(),
         }
@@ -83,18 +80,18 @@ impl Known {
         &of_core.unwrap_or(&self.everything).program
     }
 
-    /// The same, with what sessions know of it together.
+    /// The same, with what other sessions learned of it.
     pub(crate) fn traced(&self, source: &SourceDescription) -> Traced<'_> {
         let common = self.common.as_ref().map(|common| {
             let of_core = source.core.as_ref().and_then(|core| common.cores.get(core));
-            (&common.shared, of_core.unwrap_or(&common.everything))
+            of_core.unwrap_or(&common.everything) as &dyn Learning
         });
         Traced::new(self.program(source), common)
     }
 
-    /// The program of all cores, with what sessions know of it together.
+    /// The program of all cores, with what other sessions learned of it.
     pub(crate) fn traced_by_any(&self) -> Traced<'_> {
-        let common = self.common.as_ref().map(|common| (&common.shared, &common.everything));
+        let common = self.common.as_ref().map(|common| &common.everything as &dyn Learning);
         Traced::new(&self.everything.program, common)
     }
 

@@ -48,7 +48,6 @@ mod shared;
 mod snapshot;
 mod sources;
 mod strict;
-mod traced;
 mod unread;
 mod watch;
 

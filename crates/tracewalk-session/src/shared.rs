@@ -13,6 +13,8 @@ use tracewalk_analysis::{Code, Interrupts};
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::{Image, SharedImages, VisibleImage};
 
+use crate::infer::Learning;
+
 /// What sessions share: images that were read, programs that were put together, and what was learned of them by following.
 ///
 /// It is a cache. What sessions answer does not depend on it, but for one thing: what is worth knowing of a program's names is said
@@ -138,12 +140,13 @@ impl Shared {
         &self,
         images: Vec<(ByContent, Scope)>,
         make: impl FnOnce() -> Program,
-    ) -> Arc<Program> {
+    ) -> SharedProgram {
         let programs = &mut self.kept().programs;
-        match programs.get(&images) {
+        let program = match programs.get(&images) {
             Some(known) => Arc::clone(known),
             None => Arc::clone(programs.put(images, Arc::new(make()))),
-        }
+        };
+        SharedProgram { shared: self.clone(), program }
     }
 
     /// The program that was put together of this, if it was.
@@ -195,6 +198,23 @@ impl Shared {
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A program of which sessions share what they learn.
+#[derive(Debug)]
+pub(crate) struct SharedProgram {
+    shared: Shared,
+    program: Arc<Program>,
+}
+
+impl Learning for SharedProgram {
+    fn follower<'p>(&'p self, config: &'p SourceConfig) -> Follower<'p> {
+        self.shared.follower(config, &self.program)
+    }
+
+    fn keep(&self, config: &SourceConfig, learned: Learned) {
+        self.shared.keep_learned(config, &self.program, learned);
     }
 }
 

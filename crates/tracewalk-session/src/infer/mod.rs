@@ -18,6 +18,7 @@
 //! mtb        where a Micro Trace Buffer's packets are, by a program or without one
 //! mtb_order  which packets of a dump continue each other
 //! story      what a reading says was executed
+//! traced     the program that a source traced, and what others learned of it
 //! seam       where a buffer that went round has its oldest byte
 //! ```
 //!
@@ -38,6 +39,7 @@ mod settings;
 mod source;
 mod story;
 mod times;
+mod traced;
 
 pub use finding::{Answer, Certainty, Finding};
 pub(crate) use image::{Place, RawImage, place};
@@ -49,3 +51,4 @@ pub(crate) use reading::first_error;
 pub(crate) use seam::{Seam, seam};
 pub use source::{Change, Correction};
 pub(crate) use source::{FoundSource, Search};
+pub(crate) use traced::{Learning, Traced};

@@ -12,8 +12,8 @@ use tracewalk_analysis::drive::{Input, Spread};
 
 use super::check::Check;
 use super::story::{Story, Teller};
+use super::traced::Traced;
 use crate::sample::Sample;
-use crate::traced::Traced;
 
 /// What was counted while a sample was read with one configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -17,9 +17,9 @@ use super::finding::{Answer, Certainty, Finding};
 use super::processor::Unit;
 use super::reading::Reading;
 use super::settings::{self, Question};
+use super::traced::Traced;
 use crate::config::config;
 use crate::sample::Sample;
-use crate::traced::Traced;
 
 /// How much of a sample is read to find where to start from.
 const FIRST_LOOK: usize = 1 << 14;
