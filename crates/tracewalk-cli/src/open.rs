@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tracewalk_input::capture::stream::{Growing, Place, Stop};
 use tracewalk_input::capture::{Capture, Holds};
-use tracewalk_session::{Arrival, Begin, NoticeKind, Observer as _, OpenError, Request, Session};
+use tracewalk_session::{Arrival, Begin, Keep, NoticeKind, Observer as _, OpenError, Request, Session};
 
 use crate::args::CaptureArgs;
 use crate::failure::Failure;
@@ -14,12 +14,22 @@ use crate::signals;
 
 /// Opens a capture when all of it is there.
 pub(crate) fn whole(args: &CaptureArgs, messages: &Messages) -> Result<Session, Failure> {
-    open(args, Begin::Whole, messages)
+    open(args, Begin::Whole, None, messages)
 }
 
 /// As [`whole`], of what executed.
 pub(crate) fn whole_trace(args: &CaptureArgs, messages: &Messages) -> Result<Session, Failure> {
     trace(args, whole(args, messages)?)
+}
+
+/// As [`whole_trace`], with what takes long kept for the next time.
+#[cfg(any(feature = "gdb", feature = "view"))]
+pub(crate) fn whole_trace_kept(
+    args: &CaptureArgs,
+    keep: Option<&dyn Keep>,
+    messages: &Messages,
+) -> Result<Session, Failure> {
+    trace(args, open(args, Begin::Whole, keep, messages)?)
 }
 
 /// Opens a capture of what executed; one that arrives over time as soon as it is known what it is.
@@ -29,12 +39,12 @@ pub(crate) fn live(args: &CaptureArgs, messages: &Messages) -> Result<Session, F
 
 /// As [`live`], where an ITM alone will do.
 pub(crate) fn live_or_itm(args: &CaptureArgs, messages: &Messages) -> Result<Session, Failure> {
-    open(args, Begin::Trace { at_least: 0 }, messages)
+    open(args, Begin::Trace { at_least: 0 }, None, messages)
 }
 
 /// As [`live`], when at least so many bytes have arrived, or all.
 pub(crate) fn after(bytes: usize, args: &CaptureArgs, messages: &Messages) -> Result<Session, Failure> {
-    trace(args, open(args, Begin::Trace { at_least: bytes }, messages)?)
+    trace(args, open(args, Begin::Trace { at_least: bytes }, None, messages)?)
 }
 
 /// Refuses a capture of nothing but ITMs: an answer without rows would read as if nothing had happened.
@@ -47,7 +57,7 @@ fn trace(args: &CaptureArgs, session: Session) -> Result<Session, Failure> {
 
 /// As [`live`], for its ITMs.
 pub(crate) fn for_itms(args: &CaptureArgs, messages: &Messages) -> Result<Session, Failure> {
-    open(args, Begin::Itms, messages)
+    open(args, Begin::Itms, None, messages)
 }
 
 /// Whether a capture arrives over time, and can be read only once.
@@ -64,10 +74,15 @@ pub(crate) fn request(args: &CaptureArgs) -> Request {
     request
 }
 
-fn open(args: &CaptureArgs, begin: Begin, messages: &Messages) -> Result<Session, Failure> {
+fn open(
+    args: &CaptureArgs,
+    begin: Begin,
+    keep: Option<&dyn Keep>,
+    messages: &Messages,
+) -> Result<Session, Failure> {
     let request = request(args);
     let mut session = match place(args)? {
-        None => Session::open_observed(request, messages)?,
+        None => Session::open_kept(request, keep, messages)?,
         Some(place) => {
             // What is recorded has a hash of all its bytes.
             let begin = if messages.records() { Begin::Whole } else { begin };

@@ -65,12 +65,12 @@ fn swapped(
     if let Some(head) = buffer.bytes.get(..HEAD) {
         let head = Buffer { bytes: head.to_vec().into(), ..buffer.clone() };
         let Some(head) = arranged(&head, arrangement.clone()) else { return Ok(None) };
-        if makes_no_sense(&look_at(&head, request, known)?) {
+        if makes_no_sense(&look_at(&head, request, known, None)?) {
             return Ok(None);
         }
     }
     let Some(arranged) = arranged(buffer, arrangement) else { return Ok(None) };
-    let mut seen = look_at(&arranged, request, known)?;
+    let mut seen = look_at(&arranged, request, known, None)?;
     if makes_no_sense(&seen) {
         return Ok(None);
     }
@@ -143,7 +143,7 @@ fn turned(
         runner_up: Some(Answer::new("the first one", as_read)),
         certainty: Certainty::Certain,
     };
-    let mut seen = look_at(&turned, request, known)?;
+    let mut seen = look_at(&turned, request, known, None)?;
     seen.0.findings.push(finding);
     Ok(Some((turned, seen)))
 }
@@ -191,7 +191,7 @@ fn turned_by_rhythm(
         runner_up: Some(runner_up),
         certainty,
     };
-    let mut seen = look_at(&turned, request, known)?;
+    let mut seen = look_at(&turned, request, known, None)?;
     seen.0.findings.push(finding);
     Ok(Some((turned, seen)))
 }

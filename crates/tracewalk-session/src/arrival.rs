@@ -130,7 +130,7 @@ impl Arrival {
         }
         let stopped_at = self.end.as_ref().filter(|end| end.is_early()).map(|_| self.stream.received());
         let capture = Capture::read_from(&name, self.head.as_slice(), &request.stated.wires)?;
-        Ok(Session { stopped_at, ..Session::of(capture, request, false, observer)? })
+        Ok(Session { stopped_at, ..Session::of(capture, request, false, None, observer)? })
     }
 
     /// The session on what has arrived so far, with the rest still to come; or on the whole capture, if all of it has to be
@@ -203,7 +203,7 @@ impl Arrival {
     ) -> Result<Session, OpenError> {
         let head = self.head.get(..bytes).unwrap_or(&self.head);
         let capture = Capture::from_bytes(&self.name(), head.to_vec())?;
-        Session::of(capture, request.clone(), true, observer)
+        Session::of(capture, request.clone(), true, None, observer)
     }
 }
 

@@ -9,6 +9,7 @@ use tracewalk_input::{Origin, Stated};
 use crate::config::config;
 use crate::frames::Frames;
 use crate::infer::{self, Packing, Search};
+use crate::keep::{self, Keep};
 use crate::known::Known;
 use crate::model::{Contents, Identified, stretches};
 use crate::request::Policy;
@@ -17,31 +18,41 @@ use crate::sample::Sample;
 impl Contents {
     /// Finds out how a buffer is packed, as far as nobody said it. With a strict policy everything is said, or stands in the
     /// bytes as FSYNCs do.
-    pub(crate) fn of(buffer: &Buffer, policy: Policy, known: &Known) -> Self {
+    pub(crate) fn of(buffer: &Buffer, policy: Policy, known: &Known, keep: Option<&dyn Keep>) -> Self {
         let stated = buffer.container.clone();
         let (packing, finding) = match stated.as_ref().map(|stated| stated.value) {
             None => infer::packing(&buffer.bytes, &known.units),
             Some(Container::TracePort) if buffer.frame_start.is_some() => {
                 let start = buffer.frame_start.as_ref().and_then(|start| FrameAlignment::new(start.value));
                 let framing = Framing::PortFrom(start.unwrap_or_default());
-                return Self::new(stated, Packing::Frames(framing), buffer);
+                return Self::new(stated, Packing::Frames(framing), buffer, keep);
             }
             Some(Container::TracePort) if policy == Policy::Strict => {
-                return Self::new(stated, Packing::Frames(Framing::Port), buffer);
+                return Self::new(stated, Packing::Frames(Framing::Port), buffer, keep);
             }
             Some(Container::TracePort) => infer::port(&buffer.bytes, &known.units),
-            Some(Container::Frames) => return Self::new(stated, Packing::Frames(Framing::Buffer), buffer),
-            Some(Container::Raw) => return Self::new(stated, Packing::Raw, buffer),
-            Some(Container::Mtb) => return Self::new(stated, Packing::Mtb, buffer),
+            Some(Container::Frames) => {
+                return Self::new(stated, Packing::Frames(Framing::Buffer), buffer, keep);
+            }
+            Some(Container::Raw) => return Self::new(stated, Packing::Raw, buffer, keep),
+            Some(Container::Mtb) => return Self::new(stated, Packing::Mtb, buffer, keep),
         };
-        Self { findings: vec![finding], ..Self::new(stated, packing, buffer) }
+        Self { findings: vec![finding], ..Self::new(stated, packing, buffer, keep) }
     }
 
-    fn new(container: Option<Stated<Container>>, packing: Packing, buffer: &Buffer) -> Self {
+    fn new(
+        container: Option<Stated<Container>>,
+        packing: Packing,
+        buffer: &Buffer,
+        keep: Option<&dyn Keep>,
+    ) -> Self {
         let container = container.unwrap_or_else(|| Stated::new(packing.container(), Origin::Detected));
-        let frames = packing.framing().map(|framing| match &buffer.parts {
-            None => Frames::scan(&buffer.bytes, framing),
-            Some(parts) => Frames::scan_parts(&buffer.bytes, parts, framing),
+        let frames = packing.framing().map(|framing| {
+            let how = ("frames", &(framing, &buffer.parts));
+            keep::of_file(&buffer.bytes, how, keep, || match &buffer.parts {
+                None => Frames::scan(&buffer.bytes, framing),
+                Some(parts) => Frames::scan_parts(&buffer.bytes, parts, framing),
+            })
         });
         Self { container, frames, findings: Vec::new(), sources: Vec::new() }
     }

@@ -92,7 +92,7 @@ impl Session {
         let capture = Capture::from_bytes(&buffer.file, buffer.bytes.clone());
         let whole = capture
             .map_err(OpenError::from)
-            .and_then(|capture| Self::of(capture, self.request.clone(), false, &notices));
+            .and_then(|capture| Self::of(capture, self.request.clone(), false, None, &notices));
         // What cannot be read as a whole was read well enough at first.
         let (Ok(mut whole), Some(done)) = (whole, self.sources.first().cloned()) else { return Ok(false) };
         let is_new = |source: &Source| !self.sources.iter().any(|known| known.id == source.id);

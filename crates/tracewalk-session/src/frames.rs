@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
 use tracewalk::frame::{
     Account, Cause, Deframer, Discontinuity, Formatter, FormatterOptions, FrameSink, Framing, Index, Indexer,
     Owner, Piece, RecoveringDeframer, Tail,
@@ -14,7 +15,7 @@ use tracewalk::span::CaptureOffset;
 use crate::sample::Sample;
 
 /// What the frames of a buffer hold.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Frames {
     /// What stands between the frames.
     pub framing: Framing,
@@ -41,7 +42,7 @@ pub struct Frames {
 }
 
 /// Bytes that no formatter writes: of reserved IDs, and of padding and triggers that are not zero.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Odd {
     /// How many.
     pub bytes: u64,

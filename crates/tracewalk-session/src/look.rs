@@ -4,6 +4,7 @@ use tracewalk::ids::TraceId;
 use tracewalk_input::capture::Buffer;
 
 use crate::error::OpenError;
+use crate::keep::Keep;
 use crate::known::Known;
 use crate::model::{Contents, SeenBuffer};
 use crate::request::{Policy, Request};
@@ -14,19 +15,25 @@ pub(crate) fn look(
     buffers: &[Buffer],
     request: &Request,
     known: &Known,
+    keep: Option<&dyn Keep>,
 ) -> Result<Vec<SeenBuffer>, OpenError> {
-    buffers.iter().map(|buffer| look_at(buffer, request, known)).collect()
+    buffers.iter().map(|buffer| look_at(buffer, request, known, keep)).collect()
 }
 
 /// Finds the container and the sources of a buffer.
-pub(crate) fn look_at(buffer: &Buffer, request: &Request, known: &Known) -> Result<SeenBuffer, OpenError> {
+pub(crate) fn look_at(
+    buffer: &Buffer,
+    request: &Request,
+    known: &Known,
+    keep: Option<&dyn Keep>,
+) -> Result<SeenBuffer, OpenError> {
     let ids = &request.ids;
     let is_wanted = |id: Option<TraceId>| ids.is_empty() || id.is_some_and(|id| ids.contains(&id));
     let is_strict = request.policy == Policy::Strict;
     if is_strict {
         strict::check_container(buffer)?;
     }
-    let contents = Contents::of(buffer, request.policy, known);
+    let contents = Contents::of(buffer, request.policy, known, keep);
     let mut found = if is_strict {
         strict::sources(buffer, &contents, ids)?
     } else {

@@ -7,6 +7,7 @@ use tracewalk_input::image::{ImageLoader, Memory};
 use tracewalk_input::svd::InterruptNames;
 
 use crate::error::OpenError;
+use crate::keep::Keep;
 use crate::known::{Known, every_image};
 use crate::look::look;
 use crate::model::{Contents, Dumped, Identified};
@@ -35,8 +36,22 @@ impl Session {
     ///
     /// As for [`Session::open`].
     pub fn open_observed(request: Request, observer: &dyn Observer) -> Result<Self, OpenError> {
+        Self::open_kept(request, None, observer)
+    }
+
+    /// As [`Session::open_observed`]. Where the frames of a large file are is kept, and not found out again as long as the file is not
+    /// changed; if bytes of it are lost, or it is a trace port's with FSYNCs, it is not kept.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Session::open`].
+    pub fn open_kept(
+        request: Request,
+        keep: Option<&dyn Keep>,
+        observer: &dyn Observer,
+    ) -> Result<Self, OpenError> {
         let capture = Capture::open_with(&request.capture, &request.stated.wires, &request.roots)?;
-        Self::of(capture, request, false, observer)
+        Self::of(capture, request, false, keep, observer)
     }
 
     /// Infers what neither the capture nor the request state. Of one that is `arriving` more comes later.
@@ -44,6 +59,7 @@ impl Session {
         mut capture: Capture,
         request: Request,
         arriving: bool,
+        keep: Option<&dyn Keep>,
         observer: &dyn Observer,
     ) -> Result<Self, OpenError> {
         for error in &capture.notes {
@@ -92,7 +108,7 @@ impl Session {
             stopped_at: None,
             request,
         };
-        session.identify(observer)?;
+        session.identify(keep, observer)?;
         report::check_ids(&session, observer)?;
         belonging::check_found(&session.request.stated, &session.sources, observer)?;
         if !arriving {
@@ -102,10 +118,10 @@ impl Session {
     }
 
     /// Finds the containers and the sources of all buffers.
-    fn identify(&mut self, observer: &dyn Observer) -> Result<(), OpenError> {
+    fn identify(&mut self, keep: Option<&dyn Keep>, observer: &dyn Observer) -> Result<(), OpenError> {
         let is_strict = self.request.policy == Policy::Strict;
         let mut known = self.known_of(Some(observer))?;
-        let mut seen = look(&self.capture.buffers, &self.request, &known)?;
+        let mut seen = look(&self.capture.buffers, &self.request, &known, keep)?;
         for _ in 0..self.capture.images.len() {
             // A recording says where each image was.
             let is_placed = is_strict || self.capture.recorded.is_some();
@@ -113,7 +129,7 @@ impl Session {
                 break;
             }
             known = self.known_of(None)?;
-            seen = look(&self.capture.buffers, &self.request, &known)?;
+            seen = look(&self.capture.buffers, &self.request, &known, keep)?;
         }
         if !is_strict && !self.arriving {
             arrange::arrange(&mut self.capture.buffers, &self.request, &known, &mut seen)?;

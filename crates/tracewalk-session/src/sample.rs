@@ -1,5 +1,6 @@
 //! A part of a source's bytes, taken out of its capture to be read in many ways.
 
+use serde::{Deserialize, Serialize};
 use tracewalk::frame::{Discontinuity, FrameSink, Owner, Piece, RecoveringDeframer};
 use tracewalk::ids::TraceId;
 use tracewalk::source::{PacketItem, PacketStream, SourceConfig};
@@ -13,7 +14,7 @@ const ENOUGH: usize = 1 << 16;
 const A_SYNC: [u8; 6] = [0, 0, 0, 0, 0, 0x80];
 
 /// The beginning of a source's bytes, as far as it was taken.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Sample {
     bytes: Vec<u8>,
     /// Where bytes were lost before the next ones.

@@ -42,14 +42,10 @@ fn run(args: &Gdb, messages: &Messages) -> Result<(), Failure> {
         let problem = format!("--listen {}: {error}", args.listen);
         Failure::input("no_address", problem, "give an address and a port, such as 127.0.0.1:1234")
     })?;
-    let mut session = crate::open::whole_trace(&args.capture, messages)?;
     let cache = Cache::of(&args.cache, messages);
-    let options = Options {
-        at: args.at,
-        trust_image: args.trust_image,
-        dump: args.dump.clone(),
-        keep: cache.as_ref().map(|cache| cache as &dyn Keep),
-    };
+    let keep = cache.as_ref().map(|cache| cache as &dyn Keep);
+    let mut session = crate::open::whole_trace_kept(&args.capture, keep, messages)?;
+    let options = Options { at: args.at, trust_image: args.trust_image, dump: args.dump.clone(), keep };
     serve(&mut session, &options, listen, messages, &mut |event| {
         let (kind, text) = served::sentence(event);
         messages.note(kind, text);

@@ -41,14 +41,15 @@ fn run(args: &View, messages: &Messages) -> Result<(), Failure> {
     use crate::cache::Cache;
     use crate::output::{standard_output, write_to};
 
-    let mut session = crate::open::whole_trace(&args.follow.capture, messages)?;
     let cache = Cache::of(&args.cache, messages);
+    let keep = cache.as_ref().map(|cache| cache as &dyn Keep);
+    let mut session = crate::open::whole_trace_kept(&args.follow.capture, keep, messages)?;
     let options = Options {
         name: Plain(args.follow.capture.capture.display()).to_string(),
         trust: args.follow.trust(),
         source_dirs: args.follow.source_dirs.clone(),
         threads: Follow::default().threads,
-        keep: cache.as_ref().map(|cache| cache as &dyn Keep),
+        keep,
     };
     if let Some(file) = &args.export {
         let excerpt = Excerpt { at: args.at, steps: args.steps };

@@ -151,7 +151,7 @@ fn the_hash_of_a_large_file_is_kept_as_long_as_the_file_is_not_changed() {
     // Until then it could be changed again within the same tick of the clock.
     std::thread::sleep(std::time::Duration::from_millis(3100));
     assert!(decoded(&open(&capture, cache.path())) > 0);
-    assert_eq!(files(cache.path()).len(), 3, "the hash, the index, and what is shown of it");
+    assert_eq!(files(cache.path()).len(), 4, "the hash, the frames, the index, and what is shown of it");
     assert_eq!(decoded(&open(&capture, cache.path())), 0);
     let trace = fs::File::options().read(true).write(true).open(folder.path().join("trace.bin")).unwrap();
     let modified = trace.metadata().unwrap().modified().unwrap();

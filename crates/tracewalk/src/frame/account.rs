@@ -8,6 +8,7 @@ use super::owner::Owner;
 ///
 /// The sum ([`Account::total`]) is the number of bytes that were pushed, once the deframer is finished.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Account {
     /// Data of trace sources.
     pub data: u64,

@@ -6,6 +6,7 @@ use super::layout::FRAME_BYTES;
 
 /// Where the frames of a capture start: how many bytes are in front of the first whole one, 0 to 15.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "u8"))]
 pub struct FrameAlignment(u8);
 
 impl FrameAlignment {
@@ -24,6 +25,15 @@ impl FrameAlignment {
     /// All 16, ascending.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..).map_while(Self::new)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<u8> for FrameAlignment {
+    type Error = &'static str;
+
+    fn try_from(bytes: u8) -> Result<Self, Self::Error> {
+        Self::new(bytes).ok_or("found a frame's length or more, expected fewer bytes before the first frame")
     }
 }
 

@@ -14,6 +14,7 @@ use crate::span::CaptureOffset;
 
 /// What stands between the frames of a capture, and where they start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Framing {
     /// Nothing, as in a trace buffer: a frame every 16 bytes from the first byte on. Barriers are recognised.
     #[default]

@@ -26,6 +26,8 @@ use crate::span::CaptureOffset;
 
 /// Where a capture's frames are. A copy costs nothing.
 ///
+/// With the feature `serde` it can be serialised, if nothing but frames and gaps is in the capture.
+///
 /// ```
 /// use tracewalk::frame::{Discontinuity, Formatter, FormatterOptions, FrameSink, Framing, Indexer, Owner, Piece};
 /// use tracewalk::ids::TraceId;
@@ -59,6 +61,7 @@ use crate::span::CaptureOffset;
 /// assert_eq!(found.0, b"something");
 /// ```
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Index {
     contents: Arc<Contents>,
     /// How many of the sections are looked at.
@@ -66,6 +69,7 @@ pub struct Index {
 }
 
 #[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Contents {
     framing: Framing,
     /// How many bytes the deframer was given at a time.
@@ -78,19 +82,22 @@ struct Contents {
 
 /// A stretch of the capture, up to the next section.
 #[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Section {
     start: Border,
     kind: Kind,
 }
 
 #[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Kind {
     /// Frames, one behind the other.
     Frames {
         /// Whose the first byte is.
         owner: Owner,
     },
-    /// Anything else.
+    /// Anything else. An index with such a section cannot be serialised.
+    #[cfg_attr(feature = "serde", serde(skip))]
     Mixed {
         /// As it was in front of the section; `None` for one that was given nothing.
         deframer: Option<Box<RecoveringDeframer>>,
@@ -103,6 +110,7 @@ enum Kind {
 
 /// Between two sections.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Border {
     /// Up to where everything was handed out.
     at: u64,

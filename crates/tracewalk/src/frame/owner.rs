@@ -6,6 +6,7 @@ use crate::ids::TraceId;
 
 /// Whose bytes they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Owner {
     /// Not known: no ID byte came yet, or none since bytes were lost.
     Unknown,
@@ -58,6 +59,7 @@ impl fmt::Display for Owner {
 
 /// An ID that names neither a source nor padding nor the trigger: `0x70..=0x7c`, `0x7e` and `0x7f`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ReservedId(u8);
 
 impl ReservedId {

@@ -101,6 +101,7 @@ impl<'a> Piece<'a> {
 
 /// A place where the bytes in front and the bytes behind do not belong together. It concerns every source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Discontinuity {
     /// Where in the capture.
     pub at: CaptureOffset,
@@ -112,6 +113,7 @@ pub struct Discontinuity {
 
 /// Why a [`Discontinuity`] was reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Cause {
     /// The capture does not start at a frame.
     Start,

@@ -1,0 +1,127 @@
+//! What takes long to make of a capture, and is the same when the capture is opened again.
+//!
+//! A [`Key`] is a hash of all that an answer depends on: the capture's bytes, how a source is read, the program, and this version. Where
+//! answers are kept is the business of whoever implements [`Keep`]. The hash of a large file is kept as well, so that a file that has not
+//! been changed since is not read for it.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use tracewalk_input::Bytes;
+
+/// Keeps bytes from one opening of a capture to another.
+pub trait Keep: fmt::Debug {
+    /// What was kept under a key, as it was; `None` if there is nothing, or it is damaged.
+    fn get(&self, key: &Key) -> Option<Vec<u8>>;
+
+    /// Keeps bytes under a key, for as long as there is room.
+    fn put(&self, key: &Key, bytes: &[u8]);
+
+    /// An index that was kept is used: its source is not decoded, and what was said of it is not said again.
+    fn used(&self) {}
+}
+
+/// What kept bytes were made of, as a hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Key([u8; 32]);
+
+impl Key {
+    /// The key of what is made of several things, and of what `kind` says, in this order.
+    #[must_use]
+    pub fn of<'k>(kind: &str, parts: impl IntoIterator<Item = &'k Self>) -> Self {
+        let mut hash = Hashing::new(kind);
+        parts.into_iter().for_each(|part| hash.bytes(&part.0));
+        hash.key()
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub const fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// Hashes values one by one, each with its length, so that none can be taken for a part of another.
+pub(crate) struct Hashing(Sha256);
+
+impl Hashing {
+    pub(crate) fn new(kind: &str) -> Self {
+        let mut hash = Self(Sha256::new());
+        hash.bytes(env!("CARGO_PKG_VERSION").as_bytes());
+        hash.bytes(kind.as_bytes());
+        hash
+    }
+
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        self.0.update((bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+    }
+
+    /// Hashes what derived `Debug` says of a value: all of its fields.
+    pub(crate) fn value(&mut self, value: &impl fmt::Debug) {
+        struct Into<'a>(&'a mut Sha256, u64);
+        impl Write for Into<'_> {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.0.update(bytes);
+                self.1 += bytes.len() as u64;
+                Ok(bytes.len())
+            }
+
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut into = Into(&mut self.0, 0);
+        // A hash takes everything.
+        let _ = write!(into, "{value:?}");
+        let bytes = into.1;
+        self.0.update(bytes.to_le_bytes());
+    }
+
+    pub(crate) fn key(self) -> Key {
+        Key(self.0.finalize().into())
+    }
+}
+
+/// The key of a buffer's bytes. That of a file is kept under what the system says of the file, as long as that does not change.
+pub(crate) fn bytes_key(bytes: &Bytes, keep: &dyn Keep) -> Key {
+    of_file(bytes, ("file", &()), Some(keep), || {
+        let mut hash = Hashing::new("bytes");
+        hash.bytes(bytes);
+        hash.key()
+    })
+}
+
+/// What is made of the bytes of a file, as `kind` and `how` say, as it was kept, or else made and kept. That needs no look at the bytes.
+/// Bytes that are no file's are not known again.
+pub(crate) fn of_file<T: Serialize + DeserializeOwned>(
+    bytes: &Bytes,
+    (kind, how): (&str, &impl fmt::Debug),
+    keep: Option<&dyn Keep>,
+    make: impl FnOnce() -> T,
+) -> T {
+    let Some((keep, file)) = keep.zip(bytes.file()) else { return make() };
+    let mut hash = Hashing::new(kind);
+    hash.value(&(&file, how));
+    let key = hash.key();
+    if let Some(kept) = keep.get(&key).and_then(|bytes| postcard::from_bytes(&bytes).ok()) {
+        return kept;
+    }
+    // If it changes while it is read, it is another file afterwards.
+    let is_settled = file.is_settled();
+    let made = make();
+    // Some things cannot be kept.
+    if is_settled && let Ok(bytes) = postcard::to_allocvec(&made) {
+        keep.put(&key, &bytes);
+    }
+    made
+}
