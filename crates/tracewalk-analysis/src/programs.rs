@@ -126,8 +126,8 @@ impl ProgramId {
     fn of_code(program: &Program, of_all: bool) -> Self {
         let mut hash = Sha256::new();
         let word = |hash: &mut Sha256, word: u64| hash.update(word.to_le_bytes());
-        let everywhere = program.regions().iter().map(|region| (Scope::EVERYWHERE, region));
-        for (scope, region) in everywhere.chain(program.regions_in_scopes().filter(|_| of_all)) {
+        let regions = program.all_regions().filter(|(scope, _)| of_all || *scope == Scope::EVERYWHERE);
+        for (scope, region) in regions {
             if scope != Scope::EVERYWHERE {
                 word(&mut hash, scope.context_id.map_or(0, |id| u64::from(id.0) + 1));
                 word(&mut hash, scope.vmid.map_or(0, |vmid| u64::from(vmid.0) + 1));

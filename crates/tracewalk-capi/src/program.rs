@@ -137,10 +137,7 @@ pub unsafe extern "C" fn tracewalk_program_add_file(
             image.parse::<ImageRequest>().map_err(|error| Problem::argument(format!("image: {error}")))?;
         let memory = ImageLoader::new().memory([&request])?;
         let program = given(program)?;
-        for region in memory.program.regions() {
-            program.add(Scope::EVERYWHERE, region.start(), region.bytes())?;
-        }
-        for (scope, region) in memory.program.regions_in_scopes() {
+        for (scope, region) in memory.program.all_regions() {
             program.add(scope, region.start(), region.bytes())?;
         }
         Ok(tracewalk_status::Ok)

@@ -96,6 +96,16 @@ impl Contents {
         }
     }
 
+    /// Whether a sample is all that there is of a source.
+    fn is_all(&self, sample: &Sample, id: Option<TraceId>, buffer: &Buffer) -> bool {
+        let all = match (&self.frames, id) {
+            (Some(frames), Some(id)) => frames.sources.get(&id).copied().unwrap_or_default(),
+            (Some(_), None) => return false,
+            (None, _) => stretches(buffer).iter().map(|stretch| stretch.bytes.len() as u64).sum(),
+        };
+        sample.bytes().len() as u64 == all
+    }
+
     /// Adds to a source that was named what is not said of it.
     fn complete(&self, stated: &SourceDescription, buffer: &Buffer, known: &Known) -> Identified {
         if matches!(stated.protocol, Protocol::Mtb | Protocol::Itm | Protocol::Unknown(_)) {
@@ -117,7 +127,8 @@ impl Contents {
             let mut search = Search::new(&sample, known.traced(&source), &known.units);
             let found = search.completed(&source)?;
             let correction = search.correction(&found.source);
-            Some((found.reading, Identified { correction, ..Identified::from(found) }))
+            let fits = found.reading.fits_program() && self.is_all(&sample, id, buffer);
+            Some((found.reading, Identified { correction, fits, ..Identified::from(found) }))
         });
         let best = completed.min_by_key(|(reading, _)| reading.rank());
         best.map_or_else(

@@ -1,13 +1,13 @@
 //! Following one source's program flow, and saying what could not be followed.
-use std::sync::Arc;
+
+mod say;
 
 use std::io;
+use std::sync::Arc;
 
-use tracewalk::flow::{Contradiction, Element, GapReason};
+use tracewalk::flow::{Element, GapReason};
 use tracewalk::ids::Address;
-use tracewalk::program::Program;
-use tracewalk::protocol::mtb;
-use tracewalk::source::SourceConfig;
+use tracewalk::program::{Program, Scope};
 use tracewalk::span::{CaptureOffset, StreamOffset};
 use tracewalk_analysis::analysis::{Analysis, End, Growth};
 use tracewalk_analysis::drive::{Follower, Gathered, Input, NoProgress, Spread};
@@ -15,8 +15,8 @@ use tracewalk_analysis::log::{Log, Noting, Reader};
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::{
-    Code, Contexts, Doubtful, DoubtfulChange, DoubtfulStretch, Doubting, Doubts, GapCount, Gaps, InDoubt,
-    Statistics, Trusted, Verdict,
+    Code, Contexts, Doubtful, DoubtfulChange, DoubtfulStretch, Doubting, Doubts, Gaps, InDoubt, Statistics,
+    Trusted, Verdict,
 };
 use tracewalk_input::capture::Buffer;
 
@@ -322,6 +322,10 @@ impl<'a> Following<'a> {
         if follower.has_no_program() {
             return Ok(true);
         }
+        // A short source was followed to its end when it was opened.
+        if source.fits && is_same(session.known.program(&source.description), follower.program()) {
+            return Ok(true);
+        }
         let buffer = session.buffer(source);
         let (mut ranges, mut gaps, mut ran) = (0, Gaps::default(), Contexts::default());
         let alone = Spread::over(1).for_counts();
@@ -344,84 +348,6 @@ impl<'a> Following<'a> {
             observer.say_at(at, kind);
         }
         Ok(false)
-    }
-
-    /// Says what could not be decoded or followed.
-    fn say(self, statistics: &Statistics, losses: &Losses, program: &Program, fits: bool) {
-        let Self { session, source, observer, .. } = self;
-        let gaps = &losses.gaps;
-        session.say_if_nothing_decoded(source, statistics, observer);
-        let contradicting =
-            [gaps.contradictions.first.map(|(at, _)| at), gaps.trace_lost.first.map(|(at, ())| at)];
-        if let Some(first) = contradicting.into_iter().flatten().min() {
-            session.reconsider(source, statistics.malformed + gaps.contradictions.count, first, observer);
-        }
-        if statistics.malformed > 0 {
-            let (source, count) = (source.id, statistics.malformed);
-            observer.say(NoticeKind::Malformed { source, count, first: None });
-        }
-        contexts::say(source, &losses.contexts, program, observer);
-        self.say_gaps(losses, program, fits);
-    }
-
-    /// Where an MTB's processor is said to have been halted, if the program contradicts that and nothing else.
-    fn only_its_end(self, contradictions: &GapCount<GapReason>) -> Option<Address> {
-        let SourceConfig::Mtb(mtb::Source { halted_at: Some(halted_at) }) = self.source.config else {
-            return None;
-        };
-        let (_, first) = contradictions.first.filter(|_| contradictions.count == 1)?;
-        let until = match first {
-            GapReason::Contradiction(
-                Contradiction::RunPassesBranch { until, .. } | Contradiction::RunMissesEnd { until, .. },
-            ) => until,
-            _ => return None,
-        };
-        (until == halted_at).then_some(halted_at)
-    }
-
-    /// Sums up where execution could not be followed.
-    fn say_gaps(self, losses: &Losses, program: &Program, image_fits: bool) {
-        let Self { session, source: Source { id: source, .. }, observer, .. } = self;
-        let (source, Losses { gaps, contexts: ran, .. }) = (*source, losses);
-        match gaps.no_code.first {
-            // That the image does not fit was reported, and is the reason.
-            Some(_) if program.is_empty() && !image_fits => {}
-            Some(_) if program.is_empty() => observer.say(NoticeKind::NoProgram { source }),
-            Some((at, first)) => {
-                let contexts = contexts::without_code(ran, program);
-                let count = gaps.no_code.count;
-                observer.say_at(at, NoticeKind::CodeMissing { source, count, first, contexts });
-            }
-            None => {}
-        }
-        if let Some((at, first)) = gaps.undecodable.first {
-            let count = gaps.undecodable.count;
-            observer.say_at(at, NoticeKind::CodeUndecodable { source, count, first });
-        }
-        if let Some((at, first)) = gaps.contradictions.first
-            && let Some(halted_at) = self.only_its_end(&gaps.contradictions)
-        {
-            observer.say_at(at, NoticeKind::HaltContradicted { source, halted_at, first });
-        } else if let Some((at, first)) = gaps.contradictions.first {
-            let wrong = match first {
-                GapReason::Contradiction(contradiction) => {
-                    contexts::where_contradicted(session, self.source, ran, contradiction)
-                }
-                _ => crate::notice::WrongImage::default(),
-            };
-            let count = gaps.contradictions.count;
-            observer.say_at(at, NoticeKind::Contradictions { source, count, first, wrong });
-        }
-        if let Some((at, ())) = gaps.address_unknown.first {
-            let count = gaps.address_unknown.count;
-            observer.say_at(at, NoticeKind::AddressUnknown { source, count });
-        }
-        // Between the parts of a recording the trace unit was off.
-        let cuts = if session.buffer(self.source).parts.is_some() { gaps.cuts } else { 0 };
-        let count = gaps.trace_lost.count.saturating_sub(cuts);
-        if let Some((at, ())) = gaps.trace_lost.first.filter(|_| count > 0) {
-            observer.say_at(at, NoticeKind::TraceLost { source, count });
-        }
     }
 }
 
@@ -488,6 +414,14 @@ impl<'a> Seen<'a> {
         let in_doubt = left_out.map(|left_out| InDoubt::of(left_out, Doubtful::Drop));
         Losses { gaps, contexts, doubts, in_doubt, places }
     }
+}
+
+/// Whether two programs have the same bytes at the same places. Where vectors are is asked for an MTB alone, and none is followed before.
+fn is_same(one: &Program, other: &Program) -> bool {
+    fn all(program: &Program) -> impl Iterator<Item = (Scope, Address, &[u8])> {
+        program.all_regions().map(|(scope, region)| (scope, region.start(), region.bytes()))
+    }
+    all(one).eq(all(other))
 }
 
 /// The code if nothing is known of the program.

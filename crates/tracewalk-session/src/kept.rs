@@ -40,7 +40,7 @@ impl Session {
             Carrier::Indexed { index, id } => hash.value(&(index.framing(), index.sections(), id)),
             Carrier::Stretches(stretches) => hash.value(stretches),
         }
-        for (scope, region) in code.program.regions_in_scopes() {
+        for (scope, region) in code.program.all_regions() {
             hash.value(&(scope, region.start()));
             hash.bytes(region.bytes());
         }

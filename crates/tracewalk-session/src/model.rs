@@ -44,6 +44,8 @@ pub struct Source {
     pub findings: Vec<Finding>,
     /// What fits better than what was stated of it, if that does not fit.
     pub correction: Option<Correction>,
+    /// Whether all of it was followed in the program before, and nothing contradicted that.
+    pub(crate) fits: bool,
 }
 
 /// An ITM that can be decoded.
@@ -84,6 +86,8 @@ pub(crate) struct Identified {
     pub(crate) misses_program: bool,
     /// What fits better than what was stated of it, if that does not fit.
     pub(crate) correction: Option<Correction>,
+    /// Whether all of it was followed in the program, and nothing contradicted that.
+    pub(crate) fits: bool,
 }
 
 /// The bytes of a buffer that are trace.
@@ -113,13 +117,21 @@ impl Source {
 impl Identified {
     /// A source of which nothing was inferred.
     pub(crate) const fn as_stated(source: SourceDescription) -> Self {
-        Self { source, guessed: false, findings: Vec::new(), misses_program: false, correction: None }
+        Self {
+            source,
+            guessed: false,
+            findings: Vec::new(),
+            misses_program: false,
+            correction: None,
+            fits: false,
+        }
     }
 }
 
 impl From<FoundSource> for Identified {
     fn from(found: FoundSource) -> Self {
         let FoundSource { source, findings, misses_program, .. } = found;
-        Self { source, guessed: !findings.is_empty(), findings, misses_program, correction: None }
+        let guessed = !findings.is_empty();
+        Self { source, guessed, findings, misses_program, correction: None, fits: false }
     }
 }

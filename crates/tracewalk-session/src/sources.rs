@@ -61,6 +61,7 @@ impl Session {
             carrier,
             findings: identified.findings.clone(),
             correction: identified.correction.clone(),
+            fits: identified.fits && !self.arriving,
         }))
     }
 

@@ -159,6 +159,12 @@ impl Program {
         self.parts.iter().flat_map(|part| part.regions.all().iter().map(move |region| (part.scope, region)))
     }
 
+    /// All regions: first those that are visible in all contexts.
+    pub fn all_regions(&self) -> impl Iterator<Item = (Scope, &Region)> {
+        let everywhere = self.regions().iter().map(|region| (Scope::EVERYWHERE, region));
+        everywhere.chain(self.regions_in_scopes())
+    }
+
     /// The scopes for which something was added, those that cover others behind them.
     pub fn scopes(&self) -> impl Iterator<Item = Scope> {
         self.parts.iter().map(|part| part.scope)

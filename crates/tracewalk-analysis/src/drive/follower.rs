@@ -46,6 +46,12 @@ impl<'p> Follower<'p> {
         Learned(self.stream)
     }
 
+    /// The program.
+    #[must_use]
+    pub const fn program(&self) -> &'p Program {
+        self.program
+    }
+
     /// Whether there is no code to follow.
     #[must_use]
     pub fn has_no_program(&self) -> bool {

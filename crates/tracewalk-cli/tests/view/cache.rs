@@ -106,6 +106,26 @@ fn another_capture_image_or_option_has_a_key_of_its_own() {
     assert!(decoded(&open(&capture, cache.path())) > 0, "another image");
 }
 
+/// Raw bytes have no names and no lines, which belong to a key as well.
+#[test]
+fn another_image_of_raw_bytes_has_a_key_of_its_own() {
+    /// Where the program is in the ELF file, and in memory.
+    const SEGMENT: (std::ops::Range<usize>, &str) = (0x4000..0xc058, "0x60000000");
+    let (folder, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let capture = repeated("a7-etmv3", 1, folder.path());
+    let mut bytes = fs::read(folder.path().join("a9.elf")).unwrap()[SEGMENT.0].to_vec();
+    let image = folder.path().join("a9.bin");
+    fs::write(&image, &bytes).unwrap();
+    let described = fs::read_to_string(&capture).unwrap();
+    let raw = format!("file = \"a9.bin\"\naddress = {}", SEGMENT.1);
+    fs::write(&capture, described.replace("file = \"a9.elf\"", &raw)).unwrap();
+    assert!(decoded(&open(&capture, cache.path())) > 0);
+    assert_eq!(decoded(&open(&capture, cache.path())), 0);
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&image, bytes).unwrap();
+    assert!(decoded(&open(&capture, cache.path())) > 0, "another image");
+}
+
 #[test]
 fn damaged_files_are_not_used_and_made_again() {
     let cache = tempfile::tempdir().unwrap();

@@ -243,6 +243,11 @@ impl Reading {
         self.contradicts_program() || self.followed && self.in_program * 2 < self.i_syncs
     }
 
+    /// Whether it was followed in a program, and nothing contradicted that.
+    pub(crate) const fn fits_program(&self) -> bool {
+        self.followed && !self.given_up && self.contradictions == 0
+    }
+
     /// Whether another reading says the same.
     pub(super) fn tells_the_same(&self, other: &Self) -> bool {
         self.story == other.story && !self.given_up && !other.given_up
