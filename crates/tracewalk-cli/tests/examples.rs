@@ -155,14 +155,6 @@ fn the_last_instructions_are_the_end_of_all_of_them() {
 }
 
 #[test]
-fn the_readme_shows_what_is_printed() {
-    let readme = std::fs::read_to_string(example("../../README.md")).unwrap();
-    let shown = readme.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
-    let outcome = run(["crash", example("m0-crash-mtb/capture.toml").to_str().unwrap()]);
-    assert_eq!(outcome.stdout.split("Proof\n").next(), Some(shown));
-}
-
-#[test]
 fn the_formats_page_shows_a_capture_description_that_works() {
     let page = std::fs::read_to_string(example("../../docs/formats.md")).unwrap();
     let shown = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();

@@ -169,18 +169,6 @@ fn exceptions_took_as_many_cycles_as_the_generators_own_counter_says() {
     }
 }
 
-#[test]
-fn the_documentations_table_is_what_the_command_prints() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/profiling.md");
-    let page = std::fs::read_to_string(page).unwrap();
-    let (_, behind) =
-        page.split_once("$ tracewalk interrupts testdata/examples/m3-etmv3/capture.toml").unwrap();
-    let table = behind.split("```").nth(2).unwrap().strip_prefix("text\n").unwrap();
-    let outcome =
-        run(["interrupts".as_ref(), "--quiet".as_ref(), example("m3-etmv3/capture.toml").as_os_str()]);
-    assert!(outcome.stdout.starts_with(table), "{}", outcome.stdout);
-}
-
 /// RFC 4180: as many fields in each line as there are names.
 #[test]
 fn csv_has_a_line_for_each_exception_and_function() {

@@ -346,28 +346,6 @@ fn calls_folded_by_chains_cost_what_the_profile_says() {
     assert!(!text.contains("quicksort"), "{text}");
 }
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-#[test]
-fn the_documentation_shows_what_is_printed() {
-    let page = std::fs::read_to_string(root().join("docs/profiling.md")).unwrap();
-    let mut examples = 0;
-    for example in page.split("```console\n$ tracewalk ").skip(1) {
-        let (command, rest) = example.split_once('\n').unwrap();
-        let Some(printed) = rest.strip_prefix("```\n\n```text\n") else { continue };
-        if !command.starts_with("profile ") && !command.starts_with("calls ") {
-            continue;
-        }
-        let (printed, _) = printed.split_once("```").unwrap();
-        let output = tracewalk().current_dir(root()).args(command.split(' ')).output().unwrap();
-        assert_eq!(String::from_utf8(output.stdout).unwrap(), printed, "{command}");
-        examples += 1;
-    }
-    assert!(examples >= 3, "{examples} examples");
-}
-
 #[test]
 fn several_captures_of_one_program_are_added_up_and_of_others_kept_apart() {
     let capture = |name: &str| example(name).join("capture.toml").to_str().unwrap().to_owned();
