@@ -1,7 +1,9 @@
-//! `words`: how easy the users' pages are to read, and words that read as if translated.
+//! `words`: how easy the users' pages are to read, and words that read as if translated, there and in the sources.
 //!
 //! Reading ease is Flesch's: 206.835 - 1.015 * words / sentences - 84.6 * syllables / words. Only paragraphs and items of lists
 //! count: code blocks, tables and headings have no sentences. Code within a sentence counts as one word of one syllable.
+
+mod sources;
 
 use std::fs;
 
@@ -37,6 +39,7 @@ pub(crate) fn run() -> Answer {
         println!("{:6.1}  {page}", ease(&prose));
         problems.extend(findings(page, &prose));
     }
+    problems.extend(sources::findings(&root)?);
     if problems.is_empty() {
         Ok(Outcome::Done(format!(
             "{} users' pages have a reading ease of at least {LEAST_EASE}",

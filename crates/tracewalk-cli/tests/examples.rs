@@ -129,7 +129,7 @@ fn the_last_instructions_are_the_end_of_all_of_them() {
         let flow = |extra: &[&str]| {
             run(["flow", capture.to_str().unwrap()].into_iter().chain(extra.iter().copied())).stdout
         };
-        // The notes behind an instruction depend on the one before it.
+        // The notes after an instruction depend on the one before it.
         let without_note = |line: &str| {
             let line = line.split("  ;").next().unwrap_or(line);
             line.split_whitespace().collect::<Vec<_>>().join(" ")

@@ -162,7 +162,7 @@ fn exceptions_took_as_many_cycles_as_the_generators_own_counter_says() {
         let source = setup.option();
         let arguments =
             [text(&capture), "--container", "raw", "--source", &source, "--image", text(&firmware.file)];
-        // Without being told, the axis is the best one.
+        // Without an option, the axis is the best one.
         let (instructions, found) = found(&arguments);
         let arguments = ["--times", text(&times), "--profile", "ar"];
         assert_same(protocol, &found, &truth(&arguments, instructions));

@@ -108,7 +108,7 @@ fn callgrind_annotate_keeps_functions_of_several_programs_apart() {
     }
     for (function, costs) in expected {
         if let Some(alone) = read["functions"].get(&function) {
-            // Functions of one name in different files are told apart by these.
+            // Functions of one name in different files are distinguished by these.
             assert!(costs.values().any(|own| alone[0] == *own), "{function}");
             continue;
         }

@@ -159,7 +159,7 @@ impl Program {
         self.parts.iter().flat_map(|part| part.regions.all().iter().map(move |region| (part.scope, region)))
     }
 
-    /// The scopes for which something was added, those that cover others behind them.
+    /// The scopes for which something was added, those that cover others after them.
     pub fn scopes(&self) -> impl Iterator<Item = Scope> {
         self.parts.iter().map(|part| part.scope)
     }
