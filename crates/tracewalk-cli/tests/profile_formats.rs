@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::support::npm::node_modules;
 use crate::support::python::python;
-use crate::support::{copied_example, example, has, mentions, run, told, tracewalk};
+use crate::support::{copied_example, example, has, mentions, run, told};
 use serde_json::Value;
 
 const EXAMPLES: [&str; 4] = ["m3-etmv3", "a7-etmv3", "a15-pft", "m0-crash-mtb"];
