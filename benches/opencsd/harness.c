@@ -5,7 +5,7 @@
  *
  * MODE       flow (full decode) or packets (packet processor with an empty sink)
  * CONTAINER  raw (one source's bytes) or frames (CoreSight frames, memory aligned)
- * REPEATS    how often the capture is put behind itself before decoding
+ * REPEATS    how often the capture is put after itself before decoding
  * PROTOCOL   etmv3, etmv4 or pft
  *
  * Prints one line of JSON: bytes, packets, ranges, instructions, seconds (processor time of decoding alone).

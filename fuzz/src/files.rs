@@ -107,7 +107,7 @@ fn opened(capture: Result<Capture, CaptureError>) {
     }
 }
 
-/// The files of a snapshot, one behind the other with a line of `@` between two.
+/// The files of a snapshot, one after the other with a line of `@` between two.
 pub fn snapshot(data: &[u8]) {
     const NAMES: [&str; 5] = ["snapshot.ini", "trace.ini", "device1.ini", "device2.ini", "trace.bin"];
     let folder = Folder::new();

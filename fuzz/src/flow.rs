@@ -76,7 +76,7 @@ pub fn flow(data: &[u8]) {
     assert!(elements(Engine::Graph, size, false) == whole, "the cut changes the flow");
     assert!(
         elements(Engine::Graph, size, true) == elements(Engine::Walk, size, true),
-        "graph and walk disagree behind a loss"
+        "graph and walk disagree after a loss"
     );
     // Threads take long to begin.
     if size % 4 == 0 {

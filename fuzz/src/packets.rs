@@ -12,7 +12,7 @@ use tracewalk::span::Span;
 
 use crate::input::Input;
 
-/// A first A-sync, so that the bytes behind it mean something.
+/// A first A-sync, so that the bytes after it mean something.
 const A_SYNC: [u8; 6] = [0, 0, 0, 0, 0, 0x80];
 
 fn decode<D: Decode>(decoder: D, bytes: &[u8], size: usize) -> Vec<(Item<D::Packet>, Span)> {
@@ -52,7 +52,7 @@ fn packets<P: Copy>(items: &[(Item<P>, Span)]) -> impl Iterator<Item = P> {
     })
 }
 
-/// Chooses a configuration and how to cut; the rest is trace behind an A-sync.
+/// Chooses a configuration and how to cut; the rest is trace after an A-sync.
 fn trace(input: &mut Input<'_>) -> (usize, Vec<u8>) {
     let size = usize::from(input.byte());
     let bytes = if input.flag() { [&A_SYNC, input.0].concat() } else { input.0.to_vec() };

@@ -1,4 +1,4 @@
-//! Any path through any program, as any trace unit would trace it: what is decoded is what was told.
+//! Any path through any program, as any trace unit would trace it: what is decoded is what was reported.
 
 use tracewalk::ids::{Address, Exception, Isa, Location};
 use tracewalk::program::Program;

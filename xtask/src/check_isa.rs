@@ -135,7 +135,7 @@ fn link(flags: &[String], directory: &Path) -> Result<PathBuf, String> {
     Ok(file)
 }
 
-/// objdump's reading of pseudo-random encodings, as ARMv7; for T32 behind all 16-bit ones.
+/// objdump's reading of pseudo-random encodings, as ARMv7; for T32 after all 16-bit ones.
 fn disassemble_random(isa: Isa, directory: &Path) -> Result<String, String> {
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     let mut code = Vec::new();

@@ -111,7 +111,7 @@ impl<'a> Line<'a> {
         let address = u64::from_str_radix(columns.next()?.trim().strip_suffix(':')?, 16).ok()?;
         let digits = columns.next()?.trim_end();
         let mnemonic = columns.next()?;
-        // Behind an A64 branch other names of its condition stand as a comment.
+        // After an A64 branch other names of its condition stand as a comment.
         let operands = columns.next().unwrap_or("");
         let operands = operands.split_once("  //").map_or(operands, |(operands, _)| operands);
         if mnemonic.starts_with('.') || !mnemonic.starts_with(|c: char| c.is_ascii_lowercase()) {
@@ -358,12 +358,12 @@ fn range_length(entry: &str) -> u8 {
     }
 }
 
-/// The condition behind `stem`, empty where there is none; `None` where `mnemonic` is another one.
+/// The condition after `stem`, empty where there is none; `None` where `mnemonic` is another one.
 fn condition<'a>(mnemonic: &'a str, stem: &str) -> Option<&'a str> {
     mnemonic.strip_prefix(stem).filter(|rest| rest.is_empty() || CONDITIONS.contains(rest))
 }
 
-/// The condition behind one of `stems`.
+/// The condition after one of `stems`.
 fn any_condition<'a>(mnemonic: &'a str, stems: &[&str]) -> Option<&'a str> {
     stems.iter().find_map(|stem| condition(mnemonic, stem))
 }

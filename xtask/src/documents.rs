@@ -25,7 +25,7 @@ const REQUIRED: &[&str] = &[
     "docs/formats.md",
     "docs/profiling.md",
     "docs/protocols.md",
-    "docs/trust.md",
+    "docs/timelines.md",
     "docs/trust.md",
     "docs/speed-and-memory.md",
     "testdata/examples/README.md",

@@ -6,7 +6,7 @@ use crate::{Answer, Outcome, workspace};
 
 /// The matrix of programs, trace units and modes.
 pub(crate) fn run() -> Answer {
-    conformance("matrix").map(|()| Outcome::Done("every trace was decoded as it was told".to_owned()))
+    conformance("matrix").map(|()| Outcome::Done("every trace was decoded as it was traced".to_owned()))
 }
 
 /// What OpenCSD makes of traces, sound and damaged.

@@ -6,7 +6,7 @@
 //! in front of a block            spent on it
 //! in front of an exception       on an instruction that the exception cancelled
 //! in front of TraceOn            on what was not traced
-//! in front of a gap, and behind one up to the last count in front of a block
+//! in front of a gap, and after one up to the last count in front of a block
 //!                                on code that could not be followed: each waypoint of it has a count and no block
 //! ```
 
@@ -89,7 +89,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// What it is called behind a number.
+    /// What it is called after a number.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -113,7 +113,7 @@ impl Unit {
 pub struct CycleMeter {
     /// Counted, and not charged yet.
     pending: u64,
-    /// Set behind a gap, while waypoints may be counted that have no block.
+    /// Set after a gap, while waypoints may be counted that have no block.
     lost: bool,
     /// What the pending count only begins: its waypoint comes with the next one.
     unfinished: bool,
@@ -188,7 +188,7 @@ impl CycleMeter {
         if self.lost || self.unfinished { None } else { Some(self.pending) }
     }
 
-    /// Blocks passed, and what was counted behind the last of them waits.
+    /// Blocks passed, and what was counted after the last of them waits.
     pub const fn pass(&mut self, waiting: u64) {
         *self = Self { pending: waiting, lost: false, unfinished: false, timestamp: None };
     }
@@ -217,7 +217,7 @@ impl Spent {
     }
 }
 
-/// The part of `amount` that belongs to `part` of `whole` items behind the first `before`.
+/// The part of `amount` that belongs to `part` of `whole` items after the first `before`.
 #[must_use]
 pub fn share(amount: u64, before: u64, part: u64, whole: u64) -> u64 {
     // Most amounts are nothing, or all is one item's.

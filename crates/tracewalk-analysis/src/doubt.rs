@@ -30,14 +30,14 @@ use tracewalk::span::StreamOffset;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Doubt {
     proven: StreamOffset,
-    /// From where on what was told is in doubt, as long as it is.
+    /// From where on what was reported is in doubt, as long as it is.
     since: Option<StreamOffset>,
 }
 
 /// What an element changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DoubtChange {
-    /// What was told from trace at `since` or behind it is in doubt, and all that comes.
+    /// What was decoded from trace at `since` or after it is in doubt, and all that comes.
     Begins {
         /// From where on.
         since: StreamOffset,
@@ -73,7 +73,7 @@ impl Doubt {
         self.since.is_some()
     }
 
-    /// From where on what was told is in doubt, while what comes is.
+    /// From where on what was reported is in doubt, while what comes is.
     #[must_use]
     pub const fn since(&self) -> Option<StreamOffset> {
         self.since

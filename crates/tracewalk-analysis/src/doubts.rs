@@ -65,7 +65,7 @@ pub struct DoubtfulStretch {
 /// What an element changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DoubtfulChange {
-    /// What was told from this byte of the capture on is in doubt, and all that comes.
+    /// What was reported from this byte of the capture on is in doubt, and all that comes.
     Begins(CaptureOffset),
     /// What comes is not in doubt any more.
     Ends(DoubtfulStretch),

@@ -42,7 +42,7 @@ pub struct Input<'a> {
     pub capture: &'a [u8],
     /// How the source's bytes lie in them.
     pub carrier: Carrier,
-    /// What comes behind these bytes later. The last stretch goes on into it.
+    /// What comes after these bytes later. The last stretch goes on into it.
     pub rest: Option<&'a dyn Rest>,
     /// Called now and then with the number of capture bytes that are done.
     pub progress: &'a dyn Progress,
@@ -197,7 +197,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Calls `work` with what comes behind the capture's bytes, as long as it goes on.
+    /// Calls `work` with what comes after the capture's bytes, as long as it goes on.
     fn each_of_rest(
         &self,
         goes_on: bool,
@@ -247,7 +247,7 @@ fn first_of(stretches: Vec<Stretch>, capture: &[u8], bytes: usize) -> Vec<Stretc
 /// How many bytes are worked on between two reports of progress: few, because whoever counts memory finds out there.
 const CHUNK: usize = 1 << 15;
 
-/// How far an element may lie behind the newest byte. The decoder holds back at most a gap of 4 KiB.
+/// How far an element may lie after the newest byte. The decoder holds back at most a gap of 4 KiB.
 const WINDOW: u64 = 1 << 16;
 
 /// Why a source's bytes do not continue those before.
@@ -285,7 +285,7 @@ trait Take {
 
     fn has_failed(&self) -> bool;
 
-    /// Takes the next bytes, which stand at this place and one behind the other; answers whether it wants more.
+    /// Takes the next bytes, which stand at this place and one after the other; answers whether it wants more.
     fn take_contiguous(&mut self, at: CaptureOffset, bytes: &[u8]) -> bool {
         self.places().append_contiguous(at, bytes.len() as u64);
         self.take(bytes);

@@ -1,7 +1,7 @@
-//! What an ITM told: text and values that software wrote, what the DWT watched, and times.
+//! What an ITM reported: text and values that software wrote, what the DWT watched, and times.
 //!
 //! [`Input::itm`](crate::drive::Input::itm) gives the records of one ITM in the order of the capture. A record says where
-//! in the capture its first byte stands, so that it can be told between records of other sources in the same frames.
+//! in the capture its first byte stands, so that it can be reported between records of other sources in the same frames.
 
 mod tables;
 
@@ -14,7 +14,7 @@ use tracewalk::span::Span;
 
 pub use tables::{ITM_TABLES, event_table};
 
-/// Something that an ITM told.
+/// Something that an ITM reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ItmEvent {
     /// Software wrote text to a stimulus port, byte by byte: a line, or what came before something else did. With its
@@ -34,9 +34,9 @@ pub enum ItmEvent {
         /// What was written.
         value: u32,
     },
-    /// The DWT told something, or packets were lost.
+    /// The DWT reported something, or packets were lost.
     Packet(Packet),
-    /// The time of what was told before, in ticks since the last one.
+    /// The time of what was reported before, in ticks since the last one.
     LocalTime {
         /// The ticks.
         ticks: u64,

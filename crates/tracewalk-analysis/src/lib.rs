@@ -1,7 +1,7 @@
 //! Answers as data: what is counted and inferred from a trace.
 //!
 //! A source's bytes are run through its decoder ([`drive`]), in one thread or many, and what comes out goes past whoever
-//! looks at it ([`sink`]): packets, pieces of program flow, and what an ITM told ([`record`]). Analyses are such lookers;
+//! looks at it ([`sink`]): packets, pieces of program flow, and what an ITM reported ([`record`]). Analyses are such lookers;
 //! their answers are values. No file is opened here, nothing is written down, and no packet of any protocol is known by
 //! name: what is known of the program beside its code comes through a trait ([`symbols`]).
 //!

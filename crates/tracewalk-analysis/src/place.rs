@@ -30,9 +30,9 @@ pub enum Place {
 /// A position in a source's trace, by what is counted up to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Position {
-    /// Behind so many instructions.
+    /// After so many instructions.
     Instructions(u64),
-    /// Behind so many cycles.
+    /// After so many cycles.
     Cycles(u64),
     /// At the first timestamp that is not smaller.
     Time(u64),
@@ -45,11 +45,11 @@ pub enum Position {
 pub enum Happening {
     /// The instruction at an address is executed.
     Address(Address),
-    /// A function is entered, or the instruction so many bytes behind its start is executed.
+    /// A function is entered, or the instruction so many bytes after its start is executed.
     Function {
         /// Its name, as the program spells it or as the linker knows it.
         name: String,
-        /// How far behind its start.
+        /// How far after its start.
         offset: u64,
     },
     /// Execution comes to the code of a line.

@@ -1,4 +1,4 @@
-//! What running a source gives: pieces of program flow, packets, and what an ITM told, each with its place in the capture.
+//! What running a source gives: pieces of program flow, packets, and what an ITM reported, each with its place in the capture.
 
 use tracewalk::flow::Element;
 use tracewalk::ids::TraceId;
@@ -27,13 +27,13 @@ pub struct PacketRecord<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Something that an ITM told, and where.
+/// Something that an ITM reported, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItmRecord {
     /// The ITM; `None` where its bytes are the whole capture.
     pub id: Option<TraceId>,
     /// The capture's byte with which it begins.
     pub at: CaptureOffset,
-    /// What it told.
+    /// What it reported.
     pub event: ItmEvent,
 }

@@ -207,7 +207,7 @@ impl Describe for ISync {
     }
 }
 
-/// Exports packets that stand one behind the other, of a source without ID.
+/// Exports packets that stand one after the other, of a source without ID.
 pub fn packets<E>(exporter: &mut E, contents: &[(PacketItem<'_>, &[u8])])
 where
     E: for<'a> Sink<PacketRecord<'a>>,

@@ -24,17 +24,17 @@ pub trait Sink<Record> {
     /// The source's next record.
     fn record(&mut self, record: Record) -> io::Result<()>;
 
-    /// Whether it wants to know what an ITM told beside the source.
+    /// Whether it wants to know what an ITM reported beside the source.
     fn shows_itm(&self) -> bool {
         false
     }
 
-    /// What an ITM in the same frames told, before the source's next record.
+    /// What an ITM in the same frames reported, before the source's next record.
     fn itm(&mut self, _record: &ItmRecord) -> io::Result<()> {
         Ok(())
     }
 
-    /// The source's records before the next one are not given. Behind them this is in doubt.
+    /// The source's records before the next one are not given. After them this is in doubt.
     fn go_on(&mut self, _doubting: Doubting) {}
 
     /// So many of the source's instructions were left out because they are in doubt.

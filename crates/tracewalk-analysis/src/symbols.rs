@@ -79,7 +79,7 @@ pub struct Extent {
     pub symbol: String,
     /// Its first instruction.
     pub start: Address,
-    /// The address behind it, as a number that may be 2^32.
+    /// The address after it, as a number that may be 2^32.
     pub end: u64,
     /// The instruction set that it starts in, where that is known.
     pub isa: Option<Isa>,
@@ -92,7 +92,7 @@ pub struct Object {
     pub name: String,
     /// Its first address.
     pub start: Address,
-    /// The address behind it, as a number that may be 2^32.
+    /// The address after it, as a number that may be 2^32.
     pub end: u64,
 }
 
@@ -101,7 +101,7 @@ pub struct Object {
 pub struct LineExtent {
     /// Its first address.
     pub start: Address,
-    /// The address behind it, as a number that may be 2^32.
+    /// The address after it, as a number that may be 2^32.
     pub end: u64,
 }
 
@@ -110,7 +110,7 @@ pub struct LineExtent {
 pub struct Stretch {
     /// Its first address.
     pub start: Address,
-    /// The address behind it, as a number that may be 2^32.
+    /// The address after it, as a number that may be 2^32.
     pub end: u64,
     /// The instruction set of the code; `None` for data.
     pub isa: Option<Isa>,

@@ -58,7 +58,7 @@ impl<T: TakeRows + ?Sized> TakeRows for &mut T {
 pub struct Table {
     /// Its name: lower case, words joined by `_`. It stays what it is.
     pub name: &'static str,
-    /// The version of its columns: a column that is added behind the others does not change it.
+    /// The version of its columns: a column that is added after the others does not change it.
     pub version: u32,
     /// The columns.
     pub columns: Vec<Column>,

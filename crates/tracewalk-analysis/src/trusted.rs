@@ -11,7 +11,7 @@ use crate::record::FlowRecord;
 
 /// Hands on records of which nothing can put in doubt any more that they are right, in order.
 ///
-/// A record waits until the position is proven behind it, or for [`Doubt::REACH`] bytes of trace, so that memory is bounded.
+/// A record waits until the position is proven after it, or for [`Doubt::REACH`] bytes of trace, so that memory is bounded.
 /// Gaps in the trace are handed on in any case, and so is that tracing began, and the context that execution has come to. A
 /// contradiction that casts doubt becomes two gaps: what is left out is lost, up to where the trace contradicts it.
 #[derive(Debug, Default)]

@@ -22,7 +22,7 @@ use crate::{Code, CodeInContext};
 pub struct Window {
     /// The first place that is in it.
     pub from: Option<Place>,
-    /// The first place behind it.
+    /// The first place after it.
     pub to: Option<Place>,
 }
 
@@ -33,7 +33,7 @@ pub enum Phase {
     Before,
     /// In the window.
     Inside,
-    /// Behind the window, and so is all that follows.
+    /// After the window, and so is all that follows.
     After,
 }
 
@@ -236,7 +236,7 @@ impl Windowed {
             Phase::Before | Phase::Inside => return None,
         };
         let waits = |bound: &Option<Bound>| matches!(bound, Some(Bound::Happening { .. }));
-        // What happens is counted behind the window as well, for whoever asks how often it did.
+        // What happens is counted after the window as well, for whoever asks how often it did.
         let is_touched = (waits(&self.from) || waits(&self.to)) && self.touches(repeated);
         (!is_touched).then_some(phase)
     }
@@ -297,7 +297,7 @@ impl Windowed {
         })
     }
 
-    /// Divides a block that has more than so many instructions behind them.
+    /// Divides a block that has more than so many instructions after them.
     #[must_use]
     pub fn divide_after(&self, block: &Block, instructions: u32) -> Option<(Block, Block)> {
         self.divide_where(block, |_, passed| passed == instructions)

@@ -99,7 +99,7 @@ static int on_element(void *user, const tracewalk_element *element) {
     }
     seen->traced += element->kind == TRACEWALK_KIND_TRACE_ON;
     if (seen->decoder != NULL) {
-        /* A callback must not use the handle that calls it; it is told so. */
+        /* A callback must not use the handle that calls it; the call fails with a status. */
         EXPECT(tracewalk_decoder_finish(seen->decoder, NULL) == TRACEWALK_STATUS_STATE);
     }
     return seen->stops != 0;

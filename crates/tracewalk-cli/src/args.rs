@@ -121,7 +121,7 @@ pub(crate) struct Cli {
     pub(crate) color: When,
 
     /// Write a JSON file that says what the result was made of: version, options, hashes of the inputs, what was lost and what
-    /// could not be observed (docs/formats.md). Without a name it is the result's file with .provenance.json behind it.
+    /// could not be observed (docs/formats.md). Without a name it is the result's file with .provenance.json after it.
     #[arg(long, value_name = "FILE", global = true, num_args = 0..=1, require_equals = true, value_hint = ValueHint::FilePath, help_heading = "Output")]
     #[allow(clippy::option_option, reason = "no file, its usual name, or the one that was said")]
     pub(crate) provenance: Option<Option<PathBuf>>,
@@ -189,7 +189,7 @@ pub(crate) enum Command {
     /// Say how a program crashed and why: the fault, the call stack, the last path, and what proves the cause.
     #[command(after_help = EXIT_STATUS, after_long_help = crash::CRASH_EXAMPLES)]
     Crash(Box<Crash>),
-    /// Print what an ITM told: text of the program, and with --format events what the DWT watched.
+    /// Print what an ITM reported: text of the program, and with --format events what the DWT watched.
     #[command(after_help = EXIT_STATUS)]
     Itm(Itm),
     /// Report what of a program ran: lines, branches, functions, without instrumentation.
@@ -363,8 +363,8 @@ pub(crate) struct Flow {
     #[arg(long, help_heading = "Program")]
     pub(crate) trust_image: bool,
 
-    /// What to do with what damage puts in doubt: what was told since the trace last proved the position by itself, where a
-    /// contradiction, malformed trace or a loss comes behind it, up to where it proves the position again.
+    /// What to do with what damage puts in doubt: what was reported since the trace last proved the position by itself, where a
+    /// contradiction, malformed trace or a loss comes after it, up to where it proves the position again.
     #[arg(long, value_name = "HOW", value_enum, default_value_t = DoubtfulChoice::Keep, help_heading = "Program")]
     pub(crate) doubtful: DoubtfulChoice,
 

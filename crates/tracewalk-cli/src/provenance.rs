@@ -108,7 +108,7 @@ enum SourceRecord {
         buffer: String,
         protocol: &'static str,
         source: String,
-        /// Behind how many bytes of the capture decoding ended before its end.
+        /// After how many bytes of the capture decoding ended before its end.
         #[serde(skip_serializing_if = "Option::is_none")]
         decoded_bytes: Option<u64>,
         bytes: u64,

@@ -15,6 +15,7 @@ mod crash;
 mod damage;
 mod descriptions;
 mod diff;
+mod documents;
 mod doubt;
 mod dstream;
 mod dumps;

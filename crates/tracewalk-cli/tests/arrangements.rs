@@ -101,7 +101,7 @@ fn the_oldest_byte_of_a_buffer_of_any_size_is_found_without_a_program() {
             continue;
         }
         found += 1;
-        // What is told was traced like that, but for what stands in front of the first synchronisation and at the end.
+        // What is reported was traced like that, but for what stands in front of the first synchronisation and at the end.
         let is_told = |packet: &&serde_json::Value| packet["packet"] != "unsynced";
         let told = told.iter().filter(is_told).collect::<Vec<_>>();
         let inner = &told[..told.len() - 1];
@@ -118,7 +118,7 @@ fn the_oldest_byte_of_a_buffer_of_any_size_is_found_without_a_program() {
         assert!(left_out.ends_with("say it with --read-pointer"), "{left_out}");
     }
     assert!(found >= 3 && packets > in_order.len(), "{found}, {packets} of {}", in_order.len());
-    // Who says that the first byte is the oldest one is believed, and of what did not go round nothing is told.
+    // Who says that the first byte is the oldest one is believed, and of what did not go round nothing is reported.
     let file = write(directory.path(), whole);
     assert!(!etm(&file, &[]).1.contains("--read-pointer"));
 }

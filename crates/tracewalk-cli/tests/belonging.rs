@@ -128,7 +128,7 @@ fn a_stimulus_port_that_nothing_was_written_to_is_told_with_those_that_something
     let format = itm(&["--port", "0", "--format", "events"]);
     assert_eq!((format.status, format.stdout.as_str()), (2, ""));
     assert!(format.stderr.contains("--port is for --format text"), "{}", format.stderr);
-    // Without the option it is told that there is more, and is no mistake.
+    // Without the option it is reported that there is more, and is no mistake.
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("swo.bin");
     let port_3 = "text\n".bytes().flat_map(|byte| [0x19, byte]).collect::<Vec<_>>();

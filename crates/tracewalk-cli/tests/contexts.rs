@@ -1,4 +1,4 @@
-//! Programs that run at the same addresses, told apart by the context ID in the trace.
+//! Programs that run at the same addresses, distinguished by the context ID in the trace.
 
 #[path = "../../tracewalk-input/src/fixtures.rs"]
 #[allow(dead_code, reason = "only the ELF files are used here")]
@@ -113,7 +113,7 @@ impl Machine {
         self.directory.path().join(name)
     }
 
-    /// Runs a command with these images, each with what stands behind its name.
+    /// Runs a command with these images, each with what stands after its name.
     fn run(&self, command: &str, images: &[&str], options: &[&str]) -> Outcome {
         let mut arguments = vec![command.to_owned(), self.file("etb.bin").display().to_string()];
         for image in images {
@@ -314,7 +314,7 @@ fn an_image_of_all_contexts_that_is_one_processs_is_contradicted_by_name() {
         let refused = machine.run("flow", &images, &[&RUNS[..], &source].concat());
         let line = refused.stderr.lines().find(|line| line.contains(": image_refused: ")).unwrap();
         assert!(line.contains("spin.elf under context ID 0x43"), "{line}");
-        assert!(line.contains("with @context=0x43 behind it"), "{line}");
+        assert!(line.contains("with @context=0x43 after it"), "{line}");
     }
 }
 

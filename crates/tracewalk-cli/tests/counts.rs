@@ -319,7 +319,7 @@ fn llvm_profgen_gives_functions_and_calls_their_counts() {
     }
 }
 
-/// The first number behind the colon of the line that has a word in it.
+/// The first number after the colon of the line that has a word in it.
 fn figure(said: &str, word: &str) -> Option<u64> {
     let line = said.lines().find(|line| line.contains(word))?;
     line.rsplit_once(": ")?.1.split(' ').next()?.parse().ok()

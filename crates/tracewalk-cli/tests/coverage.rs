@@ -286,19 +286,6 @@ fn trace_that_is_damaged_is_counted_as_far_as_it_goes_and_the_rest_is_named() {
     );
 }
 
-/// The page's first example is what the command prints.
-#[test]
-fn the_documentation_shows_what_is_printed() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let page = std::fs::read_to_string(root.join("docs/coverage.md")).unwrap();
-    let (_, example) = page.split_once("```console\n$ tracewalk ").unwrap();
-    let (command, rest) = example.split_once('\n').unwrap();
-    let (_, printed) = rest.split_once("```text\n").unwrap();
-    let (printed, _) = printed.split_once("```").unwrap();
-    let output = tracewalk().current_dir(root).args(command.split(' ')).output().unwrap();
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), printed);
-}
-
 /// The example of why object branches do not give MC/DC holds: every outcome happens, and `b` never matters.
 #[test]
 fn the_documented_example_has_every_branch_outcome_and_no_independence_of_b() {

@@ -125,7 +125,7 @@ fn conditions(name: &str) -> [String; 2] {
     ["--conditions".to_owned(), told.to_owned()]
 }
 
-/// A trace ends before the record does: the last jump's target is not told, nor what stands behind PFT's last waypoint.
+/// A trace ends before the record does: the last jump's target is not reported, nor what stands after PFT's last waypoint.
 const MISSING_AT_END: u64 = 12;
 
 #[test]
@@ -146,7 +146,7 @@ fn the_examples_cover_what_their_records_say() {
     }
 }
 
-/// A buffer holds the end of a run; where the record goes on behind it is found by trying.
+/// A buffer holds the end of a run; where the record goes on after it is found by trying.
 fn assert_covers_the_end(python: &Path, name: &str, arguments: &[&str], elf: &Path, record: &Path) {
     let found = found(arguments);
     let last = ["--last".to_owned(), found.steps.to_string(), "--skip-end".to_owned()];

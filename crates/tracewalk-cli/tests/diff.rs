@@ -150,7 +150,7 @@ fn a_missing_interrupt_is_found_where_the_record_has_it() {
     assert_eq!((status, &document["sources"][0]["divergence"]), (1, &json!(null)));
     let text = captures.diff([&with, &without], &M3, &[]).stdout;
     assert!(
-        text.contains(&format!("the paths part behind {count} instructions, at {}", last.address)),
+        text.contains(&format!("the paths part after {count} instructions, at {}", last.address)),
         "{text}"
     );
     assert!(text.contains("takes SysTick"), "{text}");

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::support::{Outcome, corpus, run, tracewalk};
 
-/// What the command says with `--doubtful drop` and with `keep`, apart from what it was told.
+/// What the command says with `--doubtful drop` and with `keep`, apart from the notices.
 fn dropped_and_kept(arguments: &[&str]) -> [(String, String); 2] {
     ["drop", "keep"].map(|doubtful| {
         let outcome = run(arguments.iter().chain(&["--doubtful", doubtful]));
@@ -73,7 +73,7 @@ impl Damaged {
         Self { trace: trace.display().to_string(), _folder: folder, image }
     }
 
-    /// What a command says of it, which has been told what it is.
+    /// What a command says of it, which states what it is.
     fn run(&self, command: &[&str]) -> Outcome {
         let capture =
             [self.trace.as_str(), "--container", "frames", "--source", SOURCE, "--image", &self.image];
@@ -181,7 +181,7 @@ fn lines_of_flow_say_what_is_in_doubt_or_leave_it_out() {
     // The last instructions know whether they are in doubt.
     let listing = damaged.run(&["flow"]).stdout;
     let count = |mark: &str| listing.matches(mark).count();
-    assert!(count("in doubt: what was told of the trace") > 2 && count("no longer in doubt") > 2);
+    assert!(count("in doubt: what was decoded of the trace") > 2 && count("no longer in doubt") > 2);
     let marks = |lines: &[serde_json::Value]| {
         lines.iter().rev().take(30).map(|line| line["in_doubt"].clone()).collect::<Vec<_>>()
     };

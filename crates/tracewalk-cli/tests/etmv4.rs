@@ -232,7 +232,7 @@ fn what_arms_model_recorded_is_what_flow_finds() {
     let (mut instructions, mut exceptions) = (0, 0);
     let stretches = stretches(&outcome.stdout);
     for traced in &stretches {
-        // Each stretch is in the record, step by step, behind the one before.
+        // Each stretch is in the record, step by step, after the one before.
         let at = rest.windows(traced.len()).position(|window| window == traced);
         let at = at.unwrap_or_else(|| panic!("{} steps from {:x?} on", traced.len(), traced.first()));
         rest = &rest[at + traced.len()..];

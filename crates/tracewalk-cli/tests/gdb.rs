@@ -194,7 +194,7 @@ fn each_stop_at_a_breakpoint_is_where_flow_has_it() {
 
 #[test]
 fn calls_are_stepped_over_in_both_directions_and_finished_in_both() {
-    // The call of crc32 in sort_samples, and what comes behind it.
+    // The call of crc32 in sort_samples, and what comes after it.
     let to_call = ["break *0x3d4", "continue", "reverse-finish", PC, STEP, "delete"];
     let over = ["nexti", PC, STEP, "reverse-nexti", PC, STEP];
     let into = ["stepi", PC, "bt", "finish", PC, STEP];

@@ -191,7 +191,7 @@ fn toml_files_that_are_none_are_refused_with_their_line() {
 
 #[test]
 fn absurd_sizes_are_refused_without_taking_them() {
-    // A dump of 16 EB of a file of 16 bytes, and one that starts behind the file's end.
+    // A dump of 16 EB of a file of 16 bytes, and one that starts after the file's end.
     for (length, offset) in [("0xffffffffffffffff", "0"), ("16", "0xffffffffffffffff"), ("0xffffffff", "8")] {
         let dump =
             format!("{CPU}\n[dump1]\nfile=trace.bin\naddress=0x1000\nlength={length}\noffset={offset}\n");
@@ -203,7 +203,7 @@ fn absurd_sizes_are_refused_without_taking_them() {
         "$timescale 1ns $end\n$var wire 99999999999999999999 ! swo $end\n$enddefinitions $end\n",
     );
     place.refused("long.vcd", &[""]);
-    // A file that says to be huge and is sparse is told to be too long, or nothing is recognised in it.
+    // A file that says to be huge and is sparse is reported as too long, or nothing is recognised in it.
     let sparse = fs::File::create(place.capture().join("trace.bin")).unwrap();
     sparse.set_len(1 << 45).unwrap_or(());
     if sparse.metadata().unwrap().len() > 1 << 40 {

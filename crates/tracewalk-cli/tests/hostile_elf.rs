@@ -1,5 +1,5 @@
 //! ELF files whose symbols and debugging information were made to take all time and memory there is: each ends in a
-//! result or in a sentence, within bounds, and what was executed is told as if they were not there.
+//! result or in a sentence, within bounds, and what was executed is reported as if they were not there.
 
 use std::fs;
 use std::path::Path;
@@ -143,7 +143,7 @@ fn executed() -> &'static [u8] {
 }
 
 /// Checks that the file with these sections changes nothing of what was executed, and that looking for names and lines in
-/// it ends. Where something is `told`, it is told once; otherwise nothing has to be.
+/// it ends. Where something is `told`, it is reported once; otherwise nothing has to be.
 fn survived(what: &str, sections: &[Section], told: &str) {
     survived_with(what, sections, &[], told);
 }
@@ -245,7 +245,7 @@ fn what_all_units_share_is_not_read_for_each() {
     survived("ranges-of-functions", &sections, REPEATS);
 }
 
-/// A line program behind its head (DWARF 4, 6.2.4): instructions of one byte, no directories, these files.
+/// A line program after its head (DWARF 4, 6.2.4): instructions of one byte, no directories, these files.
 fn line_program(files: usize, program: &[u8], line_range: u8) -> Vec<u8> {
     let head = [
         &[1, 1, 1, 0xfb, line_range, 13][..],
@@ -412,7 +412,7 @@ fn where_memory_runs_out_what_was_found_is_printed() {
     assert_eq!((status, stderr.as_str()), (Some(0), ""));
     let (status, part, stderr) = run("32M");
     assert_eq!((status, stderr.lines().count()), (Some(2), 1), "{stderr}");
-    assert!(stderr.contains("MiB of memory are in use; decoding ends behind byte "), "{stderr}");
+    assert!(stderr.contains("MiB of memory are in use; decoding ends after byte "), "{stderr}");
     // What one section of the capture gives is less than what is kept to write the results.
     let used =
         stderr.split(" MiB of memory").next().and_then(|told| told.rsplit(' ').next()?.parse::<u32>().ok());

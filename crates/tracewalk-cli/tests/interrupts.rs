@@ -162,23 +162,11 @@ fn exceptions_took_as_many_cycles_as_the_generators_own_counter_says() {
         let source = setup.option();
         let arguments =
             [text(&capture), "--container", "raw", "--source", &source, "--image", text(&firmware.file)];
-        // Without being told, the axis is the best one.
+        // Without an option, the axis is the best one.
         let (instructions, found) = found(&arguments);
         let arguments = ["--times", text(&times), "--profile", "ar"];
         assert_same(protocol, &found, &truth(&arguments, instructions));
     }
-}
-
-#[test]
-fn the_documentations_table_is_what_the_command_prints() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/profiling.md");
-    let page = std::fs::read_to_string(page).unwrap();
-    let (_, behind) =
-        page.split_once("$ tracewalk interrupts testdata/examples/m3-etmv3/capture.toml").unwrap();
-    let table = behind.split("```").nth(2).unwrap().strip_prefix("text\n").unwrap();
-    let outcome =
-        run(["interrupts".as_ref(), "--quiet".as_ref(), example("m3-etmv3/capture.toml").as_os_str()]);
-    assert!(outcome.stdout.starts_with(table), "{}", outcome.stdout);
 }
 
 /// RFC 4180: as many fields in each line as there are names.

@@ -137,7 +137,7 @@ fn what_an_itm_told_stands_between_what_ran_when_it_did() {
     let mut offsets = all.iter().filter(|object| object["element"] == "itm" || object["element"] == "range");
     let mut last = 0;
     assert!(offsets.all(|object| {
-        // What is proven by the trace of one packet may be told a packet later.
+        // What is proven by the trace of one packet may be reported a packet later.
         let offset = object["offset"].as_u64().unwrap();
         let in_order = offset + 64 > last;
         last = offset;

@@ -255,7 +255,7 @@ fn a_unit_s_bytes_may_be_in_no_frames() {
         let mut machine = Machine::new(kind);
         machine.mapped(at(10, 1, 0), WANDER);
         for time in [2, 3] {
-            // What is behind it in the buffer is no trace.
+            // What is after it in the buffer is no trace.
             let (bytes, runs) = kind.trace(WANDER, 10, 101);
             machine.taken(at(10, time, 0), &bytes, RAW);
             machine.runs.extend(runs);

@@ -47,7 +47,7 @@ fn a_part_of_a_flow_is_what_stands_between_its_places_in_the_whole() {
         let before = listed(&["--to", &place, "--last", "9"]);
         assert_eq!(before, whole[times[nth - 1] - 9..times[nth - 1]], "{place}");
     }
-    // Its end is looked for behind its start.
+    // Its end is looked for after its start.
     assert_eq!(listed(&["--from", "quicksort#3", "--to", "quicksort"]), whole[times[2]..times[3]]);
     assert_eq!(listed(&["--from", "0x434#3", "--to", "quicksort#2"]), whole[times[2]..times[4]]);
     // In the middle of what runs straight on.

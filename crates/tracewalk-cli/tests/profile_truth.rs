@@ -138,7 +138,7 @@ fn table(capture: &[&str]) -> BTreeMap<String, [u64; 3]> {
         let words = line.split_whitespace().collect::<Vec<_>>();
         let number = |index: usize| words[index].parse::<u64>().unwrap();
         let behind = words[..5].iter().fold(line, |rest, word| rest.split_once(word).unwrap().1);
-        // Two spaces behind the name stands where the function is, if that is known.
+        // Two spaces after the name stands where the function is, if that is known.
         let name = behind.trim_start();
         let name = name.split_once("  ").map_or(name, |(name, _)| name).to_owned();
         (name, [number(4), number(0), number(2)])

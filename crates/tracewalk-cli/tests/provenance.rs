@@ -92,7 +92,7 @@ fn what_was_lost_and_what_was_not_observed_stand_with_place_and_size() {
     assert_eq!(status, 2);
     let told: Value = serde_json::from_str(&text).unwrap();
     let source = &told["sources"][0];
-    assert!(source["source"].as_str().unwrap().contains("pft"), "what was found out is told: {text}");
+    assert!(source["source"].as_str().unwrap().contains("pft"), "what was inferred is reported: {text}");
     let no_code = &source["unobserved"]["no_code"];
     assert!(no_code["count"].as_u64().unwrap() > 0, "there is no image: {text}");
     assert!(no_code["places"][0]["offset"].is_u64() && no_code["places"][0]["message"].is_string(), "{text}");

@@ -172,7 +172,7 @@ fn errors_on_the_wires_are_told_and_the_rest_is_decoded() {
     let directory = tempfile::tempdir().unwrap();
     let trace = std::fs::read(example("m3-etmv3/trace.bin")).unwrap();
     let mut levels = uart(&trace);
-    // Most of the stop bit of byte 1000, behind the rest at the beginning.
+    // Most of the stop bit of byte 1000, after the rest at the beginning.
     let stop = 1 + 1000 * 10 + 9;
     levels.splice(stop..=stop, [(0, 375), (1, 125)]);
     let capture = write(directory.path(), "swo.vcd", dump(&["SWO"], &levels));

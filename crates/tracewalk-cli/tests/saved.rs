@@ -278,7 +278,7 @@ fn saved_files_that_are_cut_off_anywhere_or_have_lost_lines_are_refused() {
             std::fs::write(&file, text).unwrap();
             assert_refused(&["merge", &file], message);
         };
-        // Behind each of some lines, and in the middle of the last one, of which what is there would be one, too.
+        // After each of some lines, and in the middle of the last one, of which what is there would be one, too.
         for end in [1, 2, last / 2, last] {
             refuses(&lines[..end].concat(), &format!("saved_cut_off {end}:"));
         }

@@ -279,7 +279,7 @@ fn a_server_that_dies_in_the_middle_loses_nothing_that_it_had_sent() {
     let directory = tempfile::tempdir().unwrap();
     for case in cases(directory.path()) {
         let most = case.length() * 4 / 5;
-        // In frames, the middle of one is told; the bytes of a frame say what they are only together.
+        // In frames, the middle of one is reported; the bytes of a frame say what they are only together.
         for (end, bytes) in [("kill", most - most % 16 + 5), ("reset", most)] {
             let Some(mut server) = Server::start(&case.trace, bytes, end) else { return };
             let capture = format!("tcp:127.0.0.1:{}", server.port);
@@ -448,7 +448,7 @@ fn reports_of_a_stream_are_those_of_the_file_when_it_ends_or_is_stopped() {
             let outcome = running.end();
             let expected = run(case.arguments(command, &file, &[]));
             assert_eq!(outcome.status, 2, "{command}: {}", outcome.stderr);
-            // What the program wrote to the ITM, up to the quotation mark behind it.
+            // What the program wrote to the ITM, up to the quotation mark after it.
             let texts = |outcome: &Outcome| {
                 let parts = outcome.stdout.split("a round of work").skip(1);
                 parts.filter_map(|part| part.split('"').next().map(str::to_owned)).collect::<Vec<_>>()
@@ -488,7 +488,7 @@ fn the_memory_that_figures_of_a_stream_take_does_not_grow_with_it() {
         let long = running.memory();
         drop(input);
         assert_eq!(running.end().status, 0);
-        // Twelve million instructions are told in between.
+        // Twelve million instructions are reported in between.
         // What is remembered of stretches that repeat grows up to a bound.
         assert!(long < short + 4096, "{command}: {short} KiB, {long} KiB of six times as much");
     }
@@ -641,7 +641,7 @@ fn what_an_itm_tells_stands_between_what_ran_while_it_comes() {
             [&expected, &outcome].map(|outcome| outcome.stdout.lines().filter(is_itm).collect::<Vec<_>>());
         assert!(all.len() > 100, "{}", expected.stdout);
         assert_eq!(found, all, "{format}: {}", outcome.stderr);
-        // A line of text is told when it has come to its end, which may be behind what ran meanwhile.
+        // A line of text is reported when it has come to its end, which may be after what ran meanwhile.
         let flow = |outcome: &Outcome| {
             outcome.stdout.lines().filter(|line| !is_itm(line)).map(str::to_owned).collect::<Vec<_>>()
         };

@@ -157,7 +157,7 @@ fn times_between_timestamps_are_marked_and_lie_between_them() {
     let lines = lines(&[&arguments[..], &["--axis", "time"]].concat());
     let marked = lines.iter().filter(|line| line.starts_with('~')).count();
     assert!(marked > 500, "{marked}");
-    // Behind each instruction the generator's own clock, at half its speed; the trace says it every 50 instructions.
+    // After each instruction the generator's own clock, at half its speed; the trace says it every 50 instructions.
     let taken = trace.times_text(&firmware.path);
     let base = 0x12_3456_0000_u64;
     let truth = taken.lines().filter(|line| line.starts_with("X 14 "));

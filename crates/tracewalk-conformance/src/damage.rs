@@ -1,8 +1,8 @@
 //! Damage: what a decoder makes of a trace in which something is wrong, where the truth is known.
 //!
-//! One place of a generated trace is damaged. What is decoded has a part in front that is as it was told, a part at the
+//! One place of a generated trace is damaged. What is decoded has a part in front that is as it was reported, a part at the
 //! end that is, and something between: what is reported there and was never executed is *wrong*, what was executed and is
-//! not reported is *lost*. A decoder cannot know more before the next synchronisation behind the damage; behind it, and in
+//! not reported is *lost*. A decoder cannot know more before the next synchronisation after the damage; after it, and in
 //! front of the damage, nothing may be lost.
 //!
 //! Of what is wrong, some is *in doubt*: the decoder says so itself. Of the rest some was *never noticed*: up to the next
@@ -143,7 +143,7 @@ struct Reading {
     noticed: Vec<u64>,
     /// Where the position was proven, and the number of the first instruction from there on.
     proofs: Vec<(u64, usize)>,
-    /// The newest proof, if no instruction came behind it, and its address.
+    /// The newest proof, if no instruction came after it, and its address.
     proven: Option<(u64, Option<Address>)>,
 }
 
@@ -157,7 +157,7 @@ pub struct Sound<'a> {
     synchronisations: Vec<Synchronisation>,
 }
 
-/// Where the position can be found again: an A-sync and the first I-sync behind it.
+/// Where the position can be found again: an A-sync and the first I-sync after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Synchronisation {
     start: u64,
@@ -167,7 +167,7 @@ struct Synchronisation {
 /// What damage did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effect {
-    /// How many bytes behind the damage the decoder was in step again; `None` where the trace ended first.
+    /// How many bytes after the damage the decoder was in step again; `None` where the trace ended first.
     pub bytes_until_in_step: Option<u64>,
     /// How many instructions were reported that were not executed there.
     pub wrong: u64,
@@ -262,7 +262,7 @@ impl<'a> Sound<'a> {
         effect
     }
 
-    /// How many instructions are not reported as the trace in front of the damage and far enough behind it proves them.
+    /// How many instructions are not reported as the trace in front of the damage and far enough after it proves them.
     fn lost_outside(&self, damage: &Damage, found: &[Reported]) -> u64 {
         let same = |(told, found): &(&Reported, &Reported)| told.at == found.at;
         let told = &self.reading.reported;
@@ -289,8 +289,8 @@ impl<'a> Sound<'a> {
         sync.map_or(u64::MAX, |sync| sync.start.max(end))
     }
 
-    /// Where evidence against what is told at `place` of the damaged trace may lie: from the last synchronisation that is
-    /// sound and before the damage up to the first one behind it and behind the place.
+    /// Where evidence against what is reported at `place` of the damaged trace may lie: from the last synchronisation that is
+    /// sound and before the damage up to the first one after it and after the place.
     fn around(&self, damage: &Damage, place: u64) -> Range<u64> {
         if matches!(self.config, SourceConfig::Mtb(_)) {
             // Each packet stands for itself, and the runs to it and from it.
@@ -305,7 +305,7 @@ impl<'a> Sound<'a> {
     }
 }
 
-/// How far the damaged bytes may reach over sound ones: the beginning of an A-sync behind them may seem to be the end of a
+/// How far the damaged bytes may reach over sound ones: the beginning of an A-sync after them may seem to be the end of a
 /// packet that began in them.
 const LONGEST_PACKET: u64 = 16;
 
@@ -346,8 +346,8 @@ impl Damage {
     }
 }
 
-/// Which bytes of a damaged trace need not say what was traced: from the packet in which the damage begins to behind the first
-/// I-sync behind an A-sync that the damage does not reach.
+/// Which bytes of a damaged trace need not say what was traced: from the packet in which the damage begins to after the first
+/// I-sync after an A-sync that the damage does not reach.
 #[must_use]
 pub fn broken(config: &SourceConfig, sound: &[u8], damaged: &[u8]) -> Range<u64> {
     let arrived = |bytes: &[u8]| Arrived { bytes: bytes.to_vec(), losses: Vec::new() };
@@ -376,7 +376,7 @@ fn in_common(told: &[Reported], found: &[Reported]) -> Range<usize> {
     if front >= back { 0..front } else { found.len() - back..found.len() }
 }
 
-/// Where an A-sync and an I-sync behind it stand.
+/// Where an A-sync and an I-sync after it stand.
 fn synchronisations(config: &SourceConfig, bytes: &[u8]) -> Vec<Synchronisation> {
     let (mut found, mut start) = (Vec::new(), None);
     // ETMv4 has no I-sync: it is a trace info packet and an address.
@@ -434,7 +434,7 @@ impl Reading {
                 if let Some((place, address)) = self.proven.take() {
                     let here = self.reported.iter().skip(first);
                     let passed = here.take_while(|told| Some(told.at.address) != address).count();
-                    // A run may go on behind the proof, or end there.
+                    // A run may go on after the proof, or end there.
                     let is_in = passed < self.reported.len() - first || address == Some(block.end);
                     self.proofs.push((place, if is_in { first + passed } else { first }));
                 }

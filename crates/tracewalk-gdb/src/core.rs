@@ -31,7 +31,7 @@ pub(crate) struct Core<'i> {
     index: &'i FlowIndex<'i>,
     kept: &'i Kept,
     pub(crate) cursor: Cursor<'i>,
-    /// Whether the place is behind the last step: the handler of an exception that the recording ends with.
+    /// Whether the place is after the last step: the handler of an exception that the recording ends with.
     is_behind: bool,
     /// That handler.
     handler: Option<Location>,
@@ -357,7 +357,7 @@ impl<'i> Core<'i> {
         }
     }
 
-    /// Follows calls up to a step, which is the first one of its element or behind the last one.
+    /// Follows calls up to a step, which is the first one of its element or after the last one.
     fn follow(&mut self, until: u64) -> Option<()> {
         let near = self.near.before(until);
         let whole = self.kept.stacks.before(until)?;
@@ -377,7 +377,7 @@ impl<'i> Core<'i> {
             self.near.keep(self.followed, &self.calls);
             self.calls.element(here.element, &mut self.unwinder.placing(self.followed));
             self.followed += steps(here.element);
-            // Behind the last element it stays, and goes back when it is asked for anything else.
+            // After the last element it stays, and goes back when it is asked for anything else.
             self.follower.next_element();
         }
         Some(())

@@ -31,14 +31,14 @@ enum State {
     #[default]
     Between,
     Contents,
-    /// Behind an escape character.
+    /// After an escape character.
     Escaped,
-    /// Behind the contents.
+    /// After the contents.
     FirstDigit,
     SecondDigit(Option<u8>),
 }
 
-/// The longest packet that is taken, in bytes; GDB is told.
+/// The longest packet that is taken, in bytes; GDB knows it.
 pub(crate) const LONGEST: usize = 1 << 14;
 
 const START: u8 = b'$';

@@ -56,7 +56,7 @@ pub enum Event {
 /// What threads send.
 enum Incoming {
     Client(TcpStream, SocketAddr),
-    /// Bytes of a client, which is told by its number.
+    /// Bytes of a client, which its number identifies.
     Bytes(u64, Vec<u8>),
     /// A client sends no more.
     End(u64),

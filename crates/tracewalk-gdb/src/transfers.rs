@@ -225,7 +225,7 @@ impl Collecting {
     }
 }
 
-/// Whose memory a task uses: each context may have its own, and tasks that are told apart by their stacks share one.
+/// Whose memory a task uses: each context may have its own, and tasks that are distinguished by their stacks share one.
 const fn space(task: Task) -> Scope {
     match task {
         Task::Context(scope) => scope,

@@ -14,7 +14,7 @@ pub(crate) struct Turns {
     kept: usize,
 }
 
-/// The contexts that are told apart; of later ones none has turns.
+/// The contexts that are distinguished; of later ones none has turns.
 const MOST_CONTEXTS: usize = 256;
 
 /// The turns that are kept: the newest ones.
@@ -64,7 +64,7 @@ impl Turns {
 
     /// The number of a context that runs.
     fn begun(&mut self, task: Task) -> Option<usize> {
-        // Without context IDs tasks are told apart by their stacks, which may be corrected later.
+        // Without context IDs tasks are distinguished by their stacks, which may be corrected later.
         if !matches!(task, Task::Context(_)) {
             return None;
         }

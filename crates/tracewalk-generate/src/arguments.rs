@@ -17,7 +17,7 @@ impl Arguments {
         index.map(|index| self.0.remove(index)).is_some()
     }
 
-    /// The value behind `option`, if that is given.
+    /// The value after `option`, if that is given.
     pub fn optional(&mut self, option: &str) -> Result<Option<String>, String> {
         let Some(index) = self.0.iter().position(|argument| argument == option) else { return Ok(None) };
         self.0.remove(index);
@@ -28,12 +28,12 @@ impl Arguments {
         }
     }
 
-    /// The value behind `option`.
+    /// The value after `option`.
     pub fn required(&mut self, option: &str) -> Result<String, String> {
         self.optional(option)?.ok_or_else(|| format!("{option} is missing"))
     }
 
-    /// The number behind `option`, if that is given.
+    /// The number after `option`, if that is given.
     pub fn number(&mut self, option: &str) -> Result<Option<u32>, String> {
         self.optional(option)?.map(|text| number(option, &text)).transpose()
     }
@@ -50,7 +50,7 @@ impl Arguments {
     }
 }
 
-/// A decimal number, or a hexadecimal one behind `0x`.
+/// A decimal number, or a hexadecimal one after `0x`.
 pub fn number(name: &str, text: &str) -> Result<u32, String> {
     let number = match text.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16),

@@ -138,7 +138,7 @@ impl Capture {
     }
 }
 
-/// What `tracewalk flow --format runs` should print for a source that told this.
+/// What `tracewalk flow --format runs` should print for a source that reported this.
 #[must_use]
 pub fn runs_file(id: Option<TraceId>, profile: Profile, told: &Path) -> File {
     let source = id.map_or("-".to_owned(), |id| format!("{:02x}", id.get()));

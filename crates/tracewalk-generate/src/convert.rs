@@ -82,7 +82,7 @@ impl Record {
     pub fn of_path(profile: Profile, path: &Path) -> Self {
         let mut lines = Vec::new();
         let mut current = None::<Run>;
-        // What instructions of the current run did: to be written behind it.
+        // What instructions of the current run did: to be written after it.
         let mut details = Vec::new();
         let mut last = Address::default();
         for step in &path.steps {

@@ -1,4 +1,4 @@
-//! What a decoder found, as a path: to be compared with the one that was told.
+//! What a decoder found, as a path: to be compared with the one that was reported.
 
 use tracewalk::directive::TransferValue;
 use tracewalk::flow::{Block, BranchKind, Element, Ending, EventKind, Gap};
@@ -36,7 +36,7 @@ pub struct Found {
 pub struct Difference {
     /// The line, from 1.
     pub line: usize,
-    /// What was told; `None` where nothing was.
+    /// What was reported; `None` where nothing was.
     pub told: Option<String>,
     /// What was found; `None` where nothing was.
     pub found: Option<String>,
@@ -149,6 +149,6 @@ pub fn first_difference(profile: Profile, told: &Path, found: &Path) -> Option<D
 impl std::fmt::Display for Difference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let line = |line: &Option<String>| line.clone().unwrap_or_else(|| "nothing".to_owned());
-        write!(f, "line {}: told {}, found {}", self.line, line(&self.told), line(&self.found))
+        write!(f, "line {}: traced {}, found {}", self.line, line(&self.told), line(&self.found))
     }
 }

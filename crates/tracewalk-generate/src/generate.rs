@@ -239,7 +239,7 @@ pub(crate) fn source_files(
     Ok(files)
 }
 
-/// What the trace unit told, in the container that is asked for, with an ITM beside it where one is asked for.
+/// What the trace unit reported, in the container that is asked for, with an ITM beside it where one is asked for.
 fn contain(unit: Unit, id: TraceId, trace: &Trace, arguments: &mut Arguments) -> Result<Capture, String> {
     let mut sources = vec![SourceBytes { id, bytes: trace.bytes.clone() }];
     let mut itm = None;
@@ -294,7 +294,7 @@ fn trace_id(number: u32) -> Result<TraceId, String> {
 const REGISTERS: [&str; 9] =
     ["etmcr", "etmidr", "etmccer", "trcconfigr", "trcidr0", "trcidr1", "trcidr2", "trcidr8", "trcdevarch"];
 
-/// The keys behind a protocol's name.
+/// The keys after a protocol's name.
 pub(crate) struct Keys {
     cpu: Option<String>,
     registers: Vec<(String, u32)>,

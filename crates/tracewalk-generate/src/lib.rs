@@ -3,7 +3,7 @@
 //! A [`Path`](path::Path) says what ran, instruction by instruction. It comes from an emulator's log ([`qemu`]), a model's ([`tarmac`]) or from
 //! a [`Record`](record::Record), its compact form in a file ([`convert`]); the example programs are [`firmware`]. [`etmv3`], [`pft`], [`etmv4`] and [`mtb`] encode it and say what a
 //! decoder should find; [`container`], [`capture`] and [`perf`] make files of that. Decoding is not here: `tracewalk` does it, and
-//! [`found`] puts what it says beside what was told. [`wander`] makes up paths that no program would take, [`a64`] programs to wander through.
+//! [`found`] puts what it says beside what was reported. [`wander`] makes up paths that no program would take, [`a64`] programs to wander through.
 //!
 //! An encoder and a decoder that agree prove nothing about Arm's hardware, only that neither has slipped.
 //!

@@ -113,7 +113,7 @@ pub fn encode(path: &Path, program: &Program, options: &Options) -> Result<Buffe
         match step {
             Step::Instruction(_) => unit.instruction(index, step)?,
             Step::Exception(taken) => unit.exception(taken, step),
-            // The returning instruction wrote both packets, or the exception behind it the second one.
+            // The returning instruction wrote both packets, or the exception after it the second one.
             Step::ExceptionReturn => unit.told.push(*step),
             Step::Access(_) | Step::ContextId(_) | Step::State(_) => {}
         }
@@ -121,11 +121,11 @@ pub fn encode(path: &Path, program: &Program, options: &Options) -> Result<Buffe
     Ok(unit.into_buffer())
 }
 
-/// A packet, and the place among the told steps of the one that it starts with.
+/// A packet, and the place among the reported steps of the one that it starts with.
 struct Written {
     packet: Packet,
     tells_from: usize,
-    /// How many steps are told when it is the newest packet.
+    /// How many steps are reported when it is the newest packet.
     tells_until: usize,
 }
 

@@ -85,7 +85,7 @@ impl Executed {
         Location::new(self.address, self.isa)
     }
 
-    /// The address behind it.
+    /// The address after it.
     #[must_use]
     pub const fn end(&self) -> Address {
         self.location().after(self.bytes as u64).address

@@ -1,6 +1,6 @@
 //! Trace, mappings and processes → a perf.data file, as Linux' perf writes it.
 //!
-//! What the kernel records are records one behind the other; trace stands in buffers, of which records say which part was taken when.
+//! What the kernel records are records one after the other; trace stands in buffers, of which records say which part was taken when.
 //! Nothing is worked out here: what is said is what is written, in that order. Truth comes from whoever made the trace.
 //!
 //! ```
@@ -258,7 +258,7 @@ impl Recording {
         bytes
     }
 
-    /// A record of the kernel's, behind which stands where and when it was made.
+    /// A record of the kernel's, after which stands where and when it was made.
     fn kernel(&mut self, kind: u32, misc: u16, body: &[u8], at: Place) {
         let trailer = [halves(&[at.pid, at.tid]), words(&[at.time]), halves(&[at.cpu, 0]), words(&[EVENT])];
         record(&mut self.records, kind, misc, &[body, &trailer.concat()].concat());
@@ -291,7 +291,7 @@ fn halves(halves: &[u32]) -> Vec<u8> {
     halves.iter().flat_map(|half| half.to_le_bytes()).collect()
 }
 
-/// A name with a zero behind it, to a multiple of eight bytes.
+/// A name with a zero after it, to a multiple of eight bytes.
 fn padded(name: &str) -> Vec<u8> {
     let mut bytes = name.as_bytes().to_vec();
     bytes.resize((name.len() / 8 + 1) * 8, 0);

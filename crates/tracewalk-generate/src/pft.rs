@@ -2,13 +2,13 @@
 //!
 //! What is sent:
 //!
-//! - at the start A-sync and I-sync, and again every so many bytes, behind a waypoint;
+//! - at the start A-sync and I-sync, and again every so many bytes, after a waypoint;
 //! - for every waypoint an atom, or a branch packet where it is an indirect branch that the return stack does not predict,
 //!   or with branch broadcast any taken branch;
-//! - before a waypoint that is far behind the last one a waypoint update;
+//! - before a waypoint that is far after the last one a waypoint update;
 //! - for an exception a waypoint update where instructions were executed since the last waypoint, then a branch packet to
 //!   the handler. Instructions that aborted are not traced; supervisor calls and undefined instructions are;
-//! - behind the branch packet of a return from an exception an exception return packet, from PFTv1.1 on.
+//! - after the branch packet of a return from an exception an exception return packet, from PFTv1.1 on.
 //!
 //! PFT does not tell the conditions of instructions that are no waypoints. No M-profile processor has it: a path with
 //! M-profile exceptions is refused.
@@ -56,7 +56,7 @@ impl Default for Options {
     }
 }
 
-/// How far a waypoint may lie behind the last one without a waypoint update (IHI 0035B, 4.6).
+/// How far a waypoint may lie after the last one without a waypoint update (IHI 0035B, 4.6).
 const FARTHEST_WAYPOINT: u64 = 4096;
 
 /// Encodes `path` as a trace unit with this configuration would, and says what a decoder should make of it.
@@ -96,7 +96,7 @@ struct Unit<'a> {
     options: &'a Options,
     encoder: Encoder,
     trace: Trace,
-    /// How many of the told steps the trace proves: those up to the last waypoint.
+    /// How many of the reported steps the trace proves: those up to the last waypoint.
     proven: usize,
     clock: Clock,
     /// Cycles up to the last count that was sent.
@@ -105,7 +105,7 @@ struct Unit<'a> {
     atoms: Option<Atoms>,
     /// The instruction executed last, if it is no waypoint.
     behind_waypoint: Option<Location>,
-    /// Where execution went on behind the last waypoint or exception.
+    /// Where execution went on after the last waypoint or exception.
     run_start: Location,
     /// Newest last.
     return_stack: Vec<Location>,

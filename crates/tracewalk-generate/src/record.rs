@@ -7,7 +7,7 @@
 //! # tracewalk record 1
 //! P ar                              the processor's profile: m, or ar for A and R; a64 for A in AArch64
 //! R 8000306 8000316 t32 !800030a    these addresses ran in order, end exclusive; isa: a32 t32 a64; the instructions
-//!                                   behind ! were passed over because their condition failed
+//!                                   after ! were passed over because their condition failed
 //! D 800030c 20000010 4 r 1234       the instruction at 800030c, in the run above, loaded four bytes from 20000010
 //!                                   that hold 1234; w for a store; - for an unknown value
 //! C 8000310 2                       the instruction at 8000310, in the run above, set the Context ID register to 2
@@ -18,7 +18,7 @@
 //!
 //! - `R` is as long as possible: it ends at a taken branch to anywhere but the next address, and at X and T.
 //! - The X number is the architecture's for M profile, the trace unit's exception code for A and R profile, and the
-//!   type that ETMv4 has for it behind `P a64`. The
+//!   type that ETMv4 has for it after `P a64`. The
 //!   preferred return address is `-` where an M-profile exception took the place of another one's return.
 //! - An instruction that made a supervisor call or was undefined is in the R before the X. One that aborted is not,
 //!   and neither is a breakpoint instruction; the X names it as the preferred return address.
@@ -35,7 +35,7 @@ use crate::path::{Access, State, Taken};
 pub struct Record {
     /// Whose exception numbers are used.
     pub profile: Profile,
-    /// The lines behind the profile, in order.
+    /// The lines after the profile, in order.
     pub lines: Vec<Line>,
 }
 
@@ -71,7 +71,7 @@ pub enum Line {
 pub struct Run {
     /// The first one's address.
     pub start: Address,
-    /// The address behind the last one.
+    /// The address after the last one.
     pub end: Address,
     /// Their instruction set.
     pub isa: Isa,
@@ -112,7 +112,7 @@ pub enum ParseErrorKind {
         /// What it holds.
         found: String,
     },
-    /// Something stands behind the last field.
+    /// Something stands after the last field.
     Excess {
         /// What.
         found: String,
@@ -130,7 +130,7 @@ impl Display for ParseError {
             }
             ParseErrorKind::Missing { field } => write!(f, "the {field} is missing"),
             ParseErrorKind::Invalid { field, found } => write!(f, "\"{found}\" is not a valid {field}"),
-            ParseErrorKind::Excess { found } => write!(f, "found \"{found}\" behind the last field"),
+            ParseErrorKind::Excess { found } => write!(f, "found \"{found}\" after the last field"),
         }
     }
 }
@@ -410,6 +410,6 @@ X 14 - 8000410
         assert_eq!(line_3("R 0 4 a32 2"), "line 3: \"2\" is not a valid failed instruction");
         assert_eq!(line_3("D 0 4 3 r 0"), "line 3: \"3\" is not a valid size");
         assert_eq!(line_3("X 256 0 8"), "line 3: \"256\" is not a valid exception number");
-        assert_eq!(line_3("T T"), "line 3: found \"T\" behind the last field");
+        assert_eq!(line_3("T T"), "line 3: found \"T\" after the last field");
     }
 }

@@ -54,7 +54,7 @@ impl<'a> Story<'a> {
         isa::classify(self.seen.code(location.address)?, location.address, location.isa).ok()
     }
 
-    /// Where execution went on behind the instruction that is the step at `index`.
+    /// Where execution went on after the instruction that is the step at `index`.
     pub(crate) fn went(&self, index: usize) -> Went {
         for (index, step) in self.steps_behind(index) {
             match step {
@@ -85,13 +85,13 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// Whether an exception comes directly behind the instruction that is the step at `index`.
+    /// Whether an exception comes directly after the instruction that is the step at `index`.
     pub(crate) fn is_interrupted(&self, index: usize) -> bool {
         let next = self.steps_behind(index).find(|(_, step)| happens(step));
         matches!(next, Some((_, Step::Exception(_))))
     }
 
-    /// The first instruction executed behind the step at `index`.
+    /// The first instruction executed after the step at `index`.
     pub(crate) fn next_executed(&self, index: usize) -> Option<&'a Executed> {
         self.steps_behind(index).find_map(|(_, step)| match step {
             Step::Instruction(executed) => Some(executed),

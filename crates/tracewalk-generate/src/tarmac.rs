@@ -1,6 +1,6 @@
 //! What Arm's models say that they executed, in Tarmac text, as a [`Path`].
 //!
-//! Fast Models and the Architecture Envelope Model write (`MTS`, the Tarmac trace plug-in) a line for each instruction and, behind it, what it
+//! Fast Models and the Architecture Envelope Model write (`MTS`, the Tarmac trace plug-in) a line for each instruction and, after it, what it
 //! did to registers and memory:
 //!
 //! ```text

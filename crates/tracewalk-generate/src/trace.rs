@@ -13,9 +13,9 @@ pub struct Trace {
     /// What they say: the path without what this trace unit does not tell, and without the end of the path where a
     /// target was never reached.
     pub told: Path,
-    /// The cycles that the told instructions took, by the encoder's model of time.
+    /// The cycles that the reported instructions took, by the encoder's model of time.
     pub cycles: u64,
-    /// For each step of the path, how many cycles had passed behind it, by the same model.
+    /// For each step of the path, how many cycles had passed after it, by the same model.
     pub times: Vec<u64>,
     /// How often tracing began.
     pub starts: usize,
@@ -24,7 +24,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// A line for each step of the path that it was made from: what it was, and how many cycles had passed behind it.
+    /// A line for each step of the path that it was made from: what it was, and how many cycles had passed after it.
     ///
     /// `I ADDRESS CYCLES` for an instruction, `X NUMBER RETURN CYCLES` for an exception, `T CYCLES` for a return.
     #[must_use]
@@ -49,7 +49,7 @@ impl Trace {
 pub struct Pauses {
     /// So many steps of the path are traced.
     pub traced: usize,
-    /// So many are not: a pause begins and ends with the next instruction behind an instruction.
+    /// So many are not: a pause begins and ends with the next instruction after an instruction.
     pub untraced: usize,
     /// Why tracing begins again.
     pub reason: ISyncReason,

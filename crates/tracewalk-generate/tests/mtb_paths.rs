@@ -32,7 +32,7 @@ struct Code {
 }
 
 impl Code {
-    /// A program of these instructions, with handlers behind them.
+    /// A program of these instructions, with handlers after them.
     fn of(instructions: &[Vec<u16>]) -> Self {
         let handlers = EXCEPTIONS.iter().flat_map(|_| HANDLER);
         let halfwords = instructions.iter().flatten().copied().chain(handlers);

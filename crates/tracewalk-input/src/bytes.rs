@@ -11,7 +11,7 @@ use crate::mapped::Mapped;
 
 /// The bytes of a file: immutable, cheap to clone, readable as a slice.
 ///
-/// How they are held is not told. Large captures are mapped, so that they take no memory of the process's own: nobody may
+/// How they are held is not reported. Large captures are mapped, so that they take no memory of the process's own: nobody may
 /// shorten such a file while it is read, or the system ends the process when it comes to the part that is gone.
 #[derive(Clone)]
 pub struct Bytes(Arc<Held>);

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Decoding is not here, and nothing here knows what a packet is. A file may hold anything: every length that it
-//! claims is checked before it is used, a description can only name files beside it, and what is wrong is told in one
+//! claims is checked before it is used, a description can only name files beside it, and what is wrong is reported in one
 //! sentence with its place and the option to try.
 //!
 //! ```

@@ -47,7 +47,7 @@ impl MemoryLimit {
 impl FromStr for MemoryLimit {
     type Err = ParseMemoryLimitError;
 
-    /// Bytes, or with `K`, `M` or `G` behind them KiB, MiB or GiB.
+    /// Bytes, or with `K`, `M` or `G` after them KiB, MiB or GiB.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (digits, shift) = match text.char_indices().next_back() {
             Some((at, 'K' | 'k')) => (&text[..at], 10),

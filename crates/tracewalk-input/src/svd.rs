@@ -132,7 +132,7 @@ impl SvdError {
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match &self.kind {
-            SvdErrorKind::File(_) => "check the name behind --svd",
+            SvdErrorKind::File(_) => "check the name after --svd",
             SvdErrorKind::Xml(_) | SvdErrorKind::CutOff => {
                 "check that the file was copied completely, or leave out --svd"
             }

@@ -38,7 +38,7 @@ impl Table {
         &self.name
     }
 
-    /// The version of its columns. A column that is added behind the others does not change it.
+    /// The version of its columns. A column that is added after the others does not change it.
     #[getter]
     const fn version(&self) -> u32 {
         self.version

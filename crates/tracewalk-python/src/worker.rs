@@ -5,7 +5,7 @@
 //!                  ◀──────── answer, notices
 //! ```
 //!
-//! While Python waits, other Python threads run, signals are seen, and the progress is told, all of it in the thread that waits.
+//! While Python waits, other Python threads run, signals are seen, and the progress is reported, all of it in the thread that waits.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

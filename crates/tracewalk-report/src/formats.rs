@@ -271,7 +271,7 @@ mod tests {
         vec![out]
     }
 
-    /// The bytes of all files of a folder, one behind the other.
+    /// The bytes of all files of a folder, one after the other.
     #[cfg(feature = "full")]
     #[derive(Clone, Default)]
     struct OneFile(std::rc::Rc<std::cell::RefCell<Vec<u8>>>);

@@ -59,7 +59,7 @@ pub(crate) fn in_lines(text: &str, columns: usize) -> Vec<&str> {
     while rest.chars().count() > columns {
         let end = rest.char_indices().nth(columns).map_or(rest.len(), |(at, _)| at);
         let fitting = rest.get(..end).unwrap_or_default();
-        // The blank behind the last word that fits, or behind the first word.
+        // The blank after the last word that fits, or after the first word.
         let next = rest.get(end..).unwrap_or_default();
         let blank = if next.starts_with(' ') { Some(end) } else { fitting.rfind(' ').filter(|at| *at > 0) };
         let Some(blank) = blank.or_else(|| next.find(' ').map(|at| end + at)) else { break };

@@ -19,7 +19,7 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
     let at = place(notice);
     Some(match &notice.kind {
         K::MemoryExhausted { used } => format!(
-            "{} MiB of memory are in use; decoding ends behind byte {} of the capture, and what was found up to there is \
+            "{} MiB of memory are in use; decoding ends after byte {} of the capture, and what was found up to there is \
              printed; raise --memory, or decode less with --id or an option that limits the result",
             used >> 20,
             at.0,
@@ -70,8 +70,8 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
         K::InDoubt { source, count, bytes, first, instructions } => {
             let became = match instructions.map(in_doubt) {
                 Some(Some(sentence)) => sentence,
-                Some(None) => "no instruction was told in them".to_owned(),
-                None => "--doubtful drop leaves out what was told in them".to_owned(),
+                Some(None) => "no instruction was decoded in them".to_owned(),
+                None => "--doubtful drop leaves out what was decoded in them".to_owned(),
             };
             format!(
                 "{}: {} of trace in doubt, {}, the first from {} to {}; {became}",
@@ -150,7 +150,7 @@ fn gaps(notice: &Notice) -> Option<String> {
     Some(match &notice.kind {
         K::ImageRefused { source, count, ranges, first, wrong } => {
             let context = wrong.context.and_then(suffix).map_or_else(String::new, |suffix| {
-                format!("with {suffix} behind it where it is the program of that context alone, ")
+                format!("with {suffix} after it if it is the program of that context alone, ")
             });
             format!(
                 "{}: trace and image disagree {} in {}, first at {at}{}: {first}; this is not the program that was \
@@ -175,7 +175,7 @@ fn gaps(notice: &Notice) -> Option<String> {
             let under = if names.is_empty() { String::new() } else { format!(" (under {})", list(&names)) };
             let suffix = contexts.iter().find_map(|scope| suffix(*scope));
             let suffix = suffix.map_or_else(String::new, |suffix| {
-                format!(", for that context alone with {suffix} behind it")
+                format!(", for that context alone with {suffix} after it")
             });
             format!(
                 "{}: execution reached code that no image holds {}, first at {first}{under}; add it with --image FILE or \

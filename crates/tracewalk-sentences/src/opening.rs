@@ -33,7 +33,7 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
         ),
         K::TraceNotRecorded(counts) => trace_not_recorded(*counts),
         K::MappingsMixed(count) => format!(
-            "{} took the place of others after the last change that can be told apart; what ran before and after is mixed",
+            "{} took the place of others after the last change that can be distinguished; what ran before and after is mixed",
             counted(*count, "mapping")
         ),
         K::ContextIdsShort(bytes) => format!(

@@ -96,7 +96,7 @@ fn turned(
     request: &Request,
     known: &Known,
 ) -> Result<Option<(Buffer, SeenBuffer)>, OpenError> {
-    /// How far in front of the first error, in frames, the break may be. Bytes behind it may look like packets.
+    /// How far in front of the first error, in frames, the break may be. Bytes after it may look like packets.
     const FRAMES_BEFORE: usize = 32;
     const ENOUGH_JOINED: u64 = 128;
     const FRAME: usize = tracewalk::frame::FRAME_BYTES;

@@ -390,7 +390,7 @@ impl<'a> Seen<'a> {
         self.contexts.add_part(&part.contexts);
     }
 
-    /// Behind all parts: these do not know where in the file their bytes stand.
+    /// After all parts: these do not know where in the file their bytes stand.
     fn place_doubt(&mut self) {
         let buffer = self.buffer;
         self.doubting = self.doubting.placed(|at| CaptureOffset(buffer.file_offset(at)));

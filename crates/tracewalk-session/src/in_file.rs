@@ -1,4 +1,4 @@
-//! Where elements stand in the file, for analyses that are told places in a buffer.
+//! Where elements stand in the file, for analyses that receive places in a buffer.
 
 use tracewalk::flow::{Element, Passage};
 use tracewalk::span::{CaptureOffset, StreamOffset};

@@ -63,7 +63,7 @@ impl Known {
         let mut cores = BTreeMap::new();
         for source in capture.sources() {
             let Some(core) = source.core.as_ref().filter(|core| !cores.contains_key(*core)) else { continue };
-            // What is wrong with the images is told when the source is decoded.
+            // What is wrong with the images is reported when the source is decoded.
             if let Ok(mut memory) = loader.memory(capture.images_for(source)) {
                 dumps.iter().flatten().for_each(|dump| add_code(dump, &mut memory, None));
                 cores.insert(core.clone(), memory);

@@ -171,7 +171,7 @@ pub enum NoticeKind {
     ModulesLeftOut(u64),
     /// Trace was made that is not in the recording, or there is none.
     TraceNotRecorded(TraceCounts),
-    /// So many mappings took the place of another and are not told apart.
+    /// So many mappings took the place of another and are not distinguished.
     MappingsMixed(u64),
     /// Trace has so many bytes of each context ID, which do not say the process of several.
     ContextIdsShort(u8),

@@ -104,7 +104,7 @@ fn memory(packets: &[(u32, u32)]) -> Vec<u8> {
         .collect()
 }
 
-/// A path that jumps about in 64 KiB: each packet starts 8 bytes behind where the one before went.
+/// A path that jumps about in 64 KiB: each packet starts 8 bytes after where the one before went.
 fn path(packets: u32) -> Vec<(u32, u32)> {
     let place = |index: u32| 0x0800_0000 | (index.wrapping_mul(0x9e37_79b1) >> 16 & !1);
     (0..packets).map(|index| (place(index) + 8, place(index + 1))).collect()
@@ -207,7 +207,7 @@ fn without_registers_the_buffer_is_found_in_a_dump_of_all_memory() {
 
 #[test]
 fn without_registers_packets_that_do_not_go_together_begin_no_buffer() {
-    // Words that look like packets by chance between empty ones, and the buffer behind them.
+    // Words that look like packets by chance between empty ones, and the buffer after them.
     let by_chance = (0..6).map(|index| (0x0100_0000 * (index + 1), 0x0100_0000 * (index + 9)));
     let packets = [vec![(0, 0); 2], by_chance.collect(), path(20), vec![(0, 0); 5]].concat();
     assert_eq!(guessed_ranges(&memory(&packets)), [8 * 8..28 * 8]);
@@ -273,7 +273,7 @@ fn without_registers_half_a_buffer_may_be_all_of_a_smaller_one() {
     };
     assert_eq!(unheld(0..256), Ending::Unheld(0x2000_0100..0x2000_0200));
     assert_eq!(unheld(256..512), Ending::Unheld(0x2000_0000..0x2000_0100));
-    // What lies behind shows where it ends.
+    // What lies after shows where it ends.
     let mut data = data;
     data.resize(1024, 0);
     assert_eq!(found_at(&data, 0x2000_0000, &[]).best.evidence.end, Ending::Shown);

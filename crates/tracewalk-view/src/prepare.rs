@@ -78,7 +78,7 @@ pub(crate) fn prepare(
         covered.push(covered_by(session, source, options, observer)?);
         Ok::<(), ViewError>(())
     })?;
-    // Who is told next time that the image does not fit?
+    // Who learns next time that the image does not fit?
     let key = key.filter(|_| sources.iter().all(|source| Arc::ptr_eq(&source.code, &source.whole)));
     Ok(Prepared { sources, covered, figures: None, key })
 }

@@ -14,7 +14,7 @@ use crate::recording::Recording;
 
 /// More steps than this are drawn from the overview.
 const MOST_EXACT: u64 = 1 << 21;
-/// What stands for functions that are too narrow to be told apart.
+/// What stands for functions that are too narrow to be distinguished.
 const MANY: i64 = -1;
 /// The number of pixels is a page's, and no page has more.
 const WIDEST: u64 = 8192;

@@ -3,7 +3,7 @@
 //! `protocol::*::lower` makes directives, `flow` follows them through the program. Three of them pass instructions,
 //! one for each way a trace unit counts: [`Directive::Instructions`] (ETMv3: one atom, one instruction),
 //! [`Directive::Waypoint`] (PFT: one atom, everything up to the next waypoint) and [`Directive::RunTo`] (MTB and PFT's
-//! waypoint update: everything up to an address). Nothing behind this module asks which protocol is speaking.
+//! waypoint update: everything up to an address). Nothing after this module asks which protocol is speaking.
 //!
 //! Cancelled instructions do not appear here: `lower` holds an instruction back until nothing can cancel it any more.
 
@@ -72,7 +72,7 @@ pub enum Directive {
     },
     /// The last instruction returned from an exception.
     ExceptionReturn,
-    /// Execution goes on here behind an [`Directive::ExceptionReturn`], in the code that was interrupted or, where a
+    /// Execution goes on here after an [`Directive::ExceptionReturn`], in the code that was interrupted or, where a
     /// handler starts here, in that handler: its exception was taken instead (tail-chaining). The trace does not tell
     /// which; the vector table does.
     Resume(Location),

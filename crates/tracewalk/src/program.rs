@@ -165,7 +165,7 @@ impl Program {
         everywhere.chain(self.regions_in_scopes())
     }
 
-    /// The scopes for which something was added, those that cover others behind them.
+    /// The scopes for which something was added, those that cover others after them.
     pub fn scopes(&self) -> impl Iterator<Item = Scope> {
         self.parts.iter().map(|part| part.scope)
     }

@@ -58,7 +58,7 @@ impl Span {
 }
 
 impl Span {
-    /// The span, told from `origin` on; it may lie in front of it.
+    /// The span, counted from `origin` on; it may lie in front of it.
     #[inline]
     #[must_use]
     pub(crate) const fn relative_to(self, origin: StreamOffset) -> Self {

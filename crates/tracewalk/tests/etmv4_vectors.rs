@@ -100,7 +100,7 @@ fn is_same(expected: &Value, found: Option<&Value>) -> bool {
             found == Some(expected)
                 || number(expected).is_some() && found.and_then(Value::as_u64) == number(&json!(text))
         }
-        // Flags that are not set are not told.
+        // Flags that are not set are not reported.
         Value::Bool(flag) => found.and_then(Value::as_u64).unwrap_or(0) == u64::from(*flag),
         Value::Null => found.is_none(),
         _ => found == Some(expected),

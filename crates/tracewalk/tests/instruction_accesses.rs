@@ -167,7 +167,7 @@ const T32: &[Row] = &[
     ("bf30", "wfi", NONE),
 ];
 
-/// Assembled and read by LLVM 22; of A64 the direction alone is told.
+/// Assembled and read by LLVM 22; of A64 the direction alone is reported.
 #[rustfmt::skip]
 const A64: &[Row] = &[
     ("f9400441", "ldr x1, [x2, #0x8]", any(Direction::Load)),

@@ -101,7 +101,7 @@ fn tell(elements: &[Element]) -> Vec<String> {
     elements.iter().filter(|element| !matches!(element, Element::Proof(_))).map(tell).collect()
 }
 
-/// What is told behind the first packet, a branch to `MAIN`.
+/// What is reported after the first packet, a branch to `MAIN`.
 fn told_from_main(packets: &[Packet]) -> Vec<String> {
     let packets = [&[jump(0x10a, MAIN)], packets].concat();
     let told = told(&packets);
@@ -237,7 +237,7 @@ fn a_direct_branch_that_went_elsewhere_is_a_contradiction() {
 fn a_jump_by_an_instruction_that_cannot_is_a_contradiction() {
     let told = told_from_main(&[jump(0x102, 0x112), jump(0x114, 0x112)]);
     let expected = [
-        "trace and image disagree: found a jump to 0x00000112 (T32) behind 0x00000102 (T32), expected a branch there",
+        "trace and image disagree: found a jump to 0x00000112 (T32) after 0x00000102 (T32), expected a branch there",
         "R 112 116",
     ];
     assert_eq!((&told[0], &told[1..]), (&"R 100 104".to_string(), &expected.map(String::from)[..]));

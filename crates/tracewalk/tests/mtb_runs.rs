@@ -99,7 +99,7 @@ fn a_buffer_that_held_everything_tells_the_whole_record() {
     let Some(case) = case("mix-m0-mtb-full") else { return };
     let layout = by_registers(case.dump(), &case.config).expect("the dump holds the buffer");
     let runs = case.runs(&layout, None);
-    // What ran behind the last packet is known only where the halted program counter is.
+    // What ran after the last packet is known only where the halted program counter is.
     assert_eq!(runs.len(), case.record.len() - 1);
     case.assert_end_of_record(&runs, 1);
     let runs = case.runs(&layout, Some(HALTED_AT));

@@ -119,7 +119,7 @@ fn tc2_has_opencsds_timestamps() {
     assert!(elements.iter().filter_map(timestamp).eq(expected));
 }
 
-/// OpenCSD counts no cycles for waypoints in code that no image holds. Here they are told all the same: a count is for
+/// OpenCSD counts no cycles for waypoints in code that no image holds. Here they are reported all the same: a count is for
 /// what comes next, and where that is no block, and tracing does not begin, nobody knows what the cycles were spent on.
 #[test]
 fn tc2_has_opencsds_cycles_where_the_code_is_known() {
@@ -188,7 +188,7 @@ fn returns_that_nothing_predicts_are_gaps() {
     assert!(gaps > 1000, "only {gaps} gaps");
 }
 
-/// A program that ran in an emulator. The record goes on a little behind the end of the trace.
+/// A program that ran in an emulator. The record goes on a little after the end of the trace.
 #[test]
 fn the_emulated_program_executes_what_the_emulator_recorded() {
     let Some(corpus) = corpus() else { return };

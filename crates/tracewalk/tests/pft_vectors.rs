@@ -7,11 +7,11 @@ use tracewalk::source::SourceConfig;
 
 use crate::support::{flow, hex, images, number, packets, vectors_file};
 
-/// Vectors in which `expected` records how OpenCSD goes on behind an error, and why this decoder reads them otherwise.
+/// Vectors in which `expected` records how OpenCSD goes on after an error, and why this decoder reads them otherwise.
 const SKIPPED: [(&str, &str); 2] = [
     (
         "P-043",
-        "OpenCSD goes on at the byte behind a short run of zeros; here decoding goes on at the next A-sync",
+        "OpenCSD goes on at the byte after a short run of zeros; here decoding goes on at the next A-sync",
     ),
     ("P-045", "OpenCSD takes the reserved atom headers 0x80 and 0x82 for one atom each"),
 ];

@@ -46,7 +46,7 @@ struct Case {
     trace: &'static str,
     container: &'static str,
     address: &'static str,
-    /// Files that stand behind one another in memory.
+    /// Files that stand after one another in memory.
     image: &'static [&'static str],
     sources: &'static [&'static str],
     known: Option<u64>,

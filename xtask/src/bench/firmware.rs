@@ -20,7 +20,7 @@ const UNITS: usize = 24;
 const FUNCTIONS: usize = 50;
 
 impl Firmware {
-    /// Compiles code that never runs, and links it behind the code of `program`.
+    /// Compiles code that never runs, and links it after the code of `program`.
     pub(super) fn build(program: &Path, folder: &Path) -> Result<Self, String> {
         let folder = folder.join("firmware");
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;

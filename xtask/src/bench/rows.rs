@@ -390,7 +390,7 @@ fn mtb(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>,
     let mut rows = Vec::new();
     for format in ["runs", "text"] {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-        // One run takes milliseconds, and processor time is told in milliseconds.
+        // One run takes milliseconds, and processor time is reported in milliseconds.
         for _ in 0..options.rounds * 20 {
             ours.push(run(&tools.folder, &tools.tracewalk, &arguments(format, &elf))?.processor);
             theirs.push(run(&tools.folder, &tools.addr2line, &theirs_arguments)?.processor);

@@ -92,7 +92,7 @@ impl Sources {
         path.to_vec()
     }
 
-    /// What `path` leads to, each with the words that are left: behind an item they name a part of it.
+    /// What `path` leads to, each with the words that are left: after an item they name a part of it.
     fn follow<'p>(
         &self,
         from: &[String],

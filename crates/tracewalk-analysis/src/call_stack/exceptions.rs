@@ -61,7 +61,7 @@ impl<M> CallStack<M> {
         }
     }
 
-    /// The event behind an instruction whose form may have said so already.
+    /// The event after an instruction whose form may have said so already.
     pub(super) fn exception_return<O: Observer<Mark = M>>(&mut self, observer: &mut O) {
         if !matches!(self.next, Next::ExceptionReturn(_)) {
             self.next = Next::ExceptionReturn(self.pop_exception(observer));
@@ -85,7 +85,7 @@ impl<M> CallStack<M> {
         Finished { from: interruption.returns_to, exception: interruption.exception, scheduled }
     }
 
-    /// Execution goes on at `at` behind a return from an exception.
+    /// Execution goes on at `at` after a return from an exception.
     pub(super) fn resumed<O: Observer<Mark = M>>(
         &mut self,
         finished: Finished,
@@ -128,7 +128,7 @@ impl<M> CallStack<M> {
             self.switch(from, at, evidence, observer);
             return;
         }
-        // A handler may have made execution go on behind a faulting call or elsewhere.
+        // A handler may have made execution go on after a faulting call or elsewhere.
         if self.return_to(at, observer) {
             return;
         }

@@ -9,7 +9,7 @@ use tracewalk::program::Scope;
 use crate::saved::words;
 use crate::{Code, CodeInContext};
 
-/// A function, as far as functions can be told apart: by its address, and by whose code stands there in the context that
+/// A function, as far as functions can be distinguished: by its address, and by whose code stands there in the context that
 /// it runs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -185,7 +185,7 @@ pub enum Left {
 pub enum Task {
     /// The one with this context ID, or of this VMID, or of both, as far as the trace tells them.
     Context(#[serde(with = "words::scope")] Scope),
-    /// One that was told apart by what its stack did, in the order in which they were first seen, from 1.
+    /// One that was distinguished by what its stack did, in the order in which they were first seen, from 1.
     Number(u32),
     /// One of several whose stacks look alike so far, or one that was not seen before.
     Unresolved,
@@ -276,7 +276,7 @@ impl Evidence {
 pub struct Piece {
     /// The first instruction.
     pub start: Address,
-    /// The address behind the last one.
+    /// The address after the last one.
     pub end: Address,
     /// The instruction set.
     pub isa: Isa,

@@ -41,7 +41,7 @@ pub(super) enum Pieces {
     Several(Rc<[Piece]>),
 }
 
-/// Blocks are bounded by the program; a program that is told as raw bytes may still have very many.
+/// Blocks are bounded by the program; a program that is reported as raw bytes may still have very many.
 const MOST_BLOCKS: usize = 1 << 20;
 
 /// How many addresses are remembered with their functions: a power of two.

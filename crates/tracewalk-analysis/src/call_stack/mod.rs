@@ -8,7 +8,7 @@
 //! jump to another function       it takes over the frame: a tail call, or code shared between functions
 //! return to where nothing called what is known of the stack is wrong, or the caller ran before the trace began:
 //!                                the function that execution returned to is all that is known
-//! longjmp, a thrown exception    execution goes on behind a setjmp, or in a function further out: what is in between
+//! longjmp, a thrown exception    execution goes on after a setjmp, or in a function further out: what is in between
 //!                                is left
 //! gap                            the frames are lost, but kept: a return to one of them finds it again
 //! task switch                    the frames wait until the task runs again: by the context ID or VMID, or by the evidence that
@@ -60,7 +60,7 @@ pub struct CallStack<M> {
     parked: Vec<Parked<M>>,
     /// Stacks that were lost in gaps, the newest last.
     lost: VecDeque<Stack<M>>,
-    /// How many tasks were told apart by evidence.
+    /// How many tasks were distinguished by evidence.
     tasks: u32,
     /// Set where something was done that depends on more than the frames, or changes more: see [`Remembered`].
     did_more: bool,
@@ -403,7 +403,7 @@ impl<M> CallStack<M> {
         }
     }
 
-    /// Whether `at` is behind a call of `setjmp`; if so, what was called since is left.
+    /// Whether `at` is after a call of `setjmp`; if so, what was called since is left.
     fn jump_back<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> bool {
         let Some(depth) = self.stack.jump_to(at) else { return false };
         self.leave_to(depth, Left::Unwound, observer);

@@ -213,7 +213,7 @@ impl<M: Copy, E> Remembered<M, E> {
         }
     }
 
-    /// Elements of this number are followed one by one next. Behind [`Remembered::find`], which has not found them.
+    /// Elements of this number are followed one by one next. After [`Remembered::find`], which has not found them.
     pub fn begin_learning(&mut self, calls: &mut CallStack<M>, (set, number): (u32, u32)) -> Learning {
         let before = self.here.filter(|_| set == self.set);
         self.disturb(calls);

@@ -1,24 +1,24 @@
-//! What repeated elements tell an observer of calls, to be told again without following them.
+//! What repeated elements report to an observer of calls, to be repeated without following them.
 //!
 //! What comes to an observer of some elements depends on the state of the stack, as what they do to it does. So it is noted when they
-//! come for the first time; from then on the observer is told the same, of the frames that are there now, with their marks.
+//! come for the first time; from then on the observer receives the same, of the frames that are there now, with their marks.
 
 use super::CallStack;
 use super::frame::{CellId, Entry, Frame, FrameKind, FunctionId, Left, Observer, Piece};
 use super::remembered::Remembered;
 use crate::analysis::Repeated;
 
-/// Takes repeated elements for an observer that follows from nothing but what it is told, and from marks.
+/// Takes repeated elements for an observer that follows from nothing but what it receives, and from marks.
 #[derive(Debug)]
 pub struct Retold<M> {
     remembered: Remembered<M, Box<[Told]>>,
-    /// The frames that go and come, and the one under them, while it is told again.
+    /// The frames that go and come, and the one under them, while it is repeated.
     frames: Vec<Frame<M>>,
     /// How much was noted since all was forgotten.
     noted: usize,
 }
 
-/// What an observer is told.
+/// What an observer receives.
 #[derive(Clone, Copy, Debug)]
 enum Told {
     /// Instructions of the innermost frame ran. Pieces of one function that follow one another are one.
@@ -27,7 +27,7 @@ enum Told {
     Left(Left),
 }
 
-/// Notes what an observer is told.
+/// Notes what an observer receives.
 struct Noting<'a, O> {
     observer: &'a mut O,
     told: Vec<Told>,

@@ -92,7 +92,7 @@ impl Shapes {
         }
     }
 
-    /// The state of a stack whose frames are told apart by these marks; `None` if it is not one to remember anything of.
+    /// The state of a stack whose frames are distinguished by these marks; `None` if it is not one to remember anything of.
     pub(super) fn of<M>(&mut self, calls: &mut CallStack<M>, key: impl Fn(&M) -> u32) -> Option<ShapeId> {
         let depth = calls.stack.frames.len();
         if calls.next_task.is_some() || depth == 0 || depth > DEEPEST || self.is_full() {

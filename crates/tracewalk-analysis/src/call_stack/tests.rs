@@ -431,7 +431,7 @@ fn a_function_that_code_falls_into_takes_over_the_frame() {
     assert_eq!(found, ["outer", "outer > sort", "outer"]);
 }
 
-/// PendSV, taken behind a request for another task at `yield`+4.
+/// PendSV, taken after a request for another task at `yield`+4.
 fn pend_sv() -> [Element; 3] {
     [
         samples::exception(Exception::M(14), Some(page("yield") + 4), page("handler")),

@@ -64,7 +64,7 @@ enum After {
     At(Address),
     /// It was a return from an exception, which is no way through the program.
     Returned,
-    /// It is not told.
+    /// It is not reported.
     Untold,
 }
 

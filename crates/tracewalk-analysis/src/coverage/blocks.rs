@@ -23,7 +23,7 @@ pub enum Conditions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It is no branch; execution went on behind it or was interrupted.
+    /// It is no branch; execution went on after it or was interrupted.
     Passed,
     /// It is no branch, and its condition failed.
     Failed,
@@ -38,7 +38,7 @@ pub enum Outcome {
 pub struct BlockKey {
     /// The first instruction.
     pub start: Address,
-    /// The address behind the last instruction.
+    /// The address after the last instruction.
     pub end: Address,
     /// The instruction set.
     pub isa: Isa,

@@ -1,11 +1,11 @@
 //! Which instructions a program's functions have, whether they ran or not.
 //!
 //! ```text
-//! where mapping symbols tell code from data: every instruction of every function, one behind the other
+//! where mapping symbols tell code from data: every instruction of every function, one after the other
 //! elsewhere: what can be reached from the start of each function, by branches whose targets stand in the code
 //! ```
 //!
-//! The second way misses code behind computed jumps; the first is what every compiler's ELF files allow. What ran is
+//! The second way misses code after computed jumps; the first is what every compiler's ELF files allow. What ran is
 //! added by the caller, and wins where the two disagree about where instructions start.
 
 use std::collections::HashSet;
@@ -97,7 +97,7 @@ fn descend(program: &Program, function: &Extent, found: &mut Vec<(Location, Inst
             if let Class::Direct(target) = instruction.class {
                 open.push(target);
             }
-            // An IT instruction may make a branch conditional. Going on behind one that is not costs little: what
+            // An IT instruction may make a branch conditional. Going on after one that is not costs little: what
             // stands there is code of the function, or the next branch's target.
             let leaves = matches!(instruction.class, Class::Direct(_) | Class::Indirect);
             let is_in_it_block = || in_it_block(program, at);

@@ -237,7 +237,7 @@ fn add_what_did_not_run<A: Amount>(all: &mut Vec<(Location, Raw<A>)>, known: Vec
 /// Follows IT blocks through instructions in the order of their addresses.
 #[derive(Debug, Default)]
 struct ItBlock {
-    /// The address behind the last instruction; 0 before the first.
+    /// The address after the last instruction; 0 before the first.
     next: u64,
     /// How many more instructions the block governs.
     left: u8,

@@ -52,7 +52,7 @@ struct Sums {
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     passages: Vec<Content>,
-    /// The blocks of all passages, one passage's behind the other's.
+    /// The blocks of all passages, one passage's after the other's.
     blocks: Vec<BlockOfPassage>,
 }
 
@@ -132,7 +132,7 @@ impl PassageCounter {
         }
     }
 
-    /// Where the slot of a passage is, or the free one where it belongs. Without slots it is behind the last.
+    /// Where the slot of a passage is, or the free one where it belongs. Without slots it is after the last.
     fn find(&self, id: u64) -> usize {
         let last = self.slots.len().wrapping_sub(1);
         let mut at = stirred(id) & last;

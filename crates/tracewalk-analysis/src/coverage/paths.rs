@@ -1,6 +1,6 @@
 //! Paths of source files.
 
-/// The folder that all paths have in common, with the slash behind it.
+/// The folder that all paths have in common, with the slash after it.
 pub fn common_folder<'a>(paths: impl IntoIterator<Item = &'a String>) -> &'a str {
     let mut paths = paths.into_iter();
     let Some(first) = paths.next() else { return "" };

@@ -62,7 +62,7 @@ impl Counts {
         self.passages = std::mem::take(&mut lent.passages);
     }
 
-    /// Adds what was counted behind this, and may have to be taken back.
+    /// Adds what was counted after this, and may have to be taken back.
     pub(super) fn join(&mut self, next: Self, next_log: UndoLog, log: &mut UndoLog) {
         let Self { blocks, mut passages, counts, sums: _, instructions } = next;
         let counts = counts.or(&mut passages);

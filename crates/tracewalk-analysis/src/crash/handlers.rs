@@ -33,7 +33,7 @@ pub(super) fn sharing(code: &Code, snapshot: &Snapshot, handler: Address) -> Vec
     let mut found = Vec::new();
     for number in 1..MOST_VECTORS {
         let Some((at, to)) = vector(code, snapshot, number) else { break };
-        // Behind the table is code.
+        // After the table is code.
         if at.get() >= first_code {
             break;
         }

@@ -185,5 +185,5 @@ impl Aftermath {
     }
 }
 
-/// How many functions of a stack are told.
+/// How many functions of a stack are reported.
 const MOST_FRAMES: usize = 64;

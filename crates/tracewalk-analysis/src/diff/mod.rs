@@ -3,7 +3,7 @@
 //! ```text
 //! Walk, Digest    each path → a number for each stretch of steps: in which stretch do they differ?
 //! Stretch         … the steps of that stretch: in which step, and where in it?
-//! Aftermath       … what ran there, and behind it
+//! Aftermath       … what ran there, and after it
 //! ```
 //!
 //! Each stage goes through the trace from its beginning, so that memory does not grow with the trace.

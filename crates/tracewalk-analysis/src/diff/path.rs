@@ -33,7 +33,7 @@ pub enum Step {
 pub struct Run {
     /// The first one.
     pub start: Address,
-    /// The address behind the last one.
+    /// The address after the last one.
     pub end: Address,
     /// Their instruction set.
     pub isa: Isa,

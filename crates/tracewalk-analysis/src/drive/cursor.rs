@@ -264,7 +264,7 @@ impl<'i> Cursor<'i> {
         }
     }
 
-    /// Goes to the first step behind which `reached` is true; in a block, so many instructions on as `within` says.
+    /// Goes to the first step after which `reached` is true; in a block, so many instructions on as `within` says.
     fn seek_counted(&mut self, reached: impl Fn(&Totals) -> bool, within: impl Fn(&Totals) -> u64) -> bool {
         if !reached(&self.index.totals()) {
             return false;
@@ -355,7 +355,7 @@ impl<'i> Cursor<'i> {
         false
     }
 
-    /// Goes to the window behind a waypoint.
+    /// Goes to the window after a waypoint.
     fn open(&mut self, number: usize) {
         let (before, mut segments) = self.index.segments(number);
         let mut places = Whereabouts::default();

@@ -18,7 +18,7 @@
 //! use tracewalk_analysis::drive::{Carrier, FlowIndex, Input, NoProgress, Stretch};
 //!
 //! let config = SourceConfig::Etmv3(etmv3::Config::for_core("cortex-m3").expect("a known core"));
-//! // Halfwords that are no branches, at 0x100 and behind.
+//! // Halfwords that are no branches, at 0x100 and after.
 //! let mut program = Program::new();
 //! program.add(Address::new(0x100), &[0x00, 0xbf].repeat(32)).expect("nothing else is there");
 //! // A-sync, I-sync at 0x100 in Thumb, and eight packets of one executed instruction each.
@@ -114,7 +114,7 @@ pub(super) struct Waypoint {
     pub(super) skipped: usize,
     pub(super) start: StreamOffset,
     pub(super) entry: Entry,
-    /// No element in front of it stands behind so many bytes of the capture.
+    /// No element in front of it stands after so many bytes of the capture.
     pub(super) reached: u64,
 }
 

@@ -4,7 +4,7 @@
 //! this thread:  cut ─▶ segments ─▶ workers ─▶ guesses, in order ─▶ join ─▶ parts, in order
 //! a worker:     begins in the middle of the trace, and notes a checkpoint now and then
 //! to join:      decode on from where the segment before ended, until the state is that of one of the checkpoints;
-//!               take over what the worker found behind that; where it is not certain, decode on again
+//!               take over what the worker found after that; where it is not certain, decode on again
 //! ```
 //!
 //! What comes out is what one thread alone would give: a worker's parts count only where its state was proven. No more
@@ -102,7 +102,7 @@ const SEGMENT_OF_LONG_LINES: usize = 1 << 15;
 /// One source's bytes are collected from between those of others up to this many. Where they stood takes as much again, or more.
 const SEGMENT_ALONE: usize = 1 << 22;
 
-/// How far behind a segment's start the first checkpoint is: there a trace has usually said where it is. In a short segment
+/// How far after a segment's start the first checkpoint is: there a trace has usually said where it is. In a short segment
 /// it is this part of it. The next ones lie twice as far (of counts four times), up to an eighth (a quarter) of the segment apart.
 const FIRST_STEP: usize = 1 << 10;
 const SMALLEST_STEP: usize = 256;

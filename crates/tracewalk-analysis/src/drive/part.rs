@@ -43,7 +43,7 @@ pub(super) struct Last {
 }
 
 impl<P: Part> Gathered<P> {
-    /// Nothing yet, behind parts that left this in doubt.
+    /// Nothing yet, after parts that left this in doubt.
     pub(super) fn behind(doubting: Doubting, mut part: P) -> Self {
         part.begin(doubting);
         Self {
@@ -73,7 +73,7 @@ impl Last {
         })
     }
 
-    /// Remembers where an element is, behind [`Last::place`].
+    /// Remembers where an element is, after [`Last::place`].
     #[inline]
     pub(super) fn element(&mut self, element: &Element) {
         let span = element.span();

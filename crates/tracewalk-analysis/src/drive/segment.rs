@@ -24,7 +24,7 @@ pub(super) struct Segment<'a> {
     pub(super) bytes: Cow<'a, [u8]>,
     /// Where they stood in the capture, counted from the segment's start.
     pub(super) places: PlaceMap,
-    /// Which bytes do not continue those before, by index; as many as there are bytes for behind the last one.
+    /// Which bytes do not continue those before, by index; as many as there are bytes for after the last one.
     interruptions: Vec<(usize, Interruption)>,
     /// How many bytes of the capture are done with this segment.
     pub(super) done: u64,
@@ -233,7 +233,7 @@ impl<'a> Iterator for Cutter<'a> {
                     if *position < stretch.bytes.end.min(capture.len()).saturating_sub(stretch.bytes.start) {
                         break stretch;
                     }
-                    // What stands before an empty stretch is not continued behind it. Before the next one all is done.
+                    // What stands before an empty stretch is not continued after it. Before the next one all is done.
                     is_cut &= stretch.is_empty_in(capture);
                     *rest = rest.get(1..)?;
                     *position = 0;

@@ -51,7 +51,7 @@ fn packets_stand_where_their_first_byte_stands_in_the_capture() {
     assert_eq!(found.len(), 5);
 }
 
-/// The part of a capture behind its first bytes, in pieces of one byte.
+/// The part of a capture after its first bytes, in pieces of one byte.
 #[derive(Debug)]
 struct Later<'a>(&'a [u8], Ending);
 

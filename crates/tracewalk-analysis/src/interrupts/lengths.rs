@@ -115,7 +115,7 @@ impl TryFrom<Form> for Lengths {
     }
 }
 
-/// More different values are not told apart.
+/// More different values are not distinguished.
 const MOST_VALUES: usize = 1 << 16;
 /// How many bits of a value are kept then.
 const BITS: u32 = 10;

@@ -185,7 +185,7 @@ E 22
             lengths.is_rounded(),
         );
         assert_eq!(found, expected);
-        // More lengths than are told apart, in one file and in two: the same as if they had been added one by one.
+        // More lengths than are distinguished, in one file and in two: the same as if they had been added one by one.
         let values = |range: std::ops::Range<u64>| {
             let values = range.map(|length| format!("V {length} 1\n")).collect::<String>();
             read(&format!("X 0 0 0 0 m 15\nL inter_arrival\n{values}")).unwrap()

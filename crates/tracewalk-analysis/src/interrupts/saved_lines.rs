@@ -11,7 +11,7 @@
 //! F 3 0 0 0 named 8000306 -    the same of a function
 //! L with_preemption            lengths of the item above: with_preemption, without_preemption, inter_arrival
 //! V 32 60                      a length of these, and how often
-//! R 2145 32 40                 behind the lengths, where they are rounded down to ten bits: the exact sum, least and greatest
+//! R 2145 32 40                 after the lengths, where they are rounded down to ten bits: the exact sum, least and greatest
 //! ```
 //!
 //! Addresses are hexadecimal, other numbers decimal.

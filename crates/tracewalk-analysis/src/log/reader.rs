@@ -248,7 +248,7 @@ impl Notes {
         Ok(true)
     }
 
-    /// The next note, and a place that nothing of it begins behind.
+    /// The next note, and a place that nothing of it begins after.
     #[inline]
     fn peek<'a>(&self, named: &'a [Named]) -> Option<(Note<'a>, StreamOffset)> {
         let Entry { number, at } = *self.log.entries.get(self.entry)?;

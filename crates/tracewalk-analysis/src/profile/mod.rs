@@ -49,7 +49,7 @@ pub struct Profile {
     pub unfollowed: Cost,
     /// Cycles and time of what was not traced.
     pub untraced: Cost,
-    /// What the source's trace told beside instructions.
+    /// What the source's trace reported beside instructions.
     pub measures: Measures,
     /// How often another task was seen to run, by what showed it.
     pub switches: BTreeMap<Evidence, u64>,
@@ -113,11 +113,11 @@ struct PieceCost {
     cost: Cost,
 }
 
-/// More chains of calls than this are not told apart.
+/// More chains of calls than this are not distinguished.
 const MOST_NODES: usize = 1 << 20;
 /// Nor are longer ones: each may be written out whole.
 const DEEPEST: usize = 1 << 12;
-/// More pieces of code than this are not told apart; their cost goes to their function's start.
+/// More pieces of code than this are not distinguished; their cost goes to their function's start.
 const MOST_ENTRIES: usize = 1 << 22;
 
 impl Measures {

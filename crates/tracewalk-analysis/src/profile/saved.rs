@@ -11,7 +11,7 @@
 //!                                          instructions, cycles and ticks
 //! ```
 //!
-//! Each link of a chain of calls stands behind those outside.
+//! Each link of a chain of calls stands after those outside.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -228,7 +228,7 @@ E 29
         }
     }
 
-    /// Each mistake behind a program and a source, in version 3 and as a line of version 2.
+    /// Each mistake after a program and a source, in version 3 and as a line of version 2.
     #[test]
     fn mistakes_are_told_with_their_line() {
         let [_, program, source, ..] = SAVED.lines().collect::<Vec<_>>()[..] else { unreachable!() };

@@ -20,7 +20,7 @@
 //!                              cycles and ticks
 //! ```
 //!
-//! Each link of a chain of calls stands behind those outside. Addresses are hexadecimal, other numbers decimal.
+//! Each link of a chain of calls stands after those outside. Addresses are hexadecimal, other numbers decimal.
 
 use super::saved_parts::Parts;
 use super::{Measures, NodeKind, ProgramProfiles};

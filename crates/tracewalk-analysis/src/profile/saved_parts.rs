@@ -44,7 +44,7 @@ impl Parts {
         self.source.as_mut().map(|source| &mut source.profile).ok_or(SavedErrorKind::Misplaced)
     }
 
-    /// A link of a chain of calls behind `depth` others.
+    /// A link of a chain of calls after `depth` others.
     pub(super) fn link(&mut self, depth: usize, kind: NodeKind, calls: u64) -> Result<(), SavedErrorKind> {
         let source = self.source.as_mut().ok_or(SavedErrorKind::Misplaced)?;
         if depth > source.chain.len() {

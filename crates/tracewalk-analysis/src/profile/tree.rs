@@ -14,7 +14,7 @@ use crate::{Code, CodePlace};
 /// A profile as a tree: each node is a function and the chain of calls in which it ran.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// The nodes; each comes behind the one that it was called from.
+    /// The nodes; each comes after the one that it was called from.
     pub nodes: Vec<TreeNode>,
     /// What the nodes are called.
     pub labels: Vec<Label>,

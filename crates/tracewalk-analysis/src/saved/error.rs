@@ -31,7 +31,7 @@ pub enum SavedErrorKind {
         /// Which.
         found: String,
     },
-    /// The file stops in this line or behind it, without the line that ends it.
+    /// The file stops in this line or after it, without the line that ends it.
     CutOff,
     /// The line that ends the file counts others than those that stand before it.
     Lines {

@@ -54,7 +54,7 @@ pub(super) fn version(head: &[u8], kind: &str) -> Result<Option<u32>, SavedError
     }
 }
 
-/// Reads the lines behind the first one.
+/// Reads the lines after the first one.
 pub(super) fn read<L: ReadLines>(
     input: &mut Input<impl BufRead>,
     version: u32,

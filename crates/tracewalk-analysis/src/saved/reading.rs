@@ -35,7 +35,7 @@ impl<R: BufRead> Input<R> {
         Ok(&self.line)
     }
 
-    /// The next line, with its end; `None` behind the last one.
+    /// The next line, with its end; `None` after the last one.
     pub(super) fn next(&mut self) -> Result<Option<&[u8]>, SavedErrorKind> {
         self.is_ended()?;
         self.line.clear();

@@ -7,7 +7,7 @@
 //! ```text
 //! between two timestamps            in proportion
 //! … with something unknown in it    from both ends, at the pace of the interval before
-//! before the first, behind the last at the pace of the nearest interval
+//! before the first, after the last at the pace of the nearest interval
 //! ```
 
 use std::collections::VecDeque;
@@ -26,7 +26,7 @@ pub(super) struct Axis {
     waiting: VecDeque<(Place, Change)>,
     /// How many of them happened before the first timestamp.
     before_first: usize,
-    /// Behind how many of them there is something of unknown length.
+    /// After how many of them there is something of unknown length.
     unknown_behind: Option<usize>,
     anchor: Option<Anchor>,
     pace: Option<Pace>,
@@ -75,7 +75,7 @@ impl<S: TakeItems> Placer<'_, S> {
         self.axis.push(place, change, self.sink);
     }
 
-    /// What is prepared happened, from this count on: behind the span of that name, in what runs on that track.
+    /// What is prepared happened, from this count on: after the span of that name, in what runs on that track.
     #[inline]
     pub(super) fn prepared(&mut self, prepared: &Prepared, (last, outer): (SpanId, Track), from: u64) {
         let Self { axis, sink } = self;

@@ -153,7 +153,7 @@ pub enum Finish {
     Lost,
     /// Another task runs, and it will go on.
     Suspended,
-    /// It goes on behind the window.
+    /// It goes on after the window.
     Clipped,
 }
 
@@ -197,7 +197,7 @@ impl Finish {
             Self::Unwound => Some("unwound"),
             Self::Lost => Some("its end was not seen"),
             Self::Suspended => Some("another task runs"),
-            Self::Clipped => Some("goes on behind the window"),
+            Self::Clipped => Some("goes on after the window"),
         }
     }
 }

@@ -70,7 +70,7 @@ impl Timeline {
             calls,
             meter: CycleMeter::default(),
             windowed,
-            // What an ITM told before anything ran belongs to a window that begins with the trace.
+            // What an ITM reported before anything ran belongs to a window that begins with the trace.
             phase: if window.from.is_none() { Phase::Inside } else { Phase::Before },
             recorder: Recorder::new(task, scale.counts_cycles),
             axis: Axis::new(scale.unit),
@@ -251,7 +251,7 @@ impl Timeline {
         self.recorder.mark(now, Change::Mark { track: Track::Events, mark });
     }
 
-    /// An ITM told something, between the last element and the next one: by what the capture tells first.
+    /// An ITM reported something, between the last element and the next one: by what the capture tells first.
     pub fn itm(&mut self, event: &ItmEvent, sink: &mut impl TakeItems) {
         let (track, mark) = match event {
             ItmEvent::Text { port, bytes } => {

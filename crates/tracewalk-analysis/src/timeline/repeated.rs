@@ -13,7 +13,7 @@ pub(super) struct Deeds {
     pub(super) list: Box<[Deed]>,
     /// The same for a group, with what can be prepared; nothing for a passage.
     pub(super) parts: Box<[Part]>,
-    /// The cycles that are counted behind its last block.
+    /// The cycles that are counted after its last block.
     pub(super) waiting: u64,
     /// Whether frames come or go that have marks of their own.
     pub(super) changes_marks: bool,

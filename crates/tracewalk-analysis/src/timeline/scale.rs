@@ -67,7 +67,7 @@ impl Probe {
         match unit {
             Unit::Instructions => true,
             Unit::Cycles => self.cycle_counts > 0,
-            // One alone says nothing of what lies before it and behind it.
+            // One alone says nothing of what lies before it and after it.
             Unit::Time => self.timestamps > 1,
         }
     }

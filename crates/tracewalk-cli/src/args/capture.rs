@@ -25,8 +25,8 @@ pub(crate) struct CaptureArgs {
     /// Memory that holds the trace may also be Intel HEX, S-records, an ELF core file, or text as GDB, OpenOCD, J-Link,
     /// pyOCD or probe-rs print it.
     ///
-    /// What the options do not say of a file of trace bytes is found out from the bytes and the image, and told on
-    /// standard error as the options that would have said it.
+    /// What the options omit about a file of trace bytes is inferred from the bytes and the image, and the equivalent
+    /// options are printed on standard error.
     #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) capture: PathBuf,
 
@@ -47,7 +47,7 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "ADDRESS", value_parser = register, help_heading = "Capture")]
     pub(crate) dump_address: Option<u32>,
 
-    /// Of a trace port (--container tpiu) with no FSYNC in the capture: the first frame starts behind so many bytes, 0 to 15.
+    /// Of a trace port (--container tpiu) with no FSYNC in the capture: the first frame starts after so many bytes, 0 to 15.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(..16), help_heading = "Capture")]
     pub(crate) frame_start: Option<u8>,
 
@@ -99,7 +99,7 @@ pub(crate) struct CaptureArgs {
     ///
     /// Intel HEX and S-records are programs, too, without names and source lines.
     ///
-    /// With @context=ID, @vmid=ID or @context=ID,vmid=ID behind it the image is visible only while the trace says that
+    /// With @context=ID, @vmid=ID or @context=ID,vmid=ID after it the image is visible only while the trace says that
     /// this context ID or virtual machine runs, and covers what is visible otherwise: FILE@context=0x42.
     #[arg(long = "image", value_name = "[ADDRESS:]FILE[@context=ID]", value_hint = ValueHint::FilePath, help_heading = "Program")]
     pub(crate) images: Vec<ImageRequest>,
@@ -134,7 +134,7 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "VALUE", value_parser = register, help_heading = "MTB")]
     pub(crate) mtb_base: Option<u32>,
 
-    /// Where the processor was found halted, if the MTB had been on up to there: what ran behind the last packet is
+    /// Where the processor was found halted, if the MTB had been on up to there: what ran after the last packet is
     /// known then as well.
     #[arg(long, visible_alias = "pc", value_name = "ADDRESS", value_parser = register, help_heading = "MTB")]
     pub(crate) mtb_pc: Option<u32>,

@@ -34,7 +34,7 @@ Examples:
       a program that the compiler optimises by how it ran
   tracewalk pgo capture.toml --binary server --format bolt -o server.preagg
   perf2bolt -pa -p server.preagg -o server.fdata server
-      the same behind the linker, for 64-bit programs
+      the same after the linker, for 64-bit programs
 
 Exit status:
   0  everything was decoded

@@ -214,7 +214,7 @@ fn limit(text: &str) -> Result<Limit, String> {
         measure.ok_or("expected lines, branches, functions, instructions or changed before the =")?;
     let percent = percent.trim_end_matches('%').parse().map_err(|_| expected())?;
     if !(0.0..=100.0).contains(&percent) {
-        return Err("expected a number from 0 to 100 behind the =".to_owned());
+        return Err("expected a number from 0 to 100 after the =".to_owned());
     }
     Ok(Limit { measure, percent })
 }

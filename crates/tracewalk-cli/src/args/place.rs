@@ -12,7 +12,7 @@ use super::numbers::number;
 /// What is expected, for whoever wrote something else.
 const EXPECTED: &str = "expected a number of instructions (2000), of cycles (2000c), a timestamp (2000t), a byte of the capture (@0x7d0), \
                         an address (0x8000306), a function (main, main+0x10), a line (main.c:33) or an exception \
-                        (exception:SysTick, exception:15, exception:any), and #2 behind what happens for its second time";
+                        (exception:SysTick, exception:15, exception:any), and #2 after what happens for its second time";
 
 /// Reads a place.
 pub(super) fn place(text: &str) -> Result<Place, String> {

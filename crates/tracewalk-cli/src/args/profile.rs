@@ -39,7 +39,7 @@ Examples:
   tracewalk calls capture.toml --depth 3
       the functions that ran, three calls deep
   tracewalk calls capture.toml --from 12000 --to 13000
-      what ran behind the first 12000 instructions, with the functions that were running then
+      what ran after the first 12000 instructions, with the functions that were running then
   tracewalk calls capture.toml --fold chains
       each chain of calls on one line, with how often it was called and what it cost
   tracewalk calls capture.toml --format csv
@@ -64,8 +64,8 @@ pub(crate) struct FollowArgs {
     #[arg(long = "source-dir", value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Program")]
     pub(crate) source_dirs: Vec<PathBuf>,
 
-    /// What to do with what damage puts in doubt: what was told since the trace last proved the position by itself, where a
-    /// contradiction, malformed trace or a loss comes behind it, up to where it proves the position again.
+    /// What to do with what damage puts in doubt: what was reported since the trace last proved the position by itself, where a
+    /// contradiction, malformed trace or a loss comes after it, up to where it proves the position again.
     #[arg(long, value_name = "HOW", value_enum, default_value_t = DoubtfulChoice::Drop, help_heading = "Program")]
     pub(crate) doubtful: DoubtfulChoice,
 }

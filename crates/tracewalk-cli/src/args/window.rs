@@ -9,13 +9,13 @@ use crate::failure::Failure;
 /// The part of the trace that is reported.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct WindowArgs {
-    /// Report what ran from here on: 2000 (behind so many instructions), 2000c (cycles), 2000t (from that timestamp on), @0x7d0
+    /// Report what ran from here on: 2000 (after so many instructions), 2000c (cycles), 2000t (from that timestamp on), @0x7d0
     /// (from that byte of the capture on), 0x8000306 (an address), main or main+0x10 (a function), main.c:33 (a line),
-    /// exception:SysTick, exception:15 or exception:any; #2 behind it: from the second time on.
+    /// exception:SysTick, exception:15 or exception:any; #2 after it: from the second time on.
     #[arg(long, value_name = "PLACE", value_parser = place, help_heading = "Window")]
     from: Option<Place>,
 
-    /// Report what ran up to here. What happens is looked for behind --from.
+    /// Report what ran up to here. What happens is looked for after --from.
     #[arg(long, value_name = "PLACE", value_parser = place, help_heading = "Window")]
     to: Option<Place>,
 }

@@ -135,7 +135,7 @@ impl WithJoin for ByThreads<'_, '_> {
     }
 }
 
-/// What ITMs told in buffers without any trace of instructions.
+/// What ITMs reported in buffers without any trace of instructions.
 fn itms_alone(
     session: &Session,
     exporter: &mut dyn Sink<FlowRecord>,

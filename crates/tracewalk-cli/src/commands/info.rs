@@ -249,7 +249,7 @@ fn print_source(out: &mut dyn Write, source: &Source, survey: &Survey) -> Result
     }
     match survey.first_sync {
         Some(at) => {
-            writeln!(out, "  synchronised  from {at}, behind {}", counted(survey.unsynchronised, "byte"))?;
+            writeln!(out, "  synchronised  from {at}, after {}", counted(survey.unsynchronised, "byte"))?;
         }
         None => writeln!(out, "  synchronised  never")?,
     }

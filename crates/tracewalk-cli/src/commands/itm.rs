@@ -1,4 +1,4 @@
-//! `itm`: what ITMs told.
+//! `itm`: what ITMs reported.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -30,7 +30,7 @@ impl Task for Itm {
     }
 }
 
-/// Prints what ITMs told.
+/// Prints what ITMs reported.
 fn run(args: &Itm, messages: &Messages) -> Result<(), Failure> {
     if !args.ports.is_empty() && !args.format.make.of_ports {
         let problem = "--port is for --format text, and other formats tell of every port";
@@ -105,7 +105,7 @@ impl Written {
         }
         let told = if found.is_empty() {
             format!(
-                "nothing was written to stimulus port {missing}, nor to any other; --format events shows what else was told"
+                "nothing was written to stimulus port {missing}, nor to any other; --format events shows everything else"
             )
         } else {
             format!("nothing was written to stimulus port {missing}, but to {found}; choose with --port")

@@ -172,7 +172,7 @@ def use(browser, page, report, screenshots):
     browser.key("Enter")
     name = report["files"][function["file"]]["name"]
     browser.wait(f"document.querySelector('#file-head h1').textContent === {json.dumps(name)}", "opening what was found")
-    expect(browser.evaluate("document.querySelector('#results').hidden"), True, "the results behind a search")
+    expect(browser.evaluate("document.querySelector('#results').hidden"), True, "the results after a search")
     browser.key("/")
     browser.type("no such thing in here")
     expect(browser.evaluate("document.querySelector('#results').textContent"), "Nothing found", "a search in vain")

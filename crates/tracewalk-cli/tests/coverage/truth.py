@@ -67,7 +67,7 @@ class Steps:
                     # Without a jump the run goes on, so a branch inside one was not taken, or to the next address.
                     outcome = not instruction.conditional or instruction.target == behind
                 elif instruction.conditional and instruction.branch and marks[index][:1] and marks[index][0][0] == "X":
-                    # The exception came behind the branch: where it returns to tells.
+                    # The exception came after the branch: where it returns to tells.
                     outcome = marks[index][0][2] != f"{behind:x}"
                 self.list.append((at, isa, outcome))
                 at = behind
@@ -153,7 +153,7 @@ class Code:
     def disassemble(self, low, high, isa):
         thumb = isa == "t32"
         mode = capstone.CS_MODE_THUMB if thumb else capstone.CS_MODE_ARM
-        # A program without ARM code is one of M profile, whose system registers Capstone has to be told of.
+        # A program without ARM code is one of M profile, whose system registers Capstone does not know by itself.
         profile = capstone.CS_MODE_V8 if self.has_arm_code else capstone.CS_MODE_MCLASS
         engine = capstone.Cs(capstone.CS_ARCH_ARM, mode | profile)
         engine.detail = True

@@ -16,7 +16,7 @@ pub(crate) struct Case {
     pub(crate) bytes: Vec<u8>,
     pub(crate) sources: Vec<Source>,
     pub(crate) program: Program,
-    /// What is told of its frames without damage.
+    /// What is reported of its frames without damage.
     pub(crate) frames: FrameLosses,
 }
 
@@ -124,7 +124,7 @@ impl Damage {
         if original < self.at { original } else { (original + self.inserted).saturating_sub(self.lost) }
     }
 
-    /// The first byte behind the damage, in the undamaged capture.
+    /// The first byte after the damage, in the undamaged capture.
     pub(crate) const fn end(&self) -> u64 {
         self.at + self.lost
     }

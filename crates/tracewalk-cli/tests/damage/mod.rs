@@ -1,9 +1,9 @@
-//! Captures of hardware with damage: what is outside the damaged stretch reads as before, and the loss is told.
+//! Captures of hardware with damage: what is outside the damaged stretch reads as before, and the loss is reported.
 //!
 //! `TRACEWALK_DAMAGES=100 cargo test -p tracewalk-cli --test all damage:: -- --nocapture` damages each capture in 100 places
 //! in each way, and prints what came of it; without the variable it is fewer places, always the same.
 //!
-//! A source that reads otherwise than before, and of which nothing is told, has to be a [possible](possible) trace of the
+//! A source that reads otherwise than before, and of which nothing is reported, has to be a [possible](possible) trace of the
 //! program: nobody could tell.
 
 mod cases;
@@ -22,11 +22,11 @@ use tracewalk::frame::{Cause, FRAME_BYTES, Framing};
 /// from where the lost alignment was last sure.
 const BEFORE: u64 = 128;
 
-/// How far behind the damage frames may take to be found again. From there on each source waits for its next A-sync,
-/// and ETMv3 for the I-sync behind it.
+/// How far after the damage frames may take to be found again. From there on each source waits for its next A-sync,
+/// and ETMv3 for the I-sync after it.
 const FRAMES_FOUND: u64 = 1024;
 
-/// In front of damage and behind it a packet may be cut, or joined with what is none. No packet is longer.
+/// In front of damage and after it a packet may be cut, or joined with what is none. No packet is longer.
 const PACKET: u64 = 16;
 
 /// What was counted over all damages of one kind.
@@ -39,11 +39,11 @@ struct Summary {
     by_frames: usize,
     by_packets: usize,
     by_flow: usize,
-    /// And those of which nothing is told, because what is there is a possible trace.
+    /// And those of which nothing is reported, because what is there is a possible trace.
     possible: usize,
-    /// How far behind the damage the last packet is that reads otherwise, in bytes of the capture.
+    /// How far after the damage the last packet is that reads otherwise, in bytes of the capture.
     distances: Vec<u64>,
-    /// What should have been told and was not.
+    /// What should have been reported and was not.
     silent: Vec<String>,
 }
 
@@ -80,7 +80,7 @@ impl Case {
             assert_eq!(damaged.packets.get(at), Some(packet), "{context}, packet at {at}");
         }
         check_flow_in_front(whole, damaged, front, context);
-        // Behind the next synchronisation as well.
+        // After the next synchronisation as well.
         let resumes = whole.synchronisation(damage.end() + found);
         if let Some(resumes) = resumes {
             check_flow_behind(whole, damaged, resumes, damage, context);
@@ -88,9 +88,9 @@ impl Case {
         let resumes = resumes.unwrap_or(self.bytes.len() as u64);
         for (at, packet) in whole.packets.range(resumes..) {
             let found = damaged.packets.get(&damage.place(*at));
-            assert_eq!(found, Some(packet), "{context}, packet at {at}, behind {resumes}");
+            assert_eq!(found, Some(packet), "{context}, packet at {at}, after {resumes}");
         }
-        // In between something is missing or wrong, and it is told where.
+        // In between something is missing or wrong, and it is reported where.
         let is_changed = |at: u64| damaged.packets.get(&damage.place(at)) != whole.packets.get(&at);
         let Some(last) = whole.packets.range(front..resumes).map(|(at, _)| *at).rfind(|at| is_changed(*at))
         else {
@@ -125,7 +125,7 @@ impl Case {
         }
     }
 
-    /// Bytes in front of a capture are told to be none of it.
+    /// Bytes in front of a capture are reported as none of it.
     fn check_front(&self, damage: &Damage) {
         if self.is_in_frames() {
             let frames = FrameLosses::of(Framing::Port, &damage.bytes);
@@ -142,7 +142,7 @@ impl Case {
         }
     }
 
-    /// A capture that ends within a frame, or within a source's packet, is told to, with the place and how much of it is
+    /// A capture that ends within a frame, or within a source's packet, is reported, with the place and how much of it is
     /// there. Between two packets there is nothing to tell.
     fn check_end(&self, damage: &Damage) {
         let frames = self.is_in_frames().then(|| FrameLosses::of(Framing::Buffer, &damage.bytes));
@@ -177,14 +177,14 @@ impl Case {
 }
 
 impl FrameLosses {
-    /// Whether something is told of frames there that was not told of the undamaged capture.
+    /// Whether something is reported of frames there that was not reported of the undamaged capture.
     fn is_told(&self, there: &std::ops::Range<u64>, whole: &Self, damage: &Damage) -> bool {
         let known = whole.places().map(|at| damage.place(at)).collect::<BTreeSet<_>>();
         let others = self.sources.iter().filter(|(id, _)| !whole.sources.contains_key(id)).map(|(_, at)| *at);
         self.places().filter(|at| !known.contains(at)).chain(others).any(|at| there.contains(&at))
     }
 
-    /// Where something is told.
+    /// Where something is reported.
     fn places(&self) -> impl Iterator<Item = u64> {
         let discontinuities = self.discontinuities.iter().map(|loss| loss.at.0);
         let tail = self.tail.filter(|tail| tail.bytes > 0).map(|tail| tail.at.0);
@@ -192,9 +192,9 @@ impl FrameLosses {
     }
 }
 
-/// What was executed in front of the damage is told as before.
+/// What was executed in front of the damage is reported as before.
 fn check_flow_in_front(whole: &Reading, damaged: &Reading, front: u64, context: &str) {
-    // The last instruction may still be cancelled by what is behind.
+    // The last instruction may still be cancelled by what is after.
     let is_atoms = |name: &str| matches!(name, "p_header" | "atom" | "branch");
     let mut atoms = whole.packets.range(..front).rev().filter(|(_, packet)| is_atoms(packet.name));
     let Some((certain, _)) = atoms.nth(1) else { return };
@@ -203,8 +203,8 @@ fn check_flow_in_front(whole: &Reading, damaged: &Reading, front: u64, context: 
     }
 }
 
-/// What was executed behind the next synchronisation is told as before: from the end of the first block that is proven
-/// behind it.
+/// What was executed after the next synchronisation is reported as before: from the end of the first block that is proven
+/// after it.
 fn check_flow_behind(whole: &Reading, damaged: &Reading, resumes: u64, damage: &Damage, context: &str) {
     let behind = |reading: &Reading, place: &dyn Fn(u64) -> u64| {
         let start = place(resumes);
@@ -225,10 +225,10 @@ fn check_flow_behind(whole: &Reading, damaged: &Reading, resumes: u64, damage: &
         };
         assert!(
             same && damage.place(*at) == *found_at,
-            "{context}, flow behind {resumes}: {expected:?} at {at}, but {found:?} at {found_at}"
+            "{context}, flow after {resumes}: {expected:?} at {at}, but {found:?} at {found_at}"
         );
     }
-    assert_eq!(expected.len(), found.len(), "{context}, flow behind {resumes}");
+    assert_eq!(expected.len(), found.len(), "{context}, flow after {resumes}");
 }
 
 /// The packets of both readings that the other one does not have.
@@ -257,7 +257,7 @@ fn report(case: &Case, kind: &str, mut summary: Summary) {
     let most = summary.distances.last().copied().unwrap_or(0);
     let Summary { damages, changed, by_frames, by_packets, by_flow, possible, silent, .. } = &summary;
     println!(
-        "{:28} {kind:24} {damages:4} damages, {changed:4} sources changed: told by frames {by_frames:3}, packets {by_packets:3}, \
+        "{:28} {kind:24} {damages:4} damages, {changed:4} sources changed: reported by frames {by_frames:3}, packets {by_packets:3}, \
          flow {by_flow:3}; a possible trace {possible:3}; silent {:3}; to {middle} bytes behind it, at most {most}",
         case.name,
         silent.len()

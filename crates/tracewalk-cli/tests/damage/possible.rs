@@ -138,7 +138,7 @@ impl<'a> Possible<'a> {
         }
     }
 
-    /// Trace was lost, or told to be wrong: nothing is known.
+    /// Trace was lost, or reported to be wrong: nothing is known.
     pub(crate) fn lose(&mut self) {
         self.place = Place::Unknown;
         self.held = None;
@@ -166,7 +166,7 @@ impl<'a> Possible<'a> {
             "timestamp" => {
                 let time = fields.time.filter(|time| *time != 0).unwrap_or(self.time);
                 let before = std::mem::replace(&mut self.time, time);
-                if time < before { Err(format!("time {time} behind {before}")) } else { Ok(()) }
+                if time < before { Err(format!("time {time} after {before}")) } else { Ok(()) }
             }
             _ => Ok(()),
         }
@@ -256,7 +256,7 @@ impl<'a> Possible<'a> {
         }
         match context {
             (Some(before), now) if fields.reason == Some(0) && Some(before) != now => {
-                Err(format!("context {now:?} behind {before}"))
+                Err(format!("context {now:?} after {before}"))
             }
             _ => Ok(()),
         }

@@ -18,7 +18,7 @@ pub(crate) struct Reading {
     pub(crate) packets: BTreeMap<u64, Packet>,
     /// Where each packet and each other stretch starts, and how many bytes it has.
     pub(crate) items: BTreeMap<u64, u64>,
-    /// Stretches that are told to be no packets, and how many bytes they have.
+    /// Stretches that are reported as no packets, and how many bytes they have.
     pub(crate) malformed: Vec<(u64, u64)>,
     /// The same, in the search for synchronisation.
     pub(crate) unsynchronised: Vec<(u64, u64)>,
@@ -99,15 +99,15 @@ impl Reading {
         reading
     }
 
-    /// From where on a source's packets count that lost its synchronisation at `lost`: from its next I-sync behind an
+    /// From where on a source's packets count that lost its synchronisation at `lost`: from its next I-sync after an
     /// A-sync; `None` where none comes any more.
     pub(crate) fn synchronisation(&self, lost: u64) -> Option<u64> {
         let mut behind = self.packets.range(lost..).skip_while(|(_, packet)| packet.name != "a_sync");
         behind.find(|(_, packet)| packet.name == "i_sync").map(|(at, _)| *at)
     }
 
-    /// The first place up to `end` at which the packets cannot be a trace of the program, other than behind bytes that are
-    /// no packets, and behind these places.
+    /// The first place up to `end` at which the packets cannot be a trace of the program, other than after bytes that are
+    /// no packets, and after these places.
     pub(crate) fn first_impossible(
         &self,
         config: &SourceConfig,
@@ -136,7 +136,7 @@ impl Reading {
     }
 }
 
-/// What is told of frames.
+/// What is reported of frames.
 #[derive(Default)]
 pub(crate) struct FrameLosses {
     pub(crate) discontinuities: Vec<Discontinuity>,

@@ -71,7 +71,7 @@ fn last_three(dump: &Path, registers: Registers) -> Outcome {
     run(arguments)
 }
 
-/// What is shown of the last three instructions, and of the exception behind them.
+/// What is shown of the last three instructions, and of the exception after them.
 fn ending(outcome: &Outcome) -> Vec<&str> {
     let lines = outcome.stdout.lines().map(|line| line.split("  ;").next().unwrap_or(line).trim_end());
     let is_shown = |line: &&str| line.starts_with("──") || line.starts_with("00000");

@@ -12,7 +12,7 @@ pub(super) struct Columns {
     /// How a number is written, and what stands between two.
     pub(super) digits: fn(&[u8]) -> String,
     pub(super) between: &'static str,
-    /// What stands behind the numbers.
+    /// What stands after the numbers.
     pub(super) end: fn(&[u8]) -> String,
 }
 

@@ -74,7 +74,7 @@ impl Programs {
         let ports = (0..16).map(|start| ("port, each alignment", Packing::Port(start), false));
         let without = (0..16).step_by(3).map(Packing::PortWithoutFullSync);
         let arrangements = [
-            ("behind a barrier", Packing::BehindBarrier, false),
+            ("after a barrier", Packing::BehindBarrier, false),
             ("barrier in the middle", Packing::BarrierBetween, false),
             ("words swapped, raw", Packing::Raw, true),
             ("words swapped, buffer", Packing::Frames, true),
@@ -295,7 +295,7 @@ impl Programs {
             ..Setup::default()
         };
         let mut bytes = self.a9.trace(&setup).bytes;
-        // Behind the timestamp that follows the first synchronisation.
+        // After the timestamp that follows the first synchronisation.
         bytes.drain(..200);
         (bytes, setup.option(), elf(&self.a9))
     }

@@ -39,7 +39,7 @@ impl std::fmt::Display for Counts {
             match guess {
                 Guess::Quiet => {}
                 Guess::Warned(warning) => write!(f, ", {count} warned ({warning})")?,
-                Guess::Told => write!(f, ", {count} wrong and told")?,
+                Guess::Told => write!(f, ", {count} wrong and reported")?,
                 Guess::Silent => write!(f, ", {count} SILENT")?,
             }
         }

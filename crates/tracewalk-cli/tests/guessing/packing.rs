@@ -21,13 +21,13 @@ pub(crate) enum Packing {
     Raw,
     /// The frames of a buffer.
     Frames,
-    /// A buffer in which IDs are repeated, behind the barrier of Linux' drivers.
+    /// A buffer in which IDs are repeated, after the barrier of Linux' drivers.
     BehindBarrier,
-    /// Two such buffers, the second behind a barrier.
+    /// Two such buffers, the second after a barrier.
     BarrierBetween,
     /// A buffer that went round, with its oldest byte this many sixteenths from the start.
     Turned(usize),
-    /// A trace port: FSYNC and HSYNC, the first frame so many bytes behind the start.
+    /// A trace port: FSYNC and HSYNC, the first frame so many bytes after the start.
     Port(usize),
     /// The same without FSYNC.
     PortWithoutFullSync(usize),
@@ -75,7 +75,7 @@ fn in_frames(sources: &[SourceBytes]) -> Vec<u8> {
     frames(sources, FormatterOptions { repeat_id_after: NonZeroU32::new(8), ..FormatterOptions::default() })
 }
 
-/// Frames with an FSYNC behind every eighth.
+/// Frames with an FSYNC after every eighth.
 pub(crate) fn in_port_frames(sources: &[SourceBytes]) -> Vec<u8> {
     frames(sources, FormatterOptions { full_sync_every: NonZeroU32::new(8), ..FormatterOptions::default() })
 }

@@ -90,8 +90,8 @@ def use(browser, graph, folded, screenshots):
     if screenshots:
         browser.screenshot(screenshots / "zoomed.png")
     browser.key("Escape")
-    expect(len(browser.evaluate(SHOWN)), len(frames), "the number of rectangles behind the reset")
-    # What matches a search is marked, and its part of the whole is told.
+    expect(len(browser.evaluate(SHOWN)), len(frames), "the number of rectangles after the reset")
+    # What matches a search is marked, and its part of the whole is reported.
     name = target["name"].removesuffix(" (inlined)")
     browser.evaluate(f"window.prompt = () => {json.dumps('^' + name)}")
     browser.click("#search")
@@ -104,7 +104,7 @@ def use(browser, graph, folded, screenshots):
     expect(found, f"matching: {part:.1f}%", "the part that matches")
     if screenshots:
         browser.screenshot(screenshots / "search.png")
-    # What the pointer is on is told in full.
+    # What the pointer is on is reported in full.
     browser.call("Input.dispatchMouseEvent", type="mouseMoved", x=target["x"] + 3, y=target["y"] + 3)
     details = browser.evaluate("document.querySelector('#details').textContent")
     expect(details, target["title"], "the details")

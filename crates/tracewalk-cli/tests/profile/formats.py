@@ -50,7 +50,7 @@ def firefox(path):
                 if isinstance(column, list):
                     assert len(column) == table["length"], f"{name}: {len(column)} of {table['length']}"
         for index, prefix in enumerate(stacks["prefix"]):
-            assert prefix is None or 0 <= prefix < index, "a stack comes behind its prefix"
+            assert prefix is None or 0 <= prefix < index, "a stack comes after its prefix"
         names, kinds = [], []
         for stack in range(stacks["length"]):
             frame = stacks["frame"][stack]

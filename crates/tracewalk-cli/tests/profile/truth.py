@@ -91,7 +91,7 @@ def returns_from_exception(code, instruction):
 
 
 def steps(code, items, find_returns):
-    """The same, instruction by instruction; a context ID comes behind the instruction that sets it."""
+    """The same, instruction by instruction; a context ID comes after the instruction that sets it."""
     for index, item in enumerate(items):
         if item[0] != "run":
             if item[0] != "context":
@@ -172,7 +172,7 @@ class Calls:
             inside = [i for i, frame in enumerate(self.stack) if frame.function == function]
             del self.stack[inside[-1] + 1 if inside else 0 :]
         elif self.came == "return" and at != self.before:
-            # The handler of a call to nowhere goes on behind the call.
+            # The handler of a call to nowhere goes on after the call.
             self.come_back(at)
         elif last is not None and last.branch and (at != last.address + last.size or not last.conditional):
             behind = last.address + last.size

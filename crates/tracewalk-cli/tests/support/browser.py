@@ -131,7 +131,7 @@ class Browser:
 
 @contextlib.contextmanager
 def opened(program):
-    """A browser with a profile of its own, which is gone behind it."""
+    """A browser with a profile of its own, which is gone after it."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         browser = Browser(program, profile)
         try:

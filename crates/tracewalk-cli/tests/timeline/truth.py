@@ -91,7 +91,7 @@ class Events:
 
 
 def from_record(elf, record, first):
-    """What happened, each behind so many instructions."""
+    """What happened, each after so many instructions."""
     lines = [line.split() for line in open(record) if line.strip()]
     code, now = Code(elf), 0
     events = Events(any(fields[0] == "T" for fields in lines))

@@ -42,13 +42,13 @@ pub enum Failure {
     NotMade(String),
     /// The trace does not tell the path: instruction number this.
     NotThePath(usize),
-    /// Something was decoded that was not told.
+    /// Something was decoded that was not reported.
     Different(Difference),
     /// A number differs.
     Count {
         /// Of what.
         what: &'static str,
-        /// How many were told.
+        /// How many were reported.
         told: u64,
         /// How many were found.
         found: u64,
@@ -63,7 +63,7 @@ impl Display for Failure {
             Self::NotMade(reason) => write!(f, "cannot be made: {reason}"),
             Self::NotThePath(number) => write!(f, "instruction {number} of the trace is not the path's"),
             Self::Different(difference) => difference.fmt(f),
-            Self::Count { what, told, found } => write!(f, "told {told} {what}, found {found}"),
+            Self::Count { what, told, found } => write!(f, "traced {told} {what}, found {found}"),
             Self::Gap(gap) => write!(f, "found a gap: {gap}"),
         }
     }
@@ -327,7 +327,7 @@ fn unpacked(packing: Packing, bytes: &[u8]) -> Result<Vec<u8>, String> {
     let (framing, capture) = packed(packing, bytes)?;
     let Arrived { bytes, losses } = taken_apart(framing, &capture)?;
     match losses.first() {
-        Some(loss) => Err(format!("found bytes lost in the frames behind {loss} of the source's")),
+        Some(loss) => Err(format!("found bytes lost in the frames after {loss} of the source's")),
         None => Ok(bytes),
     }
 }
@@ -388,7 +388,7 @@ fn places(path: &Path) -> impl Iterator<Item = Location> + '_ {
     path.instructions().map(Executed::location)
 }
 
-/// Whether what was told is the path, without what cannot be: a pause, the end behind the last proof, and, in a buffer
+/// Whether what was reported is the path, without what cannot be: a pause, the end after the last proof, and, in a buffer
 /// that goes round, the beginning. It guards against an encoder that leaves something out and does not say so.
 fn told_is_of(told: &Path, path: &Path, case: &Case, program: &Program) -> bool {
     const LONGEST_TAIL: usize = 1200;

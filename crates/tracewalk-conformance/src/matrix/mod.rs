@@ -1,4 +1,4 @@
-//! The matrix: every program, on every kind of trace unit, in every mode, decoded and compared with what was told.
+//! The matrix: every program, on every kind of trace unit, in every mode, decoded and compared with what was reported.
 //!
 //! [`cases`] makes all of them. A [`Case`] is written as words that name it completely, so that a failure can be
 //! repeated: `a9 wander=7 pft,cpu=cortex-a15,etmcr=0x20001000 depth=4 synchronise=50 container=port`.
@@ -101,7 +101,7 @@ pub struct Etmv4 {
     pub q: Option<u64>,
     /// Taken branches between source addresses.
     pub source_addresses: Option<u64>,
-    /// Whether addresses of synchronisations come behind an atom.
+    /// Whether addresses of synchronisations come after an atom.
     pub late_addresses: bool,
 }
 

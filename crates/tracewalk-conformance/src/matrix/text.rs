@@ -168,7 +168,7 @@ fn etmv4(word: &str) -> Result<Etmv4, String> {
     if unit.cpu.is_empty() { Err(format!("\"{word}\" names no cpu")) } else { Ok(unit) }
 }
 
-/// `cpu`, `etmcr` and `etmidr` behind a protocol's name.
+/// `cpu`, `etmcr` and `etmidr` after a protocol's name.
 fn registers(word: &str) -> Result<(String, u32, Option<u32>), String> {
     let (mut cpu, mut etmcr, mut etmidr) = (None, 0, None);
     for key in word.split(',').skip(1) {
@@ -185,7 +185,7 @@ fn registers(word: &str) -> Result<(String, u32, Option<u32>), String> {
 fn register(key: &str, value: &str) -> Result<u32, String> {
     let digits = value.strip_prefix("0x");
     let number = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
-    number.ok_or_else(|| format!("\"{key}\": expected a hexadecimal number behind 0x"))
+    number.ok_or_else(|| format!("\"{key}\": expected a hexadecimal number after 0x"))
 }
 
 fn number<T: FromStr>(word: &str, value: &str) -> Result<T, String> {

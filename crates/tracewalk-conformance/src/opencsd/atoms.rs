@@ -18,7 +18,7 @@ pub(super) struct Atoms {
     pairs: bool,
     /// So many are used up.
     used: usize,
-    /// Flow was lost behind them, and goes on at an address.
+    /// Flow was lost after them, and goes on at an address.
     lost: bool,
 }
 
@@ -66,7 +66,7 @@ impl Atoms {
         let first_there = self.places.partition_point(|place| *place < last);
         let behind = self.places.partition_point(|place| *place <= last);
         let all = counts.iter().sum::<usize>();
-        // Where flow was lost, it goes on behind a packet with an address; and no branch packet stands within a block. If
+        // Where flow was lost, it goes on after a packet with an address; and no branch packet stands within a block. If
         // nothing fits, the nearest atom is as good.
         let later = self.addresses.partition_point(|(address, _)| *address <= self.used);
         let later = self.addresses.get(later..).unwrap_or_default();
@@ -129,7 +129,7 @@ mod tests {
         trace[2].kind = "branch";
         let mut atoms = Atoms::new(&trace, false);
         assert_eq!(atoms.places(&[1], 6), [6]);
-        assert_eq!(atoms.places(&[1, 1, 1], 10), [9, 9, 10], "behind the address");
+        assert_eq!(atoms.places(&[1, 1, 1], 10), [9, 9, 10], "after the address");
         let mut atoms = Atoms::new(&trace, false);
         assert_eq!(atoms.places(&[1], 6), [6]);
         atoms.skip_to(9);

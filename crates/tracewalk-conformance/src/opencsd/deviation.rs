@@ -12,7 +12,7 @@ pub struct Deviation {
     pub opencsd: &'static str,
     /// What the specification says, and where.
     pub specification: &'static str,
-    /// How it is told from others.
+    /// How it is distinguished from others.
     pub recognised_by: &'static str,
     /// What shows that it is OpenCSD's doing and not ours.
     pub evidence: Evidence,

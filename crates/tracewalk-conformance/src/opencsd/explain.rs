@@ -139,7 +139,7 @@ impl Subject<'_> {
 mod tests {
     use super::super::failed_blx;
 
-    /// OpenCSD's packets of the trace, and an I-sync behind them.
+    /// OpenCSD's packets of the trace, and an I-sync after them.
     const LISTING: &str = "\
 Idx:0; ID:10;\tASYNC : a
 Idx:6; ID:10;\tI_SYNC : b

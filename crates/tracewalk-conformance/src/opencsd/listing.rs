@@ -83,7 +83,7 @@ impl Listing {
     }
 }
 
-/// The offset and what stands behind it.
+/// The offset and what stands after it.
 fn place(entry: &str) -> Option<(u64, &str)> {
     let (at, rest) = entry.strip_prefix("Idx:")?.split_once(';')?;
     Some((at.parse().ok()?, rest))

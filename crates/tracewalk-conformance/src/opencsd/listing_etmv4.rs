@@ -46,7 +46,7 @@ pub(super) fn kind(theirs: &str) -> Option<&'static str> {
     exact.or_else(family).map(|(_, ours)| *ours)
 }
 
-/// What stands behind the colon: `Address & Context, Long, 32 bit, IS0.; Addr=0x0000000040101788; Ctxt: AArch64,EL3, S; CID=0x00000000; `.
+/// What stands after the colon: `Address & Context, Long, 32 bit, IS0.; Addr=0x0000000040101788; Ctxt: AArch64,EL3, S; CID=0x00000000; `.
 pub(super) fn fields(kind: &'static str, text: &str) -> BTreeMap<&'static str, Value> {
     let mut fields = BTreeMap::new();
     for word in text.split(';').skip(1).map(str::trim) {

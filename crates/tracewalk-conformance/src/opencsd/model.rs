@@ -55,7 +55,7 @@ pub enum What {
     Exception {
         /// Its number.
         number: u16,
-        /// Where execution goes on behind it, if that was said.
+        /// Where execution goes on after it, if that was said.
         preferred_return: Option<Address>,
     },
     /// The return from an exception.
@@ -87,7 +87,7 @@ pub struct Reading {
 pub struct Range {
     /// The first instruction.
     pub start: Address,
-    /// The address behind the last one.
+    /// The address after the last one.
     pub end: Address,
     /// The size of the last one.
     pub last_bytes: u32,

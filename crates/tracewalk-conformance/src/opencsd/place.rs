@@ -95,7 +95,7 @@ impl<'a> Place<'a> {
         before.filter(|packet| packet.kind == "i_sync").last()?.number("hyp")
     }
 
-    /// Whether we made nothing of the packets at `at`, for want of an A-sync, or of the I-sync behind it.
+    /// Whether we made nothing of the packets at `at`, for want of an A-sync, or of the I-sync after it.
     #[must_use]
     pub fn is_out_of_step(&self, at: u64) -> bool {
         let before = self.ours.packets.iter().take_while(|packet| packet.at <= at);
@@ -120,7 +120,7 @@ impl<'a> Place<'a> {
         ours.difference(&theirs).any(|(start, _)| theirs.range((*start, 0)..(*start + 1, 0)).next().is_some())
     }
 
-    /// Whether OpenCSD gave up, and had nothing behind `at` before it did.
+    /// Whether OpenCSD gave up, and had nothing after `at` before it did.
     #[must_use]
     pub fn gave_up_before(&self, at: u64) -> bool {
         self.listing.gave_up && self.theirs.steps.last().is_none_or(|last| last.from <= at)
@@ -200,7 +200,7 @@ impl<'a> Place<'a> {
         isa::classify(self.program.code(at.address)?, at.address, at.isa).ok()
     }
 
-    /// The next branch packet behind `at` with an exception, where no atoms stand between: branch packets in a row say where
+    /// The next branch packet after `at` with an exception, where no atoms stand between: branch packets in a row say where
     /// a return went and what came instead of it.
     #[must_use]
     pub fn next_exception(&self, at: u64) -> Option<&'a Packet> {
@@ -215,7 +215,7 @@ impl<'a> Place<'a> {
         behind.find(|packet| exception(packet) || atoms(packet)).filter(|packet| exception(packet))
     }
 
-    /// Whether a step is an instruction of 16 bits behind which the image ends.
+    /// Whether a step is an instruction of 16 bits after which the image ends.
     #[must_use]
     pub fn ends_region(&self, step: &Step) -> bool {
         match step.what {

@@ -107,7 +107,7 @@ impl Reading {
     }
 }
 
-/// Whether all is told of the atoms in front of an element: what is cancelled or lost is never.
+/// Whether all is reported of the atoms in front of an element: what is cancelled or lost is never.
 const fn is_behind_all_atoms(element: &Element) -> bool {
     let Element::Event(Event { kind, .. }) = element else { return matches!(element, Element::Gap(_)) };
     matches!(kind, EventKind::TraceOn(_) | EventKind::Exception { .. })

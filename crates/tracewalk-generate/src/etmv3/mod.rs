@@ -5,7 +5,7 @@
 //!
 //! - at the start A-sync and I-sync, and again every so many bytes;
 //! - an atom for every instruction, collected into P-headers until something else has to be sent;
-//! - a branch packet behind every indirect branch, with branch broadcast behind every taken branch;
+//! - a branch packet after every indirect branch, with branch broadcast after every taken branch;
 //! - for an exception a branch packet to the handler. An instruction that aborted is traced and cancelled; a supervisor
 //!   call and an undefined instruction are traced and stay. A jump to where nothing is has nothing to trace;
 //! - the exception exit packet between a return's atom and its branch packet. On M profile, where another exception
@@ -226,7 +226,7 @@ impl<'a> Unit<'a> {
         Ok(true)
     }
 
-    /// What was still to be said of the last instruction, behind its transfers.
+    /// What was still to be said of the last instruction, after its transfers.
     fn finish_instruction(&mut self) -> Result<(), EncodeError> {
         self.trigger_if_due()?;
         if let Some(target) = self.target.take() {
@@ -288,7 +288,7 @@ impl<'a> Unit<'a> {
             self.trace.told.steps.pop();
         }
         if let Some(resumes) = self.story.resumes(index, taken) {
-            // Where an undefined instruction is to be resumed it was traced already: execution is behind it.
+            // Where an undefined instruction is to be resumed it was traced already: execution is after it.
             if self.last != Some(resumes) {
                 self.synchronise_if_due(resumes)?;
             }
@@ -358,7 +358,7 @@ impl<'a> Unit<'a> {
         Ok(true)
     }
 
-    /// Sends one transfer. The address is whole behind a synchronisation, and where fewer bytes cannot say it.
+    /// Sends one transfer. The address is whole after a synchronisation, and where fewer bytes cannot say it.
     fn transfer(&mut self, address: Option<Address>, value: Option<u32>) -> Result<(), EncodeError> {
         let packet = |big_endian| Packet::NormalData {
             address: address.map(|address| DataAddress { address, big_endian }),
@@ -437,7 +437,7 @@ impl<'a> Unit<'a> {
         self.send(&Packet::ASync)?;
         self.synchronised_at = Some(self.trace.bytes.len());
         self.whole_data_address = true;
-        // A load in progress is told for itself; tracing begins with it, and again behind it.
+        // A load in progress is reported for itself; tracing begins with it, and again after it.
         self.trace.starts +=
             usize::from(reason != ISyncReason::Periodic) + usize::from(in_progress.is_some());
         self.trace.told.steps.extend(in_progress.map(Step::Instruction));

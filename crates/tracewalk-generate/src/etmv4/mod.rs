@@ -2,18 +2,18 @@
 //!
 //! What is sent:
 //!
-//! - at the start A-sync, trace info, trace on, and an address with the context, and all but trace on again every so many bytes, behind
+//! - at the start A-sync, trace info, trace on, and an address with the context, and all but trace on again every so many bytes, after
 //!   a P0 instruction;
-//! - for every P0 instruction an atom, and behind it an address if it is an indirect branch that the return stack does not
+//! - for every P0 instruction an atom, and after it an address if it is an indirect branch that the return stack does not
 //!   predict, or with branch broadcast any taken branch;
 //! - for an exception its packet with the preferred return address, which says how far execution came, and the handler's address.
 //!   Instructions that aborted or were undefined are not traced; supervisor calls are;
-//! - behind the address of a return from an exception an exception return packet, in M profile before the address; in ETE nothing;
+//! - after the address of a return from an exception an exception return packet, in M profile before the address; in ETE nothing;
 //! - if the unit speculates (TRCIDR8.MAXSPEC), wrong paths that are cancelled, and commits;
 //! - if it is asked for, branches as Q elements, of which there is one way alone, and taken ones as source addresses.
 //!
 //! The trace does not tell the conditions of instructions that are no P0 instructions, nor where an exception's handler begins apart from
-//! where execution goes on: the handler of what is told is 0.
+//! where execution goes on: the handler of what is reported is 0.
 
 mod options;
 mod sender;
@@ -81,19 +81,19 @@ struct Unit<'a> {
     options: &'a Options,
     sender: Sender<'a>,
     trace: Trace,
-    /// How many of the told steps the trace proves: those up to the last P0 element.
+    /// How many of the reported steps the trace proves: those up to the last P0 element.
     proven: usize,
     /// Whether an instruction was executed since the last P0 element.
     is_inside_run: bool,
-    /// Where execution went on behind the last P0 element.
+    /// Where execution went on after the last P0 element.
     run_start: Location,
     /// How many instructions were executed from there on.
     run_length: u64,
     /// An indirect branch led there, and the exception that comes next says so.
     unanswered: bool,
-    /// Where a return from an exception goes, which M profile sends behind the packet that says that it is one.
+    /// Where a return from an exception goes, which M profile sends after the packet that says that it is one.
     returns_to: Option<Location>,
-    /// The address of a synchronisation is to be sent behind the next atom.
+    /// The address of a synchronisation is to be sent after the next atom.
     late_address: bool,
     /// Newest last.
     return_stack: Vec<Location>,
@@ -207,7 +207,7 @@ impl<'a> Unit<'a> {
             (Class::Indirect, Went::End) => return Ok(false),
             _ => Some(behind),
         };
-        // What runs in the other context begins behind the return.
+        // What runs in the other context begins after the return.
         let returns = self.story.returns(index);
         if returns {
             self.states.leave_exception(self.story.state_behind(index));
@@ -244,7 +244,7 @@ impl<'a> Unit<'a> {
         Ok(true)
     }
 
-    /// The atom of a P0 instruction, perhaps behind a wrong path, or a source address in its place.
+    /// The atom of a P0 instruction, perhaps after a wrong path, or a source address in its place.
     fn atom(&mut self, executed: &Executed, instruction: &Instruction) -> Result<(), EncodeError> {
         if executed.passed
             && self.config.is_ete()
@@ -289,7 +289,7 @@ impl<'a> Unit<'a> {
         Ok(true)
     }
 
-    /// What an indirect branch that was taken sends behind its atom.
+    /// What an indirect branch that was taken sends after its atom.
     fn indirect(
         &mut self,
         index: usize,

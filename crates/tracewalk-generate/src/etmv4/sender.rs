@@ -162,7 +162,7 @@ impl<'a> Sender<'a> {
         Ok(true)
     }
 
-    /// A wrong path behind what was right.
+    /// A wrong path after what was right.
     pub(super) fn stray(&mut self, nearby: Location, exception: u16) -> Result<(), EncodeError> {
         let most = u64::from(self.config.greatest_speculation());
         if most == 0 {

@@ -177,7 +177,7 @@ struct Reader<'a> {
     pending: Option<(Entered, Vec<Step>)>,
     /// The last instruction that ran, and nothing has happened since.
     last: Option<Address>,
-    /// Where execution goes on behind it; `None` behind an indirect branch.
+    /// Where execution goes on after it; `None` after an indirect branch.
     next: Option<Address>,
     /// Where execution stood when the instruction logged last did not run.
     stopped_at: Option<Address>,
@@ -191,7 +191,7 @@ struct Reader<'a> {
     number: u16,
     /// M profile: a return is giving way to another exception.
     tail_chaining: bool,
-    /// The stack pointer behind the last instruction that ran, where it was an indirect branch.
+    /// The stack pointer after the last instruction that ran, where it was an indirect branch.
     stack_pointer: Option<u32>,
     /// M profile: for each active exception, the steps whose preferred return address its return will show.
     active: Vec<Vec<usize>>,

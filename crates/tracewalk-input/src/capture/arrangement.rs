@@ -1,4 +1,4 @@
-//! Where a buffer's bytes stand in its file, if not one behind the other from the oldest on.
+//! Where a buffer's bytes stand in its file, if not one after the other from the oldest on.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub struct Arrangement {
     pub swapped_words: Option<Stated<bool>>,
 }
 
-/// A read pointer behind the end of its buffer.
+/// A read pointer beyond the end of its buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadPointerOutside {
     /// The read pointer.

@@ -54,7 +54,7 @@ pub struct Buffer {
     pub parts: Option<Arc<[Range<usize>]>>,
     /// How they are packed; `None` where nobody said it.
     pub container: Option<Stated<Container>>,
-    /// Behind how many bytes the first frame of a trace port starts, 0 to 15; `None` where nobody said it.
+    /// After how many bytes the first frame of a trace port starts, 0 to 15; `None` where nobody said it.
     pub frame_start: Option<Stated<u8>>,
     /// Whose trace they are, as far as anybody said it.
     pub sources: Vec<SourceDescription>,
@@ -129,7 +129,7 @@ impl Buffer {
         self.blocks.file_offset(self.arrangement.file_offset(offset, self.bytes.len() as u64))
     }
 
-    /// Which byte of trace stands at a place in the file, or behind it where none does: what
+    /// Which byte of trace stands at a place in the file, or after it where none does: what
     /// [`Buffer::file_offset`] leads to.
     #[must_use]
     pub fn trace_offset(&self, file: CaptureOffset) -> CaptureOffset {

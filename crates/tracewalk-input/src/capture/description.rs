@@ -4,7 +4,7 @@
 //! [capture]
 //! file = "swo.bin"            # relative to this file, and not outside its directory, unless whoever opens it allows it
 //! container = "frames"        # auto, frames, tpiu, raw, mtb; auto where it is not said
-//! frame_start = 3             # tpiu without FSYNC: the first frame starts behind so many bytes
+//! frame_start = 3             # tpiu without FSYNC: the first frame starts after so many bytes
 //! name = "ETB_0"              # for messages; the file's name where it is not said
 //! blocks = "dstream"          # 504 bytes of trace and 8 others in turn, from a DSTREAM unit
 //! read_pointer = 0x1230       # a buffer that went round: where in the file its oldest byte is

@@ -83,7 +83,7 @@ pub(super) fn read(
     Ok(device)
 }
 
-/// What a trace source of this type speaks. The types have versions behind them: `ETM3.5`, `PTM1.1`, `PFT1.1`.
+/// What a trace source of this type speaks. The types have versions after them: `ETM3.5`, `PTM1.1`, `PFT1.1`.
 fn protocol(kind: &str) -> Protocol {
     let upper = kind.to_ascii_uppercase();
     let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| upper.starts_with(prefix));
@@ -119,7 +119,7 @@ fn add_registers(
         let name = name_of(&entry.key);
         let known = registers.get(&name);
         if !DECODING.contains(&name.as_str()) {
-            // Where several have one name, they differ in the number or index behind it.
+            // Where several have one name, they differ in the number or index after it.
             let name = if known.is_some() { entry.key.trim() } else { &name };
             if let (Some(value), None) = (number::parse_u32(&entry.value), registers.get(name)) {
                 registers.set(name, value, Origin::line(place.path, entry.line));

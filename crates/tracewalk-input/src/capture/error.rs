@@ -82,7 +82,7 @@ pub enum CaptureErrorKind {
         /// The known key that was probably meant.
         nearest: &'static str,
     },
-    /// The key is known, the word behind it is not.
+    /// The key is known, the word after it is not.
     UnknownValue {
         /// The key.
         key: String,

@@ -1,7 +1,7 @@
 //! The `.ini` files of DS-5 and OpenCSD snapshots.
 //!
 //! Keys hold `:` and `(` (`ETMCR(id:0x0)=0x400`), so a line is split at its first `=`. Lines that start with `;` or `#`
-//! are comments, and so is what follows a value behind a blank and one of the two. Letter case, order and repeated keys
+//! are comments, and so is what follows a value after a blank and one of the two. Letter case, order and repeated keys
 //! stay as they are written: a core with two trace sources is written as two lines with the same key. Only what would do
 //! something to a terminal does not stay.
 
@@ -85,7 +85,7 @@ impl Section {
         self.name.eq_ignore_ascii_case(name)
     }
 
-    /// Whether it is one of those that are numbered behind this word: `dump`, `dump1`, `Dump2`.
+    /// Whether it is one of those that are numbered after this word: `dump`, `dump1`, `Dump2`.
     pub(crate) fn is_numbered(&self, word: &str) -> bool {
         self.name.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
     }
@@ -102,7 +102,7 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = (u32, &str)> {
     numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with([';', '#']))
 }
 
-/// Splits `key=value`, without blanks, quotes around the value and a comment behind it.
+/// Splits `key=value`, without blanks, quotes around the value and a comment after it.
 pub(crate) fn assignment(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.split_once('=')?;
     let comment = [" ;", "\t;", " #", "\t#"].iter().filter_map(|start| value.find(start)).min();

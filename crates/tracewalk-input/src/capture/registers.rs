@@ -85,13 +85,13 @@ pub(super) fn number_of(name: &str) -> Option<u32> {
 }
 
 /// The register that a key in a `[regs]` section names, in upper case, without the number, index or size that may stand
-/// behind it: `ETMCR(0x000)`, `ETMCR(id:0x0)`, `CNTPCT(size:64)`.
+/// after it: `ETMCR(0x000)`, `ETMCR(id:0x0)`, `CNTPCT(size:64)`.
 pub(super) fn named_by(key: &str) -> String {
     key.split('(').next().unwrap_or("").trim().to_ascii_uppercase()
 }
 
 /// The register that a key in the `[regs]` section of an ETMv3, PTM or ITM means: by its name, or, where a tool has names
-/// of its own, by the number behind it, like `TRACEIDR(0x080)`.
+/// of its own, by the number after it, like `TRACEIDR(0x080)`.
 pub(super) fn meant_by(key: &str) -> String {
     let name = named_by(key);
     if DECODING.contains(&name.as_str()) {

@@ -22,7 +22,7 @@ pub struct Image {
     pub attributes: Attributes,
     /// Where the program starts, if it is an ELF file that says so.
     pub entry: Option<Location>,
-    /// The whole file; of records the memory in them, one segment behind the other.
+    /// The whole file; of records the memory in them, one segment after the other.
     pub(super) bytes: Bytes,
     /// How the file says what memory held.
     pub form: ImageForm,

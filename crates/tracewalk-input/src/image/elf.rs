@@ -264,7 +264,7 @@ pub(crate) fn file_range(
 
 fn check_address<E: FileHeader>(start: Address, size: u64) -> Result<(), ImageErrorKind> {
     let isa = if E::is_type_64_sized() { Isa::A64 } else { Isa::A32 };
-    // The last byte, for the address behind it may be one too many for 64 bits.
+    // The last byte, for the address after it may be one too many for 64 bits.
     let last = start.checked_add(size.saturating_sub(1));
     if last.is_none_or(|last| last > isa.last_address()) {
         return Err(ImageErrorKind::PastEndOfMemory { start, bytes: size });

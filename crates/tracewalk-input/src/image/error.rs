@@ -79,7 +79,7 @@ pub enum ImageErrorKind {
     NoCode,
     /// The file is an object file whose sections have no addresses yet.
     Unlinked,
-    /// The bytes end behind the last address of 32 bits.
+    /// The bytes end after the last address of 32 bits.
     PastEndOfMemory {
         /// Where they start.
         start: Address,
@@ -204,7 +204,7 @@ impl ImageError {
                 Some("leave out the --image of contexts that do not occur in the trace".to_owned())
             }
             Kind::OutsideFile { .. } => Some("check `offset` and `length` in the description".to_owned()),
-            Kind::File(_) => Some("check the name behind --image".to_owned()),
+            Kind::File(_) => Some("check the name after --image".to_owned()),
         }
     }
 }

@@ -120,7 +120,7 @@ impl Image {
     }
 
     /// Where an ELF file's first segment is loaded by its own addresses: tools count addresses from there. Segments of an image begin
-    /// behind the headers.
+    /// after the headers.
     #[must_use]
     pub fn load_address(&self) -> Option<Address> {
         elf::first_loaded(&self.bytes).map(Address::new)

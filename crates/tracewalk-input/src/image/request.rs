@@ -79,7 +79,7 @@ pub enum ParseImageError {
         /// What stands there.
         found: String,
     },
-    /// What stands behind the `@` does not say a context.
+    /// What stands after the `@` does not say a context.
     Context {
         /// What stands there.
         found: String,
@@ -96,7 +96,7 @@ impl fmt::Display for ParseImageError {
             Self::Context { found } => {
                 write!(
                     f,
-                    "expected context=NUMBER or vmid=NUMBER (0 to 255) or both with `,` between them behind the `@` of \
+                    "expected context=NUMBER or vmid=NUMBER (0 to 255) or both with `,` between them after the `@` of \
                      --image, found `{found}`"
                 )
             }
@@ -107,7 +107,7 @@ impl fmt::Display for ParseImageError {
 impl std::error::Error for ParseImageError {}
 
 /// Reads the argument of `--image`, `FILE` or `ADDRESS:FILE`, with `@context=NUMBER`, `@vmid=NUMBER` or
-/// `@context=NUMBER,vmid=NUMBER` behind it for an image that is visible there alone.
+/// `@context=NUMBER,vmid=NUMBER` after it for an image that is visible there alone.
 ///
 /// An address starts with a digit. A file whose own name looks so is written as `./0x100:file`.
 impl FromStr for ImageRequest {
@@ -130,7 +130,7 @@ impl FromStr for ImageRequest {
     }
 }
 
-/// The contexts that the end of an argument names, and what stands before them. An `@` with no `=` behind it belongs to
+/// The contexts that the end of an argument names, and what stands before them. An `@` with no `=` after it belongs to
 /// the file's name.
 fn split_scope(argument: &str) -> Result<(&str, Scope), ParseImageError> {
     let Some((rest, found)) = argument.rsplit_once('@').filter(|(_, behind)| behind.contains('=')) else {

@@ -31,7 +31,7 @@ pub(crate) fn read(text: &str) -> Result<(Assembly, Flaws), Located> {
         ended = false;
         let record = match Record::from_record_string(record) {
             Ok(record) => record,
-            // Of a file that is cut off the last record has no end. Behind any other that is damaged nobody knows what
+            // Of a file that is cut off the last record has no end. After any other that is damaged nobody knows what
             // addresses count from.
             Err(error) if records.peek().is_none() => {
                 flaws.add(line, problem(error, record));
@@ -43,7 +43,7 @@ pub(crate) fn read(text: &str) -> Result<(Assembly, Flaws), Located> {
             Record::Data { offset, value } => add(&mut memory, base, offset, &value, line)?,
             Record::ExtendedSegmentAddress(segment) => base = Base::Segment(segment),
             Record::ExtendedLinearAddress(upper) => base = Base::Linear(upper),
-            // Files are joined by writing one behind the other; each starts at 0 again.
+            // Files are joined by writing one after the other; each starts at 0 again.
             Record::EndOfFile => (base, ended) = (Base::Linear(0), true),
             Record::StartSegmentAddress { .. } | Record::StartLinearAddress(_) => {}
         }

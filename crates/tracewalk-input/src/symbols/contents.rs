@@ -100,7 +100,7 @@ fn content_of(name: &str, width: Width) -> Option<Content> {
     }
 }
 
-/// Whether a symbol is one of these, also of kinds that are not told apart here.
+/// Whether a symbol is one of these, also of kinds that are not distinguished here.
 pub(super) fn is_mapping_symbol(name: &str) -> bool {
     name.starts_with('$')
 }

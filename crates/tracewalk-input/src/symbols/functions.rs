@@ -40,7 +40,7 @@ pub enum FunctionKind {
 }
 
 impl Function {
-    /// The address behind the last byte, as a number that may be 2^32 where addresses have 32 bits.
+    /// The address after the last byte, as a number that may be 2^32 where addresses have 32 bits.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.start.get().saturating_add(self.size)

@@ -20,7 +20,7 @@ use crate::limit::MemoryLimit;
 pub struct Frame {
     /// The function, demangled.
     pub function: Option<Arc<str>>,
-    /// The source file, as the compiler was given it, behind its directory.
+    /// The source file, as the compiler was given it, after its directory.
     pub file: Option<Arc<str>>,
     /// The line, from 1.
     pub line: Option<u32>,

@@ -69,7 +69,7 @@ pub(super) enum Binding {
 pub(super) struct Section<'data> {
     pub(super) name: Cow<'data, str>,
     pub(super) start: u64,
-    /// Behind the last byte, at most [`Table::end_of_memory`].
+    /// After the last byte, at most [`Table::end_of_memory`].
     pub(super) end: u64,
     /// Whether it is part of the running program.
     pub(super) memory: bool,
@@ -106,7 +106,7 @@ impl<'data> Table<'data> {
         Self { width, symbols: Vec::new(), sections: Vec::new() }
     }
 
-    /// The address behind the last one, or the last one where there is no number behind it.
+    /// The address after the last one, or the last one where there is no number after it.
     pub(super) const fn end_of_memory(&self) -> u64 {
         match self.width {
             Width::Bits32 => 1 << 32,

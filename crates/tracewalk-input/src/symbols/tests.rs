@@ -140,7 +140,7 @@ fn names_are_demangled() {
     assert!(symbols.function_named("_ZN3app4TaskC1Ei").is_some());
 }
 
-/// A program with a plausible vector table at `address`, and the reset handler behind it.
+/// A program with a plausible vector table at `address`, and the reset handler after it.
 fn with_vectors(address: u32) -> Elf {
     let mut elf = Elf::new();
     let words = [0x2000_1000, address + 9, 0x0000_bf00];

@@ -7,7 +7,7 @@ import tracewalk
 
 
 def main() -> None:
-    """Reads one document of JSON; writes a line of JSON about the captures, and the saved sum behind it."""
+    """Reads one document of JSON; writes a line of JSON about the captures, and the saved sum after it."""
     wanted = json.load(sys.stdin)
     found = tracewalk.gather(wanted["paths"], answer=wanted["answer"], image=wanted["images"], **wanted["options"])
     head = json.dumps(found.captures.to_pylist())

@@ -1,7 +1,7 @@
 //! `profile --format callgrind`: what Valgrind's callgrind writes, for callgrind_annotate and KCachegrind.
 //!
 //! The format is described in Valgrind's manual, "Callgrind Format Specification". Functions are those of the symbols;
-//! the lines of what was inlined into them are theirs. Sources are told apart as objects (`ob=`). `callgrind_annotate` prints
+//! the lines of what was inlined into them are theirs. Sources are distinguished as objects (`ob=`). `callgrind_annotate` prints
 //! objects, and adds up what has the same file and name in several: such functions have their source in their name.
 
 use std::collections::{BTreeMap, BTreeSet};

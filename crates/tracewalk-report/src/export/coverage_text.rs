@@ -255,7 +255,7 @@ fn not_observable(totals: &Totals) -> Option<Note> {
     let parts = parts.into_iter().filter(|(count, ..)| *count > 0);
     let parts = parts.map(|(count, thing, rest)| counted(count, thing) + rest).collect::<Vec<_>>().join(", ");
     let text = format!(
-        "{parts}: whether a condition passed is told of branches alone; none of these is counted as covered, and none as \
+        "{parts}: the trace records only of branches whether a condition passed; none of these is counted as covered, and none as \
          not covered"
     );
     Some(Note::new("not observable", text))
@@ -265,7 +265,7 @@ fn not_observable(totals: &Totals) -> Option<Note> {
 fn lost(losses: &Losses) -> Option<Note> {
     let reasons = [
         ("trace malformed or lost", losses.trace_lost),
-        ("the way not told", losses.address_unknown),
+        ("address unknown", losses.address_unknown),
         ("trace and image in contradiction", losses.contradictions),
         ("code that cannot be decoded", losses.undecodable),
     ];

@@ -15,7 +15,7 @@ use tracewalk_analysis::{Code, CodeInContext, DoubtfulChange, Doubting, Section}
 
 use super::flow_jsonl::{security_name, stated_level};
 
-/// Writes the table `flow`. What an ITM told is not in it: that is a table of its own.
+/// Writes the table `flow`. What an ITM reported is not in it: that is a table of its own.
 #[derive(Debug)]
 pub struct FlowTable<R> {
     rows: R,

@@ -1,6 +1,6 @@
 //! `profile --format folded`: one line for each chain of calls and its own cost, as flame graph tools read them.
 //!
-//! Names are separated by `;`, the cost stands behind the last space. Inlined functions end in `_[i]`, which tools that
+//! Names are separated by `;`, the cost stands after the last space. Inlined functions end in `_[i]`, which tools that
 //! know perf colour in their own way.
 
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! `itm`: what an ITM told, as the bytes of its ports, as lines and as JSON lines (docs/formats.md).
+//! `itm`: what an ITM reported, as the bytes of its ports, as lines and as JSON lines (docs/formats.md).
 
 use std::io::{self, Write};
 
@@ -19,7 +19,7 @@ use tracewalk_analysis::table::{Tabular as _, TakeRows};
 /// The format's version, in every object: those of `flow --format jsonl` have the same one.
 const VERSION: u64 = 1;
 
-/// Writes what an ITM told.
+/// Writes what an ITM reported.
 pub trait ExportItm {
     /// Writes the next record.
     fn record(&mut self, record: &ItmRecord) -> io::Result<()>;

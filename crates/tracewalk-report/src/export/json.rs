@@ -160,7 +160,7 @@ const fn hex(value: u32) -> u64 {
     x = (x & 0xffff_0000) << 16 | x & 0xffff;
     x = (x & 0x0000_ff00_0000_ff00) << 8 | x & 0x0000_00ff_0000_00ff;
     x = (x & 0x00f0_00f0_00f0_00f0) << 4 | x & 0x000f_000f_000f_000f;
-    // Adding 6 carries into bit 4 of those above 9; letters come 39 behind the place that follows `9`.
+    // Adding 6 carries into bit 4 of those above 9; letters come 39 after the place that follows `9`.
     let letters = (x + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101;
     x + 0x3030_3030_3030_3030 + letters * 39
 }

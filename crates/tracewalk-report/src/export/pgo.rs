@@ -42,7 +42,7 @@ pub fn write_autofdo(out: &mut dyn Write, report: &CountsReport<'_>) -> io::Resu
 /// Writes what perf2bolt takes as pre-aggregated.
 pub fn write_bolt(out: &mut dyn Write, report: &CountsReport<'_>) -> io::Result<()> {
     let Some(ReportedBinary { found, .. }) = report.binaries.first() else { return Ok(()) };
-    // A branch that is not taken is the way from its block to the one behind it.
+    // A branch that is not taken is the way from its block to the one after it.
     for ((first, last), count) in ranges(found).into_iter().chain(branches(found, |way| !way.is_taken())) {
         writeln!(out, "F {first:x} {last:x} {count}")?;
     }

@@ -224,7 +224,7 @@ impl Builder<'_> {
         self.units.iter().map(|unit| signed(value(unit))).collect()
     }
 
-    /// In nanoseconds, where the unit's frequency was told.
+    /// In nanoseconds, where the unit's frequency was reported.
     fn worth(&self, unit: Unit, value: u64) -> u64 {
         if unit == self.report.unit { self.report.in_nanoseconds(value) } else { value }
     }

@@ -27,7 +27,7 @@ pub struct Runs<W> {
 pub struct RunsPart {
     /// The run that the part begins with, which the part before may have begun.
     first: Option<Run>,
-    /// What comes behind it; `None` while nothing has ended it.
+    /// What comes after it; `None` while nothing has ended it.
     rest: Option<Lines>,
 }
 
@@ -35,7 +35,7 @@ pub struct RunsPart {
 #[derive(Clone, Debug, Default)]
 struct Lines {
     text: Vec<u8>,
-    /// The run that may still grow, behind them.
+    /// The run that may still grow, after them.
     open: Option<Run>,
 }
 

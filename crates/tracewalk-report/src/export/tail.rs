@@ -26,7 +26,7 @@ pub(super) struct Tail {
     holding: u64,
     /// The last change of context that was dropped, where code depends on it.
     context: Option<FlowRecord>,
-    /// What is in doubt behind those that were dropped.
+    /// What is in doubt after those that were dropped.
     doubting: Doubting,
 }
 
@@ -88,7 +88,7 @@ impl Tail {
         }
     }
 
-    /// Takes what an ITM told.
+    /// Takes what an ITM reported.
     pub(super) fn itm(&mut self, record: &ItmRecord) {
         self.held.push_back(Held::Itm(Box::new(record.clone())));
         self.drop_old();

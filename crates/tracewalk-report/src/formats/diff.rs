@@ -23,6 +23,8 @@ pub const DIFF: &[Format<WriteDiff>] = &[
     format("parquet", "One table, for data frames and SQL (docs/formats.md)", |out, report, _, table| {
         one_parquet(out, &report.tables(), table, report.complete)
     }),
-    format("json", "One JSON document (docs/profiling.md)", |out, report, _, _| write_diff_json(out, report)),
+    format("json", "One JSON document (docs/comparing-captures.md)", |out, report, _, _| {
+        write_diff_json(out, report)
+    }),
     format("none", "Compare everything and print nothing", |_, _, _, _| Ok(())),
 ];

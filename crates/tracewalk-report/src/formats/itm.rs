@@ -47,7 +47,7 @@ pub const ITM: &[Format<MakeItm>] = &[
     ),
     format(
         "events",
-        "A line for each thing that was told, with its offset in the capture",
+        "A line for each thing that the ITM reported, with its offset in the capture",
         MakeItm { export: |out, options| Box::new(ItmText::new(out, options.look)), of_ports: false },
     ),
     format(

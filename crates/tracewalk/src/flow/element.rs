@@ -300,7 +300,7 @@ impl fmt::Display for Contradiction {
                 write!(f, "found a failed condition at {at}, expected an instruction that has one")
             }
             Self::NotABranch { at, went_to } => {
-                write!(f, "found a jump to {went_to} behind {at}, expected a branch there")
+                write!(f, "found a jump to {went_to} after {at}, expected a branch there")
             }
             Self::WrongTarget { at, expected, found } => {
                 write!(f, "found {found} as the target of the branch at {at}, expected {expected}")
@@ -314,7 +314,7 @@ impl fmt::Display for Contradiction {
             Self::RunMissesEnd { from, until } => {
                 write!(f, "found execution from {from} to {until}, expected an instruction to start there")
             }
-            Self::NoBranchInReach(at) => write!(f, "found no branch in the code behind {at}, expected one"),
+            Self::NoBranchInReach(at) => write!(f, "found no branch in the code after {at}, expected one"),
             Self::ReturnStackEmpty(at) => {
                 write!(f, "found a predicted return at {at}, expected a call before it")
             }

@@ -88,7 +88,7 @@ fn a_failed_condition_of_an_instruction_that_has_none_is_a_contradiction() {
     let program = thumb(0x100, &[0x2001, 0x2002, NOP]);
     let found = follow(Rules::default(), &program, &[begin(t32(0x100)), executed(1), FAILED, executed(1)]);
     assert_eq!(contradictions(&found), [Contradiction::UnconditionalFailed(t32(0x102))]);
-    assert_eq!(outline(&found).0, [(0x100, 0x102, 1)], "what comes behind it is not believed");
+    assert_eq!(outline(&found).0, [(0x100, 0x102, 1)], "what comes after it is not believed");
 }
 
 #[test]

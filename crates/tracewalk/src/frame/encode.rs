@@ -135,7 +135,7 @@ impl Formatter {
             self.advance(output);
             return;
         }
-        // The pair's first byte is data already: move it behind the ID byte and delay the change.
+        // The pair's first byte is data already: move it after the ID byte and delay the change.
         let mixed = self.place - 1;
         let bit = 1 << (mixed / 2);
         let data = self.frame[mixed] | u8::from(self.frame[AUXILIARY] & bit != 0);

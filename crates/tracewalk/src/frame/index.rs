@@ -1,7 +1,7 @@
 //! Where a capture's frames are, found out once, so that each source's bytes can be taken out of any part of it.
 //!
 //! Where frames are depends on everything that came before: on what was learned of their data, and on what was lost. But
-//! where they lie one behind the other, taking them apart needs no more than to know whose byte is the first one.
+//! where they lie one after the other, taking them apart needs no more than to know whose byte is the first one.
 //!
 //! ```text
 //! all bytes, once ─▶ Indexer ─▶ Index: a list of sections, and how many bytes each source has in front of each
@@ -76,7 +76,7 @@ struct Contents {
     chunk: u64,
     /// Ascending; the first one begins with the capture.
     sections: Vec<Section>,
-    /// What is behind the last one.
+    /// What is after the last one.
     end: Border,
 }
 
@@ -91,7 +91,7 @@ struct Section {
 #[derive(Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Kind {
-    /// Frames, one behind the other.
+    /// Frames, one after the other.
     Frames {
         /// Whose the first byte is.
         owner: Owner,
@@ -132,7 +132,7 @@ const CHUNK: u64 = 1 << 16;
 /// When there are so many sections, they become twice as long, so that a large capture takes no more memory.
 const MOST_SECTIONS: usize = 1 << 14;
 
-/// Of so many places with something else than frames it is remembered how to go on behind them. A deframer takes some
+/// Of so many places with something else than frames it is remembered how to go on after them. A deframer takes some
 /// kilobytes.
 const MOST_MIXED: usize = 1 << 8;
 
@@ -460,7 +460,7 @@ impl Indexer {
         if is_behind_mixed && (!is_frames || self.mixed >= MOST_MIXED) {
             return;
         }
-        // There may be more gaps than deframers should be kept: behind one the deframer is a new one.
+        // There may be more gaps than deframers should be kept: after one the deframer is a new one.
         let is_gap = |section: &Section| matches!(section.kind, Kind::Gap);
         if !is_frames
             && self.mixed >= MOST_MIXED

@@ -32,7 +32,7 @@ pub(super) struct DataSpan {
     pub(super) owner: Owner,
     /// Place of the first byte in the frame, 0 to 14.
     pub(super) start: usize,
-    /// The place behind the last byte.
+    /// The place after the last byte.
     pub(super) end: usize,
 }
 
@@ -83,7 +83,7 @@ fn has_ids(group: &[[u8; FRAME_BYTES]; GROUP]) -> bool {
     (all & BIT_0).simd_eq(u8x16::ZERO).to_bitmask() != 0xffff
 }
 
-/// Writes the data of frames one behind the other, bit 0 restored, as [`Frame::restored`] has it; ID bytes are in it and mean
+/// Writes the data of frames one after the other, bit 0 restored, as [`Frame::restored`] has it; ID bytes are in it and mean
 /// nothing, and there has to be room for a byte more. Eight frames are done without asking how much room there is.
 #[inline(always)]
 pub(super) fn restore(frames: &[[u8; FRAME_BYTES]], data: &mut [u8]) {
@@ -167,7 +167,7 @@ impl Frame {
         self.high >> 56
     }
 
-    /// Calls `visit` with each stretch of data, in order, and returns the owner of what comes behind the frame.
+    /// Calls `visit` with each stretch of data, in order, and returns the owner of what comes after the frame.
     #[inline]
     pub(super) fn data_spans(self, owner: Owner, mut visit: impl FnMut(DataSpan)) -> Owner {
         let auxiliary = self.auxiliary();
@@ -178,7 +178,7 @@ impl Frame {
                 visit(DataSpan { owner, start, end: place });
             }
             start = place + 1;
-            // Byte 14 has no data byte behind it that the change could be delayed by.
+            // Byte 14 has no data byte after it that the change could be delayed by.
             let is_delayed = auxiliary >> (place / 2) & 1 == 1 && start < FRAME_DATA_BYTES;
             if is_delayed {
                 visit(DataSpan { owner, start, end: start + 1 });

@@ -1,4 +1,4 @@
-//! One source's bytes, out of frames that lie one behind the other.
+//! One source's bytes, out of frames that lie one after the other.
 //!
 //! What the other sources' bytes are is not found out: of frames without the source only their ID bytes are looked at.
 
@@ -15,7 +15,7 @@ pub(super) struct Only {
     id: TraceId,
     /// Whether the next byte is the source's.
     is_open: bool,
-    /// The data of a run of frames, as far as it is the source's, and some bytes behind it.
+    /// The data of a run of frames, as far as it is the source's, and some bytes after it.
     run: [u8; RUN_FRAMES * FRAME_DATA_BYTES + PADDING],
 }
 
@@ -55,7 +55,7 @@ impl Only {
         }
     }
 
-    /// Hands out what lies in these places of the frames, and, where the change behind it `is_delayed`, the byte behind that.
+    /// Hands out what lies in these places of the frames, and, where the change after it `is_delayed`, the byte after that.
     fn stretch(
         &mut self,
         at: u64,
@@ -64,7 +64,7 @@ impl Only {
         is_delayed: bool,
         sink: &mut impl FrameSink,
     ) {
-        // Behind the last data byte of a frame the next one begins.
+        // After the last data byte of a frame the next one begins.
         let start = places.start + usize::from(places.start % FRAME_BYTES == FRAME_DATA_BYTES);
         let delayed = usize::from(is_delayed);
         let (from, to) = (data_place(start), data_place(places.end) + delayed);

@@ -108,7 +108,7 @@ pub(super) struct SyncMatcher {
 }
 
 impl SyncMatcher {
-    /// The matcher behind a frame that ends in `last` and has no `ff` in its mixed places.
+    /// The matcher after a frame that ends in `last` and has no `ff` in its mixed places.
     pub(super) fn after(last: u8) -> Self {
         Self { ones: u8::from(last == 0xff) }
     }

@@ -49,7 +49,7 @@ enum Rule {
     /// Byte after byte.
     #[default]
     Contiguous,
-    /// As a [`Piece`]: an auxiliary byte is stepped over behind every 15 bytes of a frame, of which the first byte is the
+    /// As a [`Piece`]: an auxiliary byte is stepped over after every 15 bytes of a frame, of which the first byte is the
     /// one of this number.
     Frames(u8),
 }
@@ -66,7 +66,7 @@ impl Entry {
 }
 
 impl Rule {
-    /// Where what comes behind so many bytes from `at` on would stand, and how it would go on.
+    /// Where what comes after so many bytes from `at` on would stand, and how it would go on.
     #[inline]
     fn behind(self, at: u64, bytes: u64) -> (u64, Self) {
         match self {
@@ -102,7 +102,7 @@ impl PlaceMap {
         }
     }
 
-    /// The source's next bytes, of an unformatted capture: they stand one behind the other.
+    /// The source's next bytes, of an unformatted capture: they stand one after the other.
     pub fn append_contiguous(&mut self, at: CaptureOffset, bytes: u64) {
         self.append_bytes(at.0, bytes, Rule::Contiguous);
     }

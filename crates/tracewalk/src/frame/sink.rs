@@ -10,7 +10,7 @@ use crate::span::CaptureOffset;
 
 /// Bytes of one owner, in the order in which it made them.
 ///
-/// They lie in frames, one behind the other in the capture: behind the 15th byte of each an auxiliary byte is stepped
+/// They lie in frames, one after the other in the capture: after the 15th byte of each an auxiliary byte is stepped
 /// over, and in front of the last byte of a piece an ID byte may be. One rule covers all: see [`Piece::place`].
 #[derive(Clone, Copy, Debug)]
 pub struct Piece<'a> {
@@ -22,20 +22,20 @@ pub struct Piece<'a> {
     pub(super) phase: u8,
     /// Whether an ID byte is in front of the last byte, which is not the only one.
     pub(super) last_is_delayed: bool,
-    /// `bytes`, and perhaps some behind them that mean nothing.
+    /// `bytes`, and perhaps some after them that mean nothing.
     padded: &'a [u8],
 }
 
 impl<'a> Piece<'a> {
-    /// Bytes that stand one behind the other in the capture from `at` on, at most 15; or, where they are more, as the data
+    /// Bytes that stand one after the other in the capture from `at` on, at most 15; or, where they are more, as the data
     /// of whole frames.
     #[must_use]
     pub const fn new(at: CaptureOffset, bytes: &'a [u8]) -> Self {
         Self { at, bytes, phase: 0, last_is_delayed: false, padded: bytes }
     }
 
-    /// Data of frames that start at `frames`, from the frames' byte `start` on. Where the change of owner behind it
-    /// `is_delayed`, the last byte stands behind the ID byte. Behind them in `padded` lie bytes that mean nothing.
+    /// Data of frames that start at `frames`, from the frames' byte `start` on. Where the change of owner after it
+    /// `is_delayed`, the last byte stands after the ID byte. After them in `padded` lie bytes that mean nothing.
     #[inline(always)]
     pub(super) fn in_frames(
         frames: CaptureOffset,
@@ -99,7 +99,7 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// A place where the bytes in front and the bytes behind do not belong together. It concerns every source.
+/// A place where the bytes in front and the bytes after do not belong together. It concerns every source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Discontinuity {

@@ -17,7 +17,7 @@ pub(super) struct Unpacker {
     tally: Tally,
     /// How often something else came than whole frames that lie one after the other.
     breaks: u64,
-    /// The data of a run of frames, and some bytes behind it. It lies here because a new one would have to be cleared for
+    /// The data of a run of frames, and some bytes after it. It lies here because a new one would have to be cleared for
     /// each run.
     run: [u8; RUN_FRAMES * FRAME_DATA_BYTES + PADDING],
 }
@@ -25,7 +25,7 @@ pub(super) struct Unpacker {
 /// How many frames are taken at a time, a multiple of 8. More do not make it faster.
 pub(super) const RUN_FRAMES: usize = 128;
 
-/// How many bytes there are behind the data of the longest run: see [`Piece::append_to`].
+/// How many bytes there are after the data of the longest run: see [`Piece::append_to`].
 pub(super) const PADDING: usize = 64;
 
 impl Unpacker {
@@ -77,13 +77,13 @@ impl Unpacker {
         }
     }
 
-    /// Hands out frames that lie one behind the other, at most `RUN_FRAMES`: stretches of data from one ID byte to the next
+    /// Hands out frames that lie one after the other, at most `RUN_FRAMES`: stretches of data from one ID byte to the next
     /// one, across frames.
     #[inline]
     fn run(&mut self, frames: &[[u8; FRAME_BYTES]], sink: &mut impl FrameSink) {
         let run = self.run.as_mut_slice();
         restore(frames, run);
-        // All ID bytes are looked for before anything goes out, because reading bytes directly behind writing one of them
+        // All ID bytes are looked for before anything goes out, because reading bytes directly after writing one of them
         // makes the processor wait.
         let mut changes = [Changes::default(); RUN_FRAMES / GROUP];
         let count = find_changes(frames, run, &mut changes);
@@ -162,7 +162,7 @@ struct Changes {
     group: usize,
     /// By pair of bytes: whether the first one is an ID.
     ids: u64,
-    /// Of these, those where the byte behind is still the old owner's.
+    /// Of these, those where the byte after is still the old owner's.
     delayed: u64,
 }
 
@@ -202,7 +202,7 @@ fn find_changes(frames: &[[u8; FRAME_BYTES]], run: &mut [u8], changes: &mut [Cha
 #[inline(always)]
 pub(super) fn is_delayed(frames: &[[u8; FRAME_BYTES]], pair: usize) -> bool {
     let auxiliary = frames.get(pair / 8).map_or(0, |[.., auxiliary]| *auxiliary);
-    // Byte 14 has no data byte behind it that the change could be delayed by.
+    // Byte 14 has no data byte after it that the change could be delayed by.
     (auxiliary & 0b0111_1111) >> (pair % 8) & 1 == 1
 }
 
@@ -242,7 +242,7 @@ impl Handing<'_> {
         }
         self.start = end + 1;
         let behind = place + 1 + delayed;
-        // Behind the last data byte the next frame begins.
+        // After the last data byte the next frame begins.
         self.place = behind + usize::from(behind % FRAME_BYTES == FRAME_DATA_BYTES);
     }
 }

@@ -29,13 +29,13 @@ pub struct Instruction {
 /// How an instruction takes part in program flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// Execution goes on behind it.
+    /// Execution goes on after it.
     Other,
     /// A branch whose target stands in the instruction.
     Direct(Location),
     /// A branch whose target is computed at run time.
     Indirect,
-    /// A barrier: a waypoint that goes on behind itself.
+    /// A barrier: a waypoint that goes on after itself.
     Barrier(Barrier),
     /// It waits for an interrupt or an event (WFI, WFE, WFIT, WFET): a waypoint if the trace unit says so.
     Wait,

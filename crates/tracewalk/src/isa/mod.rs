@@ -44,7 +44,7 @@ pub(crate) const fn size(code: &[u8], isa: Isa) -> u64 {
 
 /// Classifies the instruction at the start of `code`, which stands at `address`.
 ///
-/// `code` may go on behind the instruction; two bytes are enough for a 16-bit one.
+/// `code` may go on after the instruction; two bytes are enough for a 16-bit one.
 #[inline]
 pub fn classify(code: &[u8], address: Address, isa: Isa) -> Result<Instruction, Unclassified> {
     match isa {

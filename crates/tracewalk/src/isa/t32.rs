@@ -285,7 +285,7 @@ const fn branch_offset(first: u32, second: u32) -> i32 {
 const fn miscellaneous_control(second: u32, place: Location) -> Instruction {
     let next = place.after(4).address;
     match field::<7, 4>(second) {
-        // LEAVEX and ENTERX (A9.3.1) go on behind themselves, in the named instruction set.
+        // LEAVEX and ENTERX (A9.3.1) go on after themselves, in the named instruction set.
         0b0000 => Instruction::direct(4, Location::new(next, Isa::T32)),
         0b0001 => Instruction::direct(4, Location::new(next, Isa::T32EE)),
         0b0100 => Instruction::barrier(4, Barrier::Dsb),

@@ -31,7 +31,7 @@ impl Region {
         &self.bytes
     }
 
-    /// The address behind the last byte, as a number that may be 2^64.
+    /// The address after the last byte, as a number that may be 2^64.
     fn end(&self) -> u128 {
         number(self.start) + self.bytes.len() as u128
     }

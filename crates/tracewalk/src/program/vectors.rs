@@ -13,7 +13,7 @@ const MOST_VECTORS: u16 = SYSTEM_VECTORS + 480;
 
 /// The numbers and handlers of the exceptions in the table.
 pub(super) fn handlers(regions: &Regions, table: Address) -> impl Iterator<Item = (u16, Address)> {
-    // The table ends where the first handler behind it starts.
+    // The table ends where the first handler after it starts.
     let mut bytes = 4 * u64::from(MOST_VECTORS);
     let mut numbers = 1..MOST_VECTORS;
     core::iter::from_fn(move || {
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
     use crate::ids::Exception;
 
-    /// A table at 0x1000 with these vectors behind the stack pointer, and behind it `code` as words.
+    /// A table at 0x1000 with these vectors after the stack pointer, and after it `code` as words.
     fn program(vectors: &[u32], code: &[u32]) -> Program {
         let words = [0x2000_4000].iter().chain(vectors).chain(code).flat_map(|word| word.to_le_bytes());
         let mut program = Program::new();
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_table_ends_where_code_begins() {
-        // The first handler starts behind 17 words; behind it another word looks like a vector.
+        // The first handler starts after 17 words; after it another word looks like a vector.
         let mut vectors = table(&[0x1105]);
         vectors[0] = 0x1045;
         let code = [0xbf00_bf00, 0x1109].repeat(40);

@@ -50,11 +50,11 @@ pub struct BranchAddress {
     pub bits_sent: u32,
     /// The alignment, where all five bytes were sent and say it.
     pub alignment: Option<Alignment>,
-    /// What comes behind the address bytes.
+    /// What comes after the address bytes.
     pub after: After,
 }
 
-/// What comes behind the address bytes.
+/// What comes after the address bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
     /// Nothing.
@@ -170,7 +170,7 @@ pub const MOST_BYTES: usize = 5;
 /// Address bits in bytes 1 to 4 together.
 const BITS_IN_FOUR_BYTES: u32 = 27;
 
-/// The address and alignment that a field behind `last` is compressed against, where `last` is the last address sent. Without
+/// The address and alignment that a field after `last` is compressed against, where `last` is the last address sent. Without
 /// one they stand for nothing: a reader then only learns how long the field is.
 pub(super) fn base(last: Option<Location>) -> (Address, Alignment) {
     let known = last.and_then(|last| Some((last.address, Alignment::of(last.isa)?)));
@@ -236,7 +236,7 @@ fn full(byte: u8, encoding: AddressEncoding, value: u32) -> Result<BranchAddress
     Ok(BranchAddress { address, bits_sent: 32, alignment: Some(alignment), after })
 }
 
-/// A field of one to four address bytes that has nothing behind it, at the start of `bytes`, without asking byte by byte.
+/// A field of one to four address bytes that has nothing after it, at the start of `bytes`, without asking byte by byte.
 /// `None` for every other field: [`read`] reads it.
 #[inline]
 pub(crate) fn read_short(
@@ -274,7 +274,7 @@ pub struct Target {
     pub alignment: Alignment,
     /// Whether all five bytes are to be sent even where fewer would do.
     pub all_bytes: bool,
-    /// What comes behind the address bytes.
+    /// What comes after the address bytes.
     pub after: After,
 }
 

@@ -19,7 +19,7 @@ pub trait Decode {
     /// Reads what stands at the start of `input`, which is never empty.
     ///
     /// `input` may be a part of what is to come. Where it ends inside a packet the answer is [`Step::NeedInput`], the
-    /// state is unchanged, and the caller asks again with the same bytes and more behind them. The answers do not
+    /// state is unchanged, and the caller asks again with the same bytes and more after them. The answers do not
     /// depend on how the input was cut.
     fn decode(&mut self, input: &[u8]) -> Step<Self::Packet>;
 
@@ -37,7 +37,7 @@ pub trait Decode {
         0
     }
 
-    /// What `input` is when nothing comes behind it, where [`Decode::decode`] asked for more.
+    /// What `input` is when nothing comes after it, where [`Decode::decode`] asked for more.
     fn truncated(&self, input: &[u8]) -> Malformation;
 
     /// Bytes were lost before the next input: search for synchronisation.

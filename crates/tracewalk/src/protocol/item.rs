@@ -13,7 +13,7 @@ pub enum Item<P> {
     Packet(P),
     /// Bytes that are no packet, up to where decoding goes on.
     Malformed(Malformation),
-    /// Bytes passed over before the first synchronisation, or going on behind a long malformed stretch.
+    /// Bytes passed over before the first synchronisation, or going on after a long malformed stretch.
     Unsynchronised,
 }
 

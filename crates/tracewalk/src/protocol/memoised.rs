@@ -31,7 +31,7 @@ pub(crate) trait MemoDecode: Decode + MemoState {
         input.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
     }
 
-    /// Whether such a word stands for a packet of nine bytes: one of which a byte can be told from the others'.
+    /// Whether such a word stands for a packet of nine bytes: one of which a byte can be distinguished from the others'.
     fn is_nine_bytes(word: u64) -> bool {
         let _ = word;
         false
@@ -90,7 +90,7 @@ pub(super) enum Announces {
 }
 
 /// The window of repeatable packets in the next eight bytes: one-byte packets, which are even and have bit 7 set or are in
-/// `singles`, and a branch address with its exception information, which ends the window because what comes behind it
+/// `singles`, and a branch address with its exception information, which ends the window because what comes after it
 /// depends on it.
 #[inline(always)]
 pub(super) fn window<const N: usize>(word: u64, singles: [u8; N], announces: Announces) -> u64 {
@@ -103,7 +103,7 @@ pub(super) fn window<const N: usize>(word: u64, singles: [u8; N], announces: Ann
     let mut unusual = !word & HIGH_BITS & in_front;
     for single in singles {
         let differs = word ^ LOW_BITS.wrapping_mul(u64::from(single));
-        // Bit 7 where the byte is zero. Behind such a byte a 1 is taken for one as well: an odd byte, not in front.
+        // Bit 7 where the byte is zero. After such a byte a 1 is taken for one as well: an odd byte, not in front.
         unusual &= !(differs.wrapping_sub(LOW_BITS) & !differs);
     }
     if unusual != 0 {
@@ -117,7 +117,7 @@ pub(super) fn window<const N: usize>(word: u64, singles: [u8; N], announces: Ann
         Announces::AsTheFifth => end == branch << 39,
     };
     let last = if announced && word & end >> 1 != 0 { first_of(ends & ends.wrapping_sub(1)) } else { end };
-    // Without an end the packet goes on behind these bytes, or there is none.
+    // Without an end the packet goes on after these bytes, or there is none.
     if last == 0 { in_front } else { (last << 1).wrapping_sub(1) }
 }
 
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(original([0x76, 0xf5, 0x47, 0x1e, 0x84, 0x84, 0x84, 0x84]), 3);
         // Two bytes of information, the second of them the ninth byte.
         assert_eq!(alternative([0x84, 0x84, 0xf5, 0xf5, 0xf5, 0xf5, 0x47, 0x80]), 2);
-        // An I-sync behind a P-header, and one at once.
+        // An I-sync after a P-header, and one at once.
         assert_eq!(alternative([0x84, 0x08, 0x21, 0, 0, 0, 0, 0]), 1);
         assert_eq!(alternative([0x08, 0x21, 0, 0, 0, 0, 0, 0]), 0);
         // Nothing but P-headers.

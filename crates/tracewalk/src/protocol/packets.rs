@@ -34,7 +34,7 @@ const LONGEST_GAP: usize = 4096;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Packets<D> {
     decoder: D,
-    /// Bytes that the decoder wants to see again with more behind them. Bounded by the longest packet.
+    /// Bytes that the decoder wants to see again with more after them. Bounded by the longest packet.
     carried: Vec<u8>,
     /// Bytes of the gap that is still open. Bounded by `LONGEST_GAP`.
     gap: Vec<u8>,
@@ -103,7 +103,7 @@ impl<D: Decode> Packets<D> {
         StreamOffset(self.position.0 + self.carried.len() as u64)
     }
 
-    /// Completes what the input before ended in; returns what is left of `input`. Behind this nothing is carried, or there
+    /// Completes what the input before ended in; returns what is left of `input`. After this nothing is carried, or there
     /// is no more input.
     pub(crate) fn push_carried<'a>(
         &mut self,
@@ -145,7 +145,7 @@ impl<D: Decode> Packets<D> {
         self.zeros = self.zeros_after(bytes);
     }
 
-    /// How many zero bytes stand directly in front of what comes behind `passed`, the bytes at [`Self::position`].
+    /// How many zero bytes stand directly in front of what comes after `passed`, the bytes at [`Self::position`].
     #[inline]
     fn zeros_after(&self, passed: &[u8]) -> usize {
         match passed {
@@ -154,7 +154,7 @@ impl<D: Decode> Packets<D> {
         }
     }
 
-    /// Gives the decoder the carried bytes with some of `input` behind them; returns what is left of `input`.
+    /// Gives the decoder the carried bytes with some of `input` after them; returns what is left of `input`.
     fn push_behind_carried<'a>(&mut self, input: &'a [u8], taker: &mut impl TakeItem<D::Packet>) -> &'a [u8] {
         // A few bytes complete nearly every packet; taking all of the input here would copy it.
         const HELPING: usize = 32;

@@ -12,7 +12,7 @@ pub enum Step<P> {
         /// How many bytes it takes.
         bytes: usize,
     },
-    /// `bytes` bytes, at least one, that are no packet. The decoder searches for synchronisation behind them.
+    /// `bytes` bytes, at least one, that are no packet. The decoder searches for synchronisation after them.
     Malformed {
         /// What is wrong with them.
         reason: Malformation,

@@ -81,7 +81,7 @@ pub(super) enum Unread {
     NeedInput,
     /// It is none.
     Malformed(Malformation),
-    /// It is none that the configuration has, and behind so many bytes there may be a header.
+    /// It is none that the configuration has, and after so many bytes there may be a header.
     Reserved(Malformation, usize),
 }
 
@@ -168,7 +168,7 @@ impl Synchronisation {
             Err(Unread::Malformed(reason)) => {
                 let reserved = matches!(reason, Malformation::ReservedHeader { .. });
                 *self = if reserved { Self::OnTrial } else { Self::Searching };
-                // Only the header is certain to be wrong: an A-sync may start anywhere behind it.
+                // Only the header is certain to be wrong: an A-sync may start anywhere after it.
                 Step::Malformed { reason, bytes: 1 }
             }
         }

@@ -71,7 +71,7 @@ impl TimestampWidth {
 }
 
 impl TimestampFormat {
-    /// Reads the field behind a timestamp header, against the bits of the last one.
+    /// Reads the field after a timestamp header, against the bits of the last one.
     pub(crate) fn read(self, cursor: &mut Cursor<'_>, last: RawTimestamp) -> Result<RawTimestamp, NeedInput> {
         let mut value = last.0;
         for index in 0..self.width.longest() {

@@ -109,7 +109,7 @@ fn elements(
     (elements, counts)
 }
 
-/// What a stream finds in pieces of this size, and its state behind each of them.
+/// What a stream finds in pieces of this size, and its state after each of them.
 fn parts(
     stream: &mut FlowStream,
     bytes: &[u8],
@@ -298,7 +298,7 @@ fn what_came_behind_a_window_comes_again_only_with_the_same_bytes_and_state() {
     assert_eq!(next(0x8888_0284, states[1]), Some((states[2], 2)));
     assert_eq!(next(0x8888_0384, states[1]), None, "the last byte of the window is another");
     assert_eq!(next(0x8888_0284, states[0]), None, "the state is another");
-    // Another one behind it is remembered in its place.
+    // Another one after it is remembered in its place.
     let other = WindowKey::new(0x0384, 0xffff, states[1]).unwrap();
     memo.insert(other, &meaning(states[0]));
     memo.came(id);
@@ -347,7 +347,7 @@ fn a_passage_tells_what_was_waited_for_before_it() {
     assert_eq!(of(&elements[..1]).last_start(), Some(StreamOffset(96)));
 }
 
-/// The other direction of [`checkpoints_prove_only_what_the_source_says`]: behind a synchronisation all is known.
+/// The other direction of [`checkpoints_prove_only_what_the_source_says`]: after a synchronisation all is known.
 #[test]
 fn checkpoints_behind_a_synchronisation_are_proven_and_certain() {
     // Calls and returns, so that the return stack matters: blx r3 at the start; pop {r4, pc}, which returns.
@@ -403,7 +403,7 @@ fn bytes_that_were_lost_or_cut_are_searched_for_synchronisation_behind() {
         });
         assert_eq!(gaps.collect::<Vec<_>>(), [(GapReason::TraceLost, lost)]);
         let blocks = elements.iter().filter(|element| matches!(element, Element::Block(_)));
-        assert_eq!(blocks.count(), 1, "nothing behind it is followed");
+        assert_eq!(blocks.count(), 1, "nothing after it is followed");
     }
     let mut stream = PacketStream::new(&config);
     let mut unsynchronised = 0;

@@ -41,7 +41,7 @@ pub struct Difference {
 pub struct FileDifference {
     /// Lines that ran in the base and do not run now.
     pub lost: Vec<u32>,
-    /// Lines that run in both, and where a condition had an outcome in the base that it does not have now. Told of lines that
+    /// Lines that run in both, and where a condition had an outcome in the base that it does not have now. Reported of lines that
     /// have as many outcomes in both: elsewhere the compiler made other branches of them.
     pub lost_branches: Vec<u32>,
     /// Lines that did not run in the base and run now.

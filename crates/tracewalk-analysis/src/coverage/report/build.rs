@@ -366,7 +366,7 @@ fn branch(instruction: &Instruction, conditions_told: bool) -> Option<Branch> {
     let outcome = |count| match count {
         1.. => OutcomeCount::Seen(count),
         0 if passes.untold > 0 => OutcomeCount::Untold,
-        // Where execution came past it, no trace of these would have told.
+        // Where execution came past it, none of these traces would have reported it.
         0 if !conditions_told && !instruction.is_branch() => OutcomeCount::Untold,
         0 => OutcomeCount::Never,
     };

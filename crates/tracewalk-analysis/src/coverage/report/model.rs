@@ -69,7 +69,7 @@ pub struct Function {
     pub symbol: String,
     /// Its first address.
     pub start: Address,
-    /// The address behind it, as a number that may be 2^32.
+    /// The address after it, as a number that may be 2^32.
     pub end: u64,
     /// The index of the file that it is written in, where that is known.
     pub file: Option<usize>,

@@ -176,7 +176,7 @@ fn what_no_trace_tells_is_neither_covered_nor_uncovered() {
     let totals = report.files[1].totals;
     assert_eq!(totals.lines, Tally { found: 3, covered: 3, untold: 1 });
     assert_eq!(totals.branches, Tally { found: 0, covered: 0, untold: 2 });
-    // Branches are told by every trace.
+    // Branches are reported by every trace.
     assert_eq!(report.files[0].totals.branches, Tally { found: 2, covered: 1, untold: 0 });
     let tracefile = Tracefile::of(&report, |_| None);
     assert_eq!(tracefile.files["util.h"].lines.keys().collect::<Vec<_>>(), [&5, &6, &8]);

@@ -52,7 +52,7 @@ pub(super) const EXECUTED: &[Deviation] = &[
     },
     Deviation {
         id: "undefined-return",
-        opencsd: "says that execution goes on behind an undefined instruction",
+        opencsd: "says that execution goes on after an undefined instruction",
         specification: "DDI 0406C, B1.8.1: the preferred return address of an Undefined Instruction exception is that of the instruction",
         recognised_by: "exception 9 each, and our return address lies one instruction in front of OpenCSD's",
         evidence: Evidence::Readings,
@@ -96,9 +96,9 @@ pub(super) const EXECUTED: &[Deviation] = &[
     },
     Deviation {
         id: "isa-behind-failed-blx",
-        opencsd: "changes the instruction set behind a BLX that was not executed",
-        specification: "IHI 0035B, 4.3.3 (atoms): behind N execution goes on with the next instruction",
-        recognised_by: "PFT; both name an address in other instruction sets, behind an instruction of ours that failed",
+        opencsd: "changes the instruction set after a BLX that was not executed",
+        specification: "IHI 0035B, 4.3.3 (atoms): after N execution goes on with the next instruction",
+        recognised_by: "PFT; both name an address in other instruction sets, after an instruction of ours that failed",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
             let Difference::Flow { ours, theirs, .. } = difference else { return false };
@@ -117,7 +117,7 @@ pub(super) const EXECUTED: &[Deviation] = &[
     },
     Deviation {
         id: "alternative-isa",
-        opencsd: "does not take AltISA from an I-sync packet: Thumb stays Thumb behind the next short address",
+        opencsd: "does not take AltISA from an I-sync packet: Thumb stays Thumb after the next short address",
         specification: "IHI 0014Q, 7.5, and IHI 0035B, 4.3.2: AltISA holds until a packet says something else",
         recognised_by: "one has ThumbEE where the other has Thumb, in the packet, or in one before it up to the last I-sync",
         evidence: Evidence::Readings,
@@ -222,8 +222,8 @@ pub(super) const EXECUTED: &[Deviation] = &[
     Deviation {
         id: "cancelled-return",
         opencsd: "tells the return from an exception although another exception took its place",
-        specification: "IHI 0014Q, 7.4 (Can behind an exception return packet, ARMv7-M): the return is cancelled, not the instruction",
-        recognised_by: "only OpenCSD has exception returns, and the next exception behind each cancels, with no atom between",
+        specification: "IHI 0014Q, 7.4 (Can after an exception return packet, ARMv7-M): the return is cancelled, not the instruction",
+        recognised_by: "only OpenCSD has exception returns, and the next exception after each cancels, with no atom between",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
             only_theirs(difference).is_some_and(|steps| {
@@ -235,7 +235,7 @@ pub(super) const EXECUTED: &[Deviation] = &[
         id: "cancelled-instruction",
         opencsd: "cancels an instruction only where its atom is alone in its P-header and nothing stands before the branch packet",
         specification: "IHI 0014Q, 7.4 (Can): the most recently traced instruction was not completed, whatever packets came since",
-        recognised_by: "ETMv3; only OpenCSD has the instruction, and the next exception behind it cancels, with no atom between",
+        recognised_by: "ETMv3; only OpenCSD has the instruction, and the next exception after it cancels, with no atom between",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
             only_theirs(difference).is_some_and(|steps| {
@@ -247,7 +247,7 @@ pub(super) const EXECUTED: &[Deviation] = &[
         id: "end-of-region",
         opencsd: "reads four bytes where a 16-bit instruction ends the region, and finds no code there",
         specification: "DDI 0406C, A6.1: the first halfword says whether there is a second one",
-        recognised_by: "only we have instructions, and in front of the first, or with it, the image ends behind a halfword",
+        recognised_by: "only we have instructions, and in front of the first, or with it, the image ends after a halfword",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
             let Difference::Flow { ours, theirs, between } = difference else { return false };

@@ -12,7 +12,7 @@ use crate::opencsd::recognise::{
 pub(super) const PACKETS: &[Deviation] = &[
     Deviation {
         id: "reserved-fields",
-        opencsd: "reads packets whose fixed bits are wrong or whose values are reserved, and goes on behind them",
+        opencsd: "reads packets whose fixed bits are wrong or whose values are reserved, and goes on after them",
         specification: "IHI 0014Q, 7.4 and 7.5; IHI 0035B, 4.3: bits that are always set or clear, values that are reserved",
         recognised_by: "where the packets begin to differ, ours is malformed for that reason, and OpenCSD has one",
         evidence: Evidence::Damage,
@@ -64,7 +64,7 @@ pub(super) const PACKETS: &[Deviation] = &[
         id: "a-sync-begun-in-a-packet",
         opencsd: "does not know an A-sync whose first zeros it read as the end of a packet",
         specification: "IHI 0014Q, 7.6; IHI 0035B, 4.3.1: five zero bytes or more, and 0x80; no other packet begins with zero",
-        recognised_by: "we have an A-sync directly behind bytes that are malformed because they are none",
+        recognised_by: "we have an A-sync directly after bytes that are malformed because they are none",
         evidence: Evidence::Damage,
         recognises: |difference, place| match difference {
             Difference::Cut { ours, .. } => ours.first().is_some_and(|first| {
@@ -95,7 +95,7 @@ pub(super) const PACKETS: &[Deviation] = &[
         id: "timestamp-length",
         opencsd: "reads timestamps of ETMv3 on for as long as bit 7 is set",
         specification: "IHI 0014Q, 7.9: at most 7 bytes, or 9; bit 7 of the ninth is data",
-        recognised_by: "ETMv3; a timestamp in front is longer in OpenCSD's reading, and what differs are packets behind it or timestamps",
+        recognised_by: "ETMv3; a timestamp in front is longer in OpenCSD's reading, and what differs are packets after it or timestamps",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
             let (first, _) = difference.places();
@@ -177,7 +177,7 @@ pub(super) const PACKETS: &[Deviation] = &[
     },
     Deviation {
         id: "unknown-returns",
-        opencsd: "says where execution goes on behind a reset and behind exceptions that are reserved",
+        opencsd: "says where execution goes on after a reset and after exceptions that are reserved",
         specification: "IHI 0035B, 5.2: the packets in front of a reset do not say how far execution came; table 4-5: 6, 7 and \
                         everything from 16 on are reserved",
         recognised_by: "PFT; the same exception each, a reset or a reserved one, without a return address in ours",
@@ -210,7 +210,7 @@ pub(super) const PACKETS: &[Deviation] = &[
         id: "gives-up",
         opencsd: "stops decoding at the first packet of ETMv3 that it cannot use",
         specification: "IHI 0014Q, 7.6: the next A-sync and I-sync are there to go on",
-        recognised_by: "OpenCSD ended with a fatal error; only we have what comes behind, or what it held back",
+        recognised_by: "OpenCSD ended with a fatal error; only we have what comes after, or what it held back",
         evidence: Evidence::Readings,
         recognises: |difference, place| match difference {
             Difference::Flow { ours, theirs, between } => {
@@ -221,10 +221,10 @@ pub(super) const PACKETS: &[Deviation] = &[
     },
     Deviation {
         id: "out-of-step",
-        opencsd: "makes flow of what it reads behind bytes that are no packet, before the next A-sync and I-sync",
-        specification: "IHI 0014Q, 7.6; IHI 0035B, 4.3.1: behind an A-sync it is known where packets begin, behind an I-sync where execution is",
+        opencsd: "makes flow of what it reads after bytes that are no packet, before the next A-sync and I-sync",
+        specification: "IHI 0014Q, 7.6; IHI 0035B, 4.3.1: after an A-sync it is known where packets begin, after an I-sync where execution is",
         recognised_by: "only OpenCSD has flow, or another address, and our reading has no A-sync and I-sync between the malformed \
-                        bytes and it; or OpenCSD says that trace begins with the I-sync that is the first one behind them",
+                        bytes and it; or OpenCSD says that trace begins with the I-sync that is the first one after them",
         evidence: Evidence::Damage,
         recognises: |difference, place| match difference {
             Difference::Packet { ours, .. } => place.is_out_of_step(ours.at),

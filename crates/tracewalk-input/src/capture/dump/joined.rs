@@ -11,7 +11,7 @@ use crate::bytes::Bytes;
 /// How many bytes may be missing between pieces that are joined. No chip has a larger trace buffer.
 const MOST_MISSING: u64 = 4 << 20;
 
-/// Pieces of memory one behind the other.
+/// Pieces of memory one after the other.
 #[derive(Clone, Debug)]
 pub struct JoinedMemory {
     /// The address of the first byte; `None` where nobody said it.

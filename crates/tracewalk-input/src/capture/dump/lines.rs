@@ -5,7 +5,7 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(|line| without_prompts(line).trim())
 }
 
-/// Leaves out prompts: where commands come from a file, what they print stands behind them.
+/// Leaves out prompts: where commands come from a file, what they print stands after them.
 pub(super) fn without_prompts(mut line: &str) -> &str {
     const PROMPTS: [&str; 4] = ["(gdb)", "J-Link>", "pyocd>", ">"];
     while let Some(rest) = PROMPTS.iter().find_map(|prompt| line.trim_start().strip_prefix(prompt)) {
@@ -14,7 +14,7 @@ pub(super) fn without_prompts(mut line: &str) -> &str {
     line
 }
 
-/// The address at the start of a line, whether it has a `0x`, and what stands behind it.
+/// The address at the start of a line, whether it has a `0x`, and what stands after it.
 pub(super) fn split_address(line: &str) -> Option<(u64, bool, &str)> {
     let (digits, prefixed) = match line.strip_prefix("0x") {
         Some(digits) => (digits, true),
@@ -26,7 +26,7 @@ pub(super) fn split_address(line: &str) -> Option<(u64, bool, &str)> {
     Some((hexadecimal(address)?, prefixed, rest))
 }
 
-/// What stands behind the colon that GDB puts after an address, and whether a symbol stands between the two.
+/// What stands after the colon that GDB puts after an address, and whether a symbol stands between the two.
 pub(super) fn after_symbol(rest: &str) -> (&str, bool) {
     // A symbol may be anything that C++ allows, with blanks and angle brackets.
     match rest.strip_prefix(" <").and_then(|rest| rest.rsplit_once(">:")) {

@@ -278,7 +278,7 @@ fn listings_of_a_file_are_its_bytes() {
     ];
     for (index, text) in cases.iter().enumerate() {
         let Some(dump) = read(text.as_bytes()).unwrap() else {
-            // Nothing goes on from each other there: octal places cannot be told from others.
+            // Nothing goes on from each other there: octal places cannot be distinguished from others.
             assert_eq!(index, 3, "{text}");
             continue;
         };
@@ -355,7 +355,7 @@ fn intel_hex_has_segments_and_linear_addresses() {
     assert_eq!(pieces(&dump(text)), [(0x1_0000, &[3, 4][..]), (0x1_fffe, &[1, 2])]);
     let text = ":020000040800F2\r\n:0400000001020304F2\r\n:04000005000000CD2A\r\n:00000001FF\r\n";
     assert_eq!(pieces(&dump(text)), [(0x0800_0000, &[1, 2, 3, 4][..])]);
-    // Two files, one behind the other.
+    // Two files, one after the other.
     let text = ":020000042000DA\n:01000000AA55\n:00000001FF\n:01001000AB44\n:00000001FF\n";
     assert_eq!(pieces(&dump(text)), [(0x10, &[0xab][..]), (0x2000_0000, &[0xaa])]);
 }

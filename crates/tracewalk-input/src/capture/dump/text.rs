@@ -242,7 +242,7 @@ fn read_line<'a>(line: &'a str, numbers: &mut Numbers) -> Line<'a> {
     }
 }
 
-/// What stands behind an address.
+/// What stands after an address.
 enum Found<'a> {
     /// Values, as the tool prints them.
     Values,
@@ -252,7 +252,7 @@ enum Found<'a> {
     Nothing,
 }
 
-/// Memory behind `0x20000000`, as GDB and OpenOCD print it.
+/// Memory after `0x20000000`, as GDB and OpenOCD print it.
 fn prefixed_line<'a>(rest: &'a str, numbers: &mut Numbers) -> (Tool, Found<'a>) {
     let (rest, named) = after_symbol(rest);
     let first = rest.trim_start();
@@ -263,10 +263,10 @@ fn prefixed_line<'a>(rest: &'a str, numbers: &mut Numbers) -> (Tool, Found<'a>) 
     (Tool::OpenOcd, found)
 }
 
-/// Memory behind `20000000`, as J-Link, pyOCD and probe-rs print it.
+/// Memory after `20000000`, as J-Link, pyOCD and probe-rs print it.
 fn bare_line<'a>(rest: &'a str, numbers: &mut Numbers) -> (Tool, Found<'a>) {
     if let Some(rest) = rest.strip_prefix(" = ") {
-        // Bytes come with the characters that they are, behind at least two blanks.
+        // Bytes come with the characters that they are, after at least two blanks.
         let is_bytes = rest.as_bytes().get(2).is_none_or(|byte| *byte == b' ');
         let end = if is_bytes { rest.find("  ").unwrap_or(rest.len()).min(J_LINK_BYTES) } else { rest.len() };
         return (Tool::JLink, values(rest.get(..end).unwrap_or(rest), Blanks::One, "", numbers));
@@ -283,7 +283,7 @@ fn bare_line<'a>(rest: &'a str, numbers: &mut Numbers) -> (Tool, Found<'a>) {
     (Tool::ProbeRs, found)
 }
 
-/// J-Link Commander prints 16 bytes a line, each with a blank behind it.
+/// J-Link Commander prints 16 bytes a line, each with a blank after it.
 const J_LINK_BYTES: usize = 16 * 3 - 1;
 
 /// What stands between two values.
@@ -449,7 +449,7 @@ mod tests {
 
     /// From published sessions: NuttX, boards/arm/samd5e5/metro-m4/README.txt (`mem32` and `mem8`); a walk through an
     /// STM32F1's ports (`mem32` with several words); notes on the nRF Sniffer (`Mem`, with the characters). None shows how
-    /// the characters stand behind a full line, so that nothing is made of what stands there.
+    /// the characters stand after a full line, so that nothing is made of what stands there.
     #[test]
     fn j_link_commander_prints_an_equals_sign() {
         is_memory(

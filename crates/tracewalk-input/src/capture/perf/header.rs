@@ -13,7 +13,7 @@ pub(super) struct Event {
     pub(super) kind: u32,
     /// What was asked for.
     pub(super) config: u64,
-    /// What stands behind each record: see [`super::trailer`].
+    /// What stands after each record: see [`super::trailer`].
     pub(super) sample_type: u64,
     pub(super) has_trailers: bool,
 }

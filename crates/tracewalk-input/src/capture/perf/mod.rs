@@ -1,6 +1,6 @@
 //! What Linux' perf and Android's simpleperf record: `perf.data`, with CoreSight trace in it.
 //!
-//! A file is records one behind the other. Some describe trace units, processes and what they mapped; some say which part of a
+//! A file is records one after the other. Some describe trace units, processes and what they mapped; some say which part of a
 //! CPU's ring of trace the kernel took when; some are followed by the bytes. One look at every record's header finds all of
 //! this. The bytes of trace stay where they are: a buffer of the capture is the whole file with the parts of it that belong
 //! together, each of which a decoder starts anew. Only what is compressed, or in several files, is copied.

@@ -57,11 +57,11 @@ pub struct TraceCounts {
     pub missing_bytes: u64,
     /// How often it is a snapshot: what was newest in a buffer.
     pub snapshots: u64,
-    /// How often a mapping took another's place in a way that is not told apart.
+    /// How often a mapping took another's place in a way that is not distinguished.
     pub mixed_mappings: u64,
 }
 
-/// So many programs and sinks of a recording are told apart.
+/// So many programs and sinks of a recording are distinguished.
 const MOST_GROUPS: usize = 4096;
 
 /// `PERF_AUX_FLAG_*`.

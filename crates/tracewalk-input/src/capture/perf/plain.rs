@@ -83,7 +83,7 @@ fn unpack(
     while !rest.is_empty() {
         let mut decoder = match StreamingDecoder::new(&mut rest) {
             Ok(decoder) => decoder,
-            // What is behind the last frame may be a record's padding.
+            // What is after the last frame may be a record's padding.
             Err(_) if out.len() > 0 => return Ok(()),
             Err(error) => return Err(problem(&error)),
         };

@@ -65,7 +65,7 @@ pub(super) struct AuxBuffer {
     pub(super) tid: u32,
 }
 
-/// What stands behind a record.
+/// What stands after a record.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Trailer {
     pub(super) pid: Option<u32>,
@@ -275,7 +275,7 @@ impl Records {
         (self.trailer(bytes).time.unwrap_or(0), self.count)
     }
 
-    /// Reads what stands behind a record of the kernel's.
+    /// Reads what stands after a record of the kernel's.
     fn trailer(&self, bytes: &[u8]) -> Trailer {
         const IDENTIFIER: u64 = 0x1_0000;
         let events = &self.header.events;
@@ -354,7 +354,7 @@ impl Records {
 }
 
 impl Event {
-    /// Reads what stands behind a record, in the order TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER, as far as the event has it.
+    /// Reads what stands after a record, in the order TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER, as far as the event has it.
     fn trailer(&self, bytes: &[u8]) -> Trailer {
         const TID: u64 = 0x2;
         const TIME: u64 = 0x4;

@@ -37,7 +37,7 @@ const ETMV3: u64 = 0x3030_3030_3030_3030;
 const ETMV4: u64 = 0x4040_4040_4040_4040;
 const ETE: u64 = 0x5050_5050_5050_5050;
 
-/// What the fields of a block are behind the number of fields; "" for what is not a register that matters. The ID stands at
+/// What the fields of a block are after the number of fields; "" for what is not a register that matters. The ID stands at
 /// the second place.
 const OLD_FIELDS: [&str; 4] = ["ETMCR", "", "ETMCCER", "ETMIDR"];
 const NEW_FIELDS: [&str; 8] =

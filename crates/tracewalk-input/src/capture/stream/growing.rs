@@ -142,7 +142,7 @@ impl Followed {
         Ok(false)
     }
 
-    /// Reads the last bytes once more, and what stands behind them.
+    /// Reads the last bytes once more, and what stands after them.
     fn read_behind_tail(&mut self, piece: &mut Vec<u8>) -> io::Result<()> {
         piece.clear();
         self.file.seek(SeekFrom::Start(self.read.saturating_sub(self.tail.len() as u64)))?;

@@ -193,7 +193,7 @@ enum State {
     Flowing {
         /// When the last ones came.
         since: Instant,
-        /// Whether it was told that none are there.
+        /// Whether it was reported that none are there.
         told_quiet: bool,
     },
     /// Somebody requested the end: what is on its way still comes, until this moment.
@@ -267,7 +267,7 @@ impl Stream {
         }
     }
 
-    /// No byte came as long as there was patience. Answers whether this is to be told.
+    /// No byte came as long as there was patience. Answers whether this is to be reported.
     fn nothing_came(&mut self) -> bool {
         match &mut self.state {
             State::Flowing { told_quiet, .. } if !*told_quiet => {

@@ -66,7 +66,7 @@ impl Threaded {
                     Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                     Err(_) => false,
                 };
-                // The end is told by hanging up.
+                // The end is reported by hanging up.
                 let told = if matches!(read, Ok(0)) { Ok(()) } else { sender.send(read.map(|_| piece)) };
                 if !goes_on || told.is_err() {
                     break;

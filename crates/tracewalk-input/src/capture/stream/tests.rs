@@ -262,7 +262,7 @@ fn a_file_that_loses_its_name_or_its_bytes_is_told() {
     std::fs::write(&path, b"other bytes, and more").unwrap();
     let (found, _, end) = everything(&mut stream);
     assert_eq!((found.as_slice(), end), (&b""[..], End::Failed(StreamProblem::Overwritten { read: 10 })));
-    // What whoever writes it still adds comes before it is told.
+    // What whoever writes it still adds comes before it is reported.
     let (path, mut stream) = follow("deleted");
     let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
     std::fs::remove_file(&path).unwrap();

@@ -52,7 +52,7 @@ impl Change {
 }
 
 /// The changes of a recording in the order of time. The first one says how it starts; the last one says where it ends
-/// and repeats the levels. Nothing comes behind an error.
+/// and repeats the levels. Nothing comes after an error.
 pub(super) trait Changes: Iterator<Item = Result<Change, CaptureError>> {}
 
 impl<T: Iterator<Item = Result<Change, CaptureError>>> Changes for T {}

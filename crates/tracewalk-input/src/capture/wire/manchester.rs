@@ -27,7 +27,7 @@ pub(super) struct Manchester {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// A packet ended here, or nothing is known yet. The next one starts behind a time in which the line is low.
+    /// A packet ended here, or nothing is known yet. The next one starts after a time in which the line is low.
     Between,
     /// The first half of a start bit.
     Start,

@@ -71,7 +71,7 @@ pub struct WireOptions {
     pub channels: Vec<(String, Role)>,
     /// Whether the wires have high for low.
     pub inverted: Option<bool>,
-    /// How samples were taken that stand in the file one behind the other and do not say it.
+    /// How samples were taken that stand in the file one after the other and do not say it.
     pub samples: Option<Samples>,
 }
 

@@ -107,7 +107,7 @@ impl Port {
     }
 
     /// An FSYNC ends within what was taken for a byte: clock edges were missed. It is handed out once more, now whole,
-    /// so that the frames behind it are found.
+    /// so that the frames after it are found.
     fn realign(&mut self, at: Tick, receiver: &mut impl Receiver) {
         // Before the first byte nothing was handed out, and nothing can be wrong.
         if self.filled > 0 {
@@ -167,7 +167,7 @@ fn delay(head: &[Change]) -> Option<f64> {
 /// Where synchronisation ends, in bits from the first one, within a byte.
 #[derive(Default)]
 struct Alignments {
-    /// The first FSYNC. There may be others elsewhere, behind missing clock edges.
+    /// The first FSYNC. There may be others elsewhere, after missing clock edges.
     full: Option<u32>,
     /// How many HSYNCs there are at each place.
     half: [u64; 8],

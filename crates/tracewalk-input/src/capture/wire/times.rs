@@ -5,7 +5,7 @@ use super::changes::Tick;
 /// The moment of each byte, exactly, in one to two bytes of memory for each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ByteTimes {
-    /// The moment of every [`BLOCK`]th byte, and where the steps behind it start.
+    /// The moment of every [`BLOCK`]th byte, and where the steps after it start.
     blocks: Vec<(Tick, usize)>,
     /// The steps to the other bytes, seven bits in a byte, the lowest first; the last byte of a step has bit 7 clear.
     steps: Vec<u8>,

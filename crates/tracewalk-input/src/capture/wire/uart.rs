@@ -42,7 +42,7 @@ struct Frame {
     data: u8,
     starts_low: bool,
     stops_high: bool,
-    /// The index of the first edge behind the middle of the stop bit.
+    /// The index of the first edge after the middle of the stop bit.
     next: usize,
 }
 
@@ -103,7 +103,7 @@ impl Uart {
         }
     }
 
-    /// Goes on behind a byte that is none.
+    /// Goes on after a byte that is none.
     fn resynchronise(&mut self, start: Tick, frame: Frame, receiver: &mut impl Receiver) {
         let best = self.best_start(2);
         let stays_low = self.edges.get(1).is_none_or(|rise| start.until(*rise) > STOP * self.bit);

@@ -213,7 +213,7 @@ impl<'a> Words<'a> {
             let mut is_complete = false;
             for &byte in buffer {
                 if byte.is_ascii_whitespace() {
-                    // The blank behind a word stays, so that its line is still the word's.
+                    // The blank after a word stays, so that its line is still the word's.
                     is_complete = !self.word.is_empty();
                     if is_complete {
                         break;
@@ -310,7 +310,7 @@ struct DumpChanges<'a> {
     wanted: HashMap<Arc<[u8]>, Vec<(usize, usize)>>,
     now: Option<Tick>,
     levels: Levels,
-    /// The levels of the last change that was told.
+    /// The levels of the last change that was reported.
     told: Option<Levels>,
     is_done: bool,
 }

@@ -1,4 +1,4 @@
-//! The JSON document (docs/profiling.md).
+//! The JSON document (docs/comparing-captures.md).
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -66,7 +66,7 @@ fn parting(out: &mut dyn Write, source: &SourceDiff, palette: &Palette) -> io::R
             let place = place(code, last);
             writeln!(
                 out,
-                "\n{problem}the paths part behind {} instructions, at {place}{problem:#}",
+                "\n{problem}the paths part after {} instructions, at {place}{problem:#}",
                 a.common
             )?;
         }

@@ -1,4 +1,4 @@
-//! The JSON document (docs/profiling.md).
+//! The JSON document (docs/timelines.md).
 
 use std::io::{self, Write};
 use std::sync::Arc;

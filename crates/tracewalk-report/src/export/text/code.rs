@@ -16,7 +16,7 @@ use tracewalk_analysis::{Code, CodeInContext};
 /// One instruction, ready to be printed.
 #[derive(Debug)]
 pub(super) struct Row {
-    /// The address behind it.
+    /// The address after it.
     pub(super) next: Address,
     /// Its address and its code, like `0800 f7ff ffd5`, padded.
     pub(super) head: String,

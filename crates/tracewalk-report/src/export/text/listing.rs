@@ -35,7 +35,7 @@ pub struct Listing<W> {
     ready: Ready,
     /// Where the last instruction stands; `None` where the next one needs a heading.
     place: Option<Rc<Place>>,
-    /// The address behind the last instruction.
+    /// The address after the last instruction.
     next: Option<Address>,
     /// How deep the run is in calls.
     depth: usize,
@@ -45,7 +45,7 @@ pub struct Listing<W> {
     unfollowed_cycles: u64,
     meter: CycleMeter,
     first_section: bool,
-    /// What an ITM told last, and how often in succession.
+    /// What an ITM reported last, and how often in succession.
     itm: Option<(String, u64)>,
     doubting: Doubting,
 }
@@ -65,7 +65,7 @@ const LEAST_TEXT: usize = 50;
 /// A place in the source is not shortened to less than this, but left out: of most it is the line.
 const SHORTEST_NOTE: usize = 4;
 
-/// The column at which places in the source are noted behind the instructions.
+/// The column at which places in the source are noted after the instructions.
 const NOTE_COLUMN: usize = 44;
 
 impl<W: Write> Listing<W> {
@@ -228,7 +228,7 @@ impl<W: Write> Listing<W> {
         self.end_run()?;
         let text = match change {
             DoubtfulChange::Begins(from) => {
-                format!("in doubt: what was told of the trace from {from} on, and what comes")
+                format!("in doubt: what was decoded of the trace from {from} on, and what comes")
             }
             DoubtfulChange::Ends(_) => "no longer in doubt".to_owned(),
         };
@@ -236,7 +236,7 @@ impl<W: Write> Listing<W> {
         writeln!(self.out, "{style}{}{style:#}", self.rule(&text))
     }
 
-    /// Prints what an ITM told last, once for all times.
+    /// Prints what an ITM reported last, once for all times.
     fn end_itm(&mut self) -> io::Result<()> {
         match self.itm.take() {
             None => Ok(()),
@@ -261,7 +261,7 @@ impl<W: Write> Listing<W> {
         Ok(())
     }
 
-    /// The next instruction does not stand behind the last one.
+    /// The next instruction does not stand after the last one.
     fn end_run(&mut self) -> io::Result<()> {
         self.place = None;
         self.next = None;
@@ -399,7 +399,7 @@ impl<W: Write> FlowSink for Listing<W> {
 }
 
 impl<W: Write> Listing<W> {
-    /// Whether no cycles wait to be written, and nothing that an ITM told.
+    /// Whether no cycles wait to be written, and nothing that an ITM reported.
     fn counts_nothing(&self) -> bool {
         self.meter.waiting() == Some(0)
             && self.cycles == 0

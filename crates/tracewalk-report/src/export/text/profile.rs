@@ -174,11 +174,14 @@ impl Table<'_> {
         if tasks > 1 && !profile.switches.is_empty() {
             let evidence =
                 profile.switches.iter().map(|(evidence, times)| format!("{} ({times}×)", evidence.text()));
-            notes.push(format!("{tasks} tasks were told apart: {}", evidence.collect::<Vec<_>>().join(", ")));
+            notes.push(format!(
+                "{tasks} tasks were distinguished: {}",
+                evidence.collect::<Vec<_>>().join(", ")
+            ));
         }
         if profile.folded_calls > 0 {
             notes.push(format!(
-                "there were more chains of calls than are told apart; {} calls are counted to their callers",
+                "there were more chains of calls than are distinguished; {} calls are counted to their callers",
                 profile.folded_calls
             ));
         }

@@ -34,7 +34,7 @@ pub struct AlignmentEvidence {
     pub dirty_padding: u32,
     /// Stretches of padding that reached the end of a frame.
     pub whole_padding: u32,
-    /// Stretches of padding with an ID byte behind them in the same frame.
+    /// Stretches of padding with an ID byte after them in the same frame.
     pub broken_padding: u32,
     /// FSYNCs between frames.
     pub full_syncs: u32,

@@ -44,7 +44,7 @@ impl Held {
         self.frames.get(index(start)..index(end)).unwrap_or_default()
     }
 
-    /// Adds frames that lie one behind the other in the capture.
+    /// Adds frames that lie one after the other in the capture.
     pub(super) fn extend(&mut self, frames: &[[u8; FRAME_BYTES]], at: u64) {
         if frames.is_empty() {
             return;

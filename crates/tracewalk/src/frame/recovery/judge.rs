@@ -22,14 +22,14 @@ const FEWEST_LOST: u64 = 8;
 pub(super) enum Verdict {
     /// Nothing: no other alignment explains the bytes clearly better.
     Unfounded,
-    /// The frames from `keep` on are not frames. They are at `alignment`, the first one `resume` bytes behind the
+    /// The frames from `keep` on are not frames. They are at `alignment`, the first one `resume` bytes after the
     /// first held one's start.
     Realign { keep: u64, resume: usize, alignment: FrameAlignment },
     /// The frames from `keep` on are not frames, and it is not clear where they are.
     Lost { keep: u64 },
 }
 
-/// Judges the watch's next frame by it and the frames behind it, as far as they are there.
+/// Judges the watch's next frame by it and the frames after it, as far as they are there.
 ///
 /// `owner` is the owner of the first held frame's first byte.
 pub(super) fn judge(held: &Held, watch: &Watch, owner: Owner, is_port: bool) -> Verdict {
@@ -89,8 +89,8 @@ pub(super) struct Split {
 /// Splits bytes that start as frames and end as frames at `alignment` where it makes most sense.
 ///
 /// ```text
-/// for every border between frames of the old alignment, and the next few borders of the new one behind it:
-///     the gain is the score of the old frames in front + the score of the new frames behind
+/// for every border between frames of the old alignment, and the next few borders of the new one after it:
+///     the gain is the score of the old frames in front + the score of the new frames after
 /// of the best split and those nearly as good next to it, the one that trusts the fewest frames wins
 /// ```
 ///
@@ -164,7 +164,7 @@ pub(super) fn good_start(bytes: &[u8], alignment: FrameAlignment, sources: IdSet
     worst.map_or(usize::from(alignment.bytes()), |border| border.start)
 }
 
-/// All borders between frames at `alignment`, the last one behind the last whole frame.
+/// All borders between frames at `alignment`, the last one after the last whole frame.
 fn scores(region: &[u8], alignment: FrameAlignment, expected: Option<IdSet>, owner: Owner) -> Vec<Border> {
     let mut examiner = Examiner::new(owner, expected, weights(region, alignment));
     let mut borders = Vec::with_capacity(region.len() / FRAME_BYTES + 2);

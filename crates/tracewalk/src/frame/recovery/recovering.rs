@@ -360,7 +360,7 @@ impl RecoveringDeframer {
         self.restart_watch();
     }
 
-    /// Only the frames before `keep` are right. Goes on with byte `resume` behind the first held frame's start.
+    /// Only the frames before `keep` are right. Goes on with byte `resume` after the first held frame's start.
     fn restart(&mut self, keep: u64, resume: usize, cause: Cause, sink: &mut impl FrameSink) {
         let (mut bytes, lost) = self.take_back(keep, resume, sink);
         self.deframer.unpacker.overhead_until(lost);

@@ -78,7 +78,7 @@ impl Watch {
         watch
     }
 
-    /// Looks at the next frames. Returns how many are in order; the one behind them is doubtful or may have synchronisation in
+    /// Looks at the next frames. Returns how many are in order; the one after them is doubtful or may have synchronisation in
     /// it.
     pub(super) fn look_at(
         &mut self,
@@ -164,7 +164,7 @@ impl Watch {
         false
     }
 
-    /// Whether these frames, which lie behind a doubtful one, are so much as all before that it must be where it seemed: they
+    /// Whether these frames, which lie after a doubtful one, are so much as all before that it must be where it seemed: they
     /// name no new source, end their padding as it should be, and bit 0 of their data goes with its values. At any wrong
     /// alignment some of that is wrong in nearly every frame.
     pub(super) fn is_content_with(&self, frames: &[[u8; FRAME_BYTES]]) -> bool {

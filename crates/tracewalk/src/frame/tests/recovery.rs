@@ -112,7 +112,7 @@ fn lost_and_inserted_bytes_are_noticed_and_frames_found_again_at_once() {
         let shift = (16 - lost % 16 + inserted) % 16;
         let by = FrameAlignment::new(u8::try_from(shift).expect("below 16")).expect("below 16");
         assert_eq!(loss.cause, Cause::Shifted { by }, "case {case}");
-        // Behind the loss, bytes have no known owner up to the next ID byte, which may be far off.
+        // After the loss, bytes have no known owner up to the next ID byte, which may be far off.
         let Damage { wrong, missing } = damage(&undamaged, &found, place);
         assert!(wrong <= FRAME_DATA_BYTES, "case {case}: {wrong} bytes are wrong");
         assert!(missing <= 600, "case {case}: {missing} bytes are missing");

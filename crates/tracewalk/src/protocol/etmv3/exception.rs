@@ -1,4 +1,4 @@
-//! Exception information in branch packets: which exception, whether it cancels, and the state behind it.
+//! Exception information in branch packets: which exception, whether it cancels, and the state after it.
 
 use crate::ids::{Address, Exception, Profile};
 use crate::protocol::SecurityBits;

@@ -1,7 +1,7 @@
 //! ETMv3 packets → directives.
 //!
 //! The last atom is held back until the next one, because a branch packet may cancel it, whatever stands between. What
-//! stands between is queued behind it:
+//! stands between is queued after it:
 //!
 //! ```text
 //! atom      release what is held; hold the atom
@@ -35,11 +35,11 @@ pub struct Lowering {
     held: Option<(Cancellable, Span)>,
     /// Where the held instruction went, if that came next; none without `held`.
     target: Option<(Location, Span)>,
-    /// What came behind them; empty without `held`. At most `LONGEST_QUEUE` long.
+    /// What came after them; empty without `held`. At most `LONGEST_QUEUE` long.
     queue: Vec<(Directive, Span)>,
     /// Cycles counted since the last atom, and where the last of them stands.
     cycles: Option<(u64, Span)>,
-    /// The last security state and context ID told.
+    /// The last security state and context ID reported.
     security: SecurityBits,
     context_id: Option<ContextId>,
     /// No I-sync came since the last A-sync: the next one does not rest on anything before.
@@ -56,7 +56,7 @@ enum Cancellable {
     Return,
 }
 
-/// How many directives may wait behind an atom. A load multiple with all its transfers needs 16 or so; a stream that
+/// How many directives may wait after an atom. A load multiple with all its transfers needs 16 or so; a stream that
 /// sends more than this between an atom and its cancellation is not one that a trace unit makes, and memory is bounded.
 const LONGEST_QUEUE: usize = 64;
 
@@ -241,7 +241,7 @@ impl Lowering {
         }
     }
 
-    /// Where execution goes on behind the last instruction.
+    /// Where execution goes on after the last instruction.
     #[inline(always)]
     fn target(&mut self, target: Location, span: Span, emit: &mut impl Emit) {
         if self.held.is_some() && self.nothing_waits() {
@@ -251,7 +251,7 @@ impl Lowering {
         }
     }
 
-    /// Whether nothing came behind what is held.
+    /// Whether nothing came after what is held.
     #[inline(always)]
     fn nothing_waits(&self) -> bool {
         self.target.is_none() && self.queue.is_empty()
@@ -334,7 +334,7 @@ impl Lowering {
                 self.queue(Directive::Timestamp(*value), span, emit);
             }
             (Packet::ContextId(context_id), _) => self.context_id(*context_id, span, emit),
-            // The data packets behind an exception entry are the automatic push: no instruction's.
+            // The data packets after an exception entry are the automatic push: no instruction's.
             (Packet::Ignore | Packet::ExceptionEntry, _) => {}
             // Before the first I-sync instructions cannot be placed; cycles passed all the same.
             (Packet::PHeader(p_header), Tracking::InStep) => {

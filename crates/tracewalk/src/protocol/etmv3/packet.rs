@@ -64,7 +64,7 @@ pub enum Packet {
     ContextId(ContextId),
     /// `01110110`: the last instruction returned from an exception.
     ExceptionExit,
-    /// `01111110`: an exception was taken; the data packets behind it are the automatic push (ARMv7-M).
+    /// `01111110`: an exception was taken; the data packets after it are the automatic push (ARMv7-M).
     ExceptionEntry,
     /// `1xxxxxx0`: instructions that were passed.
     PHeader(PHeader),
@@ -174,7 +174,7 @@ impl PHeader {
         self.byte
     }
 
-    /// With cycle accuracy, format 1: how many E atoms, each behind a cycle, and whether a cycle and an N follow.
+    /// With cycle accuracy, format 1: how many E atoms, each after a cycle, and whether a cycle and an N follow.
     pub(super) const fn steps(self) -> Option<(u8, bool)> {
         // A header with neither is format 0.
         let is_format_1 = self.byte & 0b1010_0011 == 0b1000_0000 && self.byte != 0b1000_0000;

@@ -162,7 +162,7 @@ fn decode(config: &Config, bytes: &[u8], piece: usize) -> Vec<(Item<Packet>, Spa
     items
 }
 
-/// The packets of `wanted` that the configuration can send, and their bytes behind an A-sync.
+/// The packets of `wanted` that the configuration can send, and their bytes after an A-sync.
 fn encode(config: &Config, wanted: &[Packet]) -> (Vec<Packet>, Vec<u8>) {
     let mut encoder = Encoder::new(config);
     let mut bytes = Vec::new();
@@ -239,7 +239,7 @@ fn the_round_trip_covers_every_packet() {
     assert_eq!(seen.len(), 18, "{seen:?}");
 }
 
-/// What branch packets say of each other: `bytes` behind an A-sync and an I-sync at 0x8000 in ARM state, Non-secure.
+/// What branch packets say of each other: `bytes` after an A-sync and an I-sync at 0x8000 in ARM state, Non-secure.
 #[test]
 fn the_end_of_the_trace_inside_a_packet_is_named() {
     let truncated = |bytes: &[u8]| {
@@ -261,7 +261,7 @@ fn the_end_of_the_trace_inside_a_packet_is_named() {
     assert_eq!(truncated(&[0x7a, 0x80]), "data");
 }
 
-/// A packet that is read out of step may take the first zeros of an A-sync for its own last bytes. In step none can: behind
+/// A packet that is read out of step may take the first zeros of an A-sync for its own last bytes. In step none can: after
 /// a packet that ends in zeros the A-sync has five of its own.
 #[test]
 fn an_a_sync_is_one_though_a_packet_took_its_first_zeros() {
@@ -289,7 +289,7 @@ fn an_a_sync_is_one_though_a_packet_took_its_first_zeros() {
         assert_eq!(kinds(&[0x6e], piece), context_id);
         let context_id = [&[("context_id", 5), ("malformed", 1), ("a_sync", 2)], &behind[..]].concat();
         assert_eq!(kinds(&[0x6e, 0x11], piece), context_id);
-        // Four zeros behind a packet that ends in none are no A-sync.
+        // Four zeros after a packet that ends in none are no A-sync.
         let short = [&a_sync[..], &i_sync, &[0x84, 0, 0, 0, 0, 0x80], &i_sync, &[0x84]].concat();
         let items = decode(&everything(), &short, piece);
         assert!(matches!(
@@ -429,7 +429,7 @@ fn missing_fields_are_interpreted_as_table_7_5_says() {
     assert_eq!(security(first), SecurityBits { non_secure: true, hypervisor: true });
     assert_eq!(security(second), SecurityBits { non_secure: false, hypervisor: true });
 
-    // AltISA stays: a Thumb address of five bytes without byte 0 is ThumbEE behind one that said so.
+    // AltISA stays: a Thumb address of five bytes without byte 0 is ThumbEE after one that said so.
     let alt_isa = [0x95, 0x82, 0x81, 0x84, 0x5c, 0b0100_0000, 0x97, 0x82, 0x81, 0x84, 0x1c];
     let [first, second] = branches(&cortex_a7(), &alt_isa)[..] else { panic!("two branches") };
     assert_eq!(first.target.map(|target| target.isa), Some(Isa::T32EE));

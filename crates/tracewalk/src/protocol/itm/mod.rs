@@ -2,7 +2,7 @@
 //!
 //! ARMv7-M Architecture Reference Manual, DDI 0403E, appendix D4, "Debug ITM and DWT Packet Protocol". An ITM stands
 //! beside a core's trace unit and sends under a trace ID of its own, or alone over SWO. It says nothing of what was
-//! executed in order, so there is no lowering: its packets are told as they are.
+//! executed in order, so there is no lowering: its packets are reported as they are.
 //!
 //! ```
 //! use tracewalk::protocol::{Item, Packets, itm};

@@ -35,7 +35,7 @@ pub enum Packet {
         /// Whether the timestamp has 64 bits and not 48.
         long: bool,
     },
-    /// Which page of 32 stimulus ports the packets behind it are of (D4.2.6).
+    /// Which page of 32 stimulus ports the packets after it are of (D4.2.6).
     StimulusPage(u8),
     /// Another extension of a source's packets, of which nothing is known (D4.2.6).
     Extension {

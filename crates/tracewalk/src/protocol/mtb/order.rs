@@ -151,7 +151,7 @@ struct Memory {
     buffer_start: u64,
     /// How large the buffer is: what MASK says, or all of the memory.
     size: u64,
-    /// How far behind the start of the buffer the pointer is; less than `size`.
+    /// How far after the start of the buffer the pointer is; less than `size`.
     offset: u64,
     /// The pointer's numbers repeat after so many bytes: two to the power of AWIDTH.
     modulus: u64,
@@ -173,7 +173,7 @@ impl Memory {
             Some(bits) => u32::from(bits)..=u32::from(bits),
             None => least..=least.max(32),
         };
-        // A dump that says where it starts may go on behind the MTB's memory, and the pointer then repeats within it.
+        // A dump that says where it starts may go on after the MTB's memory, and the pointer then repeats within it.
         let within =
             (u64::from(config.pointer) + 1).max(config.size.bytes()).next_power_of_two().trailing_zeros();
         let is_part = config.pointer_bits.is_none() && dump.address.is_some() && base.is_some();
@@ -199,7 +199,7 @@ impl Memory {
         Self { base, dump, dump_bytes, buffer_start, size, offset, modulus }
     }
 
-    /// The address of the byte `offset` bytes behind the start of the buffer: the one at or above the base whose low
+    /// The address of the byte `offset` bytes after the start of the buffer: the one at or above the base whose low
     /// bits are the pointer's.
     fn address(&self, offset: u64) -> u64 {
         self.base + (self.buffer_start + offset).wrapping_sub(self.base) % self.modulus
@@ -218,7 +218,7 @@ impl Memory {
             let start = self.address(part.start);
             let end = start + (part.end - part.start);
             let mut known = start;
-            // Where the packet behind the last piece has to stand.
+            // Where the packet after the last piece has to stand.
             let mut next = unbroken.then_some(start);
             for held in self.held(start..end, holes) {
                 if known < held.start {

@@ -150,7 +150,7 @@ impl ExceptionReturn {
         self.0 & Self::THREAD != 0
     }
 
-    /// Whether the process stack is used behind the return, rather than the main stack.
+    /// Whether the process stack is used after the return, rather than the main stack.
     #[must_use]
     pub const fn process_stack(self) -> bool {
         self.0 & Self::PROCESS_STACK != 0

@@ -27,7 +27,7 @@ pub(super) const I_SYNC_OTHERS: u8 = 0b1000_0000;
 pub(super) const FIRST_RESERVED: u8 = 0b0000_0011;
 /// Another byte follows a later one.
 const CONTINUES: u8 = 0b1000_0000;
-/// The most bytes behind the first one.
+/// The most bytes after the first one.
 const MOST_LATER_BYTES: u32 = 4;
 
 /// Reads the rest of a count whose first byte was `first`.

@@ -20,7 +20,7 @@ use super::packet::{
 
 /// The packet decoder.
 ///
-/// Until the first A-sync, and behind malformed bytes, it searches for the next A-sync; behind a reserved header packets
+/// Until the first A-sync, and after malformed bytes, it searches for the next A-sync; after a reserved header packets
 /// are read on trial up to there. Packets between an A-sync and the
 /// next I-sync are decoded; it is [`Lowering`](super::Lowering) that makes nothing of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,7 +145,7 @@ impl Decoder {
         Ok(Branch { target, states_isa: field.alignment.is_some(), exception, cycles })
     }
 
-    /// 4.8: address bytes as a branch's, behind a header of their own.
+    /// 4.8: address bytes as a branch's, after a header of their own.
     fn waypoint_update(&mut self, cursor: &mut Cursor<'_>) -> Result<WaypointUpdate, Unread> {
         let reserved = |field, found, expected| {
             Unread::Malformed(Malformation::ReservedValue {
@@ -160,7 +160,7 @@ impl Decoder {
             .read_address(cursor, AddressEncoding::Alternative)
             .map_err(|error| address_error("waypoint_update", error))?;
         if field.after == After::ExceptionInformation {
-            // Behind fewer than five bytes nobody knows what bit 6 says: that an information byte follows as in a branch
+            // After fewer than five bytes nobody knows what bit 6 says: that an information byte follows as in a branch
             // packet, a seventh address bit (ptm2human), or nothing (OpenCSD). A guess could go wrong unnoticed.
             if field.alignment.is_none() {
                 let expected = "bit 6 clear in the last of fewer than five bytes";

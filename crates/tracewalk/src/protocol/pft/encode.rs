@@ -117,7 +117,7 @@ impl Encoder {
     /// The waypoint update that says that execution came to `reached`.
     #[must_use]
     pub fn waypoint_update(&self, reached: Location) -> WaypointUpdate {
-        // Only behind all five bytes may an information byte say AltISA.
+        // Only after all five bytes may an information byte say AltISA.
         let states_isa = self.changes_alternative_isa(reached.isa) || self.takes_all_bytes(reached, false);
         WaypointUpdate { reached: Some(reached), states_isa }
     }

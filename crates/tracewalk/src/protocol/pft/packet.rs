@@ -177,7 +177,7 @@ impl Atoms {
         Self { count: 1, failed: !executed as u8 }
     }
 
-    /// These atoms and one more behind them; `None` where they are five already.
+    /// These atoms and one more after them; `None` where they are five already.
     #[must_use]
     pub const fn and(self, executed: bool) -> Option<Self> {
         if self.count == Self::MOST {

@@ -51,12 +51,12 @@ fn packets_of(config: &Config, bytes: &[u8]) -> Vec<Packet> {
     decode(config, bytes).into_iter().map(packet).collect()
 }
 
-/// The packets behind an A-sync and an I-sync.
+/// The packets after an A-sync and an I-sync.
 fn after_sync(config: &Config, bytes: &[u8]) -> Vec<Packet> {
     packets_of(config, &[&A_SYNC, &I_SYNC, bytes].concat()).split_off(2)
 }
 
-/// What comes behind an A-sync and an I-sync: the names of packets and malformations, and where they start.
+/// What comes after an A-sync and an I-sync: the names of packets and malformations, and where they start.
 fn names_after_sync(config: &Config, bytes: &[u8]) -> Vec<(u64, &'static str)> {
     let items = decode(config, &[&A_SYNC, &I_SYNC, bytes].concat());
     let name = |(item, span, _): (Item<Packet>, Span, Vec<u8>)| {
@@ -198,7 +198,7 @@ mod decoding {
 
     #[test]
     fn an_a_sync_may_start_inside_a_packet_that_is_read_on_trial() {
-        // Behind the I-sync on trial, a branch packet's last byte may be the first of the A-sync's zeros.
+        // After the I-sync on trial, a branch packet's last byte may be the first of the A-sync's zeros.
         let bytes = [&[0x10][..], &I_SYNC, &[0x84, 0x81, 0, 0, 0, 0, 0, 0x80, 0x84, 0x84]].concat();
         let expected = [
             (0, "reserved_header"),
@@ -228,7 +228,7 @@ mod decoding {
 
     #[test]
     fn malformed_bytes_reach_up_to_the_next_a_sync() {
-        // An information byte with bit 0 clear: no packet boundary is known behind it.
+        // An information byte with bit 0 clear: no packet boundary is known after it.
         let bytes = [&[0x84, 0x08, 0x01, 0x01, 0x01, 0x01, 0x20, 0x84], &A_SYNC[..], &[0x84]].concat();
         let expected = [(0, "atom"), (1, "reserved_value"), (8, "a_sync"), (14, "atom")];
         assert_eq!(names_after_sync(&plain(), &bytes), expected);

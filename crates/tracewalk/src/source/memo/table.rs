@@ -37,7 +37,7 @@ const WHOLE_BYTES: u8 = !0b111;
 /// A state and the window in front of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::source) struct WindowKey {
-    /// The window's bytes; those behind it are zero.
+    /// The window's bytes; those after it are zero.
     word: u64,
     state: SituationId,
     /// See [`Entry::others`].
@@ -62,7 +62,7 @@ pub(in crate::source) struct Entry {
     pub(in crate::source) packets: u8,
     /// How many bits of a word are not the window's: a multiple of 8, and 1 more if the word stands for nine bytes.
     others: u8,
-    /// How far behind the window's start the last element with bytes of its own begins; `NOWHERE` without one. Whoever
+    /// How far after the window's start the last element with bytes of its own begins; `NOWHERE` without one. Whoever
     /// only counts need not look at the elements for it, which are seldom in the cache.
     last: i8,
 }
@@ -169,7 +169,7 @@ impl<S: Eq + Hash> Memo<S> {
         self.states.get(id.with_wait_cycles(false).0)
     }
 
-    /// What came behind the entry found last, if it comes again: in this state, with a window that these bytes begin with, and
+    /// What came after the entry found last, if it comes again: in this state, with a window that these bytes begin with, and
     /// with stacks that allow what it does to them. The window may be a shorter one than the bytes have, which means the same.
     #[inline(always)]
     pub(in crate::source) fn successor(
@@ -219,7 +219,7 @@ impl<S: Eq + Hash> Memo<S> {
         })
     }
 
-    /// Notes that this entry came behind the one that came last.
+    /// Notes that this entry came after the one that came last.
     #[inline(always)]
     pub(in crate::source) fn came(&mut self, id: EntryId) {
         if let Some(previous) = self.entries.get_mut(usize::from(self.previous.0)) {
@@ -368,7 +368,7 @@ impl WindowKey {
 
     /// Where to look for it first in a table of this length.
     ///
-    /// The state is known last, so that little is done with it: states have small numbers, and one is told from another
+    /// The state is known last, so that little is done with it: states have small numbers, and one is distinguished from another
     /// as well as words are by their hash.
     #[inline]
     fn slot(self, length: usize) -> usize {

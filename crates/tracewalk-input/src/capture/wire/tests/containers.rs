@@ -139,7 +139,7 @@ fn samples_that_claim_to_be_endless_are_refused() {
     let mut archive =
         signals::archive([("metadata".to_owned(), text.as_bytes().to_vec())].into_iter().chain(files));
     for name in &names {
-        // `logic-1-1` is also the beginning of `logic-1-10`, and the last one found: by its length it is told apart.
+        // `logic-1-1` is also the beginning of `logic-1-10`, and the last one found: by its length it is distinguished.
         let places = archive.windows(name.len()).enumerate().filter(|(_, bytes)| *bytes == name.as_bytes());
         let places = places.map(|(place, _)| place).collect::<Vec<_>>();
         for place in places {

@@ -69,7 +69,7 @@ pub(super) struct Timing {
     pub(super) bit: f64,
     /// How far an edge may be from where it should be, in bits.
     pub(super) jitter: f64,
-    /// How long the line rests before the first byte and behind the last one, in bits.
+    /// How long the line rests before the first byte and after the last one, in bits.
     pub(super) rest: f64,
     pub(super) seed: u64,
 }

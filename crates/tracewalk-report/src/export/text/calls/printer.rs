@@ -40,7 +40,7 @@ pub(super) struct Printer<W> {
 /// A line of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Line {
-    /// Where it was entered, or found again behind a gap.
+    /// Where it was entered, or found again after a gap.
     Entry { again: bool },
     /// Where it is left: the beginning.
     End,
@@ -72,7 +72,7 @@ pub(super) struct Open {
     printed: bool,
     /// Whether it ran where no image holds the code.
     pub(super) missing: bool,
-    /// Whether it was found again behind a gap.
+    /// Whether it was found again after a gap.
     regained: bool,
 }
 

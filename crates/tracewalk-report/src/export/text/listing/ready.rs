@@ -44,7 +44,7 @@ pub(super) struct Lines {
 pub(super) struct Last {
     /// Where it stands.
     pub(super) place: Option<Rc<Place>>,
-    /// The address behind it.
+    /// The address after it.
     pub(super) next: Option<Address>,
     /// How deep in calls it is.
     pub(super) depth: usize,

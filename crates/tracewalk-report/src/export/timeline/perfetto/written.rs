@@ -65,14 +65,14 @@ impl Content {
 }
 
 impl Written {
-    /// The bytes of a packet behind its time, if it is one of the last.
+    /// The bytes of a packet after its time, if it is one of the last.
     #[inline]
     pub(super) fn get(&self, content: &Content) -> Option<&[u8]> {
         let known = self.slots.get(content.slot())?.as_ref()?;
         (known.content == *content).then_some(&known.bytes)
     }
 
-    /// Keeps the bytes of a packet behind its time.
+    /// Keeps the bytes of a packet after its time.
     pub(super) fn keep(&mut self, content: Content, bytes: Vec<u8>) {
         if self.slots.is_empty() {
             self.slots = std::iter::repeat_with(|| None).take(KEPT).collect();
@@ -83,13 +83,13 @@ impl Written {
     }
 }
 
-/// The bytes of a packet behind its time.
+/// The bytes of a packet after its time.
 pub(super) fn without_time(packet: &Packet) -> Vec<u8> {
     debug_assert_eq!(packet.timestamp, None);
     packet.encode_to_vec()
 }
 
-/// Appends a packet of which this stands behind its time.
+/// Appends a packet of which this stands after its time.
 #[inline]
 pub(super) fn append_at(time: u64, bytes: &[u8], to: &mut Vec<u8>) {
     to.push(PACKET_HEADER);

@@ -1,4 +1,4 @@
-//! Frames that are looked at in groups are looked at as each by itself: the same stop, and the same state behind it.
+//! Frames that are looked at in groups are looked at as each by itself: the same stop, and the same state after it.
 
 use std::vec::Vec;
 
@@ -22,7 +22,7 @@ enum Then {
     Acquit,
     /// It was lost, and so many in front of which nothing was looked at.
     Restart(u64),
-    /// It is in order by a synchronisation behind it.
+    /// It is in order by a synchronisation after it.
     BeQuiet(u64),
 }
 
@@ -45,7 +45,7 @@ fn assert_as_each(watches: &mut [Watch; 2], frames: &[Bytes], then: &[Then]) {
     for then in then {
         let taken = look_at_each(each, rest);
         assert_eq!(groups.look_at(rest, |bytes| Frame::new(bytes).has_sync_byte()), taken, "of {rest:x?}");
-        assert!(groups == each, "another state behind {taken} of {rest:x?}");
+        assert!(groups == each, "another state after {taken} of {rest:x?}");
         let Some([bytes, behind @ ..]) = rest.get(taken..) else { return };
         for watch in [&mut *groups, &mut *each] {
             match *then {
@@ -71,7 +71,7 @@ fn a_frame_behind_a_loss_is_looked_at_once_where_the_lost_one_was_to_be_learned_
         assert!(watch.look(&unknown_source));
         watch.restart(1);
     }
-    // Padding, and the byte behind its ID is still the owner's before. A second look takes the whole frame for padding.
+    // Padding, and the byte after its ID is still the owner's before. A second look takes the whole frame for padding.
     let begins_padding = [2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5, PADDING_ID_BYTE, 5, 0, 0b0100_0000];
     assert_eq!(
         groups.look_at(&[begins_padding], |bytes| Frame::new(bytes).has_sync_byte()),

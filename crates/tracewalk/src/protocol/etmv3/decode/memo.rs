@@ -80,7 +80,7 @@ const fn without_long_waits(window: u64, word: u64) -> u64 {
         let differs = word & (LOW_BITS * mask) ^ (LOW_BITS * byte);
         !(((differs & !HIGH_BITS) + !HIGH_BITS) | differs) & HIGH_BITS
     }
-    // Bytes of an address, behind the first odd one, are none.
+    // Bytes of an address, after the first odd one, are none.
     let branch = word & LOW_BITS & (word & LOW_BITS).wrapping_neg();
     let headers = branch.wrapping_sub(1);
     let long = equal(word, 0b1111_1111, 0b1011_1100) & headers;

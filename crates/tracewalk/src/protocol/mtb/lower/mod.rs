@@ -56,7 +56,7 @@ impl Lowering {
         Self::default()
     }
 
-    /// The same, where the processor was found halted here, and tracing went on up to there: what was executed behind
+    /// The same, where the processor was found halted here, and tracing went on up to there: what was executed after
     /// the last packet ends before this instruction.
     #[must_use]
     pub fn halted_at(self, program_counter: Option<Address>) -> Self {

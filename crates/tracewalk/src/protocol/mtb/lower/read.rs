@@ -79,7 +79,7 @@ impl Reader {
         Self { halted_at: program_counter, ..self }
     }
 
-    /// A packet behind which nothing is known.
+    /// A packet after which nothing is known.
     fn begin(&mut self, packet: Packet, why: BeginReason, span: Span, take: Take<'_>) {
         self.arrival = Arrival::Unknown;
         let source = packet.source();
@@ -102,7 +102,7 @@ impl Reader {
     fn run(&mut self, packet: Packet, span: Span, take: Take<'_>) {
         let end = if packet.atomic() { RunEnd::Before } else { RunEnd::Jumps };
         take(Step::Directive(Directive::RunTo { address: packet.source(), end }), span);
-        // Addresses are whole: where a run fits its ends, what the packets before it told cannot matter any more.
+        // Addresses are whole: where a run fits its ends, what the packets before it reported cannot matter any more.
         take(Step::Directive(Directive::Synchronised), span);
         self.leave(packet, span, take);
     }

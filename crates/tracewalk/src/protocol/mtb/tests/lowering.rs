@@ -301,7 +301,7 @@ fn of_a_thread_that_was_interrupted_at_a_handler_the_next_exception_says_which_w
             exception(returned, 0x404),
         ]
     };
-    // What was interrupted behind the return was the thread that had called the handler, or a handler.
+    // What was interrupted after the return was the thread that had called the handler, or a handler.
     assert_eq!(lowered(&packets(TO_THREAD))[6..8], [ExceptionReturn, Continue(at(0x400))]);
     assert_eq!(lowered(&packets(TO_HANDLER))[6..8], [ExceptionReturn, Resume(at(0x400))]);
 }
@@ -330,7 +330,7 @@ fn halves_of_a_return_that_do_not_belong_together_are_lost_trace() {
         assert!(matches!(directives[4], Begin { why: Synchronised, .. }), "{orphan:?}");
     }
     assert_eq!(lowered(&[jump(0x100, 0x200), exception(TO_THREAD, 0x300)])[3], Lost);
-    // Behind an exception, from somewhere else than where it came from.
+    // After an exception, from somewhere else than where it came from.
     assert_eq!(lowered(&[exception(0x100, 0x200), exception(TO_THREAD, 0x300)])[2], Lost);
     assert_eq!(lowered(&[jump(0x210, TO_THREAD), exception(TO_THREAD, TO_THREAD)])[3], Lost);
     assert_eq!(lowered(&[jump(0x100, 0x200), exception(0x204, TO_THREAD)])[4], Lost);

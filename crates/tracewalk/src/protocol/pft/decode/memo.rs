@@ -22,7 +22,7 @@ impl MemoState for Decoder {
 }
 
 impl MemoDecode for Decoder {
-    /// A waypoint update's address looks like a branch packet behind the header.
+    /// A waypoint update's address looks like a branch packet after the header.
     #[inline]
     fn window(&self, word: u64) -> u64 {
         const SINGLES: [u8; 2] = [header::WAYPOINT_UPDATE, header::EXCEPTION_RETURN];

@@ -1,0 +1,128 @@
+//! Avoided words in the sources: in comments, from which API documentation and help texts are made, and in texts of more than
+//! one word. Names of items are not prose, and neither is code in backticks or braces.
+
+use std::fs;
+use std::path::Path;
+
+use super::avoided;
+
+/// The folders that are searched.
+const FOLDERS: &[&str] = &["crates", "xtask", "fuzz", "benches"];
+
+/// Files and folders with such words, how many at most, and why.
+const KEPT: &[(&str, usize, &str)] = &[
+    ("crates/tracewalk/src/flow", 35, "not reworded yet"),
+    ("crates/tracewalk/src/protocol/etmv4", 18, "not reworded yet"),
+    ("crates/tracewalk-session/src/infer", 20, "not reworded yet"),
+    ("crates/tracewalk-cli/tests/saved.rs", 1, "the name of a kind"),
+    ("crates/tracewalk-generate/src/lib.rs", 1, "the name of a field"),
+    ("xtask/src/sentences.rs", 1, "the name of a constant"),
+    ("xtask/src/words", 9, "names the words"),
+];
+
+/// Something that stands behind something else, or is left behind.
+const MEANT: &[&str] = &[
+    "behind the feature",
+    "behind a feature",
+    "behind the pager",
+    "behind a pointer",
+    "leave behind",
+    "leaves behind",
+    "left behind",
+    "leaving half an output behind",
+    "leaves an empty one behind",
+    "leaves anything else behind",
+];
+
+/// One finding for each line, and for each folder that has fewer than it may have.
+pub(super) fn findings(root: &Path) -> Result<Vec<String>, String> {
+    let mut lines = Vec::new();
+    for folder in FOLDERS {
+        search(&root.join(folder), root, &mut lines)?;
+    }
+    let mut findings = Vec::new();
+    for &(kept, most, _) in KEPT {
+        let count = lines.iter().filter(|(file, _)| file.starts_with(kept)).count();
+        if count > most {
+            findings.push(format!("{kept}: found {count} lines with avoided words, expected at most {most}"));
+        }
+    }
+    let is_kept = |file: &str| KEPT.iter().any(|(kept, ..)| file.starts_with(kept));
+    let others = lines.into_iter().filter(|(file, _)| !is_kept(file));
+    findings.extend(others.map(|(file, line)| {
+        format!("{file}:{line}: write `after`, `reported` or `distinguished`, or say who reports it")
+    }));
+    Ok(findings)
+}
+
+/// Adds the lines of the sources below a folder, each with its file.
+fn search(folder: &Path, root: &Path, lines: &mut Vec<(String, usize)>) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let is_target = path.file_name().is_some_and(|name| name == "target" || name == "node_modules");
+        if path.is_dir() && !is_target {
+            search(&path, root, lines)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).map_err(failed)?;
+            let file = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
+            let found = text.lines().enumerate().filter(|(_, line)| is_avoided(line));
+            lines.extend(found.map(|(index, _)| (file.clone(), index + 1)));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a line has an avoided word in its prose.
+fn is_avoided(line: &str) -> bool {
+    prose(line).iter().any(|prose| {
+        let prose = MEANT.iter().fold(prose.clone(), |prose, meant| prose.replace(meant, ""));
+        avoided(&prose) > 0
+    })
+}
+
+/// The comment and the texts of a line.
+fn prose(line: &str) -> Vec<String> {
+    let (code, comment) = match line.trim_start() {
+        comment if comment.starts_with("//") => ("", comment),
+        _ => line.split_once(" // ").unwrap_or((line, "")),
+    };
+    let texts = code.split('"').skip(1).step_by(2).filter(|text| text.contains(' '));
+    texts.map(|text| without(text, '{', '}')).chain([without(comment, '`', '`')]).collect()
+}
+
+/// A text without what stands between these.
+fn without(text: &str, open: char, close: char) -> String {
+    let (mut kept, mut is_inside) = (String::new(), false);
+    for letter in text.chars() {
+        if is_inside {
+            is_inside = letter != close;
+        } else if letter == open {
+            is_inside = true;
+        } else {
+            kept.push(letter);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prose_is_comments_and_sentences() {
+        assert!(is_avoided("    /// The address behind it."));
+        assert!(is_avoided("let behind = at; // Nothing is told."));
+        assert!(is_avoided(r#"write!(out, "found {told} behind {place}")"#));
+        for line in [
+            "let behind = told(at);",
+            "/// The text up to `behind`.",
+            r#"assert_eq!(object["behind"], 3);"#,
+            r#"assert!(found, "found {told} there");"#,
+            "/// What a packet leaves behind.",
+        ] {
+            assert!(!is_avoided(line), "{line}");
+        }
+    }
+}
