@@ -73,22 +73,39 @@ fn runs_of(folder: &Path, name: &str, text: &str) -> (Vec<String>, String) {
     (comparable(&outcome.stdout), outcome.stderr)
 }
 
-/// Captures whose description names files that the corpus has not, or says of one buffer what is another trace unit's.
-const NOT_DESCRIBED: [&str; 3] = ["juno-uname-001", "a55-test-tpiu", "infrastructure"];
-/// In these, nothing says where execution was: nothing is recognised.
-const NOTHING_IN_IT: [&str; 1] = ["event_test"];
+/// Leaves out of a copied snapshot the images whose files the corpus has not.
+fn leave_out_absent_images(folder: &Path) {
+    let is_there = |section: &str| {
+        let file = section.lines().find_map(|line| line.strip_prefix("file="));
+        file.is_none_or(|file| folder.join(file.trim()).exists())
+    };
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_none_or(|extension| extension != "ini") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).expect("a description");
+        let sections = text.split("\n[").filter(|section| !section.starts_with("dump") || is_there(section));
+        let kept = sections.collect::<Vec<_>>().join("\n[");
+        std::fs::write(&path, kept).expect("room for a description");
+    }
+}
+
+/// `infrastructure` says of one buffer what is another trace unit's. What is damaged in `a55-test-tpiu` reads a little better as
+/// ETE's Q elements.
+const NOT_COMPARED: [&str; 2] = ["infrastructure", "a55-test-tpiu"];
 
 #[test]
 fn a_capture_without_its_registers_is_read_right_or_declared_doubtful() {
     let Some(corpus) = corpus("etm4") else { return };
     let temporary = tempfile::tempdir().expect("there is room for temporary files");
-    let (mut right, mut doubtful, mut wrong) = (0, Vec::new(), Vec::new());
+    let (mut right, mut doubtful, mut undecided, mut wrong) = (0, Vec::new(), Vec::new(), Vec::new());
     let folders = [corpus.clone(), corpus.join("synthetic")];
     let entries =
         folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder of the corpus"));
     for folder in entries.map(|entry| entry.expect("an entry").path()) {
         let name = folder.file_name().and_then(|name| name.to_str()).expect("plain names").to_owned();
-        let is_out = NOT_DESCRIBED.contains(&name.as_str()) || NOTHING_IN_IT.contains(&name.as_str());
+        let is_out = NOT_COMPARED.contains(&name.as_str());
         // The largest take a minute without optimisation.
         let is_large = ["bugfix-exact-match", "test-file-mem-offsets"].contains(&name.as_str());
         if is_out || is_large || !folder.join("snapshot.ini").exists() {
@@ -96,6 +113,7 @@ fn a_capture_without_its_registers_is_read_right_or_declared_doubtful() {
         }
         copy(&folder, &temporary.path().join(&name));
         let copied = temporary.path().join(&name);
+        leave_out_absent_images(&copied);
         let described = run(["describe", copied.to_str().expect("plain names")]).stdout;
         for images in [true, false] {
             let left_out: &[&str] =
@@ -108,6 +126,8 @@ fn a_capture_without_its_registers_is_read_right_or_declared_doubtful() {
                 right += usize::from(!expected.is_empty());
             } else if messages.contains(": another_answer: ") {
                 doubtful.push(name.clone());
+            } else if found.is_empty() && messages.contains("error: nothing_recognised: ") {
+                undecided.push(name.clone());
             } else {
                 wrong.push(format!(
                     "{name}, images {images}: {} runs of {}\n{messages}",
@@ -118,7 +138,9 @@ fn a_capture_without_its_registers_is_read_right_or_declared_doubtful() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(right >= 48 && doubtful.len() <= 4, "{right} right, {doubtful:?} doubtful");
+    // Nothing in its 13 bytes says where execution was.
+    assert_eq!(undecided, ["event_test", "event_test"]);
+    assert!(right >= 50 && doubtful.len() <= 4, "{right} right, {doubtful:?} doubtful");
 }
 
 #[test]

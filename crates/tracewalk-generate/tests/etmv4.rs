@@ -87,7 +87,10 @@ fn every_configuration(firmware: &Firmware, cores: &[&str]) {
 
 #[test]
 fn programs_in_a64_are_found_whatever_the_options() {
-    for (seed, core) in [(0, "cortex-a53"), (1, "cortex-a510")] {
+    // The last two once were not.
+    for (seed, core) in
+        [(0, "cortex-a53"), (1, "cortex-a510"), (20_672, "cortex-a53"), (48_742, "cortex-a510")]
+    {
         let firmware = a64::firmware(seed);
         assert!(firmware.path.steps.len() > 2000);
         every_configuration(&firmware, &[core]);
@@ -223,6 +226,23 @@ fn return_stacks_of_every_depth_make_shorter_traces() {
     let depths = [1, 2, 4, 16].map(|depth| bytes(RETURN_STACK, depth));
     assert!(depths.is_sorted_by(|shallow, deep| shallow >= deep), "{depths:?}");
     assert!(depths[0] < bytes(0, 1));
+}
+
+/// The entries of before a trace info packet are still in order after a call between that packet and its address.
+#[test]
+fn calls_between_a_trace_info_packet_and_its_address_make_no_entries() {
+    let firmware = firmware("a15");
+    let config = config("cortex-a53", RETURN_STACK, 0, None);
+    for synchronise_every in [20, 50, 200] {
+        let synchronise_every = Some(synchronise_every);
+        let late_addresses = true;
+        let forgetful =
+            Options { synchronise_every, late_addresses, return_stack_depth: 16, ..Options::default() };
+        let keeping = Options { keeps_returns: true, ..forgetful };
+        let [forgetful, keeping] =
+            [forgetful, keeping].map(|options| check(&firmware, &config, &options).0.bytes.len());
+        assert!(keeping < forgetful, "{synchronise_every:?}: {keeping} of {forgetful} bytes");
+    }
 }
 
 #[test]

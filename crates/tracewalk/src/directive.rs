@@ -109,6 +109,8 @@ pub enum Directive {
     /// A synchronisation gave the position, which rests on nothing before it. If execution had come to the same place, what
     /// was reported up to there is confirmed.
     Synchronised,
+    /// A synchronisation begins: up to [`Directive::Synchronised`] the trace unit makes no return stack entries for calls.
+    CallsUnnoted,
     /// Trace was lost or could not be read; until the next [`Directive::Begin`] or [`Directive::Confirm`] nothing is
     /// known of the position.
     Lost,

@@ -41,6 +41,8 @@ pub struct Options {
     pub source_address_every: Option<u64>,
     /// The address of a periodic synchronisation comes after the next atom.
     pub late_addresses: bool,
+    /// The return stack keeps its entries over a periodic synchronisation.
+    pub keeps_returns: bool,
     /// An exception at the target of an indirect branch brings the branch's address.
     pub exceptions_answer: bool,
 }
@@ -83,6 +85,7 @@ impl Default for Options {
             q_every: None,
             source_address_every: None,
             late_addresses: false,
+            keeps_returns: false,
             exceptions_answer: true,
         }
     }

@@ -67,6 +67,7 @@ impl Execution {
             last,
             arrival,
             returns,
+            notes_calls,
             interrupted,
             half_passed,
             context,
@@ -76,7 +77,7 @@ impl Execution {
         } = self;
         (rules, place, last, arrival) == (&guess.rules, &guess.place, &guess.last, &guess.arrival)
             && (half_passed, context, view) == (&guess.half_passed, &guess.context, &guess.view)
-            && (data, trust) == (&guess.data, &guess.trust)
+            && (data, trust, notes_calls) == (&guess.data, &guess.trust, &guess.notes_calls)
             && returns.proves(&guess.returns)
             && interrupted.proves(&guess.interrupted)
     }

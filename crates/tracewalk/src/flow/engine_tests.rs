@@ -106,7 +106,11 @@ fn any_directive(granularity: Granularity) -> BoxedStrategy<Directive> {
             1 => (0_u32..3).prop_map(|number| Directive::Vmid(Vmid(number))),
         ],
         1 => Just(Directive::Data(transfer)),
-        2 => prop_oneof![Just(Directive::Lost), Just(Directive::Synchronised)],
+        3 => prop_oneof![
+            Just(Directive::Lost),
+            Just(Directive::Synchronised),
+            Just(Directive::CallsUnnoted),
+        ],
     ]
     .boxed()
 }

@@ -31,6 +31,8 @@ pub(crate) struct Execution {
     pub(super) arrival: Arrival,
     /// Where predicted returns go: behind the calls that were executed.
     pub(super) returns: WatchedStack,
+    /// Whether calls make entries on that stack now. Invariant: false without a return stack.
+    pub(super) notes_calls: bool,
     /// Where exceptions were taken from and execution has not returned to.
     pub(super) interrupted: WatchedStack,
     /// Whether the first half of a 32-bit Thumb instruction was passed, if halfwords count.
@@ -185,6 +187,7 @@ impl Execution {
             last: Last::At(None),
             arrival: Arrival::Named,
             returns: WatchedStack::new(),
+            notes_calls: rules.return_stack,
             interrupted: WatchedStack::new(),
             half_passed: false,
             context: Context::default(),
@@ -293,7 +296,7 @@ impl Execution {
     /// Where a call returns to, if one leaves the block and the trace unit notes it.
     #[inline(always)]
     fn returns_to(&self, taken: bool, exit: &Exit) -> Option<Location> {
-        Some(exit.behind).filter(|_| taken && exit.link && self.rules.return_stack)
+        Some(exit.behind).filter(|_| taken && exit.link && self.notes_calls)
     }
 
     /// The target of the branch at `at`, which the return stack predicted.

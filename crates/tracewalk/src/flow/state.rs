@@ -5,7 +5,7 @@
 
 use crate::span::StreamOffset;
 
-use super::execution::{Arrival, Context, Inside, Last, Place, Trust};
+use super::execution::{Arrival, Context, Execution, Inside, Last, Place, Trust};
 use super::follow::Flow;
 use super::watched_stack::StackEffect;
 
@@ -17,6 +17,7 @@ pub(crate) struct FlowState {
     arrival: Arrival,
     context: Context,
     trust: Trust,
+    notes_calls: bool,
 }
 
 /// What became of the stacks of places to return to.
@@ -41,13 +42,14 @@ impl Flow {
             }
             place => place,
         };
-        Some(FlowState { place, last, arrival, context: execution.context, trust: execution.trust })
+        let Execution { context, trust, notes_calls, .. } = *execution;
+        Some(FlowState { place, last, arrival, context, trust, notes_calls })
     }
 
     /// Goes on in this state before the byte at `at`. The context may differ from the present one by its security
     /// state, which makes nothing else visible of the program.
     pub(crate) fn resume(&mut self, state: &FlowState, at: StreamOffset) {
-        let FlowState { place, last, arrival, context, trust } = *state;
+        let FlowState { place, last, arrival, context, trust, notes_calls } = *state;
         let place = match place {
             Place::Inside(inside @ Inside { passed: 1.., .. }) => {
                 Place::Inside(Inside { span: inside.span.placed_behind(at), ..inside })
@@ -56,7 +58,7 @@ impl Flow {
         };
         let execution = &mut self.execution;
         (execution.place, execution.last, execution.arrival) = (place, last, arrival);
-        (execution.context, execution.trust) = (context, trust);
+        (execution.context, execution.trust, execution.notes_calls) = (context, trust, notes_calls);
     }
 
     /// From here on [`Flow::stack_effects`] says what becomes of the stacks.

@@ -88,7 +88,11 @@ impl Execution {
                     self.event(EventKind::Data(transfer), report);
                 }
             }
-            Directive::Synchronised => self.synchronised(report),
+            Directive::Synchronised => {
+                self.notes_calls = self.rules.return_stack;
+                self.synchronised(report);
+            }
+            Directive::CallsUnnoted => self.notes_calls = false,
             Directive::Lost => self.lose(true, report),
             Directive::Cut => self.lose(false, report),
             Directive::Transaction(Transaction::Failed) => {

@@ -32,6 +32,8 @@ pub(super) struct Emission {
     has_begun: bool,
     /// The next address does not rest on what came before.
     is_proof: bool,
+    /// Whether there is a return stack: it makes no entries between a trace info packet and its address.
+    return_stack: bool,
     /// Whether cycles are counted: a count comes behind what it is for.
     holds: bool,
     /// If so, the last P0 element and what belongs to it, until the next one or a count comes.
@@ -66,6 +68,7 @@ impl Emission {
             address: None,
             has_begun: false,
             is_proof: false,
+            return_stack: config.return_stack,
             holds: config.cycle_counting,
             held: Vec::new(),
         }
@@ -138,7 +141,12 @@ impl Emission {
                 self.has_begun = true;
                 self.address = None;
             }
-            Element::TraceInfo => self.is_proof = true,
+            Element::TraceInfo => {
+                self.is_proof = true;
+                if self.return_stack {
+                    self.out(Directive::CallsUnnoted, span, emit);
+                }
+            }
             Element::ExceptionReturn => self.out(Directive::ExceptionReturn, span, emit),
             Element::TransactionStart => {
                 self.begin_p0(emit);
