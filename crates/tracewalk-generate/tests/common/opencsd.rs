@@ -5,8 +5,15 @@ use std::process::Command;
 
 /// What OpenCSD prints for a snapshot, or `None` where it is not installed.
 pub(crate) fn list(folder: &Path) -> Option<String> {
-    let lister =
-        Command::new("trc_pkt_lister").args(["-ss_dir", ".", "-decode"]).current_dir(folder).output();
+    // It writes a log where it runs, which is no place of somebody's captures.
+    let own = tempfile::tempdir().expect("room for a log");
+    let folder = std::path::absolute(folder).expect("a folder");
+    let lister = Command::new("trc_pkt_lister")
+        .arg("-ss_dir")
+        .arg(folder)
+        .arg("-decode")
+        .current_dir(own.path())
+        .output();
     match lister {
         Ok(output) => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
         Err(error) => {
