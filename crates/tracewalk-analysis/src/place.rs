@@ -30,9 +30,9 @@ pub enum Place {
 /// A position in a source's trace, by what is counted up to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Position {
-    /// After so many instructions.
+    /// After this number of instructions.
     Instructions(u64),
-    /// After so many cycles.
+    /// After this number of cycles.
     Cycles(u64),
     /// At the first timestamp that is not smaller.
     Time(u64),
@@ -45,7 +45,7 @@ pub enum Position {
 pub enum Happening {
     /// The instruction at an address is executed.
     Address(Address),
-    /// A function is entered, or the instruction so many bytes after its start is executed.
+    /// A function is entered, or the instruction at an offset from its start is executed.
     Function {
         /// Its name, as the program spells it or as the linker knows it.
         name: String,

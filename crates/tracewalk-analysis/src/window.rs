@@ -297,7 +297,7 @@ impl Windowed {
         })
     }
 
-    /// Divides a block that has more than so many instructions after them.
+    /// Divides a block after its first `instructions` instructions, if it has more.
     #[must_use]
     pub fn divide_after(&self, block: &Block, instructions: u32) -> Option<(Block, Block)> {
         self.divide_where(block, |_, passed| passed == instructions)

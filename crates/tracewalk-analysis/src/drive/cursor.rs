@@ -264,7 +264,7 @@ impl<'i> Cursor<'i> {
         }
     }
 
-    /// Goes to the first step after which `reached` is true; in a block, so many instructions on as `within` says.
+    /// Goes to the first step after which `reached` is true. In a block it goes on by `within` instructions.
     fn seek_counted(&mut self, reached: impl Fn(&Totals) -> bool, within: impl Fn(&Totals) -> u64) -> bool {
         if !reached(&self.index.totals()) {
             return false;

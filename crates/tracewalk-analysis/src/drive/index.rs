@@ -114,7 +114,7 @@ pub(super) struct Waypoint {
     pub(super) skipped: usize,
     pub(super) start: StreamOffset,
     pub(super) entry: Entry,
-    /// No element in front of it stands after so many bytes of the capture.
+    /// The offset in the capture that no element before the waypoint exceeds.
     pub(super) reached: u64,
 }
 

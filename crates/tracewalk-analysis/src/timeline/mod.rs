@@ -251,7 +251,7 @@ impl Timeline {
         self.recorder.mark(now, Change::Mark { track: Track::Events, mark });
     }
 
-    /// An ITM reported something, between the last element and the next one: by what the capture tells first.
+    /// An ITM reported something between the last element and the next one, in the order of the capture.
     pub fn itm(&mut self, event: &ItmEvent, sink: &mut impl TakeItems) {
         let (track, mark) = match event {
             ItmEvent::Text { port, bytes } => {

@@ -47,7 +47,7 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "ADDRESS", value_parser = register, help_heading = "Capture")]
     pub(crate) dump_address: Option<u32>,
 
-    /// Of a trace port (--container tpiu) with no FSYNC in the capture: the first frame starts after so many bytes, 0 to 15.
+    /// Of a trace port (--container tpiu) with no FSYNC in the capture: the first frame starts after N bytes, 0 to 15.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(..16), help_heading = "Capture")]
     pub(crate) frame_start: Option<u8>,
 

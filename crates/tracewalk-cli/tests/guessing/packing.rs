@@ -27,7 +27,7 @@ pub(crate) enum Packing {
     BarrierBetween,
     /// A buffer that went round, with its oldest byte this many sixteenths from the start.
     Turned(usize),
-    /// A trace port: FSYNC and HSYNC, the first frame so many bytes after the start.
+    /// A trace port: FSYNC and HSYNC, and the offset of the first frame in bytes.
     Port(usize),
     /// The same without FSYNC.
     PortWithoutFullSync(usize),
