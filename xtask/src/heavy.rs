@@ -10,6 +10,7 @@ const TASKS: &[(&str, &[(&str, &str)])] = &[
     ("spark", &[]),
     ("c", &[]),
     ("page", &[]),
+    ("dumps", &[]),
     ("portable", &[]),
     ("opencsd", &[]),
     ("seek", &[]),

@@ -12,7 +12,6 @@ mod heavy;
 mod matrix;
 mod no_std;
 mod packages;
-mod page;
 mod portable;
 mod process;
 mod python;
@@ -21,6 +20,7 @@ mod sentences;
 mod sources;
 mod test_files;
 mod unchanged;
+mod whole;
 mod words;
 
 use std::path::{Path, PathBuf};
@@ -80,9 +80,10 @@ const TASKS: &[Task] = &[
         about: "check that the documents are there, and that their links lead somewhere",
         run: documents::run,
     },
+    Task { name: "dumps", about: "leave out each line of each kind of dump in turn", run: whole::dumps },
     Task {
         name: "heavy",
-        about: "run all that takes long, whole: python, spark, c, page, portable, opencsd, seek, check-isa, dist",
+        about: "run all that takes long, whole: python, spark, c, page, dumps, portable, opencsd, seek, check-isa, dist",
         run: heavy::run,
     },
     Task {
@@ -103,7 +104,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "page",
         about: "use the page of `tracewalk view` in Chromium, on a capture of 100 MB too",
-        run: page::run,
+        run: whole::page,
     },
     Task {
         name: "portable",

@@ -150,7 +150,7 @@ fn with_trace(example: &Path, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> tempfi
 fn whole_captures_are_written_the_same_by_passages_and_by_elements() {
     for example in examples() {
         // They are too short for more segments than one.
-        check(&example.join("capture.toml"), &[1, 2], |_| true);
+        check(&example.join("capture.toml"), &[2], |_| true);
     }
 }
 
@@ -197,5 +197,5 @@ fn long_captures_are_written_the_same_on_any_number_of_threads() {
             || name.starts_with("calls/text/None")
             || name.starts_with("calls/csv/None")
     };
-    check(&folder.path().join("capture.toml"), &[2, 3, 7], is_wanted);
+    check(&folder.path().join("capture.toml"), &[2, 7], is_wanted);
 }

@@ -1,0 +1,29 @@
+//! Tests of the command that take long, whole, in a build for release: `page`, that of `tracewalk view` on a capture of 100 MB, in
+//! Chromium where it is there; `dumps`, with each line
+//! left out in turn, of which CI takes one in seven.
+
+use std::process::Command;
+
+use crate::{Answer, Outcome, workspace};
+
+/// Runs the task `page`.
+pub(crate) fn page() -> Answer {
+    run("view::", "a capture of 100 MB is shown as a small one")
+}
+
+/// Runs the task `dumps`.
+pub(crate) fn dumps() -> Answer {
+    run("dumps::broken::", "each line of a dump may be missing")
+}
+
+/// Runs the tests with such names.
+fn run(tests: &str, done: &str) -> Answer {
+    let test = ["test", "--release", "--package", "tracewalk-cli", "--features", "full", "--test", "all"];
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(workspace()).args(test).args([tests, "--", "--include-ignored"]);
+    let status = cargo.env("TRACEWALK_WHOLE", "1").status().map_err(|error| format!("cargo: {error}"))?;
+    match status.success() {
+        true => Ok(Outcome::Done(done.to_owned())),
+        false => Err(format!("the tests {tests}: {status}")),
+    }
+}
