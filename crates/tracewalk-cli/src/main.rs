@@ -150,7 +150,7 @@ fn beside_result(cli: &Cli) -> Result<PathBuf, Failure> {
         return Err(Failure::input(
             "provenance_without_result",
             "--provenance writes a file beside the result, and the result has none",
-            "say which with --provenance=FILE, or write the result to a file with -o",
+            "name the file with --provenance=FILE, or write the result to a file with -o",
         ));
     };
     let mut name = result.as_os_str().to_owned();

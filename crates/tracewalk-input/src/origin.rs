@@ -21,7 +21,7 @@ pub enum Origin {
     Usual(String),
     /// What the architecture makes likely for a processor, by its name: nobody has said it of this one.
     Assumed(String),
-    /// It was found out from the bytes.
+    /// It was inferred from the bytes.
     Detected,
 }
 

@@ -82,7 +82,7 @@ impl Confinement {
         Self { directory, roots: roots.to_vec() }
     }
 
-    /// The path of the file with this name. Whether it exists is found out when it is opened.
+    /// The path of the file with this name. Whether it exists shows when it is opened.
     pub(crate) fn resolve(&self, name: &str) -> Result<PathBuf, PathProblem> {
         let Name { parts, is_absolute } = match Name::of(name) {
             Err(PathProblem::Parent | PathProblem::Absolute) if !self.roots.is_empty() => {

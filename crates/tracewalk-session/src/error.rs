@@ -188,7 +188,7 @@ impl fmt::Display for OpenError {
                 }
                 (_, End::Closed) => write!(f, "{place}: standard input ended without a byte"),
                 (_, End::Stopped) => write!(f, "{place}: stopped before a byte came"),
-                (_, End::Idle) => write!(f, "{place}: nothing came for as long as --idle says"),
+                (_, End::Idle) => write!(f, "{place}: nothing came for as long as --idle allows"),
                 (_, End::Failed(problem)) => write!(f, "{place}: {problem}, before a byte came"),
             },
             Self::ElfFile(file) => write!(f, "{}: is an ELF file, expected trace bytes", file.display()),
@@ -212,7 +212,7 @@ impl fmt::Display for OpenError {
             }
             Self::NoMtb { option, stated } => write!(f, "{option} is for an MTB, and {stated}"),
             Self::MtbWithOtherSource(protocol) => {
-                write!(f, "--container mtb holds an MTB's packets, and --source says {protocol}")
+                write!(f, "--container mtb holds an MTB's packets, but --source is {protocol}")
             }
             Self::SourceTwice(Some(id)) => write!(f, "--source is given twice for trace ID {id}"),
             Self::SourceTwice(None) => f.write_str("--source is given twice for the source"),
@@ -224,7 +224,7 @@ impl fmt::Display for OpenError {
             }
             Self::Arrangement { file, problem } => write!(f, "{}: {problem}", file.display()),
             Self::AddressTwice { file, form } => {
-                write!(f, "{}: is {form}, which says the addresses itself", file.display())
+                write!(f, "{}: is {form}, which states the addresses itself", file.display())
             }
             Self::SeveralPieces { file, pieces, container } => write!(
                 f,

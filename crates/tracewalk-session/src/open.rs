@@ -39,7 +39,7 @@ impl Session {
         Self::open_kept(request, None, observer)
     }
 
-    /// As [`Session::open_observed`]. Where the frames of a large file are is kept, and not found out again as long as the file is not
+    /// As [`Session::open_observed`]. The places of a large file's frames are kept, and not searched again as long as the file is not
     /// changed; if bytes of it are lost, or it is a trace port's with FSYNCs, it is not kept.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What a capture has to measure time by, found out from its beginning.
+//! The clocks that a capture has (cycles, timestamps), by its beginning.
 
 use std::path::PathBuf;
 

@@ -349,7 +349,7 @@ pub(super) fn steps(element: &Element) -> u64 {
     }
 }
 
-/// How the source's bytes lie in the capture, with where frames are found out.
+/// How the source's bytes lie in the capture, with the places of its frames located.
 pub(super) fn indexed(input: &Input<'_>) -> Carrier {
     /// What is in the frames is of no interest yet.
     struct Nobody;

@@ -38,7 +38,7 @@ pub(super) struct Gathering<'a, P> {
 pub(super) struct Last {
     /// Where the last element with bytes of its own is in the stream.
     stream: Option<StreamOffset>,
-    /// The same in the capture, if it was found out.
+    /// The same in the capture, if it is known.
     capture: CaptureOffset,
 }
 

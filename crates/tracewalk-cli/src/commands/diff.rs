@@ -77,7 +77,7 @@ fn pairs(works: &[Session; 2]) -> Result<Vec<[Source; 2]>, Failure> {
         None => Err(Failure::input(
             "different_sources",
             "the captures have different sources",
-            "say with --id which source of both is to be compared",
+            "choose with --id the source to compare in both",
         )),
     }
 }

@@ -85,7 +85,7 @@ fn run(args: &args::Snapshot, messages: &Messages) -> Result<(), Failure> {
     }
     if cores.iter().any(|(.., code)| code.program.scopes().next().is_some()) {
         messages.warning("contexts_left_out", format_args!(
-            "images of a context ID or VMID are left out: a snapshot directory cannot say them; `tracewalk describe` can"
+            "images of a context ID or VMID are left out: a snapshot directory cannot state contexts; `tracewalk describe` can"
         ));
     }
     let trace = traces(&session, messages);

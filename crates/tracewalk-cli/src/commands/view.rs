@@ -81,7 +81,7 @@ mod shown {
 
     pub(super) fn failure(error: ViewError) -> Failure {
         let (kind, hint) = match &error {
-            ViewError::Nothing => ("nothing_executed", "tracewalk info says what is in the capture"),
+            ViewError::Nothing => ("nothing_executed", "`tracewalk info` shows what is in the capture"),
             ViewError::Listen { .. } => {
                 ("listen", "end what listens there, or leave out --port to take a free port")
             }

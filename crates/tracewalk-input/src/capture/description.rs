@@ -4,18 +4,18 @@
 //! [capture]
 //! file = "swo.bin"            # relative to this file, and not outside its directory, unless whoever opens it allows it
 //! container = "frames"        # auto, frames, tpiu, raw, mtb; auto where it is not said
-//! frame_start = 3             # tpiu without FSYNC: the first frame starts after so many bytes
+//! frame_start = 3             # tpiu without FSYNC: bytes before the first frame
 //! name = "ETB_0"              # for messages; the file's name where it is not said
 //! blocks = "dstream"          # 504 bytes of trace and 8 others in turn, from a DSTREAM unit
 //! read_pointer = 0x1230       # a buffer that went round: where in the file its oldest byte is
 //! words = "swapped"           # each 32-bit word has its highest byte first
 //! timestamp_frequency = 25_000_000
-//! wire = "uart"               # of a logic analyser's recording: uart, manchester, port; found out where it is not said
+//! wire = "uart"               # of a logic analyser's recording: uart, manchester, port; inferred if left out
 //! baud = 8_000_000            # the bits that SWO sends in a second; measured where it is not said
 //! channels = { PB3 = "swo" }  # which channel is swo, clk, d0, d1 …; known by their names where it is not said
-//! invert = true               # the wires have high for low; found out of SWO where it is not said and certain
-//! rate = 24_000_000           # bare samples, as sigrok's format binary has them: so many a second
-//! sample_bytes = 2            # and of so many bytes each; 1 where it is not said
+//! invert = true               # the wires are inverted; for SWO inferred if left out and certain
+//! rate = 24_000_000           # bare samples, as sigrok's format binary has them: samples per second
+//! sample_bytes = 2            # bytes of each sample; 1 if left out
 //!
 //! [[source]]
 //! protocol = "etmv3"          # etmv3, pft, mtb, itm, unknown

@@ -302,8 +302,8 @@ impl fmt::Display for CaptureErrorKind {
             Self::UnknownValue { key, found, nearest } => {
                 write!(f, "unknown {key} `{found}`, the nearest known one is `{nearest}`")
             }
-            Self::MissingKey { place, key } => write!(f, "{place} does not say `{key}`"),
-            Self::Repeated { key } => write!(f, "`{key}` is said twice"),
+            Self::MissingKey { place, key } => write!(f, "{place} has no `{key}`"),
+            Self::Repeated { key } => write!(f, "`{key}` is given twice"),
             Self::Type { key, expected, found } => {
                 write!(f, "expected {expected} for `{key}`, found {found}")
             }

@@ -95,7 +95,7 @@ impl fmt::Display for MemoryProblem {
                 )
             }
             Self::RecordLength { found } => {
-                write!(f, "the record's length is not what it says, or not what its type needs: `{found}`")
+                write!(f, "the record's length contradicts its count field or its type: `{found}`")
             }
             Self::RecordType { found } => write!(f, "unknown record type {found}"),
             Self::RecordCount { found, expected } => {
@@ -106,12 +106,12 @@ impl fmt::Display for MemoryProblem {
                 write!(f, "{bytes} bytes at 0x{address:08x} go past the end of the 32-bit address space")
             }
             Self::Conflict { at, found, other, other_line } => {
-                write!(f, "says 0x{found:02x} at address {at}, where ")?;
+                write!(f, "has 0x{found:02x} at address {at}, where ")?;
                 match other_line {
                     Some(line) => write!(f, "line {line}")?,
                     None => f.write_str("another part")?,
                 }
-                write!(f, " says 0x{other:02x}")
+                write!(f, " has 0x{other:02x}")
             }
             Self::NoMemory => f.write_str("holds no memory"),
         }

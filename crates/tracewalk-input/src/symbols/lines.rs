@@ -160,7 +160,7 @@ impl SourceLines {
         checksums
     }
 
-    /// What keeps lines from being found, as far as it is known by now: some of it is found out only when lines are
+    /// What keeps lines from being found, as far as it is known by now: some of it shows only when lines are
     /// looked for.
     #[must_use]
     pub fn notes(&self) -> Vec<SymbolNote> {

@@ -30,7 +30,7 @@ pub(crate) struct Reading {
     in_program: u64,
     /// Places where trace and program cannot both be right.
     contradictions: u64,
-    /// Places where the trace does not say where execution went.
+    /// Places where the trace lacks the address that execution went to.
     lost: u64,
     /// Ranges that were followed to their end.
     ranges: u64,

@@ -332,7 +332,7 @@ impl fmt::Display for GapReason {
             Self::Undecodable(at, Unclassified::Truncated) => {
                 write!(f, "the image ends inside the instruction at {at}")
             }
-            Self::AddressUnknown => f.write_str("the trace does not say where execution went"),
+            Self::AddressUnknown => f.write_str("the trace lacks the address that execution went to"),
             Self::Contradiction(contradiction) => {
                 write!(f, "trace and image disagree: {contradiction}")
             }

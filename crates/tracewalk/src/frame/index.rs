@@ -1,4 +1,4 @@
-//! Where a capture's frames are, found out once, so that each source's bytes can be taken out of any part of it.
+//! The places of a capture's frames, located once, so that each source's bytes can be taken out of any part of it.
 //!
 //! Where frames are depends on everything that came before: on what was learned of their data, and on what was lost. But
 //! where they lie one after the other, taking them apart needs no more than to know whose byte is the first one.

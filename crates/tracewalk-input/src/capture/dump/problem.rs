@@ -93,7 +93,7 @@ impl fmt::Display for DumpProblem {
                 write!(f, "expected memory as {tool} prints it: {}, found `{found}`", tool.example())
             }
             Self::NoWidth { found } => {
-                write!(f, "nothing says how many bytes each of these decimal numbers has: `{found}`")
+                write!(f, "the size of these decimal numbers is not stated: `{found}`")
             }
             Self::TooLong { bytes, most } => {
                 write!(f, "memory written as {bytes} bytes of text, and at most {most} are read")

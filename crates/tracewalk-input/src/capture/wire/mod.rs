@@ -10,7 +10,7 @@
 //! uart, manchester, port    changes → bytes, each with its moment
 //! ```
 //!
-//! What was not said is found out by trying: the way of reading that gives the fewest errors is right. Not here: what
+//! What was not stated is inferred by trying: the way of reading that gives the fewest errors is right. Not here: what
 //! the bytes mean. They are a capture like any other.
 //!
 //! ```
@@ -60,7 +60,7 @@ pub use sigrok::parse_rate;
 pub use survey::seen_in;
 pub use times::ByteTimes;
 
-/// What is said of a recording. What is not said is found out.
+/// What is stated of a recording. The rest is inferred.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WireOptions {
     /// How bytes go over the wires.

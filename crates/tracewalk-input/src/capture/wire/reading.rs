@@ -20,7 +20,7 @@ use crate::capture::error::CaptureError;
 pub struct Reading {
     /// How bytes went over the wires.
     pub wire: Wire,
-    /// What was said, and not found out.
+    /// What was stated, not inferred.
     pub said: WireOptions,
     /// Which channels they were.
     pub channels: Vec<(Role, String)>,
