@@ -1,8 +1,20 @@
-//! What an analysis is: something that takes the program flow of one source, and has an answer at its end.
+//! [`Analysis`]: takes the program flow of one source, and gives an answer at its end.
 //!
-//! [`Analysis`] is all that whoever runs one knows of it. Elements come to its [sink](Analysis::sink) one by one, in the order of the
-//! trace. An analysis that can be put together from [parts](Part) has them made by threads, each of a segment of the trace: a part
-//! takes elements, or [passages](Part::passage) (the stretches that repeat) at once. Where segments are cut does not show in the answer.
+//! Elements come to its [sink](Analysis::sink) one by one, in the order of the trace. An analysis made of [parts](Part) has threads
+//! make the parts, each of a segment of the trace: a part takes elements, or whole [passages](Part::passage) (stretches that repeat).
+//! The answer does not depend on where segments are cut.
+//!
+//! `Session::run` of `tracewalk-session` runs an analysis over a source of an open capture. An analysis that takes elements in order
+//! alone is a [`Sink`] in [`InOrder`]:
+//!
+//! ```
+//! use tracewalk_analysis::analysis::{Analysis, InOrder};
+//! use tracewalk_analysis::sink::Nothing;
+//!
+//! let mut sink = Nothing;
+//! let analysis = InOrder(&mut sink);
+//! assert!(analysis.part().is_none());
+//! ```
 
 use std::io;
 use std::sync::Arc;

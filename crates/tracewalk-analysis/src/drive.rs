@@ -1,7 +1,35 @@
-//! Running a source's bytes through its decoder, and what comes out past whoever looks at it.
+//! Decodes a source's bytes and hands on packets, program flow or checkpoints.
 //!
-//! The one place that decides how work is spread over threads: `parallel` cuts a source into segments and puts together
-//! what workers found in them. What comes out does not depend on it.
+//! An [`Input`] (a capture, and how the source's bytes lie in it) goes in. [`Follower`] gives program flow in the trace's order, or in
+//! segments on several threads; [`FlowIndex`] gives cursors that can be placed anywhere; [`Input::itm`] gives an ITM's records. The
+//! result does not depend on the number of threads or on where segments are cut.
+//!
+//! ```
+//! use tracewalk::flow::Element;
+//! use tracewalk::ids::Address;
+//! use tracewalk::program::Program;
+//! use tracewalk::protocol::etmv3;
+//! use tracewalk::source::SourceConfig;
+//! use tracewalk_analysis::drive::{Carrier, Follower, Input, NoProgress, Stretch};
+//!
+//! let config = SourceConfig::Etmv3(etmv3::Config::for_core("cortex-m3").expect("a known core"));
+//! let mut program = Program::new();
+//! program.add(Address::new(0x100), &[0x00, 0xbf, 0x00, 0xbf])?; // two NOPs
+//! // A-sync, I-sync at 0x100 in Thumb, and two packets of one executed instruction each.
+//! let capture = [0, 0, 0, 0, 0, 0x80, 0x08, 0x21, 0x01, 0x01, 0x00, 0x00, 0x84, 0x84];
+//!
+//! let carrier = Carrier::Stretches(vec![Stretch::all(capture.len())]);
+//! let input = Input { capture: &capture, carrier, rest: None, progress: &NoProgress };
+//! let mut blocks = Vec::new();
+//! Follower::new(&config, &program).flow(&input, |record| {
+//!     if let Element::Block(block) = record.element {
+//!         blocks.push((block.start, block.end));
+//!     }
+//!     Ok(())
+//! })?;
+//! assert_eq!(blocks, [(Address::new(0x100), Address::new(0x104))]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod cursor;
 mod follower;

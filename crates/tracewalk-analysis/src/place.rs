@@ -1,7 +1,18 @@
-//! Places in an execution, as a user names them: so much has passed, or something happens for the nth time.
+//! Places in an execution, as a user names them: after an amount (instructions, cycles, time, bytes), or the nth time that something
+//! happens.
 //!
-//! A [`Place`] is what was asked for. What it means in one program is looked up by [`Happening::find`], in each view of the program by
-//! itself: another process has other code at the same address.
+//! A [`Place`] is the question. [`Happening::find`] looks up its addresses in one program, and in each view of the program separately,
+//! because another process has other code at the same address.
+//!
+//! ```
+//! use tracewalk::ids::Address;
+//! use tracewalk_analysis::place::{Happening, Place, Position};
+//!
+//! let third_second = Place::from(Position::Time(3_000_000));
+//! assert_eq!(third_second.position(), Some(Position::Time(3_000_000)));
+//! let first_time_here = Place::first(Happening::Address(Address::new(0x0800_0306)));
+//! assert_eq!(first_time_here.position(), None);
+//! ```
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What several captures say of one program, or of several: whose it is, and how it adds up.
+//! Answers of several captures, added up by program: [`Programs`] keeps one answer for each program's identity.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What running a source gives: pieces of program flow, packets, and what an ITM reported, each with its place in the capture.
+//! The records that decoding a source gives: program flow, packets, and what an ITM reported, each with its offset in the capture.
 
 use tracewalk::flow::Element;
 use tracewalk::ids::TraceId;

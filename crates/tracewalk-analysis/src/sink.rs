@@ -1,4 +1,36 @@
-//! Who takes records: one after the other, or in parts that threads make and that are joined in order.
+//! Traits for consumers of records: [`Sink`] takes them one by one, [`Join`] also in [`Part`]s that threads make and that are
+//! joined in the order of the trace.
+//!
+//! ```
+//! use std::io;
+//! use tracewalk::flow::Element;
+//! use tracewalk_analysis::{Code, Section};
+//! use tracewalk_analysis::record::FlowRecord;
+//! use tracewalk_analysis::sink::Sink;
+//!
+//! /// Counts the instructions of each source.
+//! #[derive(Default)]
+//! struct Instructions(Vec<u64>);
+//!
+//! impl Sink<FlowRecord> for Instructions {
+//!     fn section(&mut self, _: &Section) -> io::Result<()> {
+//!         self.0.push(0);
+//!         Ok(())
+//!     }
+//!
+//!     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
+//!         if let (Element::Block(block), Some(count)) = (record.element, self.0.last_mut()) {
+//!             *count += u64::from(block.instructions);
+//!         }
+//!         Ok(())
+//!     }
+//! }
+//!
+//! let mut sink = Instructions::default();
+//! sink.section(&Section { id: None, protocol: "etmv3", number: 1, code: Code::unknown().into() })?;
+//! assert_eq!(sink.0, [0]);
+//! # Ok::<(), io::Error>(())
+//! ```
 
 use std::io;
 

@@ -1,4 +1,12 @@
-//! What is known of the program beside its code.
+//! Names and source lines of a program, as a trait: [`Symbols`]. `tracewalk-input` implements it for ELF files.
+//!
+//! ```
+//! use tracewalk::ids::Address;
+//! use tracewalk_analysis::symbols::{NoSymbols, Symbols};
+//!
+//! assert_eq!(NoSymbols.function(Address::new(0x100)), None);
+//! assert!(NoSymbols.frames(Address::new(0x100)).is_empty());
+//! ```
 
 use std::collections::BTreeSet;
 

@@ -12,6 +12,19 @@
 //! to unwind is made up as far as it does not follow from the program, and nothing else is: see `unwind`.
 //!
 //! The packets are read here and not by the crate `gdbstub`: see `docs/dev/decisions.md`.
+//!
+//! ```no_run
+//! use tracewalk_gdb::{Event, Listen, Options, serve};
+//! use tracewalk_session::{At, Notices, Request, Session};
+//!
+//! let (mut session, _) = Session::open(Request::new("../../testdata/examples/a7-etmv3/capture.toml"))?;
+//! let options = Options { at: At::Last, trust_image: false, dump: None, keep: None };
+//! // Serves debuggers until the process ends.
+//! serve(&mut session, &options, Listen::tcp("127.0.0.1:1234")?, &Notices::default(), &mut |event: &Event| {
+//!     eprintln!("{event:?}");
+//! })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod core;

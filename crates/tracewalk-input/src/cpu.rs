@@ -1,6 +1,15 @@
-//! Processors by name: their architecture profile and the usual values of their trace unit's registers.
+//! Processors by name → their architecture profile and the usual values of their trace unit's registers.
 //!
-//! The values are the protocols' own (`tracewalk::protocol`). What is here is how people spell a processor's name.
+//! The values come from the protocols (`tracewalk::protocol`); this module knows how people spell a processor's name.
+//!
+//! ```
+//! use tracewalk_input::cpu::{Profile, UsualRegisters};
+//!
+//! assert_eq!(Profile::of_cpu("Cortex-M3"), Some(Profile::M));
+//! let usual = UsualRegisters::of_cpu("cortex_m3").expect("a known processor");
+//! assert_eq!(usual.cpu, "cortex-m3");
+//! assert!(usual.iter().any(|(name, _)| name == "ETMIDR"));
+//! ```
 
 use std::fmt;
 

@@ -1,11 +1,36 @@
-//! What a trace unit's packets mean, in words that no protocol owns.
+//! What a trace unit's packets mean, in terms that no protocol owns.
 //!
-//! `protocol::*::lower` makes directives, `flow` follows them through the program. Three of them pass instructions,
-//! one for each way a trace unit counts: [`Directive::Instructions`] (ETMv3: one atom, one instruction),
-//! [`Directive::Waypoint`] (PFT: one atom, everything up to the next waypoint) and [`Directive::RunTo`] (MTB and PFT's
-//! waypoint update: everything up to an address). Nothing after this module asks which protocol is speaking.
+//! Packets go in (`protocol::*::lower`), directives come out; [`flow`](crate::flow) follows them through the program. Three of them pass
+//! instructions, one for each way in which trace units count: [`Directive::Instructions`] (ETMv3: one atom, one instruction),
+//! [`Directive::Waypoint`] (PFT and ETMv4: one atom, everything up to the next waypoint) and [`Directive::RunTo`] (MTB and PFT's
+//! waypoint update: everything up to an address). Later stages do not depend on the protocol.
 //!
-//! Cancelled instructions do not appear here: `lower` holds an instruction back until nothing can cancel it any more.
+//! Cancelled instructions do not appear here: `lower` holds an instruction back until nothing can cancel it.
+//!
+//! ```
+//! use tracewalk::directive::{BeginReason, Directive};
+//! use tracewalk::ids::{Address, Isa, Location};
+//! use tracewalk::protocol::{Item, Lower, Packets, etmv3};
+//! use tracewalk::span::Span;
+//!
+//! let config = etmv3::Config::for_core("cortex-m3").expect("a known core");
+//! let mut lowering = etmv3::Lowering::new(&config);
+//! let mut directives = Vec::new();
+//! let mut emit = |directive: Directive, _: Span| directives.push(directive);
+//! // A-sync, I-sync at 0x100 in Thumb, and a P-header of two executed instructions.
+//! let trace = [0, 0, 0, 0, 0, 0x80, 0x08, 0x21, 0x01, 0x01, 0x00, 0x00, 0x88];
+//! let mut lower = |item: Item<etmv3::Packet>, span, _: &[u8]| {
+//!     if let Item::Packet(packet) = item {
+//!         lowering.lower(&packet, span, &mut emit);
+//!     }
+//! };
+//! let mut packets = Packets::new(etmv3::Decoder::new(&config));
+//! packets.push(&trace, &mut lower);
+//! packets.finish(&mut lower);
+//! lowering.finish(&mut emit);
+//! let at = Some(Location::new(Address::new(0x100), Isa::T32));
+//! assert!(matches!(directives[0], Directive::Begin { at: begin, why: BeginReason::Enabled } if begin == at));
+//! ```
 
 use crate::ids::{Address, ContextId, Exception, ExceptionLevel, Location, Privilege, Vmid};
 

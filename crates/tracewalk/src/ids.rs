@@ -1,6 +1,17 @@
-//! The vocabulary: numbers that mean something, each as its own type.
+//! The vocabulary: trace IDs, addresses, instruction sets, contexts and exceptions, each number as a type of its own.
 //!
-//! Everything here is validated when it is made, so that no function has to ask again.
+//! A value is validated when it is made, so that no other function has to check it.
+//!
+//! ```
+//! use tracewalk::ids::{Address, Isa, TraceId};
+//!
+//! assert_eq!(TraceId::new(0x10).map(TraceId::get), Some(0x10));
+//! assert_eq!(TraceId::new(0x7d), None); // a trigger of the formatter, not a source
+//!
+//! let address = Address::new(0x0800_0102);
+//! assert_eq!(address.aligned_for(Isa::A32), Address::new(0x0800_0100));
+//! assert_eq!(address.offset_from(Address::new(0x0800_0000)), Some(0x102));
+//! ```
 
 mod exception;
 mod privilege;

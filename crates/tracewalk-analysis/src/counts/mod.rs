@@ -1,6 +1,7 @@
 //! Counts: how often each stretch of a program ran, and how often each branch was taken.
 //!
-//! That is what compilers and linkers take to optimise a program by how it ran. Counts of several runs are added up.
+//! Program flow goes in ([`Counting`]), [`Counts`] by context come out, in executions. Compilers and linkers optimise a program by
+//! them. Counts of several runs can be added up and saved.
 
 mod analysis;
 mod collected;

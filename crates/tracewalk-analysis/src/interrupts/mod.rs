@@ -1,10 +1,13 @@
-//! How often exceptions were taken and how long they took; the same of functions.
+//! How often exceptions were taken and how long they took; the same for functions.
 //!
-//! A duration goes from where an exception was taken to where it returned. With preemption it is all of that; without, the
-//! time that other interrupts took in between, and other tasks, is not in it. Exceptions that an instruction raises itself
-//! (SVC, faults) are the doing of what raised them, and do not preempt it.
+//! A timeline's items go in ([`ActivityRecorder`]), [`Activities`] come out: counts, and durations in the unit of the axis (cycles,
+//! ticks or instructions).
 //!
-//! What was cut is counted, and in no duration: by a gap, or because its beginning or its end lies outside the trace.
+//! A duration lasts from the place where an exception was taken to the place where it returned. With preemption it is all of that; without, it
+//! excludes other interrupts and other tasks in between. Exceptions that an instruction raises itself (SVC, faults) count for the code that
+//! raised them and do not preempt it.
+//!
+//! An exception that a gap cuts, or that begins or ends outside the trace, is counted but has no duration.
 
 mod activity;
 mod again;
