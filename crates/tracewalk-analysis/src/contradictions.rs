@@ -23,7 +23,7 @@ pub enum Verdict {
 const RANGES_FOR_EACH: u64 = 200;
 
 impl Verdict {
-    /// What so many contradictions say, among so many ranges that were followed to their end.
+    /// The verdict from the numbers of contradictions and of ranges that were followed to their end.
     #[must_use]
     pub const fn of(contradictions: u64, ranges: u64) -> Self {
         match contradictions {

@@ -123,7 +123,7 @@ pub struct Stretch {
 }
 
 impl Stretch {
-    /// A capture of so many bytes that is nothing but one source's.
+    /// A capture of `bytes` bytes that holds only one source.
     #[must_use]
     pub const fn all(bytes: usize) -> Self {
         Self { bytes: 0..bytes, continues: false }

@@ -98,7 +98,7 @@ impl Survey {
         }
     }
 
-    /// The trace ends here, in a capture of so many bytes.
+    /// The trace ends here, in a capture of `bytes` bytes.
     #[must_use]
     pub fn finish(mut self, statistics: Statistics, capture: CaptureOffset) -> Self {
         let end = StreamOffset(statistics.bytes);

@@ -344,7 +344,7 @@ fn compressed_sections_that_are_too_much_are_told() {
     survived("nothing known", &with(compressed(".debug_info", 77, 100, &[0; 100])), lies);
 }
 
-/// A table of so many symbols, and the names that they have.
+/// A table of `count` symbols, and their names.
 fn symbols(count: usize, names: Vec<u8>, symbol: impl Fn(u32) -> [u32; 3], kind: u8) -> Vec<Section> {
     let mut table = vec![0; 16];
     table.reserve(16 * count);

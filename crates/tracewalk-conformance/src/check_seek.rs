@@ -120,7 +120,7 @@ fn expected(
     }
 }
 
-/// The file's bytes so often that there are about so many.
+/// The file's bytes repeated to about this number of bytes.
 fn repeat(bytes: &[u8], size: u64, file: &Path) -> std::io::Result<()> {
     let mut out = BufWriter::new(File::create(file)?);
     for _ in 0..size / bytes.len() as u64 + 1 {

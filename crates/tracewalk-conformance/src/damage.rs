@@ -80,7 +80,7 @@ impl Kind {
         }
     }
 
-    /// Damages `bytes`, which are lost and come twice in units of so many; `number` gives any number below its argument.
+    /// Damages `bytes`, which are lost or repeated in units of `unit` bytes; `number` gives any number below its argument.
     pub fn damage(self, bytes: &mut Vec<u8>, unit: usize, mut number: impl FnMut(usize) -> usize) {
         let length = bytes.len();
         let at = number(length.max(1));

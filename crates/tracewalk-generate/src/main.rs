@@ -42,7 +42,7 @@ usage: tracewalk-generate record --elf FILE --log FILE --output FILE
            --timestamps N        a timestamp every N instructions
            --times FILE          write how many cycles had passed behind each step of the record
            --pauses TRACED:UNTRACED[:REASON]
-                                 switch tracing off after so many steps of the path, for so many; REASON is enabled,
+                                 switch tracing off after STEPS steps of the path, for MORE; REASON is enabled,
                                  overflow or debug
            --triggers N          a trigger and an ignore packet every N instructions
            --non-secure          the processor is in Non-secure state
@@ -58,7 +58,7 @@ usage: tracewalk-generate record --elf FILE --log FILE --output FILE
          etmv4:
            --contexts with|before|after
                                  where a context stands that changes with an address
-           --cycle-threshold N   cycles are counted once there are so many
+           --cycle-threshold N   cycles are counted once there are N
            --wrong-paths N       a wrong path every N conditional branches, where trcidr8 is not 0; 0 for none
            --q-elements N        a Q element every N branches, where trcidr0 has them; 0 for none
            --source-addresses N  a source address every N taken branches, in ETE; 0 for none

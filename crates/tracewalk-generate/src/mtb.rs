@@ -68,7 +68,7 @@ impl Options {
 }
 
 impl Memory {
-    /// The pointer's numbers repeat after so many bytes.
+    /// The number of bytes after which the pointer repeats.
     fn modulus(self) -> u64 {
         1 << self.pointer_bits.min(32)
     }

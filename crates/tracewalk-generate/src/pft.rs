@@ -2,7 +2,7 @@
 //!
 //! What is sent:
 //!
-//! - at the start A-sync and I-sync, and again every so many bytes, after a waypoint;
+//! - at the start A-sync and I-sync, and again at a regular distance in bytes, after a waypoint;
 //! - for every waypoint an atom, or a branch packet where it is an indirect branch that the return stack does not predict,
 //!   or with branch broadcast any taken branch;
 //! - before a waypoint that is far after the last one a waypoint update;

@@ -117,7 +117,7 @@ impl Pauses {
     }
 }
 
-/// What a trace unit sends of a context ID that is set up to send so many bytes: the low ones.
+/// The bytes of a context ID that a trace unit sends if it is set up to send some: the low ones.
 pub(crate) fn truncated(context_id: ContextId, bytes: u8) -> ContextId {
     let unsent = 8 * u32::from(4_u8.saturating_sub(bytes));
     ContextId(u32::MAX.checked_shr(unsent).map_or(0, |mask| context_id.0 & mask))

@@ -31,7 +31,7 @@ impl MemoryLimit {
         self.0
     }
 
-    /// What each of so many gets that are held at once.
+    /// The share of each of `users` users at once.
     #[must_use]
     pub fn shared_by(self, users: usize) -> Self {
         Self(self.0.map(|bytes| bytes / (users as u64).max(1)))

@@ -206,7 +206,7 @@ impl RecordBatchReader for Rest {
     }
 }
 
-/// Hands rows on as batches of so many.
+/// Hands rows on in batches of a fixed number.
 struct Sending<'a> {
     sender: &'a SyncSender<Coming>,
     size: usize,

@@ -162,7 +162,7 @@ impl Session {
         lock(&self.notices).clone()
     }
 
-    /// Program flow, a row for each element, made while it is taken: an iterator of tables of so many rows.
+    /// Program flow, a row for each element, made while it is taken: an iterator of tables of `rows` rows.
     #[pyo3(signature = (*, rows = 16384, names = true))]
     fn flow(&self, py: Python<'_>, rows: usize, names: bool) -> PyResult<Flow> {
         let follow = self.follow.clone();

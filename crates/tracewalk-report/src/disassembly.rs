@@ -180,7 +180,7 @@ struct Text {
 const DECIMAL_BELOW: u64 = 1024;
 
 impl Text {
-    /// The instruction of so many bytes that this is the text of, and that is a branch or not.
+    /// The instruction of `bytes` bytes with this text, which is a branch or not.
     fn disassembled(self, bytes: u8, branches: bool) -> Disassembled {
         let loads = self.mnemonic.starts_with("ldr") || self.mnemonic.starts_with("vldr");
         Disassembled {

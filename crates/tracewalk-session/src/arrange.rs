@@ -58,7 +58,7 @@ fn swapped(
     request: &Request,
     known: &Known,
 ) -> Result<Option<(Buffer, SeenBuffer)>, OpenError> {
-    /// What makes no sense in so many bytes makes none in all of them, of which a copy may be more than there is memory for.
+    /// The bytes that are tried: what fails there fails in all of them, and a copy of all may not fit into memory.
     const HEAD: usize = 1 << 20;
     let swapped_words = Some(Stated::new(true, Origin::Detected));
     let arrangement = Arrangement { swapped_words, ..Arrangement::default() };

@@ -40,7 +40,7 @@ pub struct Arrival {
 pub enum Begin {
     /// All of it.
     Whole,
-    /// At least so many bytes, and enough to infer what is not stated.
+    /// At least this number of bytes, and enough to infer what is not stated.
     Trace {
         /// So many.
         at_least: usize,
@@ -104,7 +104,7 @@ impl Arrival {
         PathBuf::from(self.place.to_string())
     }
 
-    /// Waits until so many bytes are there, or until nothing arrives any more.
+    /// Waits until this number of bytes is there, or until nothing arrives any more.
     fn receive(&mut self, bytes: usize) {
         while self.head.len() < bytes && self.end.is_none() {
             match self.stream.next() {

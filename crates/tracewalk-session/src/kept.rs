@@ -56,7 +56,7 @@ impl Session {
         Ok(hash.key())
     }
 
-    /// The index of a source's flow in its program, as somebody kept it under the source's key, or else decoded by so many threads at
+    /// The index of a source's flow in its program, as somebody kept it under the source's key, or else decoded by `threads` threads at
     /// most, and kept. The index does not depend on that.
     pub fn index_kept<'a>(
         &'a self,

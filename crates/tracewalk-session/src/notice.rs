@@ -167,20 +167,20 @@ pub enum NoticeKind {
     OtherBinary(Box<Binary>),
     /// The code of files that were mapped is not known.
     BinariesMissing(Vec<Binary>),
-    /// The code of so many kernel modules is not known: what runs is not in their files.
+    /// The number of kernel modules without known code: the code that runs is not in their files.
     ModulesLeftOut(u64),
     /// Trace was made that is not in the recording, or there is none.
     TraceNotRecorded(TraceCounts),
     /// So many mappings took the place of another and are not distinguished.
     MappingsMixed(u64),
-    /// Trace has so many bytes of each context ID, which do not say the process of several.
+    /// The number of bytes of each context ID in the trace, too few to distinguish the processes.
     ContextIdsShort(u8),
     /// A recording ends in the middle of a record, or has something else at a place.
     RecordsCut {
         /// Where, for something else.
         at: Option<u64>,
     },
-    /// The kernel dropped so many records.
+    /// The kernel dropped this number of records.
     RecordsLost(u64),
     /// An interrupt in the chip's description is unusable.
     InterruptLeftOut(SvdError),
@@ -231,13 +231,13 @@ pub enum NoticeKind {
     NothingDecodable,
     /// A trace ID that nobody described has bytes; what reads them, if anything does.
     Undescribed { id: TraceId, bytes: u64, reads_as: Option<Box<SourceDescription>> },
-    /// Many trace IDs that nobody described and that nothing reads have bytes, so many in all.
+    /// Many trace IDs that nobody described and that nothing reads have this number of bytes in all.
     ManyUndescribed { ids: Vec<TraceId>, bytes: u64 },
     /// A source that was stated has no bytes.
     StatedAbsent { id: TraceId },
     /// A source that the description lists has no bytes.
     DescribedAbsent { id: TraceId },
-    /// Frames name none of the sources that were described, and so many bytes of trace stand in front of the first trace ID.
+    /// Frames name no described source; the number of bytes of trace before the first trace ID.
     Unowned { bytes: u64 },
     /// Bytes were lost to damaged frames.
     FramesDamaged { file: PathBuf, bytes: u64, places: u64, first: Discontinuity },

@@ -13,7 +13,7 @@ pub trait Observer {
     /// Something is worth knowing.
     fn notice(&self, notice: Notice);
 
-    /// Work on so many bytes of a capture begins; what is answered follows it, and may end it.
+    /// Work on a number of bytes of a capture begins. The answer follows the work, and may end it.
     fn work(&self, _bytes: u64) -> Box<dyn Progress + '_> {
         Box::new(NoProgress)
     }

@@ -177,7 +177,7 @@ impl Session {
         watch.ended_at().or_else(stopped)
     }
 
-    /// How work on a program is spread over threads, at most so many: as few as memory has room for.
+    /// How work on a program is spread over at most `threads` threads: fewer if memory limits it.
     #[must_use]
     pub fn spread(&self, threads: u16, code: &Code) -> Spread {
         let threads = usize::from(threads);

@@ -30,7 +30,7 @@ const KEPT: u64 = 8;
 const MOST_FOR_A_BYTE: u64 = 15 * 48;
 
 impl<'a> Watch<'a> {
-    /// Watches work on so many bytes.
+    /// Watches work on `bytes` bytes.
     pub(crate) fn new(bytes: u64, limit: MemoryLimit, observer: &'a dyn Observer) -> Self {
         Self {
             progress: observer.work(bytes),

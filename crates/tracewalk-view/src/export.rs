@@ -40,7 +40,7 @@ const MOST_STEPS: u64 = 1 << 20;
 const COMPRESSION: u8 = 6;
 
 impl Excerpt {
-    /// From which step to which of so many.
+    /// The steps to write, of `steps`: first and last.
     fn of(self, steps: u64) -> (u64, u64) {
         let wanted = self.steps.min(MOST_STEPS).min(steps);
         let from = self.at.step(steps).saturating_sub(wanted / 2).min(steps - wanted);

@@ -82,7 +82,7 @@ struct Slot {
     number: PassageNumber,
 }
 
-/// What no passage has for a number: nobody remembers so many elements.
+/// A number that no passage has: it is past the limit of elements.
 const NO_PASSAGE: u64 = u64::MAX;
 
 const FREE: Slot = Slot { id: NO_PASSAGE, count: 0, number: PassageNumber(0) };
@@ -90,10 +90,10 @@ const FREE: Slot = Slot { id: NO_PASSAGE, count: 0, number: PassageNumber(0) };
 /// How many slots the first table has.
 const FIRST_SLOTS: usize = 1 << 8;
 
-/// With so many blocks a thread begins anew: 2 MiB of them.
+/// The number of blocks at which a thread starts anew: 2 MiB of them.
 const MOST_BLOCKS: usize = 1 << 16;
 
-/// Of so many beginnings the passages are summed up; those of others become counts of blocks.
+/// The number of beginnings whose passages are summed up; passages of others become counts of blocks.
 const MOST_SUMS: usize = 4;
 
 impl PassageCounter {

@@ -178,7 +178,7 @@ impl Walk {
     }
 }
 
-/// A path in little: a number for each so many steps, by which two paths of any length are compared.
+/// A path in little: a number at regular distances in steps, by which two paths of any length are compared.
 #[derive(Clone, Debug, Default)]
 pub struct Digest {
     chunks: Vec<u64>,

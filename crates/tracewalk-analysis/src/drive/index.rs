@@ -1,11 +1,11 @@
 //! Any place of a source's flow, without decoding what stands in front of it.
 //!
 //! ```text
-//! all bytes, once ─▶ FlowIndex: a waypoint every so many bytes: the state of decoder, lowering and flow, and how much came before
+//! all bytes, once ─▶ FlowIndex: a waypoint at regular distances: the state of decoder, lowering and flow, and how much came before
 //! a place ─▶ the last waypoint in front of it ─▶ Cursor: decodes on from there
 //! ```
 //!
-//! There are at most so many waypoints: with too many every other one goes, so that a large capture takes no more memory.
+//! The number of waypoints is bounded: when there are too many, every other one is dropped, so that a large capture takes no more memory.
 //! What a [`Cursor`](super::Cursor) shows is what [`Follower::flow`](super::Follower::flow) hands on, in the same order; only
 //! [`Element::Proof`] has no step, because nothing happened there.
 //!

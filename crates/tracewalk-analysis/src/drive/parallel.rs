@@ -37,7 +37,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Over so many threads.
+    /// Over this number of threads.
     #[must_use]
     pub const fn over(threads: usize) -> Self {
         Self { threads, segment: SEGMENT }
@@ -70,7 +70,7 @@ impl Spread {
         }
     }
 
-    /// The parts of a segment of so many bytes, each up to a checkpoint; at least one.
+    /// The parts of a segment of `bytes` bytes, each up to a checkpoint; at least one.
     fn steps(self, bytes: usize) -> impl Iterator<Item = Range<usize>> {
         // Counts that are the same in every part take time for each; lines are decoded again up to the next checkpoint.
         let (growing, longest) = match self.segment {

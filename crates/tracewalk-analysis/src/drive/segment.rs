@@ -326,7 +326,7 @@ impl Collect {
         Self { id, has_bytes_before, bytes: Vec::new(), places: PlaceMap::new(), interruptions: Vec::new() }
     }
 
-    /// What was collected; so many bytes of the capture are done with it.
+    /// What was collected, and the number of the capture's bytes that are done with it.
     fn segment<'a>(self, start: StreamOffset, done: u64) -> Segment<'a> {
         let Self { bytes, places, interruptions, .. } = self;
         Segment { start, bytes: Cow::Owned(bytes), places, interruptions, done }

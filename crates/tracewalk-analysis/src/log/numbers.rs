@@ -14,7 +14,7 @@ pub struct Numbering {
     current: Mutex<Arc<Numbers>>,
 }
 
-/// Numbers for passages, up to so many.
+/// Numbers for passages, up to a limit.
 #[derive(Debug, Default)]
 pub(super) struct Numbers(Mutex<Table>);
 

@@ -71,7 +71,7 @@ impl Recorder {
         self.note(Deed::Ends);
     }
 
-    /// A block of so many instructions begins, that counts so much.
+    /// A block of `instructions` instructions begins, with this cost.
     pub(super) fn begin_block(&mut self, count: u64, instructions: u64, takes: Takes) {
         let untold = self.spans.untold.min(count);
         self.spans.begin_block(count, instructions);

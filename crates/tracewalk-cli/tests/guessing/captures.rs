@@ -265,7 +265,7 @@ impl Programs {
 }
 
 impl Programs {
-    /// A trace port's bytes that begin with so many bytes of a frame and an FSYNC, what they tell, and the options that describe the source.
+    /// A trace port's bytes that begin with the last bytes of a frame and an FSYNC, what they report, and the options that describe the source.
     /// With timestamps of another format than the usual one, its first packets look odd as long as nobody asks for that.
     pub(crate) fn behind_full_sync(&self, in_front: usize) -> (Vec<u8>, String, Vec<String>) {
         let setup = Setup {

@@ -119,7 +119,7 @@ impl Programs {
 }
 
 impl Programs {
-    /// Damages the trace of a case so many times, always the same ways; adds what each did to `effects`.
+    /// Damages the trace of a case `times` times, always the same ways; adds what each did to `effects`.
     pub fn damage(
         &mut self,
         case: &Case,
@@ -130,7 +130,7 @@ impl Programs {
         self.each_damaged(case, kind, times, |sound, damaged| effects.push(sound.damaged(damaged)))
     }
 
-    /// Damages the trace of a case so many times, always the same ways, and has each looked at beside the sound one.
+    /// Damages the trace of a case `times` times, always the same ways, and has each looked at beside the sound one.
     pub fn each_damaged(
         &mut self,
         case: &Case,

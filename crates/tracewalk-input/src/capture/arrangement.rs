@@ -66,7 +66,7 @@ impl Arrangement {
         bytes
     }
 
-    /// Where in a file of so many bytes one of the arranged bytes stands.
+    /// The place of an arranged byte in a file of `bytes` bytes.
     pub(super) fn file_offset(&self, offset: CaptureOffset, bytes: u64) -> CaptureOffset {
         let pointer = self.pointer();
         let rest = bytes.saturating_sub(pointer);

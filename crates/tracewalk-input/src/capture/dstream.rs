@@ -110,7 +110,7 @@ pub(super) const fn file_offset(offset: CaptureOffset) -> u64 {
 mod tests {
     use super::*;
 
-    /// Blocks as the unit writes them: so many words of trace, in whole pages.
+    /// Blocks as the unit writes them: `words` words of trace, in whole pages.
     fn blocks(words: usize) -> Vec<u8> {
         let mut bytes = (1_u8..=200).cycle();
         let count = words.div_ceil(usize::from(WORDS)).next_multiple_of(4);

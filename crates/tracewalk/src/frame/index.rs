@@ -126,13 +126,13 @@ impl Border {
     }
 }
 
-/// How many bytes a deframer is given at a time. A section begins where it was given so many, or a multiple.
+/// How many bytes a deframer is given at a time. A section begins at a multiple of this number.
 const CHUNK: u64 = 1 << 16;
 
-/// When there are so many sections, they become twice as long, so that a large capture takes no more memory.
+/// At this number of sections, they become twice as long, so that a large capture takes no more memory.
 const MOST_SECTIONS: usize = 1 << 14;
 
-/// Of so many places with something else than frames it is remembered how to go on after them. A deframer takes some
+/// The number of places with something else than frames that are remembered. A deframer takes some
 /// kilobytes.
 const MOST_MIXED: usize = 1 << 8;
 
@@ -180,7 +180,7 @@ impl Index {
         self.contents.sections.iter().any(|section| matches!(section.kind, Kind::Gap))
     }
 
-    /// The first sections, up to where they have so many bytes of frames.
+    /// The first sections that hold a number of bytes of frames.
     #[must_use]
     pub fn head(&self, bytes: u64) -> Self {
         let mut rest = bytes;

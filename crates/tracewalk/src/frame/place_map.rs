@@ -66,7 +66,7 @@ impl Entry {
 }
 
 impl Rule {
-    /// Where what comes after so many bytes from `at` on would stand, and how it would go on.
+    /// The place after `bytes` bytes from `at` on, and how bytes continue there.
     #[inline]
     fn behind(self, at: u64, bytes: u64) -> (u64, Self) {
         match self {

@@ -55,7 +55,7 @@ impl<'a> Piece<'a> {
         }
     }
 
-    /// The same bytes, so many further on in the capture.
+    /// The same bytes, `by` further on in the capture.
     #[inline]
     pub(super) const fn moved(self, by: u64) -> Self {
         Self { at: CaptureOffset(self.at.0.saturating_add(by)), ..self }
@@ -123,7 +123,7 @@ pub enum Cause {
     MisplacedSync,
     /// An ID byte for ID `0x7f`, which no formatter makes, in a trace port's capture that is read without recovery.
     ImpossibleId,
-    /// Frames go on so many bytes later than they should, modulo 16: so many were inserted, or are missing at 16.
+    /// Frames continue some bytes later than they should: that number modulo 16 was inserted, or the rest to 16 is missing.
     Shifted {
         /// How many.
         by: FrameAlignment,

@@ -191,7 +191,7 @@ impl Access {
         Self { direction, bytes: 0, transfers: 0 }
     }
 
-    /// The same, so many times; `None` for no times.
+    /// The same, repeated; `None` for no times.
     pub(super) const fn times(self, transfers: u8) -> Option<Self> {
         if transfers == 0 { None } else { Some(Self { transfers, ..self }) }
     }

@@ -174,7 +174,7 @@ impl<D: Decode> Packets<D> {
         }
     }
 
-    /// Decodes at least so many bytes of `input`, or until it ends or is incomplete; returns how many were consumed.
+    /// Decodes at least `at_least` bytes of `input`, or until it ends or is incomplete; returns how many were consumed.
     pub(crate) fn decode_some(
         &mut self,
         input: &[u8],

@@ -74,7 +74,7 @@ impl MemoryDump {
         })
     }
 
-    /// The runs of pieces between which at most so many bytes are missing, runs of one piece too.
+    /// The runs of pieces between which at most `gap` bytes are missing, including runs of one piece.
     pub fn clusters(&self, most_missing: u64) -> impl Iterator<Item = Range<usize>> {
         let mut start = 0;
         std::iter::from_fn(move || {

@@ -35,7 +35,7 @@ pub(super) struct Row {
 
 impl Row {
     /// What stands above it where execution comes to it from elsewhere, without some of the functions that are inlined there if it
-    /// has more than so many columns.
+    /// is wider.
     pub(super) fn heading_within(&self, columns: Option<usize>, palette: &Palette) -> Cow<'_, str> {
         let Some(columns) = columns.filter(|columns| *columns < self.heading_width) else {
             return self.heading.as_str().into();
@@ -180,7 +180,7 @@ fn place(code: &Code, address: Address) -> Place {
     Place { function, inlined, file, line, file_and_line }
 }
 
-/// `outer+0x12 › inlined  file.c:12` for the instruction at `address`, with the last so many of the inlined functions, and its columns.
+/// `outer+0x12 › inlined  file.c:12` for the instruction at `address`, with the last `inlined` of the inlined functions, and its columns.
 fn heading(place: &Place, address: Address, inlined: usize, palette: &Palette) -> (String, usize) {
     let quiet = palette.quiet;
     let in_style = |palette: &Palette| scope_name(place, address, inlined, palette);

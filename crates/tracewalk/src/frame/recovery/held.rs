@@ -85,7 +85,7 @@ impl Held {
 
     /// Takes `count` frames of those that [`Held::front`] shows out of the queue.
     pub(super) fn drop_front(&mut self, count: usize) {
-        /// Frames that left are removed when they are so many: moving the others up then costs next to nothing.
+        /// Frames that left are removed at this number: moving the others up then costs next to nothing.
         const SHIFT_AFTER: usize = 256;
         self.gone += count;
         self.first += count as u64;

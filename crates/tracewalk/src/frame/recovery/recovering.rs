@@ -400,7 +400,7 @@ impl RecoveringDeframer {
     }
 }
 
-/// One in so many frames is looked at closely. A buffer's bytes come from memory and nearly never get lost.
+/// One frame in this number is looked at closely. A buffer's bytes come from memory and nearly never get lost.
 const fn sampling_interval(framing: Framing) -> u64 {
     match framing {
         Framing::Buffer => 8,

@@ -121,7 +121,7 @@ impl Search {
     }
 }
 
-/// Whether so many bytes name reserved IDs that an [`AlignmentRanking`] has no plausible candidate. Most junk is like that, and
+/// Whether the bytes name reserved IDs so often that an [`AlignmentRanking`] has no plausible candidate. Most junk is like that, and
 /// counting takes a small part of the time of ranking.
 ///
 /// The mixed bytes of a frame stand at every second place: all alignments of the same parity have the same ones. Synchronisation

@@ -29,7 +29,7 @@ pub(super) struct Watch {
     quiet_until: u64,
     /// For how many frames it was quiet then.
     quiet: u64,
-    /// One in so many frames goes into the statistics of values, once there are enough.
+    /// One frame in this number goes into the statistics of values, once there are enough.
     interval: u64,
     /// The next one that does.
     next_sample: u64,
@@ -43,7 +43,7 @@ pub(super) struct Watch {
     drift_limit: i32,
 }
 
-/// After a doubt that turned out to be unfounded, at least so many frames raise no other, and twice as many each time
+/// After an unfounded doubt, at least this number of frames raises no other, and twice as many each time
 /// that the next doubt comes soon. It bounds the work on captures that are odd everywhere.
 const QUIET_FRAMES: RangeInclusive<u64> = 32..=4096;
 

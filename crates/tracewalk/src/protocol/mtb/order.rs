@@ -153,7 +153,7 @@ struct Memory {
     size: u64,
     /// How far after the start of the buffer the pointer is; less than `size`.
     offset: u64,
-    /// The pointer's numbers repeat after so many bytes: two to the power of AWIDTH.
+    /// The number of bytes after which the pointer repeats: two to the power of AWIDTH.
     modulus: u64,
 }
 

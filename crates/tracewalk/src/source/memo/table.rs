@@ -116,7 +116,7 @@ const MOST_ELEMENTS: usize = 1 << 16;
 /// make looking one up slow.
 const PROBES: usize = if cfg!(test) { 2 } else { 8 };
 
-/// No entry: there are never so many.
+/// No entry: a table never has this number.
 const FREE: u16 = u16::MAX;
 
 /// How many entries the first table has room for. A short capture should not pay for a long one's.

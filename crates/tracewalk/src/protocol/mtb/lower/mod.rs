@@ -32,7 +32,7 @@ pub const RULES: Rules = Rules {
     ..Rules::NONE
 };
 
-/// So many steps are held back at most. It bounds memory; no chip has a buffer for so many.
+/// The most steps that are held back. It bounds memory; no chip has a buffer for more.
 const MOST_HELD: usize = 1 << 18;
 
 /// The meaning of a packet stream.

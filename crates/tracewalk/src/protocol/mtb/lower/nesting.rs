@@ -19,7 +19,7 @@ use crate::ids::Address;
 const DEEPEST: usize = 16;
 /// So many accounts are followed at once, the least odd ones.
 const MOST_ACCOUNTS: usize = 8;
-/// After so many exceptions and returns a decision is not waited for any longer.
+/// The number of exceptions and returns after which a decision is no longer waited for.
 const MOST_TURNS: usize = 128;
 
 /// What can be active, in every account of it; none is that nothing is known.
