@@ -1,4 +1,4 @@
-//! A place in a recording that whoever looks at it names.
+//! A place in a recording, as a user names it.
 
 use std::str::FromStr;
 

@@ -35,11 +35,11 @@ pub struct Covered {
 }
 
 impl Session {
-    /// What ran of a source's programs. `name` is what the capture is called in the answer.
+    /// The coverage of a source's programs. `name` is the capture's name in the answer.
     ///
     /// # Errors
     ///
-    /// If there is no program, an image cannot be used, or what else was in the capture cannot be opened.
+    /// If there is no program, an image cannot be used, or the rest of the capture cannot be opened.
     pub fn coverage(
         &mut self,
         source: &Source,
@@ -56,7 +56,7 @@ impl Session {
 }
 
 impl Covered {
-    /// Nothing has run yet of a source's programs. `name` is what the capture is called in the answer.
+    /// Empty coverage of a source's programs. `name` is the capture's name in the answer.
     ///
     /// # Errors
     ///
@@ -94,7 +94,7 @@ impl Covered {
 }
 
 impl Covered {
-    /// The programs; none if there is no code.
+    /// The programs; empty if there is no code.
     pub fn programs(&self) -> impl Iterator<Item = &FollowedProgram> {
         self.programs.iter().map(|(_, program)| program)
     }

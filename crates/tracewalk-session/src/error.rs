@@ -14,7 +14,7 @@ use tracewalk_input::capture::{CaptureError, Container, Protocol};
 use tracewalk_input::image::ImageError;
 use tracewalk_input::svd::SvdError;
 
-/// Why a capture cannot be opened. Its text is the problem; what to do about it depends on who asks.
+/// Why a capture cannot be opened. Its text states the problem; `tracewalk-sentences` adds what to try.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each variant says what its fields are")]
@@ -77,13 +77,13 @@ pub enum OpenError {
     NoTraceId(Protocol),
     /// Not everything is stated, and nothing may be inferred.
     NotStated { file: PathBuf, needed: String },
-    /// A trace ID was asked for, and the capture has none.
+    /// A trace ID was requested, but the capture has no trace IDs.
     NoTraceIds(TraceId),
-    /// The bytes of a trace ID that was asked for are not decoded.
+    /// The protocol of the requested trace ID is not decoded.
     IdNotDecoded(TraceId),
-    /// A trace ID was asked for that the capture does not have.
+    /// The capture has no bytes of the requested trace ID.
     IdAbsent { id: TraceId, present: Vec<TraceId> },
-    /// The capture is of an ITM, which tells nothing of what executed.
+    /// The capture holds only an ITM, which does not record program flow.
     OnlyItm(PathBuf),
     /// Nothing was recognised in the file.
     NothingRecognised {
@@ -104,18 +104,18 @@ pub enum OpenError {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RunError {
-    /// Whoever takes the results cannot.
+    /// The consumer of the results failed, for example an output that cannot be written.
     Sink(io::Error),
     /// An image cannot be used.
     Image(ImageError),
     /// The rest of the capture cannot be opened.
     Open(OpenError),
-    /// The answer is about a program, and there is none.
+    /// The answer needs a program, and there is none.
     NoProgram,
 }
 
 impl RunError {
-    /// A short name that stays what it is.
+    /// A stable short name, like `no_mtb_packet`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -128,7 +128,7 @@ impl RunError {
 }
 
 impl OpenError {
-    /// A short name that stays what it is.
+    /// A stable short name, like `no_mtb_packet`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {

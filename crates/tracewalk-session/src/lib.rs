@@ -1,5 +1,4 @@
-//! Opens captures, infers what nobody stated of them, and runs analyses over their sources: the `tracewalk` command as a
-//! library.
+//! Opens captures, infers missing settings, and runs analyses over their sources: the `tracewalk` command as a library.
 //!
 //! A [`Request`] goes in: a capture, and what the caller knows of it. An open [`Session`] comes out, with [`Notice`]s. Work on one of
 //! its [`Source`]s gives an [`Outcome`]: the answer, statistics and losses. The crate prints nothing, ends no process and knows no
