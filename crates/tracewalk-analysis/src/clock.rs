@@ -1,6 +1,6 @@
 //! What execution cost: instructions, cycles and time, and which of the cycles were spent on what.
 //!
-//! Cycle counts stand in front of the block that they were spent on. Not every count has one:
+//! Cycle counts stand before the block that they were spent on. Not every count has one:
 //!
 //! ```text
 //! in front of a block            spent on it
@@ -182,7 +182,7 @@ impl CycleMeter {
         Some(spent).filter(|spent| spent.cycles() > 0)
     }
 
-    /// The cycles that the next block takes beside those that are counted from here on; `None` where it may be otherwise.
+    /// The cycles that the next block takes beside those that are counted from here on; `None` if it may be otherwise.
     #[must_use]
     pub const fn waiting(&self) -> Option<u64> {
         if self.lost || self.unfinished { None } else { Some(self.pending) }

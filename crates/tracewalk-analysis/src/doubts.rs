@@ -92,7 +92,7 @@ impl Doubting {
         Self { doubt: Doubt::new(), proven: CaptureOffset(0) }
     }
 
-    /// Looks at the next element. `at` finds out where in the capture the trace begins that proves it.
+    /// Looks at the next element. `at` determines where in the capture the trace begins that proves it.
     pub fn element(
         &mut self,
         element: &Element,

@@ -70,7 +70,7 @@ pub struct Input<'a> {
     pub capture: &'a [u8],
     /// How the source's bytes lie in them.
     pub carrier: Carrier,
-    /// What comes after these bytes later. The last stretch goes on into it.
+    /// What comes after these bytes later. The last stretch continues into it.
     pub rest: Option<&'a dyn Rest>,
     /// Called now and then with the number of capture bytes that are done.
     pub progress: &'a dyn Progress,
@@ -137,7 +137,7 @@ impl Stretch {
 
 /// Somebody who wants to know how far the work has come.
 pub trait Progress: std::fmt::Debug {
-    /// So many of the capture's bytes are done. Answers whether the work goes on; where it does not, what was found up to
+    /// So many of the capture's bytes are done. Returns whether the work continues; where it does not, what was found up to
     /// there is handed on as if nobody waited for more.
     fn done(&self, bytes: u64) -> bool;
 }
@@ -225,7 +225,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Calls `work` with what comes after the capture's bytes, as long as it goes on.
+    /// Calls `work` with what comes after the capture's bytes, as long as it continues.
     fn each_of_rest(
         &self,
         goes_on: bool,
@@ -243,7 +243,7 @@ impl<'a> Input<'a> {
         })
     }
 
-    /// Calls `work` with a part of the capture, chunk by chunk, as long as it answers yes and the work goes on. Answers
+    /// Calls `work` with a part of the capture, chunk by chunk, as long as it answers yes and the work continues. Answers
     /// whether it does.
     fn chunks(&self, part: Range<usize>, mut work: impl FnMut(CaptureOffset, &[u8]) -> bool) -> bool {
         let mut at = CaptureOffset(part.start as u64);
@@ -313,7 +313,7 @@ trait Take {
 
     fn has_failed(&self) -> bool;
 
-    /// Takes the next bytes, which stand at this place and one after the other; answers whether it wants more.
+    /// Takes the next bytes, which stand at this place and one after the other; returns whether it wants more.
     fn take_contiguous(&mut self, at: CaptureOffset, bytes: &[u8]) -> bool {
         self.places().append_contiguous(at, bytes.len() as u64);
         self.take(bytes);
@@ -369,7 +369,7 @@ impl<F> Look<F> {
     }
 
     fn locate(&mut self, span: Span, places: &mut PlaceMap) -> CaptureOffset {
-        // Where the next byte stands, that a loss is in front of, may not be known yet.
+        // Where the next byte stands, that a loss is before, may not be known yet.
         let place = if span.end > span.start { places.locate(span.start) } else { None };
         self.last = place.unwrap_or(self.last);
         self.last

@@ -145,7 +145,7 @@ impl From<Position> for Place {
 }
 
 impl Position {
-    /// Whether it is in front of another one; `None` where they count different things.
+    /// Whether it is before another one; `None` if they count different things.
     #[must_use]
     pub const fn is_before(self, other: Self) -> Option<bool> {
         match (self, other) {
@@ -157,7 +157,7 @@ impl Position {
         }
     }
 
-    /// Whether nothing is in front of it.
+    /// Whether nothing is before it.
     #[must_use]
     pub const fn is_beginning(self) -> bool {
         let (Self::Instructions(count)

@@ -30,7 +30,7 @@ pub struct PacketRecord<'a> {
 /// Something that an ITM reported, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItmRecord {
-    /// The ITM; `None` where its bytes are the whole capture.
+    /// The ITM; `None` if its bytes are the whole capture.
     pub id: Option<TraceId>,
     /// The capture's byte with which it begins.
     pub at: CaptureOffset,

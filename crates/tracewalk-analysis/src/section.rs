@@ -99,7 +99,7 @@ impl CodeInContext {
         Self { all, view: ViewId::default(), context: Scope::EVERYWHERE }
     }
 
-    /// Takes the next element; answers whether another view is seen from here on.
+    /// Takes the next element; returns whether another view is seen from here on.
     #[inline]
     pub fn element(&mut self, element: &Element) -> bool {
         let Element::Event(Event { kind: EventKind::Context { context_id, vmid, .. }, .. }) = element else {

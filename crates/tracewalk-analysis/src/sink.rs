@@ -204,7 +204,7 @@ pub trait Part: Clone + Send {
     /// Takes the part's next element. `at` finds out with which of the capture's bytes the trace begins that proves it.
     fn element(&mut self, element: &Element, at: impl FnOnce() -> CaptureOffset);
 
-    /// Takes the part's next elements. `at` finds out where a byte of the source stands in the capture.
+    /// Takes the part's next elements. `at` determines where a byte of the source stands in the capture.
     fn passage(&mut self, passage: &Passage<'_>, mut at: impl FnMut(StreamOffset) -> CaptureOffset) {
         passage.elements().for_each(|element| self.element(&element, || at(element.span().start)));
     }

@@ -19,7 +19,7 @@ pub trait Symbols: Send + Sync {
     fn function(&self, address: Address) -> Option<Function<'_>>;
 
     /// The functions that the instruction at `address` belongs to: those inlined there, innermost first, then the
-    /// function itself. Empty where there is no debug information.
+    /// function itself. Empty if there is no debug information.
     fn frames(&self, address: Address) -> Vec<Frame>;
 
     /// Whether any instruction may have a place in the source.
@@ -89,7 +89,7 @@ pub struct Extent {
     pub start: Address,
     /// The address after it, as a number that may be 2^32.
     pub end: u64,
-    /// The instruction set that it starts in, where that is known.
+    /// The instruction set that it starts in, if that is known.
     pub isa: Option<Isa>,
 }
 

@@ -40,7 +40,7 @@ impl Trusted {
                 certain.into_iter().try_for_each(&mut *take)?;
                 let at = doubtful.first().map_or(record.at, |first| first.at);
                 let lost = Gap { reason: GapReason::TraceLost, span: Span::new(since, 0), doubt: false };
-                // Nobody should take a contradiction for something at which the trace goes on at once.
+                // Nobody should take a contradiction for something at which the trace continues at once.
                 if let Element::Gap(Gap { reason: GapReason::Contradiction(_), .. }) = record.element {
                     take(FlowRecord { element: Element::Gap(lost), at })?;
                 }

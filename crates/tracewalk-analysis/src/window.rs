@@ -58,7 +58,7 @@ pub struct Windowed {
 struct Touched {
     /// Of which set the numbers are.
     set: u32,
-    /// By number; `None` where nobody has looked.
+    /// By number; `None` if nobody has looked.
     known: Vec<Option<bool>>,
 }
 
@@ -335,7 +335,7 @@ impl Windowed {
         [&self.from, &self.to].map(|bound| bound.as_ref().and_then(Bound::happened))
     }
 
-    /// How far the elements went so far, counted in what `position` counts; `None` where they have none of it.
+    /// How far the elements went so far, counted in what `position` counts; `None` if they have none of it.
     #[must_use]
     pub fn reached(&self, position: Position) -> Option<Position> {
         match position {

@@ -123,7 +123,7 @@ fn suggest_image(error: &mut clap::Error) {
     }
 }
 
-/// Whether everything can be written that is to be written; before any work. Answers which file `--provenance` is about, and
+/// Whether everything can be written that is to be written; before any work. Returns which file `--provenance` is about, and
 /// what is replaced.
 fn prepare(cli: &Cli) -> Result<(Option<PathBuf>, Replaced), Failure> {
     let provenance = cli.provenance.as_ref().map(|file| match file {

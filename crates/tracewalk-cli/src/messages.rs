@@ -63,7 +63,7 @@ impl Messages {
         self.say(Severity::Note, kind, None, &text);
     }
 
-    /// Something is not as it should be; the work goes on.
+    /// Something is not as it should be; the work continues.
     pub(crate) fn warning(&self, kind: &str, text: impl fmt::Display) {
         self.say(Severity::Warning, kind, None, &text);
     }
@@ -132,7 +132,7 @@ impl Observer for Messages {
     }
 }
 
-/// What stands in front of a message.
+/// What stands before a message.
 #[derive(Clone, Copy, Debug)]
 enum Label {
     Note,

@@ -304,7 +304,7 @@ fn shown(value: Option<u64>, Register { bytes, .. }: Register) -> String {
     }
 }
 
-/// What is in front of the first such byte, and after it.
+/// What is before the first such byte, and after it.
 fn split(bytes: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
     let place = bytes.iter().position(|byte| *byte == at)?;
     Some((bytes.get(..place)?, bytes.get(place + 1..)?))

@@ -22,7 +22,7 @@ pub(crate) struct Machine {
 /// One frame as GDB is to find it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Level {
-    /// Where it goes on: the calling instruction, or the one before which it was interrupted.
+    /// Where it continues: the calling instruction, or the one before which it was interrupted.
     pub(crate) at: Address,
     pub(crate) frame: Frame<Mark>,
 }

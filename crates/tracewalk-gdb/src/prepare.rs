@@ -115,7 +115,7 @@ fn follow(
     Ok(Prepared { source: source.clone(), name, code, unwinder, kept, variables, key })
 }
 
-/// Follows a source once. Answers what is kept of it, and the program as it was followed: nothing if it is not what was traced.
+/// Follows a source once. Returns what is kept of it, and the program as it was followed: nothing if it is not what was traced.
 fn follow_calls(
     session: &Session,
     source: &Source,

@@ -83,7 +83,7 @@ impl Memory {
 /// The contents of an MTB when the processor was halted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffer {
-    /// The MTB's memory, zero where nothing was written.
+    /// The MTB's memory, zero if nothing was written.
     pub bytes: Vec<u8>,
     /// The MTB's registers.
     pub registers: Registers,
@@ -183,7 +183,7 @@ impl Unit<'_> {
         self.told.push(Step::Instruction(told));
         let target = match (instruction.class, self.story.went(index)) {
             _ if !executed.passed => None,
-            // Where the path ends nothing shows that it went on.
+            // Where the path ends nothing shows that it continued.
             (_, Went::End)
             | (Class::Other | Class::Barrier(_) | Class::Wait | Class::TransactionStart, _) => None,
             (Class::Direct(target), _) => Some(target.address),

@@ -44,7 +44,7 @@ impl Trace {
     }
 }
 
-/// When tracing is switched off, and what says so when it goes on.
+/// When tracing is switched off, and what says so when it continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pauses {
     /// So many steps of the path are traced.

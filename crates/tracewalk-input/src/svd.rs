@@ -36,7 +36,7 @@ use crate::number;
 pub struct InterruptNames {
     /// By number. Interrupts that peripherals share may have several names.
     names: BTreeMap<u16, Vec<String>>,
-    /// The first interrupt that has no usable name or number. The others are there all the same.
+    /// The first interrupt that has no usable name or number. The others are there nevertheless.
     pub problem: Option<SvdError>,
 }
 

@@ -42,7 +42,7 @@ impl Disassembler {
         Self { profile }
     }
 
-    /// The instruction at `at`; `None` where the program has no byte there.
+    /// The instruction at `at`; `None` if the program has no byte there.
     #[must_use]
     pub fn disassemble(&self, program: &Program, at: Location) -> Option<Disassembled> {
         let code = program.code(at.address)?;

@@ -96,7 +96,7 @@ fn turned(
     request: &Request,
     known: &Known,
 ) -> Result<Option<(Buffer, SeenBuffer)>, OpenError> {
-    /// How far in front of the first error, in frames, the break may be. Bytes after it may look like packets.
+    /// How far before the first error, in frames, the break may be. Bytes after it may look like packets.
     const FRAMES_BEFORE: usize = 32;
     const ENOUGH_JOINED: u64 = 128;
     const FRAME: usize = tracewalk::frame::FRAME_BYTES;
@@ -129,7 +129,7 @@ fn turned(
         }
     }
     let Some((errors, turned)) = best else { return Ok(None) };
-    // What stands in front of the first synchronisation in the file is now read as what follows its end. If it were
+    // What stands before the first synchronisation in the file is now read as what follows its end. If it were
     // not, it would hardly fit the program, as long as it is not too little. The break itself is at the start now
     // and cannot speak against anything.
     let joins_much = as_read.before_first >= ENOUGH_JOINED && !known.everything.program.is_empty();
@@ -217,7 +217,7 @@ struct Errors {
     count: usize,
     first: Option<u64>,
     packets: u64,
-    /// How many bytes of the buffer stand in front of the first ones that could be followed.
+    /// How many bytes of the buffer stand before the first ones that could be followed.
     before_first: u64,
 }
 

@@ -23,7 +23,7 @@ use crate::session::{ScopedCode, Session};
 /// Records what of a source's programs ran: of what is visible in all contexts, and of what is visible in each that images are
 /// for.
 pub struct Covered {
-    /// Empty where the image is not the program that was traced: what ran is then unknown.
+    /// Empty if the image is not the program that was traced: what ran is then unknown.
     recorders: Vec<(Scope, Recorder)>,
     programs: Vec<(Scope, FollowedProgram)>,
     program: Arc<Program>,

@@ -270,7 +270,7 @@ impl<'a> Following<'a> {
         Ok(())
     }
 
-    /// Hands each record to `sink` in the order of the trace, with what ITMs sent between them. Answers what was counted of
+    /// Hands each record to `sink` in the order of the trace, with what ITMs sent between them. Returns what was counted of
     /// these.
     fn in_order(
         self,

@@ -112,7 +112,7 @@ pub enum Inferred {
     Channel(String, Role),
     /// The wires are inverted.
     Inverted,
-    /// Where M profile's table of vectors is.
+    /// Where M profile's vector table is.
     VectorTable(Address),
 }
 

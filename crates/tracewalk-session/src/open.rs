@@ -214,7 +214,7 @@ pub fn interrupts(request: &Request, observer: &dyn Observer) -> Result<Interrup
     Ok(names.iter().collect())
 }
 
-/// Where M profile's table of vectors is, as far as somebody says it.
+/// Where M profile's vector table is, as far as somebody says it.
 fn vector_table(request: &Request, dumps: &[Option<Dumped>], observer: &dyn Observer) -> Option<Address> {
     request.stated.vector_table.or_else(|| {
         let found = dumps.iter().flatten().find_map(|dump| dump.dump.vector_table())?;

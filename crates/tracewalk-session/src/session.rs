@@ -47,7 +47,7 @@ pub struct Session {
     pub(crate) programs: Vec<(ProgramKey, Arc<Code>)>,
     pub(crate) dumps: Vec<Option<Dumped>>,
     pub(crate) interrupts: Interrupts,
-    /// Where M profile's table of vectors is, if somebody stated it.
+    /// Where M profile's vector table is, if somebody stated it.
     pub(crate) vector_table: Option<Address>,
     /// What is known of the programs, to work out what else may be wrong.
     pub(crate) known: Known,

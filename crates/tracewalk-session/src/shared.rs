@@ -154,7 +154,7 @@ impl Shared {
         self.kept().codes.get(key).cloned()
     }
 
-    /// Keeps a program for others. Answers with the one that all take: another thread may have been first.
+    /// Keeps a program for others. Returns the one that all use: another thread may have been first.
     pub(crate) fn keep_code(&self, key: CodeKey, code: Arc<Code>) -> Arc<Code> {
         let codes = &mut self.kept().codes;
         match codes.get(&key) {

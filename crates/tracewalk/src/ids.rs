@@ -30,7 +30,7 @@ pub use privilege::{ExceptionLevel, Privilege, SecurityState};
 pub struct TraceId(u8);
 
 impl TraceId {
-    /// The trace ID with this number, or `None` where the number is not a trace source's.
+    /// The trace ID with this number, or `None` if the number is not a trace source's.
     #[must_use]
     pub const fn new(number: u8) -> Option<Self> {
         match number {
@@ -225,9 +225,9 @@ impl fmt::Display for Isa {
     }
 }
 
-/// Where execution goes on: an address and the instruction set there.
+/// A place in code: an address and its instruction set.
 ///
-/// Arithmetic wraps where the instruction set's memory ends, as the processor's does: A64 at 64 bits, all others at 32.
+/// Arithmetic wraps at the end of the instruction set's memory, as the processor's does: A64 at 64 bits, all others at 32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Location {

@@ -66,7 +66,7 @@ impl Span {
 }
 
 impl Span {
-    /// The span, counted from `origin` on; it may lie in front of it.
+    /// The span, counted from `origin` on; it may lie before it.
     #[inline]
     #[must_use]
     pub(crate) const fn relative_to(self, origin: StreamOffset) -> Self {

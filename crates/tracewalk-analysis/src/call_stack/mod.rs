@@ -206,7 +206,7 @@ impl<M> CallStack<M> {
             Next::Straight => Arrival::Straight,
             Next::Jump => Arrival::Jump,
             Next::Exception => Arrival::Exception,
-            // A call of the next instruction is how position-independent code finds out where it is.
+            // A call of the next instruction is how position-independent code determines where it is.
             Next::Call { returns_to, .. } if returns_to == at => Arrival::Straight,
             Next::Call { site, returns_to } => {
                 let kind = FrameKind::Call { site: Some(site), returns_to: Some(returns_to) };

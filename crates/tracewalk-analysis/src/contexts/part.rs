@@ -16,7 +16,7 @@ pub struct ContextsPart {
 /// What ran from one change of the context to the next.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stretch {
-    /// The context that the trace named; `None` where the part begins with that of the part before.
+    /// The context that the trace named; `None` if the part begins with that of the part before.
     context: Option<Context>,
     counts: InContext,
     /// Whether trace and image disagreed.

@@ -25,7 +25,7 @@ pub struct Binary {
 pub struct CountedBinary {
     /// The sources that tell of it, in order.
     pub sources: Vec<CountedSource>,
-    /// The address of its first stretch; `None` where nothing was counted.
+    /// The address of its first stretch; `None` if nothing was counted.
     pub base: Option<Address>,
     /// How often each range ran.
     pub ranges: BTreeMap<Range, u64>,

@@ -97,7 +97,7 @@ const MOST_BLOCKS: usize = 1 << 16;
 const MOST_SUMS: usize = 4;
 
 impl PassageCounter {
-    /// Counts a passage; `None` where there is more in it than blocks and what does not matter to coverage.
+    /// Counts a passage; `None` if there is more in it than blocks and what does not matter to coverage.
     #[inline(always)]
     pub(super) fn count(&mut self, passage: &Passage<'_>) -> Option<PassageNumber> {
         // One without any elements has no number of its own.
@@ -239,7 +239,7 @@ impl PassageCounts {
 }
 
 impl PassageSums {
-    /// Adds the counts of the next part, but one for each of `once`. What is too much is counted as blocks; answers how many instructions
+    /// Adds the counts of the next part, but one for each of `once`. What is too much is counted as blocks; returns how many instructions
     /// these have.
     pub(super) fn add(
         &mut self,
@@ -276,7 +276,7 @@ impl PassageSums {
         instructions
     }
 
-    /// Counts the blocks of all passages; answers how many instructions they have.
+    /// Counts the blocks of all passages; returns how many instructions they have.
     pub(super) fn count_blocks(self, blocks: &mut BlockCounter) -> u64 {
         self.0.into_iter().map(|sums| sums.count_blocks(blocks)).sum()
     }

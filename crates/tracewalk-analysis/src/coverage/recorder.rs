@@ -37,7 +37,7 @@ pub struct RecordedPart {
     proven: Option<StreamOffset>,
     /// Where the first block is proven.
     first_block: Option<StreamOffset>,
-    /// Where execution was lost in front of the first block, if it was not lost already.
+    /// Where execution was lost before the first block, if it was not lost already.
     lost_at_first: Option<Loss>,
     losses: Losses,
     /// Where execution was lost, as long as it was not found again.

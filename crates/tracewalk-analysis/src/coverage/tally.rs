@@ -75,7 +75,7 @@ impl Tally {
         }
     }
 
-    /// The covered part from 0 to 1; `None` where nothing can be judged.
+    /// The covered part from 0 to 1; `None` if nothing can be judged.
     #[must_use]
     pub fn rate(&self) -> Option<f64> {
         // Both are far below 2^52.

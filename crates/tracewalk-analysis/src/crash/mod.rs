@@ -38,7 +38,7 @@ pub use trail::{PathItem, Running};
 /// How a program ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Crash {
-    /// The exception; `None` where neither the trace nor the vector table nor the registers say which.
+    /// The exception; `None` if neither the trace nor the vector table nor the registers say which.
     pub exception: Option<Exception>,
     /// Whether only the registers say which.
     pub numbered_by_registers: bool,
@@ -101,7 +101,7 @@ impl CrashRecorder {
         self.trail.element(element);
     }
 
-    /// How the program ended, by its flow and by what was saved of the processor; `None` where it was not in an exception
+    /// How the program ended, by its flow and by what was saved of the processor; `None` if it was not in an exception
     /// that ends a program.
     #[must_use]
     pub fn finish(&self, snapshot: &Snapshot) -> Option<Crash> {

@@ -206,7 +206,7 @@ impl Digest {
         }
     }
 
-    /// The first step of the stretch of [`CHUNK`] steps in which the paths differ; `None` where they are the same.
+    /// The first step of the stretch of [`CHUNK`] steps in which the paths differ; `None` if they are the same.
     #[must_use]
     pub fn differs_in(&self, other: &Self) -> Option<u64> {
         let longest = self.chunks.len().max(other.chunks.len());

@@ -405,7 +405,7 @@ impl<'p, P: Part> Join<'p, P> {
         take.part(gathered)
     }
 
-    /// Hands on what is in a segment, as far as possible from what a worker found in it. Answers how many of the capture's
+    /// Hands on what is in a segment, as far as possible from what a worker found in it. Returns how many of the capture's
     /// bytes are done, and whether that was possible for half of the segment.
     fn join(&mut self, guess: Guess<'_, P>) -> io::Result<(u64, bool)> {
         let Guess { at, mut segment, parts } = guess;

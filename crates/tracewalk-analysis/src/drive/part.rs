@@ -16,7 +16,7 @@ pub struct Gathered<P> {
     pub statistics: Statistics,
     /// What could not be followed.
     pub gaps: Gaps,
-    /// What is in doubt where it is known to the end.
+    /// What is in doubt if it is known to the end.
     pub doubts: Doubts,
     /// Whether what comes next is in doubt.
     pub doubting: Doubting,

@@ -114,7 +114,7 @@ impl Whereabouts {
         self.segments.pop_back().unwrap_or_default().1
     }
 
-    /// Where a byte stood in the capture; `None` where it has not arrived yet or is too old.
+    /// Where a byte stood in the capture; `None` if it has not arrived yet or is too old.
     pub(super) fn locate(&mut self, at: StreamOffset) -> Option<CaptureOffset> {
         let (start, places) = self.segments.iter_mut().rev().find(|(start, _)| *start <= at)?;
         places.locate(StreamOffset(at.0 - start.0))
@@ -146,7 +146,7 @@ pub(super) struct CutPlace {
     /// The next section or stretch, and how many bytes of the latter are done.
     next: usize,
     position: usize,
-    /// The rest of the section in front of it. It is not written.
+    /// The rest of the section before it. It is not written.
     #[serde(skip)]
     inside: Option<Extraction>,
 }
@@ -269,7 +269,7 @@ struct Indexed<'a> {
     id: TraceId,
     /// The next section that is not cut off.
     next: usize,
-    /// The rest of the one in front of it.
+    /// The rest of the one before it.
     inside: Option<Extraction>,
 }
 

@@ -14,7 +14,7 @@ pub type AllActivities = Programs<ProgramActivities>;
 /// How long one program's exceptions and functions took, as its sources tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProgramActivities {
-    /// What was measured; `None` where nothing was.
+    /// What was measured; `None` if nothing was.
     pub measured: Option<Measured>,
     /// Each source's exceptions and functions.
     pub sources: BTreeMap<SourceId, Activities>,

@@ -44,7 +44,7 @@ pub use lengths::Lengths;
 /// What was found of one source's exceptions and, where they were asked for, functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Activities {
-    /// By exception; `None` where neither the trace nor the vector table say which one it was.
+    /// By exception; `None` if neither the trace nor the vector table say which one it was.
     pub exceptions: BTreeMap<Option<Exception>, Activity>,
     /// By function.
     pub functions: BTreeMap<FunctionId, Activity>,
@@ -117,7 +117,7 @@ enum Key {
 struct Open {
     /// Which record it is of.
     record: usize,
-    /// When it began; `None` where that was not seen.
+    /// When it began; `None` if that was not seen.
     since: Option<u64>,
     context: Context,
     /// What its context's clock showed.
@@ -309,7 +309,7 @@ impl ActivityRecorder {
         self.interrupts.last().map_or(Context::Task(self.task), |interrupt| Context::Interrupt(interrupt.id))
     }
 
-    /// What a context's clock shows; `None` where it has not run, or has ended.
+    /// What a context's clock shows; `None` if it has not run, or has ended.
     fn clock(&mut self, context: Context) -> Option<u64> {
         match context {
             Context::Task(task) if task == self.task => Some(self.clock),
@@ -390,7 +390,7 @@ impl ActivityRecorder {
         let Some(record) = self.records.get_mut(open.record) else { return };
         let complete = match (record.key, finish) {
             (_, Finish::Returned) => true,
-            // Where another function or one further out goes on, this one is over.
+            // Where another function or one further out continues, this one is over.
             (Key::Function(_), Finish::Replaced | Finish::Unwound) => true,
             _ => false,
         };

@@ -88,7 +88,7 @@ struct Done {
     statistics: Statistics,
     digest: Digest,
     profile: Profile,
-    /// The program; `None` where none was followed.
+    /// The program; `None` if none was followed.
     program: Option<ProgramId>,
     /// What ran of it.
     covered: Vec<(FollowedProgram, ProgramCoverage)>,

@@ -209,7 +209,7 @@ fn traces<'a>(session: &'a Session, messages: &Messages) -> Vec<Trace<'a>> {
     trace.collect()
 }
 
-/// Frames from a buffer that goes on without any mark.
+/// Frames from a buffer that continues without any mark.
 fn is_aligned(frames: &Frames) -> bool {
     frames.framing == Framing::Buffer && frames.discontinuities == 0
 }

@@ -95,7 +95,7 @@ mod shown {
         }
     }
 
-    /// Opens a page in the user's browser; answers whether something was started that does.
+    /// Opens a page in the user's browser; returns whether something was started that does.
     pub(super) fn open(address: &str) -> bool {
         let (program, arguments): (_, &[&str]) = match std::env::consts::OS {
             "macos" => ("open", &[]),

@@ -12,7 +12,7 @@ use crate::origin::Stated;
 /// read it word by word may have written each word's bytes in the wrong order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrangement {
-    /// Where in the file the oldest byte stands; the newest one stands in front of it.
+    /// Where in the file the oldest byte stands; the newest one stands before it.
     pub read_pointer: Option<Stated<u64>>,
     /// Set where each 32-bit word has its highest byte first.
     pub swapped_words: Option<Stated<bool>>,

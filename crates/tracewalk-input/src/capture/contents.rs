@@ -52,9 +52,9 @@ pub struct Buffer {
     /// Which of the bytes are trace, in the order in which it was made, if not all are. Each part begins anew: trace between them is not
     /// there. They are inside the bytes.
     pub parts: Option<Arc<[Range<usize>]>>,
-    /// How they are packed; `None` where nobody said it.
+    /// How they are packed; `None` if nobody said it.
     pub container: Option<Stated<Container>>,
-    /// After how many bytes the first frame of a trace port starts, 0 to 15; `None` where nobody said it.
+    /// After how many bytes the first frame of a trace port starts, 0 to 15; `None` if nobody said it.
     pub frame_start: Option<Stated<u8>>,
     /// Whose trace they are, as far as anybody said it.
     pub sources: Vec<SourceDescription>,
@@ -62,7 +62,7 @@ pub struct Buffer {
     pub blocks: Blocks,
     /// How the bytes of trace stood in the file, which stand in their order in `bytes`.
     pub arrangement: Arrangement,
-    /// How the bytes were read off the wires; `None` where the file has the bytes themselves.
+    /// How the bytes were read off the wires; `None` if the file has the bytes themselves.
     pub wires: Option<Reading>,
     /// Who says that there is this buffer.
     pub origin: Origin,

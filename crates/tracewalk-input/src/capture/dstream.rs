@@ -33,7 +33,7 @@ struct Footer {
 }
 
 impl Footer {
-    /// That of a whole block; `None` where it cannot be one.
+    /// That of a whole block; `None` if it cannot be one.
     fn of(block: &[u8]) -> Option<Self> {
         let &[page, 0, 0, end, filled_words, place, low, high] = block.get(PAYLOAD..BLOCK)? else {
             return None;

@@ -31,7 +31,7 @@ pub enum Protocol {
     Mtb,
     /// Instrumentation Trace Macrocell: what software wrote, not what it executed.
     Itm,
-    /// Something else, by the name that the description gives it; empty where it gives none.
+    /// Something else, by the name that the description gives it; empty if it gives none.
     Unknown(String),
 }
 
@@ -106,7 +106,7 @@ impl fmt::Display for Protocol {
 pub struct SourceDescription {
     /// The trace unit's name in a snapshot (`ETM_0`).
     pub name: Option<String>,
-    /// Its ID in CoreSight frames; `None` where the trace carries none or nobody said it.
+    /// Its ID in CoreSight frames; `None` if the trace carries none or nobody said it.
     pub id: Option<TraceId>,
     /// What its bytes are.
     pub protocol: Protocol,

@@ -16,7 +16,7 @@ pub struct Image {
     pub file: PathBuf,
     /// The stretches of memory that it fills, in the file's order.
     pub segments: Vec<Segment>,
-    /// The build's own ID; `None` where there is none.
+    /// The build's own ID; `None` if there is none.
     pub build_id: Option<Vec<u8>>,
     /// What the ELF file says about the processor that it was built for; nothing for other images.
     pub attributes: Attributes,
@@ -110,7 +110,7 @@ impl Image {
         Some((width, &self.bytes, place(mapped).wrapping_sub(place(part))))
     }
 
-    /// Where the byte at `address` is in another image of the same file; `None` where it is in none of its segments.
+    /// Where the byte at `address` is in another image of the same file; `None` if it is in none of its segments.
     #[must_use]
     pub fn address_in(&self, other: &Self, address: Address) -> Option<Address> {
         let segment = self.segment_at(address)?;

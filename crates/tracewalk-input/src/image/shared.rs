@@ -28,7 +28,7 @@ pub(super) struct Stamp {
 const MOST: usize = 256;
 
 impl Stamp {
-    /// That of the file at `path`; `None` where it is no regular file, which may have something else each time.
+    /// That of the file at `path`; `None` if it is no regular file, which may have something else each time.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let found = std::fs::metadata(path).ok().filter(Metadata::is_file)?;
         Some(Self { bytes: found.len(), modified: found.modified().ok() })

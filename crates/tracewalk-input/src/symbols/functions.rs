@@ -104,7 +104,7 @@ impl Functions {
 /// The symbols at one address.
 struct Found<'a> {
     kind: FunctionKind,
-    /// The greatest size that any of them says; 0 where none does.
+    /// The greatest size that any of them says; 0 if none does.
     size: u64,
     /// The end of the section.
     limit: u64,

@@ -32,7 +32,7 @@ pub struct ProfileReport {
     pub name: String,
     /// What cost is measured in.
     pub unit: Unit,
-    /// How many cycles or ticks a second has, where that is known.
+    /// How many cycles or ticks a second has, if that is known.
     pub frequency: Option<f64>,
     /// Whether inlined functions are functions of their own.
     pub inlined: bool,

@@ -69,7 +69,7 @@ impl<W: Write> Runs<W> {
 }
 
 impl Run {
-    /// Makes the run longer, if `next` goes on where it ends.
+    /// Makes the run longer, if `next` continues where it ends.
     #[inline]
     fn grow(&mut self, next: Self) -> bool {
         let goes_on = self.end == next.start && self.isa == next.isa;

@@ -100,7 +100,7 @@ impl Tail {
             let count = oldest.instructions();
             let behind = self.holding - count;
             let kept = behind < self.instructions
-                // What happened in front of the first instruction that is kept, which may be the end of a passage.
+                // What happened before the first instruction that is kept, which may be the end of a passage.
                 || ((count == 0 || matches!(oldest, Held::Passage(_)))
                     && behind == self.instructions
                     && self.instructions != 0);

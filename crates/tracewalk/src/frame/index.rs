@@ -99,7 +99,7 @@ enum Kind {
     /// Anything else. An index with such a section cannot be serialised.
     #[cfg_attr(feature = "serde", serde(skip))]
     Mixed {
-        /// As it was in front of the section; `None` for one that was given nothing.
+        /// As it was before the section; `None` for one that was given nothing.
         deframer: Option<Box<RecoveringDeframer>>,
         /// Where in the capture the bytes start that it was given.
         base: u64,
@@ -116,7 +116,7 @@ struct Border {
     at: u64,
     /// How many bytes the deframer had been given then.
     pushed: u64,
-    /// How many bytes each source has in front of it, by ID.
+    /// How many bytes each source has before it, by ID.
     before: Vec<(TraceId, u64)>,
 }
 
@@ -229,7 +229,7 @@ impl Extraction {
         self.id
     }
 
-    /// Takes the next piece of the `capture` apart that the index is of. Answers how many of its bytes are done; `None` where
+    /// Takes the next piece of the `capture` apart that the index is of. Returns how many of its bytes are done; `None` where
     /// there was nothing left. The sink is given bytes of other sources where that is less work than leaving them out.
     pub fn advance(&mut self, capture: &[u8], sink: &mut impl FrameSink) -> Option<u64> {
         if let Some(inside) = self.inside.take() {

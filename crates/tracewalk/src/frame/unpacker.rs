@@ -128,14 +128,14 @@ impl Unpacker {
         self.overhead_until(places.place(FRAME_BYTES - 1) + 1);
     }
 
-    /// What comes in front of `end` and is not accounted for belongs to nobody.
+    /// What comes before `end` and is not accounted for belongs to nobody.
     pub(super) fn overhead_until(&mut self, end: u64) {
         self.breaks += u64::from(end > self.accounted);
         self.tally.overhead += end.saturating_sub(self.accounted);
         self.accounted = self.accounted.max(end);
     }
 
-    /// What comes in front of `end` and is not accounted for could not be read. The owner is not known any more.
+    /// What comes before `end` and is not accounted for could not be read. The owner is not known any more.
     pub(super) fn lose_until(&mut self, end: u64, cause: Cause, sink: &mut impl FrameSink) {
         self.breaks += 1;
         let bytes = end.saturating_sub(self.accounted);

@@ -26,7 +26,7 @@ pub struct Report {
     pub files: Vec<File>,
     /// Everything together.
     pub totals: Totals,
-    /// The runs, by name, where it is known which of them passed what; [`Line::runs`] has their indices.
+    /// The runs, by name, if it is known which of them passed what; [`Line::runs`] has their indices.
     pub runs: Vec<RunSummary>,
     /// Whether every capture was decoded to its end. What [`Report::of`] makes says yes.
     pub complete: bool,
@@ -71,7 +71,7 @@ pub struct Function {
     pub start: Address,
     /// The address after it, as a number that may be 2^32.
     pub end: u64,
-    /// The index of the file that it is written in, where that is known.
+    /// The index of the file that it is written in, if that is known.
     pub file: Option<usize>,
     /// The line at which its code begins.
     pub line: Option<u32>,
@@ -222,7 +222,7 @@ impl LineState {
 }
 
 impl OutcomeCount {
-    /// How often it was seen; `None` where no trace tells.
+    /// How often it was seen; `None` if no trace tells.
     #[must_use]
     pub const fn seen(self) -> Option<u64> {
         match self {

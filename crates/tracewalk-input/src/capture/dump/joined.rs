@@ -14,7 +14,7 @@ const MOST_MISSING: u64 = 4 << 20;
 /// Pieces of memory one after the other.
 #[derive(Clone, Debug)]
 pub struct JoinedMemory {
-    /// The address of the first byte; `None` where nobody said it.
+    /// The address of the first byte; `None` if nobody said it.
     pub address: Option<Address>,
     /// The bytes, and zeros where nobody wrote any down.
     pub bytes: Bytes,

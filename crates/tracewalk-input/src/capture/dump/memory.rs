@@ -36,7 +36,7 @@ pub struct MemoryDump {
 pub struct Damage {
     /// How many parts there are.
     pub count: u32,
-    /// The line of the first one, from 1, where it is known.
+    /// The line of the first one, from 1, if it is known.
     pub line: Option<u32>,
     /// What is wrong with it.
     pub problem: DumpProblem,
@@ -45,7 +45,7 @@ pub struct Damage {
 /// A stretch of memory.
 #[derive(Clone, Debug)]
 pub struct MemoryPiece {
-    /// The address of the first byte; `None` where nobody said it.
+    /// The address of the first byte; `None` if nobody said it.
     pub address: Option<Address>,
     /// The bytes; at least one.
     pub bytes: Bytes,
@@ -99,7 +99,7 @@ impl MemoryDump {
 }
 
 impl MemoryDump {
-    /// The same of a file whose first byte was at this address; `None` where it goes past the end of memory.
+    /// The same of a file whose first byte was at this address; `None` if it goes past the end of memory.
     #[must_use]
     pub fn placed_at(mut self, address: Address) -> Option<Self> {
         for piece in &mut self.pieces {

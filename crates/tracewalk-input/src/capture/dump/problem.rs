@@ -12,7 +12,7 @@ use crate::records::MemoryProblem;
 pub enum DumpProblem {
     /// The memory that it holds, or the records that it is written in.
     Memory(MemoryProblem),
-    /// A line begins as a tool prints memory, and goes on otherwise.
+    /// A line begins as a tool prints memory, and continues otherwise.
     Values {
         /// The tool.
         tool: Tool,

@@ -117,7 +117,7 @@ fn decimal_numbers_that_may_have_any_width_are_refused_or_damage() {
         let error = read(alone).unwrap_err().kind;
         assert!(matches!(error, CaptureErrorKind::Dump(DumpProblem::NoWidth { .. })), "{error:?}");
     }
-    // A line is missing in between: the last line goes on from none.
+    // A line is missing in between: the last line continues from none.
     let text = String::from_utf8(file("dumps/gdb-xdw.txt")).unwrap();
     let lines = text.lines().collect::<Vec<_>>();
     let cut = [&lines[..20], &lines[21..22]].concat().join("\n");
@@ -278,7 +278,7 @@ fn listings_of_a_file_are_its_bytes() {
     ];
     for (index, text) in cases.iter().enumerate() {
         let Some(dump) = read(text.as_bytes()).unwrap() else {
-            // Nothing goes on from each other there: octal places cannot be distinguished from others.
+            // Nothing continues from each other there: octal places cannot be distinguished from others.
             assert_eq!(index, 3, "{text}");
             continue;
         };

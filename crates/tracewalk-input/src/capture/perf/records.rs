@@ -133,7 +133,7 @@ const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
 const EXECUTABLE: u32 = 4;
 
 /// Walks over the records of `bytes`, of which the first one stands at `start`; calls `take` with the place, type, bits and
-/// body of each, and the bytes of trace that follow it. Answers where it ended.
+/// body of each, and the bytes of trace that follow it. Returns where it ended.
 pub(super) fn walk<'a>(
     bytes: &'a [u8],
     start: u64,

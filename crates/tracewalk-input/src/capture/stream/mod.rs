@@ -267,7 +267,7 @@ impl Stream {
         }
     }
 
-    /// No byte came as long as there was patience. Answers whether this is to be reported.
+    /// No byte came as long as there was patience. Returns whether this is to be reported.
     fn nothing_came(&mut self) -> bool {
         match &mut self.state {
             State::Flowing { told_quiet, .. } if !*told_quiet => {

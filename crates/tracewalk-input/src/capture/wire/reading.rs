@@ -68,7 +68,7 @@ impl Reading {
         !self.is_aligned || !score.is_good()
     }
 
-    /// What was seen on all channels, as a sentence names it; `None` where nothing is in doubt.
+    /// What was seen on all channels, as a sentence names it; `None` if nothing is in doubt.
     #[must_use]
     pub fn seen(&self) -> Option<String> {
         (!self.seen.is_empty()).then(|| Listed(&self.seen).to_string())

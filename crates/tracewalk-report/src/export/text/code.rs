@@ -96,7 +96,7 @@ pub(super) struct Rows {
 const MNEMONIC_WIDTH: usize = 7;
 
 impl Rows {
-    /// The row of the instruction at `at`; `None` where there is no code.
+    /// The row of the instruction at `at`; `None` if there is no code.
     pub(super) fn row(&mut self, code: &CodeInContext, palette: &Palette, at: Location) -> Option<Rc<Row>> {
         if let Some(row) = self.rows.get(&(code.view(), at)) {
             return Some(Rc::clone(row));
@@ -128,7 +128,7 @@ pub(super) struct Written {
     bytes: u8,
 }
 
-/// The text of the instruction at `at`; `None` where there is no code.
+/// The text of the instruction at `at`; `None` if there is no code.
 pub(super) fn written(code: &Code, palette: &Palette, at: Location) -> Option<Written> {
     let instruction = Disassembler::new(code.profile).disassemble(&code.program, at)?;
     let padding = if instruction.operands.is_empty() { 0 } else { MNEMONIC_WIDTH };

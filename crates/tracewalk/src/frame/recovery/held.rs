@@ -14,7 +14,7 @@ pub(super) struct Held {
     gone: usize,
     /// The number of the first frame in the queue.
     first: u64,
-    /// Ascending by number; each reaches to the next one's number. Only the first one may start in front of `first`.
+    /// Ascending by number; each reaches to the next one's number. Only the first one may start before `first`.
     runs: VecDeque<Run>,
 }
 

@@ -166,7 +166,7 @@ impl RecoveringDeframer {
         1
     }
 
-    /// Takes what comes while frames are searched for, up to where it is time to look or an FSYNC may end. Answers how many
+    /// Takes what comes while frames are searched for, up to where it is time to look or an FSYNC may end. Returns how many
     /// bytes.
     fn take_unframed(&mut self, input: &[u8], sink: &mut impl FrameSink) -> usize {
         let Some(search) = &mut self.search else { return 0 };

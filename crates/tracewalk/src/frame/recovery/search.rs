@@ -28,7 +28,7 @@ pub(super) struct Search {
 /// What a search found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Start {
-    /// How many of the search's bytes stand in front of the first good frame.
+    /// How many of the search's bytes stand before the first good frame.
     pub(super) index: usize,
     /// The sources of the frames.
     pub(super) sources: IdSet,

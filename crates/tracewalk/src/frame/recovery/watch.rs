@@ -110,7 +110,7 @@ impl Watch {
         usize::try_from(self.next - start).unwrap_or(usize::MAX)
     }
 
-    /// Looks at the next frames, at most [`GROUP`]; answers whether all of them are in order.
+    /// Looks at the next frames, at most [`GROUP`]; returns whether all of them are in order.
     #[inline(always)]
     fn is_group_unremarkable(&mut self, group: &[[u8; FRAME_BYTES]]) -> bool {
         let unremarkable = self.unremarkable_in(group);
@@ -131,7 +131,7 @@ impl Watch {
         unremarkable == group.len()
     }
 
-    /// How many frames there are in front of the first one whose ID bytes are worth a look.
+    /// How many frames there are before the first one whose ID bytes are worth a look.
     #[inline(always)]
     fn unremarkable_in(&self, group: &[[u8; FRAME_BYTES]]) -> usize {
         for (pair, id_byte) in id_bytes(group) {

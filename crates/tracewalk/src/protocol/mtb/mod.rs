@@ -49,7 +49,7 @@ pub use packet::{ExceptionReturn, Magic, PACKET_BYTES, Packet};
 /// A source of packets in order, as [`order`] finds them. Nothing else of the buffer's configuration matters to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Source {
-    /// Where the processor was found halted, if tracing went on up to there.
+    /// Where the processor was found halted, if tracing continued up to there.
     pub halted_at: Option<Address>,
 }
 

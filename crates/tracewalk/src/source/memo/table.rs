@@ -34,7 +34,7 @@ impl SituationId {
 /// What of [`Entry::others`] says how many bits they are.
 const WHOLE_BYTES: u8 = !0b111;
 
-/// A state and the window in front of it.
+/// A state and the window before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::source) struct WindowKey {
     /// The window's bytes; those after it are zero.
@@ -272,7 +272,7 @@ impl<S: Eq + Hash> Memo<S> {
         }
     }
 
-    /// The entry; `None` where it is too much for one.
+    /// The entry; `None` if it is too much for one.
     fn entry(&mut self, key: WindowKey, meaning: &Meaning<'_>) -> Option<Entry> {
         let Totals { blocks, instructions, gaps } = Totals::of(meaning.elements);
         // Most windows have none, and number 0 is that.
