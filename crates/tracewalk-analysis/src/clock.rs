@@ -45,7 +45,7 @@ impl Cost {
         self.instructions == 0 && self.cycles == 0 && self.time == 0
     }
 
-    /// So many times as much.
+    /// The cost multiplied by a number.
     #[must_use]
     pub(crate) const fn times(&self, times: u64) -> Self {
         Self {
@@ -99,7 +99,7 @@ impl Unit {
         }
     }
 
-    /// So many of them: `1 cycle`, `20 cycles`.
+    /// A number with the unit: `1 cycle`, `20 cycles`.
     #[must_use]
     pub fn counted(self, count: u64) -> String {
         let name = self.name();

@@ -27,7 +27,7 @@ pub struct InDoubt {
 }
 
 impl InDoubt {
-    /// So many were, and this became of them.
+    /// The number of instructions in doubt, left out and counted.
     #[must_use]
     pub const fn of(instructions: u64, doubtful: Doubtful) -> Self {
         match doubtful {

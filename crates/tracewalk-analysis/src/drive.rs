@@ -137,7 +137,7 @@ impl Stretch {
 
 /// Somebody who wants to know how far the work has come.
 pub trait Progress: std::fmt::Debug {
-    /// So many of the capture's bytes are done. Returns whether the work continues; where it does not, what was found up to
+    /// The number of the capture's bytes that are done. Returns whether the work continues; if not, what was found up to
     /// there is handed on as if nobody waited for more.
     fn done(&self, bytes: u64) -> bool;
 }

@@ -69,7 +69,7 @@ pub trait Sink<Record> {
     /// The source's records before the next one are not given. After them this is in doubt.
     fn go_on(&mut self, _doubting: Doubting) {}
 
-    /// So many of the source's instructions were left out because they are in doubt.
+    /// A number of the source's instructions was left out because they are in doubt.
     fn left_out(&mut self, _instructions: u64) {}
 
     /// The section ends at this byte of the capture, and the trace does not: memory ran out, or nobody waits for more.

@@ -11,7 +11,7 @@ use tracewalk_generate::arguments::Arguments;
 /// that in the end every value meets every other one.
 const USUAL_STEP: u32 = 401;
 
-/// So many failures are enough to see what is wrong.
+/// The most failures that are printed.
 const MOST_FAILURES: usize = 20;
 
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {

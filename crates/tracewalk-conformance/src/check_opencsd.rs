@@ -17,7 +17,7 @@ const USUAL_STEP: u32 = 1511;
 /// Each case is damaged so often where nothing else is said.
 const USUAL_DAMAGES: u32 = 6;
 
-/// So many failures are enough to see what is wrong.
+/// The most failures that are printed.
 const MOST_FAILURES: usize = 20;
 
 /// A case, and how it is damaged.

@@ -148,7 +148,7 @@ fn config(source: &SourceDescription) -> Result<(SourceConfig, TraceId), Box<dyn
     Ok((config, source.id.ok_or("expected a trace ID")?))
 }
 
-/// So many steps of all, in order.
+/// A number of steps of all, in order.
 fn steps(all: u64, count: u32) -> Vec<u64> {
     let mut number = 1_u64;
     let mut steps = (0..count).map(|_| {

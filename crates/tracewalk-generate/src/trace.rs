@@ -47,9 +47,9 @@ impl Trace {
 /// When tracing is switched off, and what says so when it continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pauses {
-    /// So many steps of the path are traced.
+    /// The number of steps of the path that are traced.
     pub traced: usize,
-    /// So many are not: a pause begins and ends with the next instruction after an instruction.
+    /// The number of steps that are not: a pause begins and ends with the next instruction after an instruction.
     pub untraced: usize,
     /// Why tracing begins again.
     pub reason: ISyncReason,

@@ -19,7 +19,7 @@ impl MemoryLimit {
     /// The least that makes sense: below, the program and its buffers do not fit.
     pub const LEAST: u64 = 32 << 20;
 
-    /// So many bytes, at least [`MemoryLimit::LEAST`].
+    /// A number of bytes, at least [`MemoryLimit::LEAST`].
     #[must_use]
     pub fn of(bytes: u64) -> Option<Self> {
         (bytes >= Self::LEAST).then_some(Self(Some(bytes)))

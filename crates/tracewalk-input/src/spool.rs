@@ -16,7 +16,7 @@ pub(crate) struct Spool {
     len: u64,
 }
 
-/// So many bytes are kept in memory.
+/// The most bytes kept in memory.
 const MOST_IN_MEMORY: usize = 8 << 20;
 
 impl Spool {

@@ -42,7 +42,7 @@ pub enum Begin {
     Whole,
     /// At least this number of bytes, and enough to infer what is not stated.
     Trace {
-        /// So many.
+        /// The number of bytes.
         at_least: usize,
     },
     /// Enough to find an ITM. A capture that has none in its first bytes is opened when all of it has arrived.

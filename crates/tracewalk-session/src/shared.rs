@@ -103,7 +103,7 @@ impl PartialEq for LearnedKey {
     }
 }
 
-/// So many are kept of each kind: those that were asked for last.
+/// The most kept of each kind: the most recently used.
 const MOST: usize = 32;
 
 /// Values that were asked for recently, the last one at the end.

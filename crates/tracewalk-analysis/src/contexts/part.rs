@@ -55,7 +55,7 @@ impl ContextsPart {
         }
     }
 
-    /// So many instructions ran in the context that came last.
+    /// Adds a number of instructions that ran in the last context.
     #[inline]
     pub const fn instructions(&mut self, count: u64) {
         self.instructions += count;

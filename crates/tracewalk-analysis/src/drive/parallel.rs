@@ -290,7 +290,7 @@ struct Trust {
 }
 
 impl Trust {
-    /// So many guesses in vain end guessing for a while.
+    /// The number of failed guesses that end guessing for a while.
     const PATIENCE: u32 = 16;
     const PAUSE: u32 = 64;
 

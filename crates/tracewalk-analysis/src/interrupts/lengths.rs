@@ -52,7 +52,7 @@ impl Gathering {
         }
     }
 
-    /// So many more of one length.
+    /// Adds a number of one length.
     pub(super) fn add_several(&mut self, length: u64, count: u64) {
         self.lengths.add_several(length, count);
     }
@@ -126,7 +126,7 @@ impl Lengths {
         self.add_several(length, 1);
     }
 
-    /// So many more of one length.
+    /// Adds a number of one length.
     pub(super) fn add_several(&mut self, length: u64, count: u64) {
         if count == 0 {
             return;

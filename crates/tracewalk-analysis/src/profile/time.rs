@@ -34,7 +34,7 @@ pub(super) enum Owner {
     Outside,
 }
 
-/// So many shares are kept before those of the same entry are joined.
+/// The number of shares kept before those of the same entry are joined.
 const MANY: usize = 1 << 16;
 
 impl Interval {

@@ -191,7 +191,7 @@ impl Spans {
         }
     }
 
-    /// So many instructions of the block run.
+    /// A number of instructions of the block runs.
     fn run_piece(&mut self, instructions: u64, out: &mut impl FnMut(Place, Change)) {
         self.begin_running(out);
         let rest = self.block_end.saturating_sub(self.tracks.now.count);

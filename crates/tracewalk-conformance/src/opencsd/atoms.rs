@@ -16,7 +16,7 @@ pub(super) struct Atoms {
     addresses: Vec<(usize, bool)>,
     /// Whether a wide Thumb instruction has two.
     pairs: bool,
-    /// So many are used up.
+    /// Uses up a number of them.
     used: usize,
     /// Flow was lost after them, and continues at an address.
     lost: bool,

@@ -24,7 +24,7 @@ pub(super) struct Stamp {
     modified: Option<SystemTime>,
 }
 
-/// So many images are kept. They are a cache: what does not fit is read again.
+/// The most images kept. They are a cache: an image that does not fit is read again.
 const MOST: usize = 256;
 
 impl Stamp {

@@ -326,7 +326,7 @@ pub struct Indexer {
     length: u64,
     /// How many of `sections` are mixed.
     mixed: usize,
-    /// So many sections are joined.
+    /// The number of sections that are joined.
     most: usize,
 }
 

@@ -176,7 +176,7 @@ pub(super) struct Record<'a> {
     pub(super) misc: u16,
     /// With its header.
     pub(super) bytes: &'a [u8],
-    /// So many bytes of trace follow.
+    /// The number of bytes of trace that follow.
     pub(super) trace: u64,
     /// Whether there should be more of them.
     pub(super) is_cut: bool,

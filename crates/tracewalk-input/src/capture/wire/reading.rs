@@ -180,7 +180,7 @@ fn best_polarity(
     options: &WireOptions,
     ticks_per_second: Option<f64>,
 ) -> Result<Option<(Way, Score, bool)>, Problem> {
-    /// So many bytes are read without an error by no chance.
+    /// The number of bytes that are not read without an error by chance.
     const MANY: u64 = 64;
     let read = |inverted: bool| {
         let line = if inverted { &line.inverted() } else { line };

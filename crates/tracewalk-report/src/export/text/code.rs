@@ -215,7 +215,7 @@ fn scope_name(place: &Place, address: Address, inlined: usize, palette: &Palette
     text
 }
 
-/// So many columns, as far as any line needs them.
+/// At most this number of columns, if a line needs them.
 pub(super) fn blanks(columns: usize) -> &'static str {
     const BLANKS: &str = match str::from_utf8(&[b' '; 128]) {
         Ok(blanks) => blanks,

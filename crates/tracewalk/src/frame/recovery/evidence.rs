@@ -211,7 +211,7 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// So many values make half of the older ones forgotten: a trace changes.
+    /// The number of values after which older ones count half: a trace changes.
     const MEMORY: u16 = 8192;
 
     /// Added to each count, so that few observations do not weigh like many. With 2, random data does not reach half

@@ -101,7 +101,7 @@ impl Held {
         }
     }
 
-    /// So many frames went past the queue, which is empty.
+    /// A number of frames went past the queue, which is empty.
     pub(super) fn pass(&mut self, count: usize) {
         debug_assert!(self.runs.is_empty(), "frames must not overtake each other");
         self.first += count as u64;
@@ -133,7 +133,7 @@ impl Held {
 
 /// The bytes up to the place `end`, and the HSYNCs between them that were left out: at another alignment they are data.
 pub(super) fn with_half_syncs(bytes: &[(u8, u64)], end: u64) -> Vec<(u8, u64)> {
-    /// So many bytes of them are a port's that has nothing to send.
+    /// The number of their bytes that an idle port sends.
     const IDLE: u64 = 256;
     let next_places = bytes.iter().skip(1).map(|&(_, at)| at).chain([end]);
     let with_gap = bytes.iter().zip(next_places).flat_map(|(&(byte, at), next)| {

@@ -37,10 +37,10 @@ pub(super) struct Start {
 }
 
 impl Search {
-    /// So many new bytes are worth another look.
+    /// The number of new bytes that are worth another look.
     const STEP: usize = 1024;
 
-    /// So many of the newest bytes tell whether there are frames.
+    /// The number of the newest bytes that show whether there are frames.
     const DECIDING: usize = 2048;
 
     const MOST: usize = 4096;

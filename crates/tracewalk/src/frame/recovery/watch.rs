@@ -47,7 +47,7 @@ pub(super) struct Watch {
 /// that the next doubt comes soon. It bounds the work on captures that are odd everywhere.
 const QUIET_FRAMES: RangeInclusive<u64> = 32..=4096;
 
-/// So many frames make the statistics fit for use, and a renewal of the weights worth it.
+/// The number of frames after which the statistics are used, and the weights renewed.
 const LEARN_FRAMES: u32 = 64;
 
 /// Three frames' worth: low bits that are restored wrongly go against the statistics by about a bit each.
@@ -168,7 +168,7 @@ impl Watch {
     /// name no new source, end their padding as it should be, and bit 0 of their data goes with its values. At any wrong
     /// alignment some of that is wrong in nearly every frame.
     pub(super) fn is_content_with(&self, frames: &[[u8; FRAME_BYTES]]) -> bool {
-        /// So many frames tell something, and bit 0 of their data should be right by as many bits each, in the mean.
+        /// The number of frames that are evidence, and the bits by which bit 0 of their data should be right, in the mean.
         const FEWEST: usize = 16;
         const BITS: i32 = 1;
         if self.learned < LEARN_FRAMES || frames.len() < FEWEST {

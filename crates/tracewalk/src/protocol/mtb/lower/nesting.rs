@@ -15,9 +15,9 @@ use super::read::Step;
 use crate::directive::{Directive, PreferredReturn};
 use crate::ids::Address;
 
-/// So many active exceptions are remembered. Priorities nest less deeply.
+/// The most active exceptions remembered. Priorities nest less deeply.
 const DEEPEST: usize = 16;
-/// So many accounts are followed at once, the least odd ones.
+/// The most accounts followed at once: the least odd ones.
 const MOST_ACCOUNTS: usize = 8;
 /// The number of exceptions and returns after which a decision is no longer waited for.
 const MOST_TURNS: usize = 128;
