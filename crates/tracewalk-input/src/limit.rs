@@ -1,7 +1,7 @@
 //! How much memory what files hold may take.
 //!
 //! A file's counts and sizes are checked against the file before they are used. That bounds memory by the file's length,
-//! which is more than there is where the file is large. [`MemoryLimit`] is what the user has for all of it: each part
+//! which a large file can exhaust. [`MemoryLimit`] is the user's limit for all of it: each part
 //! gets a share, and what does not fit into its share is left out with a sentence.
 
 use std::fmt;

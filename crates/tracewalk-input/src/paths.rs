@@ -26,7 +26,7 @@ pub enum PathProblem {
     Link,
     /// Directories beside the description's own are allowed, and the name leads into none of them.
     Outside,
-    /// It is a pipe or a device, which whoever opens it might wait for without end.
+    /// It is a pipe or a device, which might block a reader for ever.
     Special,
     /// No file has exactly this name, and several have it but for letter case.
     Ambiguous,

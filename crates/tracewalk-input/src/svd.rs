@@ -45,7 +45,7 @@ pub struct InterruptNames {
 pub struct SvdError {
     /// The file.
     pub file: PathBuf,
-    /// The line, from 1, where there is one.
+    /// The line, from 1, if there is one.
     pub line: Option<u32>,
     /// What is wrong.
     pub kind: SvdErrorKind,

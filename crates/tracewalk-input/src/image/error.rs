@@ -50,7 +50,7 @@ pub enum ImageErrorKind {
     },
     /// The file is for big-endian Arm.
     BigEndian,
-    /// The file ends before what its headers say.
+    /// The file is shorter than its headers state.
     Truncated {
         /// What is missing.
         what: &'static str,
@@ -95,7 +95,7 @@ pub enum ImageErrorKind {
         /// How long the file is.
         bytes: u64,
     },
-    /// Two images say different things about the same address.
+    /// Two images have different bytes at the same address.
     Conflict {
         /// The image that came first, with the part of it.
         other: String,

@@ -34,9 +34,9 @@ pub struct FrameRow {
     pub offset: i64,
     /// The registers that are saved, each with its distance from the canonical frame address.
     pub saved: BTreeMap<u16, i64>,
-    /// The register that holds where the function returns to, if it is not saved.
+    /// The register that holds the return address, if it is not saved.
     pub return_register: u16,
-    /// Whether the function says that nothing called it.
+    /// Whether the function has no caller, by its information.
     pub is_outermost: bool,
 }
 

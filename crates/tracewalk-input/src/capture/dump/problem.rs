@@ -6,7 +6,7 @@ use super::tool::Tool;
 use crate::image::ImageErrorKind;
 use crate::records::MemoryProblem;
 
-/// What is wrong with a file that says what memory held.
+/// What is wrong with a memory dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DumpProblem {
@@ -19,7 +19,7 @@ pub enum DumpProblem {
         /// Where it stops being memory.
         found: String,
     },
-    /// Decimal numbers as GDB prints them, of which nothing says how many bytes each has.
+    /// Decimal numbers as GDB prints them, of unknown size.
     NoWidth {
         /// The line.
         found: String,

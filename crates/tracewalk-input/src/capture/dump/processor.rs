@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-/// Registers of a processor of M profile, as far as a text names them.
+/// Registers of a processor of M profile, that a text names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessorRegisters {
     /// r0 to pc.

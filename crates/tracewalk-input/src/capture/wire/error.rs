@@ -23,12 +23,12 @@ pub enum RecordingProblem {
         /// What is wrong with it.
         problem: String,
     },
-    /// Something that has to be said is not.
+    /// A required key is missing.
     MissingKey {
         /// What.
         key: &'static str,
     },
-    /// Something is said that makes no sense.
+    /// A value is invalid.
     Value {
         /// Of what.
         key: &'static str,
@@ -57,7 +57,7 @@ pub enum RecordingProblem {
         /// The channels that there are, or the first of them.
         channels: Vec<String>,
     },
-    /// Two channels are said to be the same thing.
+    /// Two channels have the same role.
     RoleTwice {
         /// What.
         role: Role,
@@ -88,18 +88,18 @@ pub enum RecordingProblem {
         /// What was seen on all channels.
         seen: Vec<ChannelSeen>,
     },
-    /// A bit rate is said of a trace port, whose clock is recorded.
+    /// A bit rate is given for a trace port, whose clock is recorded.
     RateOfPort,
-    /// A bit rate is said and the recording does not say how fast it is.
+    /// A bit rate is given, but the recording's sample rate is unknown.
     NoRate,
     /// There are too few samples in a bit.
     TooSlow {
         /// How many there are for one bit, in tenths.
         tenths: u64,
     },
-    /// It is said how to read a recording, and this is none.
+    /// Options for recordings are given, but the file is not one.
     NotARecording,
-    /// The recording says its rate itself.
+    /// The recording states its own rate.
     RateTwice,
     /// It names channels, and nothing follows.
     NoSamples,
