@@ -47,7 +47,7 @@ pub trait Analysis {
         repeated.records().try_for_each(|record| self.sink().record(record))
     }
 
-    /// Whether it asks where in the capture elements stand. If not, [`FlowRecord::at`] means nothing but for gaps and proofs, and
+    /// Whether it needs the elements' offsets in the capture. If not, [`FlowRecord::at`] is valid only for gaps and proofs, and
     /// passages come to [`Analysis::passage`].
     fn needs_places(&self) -> bool {
         true
@@ -69,7 +69,7 @@ pub trait Analysis {
     /// If an output cannot be written.
     fn join(&mut self, part: Self::Part) -> io::Result<()>;
 
-    /// Whether it takes back by itself what is found to be in doubt. It is then given everything, whatever is to become of that.
+    /// Whether it handles elements in doubt itself. It then receives all elements.
     fn weighs_doubt(&self) -> bool {
         false
     }
@@ -128,7 +128,7 @@ impl<'a> Repeated<'a> {
         self.content().map_or(Totals::default(), |named| named.totals)
     }
 
-    /// The passages and groups of a group, in order; `None` of what is one passage.
+    /// The passages and groups of a group, in order; `None` for a single passage.
     #[must_use]
     pub fn members(&self) -> Option<impl Iterator<Item = Self> + use<'a>> {
         let Self { named, key: (set, _), placing } = *self;

@@ -22,9 +22,9 @@ use tracewalk::span::Span;
 pub struct Cost {
     /// Instructions that were executed or passed.
     pub instructions: u64,
-    /// Cycles, where they are traced.
+    /// Cycles, if they are traced.
     pub cycles: u64,
-    /// Ticks of the timestamps' counter, where there are timestamps: distributed over what ran between two of them.
+    /// Ticks of the timestamps' counter, if there are timestamps: distributed over the instructions between two of them.
     pub time: u64,
 }
 

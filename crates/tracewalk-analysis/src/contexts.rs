@@ -11,7 +11,7 @@ use crate::table::{Column, Kind, Table, Tabular};
 
 pub use part::ContextsPart;
 
-/// What the trace says of the context: the context ID and the VMID, where `None` stands for what it did not say.
+/// A context: the context ID and the VMID; `None` for one that the trace does not state.
 pub type Context = (Option<ContextId>, Option<Vmid>);
 
 /// Counts what ran in each context.
@@ -34,7 +34,7 @@ pub struct InContext {
     pub no_code: u64,
     /// Where it did so first.
     pub first_without_code: Option<Address>,
-    /// How often the trace said that this context runs.
+    /// The number of times that the trace reported this context.
     pub times: u64,
 }
 

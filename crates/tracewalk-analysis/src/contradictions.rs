@@ -4,7 +4,7 @@
 //! jump where no branch stands. One contradiction may be a damaged byte or code that changed at run time. Where they
 //! are frequent the image is another program, and whatever flow says in between is chance.
 
-/// What the contradictions say of the image.
+/// Whether the image is the traced program, by the contradictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// None were found.

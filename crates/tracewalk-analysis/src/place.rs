@@ -38,7 +38,7 @@ pub enum Place {
     },
 }
 
-/// A position in a source's trace, by what is counted up to it.
+/// A position in a source's trace, by an amount before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Position {
     /// After this number of instructions.
@@ -63,7 +63,7 @@ pub enum Happening {
         /// How far after its start.
         offset: u64,
     },
-    /// Execution comes to the code of a line.
+    /// Execution reaches the code of a line.
     Line {
         /// The end of the source file's path.
         file: String,

@@ -43,7 +43,7 @@ pub struct OfProgram<T> {
     pub found: T,
 }
 
-/// One source of a program's captures: in each of them the one that has this ID and tells in this protocol.
+/// One source of a program's captures: in each of them the one with this ID and protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceId {

@@ -41,9 +41,9 @@ use crate::record::{FlowRecord, ItmRecord};
 use crate::table::{Cell, Table, TakeRows};
 use crate::{Doubting, Section};
 
-/// Something that writes records down.
+/// A consumer of records, such as an output format.
 ///
-/// The calls come as `begin (section record* cut? end_section)* finish`. What an error leaves behind is a part of the output.
+/// The calls come as `begin (section record* cut? end_section)* finish`. After an error, the output is partial.
 pub trait Sink<Record> {
     /// The output begins.
     fn begin(&mut self) -> io::Result<()> {
@@ -56,7 +56,7 @@ pub trait Sink<Record> {
     /// The source's next record.
     fn record(&mut self, record: Record) -> io::Result<()>;
 
-    /// Whether it wants to know what an ITM reported beside the source.
+    /// Whether it takes the records of an ITM in the same frames.
     fn shows_itm(&self) -> bool {
         false
     }
@@ -66,13 +66,13 @@ pub trait Sink<Record> {
         Ok(())
     }
 
-    /// The source's records before the next one are not given. After them this is in doubt.
+    /// The source's records before the next one are left out; `doubting` is the doubt after them.
     fn go_on(&mut self, _doubting: Doubting) {}
 
     /// A number of the source's instructions was left out because they are in doubt.
     fn left_out(&mut self, _instructions: u64) {}
 
-    /// The section ends at this byte of the capture, and the trace does not: memory ran out, or nobody waits for more.
+    /// The section ends at this byte of the capture, before the trace does: memory ran out, or the capture stopped arriving.
     fn cut(&mut self, _at: CaptureOffset) -> io::Result<()> {
         Ok(())
     }
@@ -130,7 +130,7 @@ impl<Record, E: Sink<Record> + ?Sized> Sink<Record> for Box<E> {
     }
 }
 
-/// Something that writes program flow down and can put parts together that were made elsewhere.
+/// A sink of program flow that can also join parts made by other threads.
 ///
 /// The calls come as `begin (section join* cut? end_section)* finish`.
 pub trait Join: Sink<FlowRecord> {
@@ -144,7 +144,7 @@ pub trait Join: Sink<FlowRecord> {
     fn join(&mut self, part: Self::Part) -> io::Result<()>;
 }
 
-/// Writes nothing down.
+/// Ignores all records.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nothing;
 

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use md5::{Digest, Md5};
 use tracewalk::ids::{Address, Isa};
 
-/// Names and source lines by address. Where nothing is known, nothing is returned: every method has an empty answer.
+/// Names and source lines by address. Every method has an empty answer for unknown addresses.
 pub trait Symbols: Send + Sync {
     /// The function whose code holds `address`.
     fn function(&self, address: Address) -> Option<Function<'_>>;
@@ -27,7 +27,7 @@ pub trait Symbols: Send + Sync {
         false
     }
 
-    /// A line of a source file, where the file is at hand.
+    /// A line of a source file, if the file can be read.
     fn source_line(&self, file: &str, line: u32) -> Option<String>;
 
     /// All functions, in the order of their addresses.
@@ -48,22 +48,22 @@ pub trait Symbols: Send + Sync {
         Vec::new()
     }
 
-    /// Where there is code and where data, as far as the program says it, in the order of the addresses.
+    /// The stretches of code and data that the program marks, in the order of the addresses.
     fn stretches(&self) -> Vec<Stretch> {
         Vec::new()
     }
 
-    /// The data object that holds `address`, by the program's symbols; the smallest one, where objects are nested.
+    /// The data object that holds `address`, by the program's symbols; the smallest one, if objects are nested.
     fn object(&self, _address: Address) -> Option<Object> {
         None
     }
 
-    /// The source files that were compiled, as far as the debug information tells them apart by their content.
+    /// The source files that were compiled, with the checksums of the debug information.
     fn source_checksums(&self) -> Vec<SourceChecksum> {
         Vec::new()
     }
 
-    /// A whole source file, where it is at hand.
+    /// A whole source file, if it can be read.
     fn source_file(&self, _file: &str) -> Option<SourceFile> {
         None
     }

@@ -1,4 +1,4 @@
-//! Program flow without what is in doubt.
+//! Program flow without elements in doubt.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,7 +9,7 @@ use tracewalk::span::Span;
 use crate::doubt::{Doubt, DoubtChange};
 use crate::record::FlowRecord;
 
-/// Hands on records of which nothing can put in doubt any more that they are right, in order.
+/// Hands on records in order, once nothing can put them in doubt.
 ///
 /// A record waits until the position is proven after it, or for [`Doubt::REACH`] bytes of trace, so that memory is bounded.
 /// Gaps in the trace are handed on in any case, and so is that tracing began, and the context that execution has come to. A

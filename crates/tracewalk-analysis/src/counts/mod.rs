@@ -29,7 +29,7 @@ pub struct Counts {
     pub branches: BTreeMap<Branch, u64>,
     /// How many instructions ran.
     pub instructions: u64,
-    /// How many branches were taken to a place that the trace does not tell, or were interrupted before it.
+    /// The number of branches to an address that the trace lacks, or interrupted before their target.
     pub untold: u64,
 }
 

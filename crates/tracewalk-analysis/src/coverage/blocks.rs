@@ -8,7 +8,7 @@ use tracewalk::flow::{Block, BranchKind, Ending};
 use tracewalk::ids::{Address, Isa};
 use tracewalk::source::SourceConfig;
 
-/// Of which instructions a trace tells whether their conditions passed.
+/// The instructions of which a trace records whether their conditions passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 pub enum Conditions {
     /// Of every instruction.
@@ -52,7 +52,7 @@ pub struct BlockKey {
 pub type BlockCounts = BTreeMap<BlockKey, u64>;
 
 impl Conditions {
-    /// What a source of this configuration tells.
+    /// The instructions that a source of this configuration records.
     #[must_use]
     pub fn told_by(config: &SourceConfig) -> Self {
         match config.rules().granularity {

@@ -9,7 +9,7 @@ pub struct Tally {
     pub found: u64,
     /// Those of them that are covered.
     pub covered: u64,
-    /// Those that cannot be judged, because no trace tells of them. They are not among those found.
+    /// The number that no trace can show. They are not among those found.
     pub untold: u64,
 }
 

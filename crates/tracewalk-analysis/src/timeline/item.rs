@@ -23,17 +23,17 @@ pub struct Item {
 pub struct Moment {
     /// In the axis's unit. Never less than that of the item before.
     pub ticks: u64,
-    /// How far the trace says so itself.
+    /// How certain the trace is.
     pub certainty: Certainty,
 }
 
 /// Where a moment comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Certainty {
-    /// The trace says it here.
+    /// The trace states it here.
     #[default]
     Exact,
-    /// It lies between two places where the trace says it, by how much ran in between.
+    /// Between two places that the trace states, by the amount of execution in between.
     Interpolated,
     /// Only one side is known, or something of unknown length is in between.
     Estimated,
@@ -110,7 +110,7 @@ pub enum What {
         /// How it was entered.
         entry: Entry,
     },
-    /// An exception, from where it is taken to where it returns.
+    /// An exception, from its entry to its return.
     Exception(Interruption),
     /// A task runs.
     Task(Task),
