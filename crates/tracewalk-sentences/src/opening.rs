@@ -155,9 +155,9 @@ fn memory(notice: &Notice) -> Option<String> {
         K::MemoryContradictsImage(error) => {
             format!("{error}, and is not used there; check that --image is the program that was in the chip")
         }
-        K::MtbOrderInferred(evidence) => format!(
-            "inferred: {evidence}; --registers FILE, or --mtb-position and --mtb-master, state it"
-        ),
+        K::MtbOrderInferred(evidence) => {
+            format!("inferred: {evidence}; --registers FILE, or --mtb-position and --mtb-master, state it")
+        }
         K::MtbAnotherOrder(evidence) => {
             format!("another reading is nearly as likely: {evidence}; give --registers FILE to be sure")
         }

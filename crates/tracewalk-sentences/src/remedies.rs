@@ -25,7 +25,9 @@ pub(super) fn remedy(error: &OpenError) -> Option<String> {
             let file = file.display();
             return Some(format!("give the trace's file first, and the program with --image {file}"));
         }
-        OpenError::PerfData(_) => "save the recording to a file if it came through a pipe, and give that file alone",
+        OpenError::PerfData(_) => {
+            "save the recording to a file if it came through a pipe, and give that file alone"
+        }
         OpenError::NoTrace { .. } => {
             "give the file of trace bytes, a capture.toml or a snapshot directory, or memory as GDB (x/256wx), OpenOCD, \
              J-Link, pyOCD or probe-rs print it"

@@ -209,9 +209,7 @@ impl fmt::Display for RecordingProblem {
             Self::TooSlow { tenths } => {
                 write!(f, "has only {}.{} samples for each bit, expected 2 or more", tenths / 10, tenths % 10)
             }
-            Self::RateTwice => {
-                f.write_str("states its own sample rate; --rate is for files that do not")
-            }
+            Self::RateTwice => f.write_str("states its own sample rate; --rate is for files that do not"),
             Self::NoSamples => f.write_str("names channels and has no samples of them"),
             Self::NotARecording => {
                 f.write_str("is not a logic analyser's recording, but options state how to read one")
