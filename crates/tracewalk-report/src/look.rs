@@ -2,7 +2,7 @@
 
 use crate::Palette;
 
-/// How text looks where it is shown.
+/// The look of text: colours and width.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
     /// The colours.

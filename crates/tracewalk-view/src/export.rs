@@ -28,9 +28,9 @@ use crate::timeline;
 /// Which part of each source is written.
 #[derive(Clone, Copy, Debug)]
 pub struct Excerpt {
-    /// The place in its middle, which is shown first.
+    /// The step in its middle, which is shown first.
     pub at: At,
-    /// How many steps.
+    /// The number of steps of each source.
     pub steps: u64,
 }
 

@@ -26,7 +26,7 @@ pub enum ProfileTable {
 pub struct ProfileReport {
     /// Each source and its profile.
     pub sources: Vec<(Section, Profile)>,
-    /// What the sources' programs are called, where there are several.
+    /// The names of the sources' programs, if there are several.
     pub programs: Vec<(Arc<Code>, String)>,
     /// What the capture is called, for titles.
     pub name: String,

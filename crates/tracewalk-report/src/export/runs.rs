@@ -1,4 +1,4 @@
-//! `runs`: the smallest form that says what was executed, one item a line (docs/formats.md).
+//! `runs`: the executed instructions in the smallest form, one item a line (docs/formats.md).
 
 use std::io::{self, Write};
 
