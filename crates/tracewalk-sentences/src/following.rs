@@ -201,8 +201,8 @@ fn gaps(notice: &Notice) -> Option<String> {
             )
         }
         K::HaltContradicted { source, halted_at, first } => format!(
-            "{}: the program fits up to the last packet, but cannot have continued to {halted_at}, where --mtb-pc places \
-             the halt: {first}; check --mtb-pc, or leave it out",
+            "{}: the program fits up to the last packet, but cannot have continued to {halted_at}, the stated \
+             place of the halt: {first}; check --mtb-pc, or leave it out",
             source_name(*source),
         ),
         K::AddressUnknown { source, count } => format!(
