@@ -10,7 +10,7 @@
 //! let (mut session, _notices) = Session::open(Request::new("../../testdata/examples/a7-etmv3/capture.toml"))?;
 //! let source = session.sources()[0].clone();
 //! let outcome = session.coverage(&source, &Follow::default(), "example", &Notices::default())?;
-//! assert!(outcome.complete && outcome.losses.gaps.is_empty());
+//! assert!(outcome.complete && outcome.statistics.gaps == 0);
 //! let (program, covered) = &outcome.found[0];
 //! println!("{}: {covered:?}", program.id);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

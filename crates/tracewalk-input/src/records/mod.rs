@@ -8,7 +8,7 @@
 //! use tracewalk_input::image::{Image, ImageKind};
 //! use tracewalk_input::records::RecordForm;
 //!
-//! let hex = b":0400000000BF704789\n:00000001FF\n"; // NOP; BX LR at address 0
+//! let hex = b":0400000000BF704786\n:00000001FF\n"; // NOP; BX LR at address 0
 //! assert!(Image::from_bytes("rom.hex".as_ref(), &ImageKind::Addressed, hex.to_vec()).is_ok());
 //! assert_eq!(RecordForm::IntelHex.to_string(), "Intel HEX");
 //! ```
