@@ -5,8 +5,6 @@
 
 use std::path::{Path, PathBuf};
 
-use tracewalk_report::formats::registries;
-
 use crate::support::tracewalk;
 
 /// The line that stands for others.
@@ -80,25 +78,6 @@ fn the_documents_show_what_is_printed() {
     }
     // README.md alone shows five.
     assert!(examples.len() >= 12, "{} examples", examples.len());
-}
-
-/// The rows of a page's table of commands and their formats.
-fn listed_formats(page: &str) -> Vec<(String, Vec<String>)> {
-    let table = page.split("Every command's formats").nth(1).unwrap();
-    let rows = table.lines().skip_while(|line| !line.starts_with("| `")).take_while(|line| line.starts_with('|'));
-    let words = rows.map(|row| row.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>());
-    words.map(|mut words| (words.remove(0), words)).collect()
-}
-
-#[test]
-fn the_page_on_formats_lists_those_of_every_command() {
-    let page = std::fs::read_to_string(root().join("docs/formats.md")).unwrap();
-    let listed = listed_formats(&page);
-    for (command, formats) in registries() {
-        let formats = formats.into_iter().map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
-        let row = listed.iter().find(|(known, _)| known == command);
-        assert_eq!(row.map(|(_, names)| names), Some(&formats), "{command}");
-    }
 }
 
 /// What the page on Rust shows is in programs that are compiled and tested.
