@@ -483,7 +483,7 @@ fn a_snapshot_of_trace_that_cannot_be_decoded_is_no_success() {
     assert!(mentions(&outcome.stderr, "ETM1 nothing_decodable"), "{}", outcome.stderr);
 }
 
-/// A buffer that went round, after a formatter that says the trace ID once.
+/// A buffer that wrapped, after a formatter that says the trace ID once.
 #[test]
 fn trace_without_an_id_in_front_of_it_is_not_passed_over() {
     let folder = tempfile::tempdir().unwrap();

@@ -2,7 +2,7 @@
 //!
 //! A packet is written for each change of the program counter that is not sequential: for taken branches; for exceptions;
 //! and two for a return from an exception, from the returning instruction to EXC_RETURN and from there to where execution
-//! resumes, or to the handler of a tail-chained exception. The buffer goes round and keeps the newest packets, or ends at
+//! resumes, or to the handler of a tail-chained exception. The buffer wraps and keeps the newest packets, or ends at
 //! a watermark.
 //!
 //! A path does not say the value of EXC_RETURN. It is made up from what was interrupted: a handler, or the thread, whose
@@ -50,7 +50,7 @@ pub struct Memory {
 }
 
 impl Options {
-    /// A buffer that is all of the memory from `base` on, and that goes round.
+    /// A buffer that is all of the memory from `base` on, and that wraps.
     #[must_use]
     pub fn new(size: BufferSize, base: Address) -> Self {
         let pointer_bits = size.bytes().trailing_zeros().min(32) as u8;

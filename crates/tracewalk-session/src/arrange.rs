@@ -88,7 +88,7 @@ fn swapped(
     Ok(Some((arranged, seen)))
 }
 
-/// The buffer from its oldest byte on, if it went round and was read from its first address on: then the sources do
+/// The buffer from its oldest byte on, if it wrapped and was read from its first address on: then the sources do
 /// not go on somewhere in the middle, and go on from the last byte to the first one.
 fn turned(
     buffer: &Buffer,
@@ -148,7 +148,7 @@ fn turned(
     Ok(Some((turned, seen)))
 }
 
-/// The buffer from about its oldest byte on, where it shows by the distances between A-syncs alone that it went round.
+/// The buffer from about its oldest byte on, where it shows by the distances between A-syncs alone that it wrapped.
 fn turned_by_rhythm(
     buffer: &Buffer,
     (contents, found): &SeenBuffer,

@@ -151,7 +151,7 @@ fn without_the_program_every_setting_is_found_out() {
     );
 }
 
-/// What may happen to frames, but that a buffer went round.
+/// What may happen to frames, but that a buffer wrapped.
 const IN_ORDER: Expected = Expected { every: 61, warnings: &[Warning::AnotherAnswer] };
 
 #[test]

@@ -389,7 +389,7 @@ fn places(path: &Path) -> impl Iterator<Item = Location> + '_ {
 }
 
 /// Whether what was reported is the path, without what cannot be: a pause, the end after the last proof, and, in a buffer
-/// that goes round, the beginning. It guards against an encoder that leaves something out and does not say so.
+/// that wraps, the beginning. It guards against an encoder that leaves something out and does not say so.
 fn told_is_of(told: &Path, path: &Path, case: &Case, program: &Program) -> bool {
     const LONGEST_TAIL: usize = 1200;
     // Where nobody executed it, a path may end in a long stretch without anything that is traced.

@@ -202,7 +202,7 @@ impl<'a> Search<'a> {
         Some(FoundSource { source, reading, findings, misses_program: reading.misses_program() })
     }
 
-    /// A source of another protocol as which nothing was recognised, so that it can be told how much speaks against it.
+    /// A source of another protocol as which nothing was recognised, so that the evidence against it can be stated.
     fn turned_down(
         &mut self,
         bases: &[SourceDescription],

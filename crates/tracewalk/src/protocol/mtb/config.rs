@@ -2,7 +2,7 @@
 
 use crate::ids::Address;
 
-/// POSITION bit 2: the pointer has gone round.
+/// POSITION bit 2: the pointer has wrapped.
 const POSITION_WRAP: u32 = 0b100;
 /// POSITION bits 1:0 are reserved; POINTER is what stands above WRAP.
 const POSITION_POINTER: u32 = !0b111;
@@ -41,7 +41,7 @@ pub struct Registers {
 pub struct Config {
     /// Where the next packet would be written: the low bits of its address on the bus.
     pub(super) pointer: u32,
-    /// Whether the pointer has gone round, so that all of the buffer was written. Stays set when tracing is restarted.
+    /// Whether the pointer has wrapped, so that all of the buffer was written. Stays set when tracing is restarted.
     pub(super) wrapped: bool,
     /// How large the buffer is. May be larger than the memory, which then limits it.
     pub(super) size: BufferSize,
@@ -193,7 +193,7 @@ impl Config {
         self.pointer
     }
 
-    /// Whether the pointer has gone round, so that all of the buffer was written. Stays set when tracing is restarted.
+    /// Whether the pointer has wrapped, so that all of the buffer was written. Stays set when tracing is restarted.
     #[must_use]
     pub const fn wrapped(&self) -> bool {
         self.wrapped
