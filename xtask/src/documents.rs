@@ -86,7 +86,8 @@ fn open_blocks(text: &str) -> Vec<String> {
         let Some(info) = line.trim_start().strip_prefix("```") else { continue };
         match open {
             Some(began) if !info.trim().is_empty() => {
-                problems.push(format!("{began}: found a block of code without an end before line {}", index + 1));
+                problems
+                    .push(format!("{began}: found a block of code without an end before line {}", index + 1));
                 open = Some(index + 1);
             }
             Some(_) => open = None,
@@ -185,7 +186,10 @@ mod tests {
 
     #[test]
     fn a_block_of_code_that_does_not_end_is_found_with_its_line() {
-        assert_eq!(open_blocks("```yaml\necho '```' >> a\n```\n\n- a\n\n  ```c\n  b\n  ```\n"), Vec::<String>::new());
+        assert_eq!(
+            open_blocks("```yaml\necho '```' >> a\n```\n\n- a\n\n  ```c\n  b\n  ```\n"),
+            Vec::<String>::new()
+        );
         assert_eq!(open_blocks("a\n\n```yaml\necho '\n\nb\n\n```yaml\nc\n```\n").len(), 1);
         assert!(open_blocks("a\n\n```yaml\necho '\n\nb\n\n```yaml\nc\n```\n")[0].starts_with("3: "));
         assert!(open_blocks("a\n```\nb\n")[0].starts_with("2: "));
