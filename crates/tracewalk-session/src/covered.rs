@@ -1,5 +1,5 @@
-//! What of a source's programs ran: of what is visible in all contexts, and apart from it of what is in each that images
-//! are for.
+//! The coverage of a source's programs: of the code visible in all contexts, and of the code in each context that has
+//! images of its own.
 
 use std::io;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use crate::outcome::{Follow, Outcome};
 use crate::program::FollowedProgram;
 use crate::session::{ScopedCode, Session};
 
-/// Records what of a source's programs ran: of what is visible in all contexts, and of what is visible in each that images are
-/// for.
+/// Records the coverage of a source's programs: of the code visible in all contexts, and of the code in each context that has
+/// images of its own.
 pub struct Covered {
     /// Empty if the image is not the program that was traced: what ran is then unknown.
     recorders: Vec<(Scope, Recorder)>,

@@ -1,4 +1,4 @@
-//! What the frames of a buffer hold, source by source.
+//! The content of the frames in a buffer, by source.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use tracewalk::span::CaptureOffset;
 
 use crate::sample::Sample;
 
-/// What the frames of a buffer hold.
+/// The content of the frames in a buffer, by source.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Frames {
     /// What stands between the frames.

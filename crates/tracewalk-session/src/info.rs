@@ -15,7 +15,7 @@ use crate::model::{Itm, Source};
 use crate::observer::Observer;
 use crate::session::Session;
 
-/// What is in a capture.
+/// The content of a capture: sources and ITMs, with their packets counted.
 #[derive(Debug)]
 pub struct Info<'a> {
     session: &'a Session,
@@ -27,7 +27,7 @@ pub struct Info<'a> {
     pub complete: bool,
 }
 
-/// What an ITM sent.
+/// The packets and text of an ITM.
 #[derive(Debug)]
 pub struct ItmInfo {
     /// The ITM.

@@ -53,7 +53,7 @@ impl Late {
     }
 }
 
-/// Keeps notices.
+/// An observer that collects notices.
 #[derive(Debug, Default)]
 pub struct Notices(RefCell<Vec<Notice>>);
 

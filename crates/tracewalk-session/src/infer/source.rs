@@ -39,7 +39,7 @@ pub(crate) struct FoundSource {
     pub(crate) misses_program: bool,
 }
 
-/// What was stated of a source and does not fit, and what does.
+/// The stated settings of a source that do not fit, and those that do.
 #[derive(Clone, Debug)]
 pub struct Correction {
     /// What differs.
@@ -52,7 +52,7 @@ pub struct Correction {
     pub fits: String,
 }
 
-/// One thing that was stated, and what fits better.
+/// A stated setting that the trace contradicts, and the one that fits.
 #[derive(Clone, Debug)]
 pub struct Change {
     /// What it is about, in few words.

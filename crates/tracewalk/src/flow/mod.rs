@@ -1,4 +1,4 @@
-//! What the program did: directives followed through the program's code.
+//! Program flow: directives followed through the program's code.
 //!
 //! Directives and a [`Program`](crate::program::Program) go in, [`Element`]s come out: blocks of executed instructions,
 //! events between them, and gaps where execution could not be followed. Protocols and packets are unknown here.

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::ids::Location;
 
-/// One instruction, as far as program flow is concerned.
+/// The properties of one instruction that program flow needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
     /// Its size: 2 or 4 bytes.
