@@ -1,4 +1,4 @@
-//! What execution cost: instructions, cycles and time, and which of the cycles were spent on what.
+//! Costs of execution: instructions, cycles and time, and the code that the cycles were spent on.
 //!
 //! Cycle counts stand before the block that they were spent on. Not every count has one:
 //!

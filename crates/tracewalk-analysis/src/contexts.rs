@@ -14,7 +14,7 @@ pub use part::ContextsPart;
 /// A context: the context ID and the VMID; `None` for one that the trace does not state.
 pub type Context = (Option<ContextId>, Option<Vmid>);
 
-/// Counts what ran in each context.
+/// Counts the instructions of each context.
 #[derive(Clone, Debug, Default)]
 pub struct Contexts {
     now: Context,
@@ -25,7 +25,7 @@ pub struct Contexts {
     pub contradicted: Option<Context>,
 }
 
-/// What ran in one context.
+/// The execution in one context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InContext {
     /// How many instructions were followed.

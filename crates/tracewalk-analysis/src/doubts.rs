@@ -6,7 +6,7 @@ use tracewalk::span::{CaptureOffset, StreamOffset};
 
 use crate::doubt::{Doubt, DoubtChange};
 
-/// What becomes of what is in doubt.
+/// Whether elements in doubt are left out or kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Doubtful {
     /// It is left out.
@@ -43,7 +43,7 @@ impl InDoubt {
     }
 }
 
-/// Follows whether elements are in doubt, and knows where in the capture that began.
+/// Tracks whether elements are in doubt, and since which offset of the capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Doubting {
     doubt: Doubt,

@@ -1,4 +1,4 @@
-//! Tables: what an analysis found, as named and typed columns.
+//! Tables: an analysis' answer as named and typed columns.
 //!
 //! An answer gives its tables ([`Tabular`]); how they are written (as text, CSV, JSON) is not here, and is the same for all.
 //! An unknown value is [`Cell::Unknown`], never a zero or an empty text.

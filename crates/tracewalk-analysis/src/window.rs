@@ -17,7 +17,7 @@ use crate::analysis::Repeated;
 use crate::place::{ExceptionName, Found, Place, Position};
 use crate::{Code, CodeInContext};
 
-/// What is looked at; without an end, up to the trace's.
+/// The part of a trace that is reported; without an end, up to the trace's end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     /// The first place that is in it.
@@ -26,7 +26,7 @@ pub struct Window {
     pub to: Option<Place>,
 }
 
-/// Where an element is.
+/// The position of an element relative to a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// In front of the window.
@@ -37,7 +37,7 @@ pub enum Phase {
     After,
 }
 
-/// Tells which of a source's elements are in a window. A block that a position falls into counts to what is before it; a block that
+/// Decides which of a source's elements are in a window. A block that a position falls into counts to what is before it; a block that
 /// something happens in has to be [divided](Windowed::divide) there.
 #[derive(Clone, Debug)]
 pub struct Windowed {
@@ -62,7 +62,7 @@ struct Touched {
     known: Vec<Option<bool>>,
 }
 
-/// How often something happened that was to happen.
+/// The number of times that a place of a window occurred.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Happened {
     /// What was looked for.

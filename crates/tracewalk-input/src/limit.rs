@@ -7,11 +7,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// What the user has in memory for everything together. Without a number the bounds are those of the files' lengths.
+/// The memory limit for everything together. Without a number, the lengths of files bound memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryLimit(Option<u64>);
 
-/// Why a text is no limit.
+/// Why a text is not a memory limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseMemoryLimitError;
 

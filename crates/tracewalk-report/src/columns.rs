@@ -1,4 +1,4 @@
-//! Tables as Arrow's columns, for whatever takes record batches: Parquet, Python's data frames, SQL engines.
+//! Tables as Arrow's columns, for consumers of record batches: Parquet, Python's data frames, SQL engines.
 //!
 //! ```text
 //! Integer, Time → UInt64    Number → Float64    Address → UInt64    Text → Utf8    Flag → Boolean

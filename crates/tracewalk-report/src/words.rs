@@ -19,7 +19,7 @@ pub fn counted(count: u64, thing: &str) -> String {
     }
 }
 
-/// Why a source is not the one that was compiled, or may not be.
+/// Why a source file is not, or may not be, the one that was compiled.
 #[must_use]
 pub const fn why_stale(reason: Stale) -> &'static str {
     match reason {

@@ -4,7 +4,7 @@ use tracewalk::flow::{Element, EventKind, GapReason};
 
 use super::{Context, Contexts, InContext};
 
-/// Counts what ran in each context of a part.
+/// Counts the instructions of each context in a part.
 #[derive(Clone, Debug)]
 pub struct ContextsPart {
     /// In the order of the trace; never none.

@@ -20,7 +20,7 @@ pub use analysis::Counting;
 pub use collected::{Binary, CountedBinary, CountedSource, Split};
 pub use report::{CountsReport, ReportedBinary};
 
-/// What ran in one context.
+/// The execution in one context.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// How often each range ran.

@@ -1,4 +1,4 @@
-//! Why a program ended in a fault, as far as the trace and what a debugger saved of the processor prove it.
+//! The cause of a fault that ended a program, if the trace and a debugger's dump of the processor prove one.
 //!
 //! In: program flow ([`CrashRecorder`]), and registers and memory as they were found ([`Snapshot`]). Out: a [`Crash`]: the
 //! exception that the trace ends in, where it was taken, the functions that were running, the last path with its loops

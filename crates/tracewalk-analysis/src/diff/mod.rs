@@ -1,4 +1,4 @@
-//! Where two paths through one program part, and what each did next.
+//! The comparison of two paths through one program: the place where they part, and what each did next.
 //!
 //! ```text
 //! Walk, Digest    each path → a number for each stretch of steps: in which stretch do they differ?

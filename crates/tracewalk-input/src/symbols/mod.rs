@@ -1,4 +1,4 @@
-//! Symbols: what the addresses of a program are called.
+//! Symbols of a program: functions, source lines, data objects and the vector table, by address.
 //!
 //! [`SymbolTable`] is made once from a core's [`Memory`] and then only read, by as many threads as there are: functions by
 //! address, the instruction set at an address. [`VectorTable`] is what an M-profile program has. [`SourceLines`] finds files, lines and inlined functions

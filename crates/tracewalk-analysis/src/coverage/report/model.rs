@@ -153,7 +153,7 @@ pub struct File {
     pub stale: Option<Stale>,
 }
 
-/// Why a source is not the one that was compiled, or may not be.
+/// Why a source file is not, or may not be, the one that was compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stale {
     /// It has another checksum than the debugging information has.
