@@ -118,7 +118,6 @@ pub(crate) fn of_file<T: Serialize + DeserializeOwned>(
     // If it changes while it is read, it is another file afterwards.
     let is_settled = file.is_settled();
     let made = make();
-    // Some things cannot be kept.
     if is_settled && let Ok(bytes) = postcard::to_allocvec(&made) {
         keep.put(&key, &bytes);
     }

@@ -40,7 +40,7 @@ impl Session {
     }
 
     /// As [`Session::open_observed`]. The places of a large file's frames are kept, and not searched again while the file is
-    /// unchanged. They are not kept if frames lost bytes, or for a trace port with FSYNCs.
+    /// unchanged.
     ///
     /// # Errors
     ///

@@ -73,18 +73,23 @@ fn the_frames_of_a_file_are_kept_as_long_as_it_is_not_changed() {
     assert_eq!(keep.found.get(), 1);
 }
 
-/// The places of frames in a capture with lost bytes cannot be kept: they are searched again.
+/// A capture with missing bytes, or with synchronisation between the frames, is kept as well.
 #[test]
-fn frames_with_losses_are_not_kept() {
+fn frames_among_other_things_are_kept() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (capture, mut bytes) = repeated(folder.path());
-    bytes.drain(3 << 20..(3 << 20) + 5);
-    fs::write(&capture, &bytes).expect("a folder");
-    settle();
-    let keep = Memory::default();
-    let expected = opened(&capture, None);
-    for _ in 0..2 {
-        assert_eq!(opened(&capture, Some(&keep)), expected);
-        assert!(keep.kept.borrow().is_empty());
+    let (capture, frames) = repeated(folder.path());
+    let mut damaged = frames.clone();
+    damaged.drain(3 << 20..(3 << 20) + 5);
+    let port =
+        frames.chunks(64 * 16).flat_map(|frames| [&[0xff, 0xff, 0xff, 0x7f], frames].concat()).collect();
+    for bytes in [damaged, port] {
+        fs::write(&capture, &bytes).expect("a folder");
+        settle();
+        let keep = Memory::default();
+        let expected = opened(&capture, None);
+        for found in 0..2 {
+            assert_eq!(opened(&capture, Some(&keep)), expected);
+            assert_eq!((keep.kept.borrow().len(), keep.found.get()), (1, found));
+        }
     }
 }

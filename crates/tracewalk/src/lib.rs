@@ -75,6 +75,8 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+#[cfg(feature = "serde")]
+mod arrays;
 pub mod capture;
 mod cursor;
 pub mod directive;

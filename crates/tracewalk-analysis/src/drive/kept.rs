@@ -22,11 +22,10 @@ pub struct KeptIndex {
 
 impl FlowIndex<'_> {
     /// What it takes to make the index again without decoding. `None` if not all of the source was decoded, or if most waypoints
-    /// cannot be kept: those within frames that had to be searched for, or within damage.
+    /// cannot be kept: those within damage.
     #[must_use]
     pub fn kept(&self) -> Option<KeptIndex> {
-        let can_be_kept =
-            |waypoint: &&Waypoint| waypoint.before.can_be_kept() && !waypoint.entry.state.is_in_gap();
+        let can_be_kept = |waypoint: &&Waypoint| !waypoint.entry.state.is_in_gap();
         let waypoints = self.waypoints.iter().filter(can_be_kept).cloned().collect::<Vec<_>>();
         // Without the first one nothing can be entered.
         let is_whole = self.complete && waypoints.first().is_some_and(|first| first.start.0 == 0);

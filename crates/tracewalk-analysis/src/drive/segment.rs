@@ -7,7 +7,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use tracewalk::flow::TakeElements;
 use tracewalk::frame::{
-    Discontinuity, Extraction, FrameSink, Index, Owner, Piece, PlaceMap, RecoveringDeframer,
+    Discontinuity, Extraction, FrameSink, InSection, Index, Owner, Piece, PlaceMap, RecoveringDeframer,
 };
 use tracewalk::ids::TraceId;
 use tracewalk::program::Program;
@@ -146,16 +146,8 @@ pub(super) struct CutPlace {
     /// The next section or stretch, and how many bytes of the latter are done.
     next: usize,
     position: usize,
-    /// The rest of the section before it. It is not written.
-    #[serde(skip)]
-    inside: Option<Extraction>,
-}
-
-impl CutPlace {
-    /// Whether it is the same when it was written and read.
-    pub(super) const fn can_be_kept(&self) -> bool {
-        self.inside.is_none()
-    }
+    /// The place in the section before it, if that is not done.
+    inside: Option<InSection>,
 }
 
 impl<'a> Cutter<'a> {
@@ -269,8 +261,8 @@ struct Indexed<'a> {
     id: TraceId,
     /// The next section that is not cut off.
     next: usize,
-    /// The rest of the one before it.
-    inside: Option<Extraction>,
+    /// The place in the one before it, if that is not done.
+    inside: Option<InSection>,
 }
 
 impl Indexed<'_> {
@@ -291,17 +283,20 @@ impl Indexed<'_> {
             let extraction = index.extraction(*id, first..*next);
             return Some((Cut::InFrames { start, capture, extraction }, bytes));
         }
-        if inside.is_none() && index.sections().contains(next) {
-            *inside = Some(index.extraction(*id, *next..*next + 1));
-            *next += 1;
-        }
-        let mut extraction = inside.take()?;
+        let mut extraction = match inside.take() {
+            Some(inside) => index.rest(*id, inside),
+            None if index.sections().contains(next) => {
+                *next += 1;
+                index.extraction(*id, *next - 1..*next)
+            }
+            None => return None,
+        };
         let mut sink = Collect::new(*id, start.0 > 0);
         let mut done = 0;
         while let Some(end) = extraction.advance(capture, &mut sink) {
             done = end;
             if sink.bytes.len() >= size {
-                *inside = Some(extraction);
+                *inside = extraction.into_inside();
                 break;
             }
         }

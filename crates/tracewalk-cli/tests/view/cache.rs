@@ -62,12 +62,29 @@ fn damaged(folder: &Path) -> PathBuf {
     capture
 }
 
+/// The example as a trace port sends it: with FSYNCs between the frames, and HSYNCs in them.
+fn port(folder: &Path) -> PathBuf {
+    let capture = repeated("a7-etmv3", 1 << 20, folder);
+    let trace = folder.join("trace.bin");
+    let with_half_sync = |frame: &[u8]| [&frame[..6], &[0xff, 0x7f], &frame[6..]].concat();
+    let with_syncs = |frames: &[u8]| {
+        [&[0xff, 0xff, 0xff, 0x7f], &with_half_sync(&frames[..16])[..], &frames[16..]].concat()
+    };
+    let bytes = fs::read(&trace).unwrap().chunks_exact(64 * 16).flat_map(with_syncs).collect::<Vec<_>>();
+    fs::write(&trace, bytes).unwrap();
+    let description = fs::read_to_string(&capture).unwrap();
+    assert!(description.contains("container = \"frames\""), "{description}");
+    fs::write(&capture, description.replace("container = \"frames\"", "container = \"tpiu\"")).unwrap();
+    capture
+}
+
 #[test]
 fn the_second_opening_decodes_nothing_and_answers_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let examples = ["m3-etmv3", "a15-pft", "a53-etmv4", "a57-etmv4", "m0-crash-mtb"];
     let captures = examples.iter().map(|name| example(name).join("capture.toml"));
-    for capture in captures.chain([damaged(folder.path())]) {
+    let ports = tempfile::tempdir().unwrap();
+    for capture in captures.chain([damaged(folder.path()), port(ports.path())]) {
         let cache = tempfile::tempdir().unwrap();
         let without = answers(&Served::start([&capture]));
         let first = open(&capture, cache.path());

@@ -59,6 +59,7 @@ impl AddAssign for Account {
 
 /// An owner as a number that something can be looked up by: an ID's, or one that no ID has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct OwnerKey(u8);
 
 impl OwnerKey {
@@ -101,8 +102,10 @@ const OWNERS: [Owner; 0x81] = {
 
 /// What an [`Account`] is made of.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Tally {
     /// Data, by whose it is.
+    #[cfg_attr(feature = "serde", serde(with = "crate::arrays"))]
     owners: [u64; 0x81],
     pub(super) overhead: u64,
     pub(super) lost: u64,

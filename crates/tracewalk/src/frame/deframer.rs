@@ -69,6 +69,7 @@ pub struct Tail {
 /// assert_eq!(second.trace_id().map(|id| id.get()), Some(0x11));
 /// ```
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Deframer {
     /// `None` when the next byte belongs to a frame or to synchronisation.
     unsynchronised: Option<Unsynchronised>,
@@ -78,6 +79,7 @@ pub struct Deframer {
 
 /// It is not known where frames start.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Unsynchronised {
     cause: Cause,
     /// Where the first frame starts, if the caller knows.

@@ -8,6 +8,7 @@ use super::partial::{PartialFrame, SyncMatcher};
 /// Frames that lie in the input in one piece are taken from there ([`Framer::whole_frames`], [`Framer::step_over`]), all
 /// others byte by byte ([`Framer::take`]).
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Framer {
     /// FSYNCs and HSYNCs are in the capture; otherwise barriers.
     is_port: bool,

@@ -26,7 +26,7 @@ use crate::span::CaptureOffset;
 
 /// Where a capture's frames are. A copy costs nothing.
 ///
-/// With the feature `serde` it can be serialised, if nothing but frames and gaps is in the capture.
+/// With the feature `serde` it can be serialised, for the same version of this crate.
 ///
 /// ```
 /// use tracewalk::frame::{Discontinuity, Formatter, FormatterOptions, FrameSink, Framing, Indexer, Owner, Piece};
@@ -96,8 +96,7 @@ enum Kind {
         /// Whose the first byte is.
         owner: Owner,
     },
-    /// Anything else. An index with such a section cannot be serialised.
-    #[cfg_attr(feature = "serde", serde(skip))]
+    /// Anything else.
     Mixed {
         /// As it was before the section; `None` for one that was given nothing.
         deframer: Option<Box<RecoveringDeframer>>,
@@ -174,6 +173,12 @@ impl Index {
         Extraction { index: self.clone(), id, sections, inside: None }
     }
 
+    /// Takes one source's bytes out of the rest of a section that an [`Extraction`] of this index had begun.
+    #[must_use]
+    pub fn rest(&self, id: TraceId, inside: InSection) -> Extraction {
+        Extraction { index: self.clone(), id, sections: 0..0, inside: Some(inside) }
+    }
+
     /// Whether there are gaps between the frames: see [`Indexer::skip_to`].
     #[must_use]
     pub fn has_gaps(&self) -> bool {
@@ -209,12 +214,15 @@ pub struct Extraction {
     /// The sections that are not begun.
     sections: Range<usize>,
     /// The section that is, where it is mixed.
-    inside: Option<Mixed>,
+    inside: Option<InSection>,
 }
 
-/// A section that a deframer takes apart.
+/// A place inside a section in which there are not only frames, and what it takes to go on from there: see [`Index::rest`].
+///
+/// With the feature `serde` it can be serialised, for the same version of this crate.
 #[derive(Clone, Debug)]
-struct Mixed {
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct InSection {
     deframer: Box<RecoveringDeframer>,
     base: u64,
     section: usize,
@@ -227,6 +235,12 @@ impl Extraction {
     #[must_use]
     pub const fn id(&self) -> TraceId {
         self.id
+    }
+
+    /// The section that was begun, with the place in it.
+    #[must_use]
+    pub fn into_inside(self) -> Option<InSection> {
+        self.inside
     }
 
     /// Takes the next piece of the `capture` apart that the index is of. Returns how many of its bytes are done; `None` where
@@ -250,7 +264,7 @@ impl Extraction {
                     let fresh = || Box::new(RecoveringDeframer::new(self.index.framing()));
                     let deframer = deframer.clone().unwrap_or_else(fresh);
                     let (base, pushed) = (*base, found.start.pushed);
-                    let inside = Mixed { deframer, base, section, pushed };
+                    let inside = InSection { deframer, base, section, pushed };
                     return Some(self.go_on(inside, capture, sink));
                 }
                 Kind::Gap => {
@@ -262,7 +276,7 @@ impl Extraction {
         }
     }
 
-    fn go_on(&mut self, mut inside: Mixed, capture: &[u8], sink: &mut impl FrameSink) -> u64 {
+    fn go_on(&mut self, mut inside: InSection, capture: &[u8], sink: &mut impl FrameSink) -> u64 {
         // The same pieces as at the first time make it hand out as much at each border.
         let end = self.index.behind(inside.section).pushed;
         let done = (inside.pushed + self.index.contents.chunk).min(end);

@@ -74,7 +74,7 @@ pub use account::Account;
 pub use alignment::FrameAlignment;
 pub use deframer::{Deframer, Framing, Tail};
 pub use encode::{Formatter, FormatterOptions};
-pub use index::{Extraction, Index, Indexer};
+pub use index::{Extraction, InSection, Index, Indexer};
 pub use layout::{FRAME_BYTES, FRAME_DATA_BYTES, FSYNC, HSYNC};
 pub use owner::{IdSet, Owner, ReservedId};
 pub use place_map::PlaceMap;

@@ -81,6 +81,7 @@ impl fmt::Display for ReservedId {
 
 /// A set of trace IDs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct IdSet(pub(super) u128);
 
 impl IdSet {

@@ -7,6 +7,7 @@ const PAIRS: usize = FRAME_BYTES / 2;
 
 /// Where the bytes of frames stood.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum FramePlaces {
     /// One after the other, the first one here.
     Contiguous(u64),
@@ -27,6 +28,7 @@ impl FramePlaces {
 
 /// A frame that is put together from several pieces of input, or around HSYNCs.
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct PartialFrame {
     bytes: [u8; FRAME_BYTES],
     /// How many of `bytes` are there; the others are zero.
@@ -102,6 +104,7 @@ impl PartialFrame {
 /// Finds FSYNCs at any alignment. No frame has those four bytes in it, wherever one starts to read: three `ff` in a
 /// row put one into a mixed place, where it would be ID `0x7f`.
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct SyncMatcher {
     /// How many `ff` came last, at most 3.
     ones: u8,

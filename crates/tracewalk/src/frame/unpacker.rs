@@ -9,6 +9,7 @@ use crate::span::CaptureOffset;
 
 /// The last station of a frame.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Unpacker {
     /// Whose bytes come next.
     pub(super) owner: OwnerKey,
@@ -19,7 +20,8 @@ pub(super) struct Unpacker {
     breaks: u64,
     /// The data of a run of frames, and some bytes after it. It lies here because a new one would have to be cleared for
     /// each run.
-    run: [u8; RUN_FRAMES * FRAME_DATA_BYTES + PADDING],
+    #[cfg_attr(feature = "serde", serde(skip, default = "no_run"))]
+    run: Run,
 }
 
 /// How many frames are taken at a time, a multiple of 8. More do not make it faster.
@@ -28,15 +30,16 @@ pub(super) const RUN_FRAMES: usize = 128;
 /// How many bytes there are after the data of the longest run: see [`Piece::append_to`].
 pub(super) const PADDING: usize = 64;
 
+/// The data of a run of frames, and some bytes after it.
+type Run = [u8; RUN_FRAMES * FRAME_DATA_BYTES + PADDING];
+
+const fn no_run() -> Run {
+    [0; RUN_FRAMES * FRAME_DATA_BYTES + PADDING]
+}
+
 impl Unpacker {
     pub(super) fn new() -> Self {
-        Self {
-            owner: OwnerKey::UNKNOWN,
-            accounted: 0,
-            tally: Tally::default(),
-            breaks: 0,
-            run: [0; RUN_FRAMES * FRAME_DATA_BYTES + PADDING],
-        }
+        Self { owner: OwnerKey::UNKNOWN, accounted: 0, tally: Tally::default(), breaks: 0, run: no_run() }
     }
 
     /// What became of the bytes so far.

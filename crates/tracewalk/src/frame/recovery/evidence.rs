@@ -205,7 +205,9 @@ fn count(bytes: usize) -> u32 {
 
 /// How often each byte value came at the odd places of frames, where data has its own bit 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Values {
+    #[cfg_attr(feature = "serde", serde(with = "crate::arrays"))]
     counts: [u16; 256],
     total: u16,
 }
@@ -250,7 +252,8 @@ impl Values {
 
 /// How much more likely each byte value is than the one with the other bit 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Weights([i16; 256]);
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(super) struct Weights(#[cfg_attr(feature = "serde", serde(with = "crate::arrays"))] [i16; 256]);
 
 /// Weights are in 64ths of a bit.
 pub(super) const UNITS_OF_A_BIT: i16 = 64;

@@ -8,6 +8,7 @@ use super::super::partial::{FramePlaces, PartialFrame};
 
 /// A queue of frames. Each has a number, counted from the start of the capture.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Held {
     frames: Vec<[u8; FRAME_BYTES]>,
     /// How many of `frames` have left the queue; they are removed now and then.
@@ -19,6 +20,7 @@ pub(super) struct Held {
 }
 
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Run {
     number: u64,
     places: FramePlaces,

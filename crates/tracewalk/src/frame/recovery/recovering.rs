@@ -68,6 +68,7 @@ use super::watch::Watch;
 /// assert_eq!(loss.to_string(), "3 bytes missing or 13 too many (modulo 16): 45 bytes lost at offset 1584");
 /// ```
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RecoveringDeframer {
     framing: Framing,
     /// Is always synchronised: searching is done here.

@@ -13,6 +13,7 @@ use super::watch::Watch;
 
 /// The search for the start of a frame. The bytes that are not accounted for yet are lost if it fails.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Search {
     pub(super) cause: Cause,
     /// The number of bytes to pass over, if it is known.

@@ -11,6 +11,7 @@ use crate::ids::TraceId;
 
 /// What is known about a capture's frames, and what would be odd.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Watch {
     /// The trace IDs that can be in the capture, where the caller knows.
     pub(super) expected: Option<IdSet>,
@@ -18,6 +19,7 @@ pub(super) struct Watch {
     /// IDs, by number, that do not raise a doubt.
     trusted: u128,
     /// By ID byte: those that are not worth a look.
+    #[cfg_attr(feature = "serde", serde(with = "crate::arrays"))]
     unremarkable: [bool; 256],
     /// The number of the next frame to look at.
     pub(super) next: u64,

@@ -70,6 +70,8 @@ fn assert_as_deframed(framing: Framing, input: &[u8], index: &Index) -> usize {
         let mut extraction = index.extraction(id, index.sections());
         while extraction.advance(input, &mut at_once).is_some() {}
         assert_eq!(at_once.1, whole.1, "{id}");
+        #[cfg(feature = "serde")]
+        assert_eq!(written::taken(index, id, input).1, whole.1, "{id}, written and read at each place");
         for section in index.sections() {
             let before = by_sections.1.len();
             let mut extraction = index.extraction(id, section..section + 1);
@@ -82,6 +84,30 @@ fn assert_as_deframed(framing: Framing, input: &[u8], index: &Index) -> usize {
     }
     let some = TraceId::new(1).expect("a trace source's ID");
     index.sections().filter(|section| index.bytes_in(*section, some).is_some()).count()
+}
+
+/// An index and the places in its sections are the same after they were written and read.
+#[cfg(feature = "serde")]
+mod written {
+    use super::*;
+
+    fn written_and_read<T: serde::Serialize + serde::de::DeserializeOwned>(value: &T) -> T {
+        let text = serde_json::to_string(value).expect("a value without floating point or odd keys");
+        serde_json::from_str(&text).expect("what was written")
+    }
+
+    pub(super) fn taken(index: &Index, id: TraceId, input: &[u8]) -> Source {
+        let index = written_and_read(index);
+        let mut found = Source(id, Vec::new());
+        for section in index.sections() {
+            let mut extraction = index.extraction(id, section..section + 1);
+            while extraction.advance(input, &mut found).is_some() {
+                let Some(inside) = extraction.into_inside() else { break };
+                extraction = index.rest(id, written_and_read(&inside));
+            }
+        }
+        found
+    }
 }
 
 proptest! {
