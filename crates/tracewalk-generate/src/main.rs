@@ -40,9 +40,9 @@ usage: tracewalk-generate record --elf FILE --log FILE --output FILE
            --snapshot            write a snapshot folder for OpenCSD instead of capture.toml
            --synchronise BYTES   between periodic synchronisations; 0 for only one; 1024 if not given
            --timestamps N        a timestamp every N instructions
-           --times FILE          write how many cycles had passed behind each step of the record
+           --times FILE          write how many cycles had passed after each step of the record
            --pauses TRACED:UNTRACED[:REASON]
-                                 switch tracing off after STEPS steps of the path, for MORE; REASON is enabled,
+                                 switch tracing off after TRACED steps of the path, for UNTRACED steps; REASON is enabled,
                                  overflow or debug
            --triggers N          a trigger and an ignore packet every N instructions
            --non-secure          the processor is in Non-secure state
