@@ -1,4 +1,5 @@
-//! `documents`: whether the documents are there that users look for, and every link in a Markdown file leads somewhere.
+//! `documents`: whether the documents are there that users look for, every link in a Markdown file leads somewhere, and every
+//! block of code ends.
 //!
 //! Links to files and folders of the project have to exist, links to a heading need that heading. Links to other places
 //! are not followed: what they lead to changes without us.
@@ -43,7 +44,8 @@ pub(crate) fn run() -> Answer {
     for file in &files {
         let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
         let shown = file.strip_prefix(&root).unwrap_or(file).display();
-        problems.extend(broken_links(file, &text).into_iter().map(|problem| format!("{shown}:{problem}")));
+        let found = broken_links(file, &text).into_iter().chain(open_blocks(&text));
+        problems.extend(found.map(|problem| format!("{shown}:{problem}")));
     }
     if problems.is_empty() {
         Ok(Outcome::Done(format!("the links of {} documents lead somewhere", files.len())))
@@ -75,6 +77,25 @@ fn markdown(folder: &Path) -> Result<Vec<PathBuf>, String> {
     }
     files.sort();
     Ok(files)
+}
+
+/// The blocks of code that another one begins in, or that do not end: an end was lost, and the text after it is shown as code.
+fn open_blocks(text: &str) -> Vec<String> {
+    let (mut problems, mut open) = (Vec::new(), None);
+    for (index, line) in text.lines().enumerate() {
+        let Some(info) = line.trim_start().strip_prefix("```") else { continue };
+        match open {
+            Some(began) if !info.trim().is_empty() => {
+                problems
+                    .push(format!("{began}: found a block of code without an end before line {}", index + 1));
+                open = Some(index + 1);
+            }
+            Some(_) => open = None,
+            None => open = Some(index + 1),
+        }
+    }
+    problems.extend(open.map(|began| format!("{began}: found a block of code without an end")));
+    problems
 }
 
 /// The links of `file`, which has this text, that lead nowhere: each with its line.
@@ -161,6 +182,17 @@ mod tests {
             assert_eq!(broken(text), 1, "{text}");
         }
         assert!(broken_links(&file, "a\n\n[b](cellar.md)")[0].starts_with("3: "));
+    }
+
+    #[test]
+    fn a_block_of_code_that_does_not_end_is_found_with_its_line() {
+        assert_eq!(
+            open_blocks("```yaml\necho '```' >> a\n```\n\n- a\n\n  ```c\n  b\n  ```\n"),
+            Vec::<String>::new()
+        );
+        assert_eq!(open_blocks("a\n\n```yaml\necho '\n\nb\n\n```yaml\nc\n```\n").len(), 1);
+        assert!(open_blocks("a\n\n```yaml\necho '\n\nb\n\n```yaml\nc\n```\n")[0].starts_with("3: "));
+        assert!(open_blocks("a\n```\nb\n")[0].starts_with("2: "));
     }
 
     #[test]

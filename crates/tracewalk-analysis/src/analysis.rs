@@ -1,8 +1,20 @@
-//! What an analysis is: something that takes the program flow of one source, and has an answer at its end.
+//! [`Analysis`]: takes the program flow of one source, and gives an answer at its end.
 //!
-//! [`Analysis`] is all that whoever runs one knows of it. Elements come to its [sink](Analysis::sink) one by one, in the order of the
-//! trace. An analysis that can be put together from [parts](Part) has them made by threads, each of a segment of the trace: a part
-//! takes elements, or [passages](Part::passage) (the stretches that repeat) at once. Where segments are cut does not show in the answer.
+//! Elements come to its [sink](Analysis::sink) one by one, in the order of the trace. An analysis made of [parts](Part) has threads
+//! make the parts, each of a segment of the trace: a part takes elements, or whole [passages](Part::passage) (stretches that repeat).
+//! The answer does not depend on where segments are cut.
+//!
+//! `Session::run` of `tracewalk-session` runs an analysis over a source of an open capture. An analysis that takes elements in order
+//! alone is a [`Sink`] in [`InOrder`]:
+//!
+//! ```
+//! use tracewalk_analysis::analysis::{Analysis, InOrder};
+//! use tracewalk_analysis::sink::Nothing;
+//!
+//! let mut sink = Nothing;
+//! let analysis = InOrder(&mut sink);
+//! assert!(analysis.part().is_none());
+//! ```
 
 use std::io;
 use std::sync::Arc;
@@ -35,7 +47,7 @@ pub trait Analysis {
         repeated.records().try_for_each(|record| self.sink().record(record))
     }
 
-    /// Whether it asks where in the capture elements stand. If not, [`FlowRecord::at`] means nothing but for gaps and proofs, and
+    /// Whether it needs the elements' offsets in the capture. If not, [`FlowRecord::at`] is valid only for gaps and proofs, and
     /// passages come to [`Analysis::passage`].
     fn needs_places(&self) -> bool {
         true
@@ -57,7 +69,7 @@ pub trait Analysis {
     /// If an output cannot be written.
     fn join(&mut self, part: Self::Part) -> io::Result<()>;
 
-    /// Whether it takes back by itself what is found to be in doubt. It is then given everything, whatever is to become of that.
+    /// Whether it handles elements in doubt itself. It then receives all elements.
     fn weighs_doubt(&self) -> bool {
         false
     }
@@ -116,7 +128,7 @@ impl<'a> Repeated<'a> {
         self.content().map_or(Totals::default(), |named| named.totals)
     }
 
-    /// The passages and groups of a group, in order; `None` of what is one passage.
+    /// The passages and groups of a group, in order; `None` for a single passage.
     #[must_use]
     pub fn members(&self) -> Option<impl Iterator<Item = Self> + use<'a>> {
         let Self { named, key: (set, _), placing } = *self;

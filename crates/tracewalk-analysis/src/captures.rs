@@ -1,4 +1,4 @@
-//! What became of each of many captures.
+//! The outcome of each of many captures, as a row of a table.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
-//! What execution cost: instructions, cycles and time, and which of the cycles were spent on what.
+//! Costs of execution: instructions, cycles and time, and the code that the cycles were spent on.
 //!
-//! Cycle counts stand in front of the block that they were spent on. Not every count has one:
+//! Cycle counts stand before the block that they were spent on. Not every count has one:
 //!
 //! ```text
 //! in front of a block            spent on it
@@ -22,9 +22,9 @@ use tracewalk::span::Span;
 pub struct Cost {
     /// Instructions that were executed or passed.
     pub instructions: u64,
-    /// Cycles, where they are traced.
+    /// Cycles, if they are traced.
     pub cycles: u64,
-    /// Ticks of the timestamps' counter, where there are timestamps: distributed over what ran between two of them.
+    /// Ticks of the timestamps' counter, if there are timestamps: distributed over the instructions between two of them.
     pub time: u64,
 }
 
@@ -45,7 +45,7 @@ impl Cost {
         self.instructions == 0 && self.cycles == 0 && self.time == 0
     }
 
-    /// So many times as much.
+    /// The cost multiplied by a number.
     #[must_use]
     pub(crate) const fn times(&self, times: u64) -> Self {
         Self {
@@ -99,7 +99,7 @@ impl Unit {
         }
     }
 
-    /// So many of them: `1 cycle`, `20 cycles`.
+    /// A number with the unit: `1 cycle`, `20 cycles`.
     #[must_use]
     pub fn counted(self, count: u64) -> String {
         let name = self.name();
@@ -182,7 +182,7 @@ impl CycleMeter {
         Some(spent).filter(|spent| spent.cycles() > 0)
     }
 
-    /// The cycles that the next block takes beside those that are counted from here on; `None` where it may be otherwise.
+    /// The cycles that the next block takes beside those that are counted from here on; `None` if it may be otherwise.
     #[must_use]
     pub const fn waiting(&self) -> Option<u64> {
         if self.lost || self.unfinished { None } else { Some(self.pending) }

@@ -11,10 +11,10 @@ use crate::table::{Column, Kind, Table, Tabular};
 
 pub use part::ContextsPart;
 
-/// What the trace says of the context: the context ID and the VMID, where `None` stands for what it did not say.
+/// A context: the context ID and the VMID; `None` for one that the trace does not state.
 pub type Context = (Option<ContextId>, Option<Vmid>);
 
-/// Counts what ran in each context.
+/// Counts the instructions of each context.
 #[derive(Clone, Debug, Default)]
 pub struct Contexts {
     now: Context,
@@ -25,7 +25,7 @@ pub struct Contexts {
     pub contradicted: Option<Context>,
 }
 
-/// What ran in one context.
+/// The execution in one context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InContext {
     /// How many instructions were followed.
@@ -34,7 +34,7 @@ pub struct InContext {
     pub no_code: u64,
     /// Where it did so first.
     pub first_without_code: Option<Address>,
-    /// How often the trace said that this context runs.
+    /// The number of times that the trace reported this context.
     pub times: u64,
 }
 

@@ -4,7 +4,7 @@
 //! jump where no branch stands. One contradiction may be a damaged byte or code that changed at run time. Where they
 //! are frequent the image is another program, and whatever flow says in between is chance.
 
-/// What the contradictions say of the image.
+/// Whether the image is the traced program, by the contradictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// None were found.
@@ -23,7 +23,7 @@ pub enum Verdict {
 const RANGES_FOR_EACH: u64 = 200;
 
 impl Verdict {
-    /// What so many contradictions say, among so many ranges that were followed to their end.
+    /// The verdict from the numbers of contradictions and of ranges that were followed to their end.
     #[must_use]
     pub const fn of(contradictions: u64, ranges: u64) -> Self {
         match contradictions {

@@ -6,7 +6,7 @@ use tracewalk::span::{CaptureOffset, StreamOffset};
 
 use crate::doubt::{Doubt, DoubtChange};
 
-/// What becomes of what is in doubt.
+/// Whether elements in doubt are left out or kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Doubtful {
     /// It is left out.
@@ -27,7 +27,7 @@ pub struct InDoubt {
 }
 
 impl InDoubt {
-    /// So many were, and this became of them.
+    /// The number of instructions in doubt, left out and counted.
     #[must_use]
     pub const fn of(instructions: u64, doubtful: Doubtful) -> Self {
         match doubtful {
@@ -43,7 +43,7 @@ impl InDoubt {
     }
 }
 
-/// Follows whether elements are in doubt, and knows where in the capture that began.
+/// Tracks whether elements are in doubt, and since which offset of the capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Doubting {
     doubt: Doubt,
@@ -92,7 +92,7 @@ impl Doubting {
         Self { doubt: Doubt::new(), proven: CaptureOffset(0) }
     }
 
-    /// Looks at the next element. `at` finds out where in the capture the trace begins that proves it.
+    /// Looks at the next element. `at` determines where in the capture the trace begins that proves it.
     pub fn element(
         &mut self,
         element: &Element,

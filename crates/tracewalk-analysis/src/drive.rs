@@ -1,7 +1,35 @@
-//! Running a source's bytes through its decoder, and what comes out past whoever looks at it.
+//! Decodes a source's bytes and hands on packets, program flow or checkpoints.
 //!
-//! The one place that decides how work is spread over threads: `parallel` cuts a source into segments and puts together
-//! what workers found in them. What comes out does not depend on it.
+//! An [`Input`] (a capture, and how the source's bytes lie in it) goes in. [`Follower`] gives program flow in the trace's order, or in
+//! segments on several threads; [`FlowIndex`] gives cursors that can be placed anywhere; [`Input::itm`] gives an ITM's records. The
+//! result does not depend on the number of threads or on where segments are cut.
+//!
+//! ```
+//! use tracewalk::flow::Element;
+//! use tracewalk::ids::Address;
+//! use tracewalk::program::Program;
+//! use tracewalk::protocol::etmv3;
+//! use tracewalk::source::SourceConfig;
+//! use tracewalk_analysis::drive::{Carrier, Follower, Input, NoProgress, Stretch};
+//!
+//! let config = SourceConfig::Etmv3(etmv3::Config::for_core("cortex-m3").expect("a known core"));
+//! let mut program = Program::new();
+//! program.add(Address::new(0x100), &[0x00, 0xbf, 0x00, 0xbf])?; // two NOPs
+//! // A-sync, I-sync at 0x100 in Thumb, and two packets of one executed instruction each.
+//! let capture = [0, 0, 0, 0, 0, 0x80, 0x08, 0x21, 0x01, 0x01, 0x00, 0x00, 0x84, 0x84];
+//!
+//! let carrier = Carrier::Stretches(vec![Stretch::all(capture.len())]);
+//! let input = Input { capture: &capture, carrier, rest: None, progress: &NoProgress };
+//! let mut blocks = Vec::new();
+//! Follower::new(&config, &program).flow(&input, |record| {
+//!     if let Element::Block(block) = record.element {
+//!         blocks.push((block.start, block.end));
+//!     }
+//!     Ok(())
+//! })?;
+//! assert_eq!(blocks, [(Address::new(0x100), Address::new(0x104))]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod cursor;
 mod follower;
@@ -42,7 +70,7 @@ pub struct Input<'a> {
     pub capture: &'a [u8],
     /// How the source's bytes lie in them.
     pub carrier: Carrier,
-    /// What comes after these bytes later. The last stretch goes on into it.
+    /// What comes after these bytes later. The last stretch continues into it.
     pub rest: Option<&'a dyn Rest>,
     /// Called now and then with the number of capture bytes that are done.
     pub progress: &'a dyn Progress,
@@ -95,7 +123,7 @@ pub struct Stretch {
 }
 
 impl Stretch {
-    /// A capture of so many bytes that is nothing but one source's.
+    /// A capture of `bytes` bytes that holds only one source.
     #[must_use]
     pub const fn all(bytes: usize) -> Self {
         Self { bytes: 0..bytes, continues: false }
@@ -109,7 +137,7 @@ impl Stretch {
 
 /// Somebody who wants to know how far the work has come.
 pub trait Progress: std::fmt::Debug {
-    /// So many of the capture's bytes are done. Answers whether the work goes on; where it does not, what was found up to
+    /// The number of the capture's bytes that are done. Returns whether the work continues; if not, what was found up to
     /// there is handed on as if nobody waited for more.
     fn done(&self, bytes: u64) -> bool;
 }
@@ -197,7 +225,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Calls `work` with what comes after the capture's bytes, as long as it goes on.
+    /// Calls `work` with what comes after the capture's bytes, as long as it continues.
     fn each_of_rest(
         &self,
         goes_on: bool,
@@ -215,7 +243,7 @@ impl<'a> Input<'a> {
         })
     }
 
-    /// Calls `work` with a part of the capture, chunk by chunk, as long as it answers yes and the work goes on. Answers
+    /// Calls `work` with a part of the capture, chunk by chunk, as long as it answers yes and the work continues. Answers
     /// whether it does.
     fn chunks(&self, part: Range<usize>, mut work: impl FnMut(CaptureOffset, &[u8]) -> bool) -> bool {
         let mut at = CaptureOffset(part.start as u64);
@@ -285,7 +313,7 @@ trait Take {
 
     fn has_failed(&self) -> bool;
 
-    /// Takes the next bytes, which stand at this place and one after the other; answers whether it wants more.
+    /// Takes the next bytes, which stand at this place and one after the other; returns whether it wants more.
     fn take_contiguous(&mut self, at: CaptureOffset, bytes: &[u8]) -> bool {
         self.places().append_contiguous(at, bytes.len() as u64);
         self.take(bytes);
@@ -341,7 +369,7 @@ impl<F> Look<F> {
     }
 
     fn locate(&mut self, span: Span, places: &mut PlaceMap) -> CaptureOffset {
-        // Where the next byte stands, that a loss is in front of, may not be known yet.
+        // Where the next byte stands, that a loss is before, may not be known yet.
         let place = if span.end > span.start { places.locate(span.start) } else { None };
         self.last = place.unwrap_or(self.last);
         self.last

@@ -13,7 +13,7 @@ pub struct Gaps {
     pub no_code: GapCount<Address>,
     /// Code that cannot be decoded.
     pub undecodable: GapCount<GapReason>,
-    /// The trace does not say where execution went.
+    /// The trace lacks the address that execution went to.
     pub address_unknown: GapCount<()>,
     /// Trace and image disagree.
     pub contradictions: GapCount<GapReason>,

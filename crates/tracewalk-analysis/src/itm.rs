@@ -1,7 +1,7 @@
-//! What an ITM reported: text and values that software wrote, what the DWT watched, and times.
+//! What an ITM reported: text and values that software wrote, DWT events, and times.
 //!
-//! [`Input::itm`](crate::drive::Input::itm) gives the records of one ITM in the order of the capture. A record says where
-//! in the capture its first byte stands, so that it can be reported between records of other sources in the same frames.
+//! [`Input::itm`](crate::drive::Input::itm) gives the records of one ITM in the order of the capture. A record has the capture offset
+//! of its first byte, so that it can be reported between records of other sources in the same frames.
 
 mod tables;
 

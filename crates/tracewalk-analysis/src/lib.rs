@@ -1,9 +1,9 @@
-//! Answers as data: what is counted and inferred from a trace.
+//! Analyses of program flow, with answers as data: coverage, profiles, calls, timelines, interrupts, crashes, comparisons.
 //!
-//! A source's bytes are run through its decoder ([`drive`]), in one thread or many, and what comes out goes past whoever
-//! looks at it ([`sink`]): packets, pieces of program flow, and what an ITM reported ([`record`]). Analyses are such lookers;
-//! their answers are values. No file is opened here, nothing is written down, and no packet of any protocol is known by
-//! name: what is known of the program beside its code comes through a trait ([`symbols`]).
+//! A source's bytes and its program go in. [`drive`] decodes them on one thread or many, and hands records ([`record`]: packets,
+//! elements of program flow, an ITM's reports) to consumers ([`sink`]). An [analysis](analysis::Analysis) is a consumer with an answer. The
+//! crate opens no file, writes no output format, and does not depend on a protocol's packets. Names and lines of the program come
+//! through a trait ([`symbols`]).
 //!
 //! ```
 //! use tracewalk::program::Program;

@@ -1,4 +1,4 @@
-//! What threads decoded, noted for one that takes it in order.
+//! A record of what threads decoded, which one thread replays in order.
 //!
 //! ```text
 //! threads that decode   a number for each passage and each block, and what else there is as it is      Log

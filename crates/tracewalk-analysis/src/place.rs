@@ -1,7 +1,18 @@
-//! Places in an execution, as a user names them: so much has passed, or something happens for the nth time.
+//! Places in an execution, as a user names them: after an amount (instructions, cycles, time, bytes), or the nth time that something
+//! happens.
 //!
-//! A [`Place`] is what was asked for. What it means in one program is looked up by [`Happening::find`], in each view of the program by
-//! itself: another process has other code at the same address.
+//! A [`Place`] is the question. [`Happening::find`] looks up its addresses in one program, and in each view of the program separately,
+//! because another process has other code at the same address.
+//!
+//! ```
+//! use tracewalk::ids::Address;
+//! use tracewalk_analysis::place::{Happening, Place, Position};
+//!
+//! let third_second = Place::from(Position::Time(3_000_000));
+//! assert_eq!(third_second.position(), Some(Position::Time(3_000_000)));
+//! let first_time_here = Place::first(Happening::Address(Address::new(0x0800_0306)));
+//! assert_eq!(first_time_here.position(), None);
+//! ```
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,7 +38,7 @@ pub enum Place {
     },
 }
 
-/// A position in a source's trace, by what is counted up to it.
+/// A position in a source's trace, by an amount before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Position {
     /// After this number of instructions.
@@ -52,7 +63,7 @@ pub enum Happening {
         /// How far after its start.
         offset: u64,
     },
-    /// Execution comes to the code of a line.
+    /// Execution reaches the code of a line.
     Line {
         /// The end of the source file's path.
         file: String,
@@ -134,7 +145,7 @@ impl From<Position> for Place {
 }
 
 impl Position {
-    /// Whether it is in front of another one; `None` where they count different things.
+    /// Whether it is before another one; `None` if they count different things.
     #[must_use]
     pub const fn is_before(self, other: Self) -> Option<bool> {
         match (self, other) {
@@ -146,7 +157,7 @@ impl Position {
         }
     }
 
-    /// Whether nothing is in front of it.
+    /// Whether nothing is before it.
     #[must_use]
     pub const fn is_beginning(self) -> bool {
         let (Self::Instructions(count)

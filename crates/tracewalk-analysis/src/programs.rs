@@ -1,4 +1,4 @@
-//! What several captures say of one program, or of several: whose it is, and how it adds up.
+//! Answers of several captures, added up by program: [`Programs`] keeps one answer for each program's identity.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -43,7 +43,7 @@ pub struct OfProgram<T> {
     pub found: T,
 }
 
-/// One source of a program's captures: in each of them the one that has this ID and tells in this protocol.
+/// One source of a program's captures: in each of them the one with this ID and protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceId {

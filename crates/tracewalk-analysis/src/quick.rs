@@ -1,4 +1,4 @@
-//! A hash that is quick and no more: whoever chooses the values can make a table of them slow, and nothing worse.
+//! A hash that is fast but not resistant: whoever chooses the keys can make a table of them slow, and nothing worse.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

@@ -1,4 +1,4 @@
-//! What running a source gives: pieces of program flow, packets, and what an ITM reported, each with its place in the capture.
+//! The records that decoding a source gives: program flow, packets, and what an ITM reported, each with its offset in the capture.
 
 use tracewalk::flow::Element;
 use tracewalk::ids::TraceId;
@@ -7,30 +7,30 @@ use tracewalk::span::CaptureOffset;
 
 use crate::itm::ItmEvent;
 
-/// A piece of program flow and where the trace says so.
+/// An element of program flow, with its place in the capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowRecord {
-    /// The piece.
+    /// The element.
     pub element: Element,
     /// The capture's byte with which the trace that proves it begins.
     pub at: CaptureOffset,
 }
 
-/// A piece of a source's bytes.
+/// A packet, or other bytes of a source.
 #[derive(Clone, Copy)]
 pub struct PacketRecord<'a> {
-    /// What the bytes are.
+    /// The packet, or the reason why the bytes are none.
     pub content: PacketItem<'a>,
-    /// Where their first one stands in the capture.
+    /// The offset of their first byte in the capture.
     pub at: CaptureOffset,
     /// The bytes, never none.
     pub bytes: &'a [u8],
 }
 
-/// Something that an ITM reported, and where.
+/// A report of an ITM, with its place in the capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItmRecord {
-    /// The ITM; `None` where its bytes are the whole capture.
+    /// The ITM; `None` if its bytes are the whole capture.
     pub id: Option<TraceId>,
     /// The capture's byte with which it begins.
     pub at: CaptureOffset,

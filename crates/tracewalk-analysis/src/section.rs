@@ -13,7 +13,7 @@ use tracewalk::program::{Program, Scope, ViewId};
 use crate::interrupt_names::Interrupts;
 use crate::symbols::{NoSymbols, Symbols};
 
-/// What an output says of a source before its first item.
+/// The heading of a source in an output.
 #[derive(Clone, Debug)]
 pub struct Section {
     /// The trace ID; `None` for a capture without IDs (one source's bytes, or an MTB's RAM).
@@ -38,11 +38,11 @@ pub struct Code {
     pub profile: Profile,
     /// What the threads are called that contexts are of, if that is known.
     pub threads: BTreeMap<Scope, String>,
-    /// What is visible of it in contexts where that is something else, each as a program of its own.
+    /// The views of contexts that see other code, each as a program of its own.
     pub views: BTreeMap<ViewId, Arc<Code>>,
 }
 
-/// A program as it is seen in the context that a trace has come to.
+/// A program in the current context of a trace.
 #[derive(Clone, Debug)]
 pub struct CodeInContext {
     all: Arc<Code>,
@@ -50,7 +50,7 @@ pub struct CodeInContext {
     context: Scope,
 }
 
-/// An address, and whose code stands there.
+/// An address, and the contexts in which its code is visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CodePlace {
     /// The address.
@@ -73,13 +73,13 @@ impl Code {
         }
     }
 
-    /// The program as it is seen in a context, where `None` stands for what is not known.
+    /// The program in a context; `None` means unknown.
     #[must_use]
     pub fn in_context(&self, context_id: Option<ContextId>, vmid: Option<Vmid>) -> &Self {
         self.in_view(self.program.view_in(context_id, vmid))
     }
 
-    /// The program as it is seen where the code of `scope` runs.
+    /// The program in the contexts of `scope`.
     #[must_use]
     pub fn in_scope(&self, scope: Scope) -> &Self {
         self.in_context(scope.context_id, scope.vmid)
@@ -99,7 +99,7 @@ impl CodeInContext {
         Self { all, view: ViewId::default(), context: Scope::EVERYWHERE }
     }
 
-    /// Takes the next element; answers whether another view is seen from here on.
+    /// Takes the next element; returns whether another view is seen from here on.
     #[inline]
     pub fn element(&mut self, element: &Element) -> bool {
         let Element::Event(Event { kind: EventKind::Context { context_id, vmid, .. }, .. }) = element else {

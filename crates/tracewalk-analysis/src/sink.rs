@@ -1,4 +1,36 @@
-//! Who takes records: one after the other, or in parts that threads make and that are joined in order.
+//! Traits for consumers of records: [`Sink`] takes them one by one, [`Join`] also in [`Part`]s that threads make and that are
+//! joined in the order of the trace.
+//!
+//! ```
+//! use std::io;
+//! use tracewalk::flow::Element;
+//! use tracewalk_analysis::{Code, Section};
+//! use tracewalk_analysis::record::FlowRecord;
+//! use tracewalk_analysis::sink::Sink;
+//!
+//! /// Counts the instructions of each source.
+//! #[derive(Default)]
+//! struct Instructions(Vec<u64>);
+//!
+//! impl Sink<FlowRecord> for Instructions {
+//!     fn section(&mut self, _: &Section) -> io::Result<()> {
+//!         self.0.push(0);
+//!         Ok(())
+//!     }
+//!
+//!     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
+//!         if let (Element::Block(block), Some(count)) = (record.element, self.0.last_mut()) {
+//!             *count += u64::from(block.instructions);
+//!         }
+//!         Ok(())
+//!     }
+//! }
+//!
+//! let mut sink = Instructions::default();
+//! sink.section(&Section { id: None, protocol: "etmv3", number: 1, code: Code::unknown().into() })?;
+//! assert_eq!(sink.0, [0]);
+//! # Ok::<(), io::Error>(())
+//! ```
 
 use std::io;
 
@@ -9,9 +41,9 @@ use crate::record::{FlowRecord, ItmRecord};
 use crate::table::{Cell, Table, TakeRows};
 use crate::{Doubting, Section};
 
-/// Something that writes records down.
+/// A consumer of records, such as an output format.
 ///
-/// The calls come as `begin (section record* cut? end_section)* finish`. What an error leaves behind is a part of the output.
+/// The calls come as `begin (section record* cut? end_section)* finish`. After an error, the output is partial.
 pub trait Sink<Record> {
     /// The output begins.
     fn begin(&mut self) -> io::Result<()> {
@@ -24,7 +56,7 @@ pub trait Sink<Record> {
     /// The source's next record.
     fn record(&mut self, record: Record) -> io::Result<()>;
 
-    /// Whether it wants to know what an ITM reported beside the source.
+    /// Whether it takes the records of an ITM in the same frames.
     fn shows_itm(&self) -> bool {
         false
     }
@@ -34,13 +66,13 @@ pub trait Sink<Record> {
         Ok(())
     }
 
-    /// The source's records before the next one are not given. After them this is in doubt.
+    /// The source's records before the next one are left out; `doubting` is the doubt after them.
     fn go_on(&mut self, _doubting: Doubting) {}
 
-    /// So many of the source's instructions were left out because they are in doubt.
+    /// A number of the source's instructions was left out because they are in doubt.
     fn left_out(&mut self, _instructions: u64) {}
 
-    /// The section ends at this byte of the capture, and the trace does not: memory ran out, or nobody waits for more.
+    /// The section ends at this byte of the capture, before the trace does: memory ran out, or the capture stopped arriving.
     fn cut(&mut self, _at: CaptureOffset) -> io::Result<()> {
         Ok(())
     }
@@ -98,7 +130,7 @@ impl<Record, E: Sink<Record> + ?Sized> Sink<Record> for Box<E> {
     }
 }
 
-/// Something that writes program flow down and can put parts together that were made elsewhere.
+/// A sink of program flow that can also join parts made by other threads.
 ///
 /// The calls come as `begin (section join* cut? end_section)* finish`.
 pub trait Join: Sink<FlowRecord> {
@@ -112,7 +144,7 @@ pub trait Join: Sink<FlowRecord> {
     fn join(&mut self, part: Self::Part) -> io::Result<()>;
 }
 
-/// Writes nothing down.
+/// Ignores all records.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nothing;
 
@@ -172,7 +204,7 @@ pub trait Part: Clone + Send {
     /// Takes the part's next element. `at` finds out with which of the capture's bytes the trace begins that proves it.
     fn element(&mut self, element: &Element, at: impl FnOnce() -> CaptureOffset);
 
-    /// Takes the part's next elements. `at` finds out where a byte of the source stands in the capture.
+    /// Takes the part's next elements. `at` determines where a byte of the source stands in the capture.
     fn passage(&mut self, passage: &Passage<'_>, mut at: impl FnMut(StreamOffset) -> CaptureOffset) {
         passage.elements().for_each(|element| self.element(&element, || at(element.span().start)));
     }

@@ -17,7 +17,7 @@ pub struct Statistics {
     pub ranges: u64,
     /// Instructions that were executed or passed.
     pub instructions: u64,
-    /// Places where execution could not be followed.
+    /// The number of gaps in program flow.
     pub gaps: u64,
 }
 

@@ -33,14 +33,14 @@ pub struct Survey {
     pub losses: u64,
     /// The context IDs and VMIDs that the trace named.
     pub contexts: Contexts,
-    /// What the trace alone puts in doubt, without a program.
+    /// The stretches that the trace alone puts in doubt, without a program.
     pub doubts: Doubts,
     doubting: Doubting,
     /// The kinds that were seen, until they are put in order.
     kinds: Vec<(&'static str, u64)>,
 }
 
-/// The packet that says the time, and its field.
+/// The packet with the time, and its field.
 const TIMESTAMP: &str = "timestamp";
 
 impl Survey {
@@ -98,7 +98,7 @@ impl Survey {
         }
     }
 
-    /// The trace ends here, in a capture of so many bytes.
+    /// The trace ends here, in a capture of `bytes` bytes.
     #[must_use]
     pub fn finish(mut self, statistics: Statistics, capture: CaptureOffset) -> Self {
         let end = StreamOffset(statistics.bytes);

@@ -1,17 +1,25 @@
-//! What is known of the program beside its code.
+//! Names and source lines of a program, as a trait: [`Symbols`]. `tracewalk-input` implements it for ELF files.
+//!
+//! ```
+//! use tracewalk::ids::Address;
+//! use tracewalk_analysis::symbols::{NoSymbols, Symbols};
+//!
+//! assert_eq!(NoSymbols.function(Address::new(0x100)), None);
+//! assert!(NoSymbols.frames(Address::new(0x100)).is_empty());
+//! ```
 
 use std::collections::BTreeSet;
 
 use md5::{Digest, Md5};
 use tracewalk::ids::{Address, Isa};
 
-/// Names and source lines by address. Where nothing is known, nothing is returned: every method has an empty answer.
+/// Names and source lines by address. Every method has an empty answer for unknown addresses.
 pub trait Symbols: Send + Sync {
     /// The function whose code holds `address`.
     fn function(&self, address: Address) -> Option<Function<'_>>;
 
     /// The functions that the instruction at `address` belongs to: those inlined there, innermost first, then the
-    /// function itself. Empty where there is no debug information.
+    /// function itself. Empty if there is no debug information.
     fn frames(&self, address: Address) -> Vec<Frame>;
 
     /// Whether any instruction may have a place in the source.
@@ -19,7 +27,7 @@ pub trait Symbols: Send + Sync {
         false
     }
 
-    /// A line of a source file, where the file is at hand.
+    /// A line of a source file, if the file can be read.
     fn source_line(&self, file: &str, line: u32) -> Option<String>;
 
     /// All functions, in the order of their addresses.
@@ -40,22 +48,22 @@ pub trait Symbols: Send + Sync {
         Vec::new()
     }
 
-    /// Where there is code and where data, as far as the program says it, in the order of the addresses.
+    /// The stretches of code and data that the program marks, in the order of the addresses.
     fn stretches(&self) -> Vec<Stretch> {
         Vec::new()
     }
 
-    /// The data object that holds `address`, by the program's symbols; the smallest one, where objects are nested.
+    /// The data object that holds `address`, by the program's symbols; the smallest one, if objects are nested.
     fn object(&self, _address: Address) -> Option<Object> {
         None
     }
 
-    /// The source files that were compiled, as far as the debug information tells them apart by their content.
+    /// The source files that were compiled, with the checksums of the debug information.
     fn source_checksums(&self) -> Vec<SourceChecksum> {
         Vec::new()
     }
 
-    /// A whole source file, where it is at hand.
+    /// A whole source file, if it can be read.
     fn source_file(&self, _file: &str) -> Option<SourceFile> {
         None
     }
@@ -81,7 +89,7 @@ pub struct Extent {
     pub start: Address,
     /// The address after it, as a number that may be 2^32.
     pub end: u64,
-    /// The instruction set that it starts in, where that is known.
+    /// The instruction set that it starts in, if that is known.
     pub isa: Option<Isa>,
 }
 

@@ -1,7 +1,7 @@
-//! Tables: what an analysis found, as named and typed columns.
+//! Tables: an analysis' answer as named and typed columns.
 //!
 //! An answer gives its tables ([`Tabular`]); how they are written (as text, CSV, JSON) is not here, and is the same for all.
-//! What is not known is [`Cell::Unknown`]: nobody has to guess what a zero or an empty text stands for.
+//! An unknown value is [`Cell::Unknown`], never a zero or an empty text.
 //!
 //! ```
 //! use tracewalk_analysis::Statistics;
@@ -21,7 +21,7 @@ use tracewalk::ids::Address;
 
 /// What gives tables.
 pub trait Tabular {
-    /// The tables, always the same ones in the same order, with no rows where there is nothing to say.
+    /// The tables, always the same ones in the same order, without rows if there are none.
     fn tables(&self) -> Vec<Table>;
 }
 
@@ -95,7 +95,7 @@ pub enum Kind {
     Flag,
 }
 
-/// What stands in a row and a column.
+/// The value in a row and a column.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Cell {
@@ -120,7 +120,7 @@ impl Table {
         Self { name, version, columns: columns.into_iter().collect(), rows: Vec::new() }
     }
 
-    /// Adds a row. A cell that does not fit its column, or that has none, is a defect of whoever makes the table.
+    /// Adds a row. Its cells have to fit the columns in number and kind; anything else is a defect of the caller.
     pub fn push(&mut self, row: impl IntoIterator<Item = Cell>) {
         let row = row.into_iter().collect::<Vec<_>>();
         debug_assert_eq!(row.len(), self.columns.len(), "{}", self.name);

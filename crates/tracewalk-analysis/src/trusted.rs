@@ -1,4 +1,4 @@
-//! Program flow without what is in doubt.
+//! Program flow without elements in doubt.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,7 +9,7 @@ use tracewalk::span::Span;
 use crate::doubt::{Doubt, DoubtChange};
 use crate::record::FlowRecord;
 
-/// Hands on records of which nothing can put in doubt any more that they are right, in order.
+/// Hands on records in order, once nothing can put them in doubt.
 ///
 /// A record waits until the position is proven after it, or for [`Doubt::REACH`] bytes of trace, so that memory is bounded.
 /// Gaps in the trace are handed on in any case, and so is that tracing began, and the context that execution has come to. A
@@ -40,7 +40,7 @@ impl Trusted {
                 certain.into_iter().try_for_each(&mut *take)?;
                 let at = doubtful.first().map_or(record.at, |first| first.at);
                 let lost = Gap { reason: GapReason::TraceLost, span: Span::new(since, 0), doubt: false };
-                // Nobody should take a contradiction for something at which the trace goes on at once.
+                // Nobody should take a contradiction for something at which the trace continues at once.
                 if let Element::Gap(Gap { reason: GapReason::Contradiction(_), .. }) = record.element {
                     take(FlowRecord { element: Element::Gap(lost), at })?;
                 }

@@ -17,7 +17,7 @@ use crate::analysis::Repeated;
 use crate::place::{ExceptionName, Found, Place, Position};
 use crate::{Code, CodeInContext};
 
-/// What is looked at; without an end, up to the trace's.
+/// The part of a trace that is reported; without an end, up to the trace's end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     /// The first place that is in it.
@@ -26,7 +26,7 @@ pub struct Window {
     pub to: Option<Place>,
 }
 
-/// Where an element is.
+/// The position of an element relative to a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// In front of the window.
@@ -37,7 +37,7 @@ pub enum Phase {
     After,
 }
 
-/// Tells which of a source's elements are in a window. A block that a position falls into counts to what is before it; a block that
+/// Decides which of a source's elements are in a window. A block that a position falls into counts to what is before it; a block that
 /// something happens in has to be [divided](Windowed::divide) there.
 #[derive(Clone, Debug)]
 pub struct Windowed {
@@ -58,11 +58,11 @@ pub struct Windowed {
 struct Touched {
     /// Of which set the numbers are.
     set: u32,
-    /// By number; `None` where nobody has looked.
+    /// By number; `None` if nobody has looked.
     known: Vec<Option<bool>>,
 }
 
-/// How often something happened that was to happen.
+/// The number of times that a place of a window occurred.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Happened {
     /// What was looked for.
@@ -335,7 +335,7 @@ impl Windowed {
         [&self.from, &self.to].map(|bound| bound.as_ref().and_then(Bound::happened))
     }
 
-    /// How far the elements went so far, counted in what `position` counts; `None` where they have none of it.
+    /// How far the elements went so far, counted in what `position` counts; `None` if they have none of it.
     #[must_use]
     pub fn reached(&self, position: Position) -> Option<Position> {
         match position {

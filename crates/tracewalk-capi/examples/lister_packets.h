@@ -50,7 +50,7 @@ static void say(struct text *text, const char *format, ...) {
     }
 }
 
-/* The bits of a value that so many bits were sent of. */
+/* The bits of a value of which a number was sent. */
 static uint64_t low_bits(uint64_t value, unsigned bits) { return bits < 64 ? value & ((UINT64_C(1) << bits) - 1) : value; }
 
 /* The exceptions of PFT, and of ETMv3 for A profile. */

@@ -183,7 +183,7 @@ pub unsafe extern "C" fn tracewalk_decoder_push(
     unsafe { guarded(error, work) }
 }
 
-/// Bytes were lost before the next ones: a gap, and decoding goes on at the next synchronisation. In frames the decoder
+/// Bytes were lost before the next ones: a gap, and decoding continues at the next synchronisation. In frames the decoder
 /// notices that by itself.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracewalk_decoder_lost(

@@ -13,7 +13,7 @@ use crate::vocabulary::{isa, returns, tracewalk_isa, tracewalk_returns};
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum tracewalk_class {
-    /// Execution goes on after it.
+    /// Execution continues after it.
     Other = 0,
     /// A branch whose target stands in the instruction: `target` and `target_isa`.
     Direct = 1,

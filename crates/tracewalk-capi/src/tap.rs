@@ -10,7 +10,7 @@ use crate::packet::PacketCallback;
 /// Reports packets to a program's callback, if there is one.
 #[derive(Debug)]
 pub(crate) struct Tap {
-    /// What takes frames apart; `None` where the bytes are one source's.
+    /// What takes frames apart; `None` if the bytes are one source's.
     deframer: Option<RecoveringDeframer>,
     streams: Vec<(Option<TraceId>, PacketStream)>,
     pub(crate) callback: Option<PacketCallback>,

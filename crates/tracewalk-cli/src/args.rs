@@ -99,7 +99,7 @@ Exit status:
     after_long_help = concat!(
         "Examples:\n",
         "  tracewalk info swo.bin --image firmware.elf\n",
-        "      what is in a capture, and the options that say the same\n",
+        "      what is in a capture, and the equivalent options\n",
         "  tracewalk flow swo.bin --image firmware.elf\n",
         "      every instruction that ran, with functions and source lines\n",
         "  tracewalk flow mtb.bin --registers mtb.txt --image firmware.elf --last 50\n",
@@ -130,8 +130,8 @@ pub(crate) struct Cli {
     #[arg(long, global = true, help_heading = "Output")]
     pub(crate) no_pager: bool,
 
-    /// How errors, warnings and notes are written on standard error: with --messages json each is an object with its `kind`,
-    /// which does not change with its words (docs/formats.md).
+    /// The format of errors, warnings and notes on standard error: with --messages json each is an object with a stable
+    /// `kind` (docs/formats.md).
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t, global = true, help_heading = "Output")]
     pub(crate) messages: MessageFormat,
 
@@ -177,7 +177,7 @@ impl Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Say what is in a capture: container, sources, synchronisation, losses, time span.
+    /// Report what is in a capture: container, sources, synchronisation, losses, time span.
     #[command(after_help = EXIT_STATUS)]
     Info(Info),
     /// Print the packets of each source.
@@ -186,10 +186,10 @@ pub(crate) enum Command {
     /// Print what was executed.
     #[command(after_help = EXIT_STATUS, after_long_help = FLOW_EXAMPLES)]
     Flow(Flow),
-    /// Say how a program crashed and why: the fault, the call stack, the last path, and what proves the cause.
+    /// Report how a program crashed and why: the fault, the call stack, the last path, and what proves the cause.
     #[command(after_help = EXIT_STATUS, after_long_help = crash::CRASH_EXAMPLES)]
     Crash(Box<Crash>),
-    /// Print what an ITM reported: text of the program, and with --format events what the DWT watched.
+    /// Print what an ITM reported: the program's text, and with --format events the DWT's events.
     #[command(after_help = EXIT_STATUS)]
     Itm(Itm),
     /// Report what of a program ran: lines, branches, functions, without instrumentation.
@@ -213,16 +213,16 @@ pub(crate) enum Command {
     /// Count how often each stretch and branch of a program ran.
     #[command(after_help = EXIT_STATUS, after_long_help = counts::COUNTS_EXAMPLES)]
     Counts(Box<Counts>),
-    /// Write what compilers and linkers take to optimise a program by how it ran.
+    /// Write profiles with which compilers and linkers optimise a program.
     #[command(after_help = EXIT_STATUS, after_long_help = counts::PGO_EXAMPLES)]
     Pgo(Box<Pgo>),
-    /// Let GDB walk through what was executed, forwards and backwards.
+    /// Serve a recording to GDB, which steps through it forwards and backwards.
     #[command(after_long_help = gdb::GDB_EXAMPLES)]
     Gdb(Box<Gdb>),
     /// Show a recording in the browser: when what ran, source and instructions, calls, forwards and backwards.
     #[command(after_help = EXIT_STATUS, after_long_help = view::VIEW_EXAMPLES)]
     View(Box<View>),
-    /// Put what many captures say together, on all processors: all in these directories, files and lists (@FILE).
+    /// Add up the results of many captures, on all processors: all in these directories, files and lists (@FILE).
     #[command(after_help = EXIT_STATUS, after_long_help = gather::GATHER_EXAMPLES, mut_arg("capture", |place| place
         .index(1)
         .value_name("PLACE")
@@ -232,9 +232,9 @@ pub(crate) enum Command {
             logic analysers. Trace bytes look like any others: --match takes them by their names. What was saved of the same answer \
             is added as well.")))]
     Gather(Box<Gather>),
-    /// Put saved coverage, profiles, counts or figures of interrupts of several runs together.
+    /// Add up saved coverage, profiles, counts or interrupt figures of several runs.
     Merge(Merge),
-    /// Write a capture.toml that says all that the options say and that was found out.
+    /// Write a capture.toml with what the options state and what was inferred.
     #[command(after_help = EXIT_STATUS)]
     Describe(Describe),
     /// Write a snapshot directory, as DS-5 and OpenCSD read it.
@@ -312,8 +312,8 @@ pub(crate) struct Describe {
     #[command(flatten)]
     pub(crate) capture: CaptureArgs,
 
-    /// Where to write it: beside the files that it names, or above them. Without, it is printed as it would have to stand
-    /// beside the capture.
+    /// Where to write it: beside the files that it names, or above them. Without this option it is printed, with
+    /// paths relative to the capture's directory.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -359,12 +359,12 @@ pub(crate) struct Flow {
     #[command(flatten)]
     pub(crate) capture: CaptureArgs,
 
-    /// Follow the image even where the trace contradicts it all the time.
+    /// Follow the image even if the trace contradicts it again and again.
     #[arg(long, help_heading = "Program")]
     pub(crate) trust_image: bool,
 
-    /// What to do with what damage puts in doubt: what was reported since the trace last proved the position by itself, where a
-    /// contradiction, malformed trace or a loss comes after it, up to where it proves the position again.
+    /// What to do with execution in doubt: between two places at which the trace alone proves the position, if a contradiction,
+    /// malformed trace or a loss lies between them.
     #[arg(long, value_name = "HOW", value_enum, default_value_t = DoubtfulChoice::Keep, help_heading = "Program")]
     pub(crate) doubtful: DoubtfulChoice,
 
@@ -385,7 +385,7 @@ pub(crate) struct Flow {
     pub(crate) source_dirs: Vec<PathBuf>,
 
     /// Print only the last N instructions of each source, or of what --from and --to leave, and what happened between them. A
-    /// place of which no image has the code counts as one.
+    /// place without code in any image counts as one.
     #[arg(long, value_name = "N", help_heading = "Window")]
     pub(crate) last: Option<u64>,
 

@@ -123,7 +123,7 @@ fn suggest_image(error: &mut clap::Error) {
     }
 }
 
-/// Whether everything can be written that is to be written; before any work. Answers which file `--provenance` is about, and
+/// Whether everything can be written that is to be written; before any work. Returns which file `--provenance` is about, and
 /// what is replaced.
 fn prepare(cli: &Cli) -> Result<(Option<PathBuf>, Replaced), Failure> {
     let provenance = cli.provenance.as_ref().map(|file| match file {
@@ -150,7 +150,7 @@ fn beside_result(cli: &Cli) -> Result<PathBuf, Failure> {
         return Err(Failure::input(
             "provenance_without_result",
             "--provenance writes a file beside the result, and the result has none",
-            "say which with --provenance=FILE, or write the result to a file with -o",
+            "name the file with --provenance=FILE, or write the result to a file with -o",
         ));
     };
     let mut name = result.as_os_str().to_owned();

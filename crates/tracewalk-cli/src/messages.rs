@@ -1,7 +1,7 @@
 //! What is said on standard error.
 //!
 //! Three severities: an error ends the command, a warning tells of something that is not as it should be and ends in what
-//! to try, a note tells what was found out.
+//! to try, a note states what was inferred.
 
 use std::fmt;
 use std::io::{IsTerminal as _, Write};
@@ -58,12 +58,12 @@ impl Messages {
         self.record.is_some()
     }
 
-    /// Something was found out.
+    /// Something was inferred.
     pub(crate) fn note(&self, kind: &str, text: impl fmt::Display) {
         self.say(Severity::Note, kind, None, &text);
     }
 
-    /// Something is not as it should be; the work goes on.
+    /// Something is not as it should be; the work continues.
     pub(crate) fn warning(&self, kind: &str, text: impl fmt::Display) {
         self.say(Severity::Warning, kind, None, &text);
     }
@@ -132,7 +132,7 @@ impl Observer for Messages {
     }
 }
 
-/// What stands in front of a message.
+/// What stands before a message.
 #[derive(Clone, Copy, Debug)]
 enum Label {
     Note,

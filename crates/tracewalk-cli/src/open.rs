@@ -42,7 +42,7 @@ pub(crate) fn live_or_itm(args: &CaptureArgs, messages: &Messages) -> Result<Ses
     open(args, Begin::Trace { at_least: 0 }, None, messages)
 }
 
-/// As [`live`], when at least so many bytes have arrived, or all.
+/// As [`live`], when at least this number of bytes has arrived, or all.
 pub(crate) fn after(bytes: usize, args: &CaptureArgs, messages: &Messages) -> Result<Session, Failure> {
     trace(args, open(args, Begin::Trace { at_least: bytes }, None, messages)?)
 }

@@ -28,7 +28,7 @@ impl Bar {
 }
 
 impl Bar {
-    /// For so many captures. There is no bar unless somebody `watches`.
+    /// For this number of captures. There is no bar unless somebody `watches`.
     pub(crate) fn of_captures(all: u64, watches: bool) -> Self {
         let target = if watches { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(all), target);

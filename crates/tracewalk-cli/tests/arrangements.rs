@@ -32,7 +32,7 @@ fn words_with_their_bytes_swapped_are_recognised_named_and_read() {
         let file = write(directory.path(), &swap(&fs::read(&trace).unwrap()));
         let found = flow(&file, &["--image", elf]);
         assert_eq!(found.status, 0, "{}", found.stderr);
-        assert!(found.stderr.contains("found out: --swap-words --container frames"), "{}", found.stderr);
+        assert!(found.stderr.contains("inferred: --swap-words --container frames"), "{}", found.stderr);
         assert!(found.stdout == whole.stdout, "{}", trace.display());
         let said = flow(&file, &["--image", elf, "--swap-words"]);
         assert!(said.stdout == whole.stdout && !said.stderr.contains("--swap-words"), "{}", said.stderr);
@@ -115,7 +115,7 @@ fn the_oldest_byte_of_a_buffer_of_any_size_is_found_without_a_program() {
         let left_out =
             stderr.lines().find(|line| line.contains("that were traced last are left out now")).unwrap();
         assert!(left_out.starts_with("warning: oldest byte: at 0x"), "{left_out}");
-        assert!(left_out.ends_with("say it with --read-pointer"), "{left_out}");
+        assert!(left_out.ends_with("choose with --read-pointer"), "{left_out}");
     }
     assert!(found >= 3 && packets > in_order.len(), "{found}, {packets} of {}", in_order.len());
     // Who says that the first byte is the oldest one is believed, and of what did not go round nothing is reported.

@@ -45,7 +45,7 @@ fn options_that_belong_elsewhere_are_refused_with_what_they_are_for() {
         (&etm, "--channel a=swo", "recording_not_a_recording"),
         (&etm, "--idle 1", "--idle"),
         (&etm, "--follow", "description_grows"),
-        (&bare_mtb, "--container mtb --source etmv3,cpu=cortex-m3", "--source says etmv3"),
+        (&bare_mtb, "--container mtb --source etmv3,cpu=cortex-m3", "--source is etmv3"),
     ];
     for (capture, options, expected) in cases {
         let options = options.split(' ').collect::<Vec<_>>();

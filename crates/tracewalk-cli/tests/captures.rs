@@ -17,8 +17,8 @@ fn info_shows_the_evidence_for_each_guess_and_the_next_best_answer() {
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     let found = outcome.stdout.lines().map(str::trim_start).collect::<Vec<_>>();
     let answers = [
-        ("found out     container: frames (1 of 1 sources recognised, ", None),
-        ("found out     protocol: etmv3 (0 errors in ", None),
+        ("inferred      container: frames (1 of 1 sources recognised, ", None),
+        ("inferred      protocol: etmv3 (0 errors in ", None),
         ("cycle counts: on (0 errors in ", Some("not off (")),
         ("context IDs: 1 byte (0 errors in ", Some("not ")),
         ("timestamps: 64 bits, binary (0 errors in ", Some("not ")),
@@ -59,7 +59,7 @@ fn strict_finds_nothing_out_and_says_what_is_needed() {
         options.into_iter().chain(["--strict", "--image", elf.to_str().unwrap(), "--format", "runs"]);
     let outcome = run(arguments("flow", &trace, &options.collect::<Vec<_>>()));
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
-    assert!(!outcome.stderr.contains("found out"), "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains("inferred"), "{}", outcome.stderr);
     assert_eq!(outcome.stdout, std::fs::read_to_string(example("m3-etmv3/runs.txt")).unwrap());
     // A description leaves nothing open.
     assert_eq!(
@@ -75,7 +75,7 @@ fn frames_of_a_trace_port_stand_where_the_user_says() {
     let cut = directory.path().join("cut.bin");
     std::fs::write(&cut, &whole[5..]).unwrap();
     let guessed = run(arguments("packets", &cut, &["--format", "jsonl"]));
-    let options = guessed.stderr.lines().find_map(|line| line.strip_prefix("note: found out: ")).unwrap();
+    let options = guessed.stderr.lines().find_map(|line| line.strip_prefix("note: inferred: ")).unwrap();
     assert!(
         options.starts_with("--container tpiu --frame-start 11 --source 0x01=itm --source 0x10="),
         "{options}"
@@ -83,7 +83,7 @@ fn frames_of_a_trace_port_stand_where_the_user_says() {
     let stated =
         run(arguments("packets", &cut, &["--format", "jsonl"]).into_iter().chain(options.split(' ')));
     assert_eq!(stated.stdout, guessed.stdout);
-    assert!(!stated.stderr.contains("found out"), "{}", stated.stderr);
+    assert!(!stated.stderr.contains("inferred"), "{}", stated.stderr);
     let wrong = ["--container", "tpiu", "--frame-start", "10", "--source", "0x10=etmv3,cpu=cortex-m3"];
     assert_eq!(run(arguments("packets", &cut, &wrong)).status, 2);
 }
@@ -110,7 +110,7 @@ fn synchronisation_that_says_where_frames_stand_leaves_no_doubt() {
             let image = example(name).join(elf);
             let options = ["--image", image.to_str().unwrap(), "--format", "runs"];
             let outcome = run(arguments("flow", &file, &options));
-            let told = format!("found out: --container {container} --source");
+            let told = format!("inferred: --container {container} --source");
             assert!(outcome.stderr.contains(&told), "{name}, {form}: {}", outcome.stderr);
             assert!(!outcome.stderr.contains("as likely"), "{name}, {form}: {}", outcome.stderr);
             if form != "middle" {
@@ -206,7 +206,7 @@ fn a_short_image_is_not_moved_to_where_a_loop_fits_by_chance() {
 /// The sentence in which a decode says that its configuration does not fit.
 fn contradiction(outcome: &Outcome) -> &str {
     let mut lines =
-        outcome.stderr.lines().filter(|line| line.contains("the trace contradicts what was said of it"));
+        outcome.stderr.lines().filter(|line| line.contains("the trace contradicts its description"));
     let line = lines.next().unwrap_or_else(|| panic!("nothing contradicts in {}", outcome.stderr));
     assert_eq!(lines.next(), None, "{}", outcome.stderr);
     line
@@ -219,17 +219,17 @@ fn a_configuration_that_the_trace_contradicts_is_told_with_the_setting_the_place
     let cases: [(&str, &[&str]); 4] = [
         (
             "etmv3,cpu=cortex-a7,etmcr=0xd000",
-            &["from offset 7 on", "context IDs 4 bytes by ETMCR (--source), where 1 byte fits: "],
+            &["from offset 7 on", "context IDs: 4 bytes by ETMCR (--source), but 1 byte fits: "],
         ),
         (
             "etmv3,cpu=cortex-a7,etmcr=0x4000",
-            &["from offset 7 on", "cycle counts off by ETMCR (--source), where on fits: "],
+            &["from offset 7 on", "cycle counts: off by ETMCR (--source), but on fits: "],
         ),
         (
             "etmv3,cpu=cortex-a7,etmcr=0xc000",
-            &["cycle counts off by ETMCR (--source), where on fits; context IDs 4 bytes by ETMCR"],
+            &["cycle counts: off by ETMCR (--source), but on fits; context IDs: 4 bytes by ETMCR"],
         ),
-        ("pft,cpu=cortex-a15,etmcr=0", &["protocol pft by ETMIDR (usual for cortex-a15), where etmv3 fits"]),
+        ("pft,cpu=cortex-a15,etmcr=0", &["protocol: pft by ETMIDR (usual for cortex-a15), but etmv3 fits"]),
     ];
     for (source, expected) in cases {
         let source = format!("0x10={source}");
@@ -275,7 +275,7 @@ fn a_configuration_that_changes_on_the_way_is_told_with_the_place() {
     let options = ["--container", "raw", "--source", "etmv3,cpu=cortex-a7,etmcr=0x0", "--format", "none"];
     let outcome = run(arguments("packets", &file, &options));
     let told = contradiction(&outcome);
-    assert!(told.contains("context IDs none by ETMCR (--source), where 2 bytes fits: "), "{told}");
+    assert!(told.contains("context IDs: none by ETMCR (--source), but 2 bytes fits: "), "{told}");
     let at = told.split("from offset ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
     let at = at.parse::<usize>().unwrap();
     assert!(before.len() <= at && at < before.len() + 16, "{at}, of {}", before.len());
@@ -483,7 +483,7 @@ fn a_snapshot_of_trace_that_cannot_be_decoded_is_no_success() {
     assert!(mentions(&outcome.stderr, "ETM1 nothing_decodable"), "{}", outcome.stderr);
 }
 
-/// A buffer that went round, after a formatter that says the trace ID once.
+/// A buffer that wrapped, after a formatter that says the trace ID once.
 #[test]
 fn trace_without_an_id_in_front_of_it_is_not_passed_over() {
     let folder = tempfile::tempdir().unwrap();

@@ -314,7 +314,7 @@ fn an_image_of_all_contexts_that_is_one_processs_is_contradicted_by_name() {
         let refused = machine.run("flow", &images, &[&RUNS[..], &source].concat());
         let line = refused.stderr.lines().find(|line| line.contains(": image_refused: ")).unwrap();
         assert!(line.contains("spin.elf under context ID 0x43"), "{line}");
-        assert!(line.contains("with @context=0x43 after it"), "{line}");
+        assert!(line.contains("with @context=0x43 appended"), "{line}");
     }
 }
 

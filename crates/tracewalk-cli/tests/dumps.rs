@@ -86,7 +86,7 @@ fn what_tools_wrote_of_the_example_runs_as_it_does() {
     for name in files {
         let dump = written(name);
         assert_is_the_example(&with_registers(&dump, &[]));
-        // The registers only say what can be found out of this buffer.
+        // The registers only state what can be inferred from this buffer.
         assert_is_the_example(&flow(&dump, &[]));
     }
 }

@@ -46,7 +46,7 @@ fn what_the_description_says_is_found_out_without_it() {
             std::fs::read_to_string(example(name).join("runs.txt")).unwrap(),
             "{name}"
         );
-        assert!(outcome.stderr.contains("note: found out: --container "), "{name}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains("note: inferred: --container "), "{name}: {}", outcome.stderr);
     }
 }
 
@@ -55,10 +55,10 @@ fn the_options_that_a_note_names_say_what_was_found_out() {
     let (trace, image) = (example("a7-etmv3/trace.bin"), example("a7-etmv3/a9.elf"));
     let arguments = ["flow", trace.to_str().unwrap(), "--image", image.to_str().unwrap(), "--format", "runs"];
     let guessed = run(arguments);
-    let options = guessed.stderr.lines().find_map(|line| line.strip_prefix("note: found out: ")).unwrap();
+    let options = guessed.stderr.lines().find_map(|line| line.strip_prefix("note: inferred: ")).unwrap();
     let stated = run(arguments.into_iter().chain(options.split(' ')));
     assert_eq!(stated.stdout, guessed.stdout);
-    assert!(!stated.stderr.contains("found out"), "{}", stated.stderr);
+    assert!(!stated.stderr.contains("inferred"), "{}", stated.stderr);
 }
 
 #[test]

@@ -381,7 +381,7 @@ fn a_file_of_one_value_is_named_as_such() {
     }
 }
 
-/// A file of so many bytes that nothing is to be seen in: the same in every run.
+/// A file of `megabytes` MiB without any pattern: the same in every run.
 fn noise(path: &Path, megabytes: usize) {
     let mut state = 1_u64;
     let mut piece = vec![0; 1 << 20];

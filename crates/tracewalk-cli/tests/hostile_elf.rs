@@ -291,7 +291,7 @@ fn compressed(name: &'static str, kind: u32, size: u32, bytes: &[u8]) -> Section
 const ZLIB: u32 = 1;
 const ZSTD: u32 = 2;
 
-/// So many zeros as zlib packs them best (RFC 1951, 3.2.5): a zero, then copies of 258 bytes, which the fixed codes say in
+/// Zeros as zlib packs them best (RFC 1951, 3.2.5): a zero, then copies of 258 bytes, which the fixed codes say in
 /// 8 + 5 bits each.
 fn zlib_zeros(copies: usize) -> Vec<u8> {
     // In the order of the bits: a last block of fixed codes, the literal 0.
@@ -344,7 +344,7 @@ fn compressed_sections_that_are_too_much_are_told() {
     survived("nothing known", &with(compressed(".debug_info", 77, 100, &[0; 100])), lies);
 }
 
-/// A table of so many symbols, and the names that they have.
+/// A table of `count` symbols, and their names.
 fn symbols(count: usize, names: Vec<u8>, symbol: impl Fn(u32) -> [u32; 3], kind: u8) -> Vec<Section> {
     let mut table = vec![0; 16];
     table.reserve(16 * count);

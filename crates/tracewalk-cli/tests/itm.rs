@@ -42,7 +42,7 @@ fn the_stm32f105_itm_and_etm_agree_on_when_the_timer_interrupted() {
     assert_eq!(entries, 8);
     let text = itm(&trace, &[]);
     assert_eq!((text.status, text.stdout.as_str()), (0, "OnOffOnOffOnOffOnOffOnOff"), "{}", text.stderr);
-    assert!(text.stderr.contains("found out: --container frames --source 0x01=itm --source 0x02=etmv3"));
+    assert!(text.stderr.contains("inferred: --container frames --source 0x01=itm --source 0x02=etmv3"));
     let (counted, notices) = run_with_notices(["itm", trace.to_str().unwrap()]);
     assert!(
         notices.has("itm_overflow") && mentions(&counted.stderr, "14"),
@@ -52,7 +52,7 @@ fn the_stm32f105_itm_and_etm_agree_on_when_the_timer_interrupted() {
     let info = run(["info", trace.to_str().unwrap()]).stdout;
     for line in [
         "trace ID 0x01, itm",
-        "  found out     protocol: itm (0 errors in 586 packets)\n                  not etmv3 (",
+        "  inferred      protocol: itm (0 errors in 586 packets)\n                  not etmv3 (",
         "    exception                     16",
         "    pc_sample                    393",
         "  text          port 0: On",
@@ -92,7 +92,7 @@ fn an_itm_alone_is_recognised_in_frames_and_without() {
     {
         let outcome = itm(file, &[]);
         assert_eq!((outcome.status, &outcome.stdout), (0, &text), "{}", outcome.stderr);
-        assert!(outcome.stderr.contains(&format!("found out: {found}\n")), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains(&format!("inferred: {found}\n")), "{}", outcome.stderr);
         let strict = itm(file, &[&["--strict"], &found.split(' ').collect::<Vec<_>>()[..]].concat());
         assert_eq!((strict.status, &strict.stdout), (0, &text), "{}", strict.stderr);
         let events = itm(file, &["--format", "events"]).stdout;

@@ -298,7 +298,7 @@ fn a_snapshot_is_the_end_of_what_ran() {
         let source = SourceBytes { id: TraceId::new(IDS[0]).unwrap(), bytes };
         let options = FormatterOptions { repeat_id_after: NonZeroU32::new(8), ..FormatterOptions::default() };
         let bytes = frames(&[source], options);
-        // The ring went round often; of what is in the buffer, the record says which part.
+        // The ring wrapped often; of what is in the buffer, the record says which part.
         let kept = bytes.len() / 2 / 16 * 16;
         let (head, buffer) = (bytes.len() as u64, &bytes[bytes.len() - kept..]);
         machine.recording.aux(at(10, 2, 0), head, 1 << 20, SNAPSHOT);

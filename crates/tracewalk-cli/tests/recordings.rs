@@ -78,7 +78,7 @@ fn a_sigrok_session_of_hardware_is_decoded_as_the_bytes_that_were_made_of_it() {
     let bytes = session.with_file_name("swo.bin");
     // The offsets in the JSON lines are those of the bytes.
     assert_eq!(outcome(&session, "jsonl").stdout, outcome(&bytes, "jsonl").stdout);
-    assert!(runs.stderr.contains("found out: --wire uart --baud 80"), "{}", runs.stderr);
+    assert!(runs.stderr.contains("inferred: --wire uart --baud 80"), "{}", runs.stderr);
     // The channel's name says what it is.
     assert!(!runs.stderr.contains("--channel"), "{}", runs.stderr);
 }
@@ -248,7 +248,7 @@ fn strict_wants_to_be_told_how_a_recording_is_read() {
         "PB3=swo",
     ];
     let needs =
-        [(7, "say --wire WIRE and --baud BITS"), (9, "say --baud BITS"), (11, "say --channel NAME=ROLE")];
+        [(7, "give --wire WIRE and --baud BITS"), (9, "give --baud BITS"), (11, "give --channel NAME=ROLE")];
     for (said, needed) in needs {
         let outcome = flow(&capture, &all[..said]);
         assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""));
@@ -304,7 +304,7 @@ fn whoever_names_the_wrong_channel_is_told_what_was_seen_on_each() {
     );
     // What is right needs no telling.
     let outcome = flow(&capture, &["--channel", "PB3=swo"]);
-    assert!(!outcome.stderr.contains("seen were"), "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains("seen: "), "{}", outcome.stderr);
     assert_eq!(outcome.stdout.lines().nth(1), Some("S 10"), "{}", outcome.stderr);
 }
 

@@ -49,7 +49,7 @@ fn ways() -> Vec<Way> {
 /// How a capture is decoded.
 #[derive(Clone, Copy, Debug)]
 enum How {
-    /// On so many threads, in short segments, so that each of them has some. By passages, where the command takes any.
+    /// On this number of threads, in short segments, so that each of them has some. By passages, where the command takes any.
     Threads(u16),
     /// One by one: what was lost is listed, so that everything is looked at in its order.
     Elements,

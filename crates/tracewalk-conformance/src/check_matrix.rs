@@ -7,11 +7,11 @@ use tracewalk_conformance::matrix::{Case, Programs, cases};
 
 use tracewalk_generate::arguments::Arguments;
 
-/// Every so many cases are checked where nothing else is said: a number that shares no factor with the dimensions, so
+/// One case in this number is checked by default: a number that shares no factor with the dimensions, so
 /// that in the end every value meets every other one.
 const USUAL_STEP: u32 = 401;
 
-/// So many failures are enough to see what is wrong.
+/// The most failures that are printed.
 const MOST_FAILURES: usize = 20;
 
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {

@@ -11,13 +11,13 @@ use tracewalk_conformance::opencsd::{Deviation, Found, Subject, Untrue, deviatio
 
 use tracewalk_generate::arguments::Arguments;
 
-/// Every so many cases are compared where nothing else is said; it shares no factor with the dimensions of the matrix.
+/// One case in this number is compared by default; it shares no factor with the dimensions of the matrix.
 const USUAL_STEP: u32 = 1511;
 
 /// Each case is damaged so often where nothing else is said.
 const USUAL_DAMAGES: u32 = 6;
 
-/// So many failures are enough to see what is wrong.
+/// The most failures that are printed.
 const MOST_FAILURES: usize = 20;
 
 /// A case, and how it is damaged.
@@ -106,7 +106,7 @@ impl Tally {
     }
 }
 
-/// Every so many cases, each sound and then damaged, the ways to damage them taking turns.
+/// One case in a number, each sound and then damaged, the ways to damage them taking turns.
 fn sample(step: u32, damages: u32) -> Vec<Chosen> {
     let readable = cases().into_iter().filter(Case::is_for_opencsd);
     let mut kinds = Kind::ALL.into_iter().cycle().zip(1..);

@@ -120,7 +120,7 @@ fn expected(
     }
 }
 
-/// The file's bytes so often that there are about so many.
+/// The file's bytes repeated to about this number of bytes.
 fn repeat(bytes: &[u8], size: u64, file: &Path) -> std::io::Result<()> {
     let mut out = BufWriter::new(File::create(file)?);
     for _ in 0..size / bytes.len() as u64 + 1 {
@@ -148,7 +148,7 @@ fn config(source: &SourceDescription) -> Result<(SourceConfig, TraceId), Box<dyn
     Ok((config, source.id.ok_or("expected a trace ID")?))
 }
 
-/// So many steps of all, in order.
+/// A number of steps of all, in order.
 fn steps(all: u64, count: u32) -> Vec<u64> {
     let mut number = 1_u64;
     let mut steps = (0..count).map(|_| {

@@ -7,7 +7,7 @@
 //!
 //! Of what is wrong, some is *in doubt*: the decoder says so itself. Of the rest some was *never noticed*: up to the next
 //! synchronisation nothing that it found speaks against it, the damaged bytes are those of another path. What remains
-//! was noticed, and is reported as fact all the same.
+//! was noticed, and is reported as fact nevertheless.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -80,7 +80,7 @@ impl Kind {
         }
     }
 
-    /// Damages `bytes`, which are lost and come twice in units of so many; `number` gives any number below its argument.
+    /// Damages `bytes`, which are lost or repeated in units of `unit` bytes; `number` gives any number below its argument.
     pub fn damage(self, bytes: &mut Vec<u8>, unit: usize, mut number: impl FnMut(usize) -> usize) {
         let length = bytes.len();
         let at = number(length.max(1));
@@ -167,7 +167,7 @@ struct Synchronisation {
 /// What damage did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effect {
-    /// How many bytes after the damage the decoder was in step again; `None` where the trace ended first.
+    /// How many bytes after the damage the decoder was in step again; `None` if the trace ended first.
     pub bytes_until_in_step: Option<u64>,
     /// How many instructions were reported that were not executed there.
     pub wrong: u64,
@@ -179,7 +179,7 @@ pub struct Effect {
     pub right_in_doubt: u64,
     /// How many instructions were executed and not reported.
     pub lost: u64,
-    /// How many of these the trace in front of the damage proves, or the trace from the next synchronisation on that damage
+    /// How many of these the trace before the damage proves, or the trace from the next synchronisation on that damage
     /// does not reach.
     pub lost_outside: u64,
 }
@@ -262,7 +262,7 @@ impl<'a> Sound<'a> {
         effect
     }
 
-    /// How many instructions are not reported as the trace in front of the damage and far enough after it proves them.
+    /// How many instructions are not reported as the trace before the damage and far enough after it proves them.
     fn lost_outside(&self, damage: &Damage, found: &[Reported]) -> u64 {
         let same = |(told, found): &(&Reported, &Reported)| told.at == found.at;
         let told = &self.reading.reported;

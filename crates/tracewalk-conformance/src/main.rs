@@ -21,7 +21,7 @@ usage: tracewalk-conformance matrix [--all | --every N] [--firmware FOLDER] [CAS
            compare with OpenCSD, whose trc_pkt_lister has to be installed: every N-th case of the matrix, sound and
            damaged in N ways; deviations that explain nothing are listed, or fail; the snapshot of the last one is kept
        tracewalk-conformance seek [--megabytes N] [--seeks N] [--example FOLDER]
-           put a cursor anywhere in a capture of so many megabytes, an example over and over, and compare with flow
+           put a cursor anywhere in a capture of N megabytes, an example over and over, and compare with flow
 ";
 
 fn main() -> ExitCode {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use tracewalk_conformance::matrix::{Programs, cases};
 
-/// One case in so many: a prime, so that in the end every value of a dimension meets every value of every other one.
+/// One case in this number: a prime, so that in the end every value of a dimension meets every value of every other one.
 const STEP: usize = 401;
 
 #[test]

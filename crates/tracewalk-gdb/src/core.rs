@@ -119,7 +119,7 @@ impl<'i> Core<'i> {
         self.index.totals().steps + u64::from(self.handler.is_some())
     }
 
-    /// How much there is, and what in front of the place.
+    /// How much there is, and what before the place.
     pub(crate) const fn index(&self) -> &'i FlowIndex<'i> {
         self.index
     }
@@ -169,7 +169,7 @@ impl<'i> Core<'i> {
         self.cursor.current()
     }
 
-    /// Goes to the next place, or the one before. Answers whether there is one.
+    /// Goes to the next place, or the one before. Returns whether there is one.
     pub(crate) fn step(&mut self, direction: Direction) -> bool {
         match direction {
             Direction::Forward if self.is_behind => false,
@@ -219,7 +219,7 @@ impl<'i> Core<'i> {
         }
     }
 
-    /// Goes to the first or last place. Answers whether there is one.
+    /// Goes to the first or last place. Returns whether there is one.
     pub(crate) fn go_to_end(&mut self, direction: Direction) -> bool {
         self.is_behind = false;
         let found = walk::go_to_end(&mut self.cursor, &self.code, direction, self.index.totals().steps);
@@ -227,7 +227,7 @@ impl<'i> Core<'i> {
         found || self.is_behind
     }
 
-    /// Goes to the place of a step, or the next one. Answers whether there is one.
+    /// Goes to the place of a step, or the next one. Returns whether there is one.
     pub(crate) fn seek_step(&mut self, step: u64) -> bool {
         if step == self.index.totals().steps && self.handler.is_some() {
             return self.go_to_end(Direction::Forward);
@@ -237,7 +237,7 @@ impl<'i> Core<'i> {
         found
     }
 
-    /// Goes to a position. Answers whether there is one.
+    /// Goes to a position. Returns whether there is one.
     pub(crate) fn seek(&mut self, position: Position) -> bool {
         let found = walk::seek(&mut self.cursor, &self.code, position);
         self.is_behind &= !found;

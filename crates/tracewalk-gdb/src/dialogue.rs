@@ -280,7 +280,7 @@ impl<'c, 'i> Dialogue<'c, 'i> {
 }
 
 impl Dialogue<'_, '_> {
-    /// Sets or removes a watchpoint of so many bytes.
+    /// Sets or removes a watchpoint of `bytes` bytes.
     fn watchpoint(&mut self, is_set: bool, kind: Watch, bytes: Option<(u64, u64)>) -> String {
         let bytes = bytes.and_then(|(start, length)| Some(start..start.checked_add(length)?));
         let Some(watched) = bytes.map(|bytes| Watched { kind, bytes }) else { return REFUSED.to_owned() };
@@ -304,7 +304,7 @@ fn shown(value: Option<u64>, Register { bytes, .. }: Register) -> String {
     }
 }
 
-/// What is in front of the first such byte, and after it.
+/// What is before the first such byte, and after it.
 fn split(bytes: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
     let place = bytes.iter().position(|byte| *byte == at)?;
     Some((bytes.get(..place)?, bytes.get(place + 1..)?))

@@ -17,7 +17,7 @@ pub enum GdbError {
     Image(ImageError),
     /// A source cannot be followed.
     Run(RunError),
-    /// Nothing was executed in any source, as far as it can be followed.
+    /// No source has program flow that can be followed.
     Nothing,
     /// Two passes over a source differ: a mistake of tracewalk, or its file changed meanwhile.
     Differs {
@@ -26,7 +26,7 @@ pub enum GdbError {
         /// The steps of the second one.
         indexed: u64,
     },
-    /// Memory ran out, or somebody ended the work.
+    /// Memory ran out, or an observer ended the work.
     Ended {
         /// After this byte of the capture.
         byte: u64,

@@ -22,7 +22,7 @@ pub(crate) struct Machine {
 /// One frame as GDB is to find it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Level {
-    /// Where it goes on: the calling instruction, or the one before which it was interrupted.
+    /// Where it continues: the calling instruction, or the one before which it was interrupted.
     pub(crate) at: Address,
     pub(crate) frame: Frame<Mark>,
 }
@@ -39,7 +39,7 @@ const CPSR_T: u64 = 1 << 5;
 const TO_HANDLER: u64 = 0xffff_fff1;
 const TO_THREAD: u64 = 0xffff_fff9;
 
-/// The levels of a stack, outermost first, whose innermost frame is at `at`; the whole stack moved by so many bytes.
+/// The levels of a stack, outermost first, whose innermost frame is at `at`; the whole stack moved by `moved` bytes.
 pub(crate) fn levels<'a>(
     frames: impl Iterator<Item = &'a Frame<Mark>>,
     at: Address,
@@ -158,7 +158,7 @@ impl Machine {
     }
 }
 
-/// What a function returns to, as the link register had it when the function began; so many exceptions enclose its caller.
+/// What a function returns to, as the link register had it when the function began; and the number of exceptions that enclose its caller.
 ///
 /// Of the outermost known function nobody knows it. Without a link register GDB ends a backtrace in an error ("PC not available")
 /// instead of a frame, and editors show none at all. A function that has pushed nothing seems to have called itself: GDB finds the

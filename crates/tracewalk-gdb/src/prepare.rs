@@ -28,16 +28,16 @@ use crate::registers::Architecture;
 use crate::stacks::{Keeping, Kept, Limits};
 use crate::unwind::Unwinder;
 
-/// What is asked for.
+/// Options of the server.
 #[derive(Clone, Debug)]
 pub struct Options<'k> {
-    /// Where the debugger begins.
+    /// The step at which the debugger starts.
     pub at: At,
-    /// Whether the image is followed even if the trace contradicts it all the time.
+    /// Whether to follow the image even if the trace contradicts it again and again.
     pub trust_image: bool,
-    /// A file that a debugger saved registers and memory in.
+    /// A file of registers and memory that a debugger saved.
     pub dump: Option<PathBuf>,
-    /// Who keeps what takes long to make, for the next time.
+    /// A store for indexes and call stacks, for the next time.
     pub keep: Option<&'k dyn Keep>,
 }
 
@@ -115,7 +115,7 @@ fn follow(
     Ok(Prepared { source: source.clone(), name, code, unwinder, kept, variables, key })
 }
 
-/// Follows a source once. Answers what is kept of it, and the program as it was followed: nothing if it is not what was traced.
+/// Follows a source once. Returns what is kept of it, and the program as it was followed: nothing if it is not what was traced.
 fn follow_calls(
     session: &Session,
     source: &Source,

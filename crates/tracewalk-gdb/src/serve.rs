@@ -20,18 +20,18 @@ use crate::walk::Direction;
 /// Where debuggers come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listen {
-    /// They connect to this address.
+    /// Debuggers connect to this address.
     Tcp(SocketAddr),
-    /// One has started this process, and speaks through standard input and output.
+    /// A debugger started this process, and uses its standard input and output.
     Streams,
 }
 
 impl Listen {
-    /// Where debuggers come from over the network: an address and a port.
+    /// An address and a port to listen on.
     ///
     /// # Errors
     ///
-    /// If the text is none.
+    /// If the text is not an address with a port.
     pub fn tcp(text: &str) -> Result<Self, AddrParseError> {
         text.parse().map(Self::Tcp)
     }
@@ -47,7 +47,7 @@ pub enum Event {
     Connected(SocketAddr),
     /// Another one wanted to connect, and was sent away.
     Refused(SocketAddr),
-    /// The debugger has said goodbye.
+    /// The debugger ended the session.
     Left(SocketAddr),
     /// The debugger is gone without a word.
     Vanished(SocketAddr),
@@ -89,7 +89,7 @@ const PIECE: usize = 1 << 12;
 ///
 /// # Errors
 ///
-/// If a source cannot be followed, or nobody can connect.
+/// If a source cannot be followed, or the address cannot be listened on.
 pub fn serve(
     session: &mut Session,
     options: &Options<'_>,

@@ -175,7 +175,7 @@ pub(crate) fn steps(element: &Element) -> u64 {
 mod tests {
     use super::*;
 
-    /// The steps that calls are followed over for a jump, to a thousand places of a recording with so many steps: their sum.
+    /// The steps that calls are followed over for a jump, to a thousand places of a recording with `steps` steps: their sum.
     fn followed(steps: u64) -> u64 {
         let calls = CallStack::new(Arc::new(Code::unknown()));
         let mut stacks = Stacks::new(Limits::WHOLE);

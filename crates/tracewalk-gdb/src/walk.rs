@@ -75,7 +75,7 @@ fn is_place(cursor: &mut Cursor<'_>, code: &Code) -> bool {
     !is_same
 }
 
-/// Goes to the next place, or the one before. Answers whether there is one; else the cursor stays.
+/// Goes to the next place, or the one before. Returns whether there is one; else the cursor stays.
 pub(crate) fn step(cursor: &mut Cursor<'_>, code: &Code, direction: Direction) -> bool {
     let mark = cursor.current().map(|here| here.step);
     loop {
@@ -93,7 +93,7 @@ pub(crate) fn step(cursor: &mut Cursor<'_>, code: &Code, direction: Direction) -
     }
 }
 
-/// Goes to the first or last place. Answers whether there is one.
+/// Goes to the first or last place. Returns whether there is one.
 pub(crate) fn go_to_end(cursor: &mut Cursor<'_>, code: &Code, direction: Direction, steps: u64) -> bool {
     let to = match direction {
         Direction::Forward => steps.saturating_sub(1),
@@ -102,7 +102,7 @@ pub(crate) fn go_to_end(cursor: &mut Cursor<'_>, code: &Code, direction: Directi
     cursor.seek_step(to) && settle(cursor, code, opposite(direction))
 }
 
-/// Goes to a position, or to the first place after it. Answers whether there is one; else the cursor stays.
+/// Goes to a position, or to the first place after it. Returns whether there is one; else the cursor stays.
 pub(crate) fn seek(cursor: &mut Cursor<'_>, code: &Code, position: Position) -> bool {
     let mark = cursor.current().map(|here| here.step);
     if cursor.seek(position) && settle(cursor, code, Direction::Forward) {

@@ -36,9 +36,9 @@ pub struct Found {
 pub struct Difference {
     /// The line, from 1.
     pub line: usize,
-    /// What was reported; `None` where nothing was.
+    /// What was reported; `None` if nothing was.
     pub told: Option<String>,
-    /// What was found; `None` where nothing was.
+    /// What was found; `None` if nothing was.
     pub found: Option<String>,
 }
 
@@ -122,7 +122,7 @@ impl Found {
     }
 }
 
-/// Where two paths differ first, apart from the steps that say a context ID or state; `None` where they are the same.
+/// Where two paths differ first, apart from the steps that say a context ID or state; `None` if they are the same.
 #[must_use]
 pub fn first_difference(profile: Profile, told: &Path, found: &Path) -> Option<Difference> {
     let text = |path: &Path| {

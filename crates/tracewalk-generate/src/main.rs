@@ -40,9 +40,9 @@ usage: tracewalk-generate record --elf FILE --log FILE --output FILE
            --snapshot            write a snapshot folder for OpenCSD instead of capture.toml
            --synchronise BYTES   between periodic synchronisations; 0 for only one; 1024 if not given
            --timestamps N        a timestamp every N instructions
-           --times FILE          write how many cycles had passed behind each step of the record
+           --times FILE          write how many cycles had passed after each step of the record
            --pauses TRACED:UNTRACED[:REASON]
-                                 switch tracing off after so many steps of the path, for so many; REASON is enabled,
+                                 switch tracing off after TRACED steps of the path, for UNTRACED steps; REASON is enabled,
                                  overflow or debug
            --triggers N          a trigger and an ignore packet every N instructions
            --non-secure          the processor is in Non-secure state
@@ -58,7 +58,7 @@ usage: tracewalk-generate record --elf FILE --log FILE --output FILE
          etmv4:
            --contexts with|before|after
                                  where a context stands that changes with an address
-           --cycle-threshold N   cycles are counted once there are so many
+           --cycle-threshold N   cycles are counted once there are N
            --wrong-paths N       a wrong path every N conditional branches, where trcidr8 is not 0; 0 for none
            --q-elements N        a Q element every N branches, where trcidr0 has them; 0 for none
            --source-addresses N  a source address every N taken branches, in ETE; 0 for none

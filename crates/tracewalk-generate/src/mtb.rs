@@ -2,7 +2,7 @@
 //!
 //! A packet is written for each change of the program counter that is not sequential: for taken branches; for exceptions;
 //! and two for a return from an exception, from the returning instruction to EXC_RETURN and from there to where execution
-//! resumes, or to the handler of a tail-chained exception. The buffer goes round and keeps the newest packets, or ends at
+//! resumes, or to the handler of a tail-chained exception. The buffer wraps and keeps the newest packets, or ends at
 //! a watermark.
 //!
 //! A path does not say the value of EXC_RETURN. It is made up from what was interrupted: a handler, or the thread, whose
@@ -50,7 +50,7 @@ pub struct Memory {
 }
 
 impl Options {
-    /// A buffer that is all of the memory from `base` on, and that goes round.
+    /// A buffer that is all of the memory from `base` on, and that wraps.
     #[must_use]
     pub fn new(size: BufferSize, base: Address) -> Self {
         let pointer_bits = size.bytes().trailing_zeros().min(32) as u8;
@@ -68,7 +68,7 @@ impl Options {
 }
 
 impl Memory {
-    /// The pointer's numbers repeat after so many bytes.
+    /// The number of bytes after which the pointer repeats.
     fn modulus(self) -> u64 {
         1 << self.pointer_bits.min(32)
     }
@@ -83,7 +83,7 @@ impl Memory {
 /// The contents of an MTB when the processor was halted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffer {
-    /// The MTB's memory, zero where nothing was written.
+    /// The MTB's memory, zero if nothing was written.
     pub bytes: Vec<u8>,
     /// The MTB's registers.
     pub registers: Registers,
@@ -183,7 +183,7 @@ impl Unit<'_> {
         self.told.push(Step::Instruction(told));
         let target = match (instruction.class, self.story.went(index)) {
             _ if !executed.passed => None,
-            // Where the path ends nothing shows that it went on.
+            // Where the path ends nothing shows that it continued.
             (_, Went::End)
             | (Class::Other | Class::Barrier(_) | Class::Wait | Class::TransactionStart, _) => None,
             (Class::Direct(target), _) => Some(target.address),

@@ -58,7 +58,7 @@ pub struct Executed {
 pub struct Taken {
     /// Which one.
     pub exception: Exception,
-    /// Where execution should resume; `None` where the exception took the place of a return from another one
+    /// Where execution should resume; `None` if the exception took the place of a return from another one
     /// (tail-chaining), which has nothing to resume.
     pub preferred_return: Option<Address>,
     /// The first instruction of the handler.
@@ -74,7 +74,7 @@ pub struct Access {
     pub bytes: u8,
     /// Set for a store.
     pub store: bool,
-    /// What was loaded or stored; `None` where that is not known, as for device registers.
+    /// What was loaded or stored; `None` if that is not known, as for device registers.
     pub value: Option<u64>,
 }
 
@@ -91,7 +91,7 @@ impl Executed {
         self.location().after(self.bytes as u64).address
     }
 
-    /// What the program says about it; `None` where the program has no code there.
+    /// What the program says about it; `None` if the program has no code there.
     #[must_use]
     pub fn classify(&self, program: &Program) -> Option<Instruction> {
         isa::classify(program.code(self.address)?, self.address, self.isa).ok()

@@ -171,7 +171,7 @@ impl Recording {
         self.kernel(HARDWARE_ID, 0, &words(&[sink | u64::from(id)]), at);
     }
 
-    /// Trace was taken from the place's ring: so many bytes from `offset` on, or for a [`SNAPSHOT`] before `offset`.
+    /// Trace was taken from the place's ring: this number of bytes from `offset` on, or for a [`SNAPSHOT`] before `offset`.
     pub fn aux(&mut self, at: Place, offset: u64, size: u64, flags: u64) {
         self.kernel(AUX, 0, &words(&[offset, size, flags]), at);
     }
@@ -197,7 +197,7 @@ impl Recording {
         self.in_form(Form::Pipe, &[self.units_record(), self.records.clone()].concat())
     }
 
-    /// The file with its records in compressed ones, each of which has so many bytes of what `compress` makes of all of them.
+    /// The file with its records in compressed ones, each with at most `piece` bytes of the output of `compress`.
     #[must_use]
     pub fn compressed(&self, piece: usize, compress: impl FnOnce(&[u8]) -> Vec<u8>) -> Vec<u8> {
         let packed = compress(&[self.units_record(), self.records.clone()].concat());
@@ -265,7 +265,7 @@ impl Recording {
     }
 }
 
-/// Compressed records of so many bytes each.
+/// Compressed records of a fixed number of bytes each.
 fn in_pieces(packed: &[u8], piece: usize) -> Vec<u8> {
     let mut records = Vec::new();
     for piece in packed.chunks(piece.clamp(1, usize::from(u16::MAX) - 8)) {

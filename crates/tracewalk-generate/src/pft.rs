@@ -2,7 +2,7 @@
 //!
 //! What is sent:
 //!
-//! - at the start A-sync and I-sync, and again every so many bytes, after a waypoint;
+//! - at the start A-sync and I-sync, and again at a regular distance in bytes, after a waypoint;
 //! - for every waypoint an atom, or a branch packet where it is an indirect branch that the return stack does not predict,
 //!   or with branch broadcast any taken branch;
 //! - before a waypoint that is far after the last one a waypoint update;
@@ -105,7 +105,7 @@ struct Unit<'a> {
     atoms: Option<Atoms>,
     /// The instruction executed last, if it is no waypoint.
     behind_waypoint: Option<Location>,
-    /// Where execution went on after the last waypoint or exception.
+    /// Where execution continued after the last waypoint or exception.
     run_start: Location,
     /// Newest last.
     return_stack: Vec<Location>,
@@ -391,7 +391,7 @@ impl<'a> Unit<'a> {
     }
 }
 
-/// The address that a waypoint update names before a waypoint that is far away: the word or halfword in front of it,
+/// The address that a waypoint update names before a waypoint that is far away: the word or halfword before it,
 /// which may lie inside of the last instruction.
 const fn in_front_of(waypoint: &Executed) -> Location {
     let bytes = if waypoint.isa.is_thumb() { 2 } else { 4 };

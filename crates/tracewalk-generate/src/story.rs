@@ -15,7 +15,7 @@ pub(crate) struct Story<'a> {
     seen: &'a Program,
 }
 
-/// Where execution went on.
+/// Where execution continued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Went {
     /// Here.
@@ -54,7 +54,7 @@ impl<'a> Story<'a> {
         isa::classify(self.seen.code(location.address)?, location.address, location.isa).ok()
     }
 
-    /// Where execution went on after the instruction that is the step at `index`.
+    /// Where execution continued after the instruction that is the step at `index`.
     pub(crate) fn went(&self, index: usize) -> Went {
         for (index, step) in self.steps_behind(index) {
             match step {

@@ -5,7 +5,7 @@ use tracewalk::isa::{Class, Instruction};
 
 use crate::path::Executed;
 
-/// Every so many instructions the instruction fetch stalls.
+/// The number of instructions between stalls of the instruction fetch.
 const STALL_EVERY: u64 = 61;
 const STALL_CYCLES: u32 = 19;
 

@@ -44,12 +44,12 @@ impl Trace {
     }
 }
 
-/// When tracing is switched off, and what says so when it goes on.
+/// When tracing is switched off, and what says so when it continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pauses {
-    /// So many steps of the path are traced.
+    /// The number of steps of the path that are traced.
     pub traced: usize,
-    /// So many are not: a pause begins and ends with the next instruction after an instruction.
+    /// The number of steps that are not: a pause begins and ends with the next instruction after an instruction.
     pub untraced: usize,
     /// Why tracing begins again.
     pub reason: ISyncReason,
@@ -117,7 +117,7 @@ impl Pauses {
     }
 }
 
-/// What a trace unit sends of a context ID that is set up to send so many bytes: the low ones.
+/// The bytes of a context ID that a trace unit sends if it is set up to send some: the low ones.
 pub(crate) fn truncated(context_id: ContextId, bytes: u8) -> ContextId {
     let unsent = 8 * u32::from(4_u8.saturating_sub(bytes));
     ContextId(u32::MAX.checked_shr(unsent).map_or(0, |mask| context_id.0 & mask))

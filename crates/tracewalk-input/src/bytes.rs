@@ -11,8 +11,8 @@ use crate::mapped::Mapped;
 
 /// The bytes of a file: immutable, cheap to clone, readable as a slice.
 ///
-/// How they are held is not reported. Large captures are mapped, so that they take no memory of the process's own: nobody may
-/// shorten such a file while it is read, or the system ends the process when it comes to the part that is gone.
+/// Callers do not see how they are held. Large captures are mapped, so that they take no memory of the process's own: a mapped
+/// file must not be shortened while it is read, or the system ends the process on access to the missing part.
 #[derive(Clone)]
 pub struct Bytes(Arc<Held>);
 

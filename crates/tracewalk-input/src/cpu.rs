@@ -1,6 +1,15 @@
-//! Processors by name: their architecture profile and the usual values of their trace unit's registers.
+//! Processors by name → their architecture profile and the usual values of their trace unit's registers.
 //!
-//! The values are the protocols' own (`tracewalk::protocol`). What is here is how people spell a processor's name.
+//! The values come from the protocols (`tracewalk::protocol`); this module knows how people spell a processor's name.
+//!
+//! ```
+//! use tracewalk_input::cpu::{Profile, UsualRegisters};
+//!
+//! assert_eq!(Profile::of_cpu("Cortex-M3"), Some(Profile::M));
+//! let usual = UsualRegisters::of_cpu("cortex_m3").expect("a known processor");
+//! assert_eq!(usual.cpu, "cortex-m3");
+//! assert!(usual.iter().any(|(name, _)| name == "ETMIDR"));
+//! ```
 
 use std::fmt;
 
@@ -65,19 +74,19 @@ impl fmt::Display for Profile {
     }
 }
 
-/// What is usual for a processor's trace unit.
+/// Usual register values of a processor's trace unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsualRegisters {
     /// The processor, as `cpu=` takes it.
     pub cpu: &'static str,
     /// Register values by Arm's names.
     registers: Vec<(&'static str, u32)>,
-    /// Whether nobody has said it of this processor.
+    /// Whether the values are assumed from related processors.
     is_assumed: bool,
 }
 
 impl UsualRegisters {
-    /// What is usual for the processor with this name, in any of the usual spellings.
+    /// The usual values for the processor with this name, in any of the usual spellings.
     #[must_use]
     pub fn of_cpu(name: &str) -> Option<Self> {
         let name = canonical(name);
@@ -121,7 +130,7 @@ impl UsualRegisters {
         self.registers.iter().copied()
     }
 
-    /// Who says so.
+    /// The origin of the values.
     #[must_use]
     pub fn origin(&self) -> Origin {
         if self.is_assumed {

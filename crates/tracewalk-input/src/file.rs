@@ -182,7 +182,7 @@ pub fn read_text(path: &Path, limit: u64) -> Result<String, FileProblem> {
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text).to_owned())
 }
 
-/// The bytes of the file at `path`, one after the other. An error stands after the first `limit` of them.
+/// The bytes of the file at `path`, one after the other. After the first `limit` of them comes an error.
 pub fn reader(path: &Path, limit: u64) -> Result<impl BufRead, FileProblem> {
     let file = open(path)?;
     let (left, problem) = match is_device(&file)? {

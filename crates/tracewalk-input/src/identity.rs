@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 /// A file as the system knows it: two that are equal have the same contents, if the first one is [settled](FileIdentity::is_settled).
 ///
-/// The system notes when a file was changed last, and nobody can set that time back. It is not known on other systems than Unix.
+/// Unix records the time of a file's last change, which cannot be set back. Other systems do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileIdentity {
     device: u64,

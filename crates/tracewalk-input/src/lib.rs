@@ -1,17 +1,16 @@
 //! Files → captures, program images and symbols.
 //!
-//! This is the only crate of tracewalk that opens files:
+//! Paths or bytes of files go in; captures, memory and symbols come out. This is the only crate of tracewalk that opens files:
 //!
 //! ```text
 //! capture  trace bytes and what describes them: a plain file, a capture.toml, a snapshot directory
-//! image    ELF files and raw memory dumps → the program's memory, and who gave which part of it
+//! image    ELF files and raw memory dumps → the program's memory, and the origin of each part
 //! svd      a chip's description → the names of its interrupts
 //! symbols  ELF files → functions, instruction sets, source lines, the vector table
 //! ```
 //!
-//! Decoding is not here, and nothing here knows what a packet is. A file may hold anything: every length that it
-//! claims is checked before it is used, a description can only name files beside it, and what is wrong is reported in one
-//! sentence with its place and the option to try.
+//! Decoding is not here. Files are not trusted: every length in a file is checked before use, a description can only name files
+//! beside it, and errors state the problem in one sentence with its place and the option to try.
 //!
 //! ```
 //! use tracewalk::ids::Address;

@@ -1,17 +1,17 @@
 //! How much memory what files hold may take.
 //!
 //! A file's counts and sizes are checked against the file before they are used. That bounds memory by the file's length,
-//! which is more than there is where the file is large. [`MemoryLimit`] is what the user has for all of it: each part
+//! which a large file can exhaust. [`MemoryLimit`] is the user's limit for all of it: each part
 //! gets a share, and what does not fit into its share is left out with a sentence.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What the user has in memory for everything together. Without a number the bounds are those of the files' lengths.
+/// The memory limit for everything together. Without a number, the lengths of files bound memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryLimit(Option<u64>);
 
-/// Why a text is no limit.
+/// Why a text is not a memory limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseMemoryLimitError;
 
@@ -19,7 +19,7 @@ impl MemoryLimit {
     /// The least that makes sense: below, the program and its buffers do not fit.
     pub const LEAST: u64 = 32 << 20;
 
-    /// So many bytes, at least [`MemoryLimit::LEAST`].
+    /// A number of bytes, at least [`MemoryLimit::LEAST`].
     #[must_use]
     pub fn of(bytes: u64) -> Option<Self> {
         (bytes >= Self::LEAST).then_some(Self(Some(bytes)))
@@ -31,7 +31,7 @@ impl MemoryLimit {
         self.0
     }
 
-    /// What each of so many gets that are held at once.
+    /// The share of each of `users` users at once.
     #[must_use]
     pub fn shared_by(self, users: usize) -> Self {
         Self(self.0.map(|bytes| bytes / (users as u64).max(1)))

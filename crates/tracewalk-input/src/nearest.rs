@@ -1,4 +1,4 @@
-//! The known word that was probably meant.
+//! A misspelt word → the known words that were probably meant.
 
 use std::collections::BTreeSet;
 

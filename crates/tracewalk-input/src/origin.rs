@@ -8,7 +8,7 @@ use tracewalk::plain::Plain;
 /// Who says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// A file, and its line where there is one.
+    /// A file, and its line if there is one.
     File {
         /// The file.
         path: PathBuf,
@@ -19,9 +19,9 @@ pub enum Origin {
     Option(&'static str),
     /// What is usual for a processor, by its name.
     Usual(String),
-    /// What the architecture makes likely for a processor, by its name: nobody has said it of this one.
+    /// Assumed for a processor from related ones, by its name.
     Assumed(String),
-    /// It was found out from the bytes.
+    /// It was inferred from the bytes.
     Detected,
 }
 
@@ -63,7 +63,7 @@ impl fmt::Display for Origin {
 pub struct Naming {
     /// The key.
     pub key: String,
-    /// The table or section where it stands, with its brackets.
+    /// The table or section that has it, with its brackets.
     pub section: String,
     /// The description.
     pub file: PathBuf,
@@ -78,17 +78,17 @@ impl fmt::Display for Naming {
     }
 }
 
-/// A value and who says so.
+/// A value and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stated<T> {
     /// The value.
     pub value: T,
-    /// Who says so.
+    /// Its origin.
     pub origin: Origin,
 }
 
 impl<T> Stated<T> {
-    /// `value`, as `origin` says.
+    /// `value`, stated by `origin`.
     #[must_use]
     pub const fn new(value: T, origin: Origin) -> Self {
         Self { value, origin }

@@ -26,7 +26,7 @@ pub enum PathProblem {
     Link,
     /// Directories beside the description's own are allowed, and the name leads into none of them.
     Outside,
-    /// It is a pipe or a device, which whoever opens it might wait for without end.
+    /// It is a pipe or a device, which might block a reader for ever.
     Special,
     /// No file has exactly this name, and several have it but for letter case.
     Ambiguous,
@@ -82,7 +82,7 @@ impl Confinement {
         Self { directory, roots: roots.to_vec() }
     }
 
-    /// The path of the file with this name. Whether it exists is found out when it is opened.
+    /// The path of the file with this name. Whether it exists shows when it is opened.
     pub(crate) fn resolve(&self, name: &str) -> Result<PathBuf, PathProblem> {
         let Name { parts, is_absolute } = match Name::of(name) {
             Err(PathProblem::Parent | PathProblem::Absolute) if !self.roots.is_empty() => {

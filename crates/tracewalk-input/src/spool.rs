@@ -16,11 +16,11 @@ pub(crate) struct Spool {
     len: u64,
 }
 
-/// So many bytes are kept in memory.
+/// The most bytes kept in memory.
 const MOST_IN_MEMORY: usize = 8 << 20;
 
 impl Spool {
-    /// For about so many bytes.
+    /// For about this number of bytes.
     pub(crate) fn with_room(bytes: u64) -> Self {
         // With one byte more, so that the end is found without growing.
         let room = usize::try_from(bytes).map_or(MOST_IN_MEMORY, |bytes| bytes.min(MOST_IN_MEMORY)) + 1;
@@ -32,7 +32,7 @@ impl Spool {
         self.len
     }
 
-    /// Takes at most so many bytes from a reader, without a copy between. Answers how many; 0 at the reader's end.
+    /// Reads at most `most` bytes, without a copy. Returns the number read; 0 at the reader's end.
     pub(crate) fn fill(&mut self, reader: &mut impl Read, most: u64) -> io::Result<usize> {
         let read = reader.take(most).read_to_end(&mut self.memory)?;
         self.len += read as u64;

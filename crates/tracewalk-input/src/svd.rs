@@ -1,14 +1,23 @@
-//! CMSIS-SVD files: what a chip's interrupts are called.
+//! CMSIS-SVD files (System View Descriptions) → the names of a chip's interrupts.
 //!
-//! A chip's maker describes its peripherals in a System View Description. Of all that is in it only the interrupts are of
-//! use here: external interrupt `n` of M profile is exception `16 + n`.
+//! Only the interrupts of a description are read: external interrupt `n` of M profile is exception `16 + n`.
 //!
-//! A peripheral that is `derivedFrom` another one has that one's interrupts unless it names its own, and so adds nothing
-//! that is not known already.
+//! A peripheral that is `derivedFrom` another one has its interrupts unless it names its own, and so adds no new name.
 //!
-//! The file is read from front to back and nothing is kept but names, because the crates that build trees of it can be
+//! The file is read from front to back and only names are kept. Crates that build trees of it can be
 //! brought down by a file: `svd-parser` 0.14 recurses once for each nested element, and `roxmltree` 0.21 takes a minute for
 //! 5,000 of them that each declare a namespace.
+//!
+//! ```
+//! use tracewalk_input::svd::InterruptNames;
+//!
+//! let svd = b"<device><peripherals><peripheral><name>UART0</name>
+//!     <interrupt><name>UART0_IRQ</name><value>5</value></interrupt>
+//! </peripheral></peripherals></device>";
+//! let names = InterruptNames::from_bytes("chip.svd".as_ref(), svd)?;
+//! assert_eq!(names.get(5), Some(["UART0_IRQ".to_owned()].as_slice()));
+//! # Ok::<(), tracewalk_input::svd::SvdError>(())
+//! ```
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,7 +36,7 @@ use crate::number;
 pub struct InterruptNames {
     /// By number. Interrupts that peripherals share may have several names.
     names: BTreeMap<u16, Vec<String>>,
-    /// The first interrupt that has no usable name or number. The others are there all the same.
+    /// The first interrupt that has no usable name or number. The others are there nevertheless.
     pub problem: Option<SvdError>,
 }
 
@@ -36,7 +45,7 @@ pub struct InterruptNames {
 pub struct SvdError {
     /// The file.
     pub file: PathBuf,
-    /// The line, from 1, where there is one.
+    /// The line, from 1, if there is one.
     pub line: Option<u32>,
     /// What is wrong.
     pub kind: SvdErrorKind,

@@ -23,7 +23,7 @@ pub(crate) fn letters(bytes: &[u8]) -> Option<Letters> {
     beginning.iter().all(is_letter).then_some(if is_utf8 { Letters::Utf8 } else { Letters::Bytes })
 }
 
-/// The file's text; `None` where it is none.
+/// The file's text; `None` if it is none.
 pub(crate) fn decode(bytes: &[u8]) -> Option<String> {
     // What Windows PowerShell writes when a tool's output is redirected into a file.
     if let Some(wide) = bytes.strip_prefix(b"\xff\xfe") {

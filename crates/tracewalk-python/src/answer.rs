@@ -131,7 +131,7 @@ answers! {
         packets,
         /// The buffers.
         buffers,
-        /// What was found out.
+        /// The answer.
         findings,
         /// The images of the program.
         images,

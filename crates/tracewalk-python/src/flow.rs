@@ -47,7 +47,7 @@ enum Coming {
 
 /// How many batches are made ahead.
 const AHEAD: usize = 2;
-/// How often Python is asked whether it goes on.
+/// How often Python is asked whether it continues.
 const LOOK: Duration = Duration::from_millis(50);
 
 impl Flow {
@@ -206,7 +206,7 @@ impl RecordBatchReader for Rest {
     }
 }
 
-/// Hands rows on as batches of so many.
+/// Hands rows on in batches of a fixed number.
 struct Sending<'a> {
     sender: &'a SyncSender<Coming>,
     size: usize,
@@ -247,7 +247,7 @@ impl TakeRows for Sending<'_> {
     }
 }
 
-/// Follows all sources. Answers whether they were decoded to their ends.
+/// Follows all sources. Returns whether they were decoded to their ends.
 fn follow(
     request: Request,
     how: &Follow,

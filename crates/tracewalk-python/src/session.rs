@@ -24,7 +24,7 @@ pub(crate) struct SourceInfo {
     id: Option<u8>,
     /// Its protocol: `etmv3`, `pft`, `etmv4` or `mtb`.
     protocol: &'static str,
-    /// The processor, if somebody said it or it was found out.
+    /// The processor, if it was stated or inferred.
     cpu: Option<String>,
 }
 
@@ -43,7 +43,7 @@ impl SourceInfo {
     }
 }
 
-/// A capture that was opened, with what was found out of it.
+/// An open capture, with what was inferred from it.
 ///
 /// Its methods can be called from any thread; one works at a time.
 #[pyclass(module = "tracewalk", frozen)]
@@ -62,7 +62,7 @@ pub(crate) struct Session {
 
 /// Opens a capture: a file of trace bytes, a perf.data file, a capture.toml, or a snapshot directory.
 ///
-/// What is not stated is found out from the bytes and the image. The arguments are the command's options; docs/python.md
+/// What is not stated is inferred from the bytes and the image. The arguments are the command's options; docs/python.md
 /// lists them.
 #[pyfunction]
 #[pyo3(signature = (
@@ -162,7 +162,7 @@ impl Session {
         lock(&self.notices).clone()
     }
 
-    /// Program flow, a row for each element, made while it is taken: an iterator of tables of so many rows.
+    /// Program flow, a row for each element, made while it is taken: an iterator of tables of `rows` rows.
     #[pyo3(signature = (*, rows = 16384, names = true))]
     fn flow(&self, py: Python<'_>, rows: usize, names: bool) -> PyResult<Flow> {
         let follow = self.follow.clone();

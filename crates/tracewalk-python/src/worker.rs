@@ -22,7 +22,7 @@ use tracewalk_session::{Late, Notice, Observer, Request, Session};
 use crate::notice::Said;
 use crate::problem::Problem;
 
-/// How often Python is asked whether it goes on.
+/// How often Python is asked whether it continues.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A session that does one job after the other.

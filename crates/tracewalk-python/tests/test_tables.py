@@ -38,7 +38,7 @@ TABLES = [
     ("info", "itm_packets", ["info", "--table", "itm_packets"]),
 ]
 
-# Each capture has every so many of the tables.
+# Each capture has a share of the tables.
 SAMPLE = 6
 
 

@@ -1,4 +1,4 @@
-//! Tables as Arrow's columns, for whatever takes record batches: Parquet, Python's data frames, SQL engines.
+//! Tables as Arrow's columns, for consumers of record batches: Parquet, Python's data frames, SQL engines.
 //!
 //! ```text
 //! Integer, Time → UInt64    Number → Float64    Address → UInt64    Text → Utf8    Flag → Boolean
@@ -81,7 +81,7 @@ impl Batches {
         self.rows
     }
 
-    /// Adds a row. What does not fit its column is a defect of whoever makes the table, and null here.
+    /// Adds a row. A cell that does not fit its column is a defect of the caller, and becomes null.
     pub fn row(&mut self, row: &[Cell]) {
         debug_assert_eq!(row.len(), self.columns.len());
         let cells = row.iter().chain(std::iter::repeat(&Cell::Unknown));

@@ -1,7 +1,20 @@
 //! Instructions as text.
 //!
-//! A place in a program goes in, mnemonic and operands come out. Which instructions were executed is not decided here:
-//! program flow has its own, far smaller idea of an instruction, and never asks a disassembler.
+//! A location in a program goes in, mnemonic and operands come out. Program flow does not use this module: it has a far smaller
+//! decoder of its own.
+//!
+//! ```
+//! use tracewalk::ids::{Address, Isa, Location, Profile};
+//! use tracewalk::program::Program;
+//! use tracewalk_report::disassembly::Disassembler;
+//!
+//! let mut program = Program::new();
+//! program.add(Address::new(0x100), &[0x70, 0x47])?;
+//! let at = Location::new(Address::new(0x100), Isa::T32);
+//! let instruction = Disassembler::new(Profile::M).disassemble(&program, at).expect("code is there");
+//! assert_eq!((instruction.mnemonic.as_str(), instruction.operands.as_str()), ("bx", "lr"));
+//! # Ok::<(), tracewalk::program::AddRegionError>(())
+//! ```
 
 use std::fmt;
 
@@ -29,7 +42,7 @@ impl Disassembler {
         Self { profile }
     }
 
-    /// The instruction at `at`; `None` where the program has no byte there.
+    /// The instruction at `at`; `None` if the program has no byte there.
     #[must_use]
     pub fn disassemble(&self, program: &Program, at: Location) -> Option<Disassembled> {
         let code = program.code(at.address)?;
@@ -167,7 +180,7 @@ struct Text {
 const DECIMAL_BELOW: u64 = 1024;
 
 impl Text {
-    /// The instruction of so many bytes that this is the text of, and that is a branch or not.
+    /// The instruction of `bytes` bytes with this text, which is a branch or not.
     fn disassembled(self, bytes: u8, branches: bool) -> Disassembled {
         let loads = self.mnemonic.starts_with("ldr") || self.mnemonic.starts_with("vldr");
         Disassembled {

@@ -1,7 +1,15 @@
 //! The registries: every output format by its name, one line each.
 //!
-//! A command asks a registry which formats there are, what to say of each, and how to write it; nothing else tells formats
-//! apart. A new one is a file in `export` and a line here (`docs/dev/adding-an-output.md`).
+//! A command asks its registry for the formats' names, their help, and how to write each; formats are distinguished nowhere
+//! else. A new format is a file in `export` and a line here (`docs/dev/adding-an-output.md`).
+//!
+//! ```
+//! use tracewalk_report::formats::{FLOW, find};
+//!
+//! let json = find(FLOW, "json").expect("a format of `tracewalk flow`");
+//! assert!(!json.help.ends_with('.'));
+//! assert!(find(FLOW, "lcov").is_none()); // of `tracewalk coverage`
+//! ```
 
 mod calls;
 mod captures;

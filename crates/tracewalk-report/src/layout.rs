@@ -37,7 +37,7 @@ fn columns(text: &str) -> usize {
     glyphs(text).map(|glyph| glyph.columns).sum()
 }
 
-/// A text in at most so many columns: without its middle, if it has more.
+/// A text in at most this number of columns: without its middle, if it has more.
 pub(crate) fn without_middle(text: &str, columns: usize) -> Cow<'_, str> {
     let count = text.chars().count();
     if count <= columns {
@@ -52,7 +52,7 @@ pub(crate) fn without_middle(text: &str, columns: usize) -> Cow<'_, str> {
     start.chain("…".chars()).chain(end).collect::<String>().into()
 }
 
-/// A text in lines of at most so many columns, which end between words. A longer word has a line of its own.
+/// A text in lines of at most this number of columns, which end between words. A longer word has a line of its own.
 pub(crate) fn in_lines(text: &str, columns: usize) -> Vec<&str> {
     let mut lines = Vec::new();
     let mut rest = text;

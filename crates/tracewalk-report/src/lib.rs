@@ -1,7 +1,7 @@
-//! Answers written down: what analyses worked out, and program flow itself, in the bytes of one output format.
+//! Output formats: program flow, packets and the answers of analyses, as text, JSON, CSV, HTML and other tools' formats.
 //!
-//! Records come in section by section (one for each trace source), or an analysis' answer as a whole. No file is opened
-//! here and no packet of any protocol is known by name: packets describe themselves.
+//! Records go in section by section (one for each trace source), or an analysis' answer as a whole; the bytes of one format
+//! come out. The crate opens no file, and does not depend on a protocol's packets: packets describe themselves.
 //!
 //! ```
 //! use tracewalk::ids::TraceId;

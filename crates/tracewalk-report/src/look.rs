@@ -2,12 +2,12 @@
 
 use crate::Palette;
 
-/// How text looks where it is shown.
+/// The look of text: colours and width.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
     /// The colours.
     pub palette: Palette,
-    /// The columns of the terminal, which no line is wider than; `None` where the text goes elsewhere, for lines of any length.
+    /// The columns of the terminal, which no line is wider than; `None` if the text goes elsewhere, for lines of any length.
     pub width: Option<usize>,
 }
 

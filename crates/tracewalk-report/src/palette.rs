@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 
 /// A style for each kind of thing that the text formats print.
 ///
-/// Colour is a choice of whoever opens the output: [`Palette::PLAIN`] prints no escape sequences at all.
+/// The caller chooses colours; [`Palette::PLAIN`] prints no escape sequences.
 #[derive(Clone, Copy, Debug)]
 pub struct Palette {
     /// The head of a source's section.

@@ -19,7 +19,7 @@ pub fn counted(count: u64, thing: &str) -> String {
     }
 }
 
-/// Why a source is not the one that was compiled, or may not be.
+/// Why a source file is not, or may not be, the one that was compiled.
 #[must_use]
 pub const fn why_stale(reason: Stale) -> &'static str {
     match reason {
@@ -51,7 +51,7 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// `12.3%`, rounded down, so that 100.0% is all; `None` where nothing can be judged.
+/// `12.3%`, rounded down, so that 100.0% is all; `None` if nothing can be judged.
 pub(crate) fn percent_covered(tally: Tally) -> Option<String> {
     tally.permille().map(|permille| tenths(permille.into()))
 }

@@ -160,7 +160,7 @@ impl Source {
         })
     }
 
-    /// What `threads` find in segments of so many bytes is what one finds in one piece.
+    /// What `threads` find in segments of a number of bytes is what one finds in one piece.
     fn check(&self, capture: &[u8], threads: &[usize], segments: &[usize]) {
         let input = self.input(capture, self.carrier.clone());
         let whole = self.found(&input, Spread { threads: 1, segment: usize::MAX });

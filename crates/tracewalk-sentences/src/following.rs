@@ -1,4 +1,4 @@
-//! What is said of a source that was decoded.
+//! Notices about a source that was decoded → sentences.
 
 use tracewalk::ids::{ContextId, Vmid};
 use tracewalk::plain::Plain;
@@ -19,7 +19,7 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
     let at = place(notice);
     Some(match &notice.kind {
         K::MemoryExhausted { used } => format!(
-            "{} MiB of memory are in use; decoding ends after byte {} of the capture, and what was found up to there is \
+            "{} MiB of memory are in use; decoding ends after byte {} of the capture, and the result up to there is \
              printed; raise --memory, or decode less with --id or an option that limits the result",
             used >> 20,
             at.0,
@@ -28,13 +28,13 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
             format!("{problem}; names or lines are missing, and --image can name a better file")
         }
         K::NoNames { file, form } => format!(
-            "{}: {form} has no names and no source lines, so that places are addresses, and functions those that were called; \
-             give the ELF file that it was made of with --image",
+            "{}: {form} has no names and no source lines: places are addresses, and functions start where a call went; \
+             give the ELF file that it was made from with --image",
             Plain(file.display()),
         ),
         K::NoLines { file } => format!(
-            "{}: has no debugging information, so that there are no source lines; give the ELF file as the compiler wrote it, built \
-             with -g, with --image",
+            "{}: has no debugging information, and so no source lines; build with -g, and give the \
+             compiler's ELF file with --image",
             Plain(file.display()),
         ),
         K::SourcesMissing { files } => {
@@ -42,12 +42,12 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
                 files.iter().take(3).map(|file| Plain(file).to_string()).collect::<Vec<_>>().join(", ");
             let more = files.len().checked_sub(3).filter(|more| *more > 0);
             format!(
-                "found no source file for {shown}{}; say with --source-dir where the sources are",
+                "found no source file for {shown}{}; give their directory with --source-dir",
                 more.map_or_else(String::new, |more| format!(" and {more} more")),
             )
         }
         K::NoSynchronisation { source, bytes, protocol } => format!(
-            "{}: found no synchronisation in {}, expected {protocol}; say what it is with --source and --container",
+            "{}: found no synchronisation in {}, expected {protocol}; check --source and --container",
             source_name(*source),
             counted(*bytes, "byte"),
         ),
@@ -59,7 +59,7 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
         K::Malformed { source, count, first: Some(reason) } => {
             let hint = match reason.at_fault() {
                 Fault::Trace => "the trace is damaged, or not this protocol: check --source",
-                Fault::Configuration => "the registers in --source say otherwise",
+                Fault::Configuration => "the registers in --source contradict it",
             };
             format!(
                 "{}: {}, the first at {at}: {reason}; {hint}",
@@ -94,14 +94,14 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
             counted(*count, "time"),
         ),
         K::ItmAlone { source } => format!(
-            "{}: an ITM alone says nothing of what was executed in order; `tracewalk itm` prints its text",
+            "{}: an ITM alone does not record program flow; `tracewalk itm` prints its text",
             itm_name(*source)
         ),
         K::WindowNotCounted { source, bound, position } => {
             not_counted(&source_name(*source), *bound, *position)
         }
         K::WindowEmpty { source, window, end } => format!(
-            "{}: nothing of it is {}: it ends at {end}; check --from and --to",
+            "{}: no part of it is {}: it ends at {end}; check --from and --to",
             source_name(*source),
             window
         ),
@@ -114,7 +114,7 @@ fn contexts(notice: &Notice) -> Option<String> {
     use NoticeKind as K;
     Some(match &notice.kind {
         K::NoContextIds { source, why } => format!(
-            "{}: an image is for a context ID, and the trace carries none, so that it is never visible; {}",
+            "{}: an image is for a context ID, and the trace carries none, so the image is never visible; {}",
             source_name(*source),
             match why {
                 NoContext::Mtb => "an MTB has none: leave out @context",
@@ -126,7 +126,7 @@ fn contexts(notice: &Notice) -> Option<String> {
             },
         ),
         K::NoVmids { source } => format!(
-            "{}: an image is for a VMID, and the trace carries none, so that it is never visible; set bit 30 of ETMCR when \
+            "{}: an image is for a VMID, and the trace carries none, so the image is never visible; set bit 30 of ETMCR when \
              tracing, or leave out @vmid",
             source_name(*source)
         ),
@@ -150,11 +150,11 @@ fn gaps(notice: &Notice) -> Option<String> {
     Some(match &notice.kind {
         K::ImageRefused { source, count, ranges, first, wrong } => {
             let context = wrong.context.and_then(suffix).map_or_else(String::new, |suffix| {
-                format!("with {suffix} after it if it is the program of that context alone, ")
+                format!("with {suffix} appended if it is the program of that context alone, ")
             });
             format!(
                 "{}: trace and image disagree {} in {}, first at {at}{}: {first}; this is not the program that was \
-                 traced, and only what the trace itself says is printed; give the right one with --image, {context}or \
+                 traced, and only what the trace alone proves is printed; give the right one with --image, {context}or \
                  --trust-image to follow this one",
                 source_name(*source),
                 counted(*count, "time"),
@@ -163,7 +163,7 @@ fn gaps(notice: &Notice) -> Option<String> {
             )
         }
         K::NoProgram { source } => format!(
-            "{}: without the program only what the trace itself says is known; add it with --image FILE",
+            "{}: without the program, only what the trace alone proves is known; add it with --image FILE",
             source_name(*source)
         ),
         K::CodeMissing { source, count, first, contexts } => {
@@ -175,7 +175,7 @@ fn gaps(notice: &Notice) -> Option<String> {
             let under = if names.is_empty() { String::new() } else { format!(" (under {})", list(&names)) };
             let suffix = contexts.iter().find_map(|scope| suffix(*scope));
             let suffix = suffix.map_or_else(String::new, |suffix| {
-                format!(", for that context alone with {suffix} after it")
+                format!(", for that context alone with {suffix} appended")
             });
             format!(
                 "{}: execution reached code that no image holds {}, first at {first}{under}; add it with --image FILE or \
@@ -201,12 +201,12 @@ fn gaps(notice: &Notice) -> Option<String> {
             )
         }
         K::HaltContradicted { source, halted_at, first } => format!(
-            "{}: the program fits up to the last packet, and cannot have gone on to {halted_at}, where the processor is said to \
-             have been halted: {first}; check --mtb-pc, or leave it out",
+            "{}: the program fits up to the last packet, but cannot have continued to {halted_at}, the stated \
+             place of the halt: {first}; check --mtb-pc, or leave it out",
             source_name(*source),
         ),
         K::AddressUnknown { source, count } => format!(
-            "{}: {} the trace does not say where execution went, first at {at}; nothing can be done about it",
+            "{}: {} the trace lacks the address that execution went to, first at {at}; no option helps",
             source_name(*source),
             counted(*count, "time"),
         ),
@@ -229,7 +229,7 @@ fn not_counted(name: &str, bound: Bound, position: Position) -> String {
         _ => "timestamps",
     };
     format!(
-        "{name}: {option} is {position}, and the trace has no {missing}; say it in instructions (2000) or in bytes of the \
+        "{name}: {option} is {position}, and the trace has no {missing}; give it in instructions (2000) or in bytes of the \
          capture (@0x7d0)"
     )
 }

@@ -1,7 +1,19 @@
 //! Notices and errors of a session → sentences: what is wrong, where, and which option of the command helps.
 //!
-//! A session's [`Notice`]s and errors are data. Whoever shows them to people asks here, so that a problem is called the same in the command, in
-//! Python and in C.
+//! A session's [`Notice`]s and errors go in as data; one sentence comes out for each, with the option to try. All front ends (the command,
+//! Python, C) ask here, so a problem has the same words everywhere.
+//!
+//! ```
+//! use tracewalk_sentences::{of_open, sentence};
+//! use tracewalk_session::{OpenError, Notice, NoticeKind};
+//!
+//! let notice = Notice::from(NoticeKind::NoProgram { source: None });
+//! assert_eq!(
+//!     sentence(&notice),
+//!     "the source: without the program, only what the trace alone proves is known; add it with --image FILE"
+//! );
+//! assert!(of_open(&OpenError::NoMtbPacket).ends_with("; check --container, or give --registers FILE"));
+//! ```
 #![forbid(unsafe_code)]
 
 mod captures;
@@ -17,11 +29,11 @@ pub use captures::row;
 pub use names::{as_option, itm_name, quoted, source_name};
 use remedies::remedy;
 
-/// The sentence that says what a notice is about, and which option helps.
+/// The sentence of a notice: what is wrong or was inferred, where, and which option helps. No full stop.
 #[must_use]
 pub fn sentence(notice: &Notice) -> String {
     opening::sentence(notice).or_else(|| following::sentence(notice)).unwrap_or_else(|| {
-        // A newer session may have notices that nobody has put into words.
+        // A newer session may have notices that have no sentence here yet.
         match notice.at {
             Some(at) => format!("{}, first at {at}", notice.kind),
             None => notice.kind.to_string(),
@@ -29,7 +41,7 @@ pub fn sentence(notice: &Notice) -> String {
     })
 }
 
-/// The sentence that says why a capture cannot be opened, and what to try.
+/// The sentence of an error of `Session::open`: why the capture cannot be opened, and what to try.
 #[must_use]
 pub fn of_open(error: &OpenError) -> String {
     match remedy(error) {
@@ -38,7 +50,7 @@ pub fn of_open(error: &OpenError) -> String {
     }
 }
 
-/// The sentence that says why work on a source ended, and what to try.
+/// The sentence of an error of `Session::run`: why work on a source ended, and what to try.
 #[must_use]
 pub fn of_run(error: &RunError) -> String {
     match error {
@@ -49,20 +61,20 @@ pub fn of_run(error: &RunError) -> String {
     }
 }
 
-/// The sentence that says why nothing was found of a capture, and what to try.
+/// The sentence of an error of a gathering: why one of many captures gave no answer, and what to try.
 #[must_use]
 pub fn of_gather(error: &GatherError) -> String {
     match error {
         GatherError::Open(error) => of_open(error),
         GatherError::Run(error) => of_run(error),
-        // A newer session may have reasons that nobody has put into words.
+        // A newer session may have reasons that have no sentence here yet.
         other => {
             format!("tracewalk has a defect that this capture brought to light ({}); report it", other.name())
         }
     }
 }
 
-/// That a trace has nothing to measure in this unit, and how it would have.
+/// What a trace lacks that cannot be measured in this unit, and what to switch on when tracing.
 #[must_use]
 pub const fn not_measured(unit: Unit) -> NotMeasured {
     let (missing, switch) = match unit {
@@ -73,16 +85,16 @@ pub const fn not_measured(unit: Unit) -> NotMeasured {
     NotMeasured { missing, switch }
 }
 
-/// What a trace lacks to measure by.
+/// What a trace lacks to be measured in a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotMeasured {
-    /// What it has not.
+    /// The missing packets, like `timestamps`.
     pub missing: &'static str,
-    /// What is to be switched on when capturing.
+    /// What to switch on when tracing, with the register's bit.
     pub switch: &'static str,
 }
 
-/// What to try where there is no program to follow.
+/// What to try if there is no program to follow.
 pub const NO_PROGRAM: &str = "give the ELF file that was running with --image";
 
 /// The README's example is compiled and run.

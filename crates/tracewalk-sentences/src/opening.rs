@@ -33,7 +33,7 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
         ),
         K::TraceNotRecorded(counts) => trace_not_recorded(*counts),
         K::MappingsMixed(count) => format!(
-            "{} took the place of others after the last change that can be distinguished; what ran before and after is mixed",
+            "{} took the place of others after the last change that can be distinguished; the code of before and after is mixed",
             counted(*count, "mapping")
         ),
         K::ContextIdsShort(bytes) => format!(
@@ -42,7 +42,7 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
         ),
         K::RecordsCut { at: None } => "the file ends in the middle of a record: its end was not written".to_owned(),
         K::RecordsCut { at: Some(at) } => {
-            format!("there is no record at {at:#x} of the file; what follows it is not read")
+            format!("there is no record at {at:#x} of the file; the rest is not read")
         }
         K::RecordsLost(count) => format!(
             "the kernel dropped {}: mappings or processes may be missing; record with a larger buffer (-m)",
@@ -50,12 +50,12 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
         ),
         K::InterruptLeftOut(problem) => format!("{problem}; {}", problem.hint()),
         K::InterruptsUnused { file } => format!(
-            "{}: names the interrupts of M profile, and none of that is in the capture; leave out --svd",
+            "{}: names interrupts of M profile, but no source in the capture is of M profile; leave out --svd",
             file.display()
         ),
         K::Inferred(inferred) => {
             let options = inferred.iter().filter_map(option).collect::<Vec<_>>();
-            format!("found out: {}", options.join(" "))
+            format!("inferred: {}", options.join(" "))
         }
         K::AnotherAnswer { source, question, finding } => {
             let name = source.map_or_else(String::new, |id| format!("trace ID {id}: "));
@@ -65,8 +65,8 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
             let file = file.display();
             let stated = runner_up.as_ref().map_or_else(String::new, |stated| format!(", not at {stated}"));
             format!(
-                "{file}: the trace fits this image at {best}{stated}; it was moved there: say --image {address}:{file}, \
-                 or --strict to leave it where it was said to be"
+                "{file}: the trace fits this image at {best}{stated}; it was moved there: give --image {address}:{file}, \
+                 or --strict to leave it where it was"
             )
         }
         K::StatementContradicted { source, correction } => {
@@ -77,7 +77,7 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
             format!("{}: {protocol} is not decoded", source_name(*source))
         }
         K::RegistersMissing { source, protocol, problem } => format!(
-            "{}: {problem}; say it with --source {}{protocol},cpu=… or the register's name",
+            "{}: {problem}; state it with --source {}{protocol},cpu=… or the register's name",
             source_name(*source),
             source.map_or_else(String::new, |id| format!("{id}=")),
         ),
@@ -91,7 +91,7 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
         K::Undescribed { id, bytes, reads_as } => {
             let option = match reads_as {
                 Some(source) => format!("{} would decode it", as_option(source)),
-                None => format!("--source {id}=PROTOCOL says what it is"),
+                None => format!("state what it is with --source {id}=PROTOCOL"),
             };
             format!(
                 "trace ID {id}: {} of a source that is not described, the first at {}; {option}",
@@ -102,8 +102,8 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
         K::ManyUndescribed { ids, bytes } => {
             let named = ids.iter().take(NAMED).map(ToString::to_string).collect::<Vec<_>>().join(", ");
             format!(
-                "{} of {} trace IDs that are not described ({named}, …), the first at {}; --source ID=PROTOCOL says what one is, \
-                 and damaged frames look like this",
+                "{} of {} trace IDs that are not described ({named}, …), the first at {}; state what one is with --source ID=PROTOCOL; \
+                 damaged frames look like this, too",
                 counted(*bytes, "byte"),
                 ids.len(),
                 place(notice),
@@ -114,7 +114,7 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
         }
         K::DescribedAbsent { id } => format!("trace ID {id}: the capture has no bytes of it"),
         K::Unowned { bytes } => format!(
-            "{} of trace, and no trace ID in front of them: nothing says which source sent them; a buffer that went round has lost \
+            "{} of trace before the first trace ID: their source is unknown; a buffer that wrapped has lost \
              the ID unless its formatter repeats it: trace into a larger buffer, or without the formatter",
             counted(*bytes, "byte"),
         ),
@@ -134,30 +134,30 @@ fn memory(notice: &Notice) -> Option<String> {
                 0 => String::new(),
                 more => format!(" and {more} more"),
             };
-            format!("found out: {} is {form}: {named}{more}", file.display())
+            format!("inferred: {} is {form}: {named}{more}", file.display())
         }
         K::LinesPassedOver { file, count, line, text } => format!(
-            "{}: {} passed over that hold no memory, first line {line}: {text}",
+            "{}: {} without memory passed over, first line {line}: {text}",
             file.display(),
             counted(*count, "line")
         ),
         K::MtbRegistersFound { address, registers } => format!(
-            "found out: the MTB's registers at {address}, --mtb-position 0x{:x} --mtb-master 0x{:x} --mtb-base 0x{:x}",
+            "inferred: the MTB's registers at {address}, --mtb-position 0x{:x} --mtb-master 0x{:x} --mtb-base 0x{:x}",
             registers.position,
             registers.master,
             registers.base.unwrap_or(0)
         ),
         K::MemoryAsCode { file, bytes, address } => format!(
-            "found out: what may be code in {}, {} at {address}, used where no image says anything",
+            "inferred: what may be code in {}, {} at {address}, used where no image has code",
             file.display(),
             counted(*bytes, "byte"),
         ),
         K::MemoryContradictsImage(error) => {
             format!("{error}, and is not used there; check that --image is the program that was in the chip")
         }
-        K::MtbOrderInferred(evidence) => format!(
-            "found out: {evidence}; --registers FILE, or --mtb-position and --mtb-master, would have said it"
-        ),
+        K::MtbOrderInferred(evidence) => {
+            format!("inferred: {evidence}; --registers FILE, or --mtb-position and --mtb-master, state it")
+        }
         K::MtbAnotherOrder(evidence) => {
             format!("another reading is nearly as likely: {evidence}; give --registers FILE to be sure")
         }
@@ -186,16 +186,16 @@ fn memory(notice: &Notice) -> Option<String> {
                 .to_owned()
         }
         K::MtbOlderPackets(evidence) => format!(
-            "MTB_POSITION says that nothing was written since it was set to 0, as a reset may do, but there are packets from \
-             before: {evidence}; leave out the registers to read them"
+            "MTB_POSITION shows no packet since it was set to 0, as a reset may do, but there are older \
+             packets: {evidence}; leave out the registers to read them"
         ),
         K::DumpPlaced { address } => format!(
-            "found out: --dump-address {address}, where the packets go on as MTB_POSITION says; assumed otherwise is a dump \
+            "inferred: --dump-address {address}, where the packets continue as MTB_POSITION states; without it, tracewalk assumes a dump \
              that begins at MTB_BASE"
         ),
         K::DumpMisplaced(other) => format!(
-            "packets stand elsewhere than MTB_POSITION places them in a dump that begins at MTB_BASE: {other}; say with \
-             --dump-address where the dump begins"
+            "packets are not where MTB_POSITION places them in a dump that begins at MTB_BASE: {other}; give the dump's \
+             first address with --dump-address"
         ),
         K::MemoryDamaged { file, damage: Damage { count, line, problem } } => {
             let line = line.map_or_else(String::new, |line| format!("{line}:"));
@@ -230,7 +230,7 @@ fn stretches(stretches: &[Range<u64>], are_addresses: bool) -> String {
 fn bytes(notice: &Notice) -> Option<String> {
     use NoticeKind as K;
     let what_was_seen =
-        |seen: &Option<String>| seen.as_ref().map_or_else(String::new, |seen| format!("; seen were: {seen}"));
+        |seen: &Option<String>| seen.as_ref().map_or_else(String::new, |seen| format!("; seen: {seen}"));
     Some(match &notice.kind {
         K::FramesDamaged { file, bytes, places, first } => format!(
             "{}: {} lost to damaged frames in {}, the first: {first}; if these are many, try --container tpiu or raw",
@@ -248,7 +248,7 @@ fn bytes(notice: &Notice) -> Option<String> {
             place(notice),
         ),
         K::FrameCut { file, bytes } => format!(
-            "{}: ends within a frame, of which the {} at {} are not decoded",
+            "{}: ends within a frame; its {} at {} are not decoded",
             file.display(),
             counted(*bytes, "byte"),
             place(notice),
@@ -264,12 +264,12 @@ fn bytes(notice: &Notice) -> Option<String> {
             )
         }
         K::WiresUnaligned { file, seen } => format!(
-            "{}: no synchronisation says where the bytes of the trace port start; if nothing is recognised, check the \
+            "{}: no synchronisation shows where the bytes of the trace port start; if nothing is recognised, check the \
              order of the pins with --channel{}",
             file.display(),
             what_was_seen(seen),
         ),
-        K::RecordingCut(problem) => format!("{problem}; what stands before it is decoded"),
+        K::RecordingCut(problem) => format!("{problem}; what precedes it is decoded"),
         _ => return None,
     })
 }
@@ -278,9 +278,9 @@ fn bytes(notice: &Notice) -> Option<String> {
 fn arrival(notice: &Notice) -> Option<String> {
     use NoticeKind as K;
     Some(match &notice.kind {
-        K::Awaited(place) => format!("{place}: does not exist yet, and is waited for"),
+        K::Awaited(place) => format!("{place}: does not exist yet; waiting for it"),
         K::InferringFromHead(place) => format!(
-            "{place}: what it sends is found out from its first bytes; --container and --source [ID=]PROTOCOL,cpu=… save \
+            "{place}: what it sends is inferred from its first bytes; --container and --source [ID=]PROTOCOL,cpu=… save \
              the wait"
         ),
         K::DecodedInTurn { place, first, others } => {
@@ -296,7 +296,7 @@ fn arrival(notice: &Notice) -> Option<String> {
             counted(*kept, "byte")
         ),
         K::ReadsOtherwise { source, decoded, better } => format!(
-            "{}: was decoded as {}, by its first bytes; all of them read better as {}, which can be said beforehand",
+            "{}: was decoded as {}, by its first bytes; all of its bytes read better as {}; give that option from the start",
             source_name(*source),
             as_option(decoded),
             as_option(better)
@@ -318,17 +318,17 @@ fn another_answer(name: &str, question: Question, finding: &Finding) -> String {
         Certainty::Doubtful => "what was executed is not the same with both",
         _ => "what was executed is the same with both, and times or contexts are not",
     };
-    format!("{name}{about}: {best} was chosen, but {other} is as likely; {differs}: say it with {option}")
+    format!("{name}{about}: {best} was chosen, but {other} is as likely; {differs}: choose with {option}")
 }
 
 fn contradicted(name: &str, from: &str, correction: &Correction) -> String {
     let Correction { changes, stated, source, fits } = correction;
     let change = |Change { about, register, said, by, fits }: &Change| {
-        format!("{about} {said} by {register} ({by}), where {fits} fits")
+        format!("{about}: {said} by {register} ({by}), but {fits} fits")
     };
     let changes = changes.iter().map(change).collect::<Vec<_>>().join("; ");
     format!(
-        "{name}: the trace contradicts what was said of it{from}: {changes}: {stated}, against {fits}; try {}",
+        "{name}: the trace contradicts its description{from}: {changes}: {stated}, against {fits}; try {}",
         as_option(source)
     )
 }

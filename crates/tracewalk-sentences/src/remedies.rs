@@ -14,8 +14,8 @@ pub(super) fn remedy(error: &OpenError) -> Option<String> {
         OpenError::NothingToWaitFor(_) => "leave out --idle, or add --follow",
         OpenError::NoByte { place, .. } => match place {
             Place::Server { .. } => {
-                "check that the server has a probe to read from, that the target runs and traces, and that this is the \
-                 port where it sends trace as it is"
+                "check that the server has a probe to read from, that the target runs and traces, and that this \
+                 port sends the raw trace"
             }
             Place::StandardInput | Place::Fed => "check the command that writes to it",
             Place::Growing(path) if path.exists() => "check that the program that writes the file runs",
@@ -25,19 +25,21 @@ pub(super) fn remedy(error: &OpenError) -> Option<String> {
             let file = file.display();
             return Some(format!("give the trace's file first, and the program with --image {file}"));
         }
-        OpenError::PerfData(_) => "save it in a file if it came through a pipe, and give that file alone",
+        OpenError::PerfData(_) => {
+            "save the recording to a file if it came through a pipe, and give that file alone"
+        }
         OpenError::NoTrace { .. } => {
             "give the file of trace bytes, a capture.toml or a snapshot directory, or memory as GDB (x/256wx), OpenOCD, \
              J-Link, pyOCD or probe-rs print it"
         }
         OpenError::NotForRecording { option, .. } => return Some(format!("leave out {option}")),
         OpenError::NotForMemory { .. } => "save the trace buffer alone, as it is in memory",
-        OpenError::NotForMtb { .. } => "say with --mtb-position where its oldest packet is",
+        OpenError::NotForMtb { .. } => "give the place of its oldest packet with --mtb-position",
         OpenError::NotFor { option, .. } | OpenError::NoMtb { option, .. } => {
             return Some(format!("leave out {option}, or correct --container or --source"));
         }
         OpenError::MtbWithOtherSource(_) => "correct --container or --source",
-        OpenError::SourceTwice(_) => "say all of it in one --source [ID=]PROTOCOL,key=value…",
+        OpenError::SourceTwice(_) => "state all of it in one --source [ID=]PROTOCOL,key=value…",
         OpenError::FrameStartOfOther(_) => "leave out --frame-start, or correct --container",
         OpenError::ArrangedAlready { .. } => "leave out --read-pointer and --swap-words",
         OpenError::Arrangement { .. } => "give --read-pointer as an offset in the file, in bytes",
@@ -50,24 +52,24 @@ pub(super) fn remedy(error: &OpenError) -> Option<String> {
         OpenError::NoSnapshot(_) => "save what GDB's `info registers` and `x/16wx 0xe000ed00` print",
         OpenError::NoMtbPacket => "check --container, or give --registers FILE",
         OpenError::MtbNeverOn => {
-            "switch it on before the crash (docs/mtb-after-a-crash.md), or save the memory where MTB_BASE and MTB_POSITION say"
+            "switch it on before the crash (docs/mtb-after-a-crash.md), or save the memory that MTB_BASE and MTB_POSITION name"
         }
-        OpenError::NoTraceId(protocol) => return Some(format!("say it with --source ID={protocol}")),
-        OpenError::NotStated { needed, .. } => return Some(format!("say {needed}")),
-        OpenError::NoTraceIds(_) => "leave out --id, or say --container frames",
+        OpenError::NoTraceId(protocol) => return Some(format!("state it with --source ID={protocol}")),
+        OpenError::NotStated { needed, .. } => return Some(format!("give {needed}")),
+        OpenError::NoTraceIds(_) => "leave out --id, or give --container frames",
         OpenError::IdNotDecoded(id) => {
-            return Some(format!("say what they are with --source {id}=PROTOCOL,cpu=…"));
+            return Some(format!("state its protocol with --source {id}=PROTOCOL,cpu=…"));
         }
         OpenError::IdAbsent { .. } => "choose one of them with --id",
-        OpenError::OnlyItm(_) => "show what it tells with `tracewalk itm`",
+        OpenError::OnlyItm(_) => "show its text with `tracewalk itm`",
         OpenError::NothingRecognised { recording: Some(seen), .. } => {
-            let seen = seen.as_ref().map_or_else(String::new, |seen| format!(", seen were: {seen}"));
+            let seen = seen.as_ref().map_or_else(String::new, |seen| format!(" (seen: {seen})"));
             return Some(format!(
-                "check --wire and --channel{seen}; or say what it is with --container and --source"
+                "check --wire and --channel{seen}; or describe it with --container and --source"
             ));
         }
         OpenError::NothingRecognised { other: Some(OtherFile { is_packed: true, .. }), .. } => {
-            "unpack it first, and give what holds the trace"
+            "unpack it first, and give the file of trace bytes"
         }
         OpenError::NothingRecognised { other: Some(_), .. } => {
             "give the file of trace bytes, a capture.toml or a snapshot directory"
@@ -76,10 +78,10 @@ pub(super) fn remedy(error: &OpenError) -> Option<String> {
             "switch the trace unit on before the buffer is read, or save the memory that the trace is in"
         }
         OpenError::NothingRecognised { has_program: true, .. } => {
-            "say what it is with --container and --source [ID=]PROTOCOL,cpu=…"
+            "describe it with --container and --source [ID=]PROTOCOL,cpu=…"
         }
         OpenError::NothingRecognised { .. } => {
-            "say what it is with --container and --source [ID=]PROTOCOL,cpu=…, and the program with --image"
+            "describe it with --container and --source [ID=]PROTOCOL,cpu=…, and the program with --image"
         }
         _ => return None,
     };

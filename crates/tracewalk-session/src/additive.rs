@@ -1,4 +1,4 @@
-//! Answers that add up over captures: one function for each, whoever asks.
+//! Answers that add up over captures (counts, coverage, profiles): one function for each, for all front ends.
 
 use std::collections::BTreeMap;
 
@@ -15,22 +15,22 @@ use crate::outcome::{Follow, Outcome};
 use crate::program::FollowedProgram;
 use crate::session::Session;
 
-/// What was found of each program that a source ran.
+/// An answer for each program that a source ran.
 pub type OfPrograms<T> = Vec<(FollowedProgram, T)>;
 
-/// An answer that adds up: what is found of one capture and of the next are together what is found of both.
+/// An answer that adds up: the sum of the answers of two captures is the answer of both.
 pub trait Additive: Save + Send {
-    /// What it needs to know of the program to be found; not more than that is read.
+    /// The parts of the program that the answer needs; nothing else is read.
     #[must_use]
     fn needs(how: &Follow) -> Follow {
         how.clone()
     }
 
-    /// Finds it in a source. `name` is what the capture is called in the answer.
+    /// Computes the answer for a source. `name` is the capture's name in the answer.
     ///
     /// # Errors
     ///
-    /// If there is no program where one is needed, an image cannot be used, or what else was in the capture cannot be opened.
+    /// If a program is needed and missing, an image cannot be used, or the rest of the capture cannot be opened.
     fn find(
         session: &mut Session,
         source: &Source,
@@ -41,7 +41,7 @@ pub trait Additive: Save + Send {
 }
 
 impl Additive for CountedBinary {
-    /// Counts are of addresses: no names or lines are looked up.
+    /// Counts are by address: no names or lines are looked up.
     fn needs(how: &Follow) -> Follow {
         Follow { names: None, ..how.clone() }
     }

@@ -58,7 +58,7 @@ fn swapped(
     request: &Request,
     known: &Known,
 ) -> Result<Option<(Buffer, SeenBuffer)>, OpenError> {
-    /// What makes no sense in so many bytes makes none in all of them, of which a copy may be more than there is memory for.
+    /// The bytes that are tried: what fails there fails in all of them, and a copy of all may not fit into memory.
     const HEAD: usize = 1 << 20;
     let swapped_words = Some(Stated::new(true, Origin::Detected));
     let arrangement = Arrangement { swapped_words, ..Arrangement::default() };
@@ -88,7 +88,7 @@ fn swapped(
     Ok(Some((arranged, seen)))
 }
 
-/// The buffer from its oldest byte on, if it went round and was read from its first address on: then the sources do
+/// The buffer from its oldest byte on, if it wrapped and was read from its first address on: then the sources do
 /// not go on somewhere in the middle, and go on from the last byte to the first one.
 fn turned(
     buffer: &Buffer,
@@ -96,7 +96,7 @@ fn turned(
     request: &Request,
     known: &Known,
 ) -> Result<Option<(Buffer, SeenBuffer)>, OpenError> {
-    /// How far in front of the first error, in frames, the break may be. Bytes after it may look like packets.
+    /// How far before the first error, in frames, the break may be. Bytes after it may look like packets.
     const FRAMES_BEFORE: usize = 32;
     const ENOUGH_JOINED: u64 = 128;
     const FRAME: usize = tracewalk::frame::FRAME_BYTES;
@@ -129,7 +129,7 @@ fn turned(
         }
     }
     let Some((errors, turned)) = best else { return Ok(None) };
-    // What stands in front of the first synchronisation in the file is now read as what follows its end. If it were
+    // What stands before the first synchronisation in the file is now read as what follows its end. If it were
     // not, it would hardly fit the program, as long as it is not too little. The break itself is at the start now
     // and cannot speak against anything.
     let joins_much = as_read.before_first >= ENOUGH_JOINED && !known.everything.program.is_empty();
@@ -148,7 +148,7 @@ fn turned(
     Ok(Some((turned, seen)))
 }
 
-/// The buffer from about its oldest byte on, where it shows by the distances between A-syncs alone that it went round.
+/// The buffer from about its oldest byte on, where it shows by the distances between A-syncs alone that it wrapped.
 fn turned_by_rhythm(
     buffer: &Buffer,
     (contents, found): &SeenBuffer,
@@ -217,7 +217,7 @@ struct Errors {
     count: usize,
     first: Option<u64>,
     packets: u64,
-    /// How many bytes of the buffer stand in front of the first ones that could be followed.
+    /// How many bytes of the buffer stand before the first ones that could be followed.
     before_first: u64,
 }
 

@@ -1,7 +1,7 @@
-//! Captures that arrive over time: what has to be there before decoding can begin.
+//! Captures that arrive over time: the bytes that are needed before decoding can begin.
 //!
-//! What is not stated is inferred from the first bytes. How many that takes does not depend on how they arrive: readings
-//! are tried on the first 1024 bytes, then on twice as many, up to as many as are looked at in a file.
+//! Missing settings are inferred from the first bytes: from 1024 bytes, then from twice as many, up to the number that is used of a
+//! file. The number of bytes needed does not depend on how they arrive.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ const LAST_LOOK: usize = 1 << 16;
 /// The most bytes of a capture that has to arrive as a whole.
 const MOST: u64 = 16 << 30;
 
-/// A capture that arrives over time, as far as it has arrived.
+/// A capture that arrives over time, with the bytes received so far.
 #[derive(Debug)]
 pub struct Arrival {
     place: Place,
@@ -34,15 +34,15 @@ pub struct Arrival {
     end: Option<End>,
 }
 
-/// How much of a capture that arrives over time has to be there before it is open.
+/// The part of an arriving capture that must be there before it is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Begin {
     /// All of it.
     Whole,
-    /// At least so many bytes, and enough to infer what is not stated.
+    /// At least this number of bytes, and enough to infer what is not stated.
     Trace {
-        /// So many.
+        /// The number of bytes.
         at_least: usize,
     },
     /// Enough to find an ITM. A capture that has none in its first bytes is opened when all of it has arrived.
@@ -50,8 +50,8 @@ pub enum Begin {
 }
 
 impl Session {
-    /// Opens a capture that arrives over time. Until [`Begin::Whole`] of it has arrived the session is
-    /// [live](Self::is_live): its sources are decoded in their order, each once, and [`Session::end_source`] is called after
+    /// Opens a capture that arrives over time. Until all of it has arrived, the session is
+    /// [live](Self::is_live): decode its sources in order, each once, and call [`Session::end_source`] after
     /// each.
     ///
     /// # Errors
@@ -86,14 +86,14 @@ impl Session {
 }
 
 impl Arrival {
-    /// A capture that arrives by this stream, which was opened for this place.
+    /// A capture that arrives on an open `stream`; `place` names it in messages.
     #[must_use]
     pub const fn new(place: Place, stream: Stream) -> Self {
         Self { place, stream, head: Vec::new(), end: None }
     }
 
-    /// A capture that arrives as the caller feeds it, from another thread than the one that opens and decodes it. Its end is
-    /// where the feeder is dropped.
+    /// A capture that another thread feeds while this thread opens and decodes it. The capture ends when the feeder is
+    /// dropped.
     #[must_use]
     pub fn fed() -> (Feeder, Self) {
         let (feeder, source) = stream::fed();
@@ -104,7 +104,7 @@ impl Arrival {
         PathBuf::from(self.place.to_string())
     }
 
-    /// Waits until so many bytes are there, or until nothing arrives any more.
+    /// Waits until this number of bytes is there, or until nothing arrives any more.
     fn receive(&mut self, bytes: usize) {
         while self.head.len() < bytes && self.end.is_none() {
             match self.stream.next() {

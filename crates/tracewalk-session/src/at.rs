@@ -1,4 +1,4 @@
-//! A place in a recording that whoever looks at it names.
+//! A place in a recording, as a user names it.
 
 use std::str::FromStr;
 
@@ -14,7 +14,7 @@ pub enum At {
 }
 
 impl At {
-    /// The step's number where there are so many; the last one's where it would come after that.
+    /// The step's number among `steps`; at most the last one.
     #[must_use]
     pub const fn step(self, steps: u64) -> u64 {
         let last = steps.saturating_sub(1);

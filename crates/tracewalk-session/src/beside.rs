@@ -65,7 +65,7 @@ impl<'a> Itms<'a> {
         if self.itms.is_empty() { Ok(()) } else { self.up_to(place, |record| sink.itm(record)) }
     }
 
-    /// Calls `look` with each record that was sent and not handed out yet.
+    /// Calls `look` with each record that was sent and not yet handed out.
     ///
     /// # Errors
     ///
@@ -89,7 +89,7 @@ impl<'a> Itms<'a> {
         }
     }
 
-    /// Says what of them could not be read. Answers what was counted of each.
+    /// Gives `observer` a notice for malformed trace and overflows. Returns each ITM's counts.
     pub fn finish(self, observer: &dyn Observer) -> Vec<(Itm, ItmCounts)> {
         let counts = self.itms.into_iter().map(|beside| (beside.counts(), beside.itm));
         let counts = counts.map(|(counts, itm)| (itm, counts)).collect::<Vec<_>>();

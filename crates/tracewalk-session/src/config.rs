@@ -1,4 +1,4 @@
-//! A source's description → the configuration it is decoded with.
+//! A source's description → its decoder's configuration.
 
 use std::fmt::Display;
 
@@ -17,7 +17,7 @@ pub(crate) enum NoConfig {
     Registers(String),
 }
 
-/// The configuration that a description makes, without any capture: for bytes that are not in a file.
+/// The configuration for a description alone, without a capture: for bytes that are not in a file.
 ///
 /// ```
 /// let description = "pft,cpu=cortex-a9".parse()?;
@@ -28,7 +28,7 @@ pub(crate) enum NoConfig {
 ///
 /// # Errors
 ///
-/// What is missing, if the description does not say enough to decode the source.
+/// The missing registers, if the description is not enough to decode the source.
 pub fn source_config(description: &SourceDescription) -> Result<SourceConfig, String> {
     config(description).map_err(|problem| match problem {
         NoConfig::NotDecoded => format!("{} is not decoded to program flow", description.protocol.name()),

@@ -23,7 +23,7 @@ impl Session {
         say(source, correction.clone(), at, observer);
     }
 
-    /// Looks for a configuration that fits better from `first` on, the place in the file of the first of so many errors,
+    /// Looks for a configuration that fits better from `first` on, the place in the file of the first of the errors,
     /// and says which. The beginning of the trace may have had no errors.
     pub fn reconsider(&self, source: &Source, errors: u64, first: CaptureOffset, observer: &dyn Observer) {
         if source.correction.is_some() || errors < FREQUENT {

@@ -17,11 +17,11 @@ use crate::session::Session;
 use crate::shared::{ByContent, Identified, Shared};
 
 impl Session {
-    /// How often what of each binary ran that a source's program consists of. `name` is what the capture is called in the answer.
+    /// Execution counts of each binary in a source's program. `name` is the capture's name in the answer.
     ///
     /// # Errors
     ///
-    /// If there is no program, an image cannot be used, or what else was in the capture cannot be opened.
+    /// If there is no program, an image cannot be used, or the rest of the capture cannot be opened.
     pub fn counts(
         &mut self,
         source: &Source,

@@ -1,5 +1,5 @@
-//! What of a source's programs ran: of what is visible in all contexts, and apart from it of what is in each that images
-//! are for.
+//! The coverage of a source's programs: of the code visible in all contexts, and of the code in each context that has
+//! images of its own.
 
 use std::io;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use crate::outcome::{Follow, Outcome};
 use crate::program::FollowedProgram;
 use crate::session::{ScopedCode, Session};
 
-/// Records what of a source's programs ran: of what is visible in all contexts, and of what is visible in each that images are
-/// for.
+/// Records the coverage of a source's programs: of the code visible in all contexts, and of the code in each context that has
+/// images of its own.
 pub struct Covered {
-    /// Empty where the image is not the program that was traced: what ran is then unknown.
+    /// Empty if the image is not the program that was traced: what ran is then unknown.
     recorders: Vec<(Scope, Recorder)>,
     programs: Vec<(Scope, FollowedProgram)>,
     program: Arc<Program>,
@@ -35,11 +35,11 @@ pub struct Covered {
 }
 
 impl Session {
-    /// What ran of a source's programs. `name` is what the capture is called in the answer.
+    /// The coverage of a source's programs. `name` is the capture's name in the answer.
     ///
     /// # Errors
     ///
-    /// If there is no program, an image cannot be used, or what else was in the capture cannot be opened.
+    /// If there is no program, an image cannot be used, or the rest of the capture cannot be opened.
     pub fn coverage(
         &mut self,
         source: &Source,
@@ -56,7 +56,7 @@ impl Session {
 }
 
 impl Covered {
-    /// Nothing has run yet of a source's programs. `name` is what the capture is called in the answer.
+    /// Empty coverage of a source's programs. `name` is the capture's name in the answer.
     ///
     /// # Errors
     ///
@@ -94,7 +94,7 @@ impl Covered {
 }
 
 impl Covered {
-    /// The programs; none if there is no code.
+    /// The programs; empty if there is no code.
     pub fn programs(&self) -> impl Iterator<Item = &FollowedProgram> {
         self.programs.iter().map(|(_, program)| program)
     }

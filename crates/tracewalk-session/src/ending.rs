@@ -85,7 +85,7 @@ impl Session {
     }
 
     /// Finds the sources that were not in the first bytes, now that all of the capture has arrived; the first source is done.
-    /// Answers whether there are any: then everything about the capture has been said.
+    /// Returns whether there are any: then everything about the capture has been said.
     fn find_more(&mut self, observer: &dyn Observer) -> Result<bool, OpenError> {
         let [buffer] = self.capture.buffers.as_slice() else { return Ok(false) };
         let notices = Notices::default();

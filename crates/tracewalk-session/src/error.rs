@@ -14,7 +14,7 @@ use tracewalk_input::capture::{CaptureError, Container, Protocol};
 use tracewalk_input::image::ImageError;
 use tracewalk_input::svd::SvdError;
 
-/// Why a capture cannot be opened. Its text is the problem; what to do about it depends on who asks.
+/// Why a capture cannot be opened. Its text states the problem; `tracewalk-sentences` adds what to try.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each variant says what its fields are")]
@@ -77,13 +77,13 @@ pub enum OpenError {
     NoTraceId(Protocol),
     /// Not everything is stated, and nothing may be inferred.
     NotStated { file: PathBuf, needed: String },
-    /// A trace ID was asked for, and the capture has none.
+    /// A trace ID was requested, but the capture has no trace IDs.
     NoTraceIds(TraceId),
-    /// The bytes of a trace ID that was asked for are not decoded.
+    /// The protocol of the requested trace ID is not decoded.
     IdNotDecoded(TraceId),
-    /// A trace ID was asked for that the capture does not have.
+    /// The capture has no bytes of the requested trace ID.
     IdAbsent { id: TraceId, present: Vec<TraceId> },
-    /// The capture is of an ITM, which tells nothing of what executed.
+    /// The capture holds only an ITM, which does not record program flow.
     OnlyItm(PathBuf),
     /// Nothing was recognised in the file.
     NothingRecognised {
@@ -104,18 +104,18 @@ pub enum OpenError {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RunError {
-    /// Whoever takes the results cannot.
+    /// The consumer of the results failed, for example an output that cannot be written.
     Sink(io::Error),
     /// An image cannot be used.
     Image(ImageError),
     /// The rest of the capture cannot be opened.
     Open(OpenError),
-    /// The answer is about a program, and there is none.
+    /// The answer needs a program, and there is none.
     NoProgram,
 }
 
 impl RunError {
-    /// A short name that stays what it is.
+    /// A stable short name, like `no_mtb_packet`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -128,7 +128,7 @@ impl RunError {
 }
 
 impl OpenError {
-    /// A short name that stays what it is.
+    /// A stable short name, like `no_mtb_packet`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -188,7 +188,7 @@ impl fmt::Display for OpenError {
                 }
                 (_, End::Closed) => write!(f, "{place}: standard input ended without a byte"),
                 (_, End::Stopped) => write!(f, "{place}: stopped before a byte came"),
-                (_, End::Idle) => write!(f, "{place}: nothing came for as long as --idle says"),
+                (_, End::Idle) => write!(f, "{place}: nothing came for as long as --idle allows"),
                 (_, End::Failed(problem)) => write!(f, "{place}: {problem}, before a byte came"),
             },
             Self::ElfFile(file) => write!(f, "{}: is an ELF file, expected trace bytes", file.display()),
@@ -212,7 +212,7 @@ impl fmt::Display for OpenError {
             }
             Self::NoMtb { option, stated } => write!(f, "{option} is for an MTB, and {stated}"),
             Self::MtbWithOtherSource(protocol) => {
-                write!(f, "--container mtb holds an MTB's packets, and --source says {protocol}")
+                write!(f, "--container mtb holds an MTB's packets, but --source is {protocol}")
             }
             Self::SourceTwice(Some(id)) => write!(f, "--source is given twice for trace ID {id}"),
             Self::SourceTwice(None) => f.write_str("--source is given twice for the source"),
@@ -224,7 +224,7 @@ impl fmt::Display for OpenError {
             }
             Self::Arrangement { file, problem } => write!(f, "{}: {problem}", file.display()),
             Self::AddressTwice { file, form } => {
-                write!(f, "{}: is {form}, which says the addresses itself", file.display())
+                write!(f, "{}: is {form}, which states the addresses itself", file.display())
             }
             Self::SeveralPieces { file, pieces, container } => write!(
                 f,

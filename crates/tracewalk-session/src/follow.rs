@@ -36,7 +36,7 @@ const PROBE: usize = 1 << 19;
 
 impl Session {
     /// Runs an analysis over a source: in segments by several threads if the analysis can be put together from parts and all of the
-    /// capture is there, else in the order of the trace. What is worth knowing stands in the outcome.
+    /// capture is there, else in the order of the trace. The outcome has the notices.
     ///
     /// ```
     /// use tracewalk_analysis::Window;
@@ -81,7 +81,7 @@ impl Session {
         self.run_in(source, how, &code, analysis, observer)
     }
 
-    /// As [`Session::run_observed`], in a program that [`Session::code`] gave out for the source: several threads may run analyses at once.
+    /// As [`Session::run_observed`], in a program from [`Session::code`] for the source: several threads may run analyses at once.
     ///
     /// # Errors
     ///
@@ -100,8 +100,8 @@ impl Session {
             .run(code, analysis)
     }
 
-    /// The program as [`Session::run_in`] follows it: nothing, if the trace contradicts it all the time and it is not trusted. Nothing is
-    /// reported of it.
+    /// The program as [`Session::run_in`] follows it: an empty one if the trace contradicts it again and again and it is not trusted. Gives
+    /// no notices.
     ///
     /// # Errors
     ///
@@ -270,7 +270,7 @@ impl<'a> Following<'a> {
         Ok(())
     }
 
-    /// Hands each record to `sink` in the order of the trace, with what ITMs sent between them. Answers what was counted of
+    /// Hands each record to `sink` in the order of the trace, with what ITMs sent between them. Returns what was counted of
     /// these.
     fn in_order(
         self,

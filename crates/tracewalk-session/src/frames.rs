@@ -1,4 +1,4 @@
-//! What the frames of a buffer hold, source by source.
+//! The content of the frames in a buffer, by source.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use tracewalk::span::CaptureOffset;
 
 use crate::sample::Sample;
 
-/// What the frames of a buffer hold.
+/// The content of the frames in a buffer, by source.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Frames {
     /// What stands between the frames.
@@ -31,7 +31,7 @@ pub struct Frames {
     pub discontinuities: u64,
     /// The first of these.
     pub first_discontinuities: Vec<Discontinuity>,
-    /// What no formatter writes, if frames go on all the same.
+    /// Bytes that no formatter writes, in frames that are otherwise in order.
     pub odd: Odd,
     /// Where the first byte of each source stands.
     pub(crate) starts: BTreeMap<TraceId, CaptureOffset>,
@@ -44,9 +44,9 @@ pub struct Frames {
 /// Bytes that no formatter writes: of reserved IDs, and of padding and triggers that are not zero.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Odd {
-    /// How many.
+    /// The number of bytes.
     pub bytes: u64,
-    /// At how many places.
+    /// The number of places.
     pub places: u64,
     /// The first places, and the number of bytes at each.
     pub first: Vec<(CaptureOffset, u64)>,
@@ -102,7 +102,7 @@ impl Frames {
         counts.frames((framing, None), deframer.account(), tail)
     }
 
-    /// How many bytes were lost, other than those before the first frame.
+    /// The number of lost bytes, except those before the first frame.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.account.lost.saturating_sub(self.in_front)
@@ -244,7 +244,7 @@ impl FrameSink for Counts {
     }
 }
 
-/// Writes the trace of all sources in aligned frames with nothing between them. An error is one of `out`.
+/// Writes the trace of all sources to `out` in aligned frames without synchronisation. Errors are those of `out`.
 pub fn repack(bytes: &[u8], framing: Framing, out: &mut dyn Write) -> io::Result<()> {
     /// How much is in memory at once.
     const PIECE: usize = 1 << 16;

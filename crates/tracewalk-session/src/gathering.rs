@@ -1,11 +1,11 @@
-//! Many captures → what was found of each, on several threads.
+//! Many captures → the answer of each, on several threads.
 //!
 //! ```text
-//! thread:  next capture ── Session ──▶ what was found, or why nothing was ─┐
+//! thread:  next capture ── Session ──▶ its answer, or the reason for none ─┐
 //! thread:  next capture ── Session ──▶ …                                  ├─▶ take, one after the other
 //! ```
 //!
-//! Sessions share programs and what was learned of them ([`Shared`]), so that short captures cost little more than their bytes.
+//! Sessions share programs and learned effects ([`Shared`]), so that short captures cost little more than their bytes.
 
 use std::cell::RefCell;
 use std::num::NonZeroUsize;
@@ -29,59 +29,59 @@ use crate::request::Request;
 use crate::session::Session;
 use crate::shared::Shared;
 
-/// Captures that are asked for the same.
+/// Asks many captures for the same answer.
 #[derive(Clone, Debug)]
 pub struct Gathering {
-    /// What is said of all of them; its capture is not looked at.
+    /// The settings of all captures; its `capture` is ignored.
     pub request: Request,
-    /// How sources are followed. The threads are spread over the captures.
+    /// How sources are followed. The threads are shared by the captures.
     pub how: Follow,
-    /// What the sessions share.
+    /// The cache that the sessions share.
     pub shared: Shared,
-    /// Set by whoever wants the work to end: what is at work ends early, and nothing else begins.
+    /// Set it to end the work: current captures end early, and no other begins.
     pub stop: Arc<AtomicBool>,
 }
 
-/// What came of one capture.
+/// The result for one capture.
 #[derive(Debug)]
 pub struct OfCapture<T> {
-    /// Which of the captures it is, from 0.
+    /// The capture's index, from 0.
     pub index: usize,
     /// The capture.
     pub capture: PathBuf,
-    /// What was found; nothing of a capture that could not be read to the end of what was asked.
+    /// The answer, or the reason why the capture gave none.
     pub found: Result<Found<T>, GatherError>,
-    /// What is worth knowing.
+    /// The notices.
     pub notices: Vec<Notice>,
 }
 
-/// What was found of a capture.
+/// The answer of a capture.
 #[derive(Debug)]
 pub struct Found<T> {
-    /// Of each program.
+    /// The answer for each program.
     pub programs: Programs<T>,
-    /// How many sources were followed.
+    /// The number of sources that were followed.
     pub sources: u64,
-    /// How much there was.
+    /// The amounts of trace and execution.
     pub statistics: Statistics,
     /// The files that hold the trace.
     pub files: Vec<PathBuf>,
 }
 
-/// Why nothing was found of a capture.
+/// Why a capture gave no answer.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum GatherError {
-    /// It cannot be opened.
+    /// The capture cannot be opened.
     Open(OpenError),
-    /// Work on it ended.
+    /// Work on the capture ended.
     Run(RunError),
-    /// This program has a defect that the capture brought to light.
+    /// The capture revealed a defect of this library.
     Panicked,
 }
 
 impl GatherError {
-    /// A short name that stays what it is.
+    /// A stable short name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -105,7 +105,7 @@ impl From<RunError> for GatherError {
 }
 
 impl Gathering {
-    /// Looks at each capture, several at a time, and hands on what came of it, as it comes: not always in the order of `captures`. The
+    /// Opens several captures at a time, and gives each result to `take` when it is ready: not always in the order of `captures`. The
     /// first error of `take` ends the work.
     ///
     /// # Errors

@@ -15,11 +15,11 @@ use crate::model::{Itm, Source};
 use crate::observer::Observer;
 use crate::session::Session;
 
-/// What is in a capture.
+/// The content of a capture: sources and ITMs, with their packets counted.
 #[derive(Debug)]
 pub struct Info<'a> {
     session: &'a Session,
-    /// The sources, with what every packet of each shows.
+    /// The sources, each with a survey of all its packets.
     pub sources: Vec<(Source, Survey)>,
     /// The ITMs.
     pub itms: Vec<ItmInfo>,
@@ -27,12 +27,12 @@ pub struct Info<'a> {
     pub complete: bool,
 }
 
-/// What an ITM sent.
+/// The packets and text of an ITM.
 #[derive(Debug)]
 pub struct ItmInfo {
-    /// Which one.
+    /// The ITM.
     pub itm: Itm,
-    /// What was counted.
+    /// Its counts.
     pub counts: ItmCounts,
     /// The first texts that software wrote.
     pub texts: Vec<String>,
@@ -46,11 +46,11 @@ pub const INFO_TABLES: [&str; 7] =
 const TEXTS: usize = 3;
 
 impl Session {
-    /// Looks at every packet of every source.
+    /// Decodes every packet of every source.
     ///
     /// # Errors
     ///
-    /// None arises today; decoding may come to have some.
+    /// None at present; decoding may have some in the future.
     pub fn info(&self, observer: &dyn Observer) -> io::Result<Info<'_>> {
         let mut info = Info { session: self, sources: Vec::new(), itms: Vec::new(), complete: true };
         for source in self.sources() {

@@ -1,8 +1,7 @@
-//! What takes long to make of a capture, and is the same when the capture is opened again.
+//! A store for answers that take long to compute and are the same when the capture is opened again.
 //!
-//! A [`Key`] is a hash of all that an answer depends on: the capture's bytes, how a source is read, the program, and this version. Where
-//! answers are kept is the business of whoever implements [`Keep`]. The hash of a large file is kept as well, so that a file that has not
-//! been changed since is not read for it.
+//! A [`Key`] is a hash of everything that an answer depends on: the capture's bytes, a source's configuration, the program, and this version. An
+//! implementation of [`Keep`] stores the bytes. The hash of a large file is kept as well, so that an unchanged file is not read again for it.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -14,22 +13,22 @@ use tracewalk_input::Bytes;
 
 /// Keeps bytes from one opening of a capture to another.
 pub trait Keep: fmt::Debug {
-    /// What was kept under a key, as it was; `None` if there is nothing, or it is damaged.
+    /// The bytes that were kept under a key; `None` if there are none, or they are damaged.
     fn get(&self, key: &Key) -> Option<Vec<u8>>;
 
     /// Keeps bytes under a key, for as long as there is room.
     fn put(&self, key: &Key, bytes: &[u8]);
 
-    /// An index that was kept is used: its source is not decoded, and what was said of it is not said again.
+    /// Called when a kept index is used: its source is not decoded again, and gives no notices again.
     fn used(&self) {}
 }
 
-/// What kept bytes were made of, as a hash.
+/// A hash of everything that kept bytes depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Key([u8; 32]);
 
 impl Key {
-    /// The key of what is made of several things, and of what `kind` says, in this order.
+    /// The key of something of this `kind` that depends on `parts`, in this order.
     #[must_use]
     pub fn of<'k>(kind: &str, parts: impl IntoIterator<Item = &'k Self>) -> Self {
         let mut hash = Hashing::new(kind);

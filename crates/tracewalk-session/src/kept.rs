@@ -9,7 +9,7 @@ use crate::model::Source;
 use crate::session::Session;
 
 impl Session {
-    /// The key of the capture's bytes, and of what was found out of how they lie in files. `None` while they are still arriving.
+    /// The key of the capture's bytes, and of their inferred places in files. `None` while they are still arriving.
     #[must_use]
     pub fn capture_key(&self, keep: &dyn Keep) -> Option<Key> {
         if self.is_live() {
@@ -56,7 +56,7 @@ impl Session {
         Ok(hash.key())
     }
 
-    /// The index of a source's flow in its program, as somebody kept it under the source's key, or else decoded by so many threads at
+    /// The index of a source's flow in its program, as somebody kept it under the source's key, or else decoded by `threads` threads at
     /// most, and kept. The index does not depend on that.
     pub fn index_kept<'a>(
         &'a self,

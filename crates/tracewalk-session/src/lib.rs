@@ -1,5 +1,27 @@
-//! Opens captures, infers what nobody stated of them, and runs analyses over their sources: the `tracewalk` command as a
-//! library.
+//! Opens captures, infers missing settings, and runs analyses over their sources: the `tracewalk` command as a library.
+//!
+//! A [`Request`] goes in: a capture, and what the caller knows of it. An open [`Session`] comes out, with [`Notice`]s. Work on one of
+//! its [`Source`]s gives an [`Outcome`]: the answer, statistics and losses. The crate prints nothing, ends no process and knows no
+//! command line; [`Notice`]s and errors are data, from which `tracewalk-sentences` makes sentences.
+//!
+//! ```
+//! use tracewalk_session::{Follow, Notices, Request, Session};
+//!
+//! let (mut session, _notices) = Session::open(Request::new("../../testdata/examples/a7-etmv3/capture.toml"))?;
+//! let source = session.sources()[0].clone();
+//! let outcome = session.coverage(&source, &Follow::default(), "example", &Notices::default())?;
+//! assert!(outcome.complete && outcome.statistics.gaps == 0);
+//! let (program, covered) = &outcome.found[0];
+//! println!("{}: {covered:?}", program.id);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | to | use |
+//! |---|---|
+//! | run an analysis of your own or of `tracewalk-analysis` | [`Session::run`] |
+//! | follow a capture that is still arriving | [`Session::open_arriving`] |
+//! | add up the answers of many captures | [`Gathering`] |
+//! | step through a recording, or seek | [`Session::index`] |
 #![forbid(unsafe_code)]
 
 mod additive;

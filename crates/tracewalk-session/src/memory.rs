@@ -21,7 +21,7 @@ use crate::model::Dumped;
 use crate::notice::NoticeKind;
 use crate::observer::{Observer, Say};
 
-/// Pieces of memory between which at most so many bytes are missing may hold parts of one buffer. A larger one is seldom.
+/// The most missing bytes between pieces of memory that may hold parts of one buffer. Larger buffers are rare.
 const NEAR: u64 = 64 << 10;
 
 /// Reads the memory that the capture's files say, as far as they say any. `address` is where memory was that is in a

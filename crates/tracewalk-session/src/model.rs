@@ -1,4 +1,4 @@
-//! What is known of a capture's buffers and sources.
+//! Buffers, sources and ITMs of an open capture, as stated and inferred.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use tracewalk_input::image::Image;
 use crate::frames::Frames;
 use crate::infer::{Correction, Finding, FoundSource};
 
-/// What one of the capture's buffers holds.
+/// The content of one of the capture's buffers.
 #[derive(Debug)]
 pub struct Contents {
     /// How its bytes are packed.
     pub container: Stated<Container>,
-    /// What the frames hold; `None` for a container without frames.
+    /// The content of the frames; `None` for a container without frames.
     pub frames: Option<Frames>,
-    /// What was inferred of how it is packed.
+    /// The inferred settings of the container, with evidence.
     pub findings: Vec<Finding>,
-    /// The sources in it, as far as they are known.
+    /// The known sources in it.
     pub sources: Vec<SourceDescription>,
 }
 
@@ -35,14 +35,14 @@ pub struct Source {
     pub buffer: usize,
     /// Its trace ID; `None` in a buffer without IDs.
     pub id: Option<TraceId>,
-    /// What was stated and inferred of it.
+    /// Its settings, stated and inferred.
     pub description: SourceDescription,
-    /// How it is decoded.
+    /// The decoder's configuration.
     pub config: SourceConfig,
     pub(crate) carrier: Carrier,
-    /// What was inferred of it.
+    /// The inferred settings, with evidence.
     pub findings: Vec<Finding>,
-    /// What fits better than what was stated of it, if that does not fit.
+    /// Settings that fit better, if the stated ones contradict the trace.
     pub correction: Option<Correction>,
     /// Whether all of it was followed in the program before, and nothing contradicted that.
     pub(crate) fits: bool,
@@ -55,17 +55,17 @@ pub struct Itm {
     pub buffer: usize,
     /// Its trace ID; `None` in a buffer without IDs.
     pub id: Option<TraceId>,
-    /// What was stated and inferred of it.
+    /// Its settings, stated and inferred.
     pub description: SourceDescription,
     pub(crate) carrier: Carrier,
-    /// What was inferred of it.
+    /// The inferred settings, with evidence.
     pub findings: Vec<Finding>,
 }
 
 /// The memory that a capture's file describes, one piece of which holds the trace.
 #[derive(Debug)]
 pub struct Dumped {
-    /// What the file describes.
+    /// The file's pieces of memory.
     pub dump: MemoryDump,
     /// Where the bytes start that the buffer has.
     pub(crate) address: Option<Address>,
@@ -84,7 +84,7 @@ pub(crate) struct Identified {
     pub(crate) findings: Vec<Finding>,
     /// Whether the program cannot be what was traced, or not where it is stated to have stood.
     pub(crate) misses_program: bool,
-    /// What fits better than what was stated of it, if that does not fit.
+    /// Settings that fit better, if the stated ones contradict the trace.
     pub(crate) correction: Option<Correction>,
     /// Whether all of it was followed in the program, and nothing contradicted that.
     pub(crate) fits: bool,
@@ -105,7 +105,7 @@ pub(crate) type SeenBuffer = (Contents, Vec<Identified>);
 pub(crate) const OLDEST_BYTE: &str = "oldest byte";
 
 impl Source {
-    /// The processor's profile, as far as it is known.
+    /// The processor's profile; `None` if unknown.
     #[must_use]
     pub fn profile(&self) -> Option<Profile> {
         // No other profile has an MTB.

@@ -91,7 +91,7 @@ fn place<'a>(
 }
 
 /// Says where else packets go on from each other, in a dump that is larger than the buffer and whose address nobody said.
-/// Answers whether they do.
+/// Returns whether they do.
 fn say_misplaced(
     dump: Dump<'_>,
     config: &Config,

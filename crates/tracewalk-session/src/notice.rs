@@ -1,4 +1,4 @@
-//! What a session has to say about a capture, as data. Whoever shows notices makes sentences of them.
+//! Notes, warnings and losses of a capture, as data. `tracewalk-sentences` makes sentences of them.
 
 mod meaning;
 
@@ -31,16 +31,16 @@ use crate::infer::{Correction, Finding};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Notice {
-    /// What it is.
+    /// The kind, with its data.
     pub kind: NoticeKind,
-    /// Where in the file of the capture it shows first, for what shows at a place.
+    /// The offset in the capture's file at which it first occurs, if it has one.
     pub at: Option<CaptureOffset>,
 }
 
-/// How much a notice matters.
+/// How serious a notice is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Something was worked out, or left as it is.
+    /// Something was inferred, or needs no action.
     Note,
     /// Something may be wrong; the result is complete.
     Warning,
@@ -48,7 +48,7 @@ pub enum Severity {
     Incomplete,
 }
 
-/// What to state, give or do to be rid of a notice.
+/// What to state, give or do to resolve a notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Remedy {
@@ -90,7 +90,7 @@ pub enum Remedy {
     TraceAgain,
 }
 
-/// What was worked out, as a caller could have stated it.
+/// An inferred setting, in the form of a statement.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Inferred {
@@ -100,23 +100,23 @@ pub enum Inferred {
     ReadPointer(u64),
     /// How the bytes are packed.
     Container(Container),
-    /// After how many bytes the first frame of a trace port starts.
+    /// The number of bytes before the first frame of a trace port.
     FrameStart(u8),
     /// A source.
     Source(SourceDescription),
-    /// How bytes went over the wires.
+    /// The protocol on the wires.
     Wire(Wire),
-    /// How many bits a second SWO sent.
+    /// The bit rate of SWO, in bits per second.
     Baud(f64),
-    /// What a channel is.
+    /// The role of a channel, by its name.
     Channel(String, Role),
-    /// The wires have high for low.
+    /// The wires are inverted.
     Inverted,
-    /// Where M profile's table of vectors is.
+    /// Where M profile's vector table is.
     VectorTable(Address),
 }
 
-/// Which statement would decide a doubt.
+/// The statement that would resolve a doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
     /// Where the oldest byte of the buffer is.
@@ -147,7 +147,7 @@ pub enum Bound {
     To,
 }
 
-/// The contexts that tell where and for whom an image is wrong.
+/// The file and context of an image that is wrong.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WrongImage {
     /// The file of the image.
@@ -156,7 +156,7 @@ pub struct WrongImage {
     pub context: Option<Scope>,
 }
 
-/// What a notice is about. `source` is the trace ID of the source; `None` for one without an ID.
+/// The kind of a notice. `source` is the trace ID of the source; `None` for one without an ID.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each variant says what its fields are")]
@@ -167,34 +167,34 @@ pub enum NoticeKind {
     OtherBinary(Box<Binary>),
     /// The code of files that were mapped is not known.
     BinariesMissing(Vec<Binary>),
-    /// The code of so many kernel modules is not known: what runs is not in their files.
+    /// The number of kernel modules without known code: the code that runs is not in their files.
     ModulesLeftOut(u64),
     /// Trace was made that is not in the recording, or there is none.
     TraceNotRecorded(TraceCounts),
-    /// So many mappings took the place of another and are not distinguished.
+    /// The number of mappings that replaced another and are not distinguished.
     MappingsMixed(u64),
-    /// Trace has so many bytes of each context ID, which do not say the process of several.
+    /// The number of bytes of each context ID in the trace, too few to distinguish the processes.
     ContextIdsShort(u8),
-    /// A recording ends in the middle of a record, or has something else at a place.
+    /// A recording ends in the middle of a record, or has something else at `at`.
     RecordsCut {
         /// Where, for something else.
         at: Option<u64>,
     },
-    /// The kernel dropped so many records.
+    /// The kernel dropped this number of records.
     RecordsLost(u64),
     /// An interrupt in the chip's description is unusable.
     InterruptLeftOut(SvdError),
     /// The chip's description names interrupts of M profile, and no source is of one.
     InterruptsUnused { file: PathBuf },
-    /// What was inferred of a buffer, as it could have been stated.
+    /// The inferred settings of a buffer, as statements.
     Inferred(Vec<Inferred>),
-    /// Another answer is as likely as the one that was chosen.
+    /// Another answer is as likely as the chosen one.
     AnotherAnswer { source: Option<TraceId>, question: Question, finding: Finding },
     /// An image was moved to where the trace fits it.
     ImageMoved { file: PathBuf, address: Address, finding: Finding },
-    /// What was stated of a source contradicts its trace, and what fits.
+    /// The stated settings of a source contradict its trace; `correction` fits.
     StatementContradicted { source: Option<TraceId>, correction: Box<Correction> },
-    /// The memory that a file describes, where it is no plain bytes.
+    /// The memory that a file describes, if it is not plain bytes.
     MemoryRead { file: PathBuf, memory: Box<MemoryDump> },
     /// Lines that hold no memory, and the first of them.
     LinesPassedOver { file: PathBuf, count: u64, line: u32, text: String },
@@ -204,40 +204,40 @@ pub enum NoticeKind {
     MemoryAsCode { file: PathBuf, bytes: u64, address: Address },
     /// Memory that contradicts an image.
     MemoryContradictsImage(ImageError),
-    /// The order of an MTB's packets was inferred from which of them continue each other.
+    /// The order of an MTB's packets was inferred: each continues where the one before ended.
     MtbOrderInferred(Evidence),
     /// Another order of an MTB's packets is nearly as likely.
     MtbAnotherOrder(Evidence),
-    /// Bytes of the MTB's buffer that are not in the capture, oldest first: by their addresses, or by their places in the
-    /// memory where nobody said an address; and whether the newest packets are among them.
+    /// Bytes of the MTB's buffer that are not in the capture, oldest first: by their addresses, or by their places in
+    /// memory without a stated address; and whether the newest packets are among them.
     MtbIncomplete { missing: Vec<Range<u64>>, are_addresses: bool, newest: bool },
     /// Nothing shows that the newest packet found is the newest one.
     MtbEndUnknown { end: Ending, are_addresses: bool },
-    /// By its registers the MTB wrote nothing, and there are packets from before.
+    /// By its registers the MTB wrote nothing, but there are older packets.
     MtbOlderPackets(Evidence),
-    /// Where memory was of which nobody said the address, by the packets and the MTB's registers.
+    /// The address of memory without a stated one, by the packets and the MTB's registers.
     DumpPlaced { address: Address },
-    /// In memory of which nobody said the address, packets go on elsewhere than where the MTB's registers place them.
+    /// In memory without a stated address, packets continue elsewhere than the MTB's registers place them.
     DumpMisplaced(Evidence),
-    /// Parts of a file that says what memory held are not as they were written.
+    /// Parts of a memory dump are damaged.
     MemoryDamaged { file: PathBuf, damage: Damage },
     /// A source is of a protocol that is not decoded.
     NotDecoded { source: Option<TraceId>, protocol: Protocol },
     /// Registers are missing to decode a source.
     RegistersMissing { source: Option<TraceId>, protocol: Protocol, problem: String },
-    /// A buffer, or a trace ID that was asked for, has nothing to decode; the rest of the capture has.
+    /// A buffer, or a requested trace ID, has nothing to decode; the rest of the capture has.
     NothingThere(Box<OpenError>),
     /// There is trace, and none of it is of a protocol that is decoded.
     NothingDecodable,
     /// A trace ID that nobody described has bytes; what reads them, if anything does.
     Undescribed { id: TraceId, bytes: u64, reads_as: Option<Box<SourceDescription>> },
-    /// Many trace IDs that nobody described and that nothing reads have bytes, so many in all.
+    /// Many trace IDs that nobody described and that nothing reads have this number of bytes in all.
     ManyUndescribed { ids: Vec<TraceId>, bytes: u64 },
     /// A source that was stated has no bytes.
     StatedAbsent { id: TraceId },
     /// A source that the description lists has no bytes.
     DescribedAbsent { id: TraceId },
-    /// Frames name none of the sources that were described, and so many bytes of trace stand in front of the first trace ID.
+    /// Frames name no described source; the number of bytes of trace before the first trace ID.
     Unowned { bytes: u64 },
     /// Bytes were lost to damaged frames.
     FramesDamaged { file: PathBuf, bytes: u64, places: u64, first: Discontinuity },
@@ -247,17 +247,17 @@ pub enum NoticeKind {
     FrameCut { file: PathBuf, bytes: u64 },
     /// Errors on the wires of a recording. `byte` counts the bytes before the first.
     WireErrors { file: PathBuf, errors: u64, byte: usize, seconds: Option<f64>, seen: Option<String> },
-    /// Nothing says where the bytes of the trace port start.
+    /// No synchronisation shows where the bytes of the trace port start.
     WiresUnaligned { file: PathBuf, seen: Option<String> },
     /// The recording could not be read to its end.
     RecordingCut(CaptureError),
-    /// A file does not exist yet, and is waited for.
+    /// A file does not exist yet; the session waits for it.
     Awaited(Place),
-    /// What a stream sends is inferred from its first bytes.
+    /// The settings of a stream are inferred from its first bytes.
     InferringFromHead(Place),
     /// One source is decoded as the stream arrives, the others afterwards.
     DecodedInTurn { place: Place, first: Option<TraceId>, others: Vec<Option<TraceId>> },
-    /// How a stream ended, unless it is a file or a pipe that came to its end. The last `cut` bytes are the beginning of a
+    /// How a stream ended, unless it is a file or a pipe that was read to its end. The last `cut` bytes are the beginning of a
     /// frame.
     StreamEnded { place: Place, end: End, received: u64, cut: u64 },
     /// Only the first bytes of a stream were kept for the sources that had to wait.
@@ -274,15 +274,15 @@ pub enum NoticeKind {
     MemoryExhausted { used: u64 },
     /// Symbols or source lines of an image are unusable, in the reader's words.
     NamesMissing(String),
-    /// A program is known by records alone, which have no names and no source lines.
+    /// The only image is hexadecimal records, which have no names and no source lines.
     NoNames { file: PathBuf, form: RecordForm },
-    /// Source lines are wanted, and the program has no debugging information.
+    /// Source lines are needed, but the program has no debugging information.
     NoLines { file: PathBuf },
-    /// Source files that the debugging information names were looked for and are not at hand.
+    /// Source files that the debugging information names were not found.
     SourcesMissing { files: BTreeSet<String> },
     /// Not one packet was found in a source's bytes.
     NoSynchronisation { source: Option<TraceId>, bytes: u64, protocol: &'static str },
-    /// Stretches of malformed trace, and the first of them where it was looked at.
+    /// Stretches of malformed trace, and the reason of the first, if known.
     Malformed { source: Option<TraceId>, count: u64, first: Option<Malformation> },
     /// An image is for a context ID, and the trace has none.
     NoContextIds { source: Option<TraceId>, why: NoContext },
@@ -290,7 +290,7 @@ pub enum NoticeKind {
     NoVmids { source: Option<TraceId> },
     /// An image is for a context that never ran; the contexts that did.
     ContextAbsent { source: Option<TraceId>, scope: Scope, others: Vec<Scope> },
-    /// Stretches of trace are in doubt, and what became of the instructions in them.
+    /// Stretches of trace in doubt, and whether their instructions were counted.
     InDoubt {
         source: Option<TraceId>,
         count: u64,
@@ -298,7 +298,7 @@ pub enum NoticeKind {
         first: DoubtfulStretch,
         instructions: Option<InDoubt>,
     },
-    /// Trace and image disagree all the time: the image is not what was traced and is not followed.
+    /// Trace and image disagree again and again: the image is not the traced program, and is not followed.
     ImageRefused { source: Option<TraceId>, count: u64, ranges: u64, first: Contradiction, wrong: WrongImage },
     /// There is no program to follow.
     NoProgram { source: Option<TraceId> },
@@ -314,9 +314,9 @@ pub enum NoticeKind {
     CodeUndecodable { source: Option<TraceId>, count: u64, first: GapReason },
     /// Trace and image disagree.
     Contradictions { source: Option<TraceId>, count: u64, first: GapReason, wrong: WrongImage },
-    /// Execution cannot have gone on to where the processor is said to have been halted; all before fits.
+    /// Execution cannot have continued to the stated address of the halt; everything before fits.
     HaltContradicted { source: Option<TraceId>, halted_at: Address, first: GapReason },
-    /// The trace does not say where execution went.
+    /// The trace lacks the address that execution went to.
     AddressUnknown { source: Option<TraceId>, count: u64 },
     /// Trace is malformed or missing.
     TraceLost { source: Option<TraceId>, count: u64 },
@@ -324,11 +324,11 @@ pub enum NoticeKind {
     ItmMalformed { source: Option<TraceId>, count: u64 },
     /// The ITM dropped packets because it could not send fast enough.
     ItmOverflow { source: Option<TraceId>, count: u64 },
-    /// An ITM alone says nothing of what was executed in order.
+    /// An ITM alone does not record program flow.
     ItmAlone { source: Option<TraceId> },
     /// The trace lacks what an end of the window counts.
     WindowNotCounted { source: Option<TraceId>, bound: Bound, position: Position },
-    /// Nothing of the trace is in the window; the trace ends at `end`.
+    /// The window contains no trace; the trace ends at `end`.
     WindowEmpty { source: Option<TraceId>, window: Window, end: Position },
 }
 
@@ -339,7 +339,7 @@ impl From<NoticeKind> for Notice {
 }
 
 impl NoticeKind {
-    /// The notice about it, which shows first at `at`.
+    /// The notice of this kind, which first occurs at `at`.
     #[must_use]
     pub const fn at(self, at: CaptureOffset) -> Notice {
         Notice { kind: self, at: Some(at) }

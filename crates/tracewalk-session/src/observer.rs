@@ -1,4 +1,4 @@
-//! Who receives a session's notices: as they arise, later, or all at once.
+//! Receivers of a session's notices: as they arise, later, or all at once.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,17 +8,17 @@ use tracewalk_analysis::drive::{NoProgress, Progress};
 
 use crate::notice::{Notice, NoticeKind};
 
-/// Receives notices as they arise, and watches long work. A session asks nothing of it.
+/// Receives notices as they arise, and watches long work.
 pub trait Observer {
-    /// Something is worth knowing.
+    /// Receives a notice.
     fn notice(&self, notice: Notice);
 
-    /// Work on so many bytes of a capture begins; what is answered follows it, and may end it.
+    /// Work on a number of bytes of a capture begins. The returned value receives the progress, and may end the work.
     fn work(&self, _bytes: u64) -> Box<dyn Progress + '_> {
         Box::new(NoProgress)
     }
 
-    /// Where notices go that arise when names are looked up in a program, perhaps after the session is gone.
+    /// Receives notices that arise when names are looked up in a program, perhaps after the session has ended.
     fn late(&self) -> Late {
         Late::default()
     }
@@ -46,14 +46,14 @@ impl Late {
         }
     }
 
-    /// Takes those that have arisen since the last time.
+    /// Takes the notices since the last call.
     #[must_use]
     pub fn take(&self) -> Vec<Notice> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// Keeps notices.
+/// An observer that collects notices.
 #[derive(Debug, Default)]
 pub struct Notices(RefCell<Vec<Notice>>);
 

@@ -1,4 +1,4 @@
-//! Opening a capture: what nobody stated is inferred from its bytes and the program.
+//! Opens a capture; missing settings are inferred from its bytes and the program.
 
 use tracewalk::ids::Address;
 use tracewalk_analysis::Interrupts;
@@ -19,18 +19,18 @@ use crate::session::Session;
 use crate::{arrange, belonging, memory, options, recorded, report, strict};
 
 impl Session {
-    /// Opens a capture, and infers what the request does not state. Returns what is worth knowing about it as well.
+    /// Opens a capture, and infers the settings that the request omits. Also returns notices.
     ///
     /// # Errors
     ///
-    /// If the capture or an image cannot be read, nothing in the capture is recognised, or what is stated contradicts it.
+    /// If the capture or an image cannot be read, nothing in the capture is recognised, or the statements contradict it.
     pub fn open(request: Request) -> Result<(Self, Vec<Notice>), OpenError> {
         let notices = Notices::default();
         let session = Self::open_observed(request, &notices)?;
         Ok((session, notices.into_vec()))
     }
 
-    /// As [`Session::open`], with notices as they arise.
+    /// As [`Session::open`]; `observer` receives notices as they arise.
     ///
     /// # Errors
     ///
@@ -39,8 +39,8 @@ impl Session {
         Self::open_kept(request, None, observer)
     }
 
-    /// As [`Session::open_observed`]. Where the frames of a large file are is kept, and not found out again as long as the file is not
-    /// changed; if bytes of it are lost, or it is a trace port's with FSYNCs, it is not kept.
+    /// As [`Session::open_observed`]. The places of a large file's frames are kept, and not searched again while the file is
+    /// unchanged.
     ///
     /// # Errors
     ///
@@ -200,7 +200,7 @@ fn loader(request: &Request) -> ImageLoader {
     }
 }
 
-/// What the chip's interrupts are called, as far as the request says it.
+/// The names of the chip's interrupts, if the request names its description.
 ///
 /// # Errors
 ///
@@ -214,7 +214,7 @@ pub fn interrupts(request: &Request, observer: &dyn Observer) -> Result<Interrup
     Ok(names.iter().collect())
 }
 
-/// Where M profile's table of vectors is, as far as somebody says it.
+/// Where M profile's vector table is, as far as somebody says it.
 fn vector_table(request: &Request, dumps: &[Option<Dumped>], observer: &dyn Observer) -> Option<Address> {
     request.stated.vector_table.or_else(|| {
         let found = dumps.iter().flatten().find_map(|dump| dump.dump.vector_table())?;

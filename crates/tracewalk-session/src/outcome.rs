@@ -1,4 +1,4 @@
-//! What came of work on a source, whatever the work was.
+//! The outcome of any work on a source.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use crate::places::LostPlaces;
 /// How a source is followed.
 #[derive(Clone, Debug)]
 pub struct Follow {
-    /// What is believed.
+    /// What to do if trace and image disagree, or execution is in doubt.
     pub trust: Trust,
-    /// On how many threads, at most.
+    /// The most threads.
     pub threads: u16,
-    /// Names and lines of the program are read, and source files are looked for in these folders as well as beside the images;
-    /// `None`: for work that needs neither.
+    /// If set, names and lines of the program are read, and source files are searched in these folders as well as beside the images.
+    /// `None` is for work that needs neither.
     pub names: Option<Vec<PathBuf>>,
-    /// Whether every place is listed where something was lost. It makes an analysis run in the order of the trace.
+    /// Whether to list the place of each loss. It makes an analysis run in the order of the trace.
     pub places: bool,
 }
 
-/// What is believed of image and trace.
+/// What to do if trace and image disagree, or execution is in doubt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trust {
-    /// Whether the image is followed even if the trace contradicts it all the time.
+    /// Whether to follow the image even if the trace contradicts it again and again.
     pub image: bool,
-    /// What becomes of what is in doubt.
+    /// Whether instructions in doubt are left out or counted.
     pub doubtful: Doubtful,
 }
 
@@ -41,24 +41,24 @@ impl Default for Follow {
     }
 }
 
-/// What came of following a source.
+/// The result of following a source.
 #[derive(Debug)]
 pub struct Outcome<T> {
     /// The answer.
     pub found: T,
-    /// How much there was.
+    /// The amounts of trace and execution.
     pub statistics: Statistics,
     /// What could not be decoded or followed.
     pub losses: Losses,
-    /// The program that was followed: an empty one if the image is not what was traced.
+    /// The program that was followed: an empty one if the image is not the traced program.
     pub code: Arc<Code>,
-    /// What was counted of the ITMs beside the source, if they were decoded with it.
+    /// The counts of the ITMs in the same buffer, if they were decoded with the source.
     pub itms: Vec<(Itm, ItmCounts)>,
-    /// What is worth knowing of it, unless an observer was given it.
+    /// The notices, unless an observer received them.
     pub notices: Vec<Notice>,
-    /// After which byte of the capture memory or an observer ended the work; `None` if it came to its end.
+    /// The byte of the capture after which lack of memory or an observer ended the work; `None` if the work was finished.
     pub ended_at: Option<u64>,
-    /// Whether all of the source was decoded that there is: not if the work was ended, or the capture stopped arriving.
+    /// Whether all of the source was decoded: `false` if the work was ended, or the capture stopped arriving.
     pub complete: bool,
 }
 
@@ -71,17 +71,17 @@ impl<T> Outcome<T> {
     }
 }
 
-/// What of a source could not be decoded or followed.
+/// The parts of a source that could not be decoded or followed.
 #[derive(Clone, Debug, Default)]
 pub struct Losses {
-    /// Where and why execution could not be followed.
+    /// The gaps in program flow, by reason.
     pub gaps: Gaps,
     /// The contexts in which code ran, or was missing.
     pub contexts: Contexts,
     /// Which stretches of trace are in doubt.
     pub doubts: Doubts,
-    /// What became of the instructions in them; `None` if nobody counted them.
+    /// The instructions in them, left out or counted; `None` if they were not counted.
     pub in_doubt: Option<InDoubt>,
-    /// Where something was lost, if that was asked for.
+    /// The place of each loss, if [`Follow::places`] was set.
     pub places: Option<LostPlaces>,
 }

@@ -13,7 +13,7 @@ use crate::observer::{Observer, Say};
 use crate::session::Session;
 
 /// Moves the image of raw bytes that fits the trace best elsewhere than where it was stated to stand to where it fits,
-/// if there is one. Answers whether there was.
+/// if there is one. Returns whether there was.
 pub(crate) fn place_image(
     session: &mut Session,
     seen: &[SeenBuffer],

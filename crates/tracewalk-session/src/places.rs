@@ -1,4 +1,4 @@
-//! Where trace was lost, place by place: for whoever has to account for all of a result.
+//! The places of lost trace, for a complete account of a result.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use tracewalk::source::PacketItem;
 use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::record::PacketRecord;
 
-/// What was lost of a source, by kind. Kinds have names that stay the same.
+/// The losses of a source, by kind. The kinds' names are stable.
 #[derive(Clone, Debug, Default)]
 pub struct LostPlaces {
     /// Trace that could not be read.
@@ -21,9 +21,9 @@ pub struct LostPlaces {
 /// Losses of one kind.
 #[derive(Clone, Debug, Default)]
 pub struct Lost {
-    /// How many.
+    /// The number of losses.
     pub count: u64,
-    /// How many bytes of trace.
+    /// The number of bytes of trace.
     pub bytes: u64,
     /// The first ones.
     pub first: Vec<LostPlace>,
@@ -32,9 +32,9 @@ pub struct Lost {
 /// A loss.
 #[derive(Clone, Copy, Debug)]
 pub struct LostPlace {
-    /// Where in the file it begins.
+    /// The offset in the file.
     pub at: CaptureOffset,
-    /// How many bytes of trace it has.
+    /// The number of bytes of trace.
     pub bytes: u64,
     /// What was wrong, if that is known.
     pub why: Option<Why>,
@@ -50,7 +50,7 @@ pub enum Why {
 }
 
 impl LostPlaces {
-    /// So many places are listed of each kind; the rest is counted.
+    /// The most places listed of each kind; the rest is counted.
     pub const MOST: usize = 1000;
 
     /// Takes the source's next packet, which begins here in the file.

@@ -1,4 +1,4 @@
-//! What a capture has to measure time by, found out from its beginning.
+//! The clocks that a capture has (cycles, timestamps), by its beginning.
 
 use std::path::PathBuf;
 
@@ -13,8 +13,8 @@ use crate::session::Session;
 const PROBE: usize = 4 << 20;
 
 impl Session {
-    /// What each source has to measure time by, as far as the first megabytes show it: an axis that all of them have is found by
-    /// [`Probe::best`]. Names are those of [`Follow`](crate::Follow).
+    /// The clocks of each source in its first megabytes; [`Probe::best`] is an axis that all
+    /// of them have. Names are those of [`Follow`](crate::Follow).
     ///
     /// # Errors
     ///

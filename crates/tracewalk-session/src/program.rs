@@ -1,4 +1,4 @@
-//! The programs that sources were followed in, and what makes each itself.
+//! The programs that sources were followed in, and their identities.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ use crate::shared::{ByContent, Identified};
 /// A program that a source was followed in.
 #[derive(Clone, Debug)]
 pub struct FollowedProgram {
-    /// What makes it itself: its code and its build IDs.
+    /// Its identity: its build IDs, or a hash of its code.
     pub id: ProgramId,
     /// The program.
     pub code: Arc<Code>,

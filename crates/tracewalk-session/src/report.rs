@@ -164,7 +164,7 @@ pub(crate) fn nothing_decoded(session: &Session, observer: &dyn Observer) {
     }
 }
 
-/// So many sources that nobody described are named one by one.
+/// The most undescribed sources that are named one by one.
 const MOST_UNDESCRIBED: usize = 4;
 
 /// Says what else is in a buffer, and what is not.

@@ -1,4 +1,4 @@
-//! What a caller wants opened, and what it states of it.
+//! A capture to open, with the caller's statements.
 
 use std::path::PathBuf;
 
@@ -11,32 +11,32 @@ use tracewalk_input::image::ImageRequest;
 
 use crate::shared::Shared;
 
-/// A capture to open, what is known of it, and what may be done to know the rest.
+/// A capture to open, statements about it, and whether to infer the rest.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// A file of trace bytes, a `capture.toml` or a snapshot directory.
     pub capture: PathBuf,
     /// The directories beside a description's own in which files that it names may lie.
     pub roots: Vec<PathBuf>,
-    /// What is known of it. A statement replaces what the capture's own description says.
+    /// The caller's statements. A statement replaces that of the capture's own description.
     pub stated: Statements,
     /// The images of the program, besides those that the description names.
     pub images: Vec<ImageRequest>,
-    /// The trace IDs that are wanted; all for none.
+    /// The trace IDs to decode; all if empty.
     pub ids: Vec<TraceId>,
-    /// What becomes of what nobody stated.
+    /// Whether missing settings are inferred.
     pub policy: Policy,
-    /// How much memory may be used.
+    /// The memory limit.
     pub limit: MemoryLimit,
-    /// How many bytes a segment has that one thread decodes; `None` for what is quickest. It is there for tests, for which a capture of
-    /// some kilobytes should have many segments. Nothing that comes out depends on it.
+    /// The number of bytes of a segment that one thread decodes; `None` for the fastest. Tests use it to cut a capture of
+    /// some kilobytes into many segments. The results do not depend on it.
     pub segment: Option<usize>,
-    /// What it shares with other sessions, if it does.
+    /// A cache shared with other sessions.
     pub shared: Option<Shared>,
 }
 
 impl Request {
-    /// A capture of which everything may be inferred.
+    /// A capture without statements: all settings may be inferred.
     #[must_use]
     pub fn new(capture: impl Into<PathBuf>) -> Self {
         Self { capture: capture.into(), ..Self::default() }
@@ -48,7 +48,7 @@ impl Request {
     }
 }
 
-/// What becomes of what nobody stated.
+/// Whether missing settings are inferred.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
     /// It is inferred from the bytes and the program.
@@ -58,43 +58,43 @@ pub enum Policy {
     Strict,
 }
 
-/// What a caller states of a capture.
+/// A caller's statements about a capture; everything omitted may be inferred.
 #[derive(Clone, Debug, Default)]
 pub struct Statements {
     /// How the bytes are packed.
     pub container: Option<Container>,
-    /// Of a trace port without FSYNC: after how many bytes the first frame starts, 0 to 15.
+    /// Of a trace port without FSYNC: the number of bytes before the first frame, 0 to 15.
     pub frame_start: Option<u8>,
     /// Of a buffer that wrapped, read from its first address on: the offset of its oldest byte in the file.
     pub read_pointer: Option<u32>,
     /// Whether each 32-bit word of the file has its highest byte first.
     pub swap_words: bool,
-    /// Where the memory was that the file holds.
+    /// The address of the file's first byte, for a memory dump.
     pub dump_address: Option<Address>,
     /// How a recording of a logic analyser is read.
     pub wires: WireOptions,
-    /// Where the files are that ran on a machine that perf recorded.
+    /// Where to search the files that ran on a machine recorded by perf.
     pub binaries: BinaryPlaces,
     /// The sources.
     pub sources: Vec<SourceDescription>,
-    /// What is known of an MTB.
+    /// Statements about an MTB.
     pub mtb: MtbStatements,
     /// The chip's CMSIS-SVD file.
     pub svd: Option<PathBuf>,
-    /// Where M profile's table of vectors is.
+    /// The address of M profile's vector table (VTOR).
     pub vector_table: Option<Address>,
 }
 
-/// What a caller states of a Micro Trace Buffer.
+/// A caller's statements about a Micro Trace Buffer.
 #[derive(Clone, Debug, Default)]
 pub struct MtbStatements {
-    /// POSITION: where the oldest packet is.
+    /// MTB_POSITION: the place of the oldest packet.
     pub position: Option<u32>,
-    /// MASTER: how large the buffer is.
+    /// MTB_MASTER: the size of the buffer.
     pub master: Option<u32>,
-    /// BASE: where its RAM is.
+    /// MTB_BASE: the address of its RAM.
     pub base: Option<u32>,
-    /// Where the processor was found halted, if the MTB was on until then.
+    /// The address at which the processor halted, if the MTB was on until then.
     pub halted_at: Option<Address>,
     /// A file with lines like `MTB_POSITION=0x…`.
     pub registers: Option<PathBuf>,

@@ -63,7 +63,7 @@ impl Sample {
         }
     }
 
-    /// At most `bytes` bytes from the first A-sync on; `None` where there is none.
+    /// At most `bytes` bytes from the first A-sync on; `None` if there is none.
     pub(super) fn synchronised(&self, bytes: usize) -> Option<Self> {
         let found = self.bytes.windows(A_SYNC.len()).position(|window| window == A_SYNC)?;
         // An A-sync of ETMv4 is one with more zeros in front.

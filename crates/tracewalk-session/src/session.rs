@@ -1,4 +1,4 @@
-//! A capture, what was stated and inferred of it, and the program: what work on its sources needs.
+//! An open capture: its buffers, sources, settings and program.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -47,7 +47,7 @@ pub struct Session {
     pub(crate) programs: Vec<(ProgramKey, Arc<Code>)>,
     pub(crate) dumps: Vec<Option<Dumped>>,
     pub(crate) interrupts: Interrupts,
-    /// Where M profile's table of vectors is, if somebody stated it.
+    /// Where M profile's vector table is, if somebody stated it.
     pub(crate) vector_table: Option<Address>,
     /// What is known of the programs, to work out what else may be wrong.
     pub(crate) known: Known,
@@ -59,7 +59,7 @@ pub struct Session {
     pub(crate) stopped_at: Option<u64>,
 }
 
-/// What of a program is visible in one scope, as a program of its own.
+/// The part of a program that is visible in one scope, as a program of its own.
 #[derive(Debug)]
 pub struct ScopedCode {
     /// In which contexts it is visible.
@@ -80,26 +80,26 @@ const THREAD_TIMES_THE_CODE: u64 = 3;
 pub(crate) type ProgramKey = (Option<String>, Option<Profile>, Option<Vec<PathBuf>>);
 
 impl Session {
-    /// What was asked for.
+    /// The request.
     #[must_use]
     pub const fn request(&self) -> &Request {
         &self.request
     }
 
-    /// The capture, with what was stated of it.
+    /// The capture, with its statements.
     #[must_use]
     pub const fn capture(&self) -> &Capture {
         &self.capture
     }
 
-    /// What each buffer of the capture holds.
+    /// The content of each buffer of the capture.
     #[must_use]
     pub fn contents(&self) -> &[Contents] {
         &self.contents
     }
 
-    /// The sources whose program flow can be decoded, by buffer and trace ID. There may be more when all of a capture has
-    /// arrived that was still arriving.
+    /// The sources whose program flow can be decoded, by buffer and trace ID. A capture that is still arriving may have
+    /// more when all of it has arrived.
     #[must_use]
     pub fn sources(&self) -> &[Source] {
         &self.sources
@@ -111,19 +111,19 @@ impl Session {
         &self.itms
     }
 
-    /// What was inferred of the capture's images, with the index of each.
+    /// The inferred addresses of the capture's images, with the index of each image.
     #[must_use]
     pub fn image_findings(&self) -> &[(usize, Finding)] {
         &self.image_findings
     }
 
-    /// The memory that the file of a buffer describes, for a file that is no plain bytes.
+    /// The memory that the file of a buffer describes, for a file that is not plain bytes.
     #[must_use]
     pub fn memory_of(&self, buffer: usize) -> Option<&Dumped> {
         self.dumps.get(buffer)?.as_ref()
     }
 
-    /// What the chip's interrupts are called.
+    /// The names of the chip's interrupts.
     #[must_use]
     pub const fn interrupts(&self) -> &Interrupts {
         &self.interrupts
@@ -164,20 +164,20 @@ impl Session {
         self.index_kept(source, code, None, &NoProgress, Follow::default().threads)
     }
 
-    /// Watches work on a source: tells `observer` how far it has come, and ends it if memory runs out.
+    /// Watches work on a source: reports progress to `observer`, and ends the work if memory runs out.
     pub fn watch<'a>(&self, source: &Source, observer: &'a dyn Observer) -> Watch<'a> {
         Watch::new(self.buffer(source).bytes.len() as u64, self.request.limit, observer)
     }
 
-    /// After which byte of the capture work that was watched ended, or the capture stopped arriving, before its end: what was found is of
-    /// the part before. `None` if it came to its end.
+    /// The byte of the capture after which watched work ended early, or the capture stopped arriving: results cover the
+    /// part before it. `None` if the work was finished.
     #[must_use]
     pub fn ended_early(&self, watch: &Watch<'_>) -> Option<u64> {
         let stopped = || self.live.as_ref().map_or(self.stopped_at, Live::stopped_at);
         watch.ended_at().or_else(stopped)
     }
 
-    /// How work on a program is spread over threads, at most so many: as few as memory has room for.
+    /// How work on a program is spread over at most `threads` threads: fewer if memory limits it.
     #[must_use]
     pub fn spread(&self, threads: u16, code: &Code) -> Spread {
         let threads = usize::from(threads);
@@ -254,7 +254,7 @@ impl Session {
         self.capture.recorded.as_ref().map(|recorded| recorded.thread_names()).unwrap_or_default()
     }
 
-    /// What of a source's program is visible in some contexts only, as programs of their own.
+    /// The parts of a source's program that are visible only in some contexts, each as a program of its own.
     pub fn scoped_code(
         &mut self,
         source: &Source,
@@ -298,13 +298,13 @@ impl Session {
         self.capture.images_for(&source.description).map(load).collect()
     }
 
-    /// The source files that the programs' debug information leads to, with these directories to look in: whoever
-    /// writes to one of them destroys what reports read.
+    /// The source files that the programs' debug information leads to, searched in `directories` as well. An output must not
+    /// overwrite them.
     pub fn source_files(&mut self, directories: &[PathBuf]) -> BTreeSet<PathBuf> {
         source_files(&self.capture.images, &mut self.loader, directories)
     }
 
-    /// The file that says what stands at `address` of a source's program, in a context.
+    /// The image file with the code at `address` of a source's program, in a context.
     #[must_use]
     pub fn file_at(&self, source: &Source, address: Address, context: Context) -> Option<&Path> {
         let program = self.known.program(&source.description);
@@ -319,7 +319,7 @@ impl Session {
         Section { id, protocol, number, code }
     }
 
-    /// What tells a source apart in all captures of its program.
+    /// The identity of a source in all captures of its program.
     #[must_use]
     pub fn source_id(&self, source: &Source) -> SourceId {
         let (id, protocol) = (source.id, source.config.protocol());
@@ -331,7 +331,7 @@ impl Session {
         SourceId { id, protocol, number }
     }
 
-    /// What tells an ITM from the others, and from sources of program flow.
+    /// The identity of an ITM among ITMs and sources.
     #[must_use]
     pub fn itm_id(&self, itm: &Itm) -> SourceId {
         let before = self.itms.iter().filter(|other| other.id == itm.id && other.buffer < itm.buffer).count();
@@ -339,7 +339,7 @@ impl Session {
         SourceId { id: itm.id, protocol: "itm", number }
     }
 
-    /// The capture with everything that was inferred of it.
+    /// The capture with all settings, stated and inferred.
     #[must_use]
     pub fn describe(&self) -> Capture {
         let mut capture = self.capture.clone();
@@ -361,7 +361,7 @@ impl Session {
         capture
     }
 
-    /// The records of an ITM, and where they stand in the file.
+    /// The records of an ITM, with their offsets in the file.
     #[must_use]
     pub fn itm_records<'a>(&'a self, itm: &Itm) -> ItmRecords<'a> {
         let capture = self.capture.buffers.get(itm.buffer).map(|buffer| &*buffer.bytes).unwrap_or_default();
@@ -393,7 +393,7 @@ impl Session {
         self.live.as_ref().map(|live| live as &dyn Rest)
     }
 
-    /// Calls `flush` as soon as nothing arrives, if the capture is still arriving. Answers whether it is.
+    /// Calls `flush` as soon as nothing arrives, if the capture is still arriving. Returns whether it is.
     pub fn on_quiet(&self, flush: impl FnMut() -> io::Result<()> + 'static) -> bool {
         if let Some(live) = &self.live {
             live.on_quiet(Box::new(flush));
@@ -408,20 +408,20 @@ impl Session {
         }
     }
 
-    /// The next record of an ITM that is [listened](Self::listen) to, as far as it has arrived.
+    /// The next record that has arrived of an ITM that is [listened](Self::listen) to.
     #[must_use]
     pub fn heard(&self, itm: &Itm) -> Option<ItmRecord> {
         self.live.as_ref()?.heard(itm.id)
     }
 
-    /// What was counted so far of an ITM that is listened to.
+    /// The counts so far of an ITM that is listened to.
     #[must_use]
     pub fn heard_counts(&self, itm: &Itm) -> Option<ItmCounts> {
         self.live.as_ref()?.heard_counts(itm.id)
     }
 
-    /// Waits for the rest of the capture, for the sake of ITMs alone; calls `look` whenever some of it has arrived. An
-    /// error is one of `look`.
+    /// Waits for the rest of the capture, for its ITMs alone; calls `look` whenever some of it has arrived. Errors
+    /// are those of `look`.
     pub fn wait_for_itms(&self, mut look: impl FnMut() -> io::Result<()>) -> io::Result<()> {
         let mut looked = look();
         if let Some(live) = &self.live {

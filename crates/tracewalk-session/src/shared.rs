@@ -1,4 +1,4 @@
-//! What sessions share, so that many captures of one program cost little more than their bytes.
+//! A cache that sessions share, so that many captures of one program cost little more than their bytes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,10 +15,10 @@ use tracewalk_input::image::{Image, SharedImages, VisibleImage};
 
 use crate::infer::Learning;
 
-/// What sessions share: images that were read, programs that were put together, and what was learned of them by following.
+/// A cache of images, programs, and effects learned by following them.
 ///
-/// It is a cache. What sessions answer does not depend on it, but for one thing: what is worth knowing of a program's names is said
-/// once, to the observer of the session that read them. Clones share the same, in any number of threads.
+/// Answers do not depend on it, with one exception: notices about a program's names are given once, to the
+/// observer of the session that read them. Clones share the same cache, in any number of threads.
 ///
 /// ```
 /// use tracewalk_session::{Follow, Request, Session, Shared};
@@ -103,7 +103,7 @@ impl PartialEq for LearnedKey {
     }
 }
 
-/// So many are kept of each kind: those that were asked for last.
+/// The most kept of each kind: the most recently used.
 const MOST: usize = 32;
 
 /// Values that were asked for recently, the last one at the end.
@@ -154,7 +154,7 @@ impl Shared {
         self.kept().codes.get(key).cloned()
     }
 
-    /// Keeps a program for others. Answers with the one that all take: another thread may have been first.
+    /// Keeps a program for others. Returns the one that all use: another thread may have been first.
     pub(crate) fn keep_code(&self, key: CodeKey, code: Arc<Code>) -> Arc<Code> {
         let codes = &mut self.kept().codes;
         match codes.get(&key) {

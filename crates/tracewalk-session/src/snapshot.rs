@@ -1,4 +1,4 @@
-//! What debuggers saved of the processor, beside the trace or in the same file.
+//! Registers and memory that a debugger saved, beside the trace or in the same file.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use crate::error::OpenError;
 use crate::session::Session;
 
 impl Session {
-    /// The registers and the memory that the capture's files hold, and `file`, if there is one. What two files say of the
-    /// same is taken from `file`.
+    /// The registers and the memory in the capture's files and in `file`, if there is one. `file` takes
+    /// precedence.
     pub fn snapshot(&self, file: Option<&Path>) -> Result<Snapshot, OpenError> {
         let mut snapshot = Snapshot::default();
         for dumped in self.dumps.iter().flatten() {

@@ -38,7 +38,7 @@ pub(crate) fn check_container(buffer: &Buffer) -> Result<(), OpenError> {
     Err(refuse(buffer, needed))
 }
 
-/// The sources that are described; refuses those of which something has to be found out.
+/// The described sources; refuses one of which something has to be inferred.
 pub(crate) fn sources(
     buffer: &Buffer,
     contents: &Contents,

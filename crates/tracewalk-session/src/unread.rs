@@ -23,7 +23,7 @@ impl Session {
         observer.say_at(first.from, kind);
     }
 
-    /// Says so if not one packet was found in a source.
+    /// Gives a notice if a source has not a single packet.
     pub fn say_if_nothing_decoded(&self, source: &Source, statistics: &Statistics, observer: &dyn Observer) {
         if statistics.packets == 0 && statistics.bytes > 0 {
             observer.say(NoticeKind::NoSynchronisation {

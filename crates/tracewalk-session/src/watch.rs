@@ -30,7 +30,7 @@ const KEPT: u64 = 8;
 const MOST_FOR_A_BYTE: u64 = 15 * 48;
 
 impl<'a> Watch<'a> {
-    /// Watches work on so many bytes.
+    /// Watches work on `bytes` bytes.
     pub(crate) fn new(bytes: u64, limit: MemoryLimit, observer: &'a dyn Observer) -> Self {
         Self {
             progress: observer.work(bytes),
@@ -41,7 +41,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// After which byte of the capture the work was ended: what was found is of the part before. `None` if it came to its end.
+    /// The byte of the capture after which the work was ended: results cover the part before it. `None` if the work was finished.
     #[must_use]
     pub const fn ended_at(&self) -> Option<u64> {
         self.ended_at.get()

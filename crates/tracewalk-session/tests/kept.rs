@@ -1,4 +1,4 @@
-//! Where the frames of a large file are is found out once, as long as the file is not changed.
+//! The frames of a large file are located once, as long as the file does not change.
 #![cfg(unix)]
 
 use std::cell::{Cell, RefCell};
@@ -73,7 +73,7 @@ fn the_frames_of_a_file_are_kept_as_long_as_it_is_not_changed() {
     assert_eq!(keep.found.get(), 1);
 }
 
-/// Where bytes are missing, or synchronisation stands between the frames, as much is kept.
+/// A capture with missing bytes, or with synchronisation between the frames, is kept as well.
 #[test]
 fn frames_among_other_things_are_kept() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -281,7 +281,7 @@ fn parts_of_captures_are_the_same_by_passages_and_by_elements() {
     }
 }
 
-/// A capture again and again, up to so many bytes, with damage in them.
+/// A capture repeated up to a number of bytes, with damage in them.
 fn long(example: &Path, bytes: usize) -> tempfile::TempDir {
     with_trace(example, |once| {
         let mut long = once.repeat(bytes / once.len());

@@ -31,7 +31,7 @@ pub(crate) struct Come {
 }
 
 impl Coming {
-    /// Work begins that takes passes over so many bytes together.
+    /// Work begins that takes passes over this number of bytes together.
     pub(crate) fn expect(&self, bytes: u64) {
         for number in [&self.before, &self.done, &self.now] {
             number.store(0, Ordering::Relaxed);
@@ -39,7 +39,7 @@ impl Coming {
         self.all.store(bytes, Ordering::Relaxed);
     }
 
-    /// A pass over so many bytes begins.
+    /// A pass over this number of bytes begins.
     pub(crate) fn begin(&self, bytes: u64) {
         self.before.fetch_add(self.now.swap(bytes, Ordering::Relaxed), Ordering::Relaxed);
         self.done.store(0, Ordering::Relaxed);

@@ -28,9 +28,9 @@ use crate::timeline;
 /// Which part of each source is written.
 #[derive(Clone, Copy, Debug)]
 pub struct Excerpt {
-    /// The place in its middle, which is shown first.
+    /// The step in its middle, which is shown first.
     pub at: At,
-    /// How many steps.
+    /// The number of steps of each source.
     pub steps: u64,
 }
 
@@ -40,7 +40,7 @@ const MOST_STEPS: u64 = 1 << 20;
 const COMPRESSION: u8 = 6;
 
 impl Excerpt {
-    /// From which step to which of so many.
+    /// The steps to write, of `steps`: first and last.
     fn of(self, steps: u64) -> (u64, u64) {
         let wanted = self.steps.min(MOST_STEPS).min(steps);
         let from = self.at.step(steps).saturating_sub(wanted / 2).min(steps - wanted);

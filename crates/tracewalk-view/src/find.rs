@@ -83,7 +83,7 @@ fn came_to(recording: &Recording<'_>) -> Came {
     recording.cursor.current().map_or(Came::Nowhere, |here| Came::To(here.step))
 }
 
-/// To another line of the source. `from` is where the move began, if it goes on.
+/// To another line of the source. `from` is where the move began, if it continues.
 fn line(recording: &mut Recording<'_>, query: &Query) -> Came {
     let key = |recording: &mut Recording<'_>| {
         let here = recording.cursor.current()?;

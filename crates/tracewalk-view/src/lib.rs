@@ -8,6 +8,18 @@
 //!
 //! The page asks for windows, and never for all: a large capture opens as a small one does. Nobody else reads it: the server listens on
 //! this machine alone, and answers only who knows the token of its address.
+//!
+//! ```
+//! use tracewalk_session::{At, Notices, Request, Session};
+//! use tracewalk_view::{Excerpt, Options, write_page};
+//!
+//! let (mut session, _) = Session::open(Request::new("../../testdata/examples/a7-etmv3/capture.toml"))?;
+//! let options = Options { name: "a7-etmv3".to_owned(), threads: 1, ..Options::default() };
+//! let mut page = Vec::new();
+//! write_page(&mut session, &options, Excerpt { at: At::Last, steps: 100 }, &Notices::default(), &mut page)?;
+//! assert!(page.starts_with(b"<!doctype html>"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod answer;

@@ -1,22 +1,22 @@
-//! What whoever shows a capture asks for.
+//! Options of the page.
 
 use std::path::PathBuf;
 
 use tracewalk_analysis::Doubtful;
 use tracewalk_session::{Follow, Keep, Trust};
 
-/// What is asked for.
+/// Options of the page.
 #[derive(Clone, Debug, Default)]
 pub struct Options<'k> {
-    /// What the capture is called.
+    /// The capture's name on the page.
     pub name: String,
-    /// What is believed where things are counted. The listing shows everything, what is in doubt too.
+    /// What to do for sums if trace and image disagree, or execution is in doubt. The listing shows everything, including steps in doubt.
     pub trust: Trust,
-    /// Where else source files are looked for.
+    /// Further directories to search for source files.
     pub source_dirs: Vec<PathBuf>,
-    /// On how many threads, at most.
+    /// The most threads.
     pub threads: u16,
-    /// Who keeps what takes long to make, for the next time.
+    /// A store for indexes and overviews, for the next time.
     pub keep: Option<&'k dyn Keep>,
 }
 

@@ -164,11 +164,11 @@ pub(crate) struct Overseeing<'a> {
     overview: Overview,
     /// Shows others what there is so far.
     show: &'a mut dyn FnMut(&Overview),
-    /// As soon as so many steps were followed.
+    /// As soon as this number of steps was followed.
     next_show: u64,
 }
 
-/// After so many steps an overview is shown for the first time, and then whenever it has grown by a quarter: all that is copied to be
+/// The steps after which an overview is shown for the first time, and then whenever it has grown by a quarter: all that is copied to be
 /// shown is no more than a few times the whole.
 const FIRST_SHOWN: u64 = 1 << 20;
 

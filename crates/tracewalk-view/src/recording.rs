@@ -188,7 +188,7 @@ impl<'i> Recording<'i> {
         })
     }
 
-    /// Follows calls up to a step, which is the first one of its element. Answers whether the calls there are known yet.
+    /// Follows calls up to a step, which is the first one of its element. Returns whether the calls there are known yet.
     pub(crate) fn follow(&mut self, until: u64) -> bool {
         if !self.overview.reaches(until) {
             return false;

@@ -1,6 +1,6 @@
 //! A picture of some steps: who ran, how deep in calls, and what happened.
 //!
-//! So many steps as can be followed while somebody waits are drawn exactly, and what is narrower than a pixel as one bar. Of more, each
+//! A window that can be followed while the user waits is drawn exactly, and what is narrower than a pixel as one bar. Of more, each
 //! piece of the overview is drawn by who ran at its beginning.
 
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! A formatted capture of several sources to the program flow of each.
 //!
 //! [`CaptureDecoder`] joins what every reader of a formatted capture needs: it takes the frames apart, gives each source's bytes
-//! to a [`FlowStream`] of its own, and reports to each what a discontinuity of the frames means. Finding out what a capture's
-//! sources are, and reading files, is not here.
+//! to a [`FlowStream`] of its own, and reports to each what a discontinuity of the frames means. Inference of a
+//! capture's sources, and file access, are in other crates.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -20,7 +20,7 @@ const PIECE_BYTES: usize = 4096;
 /// Decodes a formatted capture: frames of bytes to the program flow of each source.
 ///
 /// Bytes of other trace IDs than those of the sources are passed over. A source that is cut by a barrier, or that lost bytes
-/// with their frames, has a [`Gap`](crate::flow::Gap) there and goes on at its next synchronisation.
+/// with their frames, has a [`Gap`](crate::flow::Gap) there and continues at its next synchronisation.
 ///
 /// ```
 /// use tracewalk::flow::Element;
@@ -87,7 +87,7 @@ impl<P: Borrow<Program>> CaptureDecoder<P> {
         self.deframer.push(bytes, &mut Sources { sources: &mut self.sources, bytes: Vec::new(), sink });
     }
 
-    /// The capture ends here: calls `sink` with the last elements. Returns what is left of an incomplete frame.
+    /// Ends the capture: calls `sink` with the last elements. Returns the rest of an incomplete frame.
     pub fn finish(&mut self, sink: &mut impl FnMut(TraceId, Element)) -> Tail {
         let mut sources = Sources { sources: &mut self.sources, bytes: Vec::new(), sink };
         let tail = self.deframer.finish(&mut sources);

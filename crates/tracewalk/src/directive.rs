@@ -1,27 +1,52 @@
-//! What a trace unit's packets mean, in words that no protocol owns.
+//! What a trace unit's packets mean, in terms that no protocol owns.
 //!
-//! `protocol::*::lower` makes directives, `flow` follows them through the program. Three of them pass instructions,
-//! one for each way a trace unit counts: [`Directive::Instructions`] (ETMv3: one atom, one instruction),
-//! [`Directive::Waypoint`] (PFT: one atom, everything up to the next waypoint) and [`Directive::RunTo`] (MTB and PFT's
-//! waypoint update: everything up to an address). Nothing after this module asks which protocol is speaking.
+//! Packets go in (`protocol::*::lower`), directives come out; [`flow`](crate::flow) follows them through the program. Three of them pass
+//! instructions, one for each way in which trace units count: [`Directive::Instructions`] (ETMv3: one atom, one instruction),
+//! [`Directive::Waypoint`] (PFT and ETMv4: one atom, everything up to the next waypoint) and [`Directive::RunTo`] (MTB and PFT's
+//! waypoint update: everything up to an address). Later stages do not depend on the protocol.
 //!
-//! Cancelled instructions do not appear here: `lower` holds an instruction back until nothing can cancel it any more.
+//! Cancelled instructions do not appear here: `lower` holds an instruction back until nothing can cancel it.
+//!
+//! ```
+//! use tracewalk::directive::{BeginReason, Directive};
+//! use tracewalk::ids::{Address, Isa, Location};
+//! use tracewalk::protocol::{Item, Lower, Packets, etmv3};
+//! use tracewalk::span::Span;
+//!
+//! let config = etmv3::Config::for_core("cortex-m3").expect("a known core");
+//! let mut lowering = etmv3::Lowering::new(&config);
+//! let mut directives = Vec::new();
+//! let mut emit = |directive: Directive, _: Span| directives.push(directive);
+//! // A-sync, I-sync at 0x100 in Thumb, and a P-header of two executed instructions.
+//! let trace = [0, 0, 0, 0, 0, 0x80, 0x08, 0x21, 0x01, 0x01, 0x00, 0x00, 0x88];
+//! let mut lower = |item: Item<etmv3::Packet>, span, _: &[u8]| {
+//!     if let Item::Packet(packet) = item {
+//!         lowering.lower(&packet, span, &mut emit);
+//!     }
+//! };
+//! let mut packets = Packets::new(etmv3::Decoder::new(&config));
+//! packets.push(&trace, &mut lower);
+//! packets.finish(&mut lower);
+//! lowering.finish(&mut emit);
+//! let at = Some(Location::new(Address::new(0x100), Isa::T32));
+//! assert!(matches!(directives[0], Directive::Begin { at: begin, why: BeginReason::Enabled } if begin == at));
+//! ```
 
 use crate::ids::{Address, ContextId, Exception, ExceptionLevel, Location, Privilege, Vmid};
 
-/// One step of the story that the trace tells.
+/// One step of execution, or one event, that the trace reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Directive {
-    /// Tracing begins: nothing is known of what ran before. The address is absent where instructions are not traced.
+    /// Tracing begins: nothing is known of what ran before. The address is absent if instructions are not traced.
     Begin {
         /// The next instruction to be executed.
         at: Option<Location>,
         /// Why tracing begins here.
         why: BeginReason,
     },
-    /// The next instruction is this one; execution did not jump. Also where a lost position is found again.
+    /// The next instruction is this one; execution did not jump. Also gives the position after a loss.
     Confirm(Location),
     /// The next `executed` instructions passed their condition; then one failed its own, if `then_failed`.
     Instructions {
@@ -38,16 +63,16 @@ pub enum Directive {
     },
     /// As an executed [`Directive::Waypoint`], which went here.
     WaypointTo(Location),
-    /// As an executed [`Directive::Waypoint`] whose address may still come: if it is an indirect branch it goes where the next
-    /// [`Directive::Continue`] says, or to the newest return stack entry if another instruction is passed first.
+    /// As an executed [`Directive::Waypoint`] whose address may still come: an indirect branch goes to the address of the next
+    /// [`Directive::Continue`], or to the newest return stack entry if another instruction is passed first.
     WaypointPending,
     /// As [`Directive::WaypointPending`] for the waypoint at this place: the waypoints on the way there were passed and not taken. If
     /// execution is not known to come that way, only this one instruction was executed. The instruction set is that of execution, and
     /// this one only if execution is not known.
     WaypointAt(Location),
-    /// Instructions were executed, nobody knows which; execution goes on at `then`.
+    /// Instructions were executed, which the trace does not name; execution continues at `then`.
     Unseen {
-        /// How many; `None` where the trace does not say.
+        /// How many; `None` if the trace does not say.
         instructions: Option<u64>,
         /// The next instruction.
         then: Location,
@@ -63,7 +88,7 @@ pub enum Directive {
     Continue(Location),
     /// An exception was taken.
     Exception {
-        /// Which one; `None` where the trace does not say, and the vector table may.
+        /// Which one; `None` if the trace does not say, and the vector table may.
         exception: Option<Exception>,
         /// Where the handler starts.
         handler: Handler,
@@ -72,11 +97,11 @@ pub enum Directive {
     },
     /// The last instruction returned from an exception.
     ExceptionReturn,
-    /// Execution goes on here after an [`Directive::ExceptionReturn`], in the code that was interrupted or, where a
-    /// handler starts here, in that handler: its exception was taken instead (tail-chaining). The trace does not tell
-    /// which; the vector table does.
+    /// Execution continues here after an [`Directive::ExceptionReturn`], in the interrupted code or, if a
+    /// handler starts here, in that handler: its exception was taken instead (tail-chaining). The trace does not distinguish
+    /// them; the vector table does.
     Resume(Location),
-    /// A transaction began or ended. After [`Transaction::Failed`] a [`Directive::Continue`] says where execution goes on.
+    /// A transaction began or ended. After [`Transaction::Failed`], a [`Directive::Continue`] gives the address at which execution continues.
     Transaction(Transaction),
     /// A new context ID, for the instructions from here on.
     ContextId(ContextId),
@@ -86,10 +111,10 @@ pub enum Directive {
     Privilege(Privilege),
     /// The processor's clock speed changed since the last timestamp; the next one follows.
     ClockChanged,
-    /// The time of the last traced instruction; 0 where the source did not know it.
+    /// The time of the last traced instruction; 0 if the source did not know it.
     Timestamp(u64),
     /// Cycles that passed since the last ones counted, spent on the instruction that comes next in the trace, or
-    /// before tracing began where [`Directive::Begin`] comes next.
+    /// before tracing began if [`Directive::Begin`] comes next.
     Cycles(u64),
     /// The trigger condition occurred.
     Trigger,
@@ -106,15 +131,15 @@ pub enum Directive {
         /// The value.
         value: u32,
     },
-    /// A synchronisation gave the position, which rests on nothing before it. If execution had come to the same place, what
-    /// was reported up to there is confirmed.
+    /// A synchronisation gave the position, which does not depend on earlier trace. If execution was at the same place, everything
+    /// reported before is confirmed.
     Synchronised,
     /// A synchronisation begins: up to [`Directive::Synchronised`] the trace unit makes no return stack entries for calls.
     CallsUnnoted,
     /// Trace was lost or could not be read; until the next [`Directive::Begin`] or [`Directive::Confirm`] nothing is
     /// known of the position.
     Lost,
-    /// As [`Directive::Lost`], where trace ends inside a packet: nothing is wrong with what came before.
+    /// As [`Directive::Lost`], at the end of trace inside a packet: earlier trace is not in doubt.
     Cut,
 }
 
@@ -123,7 +148,7 @@ pub enum Directive {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Transaction {
-    /// It begins: what is executed from here on takes effect only if it is committed.
+    /// It begins: instructions from here on take effect only if it is committed.
     Started,
     /// One was under way when the trace could first be followed.
     UnderWay,
@@ -189,7 +214,7 @@ impl BeginReason {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum RunEnd {
-    /// It was executed and jumped; a [`Directive::Continue`] says where to.
+    /// It was executed and jumped, to the address of a [`Directive::Continue`].
     Jumps,
     /// It was not executed: an exception came first. Branches that were not taken may be on the way.
     Before,
@@ -209,9 +234,9 @@ pub enum Handler {
     At(Location),
     /// A [`Directive::Continue`] brings the address.
     Pending,
-    /// Nowhere: the processor entered Debug state, where nothing is traced before the next [`Directive::Begin`].
+    /// No handler: the processor entered Debug state, which is not traced up to the next [`Directive::Begin`].
     DebugState,
-    /// The trace does not say.
+    /// The trace does not state it.
     Unknown,
 }
 
@@ -226,15 +251,15 @@ impl Handler {
     }
 }
 
-/// Where the architecture says that execution should resume after an exception.
+/// The place at which the architecture resumes execution after an exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum PreferredReturn {
-    /// At the next instruction: the one that the trace had come to.
+    /// At the next instruction: the one that the trace had reached.
     Next,
     /// At the last instruction passed, which has to be tried again or skipped by the handler.
     Last,
-    /// At the instruction that is at fault: the last one passed if the code says that it is undefined, for it cannot have
+    /// At the instruction that is at fault: the last one passed if its code is undefined, which cannot have
     /// completed, or else the next one, which was not traced.
     AtFault,
     /// At this address.
@@ -247,15 +272,15 @@ pub enum PreferredReturn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Transfer {
-    /// The address; absent where it was not traced.
+    /// The address; absent if it was not traced.
     pub address: Option<Address>,
     /// The value.
     pub value: TransferValue,
-    /// Set where the trace says that the value is big-endian.
+    /// Whether the trace marks the value as big-endian.
     pub big_endian: bool,
 }
 
-/// What the trace says of an access's value.
+/// The value of an access, as far as the trace has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum TransferValue {
@@ -284,9 +309,9 @@ pub enum Granularity {
     Runs,
 }
 
-/// What flow has to know of a source beside its directives.
+/// The properties of a source that flow needs besides its directives.
 ///
-/// A protocol's configuration gives these; they are named for what they mean, not for their registers.
+/// A protocol's configuration gives them; their names are independent of its registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Rules {
@@ -298,7 +323,7 @@ pub struct Rules {
     pub return_stack: bool,
     /// A 32-bit Thumb instruction counts as two in [`Directive::Instructions`].
     pub halfwords_count: bool,
-    /// The processor is of M profile: handler addresses come from a table of vectors.
+    /// The processor is of M profile: handler addresses come from a vector table.
     pub m_profile: bool,
     /// WFI, WFE and their timed forms are waypoints too.
     pub waits_are_waypoints: bool,
@@ -310,8 +335,8 @@ pub struct Rules {
     pub stores_are_waypoints: bool,
     /// The code may go on for long without a waypoint: the trace unit sends nothing for its length alone.
     pub waypoints_may_be_far: bool,
-    /// A waypoint that is no branch, and that the trace reports as not executed, failed its condition. Without this, the trace does not
-    /// say more than that it was passed.
+    /// A waypoint that is no branch, and that the trace reports as not executed, failed its condition. Without this, the trace states
+    /// only that it was passed.
     pub waypoints_fail_by_condition: bool,
     /// The trace does not mark returns from exceptions: an instruction that returns from one by its form is one.
     pub exception_returns_by_form: bool,

@@ -1,6 +1,17 @@
-//! The vocabulary: numbers that mean something, each as its own type.
+//! The vocabulary: trace IDs, addresses, instruction sets, contexts and exceptions, each number as a type of its own.
 //!
-//! Everything here is validated when it is made, so that no function has to ask again.
+//! A value is validated when it is made, so that no other function has to check it.
+//!
+//! ```
+//! use tracewalk::ids::{Address, Isa, TraceId};
+//!
+//! assert_eq!(TraceId::new(0x10).map(TraceId::get), Some(0x10));
+//! assert_eq!(TraceId::new(0x7d), None); // a trigger of the formatter, not a source
+//!
+//! let address = Address::new(0x0800_0102);
+//! assert_eq!(address.aligned_for(Isa::A32), Address::new(0x0800_0100));
+//! assert_eq!(address.offset_from(Address::new(0x0800_0000)), Some(0x102));
+//! ```
 
 mod exception;
 mod privilege;
@@ -19,7 +30,7 @@ pub use privilege::{ExceptionLevel, Privilege, SecurityState};
 pub struct TraceId(u8);
 
 impl TraceId {
-    /// The trace ID with this number, or `None` where the number is not a trace source's.
+    /// The trace ID with this number, or `None` if the number is not a trace source's.
     #[must_use]
     pub const fn new(number: u8) -> Option<Self> {
         match number {
@@ -214,9 +225,9 @@ impl fmt::Display for Isa {
     }
 }
 
-/// Where execution goes on: an address and the instruction set there.
+/// A place in code: an address and its instruction set.
 ///
-/// Arithmetic wraps where the instruction set's memory ends, as the processor's does: A64 at 64 bits, all others at 32.
+/// Arithmetic wraps at the end of the instruction set's memory, as the processor's does: A64 at 64 bits, all others at 32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Location {

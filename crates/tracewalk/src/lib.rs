@@ -50,9 +50,9 @@
 //!   condition, or an event. Its span names the trace that proves it.
 //! - [`Element::Event`]: what happened between instructions: an exception, a new context, a timestamp.
 //! - [`Element::Gap`]: execution that could not be followed, and why. A gap is data, not an error: decoding
-//!   goes on after it. If the trace was damaged, code that no image holds was executed, or trace and image contradict each
-//!   other, the reason says so. A gap with `doubt` set puts in question what came before it, since the last [`flow::Proof`].
-//! - [`Element::Proof`]: execution is known from here on whatever came before. Nothing happened.
+//!   continues after it. The reason states whether the trace was damaged, the executed code is in no image, or trace and image contradict each
+//!   other. A gap with `doubt` set puts the elements since the last [`flow::Proof`] in doubt.
+//! - [`Element::Proof`]: the position is known from here on, independent of earlier trace. It is not an event.
 //!
 //! ```
 //! use tracewalk::flow::{Element, GapReason};

@@ -1,4 +1,4 @@
-//! Text that came out of a file, for whoever reads it in a message or on a terminal.
+//! Text from a file, made safe for messages and terminals.
 //!
 //! Names in a file may hold anything: a line break that makes two messages of one, an escape sequence that the terminal
 //! obeys. [`Plain`] is where they lose that. Every message that quotes something goes through it, and every name of a

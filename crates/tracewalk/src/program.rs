@@ -36,13 +36,13 @@ use scope::MOST_VIEWS;
 pub use scope::{Scope, ViewId};
 use views::Part;
 
-/// The code that was executed, as far as it is known.
+/// The known code of a program, by address.
 ///
 /// What its methods say is what is visible where no context is known; [`Program::view`] gives what is visible in one.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
     regions: Regions,
-    /// M profile's table of vectors, where it is known.
+    /// M profile's vector table, if it is known.
     vector_table: Option<Address>,
     /// Whether the low byte of a context ID is an address space's number, which scopes leave out.
     has_address_spaces: bool,
@@ -59,10 +59,10 @@ struct View {
     program: Program,
 }
 
-/// What M profile's table of vectors says of an address.
+/// Whether M profile's vector table has a handler at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vectors {
-    /// Nobody said where the table stands.
+    /// The table's address is unknown.
     Unknown,
     /// No handler starts there.
     None,
@@ -73,7 +73,7 @@ pub enum Vectors {
 }
 
 impl Program {
-    /// A program of which nothing is known.
+    /// A program without code.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -109,7 +109,7 @@ impl Program {
         ProgramBuilder { unfinished: Self { views: Vec::new(), ..self } }
     }
 
-    /// The known bytes from `address` on, to the end of their region; `None` where nothing is known.
+    /// The known bytes from `address` on, to the end of their region; `None` if nothing is known.
     #[must_use]
     #[inline]
     pub fn code(&self, address: Address) -> Option<&[u8]> {
@@ -122,7 +122,7 @@ impl Program {
         self.regions.word(address)
     }
 
-    /// Says where M profile's table of vectors stands (VTOR).
+    /// Sets the address of M profile's vector table (VTOR).
     pub fn set_vector_table(&mut self, at: Address) {
         self.vector_table = Some(at);
         for view in &mut self.views {
@@ -130,13 +130,13 @@ impl Program {
         }
     }
 
-    /// Where M profile's table of vectors stands, if that was said.
+    /// The address of M profile's vector table, if it was set.
     #[must_use]
     pub const fn vector_table(&self) -> Option<Address> {
         self.vector_table
     }
 
-    /// M profile: what the table of vectors says of code that starts at `address`.
+    /// M profile: whether the vector table has a handler at `address`.
     #[must_use]
     pub fn vectors_to(&self, address: Address) -> Vectors {
         let Some(table) = self.vector_table else { return Vectors::Unknown };
@@ -191,7 +191,7 @@ impl Program {
         self.regions.all().is_empty() && self.parts.is_empty()
     }
 
-    /// What is visible in this context, where `None` stands for what is not known.
+    /// The view of a context; `None` means unknown.
     #[must_use]
     pub fn view_in(&self, context_id: Option<ContextId>, vmid: Option<Vmid>) -> ViewId {
         scope::nearest(&self.views.iter().map(|view| view.context), self.named(context_id), vmid)
@@ -290,7 +290,7 @@ impl ProgramBuilder {
         self.unfinished.put(scope, start, bytes)
     }
 
-    /// Sets where M profile's table of vectors stands (VTOR).
+    /// Sets the address of M profile's vector table (VTOR).
     pub fn set_vector_table(&mut self, at: Address) {
         self.unfinished.vector_table = Some(at);
     }

@@ -1,4 +1,4 @@
-//! One source's bytes, whatever its protocol, to packets or to program flow.
+//! One source's bytes, of any protocol, to packets or to program flow.
 //!
 //! This is where the rooms are joined: [`PacketStream`] runs a protocol's decoder, [`FlowStream`] its decoder and
 //! lowering and the flow after them. Both take bytes in pieces of any size, and both give the same items however the

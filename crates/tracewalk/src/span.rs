@@ -1,7 +1,15 @@
-//! Offsets that name the ruler they were measured with.
+//! Offsets, each with the bytes that it counts as its type.
 //!
 //! A [`StreamOffset`] counts the bytes of one trace source, a [`CaptureOffset`] the bytes of the capture file. In a
-//! formatted capture the two run apart, because frames carry several sources and bytes of their own.
+//! formatted capture they differ, because frames carry several sources and bytes of their own. All offsets start at 0.
+//!
+//! ```
+//! use tracewalk::span::{CaptureOffset, Span, StreamOffset};
+//!
+//! let packet = Span::new(StreamOffset(4), 2);
+//! assert_eq!((packet.bytes(), packet.to_string()), (2, "stream bytes 4..6".to_owned()));
+//! assert_eq!(CaptureOffset(12).to_string(), "offset 12");
+//! ```
 
 use core::fmt;
 
@@ -58,7 +66,7 @@ impl Span {
 }
 
 impl Span {
-    /// The span, counted from `origin` on; it may lie in front of it.
+    /// The span, counted from `origin` on; it may lie before it.
     #[inline]
     #[must_use]
     pub(crate) const fn relative_to(self, origin: StreamOffset) -> Self {

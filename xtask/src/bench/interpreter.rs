@@ -58,7 +58,7 @@ pub(super) fn captures(folder: &Path, generator: &Path, options: Options) -> Res
     captures.collect()
 }
 
-/// The captures of a run of so many instructions, one for each of [`UNITS`].
+/// The captures of a run of a number of instructions, one for each of [`UNITS`].
 fn make(folder: &Path, generator: &Path, instructions: u64) -> Result<Vec<PathBuf>, String> {
     let folders = (0..UNITS.len()).map(|unit| folder.join(format!("lua-{instructions}-{unit}")));
     let folders = folders.collect::<Vec<_>>();
@@ -131,7 +131,7 @@ fn lua_sources(work: &Path) -> Result<PathBuf, String> {
     Ok(PathBuf::from(format!("{folder}/lua-src-{LUA_SRC}")).join(LUA))
 }
 
-/// Runs the program for so many instructions. QEMU's log, some hundred bytes for each, goes through a pipe.
+/// Runs the program for a number of instructions. QEMU's log, some hundred bytes for each, goes through a pipe.
 fn emulate(
     work: &Path,
     (elf, record): (&Path, &Path),

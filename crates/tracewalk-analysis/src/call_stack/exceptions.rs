@@ -85,7 +85,7 @@ impl<M> CallStack<M> {
         Finished { from: interruption.returns_to, exception: interruption.exception, scheduled }
     }
 
-    /// Execution goes on at `at` after a return from an exception.
+    /// Execution continues at `at` after a return from an exception.
     pub(super) fn resumed<O: Observer<Mark = M>>(
         &mut self,
         finished: Finished,
@@ -103,7 +103,7 @@ impl<M> CallStack<M> {
         // Tasks that gave way in the same function all go on at the same place.
         if finished.from == Some(at) && !(chooses_tasks && self.is_waiting_at(at)) {
             if chooses_tasks && self.stack.origin == Origin::Found {
-                // It may be another one all the same, that was not seen before.
+                // It may be another one nevertheless, that was not seen before.
                 self.stack.origin = Origin::Taken { depth: self.stack.frames.len(), resume: at };
             }
             return;

@@ -124,9 +124,9 @@ pub enum FrameKind {
 /// An exception that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct Interruption {
-    /// Which; `None` where neither the trace nor the vector table say.
+    /// Which; `None` if neither the trace nor the vector table say.
     pub exception: Option<Exception>,
-    /// Where execution resumes; `None` where that is unknown.
+    /// Where execution resumes; `None` if that is unknown.
     pub returns_to: Option<Address>,
     /// Whether it took the place of another exception's return, with nothing executed between them.
     pub chained: bool,
@@ -173,7 +173,7 @@ pub enum Left {
     Returned,
     /// Another function took over its frame.
     Replaced,
-    /// A function further out went on, by `longjmp` or the like.
+    /// A function further out continued, by `longjmp` or the like.
     Unwound,
     /// The trace does not tell what became of it.
     Lost,

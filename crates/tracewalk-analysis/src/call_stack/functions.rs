@@ -19,7 +19,7 @@ pub(super) enum Special {
     SetsJump,
     /// It chooses the next task; the exception that it runs in may return to that one.
     Schedules,
-    /// It goes on in another task: what called it is not what it returns to.
+    /// It continues in another task: what called it is not what it returns to.
     Switches,
 }
 

@@ -1,6 +1,6 @@
 //! The functions that are running, reconstructed from what execution did.
 //!
-//! Calls push where they return to, exceptions where they were taken. A return is recognised by where it goes, not by
+//! Calls push their return address, exceptions the place at which they were taken. A return is recognised by where it goes, not by
 //! its instruction: execution that goes to an address on the stack has returned there, whatever was in between, which
 //! also covers tail calls and functions that ran in code no image holds. What else may happen to a stack:
 //!
@@ -48,7 +48,7 @@ pub use frame::{
 pub use remembered::{Known, Learning, LearningGroup, Remembered};
 pub use retold::Retold;
 
-/// Follows calls, returns, exceptions and tasks, and tells an [`Observer`].
+/// Follows calls, returns, exceptions and tasks, and reports them to an [`Observer`].
 #[derive(Debug)]
 pub struct CallStack<M> {
     functions: Functions,
@@ -104,7 +104,7 @@ impl<M> CallStack<M> {
         }
     }
 
-    /// How many calls and exceptions enclose the last block, as far as they are known.
+    /// The number of known calls and exceptions around the last block.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.stack.frames.len().saturating_sub(1)
@@ -206,7 +206,7 @@ impl<M> CallStack<M> {
             Next::Straight => Arrival::Straight,
             Next::Jump => Arrival::Jump,
             Next::Exception => Arrival::Exception,
-            // A call of the next instruction is how position-independent code finds out where it is.
+            // A call of the next instruction is how position-independent code determines where it is.
             Next::Call { returns_to, .. } if returns_to == at => Arrival::Straight,
             Next::Call { site, returns_to } => {
                 let kind = FrameKind::Call { site: Some(site), returns_to: Some(returns_to) };

@@ -224,7 +224,7 @@ impl<M: Copy, E> Remembered<M, E> {
     }
 
     /// They were followed. Remembers what they did, if that depends on the state alone, and what the observer made of them, if
-    /// that does, too. Where an effect is simple, and the stack as before, there is nothing to do for it. Answers whether the effect
+    /// that does, too. Where an effect is simple, and the stack as before, there is nothing to do for it. Returns whether the effect
     /// is remembered.
     pub fn end_learning(
         &mut self,
@@ -278,7 +278,7 @@ impl<M: Copy, E> Remembered<M, E> {
     }
 
     /// They came. Remembers them as a group if each of them was known. Its effect is what is not done by doing, or counting, theirs;
-    /// `weight` says how much memory it takes, in words. Answers whether the effect is remembered.
+    /// `weight` says how much memory it takes, in words. Returns whether the effect is remembered.
     pub fn end_group(
         &mut self,
         calls: &CallStack<M>,

@@ -1,4 +1,4 @@
-//! One task's frames, and what is known of where execution goes on in them.
+//! One task's frames, and what is known of where execution continues in them.
 
 use std::collections::VecDeque;
 
@@ -25,7 +25,7 @@ pub(super) struct Stack<M> {
 /// A call of `setjmp` that returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub(super) struct Jump {
-    /// How many frames there are when execution goes on there.
+    /// How many frames there are when execution continues there.
     pub(super) depth: usize,
     to: Address,
 }
@@ -35,7 +35,7 @@ pub(super) struct Jump {
 pub(super) enum Origin {
     /// It was found running.
     Found,
-    /// It is one of the other tasks': the one that went on at the first of these addresses, and returned to the others.
+    /// It is one of the other tasks': the one that continued at the first of these addresses, and returned to the others.
     Unresolved(Vec<Address>),
     /// It was taken for the task that waited at `resume`, with `depth` frames; no return has confirmed it yet.
     Taken { depth: usize, resume: Address },

@@ -1,6 +1,6 @@
 //! Stacks beside the one that is running: of other tasks, and those lost in gaps.
 //!
-//! Tasks often wait at the same place, inside the same function of their operating system, so that where a task goes on
+//! Tasks often wait at the same place, inside the same function of their operating system, so that where a task continues
 //! does not tell which it is. It is then unresolved until it has returned far enough that only one of the waiting
 //! stacks has called from there.
 
@@ -20,7 +20,7 @@ const MOST_LOST: usize = 8;
 const LONGEST_PATH: usize = 64;
 
 impl<M> CallStack<M> {
-    /// Another task runs, which goes on at `at`; the one that ran will go on at `resume`.
+    /// Another task runs, which continues at `at`; the one that ran will go on at `resume`.
     pub(super) fn switch<O: Observer<Mark = M>>(
         &mut self,
         resume: Address,

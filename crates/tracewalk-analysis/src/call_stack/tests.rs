@@ -25,7 +25,7 @@ fn depths(elements: &[Element]) -> Vec<(Arrival, usize)> {
     story.filter_map(|element| Some((calls.element(element, &mut Unobserved)?, calls.depth()))).collect()
 }
 
-/// The stack at each block, outermost first, in the program of pages. Exceptions are in front of their handlers'
+/// The stack at each block, outermost first, in the program of pages. Exceptions are before their handlers'
 /// functions.
 fn stacks(elements: &[Element]) -> Vec<String> {
     let code = pages();

@@ -4,7 +4,7 @@ use tracewalk::flow::{Element, EventKind, GapReason};
 
 use super::{Context, Contexts, InContext};
 
-/// Counts what ran in each context of a part.
+/// Counts the instructions of each context in a part.
 #[derive(Clone, Debug)]
 pub struct ContextsPart {
     /// In the order of the trace; never none.
@@ -16,7 +16,7 @@ pub struct ContextsPart {
 /// What ran from one change of the context to the next.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stretch {
-    /// The context that the trace named; `None` where the part begins with that of the part before.
+    /// The context that the trace named; `None` if the part begins with that of the part before.
     context: Option<Context>,
     counts: InContext,
     /// Whether trace and image disagreed.
@@ -55,7 +55,7 @@ impl ContextsPart {
         }
     }
 
-    /// So many instructions ran in the context that came last.
+    /// Adds a number of instructions that ran in the last context.
     #[inline]
     pub const fn instructions(&mut self, count: u64) {
         self.instructions += count;

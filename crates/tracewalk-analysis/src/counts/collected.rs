@@ -23,9 +23,9 @@ pub struct Binary {
 /// What was counted of one binary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CountedBinary {
-    /// The sources that tell of it, in order.
+    /// The sources with counts of it, in order.
     pub sources: Vec<CountedSource>,
-    /// The address of its first stretch; `None` where nothing was counted.
+    /// The address of its first stretch; `None` if nothing was counted.
     pub base: Option<Address>,
     /// How often each range ran.
     pub ranges: BTreeMap<Range, u64>,
@@ -33,7 +33,7 @@ pub struct CountedBinary {
     pub branches: BTreeMap<(Option<Address>, Option<Address>, Way), u64>,
 }
 
-/// What one source of one capture tells of a binary, and what it does not tell.
+/// The amounts that one source of one capture has, and lacks, of a binary.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CountedSource {
@@ -55,7 +55,7 @@ pub struct CountedSource {
     pub gaps: u64,
     /// Instructions that were left out because damage puts them in doubt.
     pub left_out: u64,
-    /// Branches that were taken to a place that the trace does not tell, in whatever binary.
+    /// Branches to an address that the trace lacks, in any binary.
     pub untold: u64,
     /// Instructions that were counted in this binary.
     pub counted: u64,

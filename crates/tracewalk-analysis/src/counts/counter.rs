@@ -68,7 +68,7 @@ enum After {
     Untold,
 }
 
-/// So many branches are noted to lead into a passage, before they become counts of their own.
+/// The number of branches noted to lead into a passage, before they become counts of their own.
 const MOST_ENTERED: usize = 8;
 
 impl Counter {

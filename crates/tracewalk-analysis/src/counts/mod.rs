@@ -1,6 +1,7 @@
 //! Counts: how often each stretch of a program ran, and how often each branch was taken.
 //!
-//! That is what compilers and linkers take to optimise a program by how it ran. Counts of several runs are added up.
+//! Program flow goes in ([`Counting`]), [`Counts`] by context come out, in executions. Compilers and linkers optimise a program by
+//! them. Counts of several runs can be added up and saved.
 
 mod analysis;
 mod collected;
@@ -19,7 +20,7 @@ pub use analysis::Counting;
 pub use collected::{Binary, CountedBinary, CountedSource, Split};
 pub use report::{CountsReport, ReportedBinary};
 
-/// What ran in one context.
+/// The execution in one context.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// How often each range ran.
@@ -28,7 +29,7 @@ pub struct Counts {
     pub branches: BTreeMap<Branch, u64>,
     /// How many instructions ran.
     pub instructions: u64,
-    /// How many branches were taken to a place that the trace does not tell, or were interrupted before it.
+    /// The number of branches to an address that the trace lacks, or interrupted before their target.
     pub untold: u64,
 }
 

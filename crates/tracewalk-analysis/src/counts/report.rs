@@ -19,7 +19,7 @@ pub struct CountsReport<'a> {
 pub struct ReportedBinary<'a> {
     /// What makes it itself: its build ID, or the hash of its code.
     pub id: String,
-    /// The names of its files; empty where it is known by its ID alone.
+    /// The names of its files; empty if it is known by its ID alone.
     pub name: String,
     /// What was counted.
     pub found: &'a CountedBinary,

@@ -8,7 +8,7 @@ use tracewalk::flow::{Block, BranchKind, Ending};
 use tracewalk::ids::{Address, Isa};
 use tracewalk::source::SourceConfig;
 
-/// Of which instructions a trace tells whether their conditions passed.
+/// The instructions of which a trace records whether their conditions passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 pub enum Conditions {
     /// Of every instruction.
@@ -23,7 +23,7 @@ pub enum Conditions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It is no branch; execution went on after it or was interrupted.
+    /// It is no branch; execution continued after it or was interrupted.
     Passed,
     /// It is no branch, and its condition failed.
     Failed,
@@ -52,7 +52,7 @@ pub struct BlockKey {
 pub type BlockCounts = BTreeMap<BlockKey, u64>;
 
 impl Conditions {
-    /// What a source of this configuration tells.
+    /// The instructions that a source of this configuration records.
     #[must_use]
     pub fn told_by(config: &SourceConfig) -> Self {
         match config.rules().granularity {
@@ -90,7 +90,7 @@ impl Outcome {
 
 /// Counts blocks as fast as they come.
 ///
-/// Programs spend their time in few blocks. A small table in front of the map holds the blocks that ran lately, each at
+/// Programs spend their time in few blocks. A small table before the map holds the blocks that ran lately, each at
 /// the only place where it may be, so that counting is one comparison and one addition. A block that takes another's
 /// place sends that one's count to the map.
 #[derive(Clone, Debug, Default)]

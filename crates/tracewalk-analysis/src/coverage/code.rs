@@ -71,7 +71,7 @@ fn sweep(
         let next = at + u64::from(instruction.bytes);
         let later = functions.partition_point(|function| function.start.get() <= at);
         let next_function = functions.get(later).map(|function| function.start.get());
-        // What a function's start cuts through is no instruction, but padding in front of it.
+        // What a function's start cuts through is no instruction, but padding before it.
         at = match next_function {
             Some(function) if function < next => function,
             _ => {

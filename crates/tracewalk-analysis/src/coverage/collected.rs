@@ -7,10 +7,10 @@ use super::losses::Losses;
 use super::runs::Runs;
 use crate::programs::{Merge, Programs};
 
-/// What one source of one capture says.
+/// The coverage of one source of one capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Which source, and what it does not say.
+    /// The source, and its losses.
     pub source: SourceSummary,
     /// How often each block ran.
     pub blocks: BlockCounts,
@@ -26,38 +26,38 @@ pub struct SourceSummary {
     pub source: String,
     /// The protocol's name.
     pub protocol: String,
-    /// Of which instructions it tells whether their conditions passed.
+    /// The instructions of which it records whether their conditions passed.
     pub conditions: Conditions,
     /// Bytes of trace.
     pub bytes: u64,
     /// Instructions that were passed.
     pub instructions: u64,
-    /// What it cannot tell.
+    /// Its losses.
     pub losses: Losses,
 }
 
-/// What several sources say of one program.
+/// The coverage of one program by several sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProgramCoverage {
     /// The sources, in order.
     pub sources: Vec<SourceSummary>,
     /// How often each block ran.
     pub blocks: BlockCounts,
-    /// Which runs passed each block, where somebody asked for that.
+    /// The runs that passed each block, if requested.
     pub runs: Runs,
 }
 
-/// What several sources say of the programs that they traced: one, or one for each kind of core.
+/// The coverage of the programs that several sources traced: one, or one for each kind of core.
 pub type Coverage = Programs<ProgramCoverage>;
 
 impl ProgramCoverage {
-    /// What one source says.
+    /// The coverage of one source.
     #[must_use]
     pub fn of(part: Part) -> Self {
         Self { sources: vec![part.source], blocks: part.blocks, runs: Runs::default() }
     }
 
-    /// What none of the sources can tell, added up.
+    /// The losses of all sources, added up.
     #[must_use]
     pub fn losses(&self) -> Losses {
         let mut sum = Losses::default();

@@ -1,4 +1,4 @@
-//! What a trace cannot tell of what ran.
+//! Losses of a trace: code that may have run there without being reported.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use tracewalk::span::StreamOffset;
 
 use crate::InDoubt;
 
-/// What a trace cannot tell: code that seems not to have run may have run here.
+/// The losses of a trace: code that is not covered may have run there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Losses {
@@ -19,7 +19,7 @@ pub struct Losses {
     pub overflows: u64,
     /// Trace was malformed or lost.
     pub trace_lost: Lost,
-    /// The trace does not say where execution went.
+    /// The trace lacks the address that execution went to.
     pub address_unknown: Lost,
     /// Trace and image disagree.
     pub contradictions: Lost,
@@ -63,7 +63,7 @@ impl Losses {
         lost.bytes += found.0.saturating_sub(since.0);
     }
 
-    /// Adds what another trace cannot tell.
+    /// Adds the losses of another trace.
     pub fn add(&mut self, other: &Self) {
         self.begins = self.begins.saturating_add(other.begins);
         self.overflows = self.overflows.saturating_add(other.overflows);

@@ -82,7 +82,7 @@ struct Slot {
     number: PassageNumber,
 }
 
-/// What no passage has for a number: nobody remembers so many elements.
+/// A number that no passage has: it is past the limit of elements.
 const NO_PASSAGE: u64 = u64::MAX;
 
 const FREE: Slot = Slot { id: NO_PASSAGE, count: 0, number: PassageNumber(0) };
@@ -90,14 +90,14 @@ const FREE: Slot = Slot { id: NO_PASSAGE, count: 0, number: PassageNumber(0) };
 /// How many slots the first table has.
 const FIRST_SLOTS: usize = 1 << 8;
 
-/// With so many blocks a thread begins anew: 2 MiB of them.
+/// The number of blocks at which a thread starts anew: 2 MiB of them.
 const MOST_BLOCKS: usize = 1 << 16;
 
-/// Of so many beginnings the passages are summed up; those of others become counts of blocks.
+/// The number of beginnings whose passages are summed up; passages of others become counts of blocks.
 const MOST_SUMS: usize = 4;
 
 impl PassageCounter {
-    /// Counts a passage; `None` where there is more in it than blocks and what does not matter to coverage.
+    /// Counts a passage; `None` if there is more in it than blocks and what does not matter to coverage.
     #[inline(always)]
     pub(super) fn count(&mut self, passage: &Passage<'_>) -> Option<PassageNumber> {
         // One without any elements has no number of its own.
@@ -239,7 +239,7 @@ impl PassageCounts {
 }
 
 impl PassageSums {
-    /// Adds the counts of the next part, but one for each of `once`. What is too much is counted as blocks; answers how many instructions
+    /// Adds the counts of the next part, but one for each of `once`. What is too much is counted as blocks; returns how many instructions
     /// these have.
     pub(super) fn add(
         &mut self,
@@ -276,7 +276,7 @@ impl PassageSums {
         instructions
     }
 
-    /// Counts the blocks of all passages; answers how many instructions they have.
+    /// Counts the blocks of all passages; returns how many instructions they have.
     pub(super) fn count_blocks(self, blocks: &mut BlockCounter) -> u64 {
         self.0.into_iter().map(|sums| sums.count_blocks(blocks)).sum()
     }

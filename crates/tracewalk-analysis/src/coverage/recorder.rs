@@ -12,7 +12,7 @@ use super::once::Once;
 use super::undo::{Counts, UndoLog};
 use crate::{Doubt, DoubtChange, Doubtful, Doubting, InDoubt, sink};
 
-/// Counts what a source's elements say, in parts that come in the order of the trace.
+/// Counts the blocks of a source's elements, in parts that come in the order of the trace.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     conditions: Conditions,
@@ -20,7 +20,7 @@ pub struct Recorder {
     whole: RecordedPart,
 }
 
-/// What a part of a source's elements says. Joined, the parts say what all elements together do.
+/// The blocks of a part of a source's elements. The joined parts equal the whole.
 #[derive(Clone, Debug, Default)]
 pub struct RecordedPart {
     doubtful: Doubtful,
@@ -37,7 +37,7 @@ pub struct RecordedPart {
     proven: Option<StreamOffset>,
     /// Where the first block is proven.
     first_block: Option<StreamOffset>,
-    /// Where execution was lost in front of the first block, if it was not lost already.
+    /// Where execution was lost before the first block, if it was not lost already.
     lost_at_first: Option<Loss>,
     losses: Losses,
     /// Where execution was lost, as long as it was not found again.
@@ -45,7 +45,7 @@ pub struct RecordedPart {
 }
 
 impl Recorder {
-    /// A recorder for a source that tells so much of conditions.
+    /// A recorder for a source that records these conditions.
     #[must_use]
     pub fn new(conditions: Conditions, doubtful: Doubtful) -> Self {
         Self { conditions, whole: RecordedPart::new(doubtful) }
@@ -76,7 +76,7 @@ impl Recorder {
         self.whole.join(part);
     }
 
-    /// What was recorded; `capture`, `source` and `protocol` say of what, and `bytes` how much trace it was.
+    /// The coverage; `capture`, `source` and `protocol` name its origin, and `bytes` is the amount of trace.
     #[must_use]
     pub fn finish(self, capture: &str, source: &str, protocol: &str, bytes: u64) -> Part {
         let Self { conditions, mut whole } = self;

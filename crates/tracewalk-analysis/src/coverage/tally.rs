@@ -9,7 +9,7 @@ pub struct Tally {
     pub found: u64,
     /// Those of them that are covered.
     pub covered: u64,
-    /// Those that cannot be judged, because no trace tells of them. They are not among those found.
+    /// The number that no trace can show. They are not among those found.
     pub untold: u64,
 }
 
@@ -75,7 +75,7 @@ impl Tally {
         }
     }
 
-    /// The covered part from 0 to 1; `None` where nothing can be judged.
+    /// The covered part from 0 to 1; `None` if nothing can be judged.
     #[must_use]
     pub fn rate(&self) -> Option<f64> {
         // Both are far below 2^52.

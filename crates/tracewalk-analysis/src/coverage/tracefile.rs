@@ -26,7 +26,7 @@ pub struct TracedFile {
     pub functions: BTreeMap<String, TracedFunction>,
     /// Its lines, by number.
     pub lines: BTreeMap<u32, TracedLine>,
-    /// How often each branch was taken, by line, block and branch; `None` where execution never came there.
+    /// How often each branch was taken, by line, block and branch; `None` if execution never came there.
     pub branches: BTreeMap<(u32, u32, u32), Option<u64>>,
 }
 
@@ -44,7 +44,7 @@ pub struct TracedFunction {
 pub struct TracedLine {
     /// How often it ran.
     pub count: u64,
-    /// The MD5 hash of its text, in Base64; `None` where the text was not at hand.
+    /// The MD5 hash of its text, in Base64; `None` if the text was not at hand.
     pub checksum: Option<String>,
 }
 

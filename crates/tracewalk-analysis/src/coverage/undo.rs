@@ -94,13 +94,13 @@ impl Counts {
 }
 
 impl UndoLog {
-    /// What trace in front of `at` says is confirmed.
+    /// What trace before `at` says is confirmed.
     pub(super) fn proven(&mut self, at: StreamOffset) {
         self.blocks.forget_before(at);
         self.passages.forget_before(at);
     }
 
-    /// What trace from `since` on says is in doubt: takes it back from `counts`, if it is to be left out. Answers how many
+    /// What trace from `since` on says is in doubt: takes it back from `counts`, if it is to be left out. Returns how many
     /// instructions these are.
     pub(super) fn doubt(&mut self, since: StreamOffset, counts: &mut Counts, doubtful: Doubtful) -> u64 {
         let drops = doubtful == Doubtful::Drop;

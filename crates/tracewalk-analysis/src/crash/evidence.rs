@@ -24,7 +24,7 @@ pub enum CauseKind {
         to: Address,
         /// What is there.
         target: Target,
-        /// What the register held that it branched to, with the Thumb bit; `None` where it was not saved.
+        /// What the register held that it branched to, with the Thumb bit; `None` if it was not saved.
         value: Option<u32>,
         /// The instruction that loaded it, if it was loaded.
         loaded_by: Option<Address>,
@@ -104,7 +104,7 @@ pub enum CauseKind {
         handler: Address,
         /// How many vectors lead there.
         vectors: u16,
-        /// The exception, where it is known.
+        /// The exception, if it is known.
         exception: Option<Exception>,
     },
     /// A watchdog's interrupt ended a loop, or its reset did.
@@ -156,7 +156,7 @@ pub enum Evidence {
     },
     /// The trace shows that an exception was taken.
     Taken {
-        /// Which; `None` where the trace does not say.
+        /// Which; `None` if the trace does not say.
         exception: Option<Exception>,
         /// Where.
         at: Address,

@@ -185,7 +185,7 @@ impl Look<'_> {
         Some(Evidence::Word { role: Role::Status, at, value, holder: Holder::Dump })
     }
 
-    /// What an instruction accesses; `None` where it accesses no memory.
+    /// What an instruction accesses; `None` if it accesses no memory.
     fn accessed(&self, step: &Step) -> Option<Accessed> {
         let end = self.end();
         let store = !step.effect.stores.is_empty();

@@ -1,4 +1,4 @@
-//! Exceptions by their numbers, and what the table of vectors says of their handlers.
+//! Exceptions by their numbers, and what the vector table says of their handlers.
 
 use tracewalk::ids::{Address, Exception, Isa, Location};
 use tracewalk::isa::{self, Class};

@@ -1,4 +1,4 @@
-//! Why a program ended in a fault, as far as the trace and what a debugger saved of the processor prove it.
+//! The cause of a fault that ended a program, if the trace and a debugger's dump of the processor prove one.
 //!
 //! In: program flow ([`CrashRecorder`]), and registers and memory as they were found ([`Snapshot`]). Out: a [`Crash`]: the
 //! exception that the trace ends in, where it was taken, the functions that were running, the last path with its loops
@@ -38,7 +38,7 @@ pub use trail::{PathItem, Running};
 /// How a program ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Crash {
-    /// The exception; `None` where neither the trace nor the vector table nor the registers say which.
+    /// The exception; `None` if neither the trace nor the vector table nor the registers say which.
     pub exception: Option<Exception>,
     /// Whether only the registers say which.
     pub numbered_by_registers: bool,
@@ -101,7 +101,7 @@ impl CrashRecorder {
         self.trail.element(element);
     }
 
-    /// How the program ended, by its flow and by what was saved of the processor; `None` where it was not in an exception
+    /// How the program ended, by its flow and by what was saved of the processor; `None` if it was not in an exception
     /// that ends a program.
     #[must_use]
     pub fn finish(&self, snapshot: &Snapshot) -> Option<Crash> {

@@ -45,7 +45,7 @@ pub(super) struct Replay {
 pub(super) struct Store {
     /// The step that made it.
     pub(super) step: usize,
-    /// Where; `None` where that does not follow.
+    /// Where; `None` if that does not follow.
     pub(super) address: Option<u32>,
     pub(super) bytes: u8,
     /// The register that was stored.
@@ -58,7 +58,7 @@ pub(super) struct Store {
 pub(super) struct Origin {
     /// The step that loaded it.
     pub(super) step: usize,
-    /// The address; `None` where it does not follow.
+    /// The address; `None` if it does not follow.
     pub(super) address: Option<u32>,
 }
 
@@ -103,7 +103,7 @@ impl Replay {
         *self.before.get(step)?.get(usize::from(register))?
     }
 
-    /// The load that gave a register the value that it has before `step`; `None` where it was computed, or had it from
+    /// The load that gave a register the value that it has before `step`; `None` if it was computed, or had it from
     /// the start.
     pub(super) fn origin(&self, step: usize, register: u8) -> Option<Origin> {
         let mut register = register;
@@ -137,7 +137,7 @@ impl Replay {
         address(transfer, self.before.get(step)?)
     }
 
-    /// The last store to any byte of the word at `address` before `step`; `None` where there was none, and where stores to
+    /// The last store to any byte of the word at `address` before `step`; `None` if there was none, and where stores to
     /// unknown addresses may have come later.
     pub(super) fn last_store(&self, step: usize, word: u32) -> Option<Store> {
         let overlaps = |store: &Store, at: u32| {

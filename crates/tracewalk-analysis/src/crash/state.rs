@@ -147,7 +147,7 @@ impl Snapshot {
         }
     }
 
-    /// The exception that was being handled; `None` in thread mode and where it is not known.
+    /// The exception that was being handled; `None` in thread mode and if it is not known.
     #[must_use]
     pub fn exception_number(&self) -> Option<u16> {
         u16::try_from(self.xpsr? & 0x1ff).ok().filter(|number| *number != 0)

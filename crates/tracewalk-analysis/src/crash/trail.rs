@@ -47,7 +47,7 @@ pub(super) struct Taken {
 pub struct Running {
     /// The function.
     pub function: FunctionId,
-    /// The instruction that it had come to, or that called the next function; `None` where it is not known.
+    /// The instruction that it had come to, or that called the next function; `None` if it is not known.
     pub at: Option<Address>,
     /// The exception that interrupted the function below, if this one is its handler.
     pub handles: Option<Option<Exception>>,
@@ -76,7 +76,7 @@ pub enum PathItem {
     },
     /// An exception was taken.
     Exception {
-        /// Which; `None` where it is not known.
+        /// Which; `None` if it is not known.
         exception: Option<Exception>,
         /// Where it returns to.
         returns_to: Option<Address>,

@@ -1,4 +1,4 @@
-//! Where two paths through one program part, and what each did next.
+//! The comparison of two paths through one program: the place where they part, and what each did next.
 //!
 //! ```text
 //! Walk, Digest    each path → a number for each stretch of steps: in which stretch do they differ?
@@ -54,7 +54,7 @@ impl Stretch {
         self.steps.len() as u64 >= CHUNK
     }
 
-    /// Where the paths part; `None` where they do not in this stretch.
+    /// Where the paths part; `None` if they do not in this stretch.
     #[must_use]
     pub fn parting(&self, other: &Self) -> Option<Parting> {
         let longest = self.steps.len().max(other.steps.len());
@@ -65,7 +65,7 @@ impl Stretch {
             {
                 Some(a.end.min(b.end))
             }
-            // One trace may end in the middle of a step; then the other one goes on from its beginning.
+            // One trace may end in the middle of a step; then the other one continues from its beginning.
             _ => None,
         };
         Some(Parting { step: self.first + index as u64, inside })

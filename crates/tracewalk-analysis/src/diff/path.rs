@@ -178,7 +178,7 @@ impl Walk {
     }
 }
 
-/// A path in little: a number for each so many steps, by which two paths of any length are compared.
+/// A path in little: a number at regular distances in steps, by which two paths of any length are compared.
 #[derive(Clone, Debug, Default)]
 pub struct Digest {
     chunks: Vec<u64>,
@@ -206,7 +206,7 @@ impl Digest {
         }
     }
 
-    /// The first step of the stretch of [`CHUNK`] steps in which the paths differ; `None` where they are the same.
+    /// The first step of the stretch of [`CHUNK`] steps in which the paths differ; `None` if they are the same.
     #[must_use]
     pub fn differs_in(&self, other: &Self) -> Option<u64> {
         let longest = self.chunks.len().max(other.chunks.len());

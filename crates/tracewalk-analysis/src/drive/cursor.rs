@@ -46,7 +46,7 @@ pub struct Here<'c> {
     pub instruction: Option<HereInstruction>,
     /// The context that it ran in: the last [`EventKind::Context`]; `None` if the trace has named none.
     pub context: Option<EventKind>,
-    /// What stands in front of it: of a block with several instructions, in front of the block.
+    /// What stands before it: of a block with several instructions, before the block.
     pub before: Totals,
 }
 
@@ -137,7 +137,7 @@ impl<'i> Cursor<'i> {
         Some(Here { step, element, at: *at, instruction, context, before: totals })
     }
 
-    /// Goes on to the next step; answers whether there is one.
+    /// Goes on to the next step; returns whether there is one.
     pub fn step(&mut self) -> bool {
         let Some(placed) = self.elements.get(self.element) else { return false };
         if self.within + 1 < steps(&placed.element) {
@@ -149,7 +149,7 @@ impl<'i> Cursor<'i> {
         self.skip_forward() || self.go_back_to(mark)
     }
 
-    /// Goes back to the step before; answers whether there is one.
+    /// Goes back to the step before; returns whether there is one.
     pub fn step_back(&mut self) -> bool {
         if self.within > 0 {
             self.within -= 1;
@@ -165,7 +165,7 @@ impl<'i> Cursor<'i> {
         step.is_some_and(|step| self.seek_step(step))
     }
 
-    /// Goes on to the first step of the next element; answers whether there is one, else the cursor stays. What is in between is not
+    /// Goes on to the first step of the next element; returns whether there is one, else the cursor stays. What is in between is not
     /// looked at: a block's other instructions.
     pub fn next_element(&mut self) -> bool {
         let within = self.within;
@@ -189,7 +189,7 @@ impl<'i> Cursor<'i> {
         }
     }
 
-    /// Goes to the step of this number, from 0. Answers whether there is one; else the cursor stays.
+    /// Goes to the step of this number, from 0. Returns whether there is one; else the cursor stays.
     pub fn seek_step(&mut self, step: u64) -> bool {
         step < self.index.totals().steps
             && self.seek_counted(|totals| totals.steps > step, |before| step - before.steps)
@@ -217,20 +217,20 @@ impl<'i> Cursor<'i> {
         }
     }
 
-    /// Goes to the exception of this number, from 0, that was taken. Answers whether there is one; else the cursor stays.
+    /// Goes to the exception of this number, from 0, that was taken. Returns whether there is one; else the cursor stays.
     pub fn seek_exception(&mut self, number: u64) -> bool {
         number < self.index.totals().exceptions
             && self.seek_counted(|totals| totals.exceptions > number, |_| 0)
     }
 
-    /// Goes on to the next time that the instruction at an address ran. Answers whether it did; else the cursor stays.
+    /// Goes on to the next time that the instruction at an address ran. Returns whether it did; else the cursor stays.
     ///
     /// Everything up to there is decoded.
     pub fn next_at(&mut self, address: Address) -> bool {
         self.find(Direction::Forward, address)
     }
 
-    /// Goes back to the last time before that the instruction at an address ran. Answers whether it did; else the cursor
+    /// Goes back to the last time before that the instruction at an address ran. Returns whether it did; else the cursor
     /// stays.
     ///
     /// Everything from there on is decoded.
@@ -264,7 +264,7 @@ impl<'i> Cursor<'i> {
         }
     }
 
-    /// Goes to the first step after which `reached` is true. In a block it goes on by `within` instructions.
+    /// Goes to the first step after which `reached` is true. In a block it continues by `within` instructions.
     fn seek_counted(&mut self, reached: impl Fn(&Totals) -> bool, within: impl Fn(&Totals) -> u64) -> bool {
         if !reached(&self.index.totals()) {
             return false;
@@ -338,7 +338,7 @@ impl<'i> Cursor<'i> {
         self.within = 0;
     }
 
-    /// Goes on, from where it is, to an element that has steps. Answers whether there is one.
+    /// Goes on, from where it is, to an element that has steps. Returns whether there is one.
     fn skip_forward(&mut self) -> bool {
         self.search(|_| Some(0))
     }
@@ -418,7 +418,7 @@ impl<'i> Cursor<'i> {
         }
     }
 
-    /// Goes to the first element of the next piece; answers whether there is one.
+    /// Goes to the first element of the next piece; returns whether there is one.
     fn enter_next(&mut self) -> bool {
         if self.piece + 1 < self.window.pieces.len() {
             self.enter(self.piece + 1);

@@ -19,7 +19,7 @@ pub struct Follower<'p> {
     pub(super) config: &'p SourceConfig,
     pub(super) program: &'p Program,
     stream: FlowStream,
-    /// Whether the stream is still in front of its first byte.
+    /// Whether the stream is still before its first byte.
     is_new: bool,
 }
 
@@ -58,7 +58,7 @@ impl<'p> Follower<'p> {
         self.program.is_empty()
     }
 
-    /// The stream, in front of its first byte.
+    /// The stream, before its first byte.
     pub(super) fn begin(&mut self) -> &mut FlowStream {
         if !self.is_new {
             self.stream.begin_again(self.config);

@@ -1,11 +1,11 @@
-//! Any place of a source's flow, without decoding what stands in front of it.
+//! Any place of a source's flow, without decoding what stands before it.
 //!
 //! ```text
-//! all bytes, once ─▶ FlowIndex: a waypoint every so many bytes: the state of decoder, lowering and flow, and how much came before
+//! all bytes, once ─▶ FlowIndex: a waypoint at regular distances: the state of decoder, lowering and flow, and how much came before
 //! a place ─▶ the last waypoint in front of it ─▶ Cursor: decodes on from there
 //! ```
 //!
-//! There are at most so many waypoints: with too many every other one goes, so that a large capture takes no more memory.
+//! The number of waypoints is bounded: when there are too many, every other one is dropped, so that a large capture takes no more memory.
 //! What a [`Cursor`](super::Cursor) shows is what [`Follower::flow`](super::Follower::flow) hands on, in the same order; only
 //! [`Element::Proof`] has no step, because nothing happened there.
 //!
@@ -65,7 +65,7 @@ pub struct FlowIndex<'a> {
     pub(super) config: SourceConfig,
     pub(super) program: &'a Program,
     pub(super) sizes: Sizes,
-    /// Ascending; the first one is in front of the first byte.
+    /// Ascending; the first one is before the first byte.
     pub(super) waypoints: Vec<Waypoint>,
     pub(super) totals: Totals,
     /// Where the last byte that was decoded is followed by nothing that was.
@@ -73,7 +73,7 @@ pub struct FlowIndex<'a> {
     pub(super) complete: bool,
 }
 
-/// How much of a source's flow there is, or stands in front of a place.
+/// How much of a source's flow there is, or stands before a place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[non_exhaustive]
 pub struct Totals {
@@ -109,7 +109,7 @@ impl Sizes {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Waypoint {
     /// Where the segments begin that are needed to say where its first elements stand in the capture, and how many of them
-    /// stand in front of the waypoint.
+    /// stand before the waypoint.
     pub(super) before: CutPlace,
     pub(super) skipped: usize,
     pub(super) start: StreamOffset,
@@ -195,7 +195,7 @@ impl<'a> FlowIndex<'a> {
         self.waypoints.len()
     }
 
-    /// The segments of the window that begins at a waypoint, and those in front of it that say where its first elements stand.
+    /// The segments of the window that begins at a waypoint, and those before it that say where its first elements stand.
     pub(super) fn segments(&self, waypoint: usize) -> (Vec<Segment<'_>>, Vec<Segment<'_>>) {
         let Some(from) = self.waypoints.get(waypoint) else { return (Vec::new(), Vec::new()) };
         let end = self.waypoints.get(waypoint + 1).map_or(self.end, |next| next.start);
@@ -212,7 +212,7 @@ impl<'a> FlowIndex<'a> {
 struct Filling<'a> {
     index: FlowIndex<'a>,
     counted: Counted,
-    /// The segments that begin no more than a window in front of the next one.
+    /// The segments that begin no more than a window before the next one.
     recent: VecDeque<(CutPlace, StreamOffset)>,
     segments: usize,
     /// How many segments there are between two waypoints.
@@ -349,7 +349,7 @@ pub(super) fn steps(element: &Element) -> u64 {
     }
 }
 
-/// How the source's bytes lie in the capture, with where frames are found out.
+/// How the source's bytes lie in the capture, with the places of its frames located.
 pub(super) fn indexed(input: &Input<'_>) -> Carrier {
     /// What is in the frames is of no interest yet.
     struct Nobody;

@@ -31,7 +31,7 @@ enum Left {
 /// The records of an ITM whose bytes come piece by piece.
 #[derive(Debug)]
 pub struct ItmStream {
-    /// `None` where all bytes are the ITM's.
+    /// `None` if all bytes are the ITM's.
     deframer: Option<Box<RecoveringDeframer>>,
     work: Work,
 }

@@ -37,7 +37,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Over so many threads.
+    /// Over this number of threads.
     #[must_use]
     pub const fn over(threads: usize) -> Self {
         Self { threads, segment: SEGMENT }
@@ -70,7 +70,7 @@ impl Spread {
         }
     }
 
-    /// The parts of a segment of so many bytes, each up to a checkpoint; at least one.
+    /// The parts of a segment of `bytes` bytes, each up to a checkpoint; at least one.
     fn steps(self, bytes: usize) -> impl Iterator<Item = Range<usize>> {
         // Counts that are the same in every part take time for each; lines are decoded again up to the next checkpoint.
         let (growing, longest) = match self.segment {
@@ -290,7 +290,7 @@ struct Trust {
 }
 
 impl Trust {
-    /// So many guesses in vain end guessing for a while.
+    /// The number of failed guesses that end guessing for a while.
     const PATIENCE: u32 = 16;
     const PAUSE: u32 = 64;
 
@@ -405,7 +405,7 @@ impl<'p, P: Part> Join<'p, P> {
         take.part(gathered)
     }
 
-    /// Hands on what is in a segment, as far as possible from what a worker found in it. Answers how many of the capture's
+    /// Hands on what is in a segment, as far as possible from what a worker found in it. Returns how many of the capture's
     /// bytes are done, and whether that was possible for half of the segment.
     fn join(&mut self, guess: Guess<'_, P>) -> io::Result<(u64, bool)> {
         let Guess { at, mut segment, parts } = guess;

@@ -16,7 +16,7 @@ pub struct Gathered<P> {
     pub statistics: Statistics,
     /// What could not be followed.
     pub gaps: Gaps,
-    /// What is in doubt where it is known to the end.
+    /// What is in doubt if it is known to the end.
     pub doubts: Doubts,
     /// Whether what comes next is in doubt.
     pub doubting: Doubting,
@@ -38,7 +38,7 @@ pub(super) struct Gathering<'a, P> {
 pub(super) struct Last {
     /// Where the last element with bytes of its own is in the stream.
     stream: Option<StreamOffset>,
-    /// The same in the capture, if it was found out.
+    /// The same in the capture, if it is known.
     capture: CaptureOffset,
 }
 

@@ -114,7 +114,7 @@ impl Whereabouts {
         self.segments.pop_back().unwrap_or_default().1
     }
 
-    /// Where a byte stood in the capture; `None` where it has not arrived yet or is too old.
+    /// Where a byte stood in the capture; `None` if it has not arrived yet or is too old.
     pub(super) fn locate(&mut self, at: StreamOffset) -> Option<CaptureOffset> {
         let (start, places) = self.segments.iter_mut().rev().find(|(start, _)| *start <= at)?;
         places.locate(StreamOffset(at.0 - start.0))
@@ -146,7 +146,7 @@ pub(super) struct CutPlace {
     /// The next section or stretch, and how many bytes of the latter are done.
     next: usize,
     position: usize,
-    /// The place in the section in front of it, where that is not done.
+    /// The place in the section before it, if that is not done.
     inside: Option<InSection>,
 }
 
@@ -261,7 +261,7 @@ struct Indexed<'a> {
     id: TraceId,
     /// The next section that is not cut off.
     next: usize,
-    /// The place in the one in front of it, where that is not done.
+    /// The place in the one before it, if that is not done.
     inside: Option<InSection>,
 }
 
@@ -321,7 +321,7 @@ impl Collect {
         Self { id, has_bytes_before, bytes: Vec::new(), places: PlaceMap::new(), interruptions: Vec::new() }
     }
 
-    /// What was collected; so many bytes of the capture are done with it.
+    /// What was collected, and the number of the capture's bytes that are done with it.
     fn segment<'a>(self, start: StreamOffset, done: u64) -> Segment<'a> {
         let Self { bytes, places, interruptions, .. } = self;
         Segment { start, bytes: Cow::Owned(bytes), places, interruptions, done }

@@ -12,7 +12,7 @@ use crate::timeline::{Again, SpanId, Track};
 const MOST: usize = 1 << 14;
 
 impl ActivityRecorder {
-    /// Takes items that come again. Answers whether it did: if not, they have to be taken one by one.
+    /// Takes items that come again. Returns whether it did: if not, they have to be taken one by one.
     #[inline]
     pub(super) fn take_again(&mut self, again: &Again<'_>) -> bool {
         let Some(first) = again.begins_at() else { return false };

@@ -11,10 +11,10 @@ use crate::programs::{Merge, Programs, SourceId};
 /// How long exceptions and functions of several programs took.
 pub type AllActivities = Programs<ProgramActivities>;
 
-/// How long one program's exceptions and functions took, as its sources tell.
+/// The durations of one program's exceptions and functions, by its sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProgramActivities {
-    /// What was measured; `None` where nothing was.
+    /// What was measured; `None` if nothing was.
     pub measured: Option<Measured>,
     /// Each source's exceptions and functions.
     pub sources: BTreeMap<SourceId, Activities>,

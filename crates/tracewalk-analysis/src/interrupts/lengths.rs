@@ -52,7 +52,7 @@ impl Gathering {
         }
     }
 
-    /// So many more of one length.
+    /// Adds a number of one length.
     pub(super) fn add_several(&mut self, length: u64, count: u64) {
         self.lengths.add_several(length, count);
     }
@@ -126,7 +126,7 @@ impl Lengths {
         self.add_several(length, 1);
     }
 
-    /// So many more of one length.
+    /// Adds a number of one length.
     pub(super) fn add_several(&mut self, length: u64, count: u64) {
         if count == 0 {
             return;
@@ -192,26 +192,26 @@ impl Lengths {
         self.sum
     }
 
-    /// The least; `None` where there are none.
+    /// The least; `None` if there are none.
     #[must_use]
     pub fn min(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min)
     }
 
-    /// The greatest; `None` where there are none.
+    /// The greatest; `None` if there are none.
     #[must_use]
     pub fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
     }
 
-    /// The mean; `None` where there are none.
+    /// The mean; `None` if there are none.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         // Sums above 2^53 lose digits that nobody reads.
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// The least length that at least `percent` of 100 do not exceed (the nearest rank); `None` where there are none.
+    /// The least length that at least `percent` of 100 do not exceed (the nearest rank); `None` if there are none.
     #[must_use]
     pub fn percentile(&self, percent: u8) -> Option<u64> {
         let rank = (u128::from(self.count) * u128::from(percent.min(100))).div_ceil(100);

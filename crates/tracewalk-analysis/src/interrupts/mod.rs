@@ -1,10 +1,13 @@
-//! How often exceptions were taken and how long they took; the same of functions.
+//! How often exceptions were taken and how long they took; the same for functions.
 //!
-//! A duration goes from where an exception was taken to where it returned. With preemption it is all of that; without, the
-//! time that other interrupts took in between, and other tasks, is not in it. Exceptions that an instruction raises itself
-//! (SVC, faults) are the doing of what raised them, and do not preempt it.
+//! A timeline's items go in ([`ActivityRecorder`]), [`Activities`] come out: counts, and durations in the unit of the axis (cycles,
+//! ticks or instructions).
 //!
-//! What was cut is counted, and in no duration: by a gap, or because its beginning or its end lies outside the trace.
+//! A duration lasts from the place where an exception was taken to the place where it returned. With preemption it is all of that; without, it
+//! excludes other interrupts and other tasks in between. Exceptions that an instruction raises itself (SVC, faults) count for the code that
+//! raised them and do not preempt it.
+//!
+//! An exception that a gap cuts, or that begins or ends outside the trace, is counted but has no duration.
 
 mod activity;
 mod again;
@@ -41,7 +44,7 @@ pub use lengths::Lengths;
 /// What was found of one source's exceptions and, where they were asked for, functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Activities {
-    /// By exception; `None` where neither the trace nor the vector table say which one it was.
+    /// By exception; `None` if neither the trace nor the vector table say which one it was.
     pub exceptions: BTreeMap<Option<Exception>, Activity>,
     /// By function.
     pub functions: BTreeMap<FunctionId, Activity>,
@@ -114,7 +117,7 @@ enum Key {
 struct Open {
     /// Which record it is of.
     record: usize,
-    /// When it began; `None` where that was not seen.
+    /// When it began; `None` if that was not seen.
     since: Option<u64>,
     context: Context,
     /// What its context's clock showed.
@@ -306,7 +309,7 @@ impl ActivityRecorder {
         self.interrupts.last().map_or(Context::Task(self.task), |interrupt| Context::Interrupt(interrupt.id))
     }
 
-    /// What a context's clock shows; `None` where it has not run, or has ended.
+    /// What a context's clock shows; `None` if it has not run, or has ended.
     fn clock(&mut self, context: Context) -> Option<u64> {
         match context {
             Context::Task(task) if task == self.task => Some(self.clock),
@@ -387,7 +390,7 @@ impl ActivityRecorder {
         let Some(record) = self.records.get_mut(open.record) else { return };
         let complete = match (record.key, finish) {
             (_, Finish::Returned) => true,
-            // Where another function or one further out goes on, this one is over.
+            // Where another function or one further out continues, this one is over.
             (Key::Function(_), Finish::Replaced | Finish::Unwound) => true,
             _ => false,
         };

@@ -215,7 +215,7 @@ E 22
             let kind = SavedErrorKind::Field { field, found: found.to_owned() };
             assert_eq!(read(&format!("{lines}\n")), Err((line, kind)), "{lines}");
         }
-        // What was measured stands in front of its sources.
+        // What was measured stands before its sources.
         let without = ended("# tracewalk interrupts 2\nP build 0a\nS - mtb 1\n");
         let misplaced = Err((3, SavedErrorKind::Misplaced));
         assert_eq!(crate::saved::tests::read::<ProgramActivities>(&without), misplaced);

@@ -13,7 +13,7 @@ use crate::quick::{QuickMap, mix, tag_of};
 const MOST: usize = 24;
 const LONGEST: u32 = 1 << 10;
 
-/// One of so many passages ends a group.
+/// One passage in this number ends a group.
 const ONE_OF: u64 = 8;
 /// How many groups are remembered as seen once: a power of two.
 const SEEN: usize = 1 << 13;

@@ -14,7 +14,7 @@ pub struct Numbering {
     current: Mutex<Arc<Numbers>>,
 }
 
-/// Numbers for passages, up to so many.
+/// Numbers for passages, up to a limit.
 #[derive(Debug, Default)]
 pub(super) struct Numbers(Mutex<Table>);
 
@@ -48,7 +48,7 @@ impl Numbering {
 }
 
 impl Numbers {
-    /// The number of a passage; `None` where there are no more.
+    /// The number of a passage; `None` if there are no more.
     pub(super) fn number(&self, passage: KeptPassage) -> Option<u32> {
         let mut table = self.lock();
         if let Some(known) = table.passages.get(&passage) {
@@ -65,7 +65,7 @@ impl Numbers {
         Some(number)
     }
 
-    /// The number of passages that follow one another; `None` where there are no more.
+    /// The number of passages that follow one another; `None` if there are no more.
     pub(super) fn group(&self, members: &[Member]) -> Option<u32> {
         let mut table = self.lock();
         if let Some(known) = table.groups.get(members) {

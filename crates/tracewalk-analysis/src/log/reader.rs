@@ -158,7 +158,7 @@ impl Reader {
         self.hand_on_first(entry, is_allowed, analysis).map(drop)
     }
 
-    /// Hands on what waits of the oldest part up to this entry, as long as it is allowed. Answers whether all of it was.
+    /// Hands on what waits of the oldest part up to this entry, as long as it is allowed. Returns whether all of it was.
     fn hand_on_first<A: Analysis>(
         &mut self,
         entry: usize,
@@ -203,7 +203,7 @@ impl Reader {
         Ok(true)
     }
 
-    /// Learns what numbers stand for. Answers which set they are of.
+    /// Learns what numbers stand for. Returns which set they are of.
     fn update(&mut self, numbers: &Arc<Numbers>) -> u32 {
         let known = self.names.iter().position(|names| Arc::ptr_eq(&names.numbers, numbers));
         let index = known.unwrap_or_else(|| {
@@ -225,7 +225,7 @@ impl Reader {
 }
 
 impl Notes {
-    /// Hands on passages with numbers up to this entry, up to what is none. Answers whether all of them were allowed.
+    /// Hands on passages with numbers up to this entry, up to what is none. Returns whether all of them were allowed.
     #[inline]
     fn hand_on_passages<A: Analysis>(
         &mut self,

@@ -9,7 +9,7 @@ use crate::programs::{Merge, Programs, SourceId};
 /// What the functions of several programs cost.
 pub type Profiles = Programs<ProgramProfiles>;
 
-/// What one program's functions cost, as its sources tell.
+/// The costs of one program's functions, by its sources.
 #[derive(Clone, Debug, Default)]
 pub struct ProgramProfiles {
     /// Each source's profile.

@@ -238,7 +238,7 @@ impl Profile {
         ordered
     }
 
-    /// The chain that adds a link to another one, with so many calls of it.
+    /// The chain that adds a link to another one, with the number of its calls.
     fn add(&mut self, parent: Option<NodeId>, kind: NodeKind, calls: u64) -> NodeId {
         let folded = self.folded_calls;
         let own = self.node(parent, kind);

@@ -6,9 +6,9 @@ use crate::clock::Cost;
 use crate::programs::SourceId;
 use crate::saved::SavedErrorKind;
 
-/// All pieces of code in a file have at most so many instructions: looking each of them up takes time.
+/// The most instructions of all pieces of code in a file: looking each of them up takes time.
 const MOST_INSTRUCTIONS: u64 = 1 << 28;
-/// All costs in a file, and all calls, add up to at most so many: two years at a gigahertz.
+/// The most that all costs in a file, or all calls, add up to: two years at a gigahertz.
 const MOST_COST: u64 = 1 << 56;
 
 /// The profiles as far as they were read.

@@ -23,7 +23,7 @@ pub struct FunctionCost {
 pub struct LineCost {
     /// The function that the line belongs to there.
     pub function: LabelId,
-    /// The line; `None` where the debug information does not say it.
+    /// The line; `None` if the debug information does not say it.
     pub place: Option<Place>,
     /// What it cost.
     pub own: Cost,

@@ -11,7 +11,7 @@ use super::*;
 use crate::samples::{block, call, event, exception, gap, interrupted, page, pages, returns, taken};
 use crate::{Position, Window};
 
-/// A block of so many instructions in a function of the program of pages.
+/// A block of a number of instructions in a function of the program of pages.
 fn at(name: &str, offset: u32, instructions: u32, ending: tracewalk::flow::Ending) -> Element {
     let start = page(name) + offset;
     block(start, start + 2 * instructions, ending)

@@ -34,7 +34,7 @@ pub(super) enum Owner {
     Outside,
 }
 
-/// So many shares are kept before those of the same entry are joined.
+/// The number of shares kept before those of the same entry are joined.
 const MANY: usize = 1 << 16;
 
 impl Interval {
@@ -68,7 +68,7 @@ impl Interval {
         self.broken = true;
     }
 
-    /// A timestamp; `None` where the source did not know it. Gives away what passed since the last one, and returns
+    /// A timestamp; `None` if the source did not know it. Gives away what passed since the last one, and returns
     /// how many instructions that covers.
     pub(super) fn timestamp(&mut self, time: Option<u64>, mut give: impl FnMut(Owner, u64)) -> u64 {
         let Self { since, shares, broken } = std::mem::take(self);

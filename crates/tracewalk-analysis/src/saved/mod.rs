@@ -1,4 +1,4 @@
-//! What was found of programs in a file, to be merged and reported later (docs/formats.md).
+//! Answers in files, to be merged and reported later (docs/formats.md).
 //!
 //! ```text
 //! {"saved":"coverage","version":3,"complete":true}        what is saved, and whether all captures were decoded to their ends

@@ -11,7 +11,7 @@ use crate::call_stack::{Entry, FrameKind, FunctionId, Left};
 pub(super) enum Deed {
     /// Blocks of one piece each run, one after the other.
     Ran(Count),
-    /// A block of several pieces begins, and so many instructions.
+    /// A block of several pieces begins, with this number of instructions.
     Begins(Count, u64),
     /// A piece of it runs.
     Piece(u64),

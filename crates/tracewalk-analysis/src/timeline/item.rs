@@ -23,17 +23,17 @@ pub struct Item {
 pub struct Moment {
     /// In the axis's unit. Never less than that of the item before.
     pub ticks: u64,
-    /// How far the trace says so itself.
+    /// How certain the trace is.
     pub certainty: Certainty,
 }
 
 /// Where a moment comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Certainty {
-    /// The trace says it here.
+    /// The trace states it here.
     #[default]
     Exact,
-    /// It lies between two places where the trace says it, by how much ran in between.
+    /// Between two places that the trace states, by the amount of execution in between.
     Interpolated,
     /// Only one side is known, or something of unknown length is in between.
     Estimated,
@@ -65,7 +65,7 @@ pub enum Change {
 /// Something that lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Its name in this timeline. A span that is interrupted by another task goes on under the same name.
+    /// Its name in this timeline. A span that is interrupted by another task continues under the same name.
     pub id: SpanId,
     /// Where it is.
     pub track: Track,
@@ -110,7 +110,7 @@ pub enum What {
         /// How it was entered.
         entry: Entry,
     },
-    /// An exception, from where it is taken to where it returns.
+    /// An exception, from its entry to its return.
     Exception(Interruption),
     /// A task runs.
     Task(Task),
@@ -123,7 +123,7 @@ pub enum What {
 pub enum Unknown {
     /// It could not be followed.
     Gap(GapReason),
-    /// It was not traced, up to a place where tracing went on for this reason.
+    /// It was not traced, up to a place where tracing continued for this reason.
     Untraced(BeginReason),
 }
 
@@ -134,7 +134,7 @@ pub enum Start {
     Here,
     /// It ran already when it was first seen, or found again.
     Earlier,
-    /// It goes on where another task had interrupted it.
+    /// It continues where another task had interrupted it.
     Resumed,
     /// It began before the window.
     Clipped,
@@ -147,13 +147,13 @@ pub enum Finish {
     Returned,
     /// Another function took over its frame.
     Replaced,
-    /// A function further out went on, by `longjmp` or the like.
+    /// A function further out continued, by `longjmp` or the like.
     Unwound,
     /// What became of it is not known.
     Lost,
     /// Another task runs, and it will go on.
     Suspended,
-    /// It goes on after the window.
+    /// It continues after the window.
     Clipped,
 }
 

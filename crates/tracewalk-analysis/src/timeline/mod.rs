@@ -1,4 +1,4 @@
-//! When what ran: functions, exceptions, tasks, and where the trace does not tell, along one axis.
+//! Timelines: functions, exceptions, tasks and gaps along one axis.
 //!
 //! ```text
 //! CallStack   flow elements → functions, exceptions and tasks that begin and end
@@ -6,7 +6,7 @@
 //! Axis        … each at its place on the axis
 //! ```
 //!
-//! The axis is time where there are timestamps, else cycles, else instructions; [`Probe`] finds out which of them a trace
+//! The axis is time if there are timestamps, else cycles, else instructions; [`Probe`] determines which of them a trace
 //! has. Items come in the order of the axis, so that writers keep no more than what is open.
 
 mod axis;
@@ -301,7 +301,7 @@ impl Timeline {
         if !recorder.spans.tracks.is_open(RowId::GAPS) {
             recorder.begin(RowId::GAPS, What::Gap(why));
         }
-        // What a contradiction hides has no length: the trace goes on at once.
+        // What a contradiction hides has no length: the trace continues at once.
         if !matches!(why, Unknown::Gap(GapReason::Contradiction(_))) {
             self.give(sink);
             self.axis.unknown();

@@ -84,7 +84,7 @@ impl Part {
     }
 }
 
-/// Where deeds end that begin at a place, and in which what is entered is left; `None` where there are none.
+/// Where deeds end that begin at a place, and in which what is entered is left; `None` if there are none.
 fn unit(list: &[Deed], at: usize) -> Option<usize> {
     let is_plain = |count: &Count| count.takes == Takes::NOTHING;
     match list.get(at)? {

@@ -15,7 +15,7 @@ pub struct Scale {
     pub unit: Unit,
     /// Whether places between timestamps are found by cycles; by instructions without it.
     pub counts_cycles: bool,
-    /// How many of the unit a second has, where somebody said it.
+    /// The number of units in a second, if stated.
     pub frequency: Option<f64>,
 }
 
@@ -106,7 +106,7 @@ impl Part for Probe {
 }
 
 impl Scale {
-    /// How long one of the unit is on an axis of nanoseconds: one nanosecond where nobody said it.
+    /// How long one of the unit is on an axis of nanoseconds: one nanosecond if not stated.
     #[must_use]
     pub fn nanoseconds(&self, ticks: u64) -> u64 {
         match self.frequency {

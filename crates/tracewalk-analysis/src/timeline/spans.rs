@@ -71,7 +71,7 @@ impl Recorder {
         self.note(Deed::Ends);
     }
 
-    /// A block of so many instructions begins, that counts so much.
+    /// A block of `instructions` instructions begins, with this cost.
     pub(super) fn begin_block(&mut self, count: u64, instructions: u64, takes: Takes) {
         let untold = self.spans.untold.min(count);
         self.spans.begin_block(count, instructions);
@@ -191,7 +191,7 @@ impl Spans {
         }
     }
 
-    /// So many instructions of the block run.
+    /// A number of instructions of the block runs.
     fn run_piece(&mut self, instructions: u64, out: &mut impl FnMut(Place, Change)) {
         self.begin_running(out);
         let rest = self.block_end.saturating_sub(self.tracks.now.count);

@@ -83,7 +83,7 @@ impl Tracks {
         self.last
     }
 
-    /// So many spans began and ended.
+    /// Adds a number of spans that began and ended.
     #[inline]
     pub(super) const fn pass(&mut self, spans: u64) {
         self.last.0 += spans;

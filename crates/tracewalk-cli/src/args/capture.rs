@@ -43,7 +43,7 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "CONTAINER", value_parser = container, help_heading = "Capture")]
     pub(crate) container: Option<ContainerChoice>,
 
-    /// Where the memory was that the file holds, if it holds more than the trace buffer and does not say it itself.
+    /// The address of the file's first byte, if the file holds more than the trace buffer and does not state addresses.
     #[arg(long, value_name = "ADDRESS", value_parser = register, help_heading = "Capture")]
     pub(crate) dump_address: Option<u32>,
 
@@ -51,8 +51,8 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(..16), help_heading = "Capture")]
     pub(crate) frame_start: Option<u8>,
 
-    /// A buffer that went round, read from its first address on: where in the file its oldest byte is, by the buffer's
-    /// read pointer (an ETB's RWP counts words: four times that).
+    /// Of a buffer that wrapped, saved from its first address on: the offset of its oldest byte in the file, by the
+    /// buffer's write pointer (an ETB's RWP counts words: multiply by four).
     #[arg(long, value_name = "OFFSET", value_parser = register, help_heading = "Capture")]
     pub(crate) read_pointer: Option<u32>,
 
@@ -60,20 +60,20 @@ pub(crate) struct CaptureArgs {
     #[arg(long, help_heading = "Capture")]
     pub(crate) swap_words: bool,
 
-    /// Find nothing out: what is not said and is needed is an error.
+    /// Infer nothing: a setting that is needed and not stated is an error.
     #[arg(long, help_heading = "Capture")]
     pub(crate) strict: bool,
 
     /// How much memory may be used, like 512M or 2G; at least 32M.
     ///
-    /// Images, symbols and source lines have to fit into a quarter each: what does not is left out or refused with a
-    /// warning. So many threads decode as fit into the last quarter. Where memory runs out nevertheless, because results
-    /// grow with the trace, decoding ends, what was found up to there is printed, and the exit status is 2; this is
-    /// known on Linux only. Files that are mapped do not count, a capture among them.
+    /// Images, symbols and source lines may use a quarter each; what does not fit is left out or refused with a warning.
+    /// The last quarter limits the number of threads that decode. If memory still runs out, because results grow with
+    /// the trace, decoding ends, the result up to there is printed, and the exit status is 2 (on Linux only). Mapped
+    /// files, such as the capture, do not count.
     #[arg(long, value_name = "SIZE", help_heading = "Capture")]
     pub(crate) memory: Option<MemoryLimit>,
 
-    /// How many bytes one thread decodes at a time: for tests, so that a short capture has many segments.
+    /// The number of bytes that one thread decodes at a time: for tests, to cut a short capture into many segments.
     #[arg(long, value_name = "BYTES", hide = true, value_parser = clap::value_parser!(u32).range(256..))]
     pub(crate) segment: Option<u32>,
 
@@ -99,8 +99,8 @@ pub(crate) struct CaptureArgs {
     ///
     /// Intel HEX and S-records are programs, too, without names and source lines.
     ///
-    /// With @context=ID, @vmid=ID or @context=ID,vmid=ID after it the image is visible only while the trace says that
-    /// this context ID or virtual machine runs, and covers what is visible otherwise: FILE@context=0x42.
+    /// With @context=ID, @vmid=ID or @context=ID,vmid=ID appended, the image is visible only while the trace reports
+    /// this context ID or virtual machine, and then takes precedence over other images: FILE@context=0x42.
     #[arg(long = "image", value_name = "[ADDRESS:]FILE[@context=ID]", value_hint = ValueHint::FilePath, help_heading = "Program")]
     pub(crate) images: Vec<ImageRequest>,
 
@@ -113,29 +113,29 @@ pub(crate) struct CaptureArgs {
     #[arg(long = "debug-dir", value_name = "DIR", value_hint = ValueHint::AnyPath, help_heading = "Program")]
     pub(crate) debug_dirs: Vec<PathBuf>,
 
-    /// The chip's CMSIS-SVD file, which says what its interrupts are called.
+    /// The chip's CMSIS-SVD file, which names its interrupts.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Program")]
     pub(crate) svd: Option<PathBuf>,
 
-    /// Where M profile's table of vectors is (the register VTOR), if not where the program's symbols or the reset place
-    /// it: exceptions are numbered by it.
+    /// The address of M profile's vector table (the register VTOR), if the program's symbols or the reset do not give
+    /// it. Exceptions are numbered by this table.
     #[arg(long, value_name = "ADDRESS", value_parser = register, help_heading = "Program")]
     pub(crate) vtor: Option<u32>,
 
-    /// The MTB's POSITION register: where the buffer's oldest packet is.
+    /// The MTB's POSITION register, which gives the place of the oldest packet.
     #[arg(long, value_name = "VALUE", value_parser = register, help_heading = "MTB")]
     pub(crate) mtb_position: Option<u32>,
 
-    /// The MTB's MASTER register: how large the buffer is.
+    /// The MTB's MASTER register, which gives the size of the buffer.
     #[arg(long, value_name = "VALUE", value_parser = register, help_heading = "MTB")]
     pub(crate) mtb_master: Option<u32>,
 
-    /// The MTB's BASE register: where its RAM is.
+    /// The MTB's BASE register, the address of its RAM.
     #[arg(long, value_name = "VALUE", value_parser = register, help_heading = "MTB")]
     pub(crate) mtb_base: Option<u32>,
 
-    /// Where the processor was found halted, if the MTB had been on up to there: what ran after the last packet is
-    /// known then as well.
+    /// The address at which the processor halted, if the MTB was on until then: shows what ran after the last packet,
+    /// too.
     #[arg(long, visible_alias = "pc", value_name = "ADDRESS", value_parser = register, help_heading = "MTB")]
     pub(crate) mtb_pc: Option<u32>,
 
@@ -144,7 +144,7 @@ pub(crate) struct CaptureArgs {
     pub(crate) registers: Option<PathBuf>,
 }
 
-/// `--container`: a container, or that it has to be found out.
+/// `--container`: a container, or `auto`, which infers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContainerChoice {
     Auto,

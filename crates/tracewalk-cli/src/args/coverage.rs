@@ -52,15 +52,15 @@ pub(crate) struct Coverage {
     #[arg(long, value_name = "GLOB", value_parser = built_in::path, help_heading = "Selection")]
     pub(crate) exclude: Vec<Pattern>,
 
-    /// Only functions whose names match, inlined ones as well; can be given several times.
+    /// Only functions whose names match, including inlined ones; can be given several times.
     #[arg(long, value_name = "GLOB", value_parser = built_in::name, help_heading = "Selection")]
     pub(crate) include_function: Vec<Pattern>,
 
-    /// No functions whose names match, inlined ones as well; can be given several times.
+    /// No functions whose names match, including inlined ones; can be given several times.
     #[arg(long, value_name = "GLOB", value_parser = built_in::name, help_heading = "Selection")]
     pub(crate) exclude_function: Vec<Pattern>,
 
-    /// Exit with status 1 where less is covered, in percent: METRIC=PERCENT, like lines=80,branches=60. METRIC is `lines`,
+    /// Exit with status 1 if less is covered, in percent: METRIC=PERCENT, like lines=80,branches=60. METRIC is `lines`,
     /// `branches`, `functions`, `instructions`, or, with --source-diff or --base-source-dir, `changed`: the lines with code that
     /// changed since the base.
     #[arg(long, value_name = "LIMITS", value_delimiter = ',', value_parser = limit, help_heading = "Checks")]
@@ -84,7 +84,7 @@ pub(crate) struct Coverage {
     #[arg(long = "base-image", value_name = "[ADDRESS:]FILE", requires = "diff", value_hint = ValueHint::FilePath, help_heading = "Checks")]
     pub(crate) base_images: Vec<ImageRequest>,
 
-    /// Exit with status 1 where lines of the base are no longer covered, or outcomes of their conditions.
+    /// Exit with status 1 if lines of the base, or outcomes of their conditions, are no longer covered.
     #[arg(long, requires = "diff", help_heading = "Checks")]
     pub(crate) no_loss: bool,
 

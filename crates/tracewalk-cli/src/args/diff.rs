@@ -33,7 +33,7 @@ pub(crate) struct Diff {
     pub(crate) other: PathBuf,
 
     /// Compare the paths without the handlers of interrupts, which never come at the same place twice. Functions and
-    /// coverage are of everything all the same.
+    /// coverage still include them.
     #[arg(long, help_heading = "Comparison")]
     pub(crate) ignore_interrupts: bool,
 

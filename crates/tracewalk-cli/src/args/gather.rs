@@ -52,20 +52,20 @@ pub(crate) struct Gather {
     #[arg(long, value_name = "ANSWER", value_enum, default_value_t, help_heading = "Selection")]
     pub(crate) answer: GatherAnswer,
 
-    /// Save what was gathered, to be reported by the command of the answer's name.
+    /// Save the answer, to be reported by the command of its name.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) save: PathBuf,
 
-    /// Note every few seconds in this file what is done, and begin with what stands in it: a run that was stopped goes on, and one that was
-    /// finished adds the captures that are new. Captures that were left out are tried again.
+    /// Save progress in this file every few seconds, and start from what it holds: a stopped run continues, and a finished one
+    /// adds new captures. Captures that were left out are tried again.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) resume: Option<PathBuf>,
 
-    /// How it is written what became of each capture.
+    /// The format of the table of captures and their outcomes.
     #[arg(long, value_parser = built_in::listed(formats::GATHER), default_value = "text", help_heading = "Output")]
     pub(crate) format: &'static Format<WriteCaptures>,
 
-    /// Where to write what became of each capture; standard output without it.
+    /// Where to write the table of captures and their outcomes; standard output without it.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 

@@ -28,12 +28,12 @@ pub(crate) struct Gdb {
     #[command(flatten)]
     pub(crate) capture: CaptureArgs,
 
-    /// Follow the image even where the trace contradicts it all the time.
+    /// Follow the image even if the trace contradicts it again and again.
     #[arg(long, help_heading = "Program")]
     pub(crate) trust_image: bool,
 
     /// Registers and memory of the halted processor, as a debugger printed or saved them, if they are not in the capture. They are
-    /// shown at the recording's last place.
+    /// shown at the last place of the recording.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Capture")]
     pub(crate) dump: Option<PathBuf>,
 
@@ -41,7 +41,7 @@ pub(crate) struct Gdb {
     #[arg(long, value_name = "PLACE", default_value = "last", help_heading = "Debugger")]
     pub(crate) at: At,
 
-    /// The address that debuggers connect to; port 0 takes a free one. Everybody who reaches it can read the program.
+    /// The address that debuggers connect to; port 0 takes a free one. Anybody who can reach it can read the program.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:1234", help_heading = "Debugger")]
     pub(crate) listen: String,
 

@@ -56,7 +56,7 @@ pub(crate) struct FollowArgs {
     #[command(flatten)]
     pub(crate) capture: CaptureArgs,
 
-    /// Follow the image even where the trace contradicts it all the time.
+    /// Follow the image even if the trace contradicts it again and again.
     #[arg(long, help_heading = "Program")]
     pub(crate) trust_image: bool,
 
@@ -64,8 +64,8 @@ pub(crate) struct FollowArgs {
     #[arg(long = "source-dir", value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Program")]
     pub(crate) source_dirs: Vec<PathBuf>,
 
-    /// What to do with what damage puts in doubt: what was reported since the trace last proved the position by itself, where a
-    /// contradiction, malformed trace or a loss comes after it, up to where it proves the position again.
+    /// What to do with execution in doubt: between two places at which the trace alone proves the position, if a contradiction,
+    /// malformed trace or a loss lies between them.
     #[arg(long, value_name = "HOW", value_enum, default_value_t = DoubtfulChoice::Drop, help_heading = "Program")]
     pub(crate) doubtful: DoubtfulChoice,
 }
@@ -79,9 +79,9 @@ impl FollowArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DoubtfulChoice {
-    /// Leave it out, and say how much it was.
+    /// Leave it out, and report how much it was.
     Drop,
-    /// Treat it like everything else.
+    /// Treat it like the rest.
     Keep,
 }
 
@@ -107,7 +107,7 @@ pub(crate) struct Profile {
     #[command(flatten)]
     pub(crate) window: WindowArgs,
 
-    /// What cost is measured in; the best that the trace has without it.
+    /// The unit of cost; the best that the trace has without it.
     #[arg(long, value_enum, default_value_t, help_heading = "Measure")]
     pub(crate) cost: CostChoice,
 
@@ -119,11 +119,11 @@ pub(crate) struct Profile {
     #[arg(long, help_heading = "Measure")]
     pub(crate) no_inlined: bool,
 
-    /// What a table has rows for, in text.
+    /// What each row of a table is for, in text.
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub(crate) by: ProfileRows,
 
-    /// How many rows a table has at the most, in text.
+    /// The most rows of a table, in text.
     #[arg(long, value_name = "N", help_heading = "Output")]
     pub(crate) rows: Option<usize>,
 
@@ -169,12 +169,12 @@ pub(crate) struct Calls {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Fold {
-    /// None: each call has its own.
+    /// Each call has its own line.
     None,
-    /// Those that look the same and come one after the other, of functions that call nothing.
+    /// Consecutive equal calls of functions that call nothing.
     #[default]
     Repeats,
-    /// All of one chain of calls, whenever they were: how many there were, and what they cost.
+    /// All calls with the same chain of callers, with their number and cost.
     Chains,
 }
 

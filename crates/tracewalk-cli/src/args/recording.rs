@@ -18,12 +18,12 @@ pub(crate) struct RecordingArgs {
     #[arg(long = "channel", value_name = "NAME=ROLE", value_parser = channel, help_heading = "Recording")]
     pub(crate) channels: Vec<(String, Role)>,
 
-    /// The wires have high for low. Of SWO it is found out where the bytes leave no doubt.
+    /// The wires are inverted: high for low. For SWO this is inferred if the bytes leave no doubt.
     #[arg(long, help_heading = "Recording")]
     pub(crate) invert: bool,
 
-    /// The file is the samples of a logic analyser and nothing else, like sigrok's format `binary`: so many were taken in a
-    /// second, like 24MHz. Channels are called by the numbers of their bits: --channel 0=swo.
+    /// The file is the samples of a logic analyser and nothing else, like sigrok's format `binary`, taken at this
+    /// rate, like 24MHz. Channels are called by the numbers of their bits: --channel 0=swo.
     #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "Recording")]
     pub(crate) rate: Option<u64>,
 

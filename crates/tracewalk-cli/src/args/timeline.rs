@@ -87,7 +87,7 @@ pub(crate) struct Interrupts {
     #[arg(value_name = "CAPTURE", value_hint = ValueHint::AnyPath)]
     pub(crate) more: Vec<PathBuf>,
 
-    /// Say the same of functions.
+    /// Report the same for functions.
     #[arg(long, help_heading = "Output")]
     pub(crate) functions: bool,
 

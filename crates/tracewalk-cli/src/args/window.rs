@@ -9,13 +9,13 @@ use crate::failure::Failure;
 /// The part of the trace that is reported.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct WindowArgs {
-    /// Report what ran from here on: 2000 (after so many instructions), 2000c (cycles), 2000t (from that timestamp on), @0x7d0
-    /// (from that byte of the capture on), 0x8000306 (an address), main or main+0x10 (a function), main.c:33 (a line),
+    /// Report what ran from here on: 2000 (after 2000 instructions), 2000c (after 2000 cycles), 2000t (from timestamp 2000), @0x7d0
+    /// (from byte 0x7d0 of the capture), 0x8000306 (an address), main or main+0x10 (a function), main.c:33 (a line),
     /// exception:SysTick, exception:15 or exception:any; #2 after it: from the second time on.
     #[arg(long, value_name = "PLACE", value_parser = place, help_heading = "Window")]
     from: Option<Place>,
 
-    /// Report what ran up to here. What happens is looked for after --from.
+    /// Report what ran up to here. Places that a name matches are searched after --from.
     #[arg(long, value_name = "PLACE", value_parser = place, help_heading = "Window")]
     to: Option<Place>,
 }
@@ -23,7 +23,7 @@ pub(crate) struct WindowArgs {
 /// The part of program flow around a place.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct AroundArgs {
-    /// Print what ran around a place, which is written as for --from.
+    /// Print what ran around this place, in the notation of --from.
     #[arg(long, value_name = "PLACE", value_parser = place, conflicts_with_all = ["from", "to", "last"], help_heading = "Window")]
     pub(crate) around: Option<Place>,
 

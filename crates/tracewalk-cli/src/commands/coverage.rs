@@ -80,7 +80,7 @@ fn refuse_missing_base(args: &Coverage) -> Result<(), Failure> {
     if !has_revisions && (checks_changes || !args.base_images.is_empty()) {
         return Err(Failure::input(
             "no_revisions",
-            "--fail-under changed and --base-image are of another revision, and nothing says what changed since",
+            "--fail-under changed and --base-image need to know what changed since the base's revision",
             "add --diff BASE with --source-diff DIFF or --base-source-dir DIR",
         ));
     }

@@ -48,7 +48,7 @@ fn run(args: &Describe, messages: &Messages) -> Result<(), Failure> {
     for option in left_out(&args.capture) {
         messages.warning(
             "option_not_described",
-            format_args!("a capture.toml cannot say {option}; give it with each command"),
+            format_args!("a capture.toml cannot state {option}; give it with each command"),
         );
     }
     write_to(output, |out| out.write_all(text.as_bytes()))?;

@@ -77,7 +77,7 @@ fn pairs(works: &[Session; 2]) -> Result<Vec<[Source; 2]>, Failure> {
         None => Err(Failure::input(
             "different_sources",
             "the captures have different sources",
-            "say with --id which source of both is to be compared",
+            "choose with --id the source to compare in both",
         )),
     }
 }
@@ -88,7 +88,7 @@ struct Done {
     statistics: Statistics,
     digest: Digest,
     profile: Profile,
-    /// The program; `None` where none was followed.
+    /// The program; `None` if none was followed.
     program: Option<ProgramId>,
     /// What ran of it.
     covered: Vec<(FollowedProgram, ProgramCoverage)>,

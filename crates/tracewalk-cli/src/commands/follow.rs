@@ -7,7 +7,7 @@ use crate::args::FollowArgs;
 use crate::failure::Failure;
 use crate::messages::Messages;
 
-/// How the sources of a capture are followed, on at most so many threads.
+/// How the sources of a capture are followed, on at most this number of threads.
 pub(super) fn how(args: &FollowArgs, threads: u16) -> Follow {
     Follow { trust: args.trust(), threads, names: Some(args.source_dirs.clone()), ..Follow::default() }
 }

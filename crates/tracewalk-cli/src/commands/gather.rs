@@ -27,7 +27,7 @@ use sum::Sum;
 /// How often it is noted at most what is done.
 const NOTED_EVERY: Duration = Duration::from_secs(10);
 
-/// Noting takes at most one part of so many of the time.
+/// The largest share of the time that saving progress may take: one part in this number.
 const NOTING_SHARE: u32 = 20;
 
 impl Task for Gather {

@@ -151,7 +151,7 @@ impl<'a, T: Save> Gathered<'a, T> {
         Ok(())
     }
 
-    /// The program with this identity; `None` where nobody gave it.
+    /// The program with this identity; `None` if nobody gave it.
     pub(super) fn code(&self, id: &ProgramId) -> Option<&Arc<Code>> {
         self.programs.get(id)
     }

@@ -83,7 +83,7 @@ mod served {
 
     pub(super) fn failure(error: GdbError) -> Failure {
         let (kind, hint) = match &error {
-            GdbError::Nothing => ("nothing_executed", "tracewalk info says what is in the capture"),
+            GdbError::Nothing => ("nothing_executed", "`tracewalk info` shows what is in the capture"),
             GdbError::NoStep { .. } => ("no_step", "give --at a number below that, or first or last"),
             GdbError::Ended { .. } => {
                 ("ended_early", "give more memory with --memory, or leave the option out")

@@ -194,11 +194,11 @@ fn print_buffer(
     Ok(())
 }
 
-/// What was found out, what speaks for it, and what else it might be.
+/// What was inferred, the evidence, and the next best answer.
 fn findings(out: &mut dyn Write, findings: &[Finding]) -> Result<(), Failure> {
     let that_matter = |finding: &&Finding| finding.certainty != Certainty::Indifferent;
     for (index, finding) in findings.iter().filter(that_matter).enumerate() {
-        let label = if index == 0 { "found out" } else { "" };
+        let label = if index == 0 { "inferred" } else { "" };
         writeln!(out, "  {label:13} {}: {}", finding.about, finding.best)?;
         if let Some(runner_up) = &finding.runner_up {
             writeln!(out, "  {:13}   not {runner_up}", "")?;

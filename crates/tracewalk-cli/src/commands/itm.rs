@@ -41,7 +41,7 @@ fn run(args: &Itm, messages: &Messages) -> Result<(), Failure> {
         return Err(Failure::input(
             "no_itm",
             format!("{}: no ITM was recognised in it", args.capture.capture.display()),
-            "say which trace ID is an ITM with --source ID=itm, or that all bytes are one's with --container raw \
+            "mark the ITM's trace ID with --source ID=itm, or all bytes as an ITM's with --container raw \
              --source itm",
         ));
     }

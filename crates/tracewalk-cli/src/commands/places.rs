@@ -102,7 +102,7 @@ pub(super) fn never(missing: &Happened, exceptions: &BTreeSet<String>) -> Failur
     Failure::input("place_never", format!("`{place}` never happens in what was followed"), hint)
 }
 
-/// The nearest names; `None` where there are none at all.
+/// The nearest names; `None` if there are none at all.
 fn suggestion<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let names = nearest::nearest_few(given, known, NAMED);
     (!names.is_empty()).then(|| names.join(", "))

@@ -85,7 +85,7 @@ fn run(args: &args::Snapshot, messages: &Messages) -> Result<(), Failure> {
     }
     if cores.iter().any(|(.., code)| code.program.scopes().next().is_some()) {
         messages.warning("contexts_left_out", format_args!(
-            "images of a context ID or VMID are left out: a snapshot directory cannot say them; `tracewalk describe` can"
+            "images of a context ID or VMID are left out: a snapshot directory cannot state contexts; `tracewalk describe` can"
         ));
     }
     let trace = traces(&session, messages);
@@ -209,7 +209,7 @@ fn traces<'a>(session: &'a Session, messages: &Messages) -> Vec<Trace<'a>> {
     trace.collect()
 }
 
-/// Frames from a buffer that goes on without any mark.
+/// Frames from a buffer that continues without any mark.
 fn is_aligned(frames: &Frames) -> bool {
     frames.framing == Framing::Buffer && frames.discontinuities == 0
 }

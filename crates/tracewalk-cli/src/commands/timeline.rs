@@ -122,7 +122,7 @@ pub(super) fn best_unit(
 }
 
 fn no_folder() -> Failure {
-    Failure::input("needs_folder", "--format ctf writes several files", "say in which folder with -o")
+    Failure::input("needs_folder", "--format ctf writes several files", "give the folder with -o")
 }
 
 impl Files for OutputFolder {

@@ -81,7 +81,7 @@ mod shown {
 
     pub(super) fn failure(error: ViewError) -> Failure {
         let (kind, hint) = match &error {
-            ViewError::Nothing => ("nothing_executed", "tracewalk info says what is in the capture"),
+            ViewError::Nothing => ("nothing_executed", "`tracewalk info` shows what is in the capture"),
             ViewError::Listen { .. } => {
                 ("listen", "end what listens there, or leave out --port to take a free port")
             }
@@ -95,7 +95,7 @@ mod shown {
         }
     }
 
-    /// Opens a page in the user's browser; answers whether something was started that does.
+    /// Opens a page in the user's browser; returns whether something was started that does.
     pub(super) fn open(address: &str) -> bool {
         let (program, arguments): (_, &[&str]) = match std::env::consts::OS {
             "macos" => ("open", &[]),

@@ -35,7 +35,7 @@ mod unix {
         stderr: Option<OwnedFd>,
     }
 
-    /// Starts the pager if standard output is a terminal and the user wants one. Answers what could not be started.
+    /// Starts the pager if standard output is a terminal and the user wants one. Returns what could not be started.
     pub(crate) fn start() -> Option<String> {
         if !io::stdout().is_terminal() {
             return None;
@@ -66,7 +66,7 @@ mod unix {
         BEHIND.get().copied()
     }
 
-    /// Lets the reader read to the end. Answers what went wrong if nothing could be shown.
+    /// Lets the reader read to the end. Returns what went wrong if nothing could be shown.
     ///
     /// The command calls this at its end, and a signal when it comes. Whoever is first decides the program's status. The other one
     /// never returns, so that an interrupted command does not end as a complete one, nor a complete one as interrupted.

@@ -7,7 +7,7 @@ use anstream::{AutoStream, ColorChoice};
 /// What is known of the terminal that somebody looks at.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terminal {
-    /// How many columns it has; `None` where nothing says it.
+    /// How many columns it has; `None` if nothing says it.
     pub(super) width: Option<usize>,
     pub(super) has_colours: bool,
 }

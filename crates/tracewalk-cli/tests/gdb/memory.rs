@@ -125,7 +125,7 @@ fn check(stream: &mut TcpStream, words: &[u64], expected: &[Option<String>]) -> 
         let answer = ask(stream, &format!("m{word:x},4"));
         match expected {
             Some(expected) => assert_eq!(answer, *expected, "{word:x}"),
-            // Of a word that was accessed in part, so many bytes are known.
+            // A word that was accessed in part has this number of known bytes.
             None => assert!(answer == "E01" || answer.len() < 8, "{word:x}: {answer}"),
         }
         known += usize::from(expected.is_some());

@@ -97,7 +97,7 @@ impl Programs {
         makes
     }
 
-    /// The buffers that went round, and the others.
+    /// The buffers that wrapped, and the others.
     pub(crate) fn arrangements_turned_and_in_order(&self) -> (Vec<Make<'_>>, Vec<Make<'_>>) {
         self.arrangements().into_iter().partition(|make| make.row == TURNED)
     }
@@ -149,7 +149,7 @@ impl Programs {
         makes
     }
 
-    /// Dumps of a Micro Trace Buffer: larger than what there was to tell, and gone round, ending everywhere.
+    /// Dumps of a Micro Trace Buffer: larger than what there was to tell, and wrapped, ending everywhere.
     pub(crate) fn mtbs(&self) -> Vec<Make<'_>> {
         let mut makes = Vec::new();
         for size in [256, 512, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 17] {
@@ -265,7 +265,7 @@ impl Programs {
 }
 
 impl Programs {
-    /// A trace port's bytes that begin with so many bytes of a frame and an FSYNC, what they tell, and the options that describe the source.
+    /// A trace port's bytes that begin with the last bytes of a frame and an FSYNC, what they report, and the options that describe the source.
     /// With timestamps of another format than the usual one, its first packets look odd as long as nobody asks for that.
     pub(crate) fn behind_full_sync(&self, in_front: usize) -> (Vec<u8>, String, Vec<String>) {
         let setup = Setup {
@@ -302,7 +302,7 @@ impl Programs {
 }
 
 /// The row of buffers that were read from their first address on.
-const TURNED: &str = "buffer that went round";
+const TURNED: &str = "buffer that wrapped";
 
 /// How far from where it stood an image is said to stand.
 const OFFSETS: [(&str, u32); 7] = [

@@ -141,7 +141,7 @@ impl Case {
     }
 }
 
-/// Where captures are kept that were not found out quietly.
+/// Where captures are kept that were not inferred without a warning.
 pub(crate) fn folder() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guessing");
     std::fs::create_dir_all(&folder).unwrap();

@@ -1,8 +1,8 @@
-//! Captures without any description: how often what they are is found out rightly. Traces are generated from what
+//! Captures without any description: how often they are inferred correctly. Traces are generated from what
 //! programs are known to have executed, with every combination of settings that changes their bytes, in every container.
 //!
 //! `TRACEWALK_EVERY=1 cargo test --release -p tracewalk-cli --test all guessing:: -- --nocapture` tries all and prints the
-//! tables of docs/dev/evidence.md; without the variable it tries every Nth. What was not found out quietly is kept, with
+//! tables of docs/dev/evidence.md; without the variable it tries every Nth. What was not inferred without a warning is kept, with
 //! the commands to repeat it.
 
 mod captures;
@@ -151,7 +151,7 @@ fn without_the_program_every_setting_is_found_out() {
     );
 }
 
-/// What may happen to frames, but that a buffer went round.
+/// What may happen to frames, but that a buffer wrapped.
 const IN_ORDER: Expected = Expected { every: 61, warnings: &[Warning::AnotherAnswer] };
 
 #[test]

@@ -25,7 +25,7 @@ pub(crate) enum Packing {
     BehindBarrier,
     /// Two such buffers, the second after a barrier.
     BarrierBetween,
-    /// A buffer that went round, with its oldest byte this many sixteenths from the start.
+    /// A buffer that wrapped, with its oldest byte this many sixteenths from the start.
     Turned(usize),
     /// A trace port: FSYNC and HSYNC, and the offset of the first frame in bytes.
     Port(usize),

@@ -91,7 +91,7 @@ class Events:
 
 
 def from_record(elf, record, first):
-    """What happened, each after so many instructions."""
+    """What happened, each after a number of instructions."""
     lines = [line.split() for line in open(record) if line.strip()]
     code, now = Code(elf), 0
     events = Events(any(fields[0] == "T" for fields in lines))
@@ -109,7 +109,7 @@ def from_record(elf, record, first):
 
 
 def from_times(times, first):
-    """What happened, each at so many cycles."""
+    """What happened, each at a number of cycles."""
     events, now, ran = Events(True), 0, 0
     for line in open(times):
         fields = line.split()

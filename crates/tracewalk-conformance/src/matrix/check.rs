@@ -119,7 +119,7 @@ impl Programs {
 }
 
 impl Programs {
-    /// Damages the trace of a case so many times, always the same ways; adds what each did to `effects`.
+    /// Damages the trace of a case `times` times, always the same ways; adds what each did to `effects`.
     pub fn damage(
         &mut self,
         case: &Case,
@@ -130,7 +130,7 @@ impl Programs {
         self.each_damaged(case, kind, times, |sound, damaged| effects.push(sound.damaged(damaged)))
     }
 
-    /// Damages the trace of a case so many times, always the same ways, and has each looked at beside the sound one.
+    /// Damages the trace of a case `times` times, always the same ways, and has each looked at beside the sound one.
     pub fn each_damaged(
         &mut self,
         case: &Case,
@@ -389,7 +389,7 @@ fn places(path: &Path) -> impl Iterator<Item = Location> + '_ {
 }
 
 /// Whether what was reported is the path, without what cannot be: a pause, the end after the last proof, and, in a buffer
-/// that goes round, the beginning. It guards against an encoder that leaves something out and does not say so.
+/// that wraps, the beginning. It guards against an encoder that leaves something out and does not say so.
 fn told_is_of(told: &Path, path: &Path, case: &Case, program: &Program) -> bool {
     const LONGEST_TAIL: usize = 1200;
     // Where nobody executed it, a path may end in a long stretch without anything that is traced.

@@ -12,13 +12,13 @@ use super::model::{Packet, Value};
 pub(super) struct Atoms {
     /// The packet of each atom.
     places: Vec<u64>,
-    /// For each packet with an address, how many atoms stand in front of it, and whether it is a branch.
+    /// For each packet with an address, how many atoms stand before it, and whether it is a branch.
     addresses: Vec<(usize, bool)>,
     /// Whether a wide Thumb instruction has two.
     pairs: bool,
-    /// So many are used up.
+    /// Uses up a number of them.
     used: usize,
-    /// Flow was lost after them, and goes on at an address.
+    /// Flow was lost after them, and continues at an address.
     lost: bool,
 }
 
@@ -39,7 +39,7 @@ impl Atoms {
         Self { places, addresses, pairs, used: 0, lost: false }
     }
 
-    /// Passes over what stands in front of `at`: nothing more is made of it.
+    /// Passes over what stands before `at`: nothing more is made of it.
     pub(super) fn skip_to(&mut self, at: u64) {
         self.used = self.used.max(self.places.partition_point(|place| *place < at));
     }
@@ -50,7 +50,7 @@ impl Atoms {
     }
 
     /// The places of instructions that follow one another up to `behind`; the packet at `last` says that the last one
-    /// completed: it has its atom there, or in the packet of atoms in front of it.
+    /// completed: it has its atom there, or in the packet of atoms before it.
     pub(super) fn take(&mut self, instructions: &[Location], behind: Address, last: u64) -> Vec<u64> {
         let ends = instructions.iter().skip(1).map(|next| next.address).chain([behind]);
         let is_pair = |at: &Location, end: Address| {
@@ -66,7 +66,7 @@ impl Atoms {
         let first_there = self.places.partition_point(|place| *place < last);
         let behind = self.places.partition_point(|place| *place <= last);
         let all = counts.iter().sum::<usize>();
-        // Where flow was lost, it goes on after a packet with an address; and no branch packet stands within a block. If
+        // Where flow was lost, it continues after a packet with an address; and no branch packet stands within a block. If
         // nothing fits, the nearest atom is as good.
         let later = self.addresses.partition_point(|(address, _)| *address <= self.used);
         let later = self.addresses.get(later..).unwrap_or_default();

@@ -313,7 +313,7 @@ fn is_same(ours: &What, theirs: &What) -> bool {
     }
 }
 
-/// So many steps have to be the same for the readings to be together again.
+/// The number of equal steps after which the readings are together again.
 const TOGETHER: usize = 2;
 
 /// Readings that are apart for more steps than this, of both taken together, do not come together again.

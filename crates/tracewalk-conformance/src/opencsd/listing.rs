@@ -1,6 +1,6 @@
 //! What `trc_pkt_lister` prints → packets and elements.
 //!
-//! A line is `Idx:<offset>; ID:<id>; ...`; in front of it, without a line feed, may stand a complaint.
+//! A line is `Idx:<offset>; ID:<id>; ...`; before it, without a line feed, may stand a complaint.
 
 use std::collections::BTreeMap;
 

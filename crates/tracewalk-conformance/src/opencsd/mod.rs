@@ -1,4 +1,4 @@
-//! The differential test with OpenCSD: its reading of a trace beside ours, and the list of places where it is known to be
+//! The differential test with OpenCSD: its reading of a trace beside ours, and the list of places if it is known to be
 //! wrong.
 //!
 //! [`Subject`] is a trace that both read; running OpenCSD's `trc_pkt_lister` is the caller's. What it printed goes into

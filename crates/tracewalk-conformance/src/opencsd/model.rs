@@ -55,7 +55,7 @@ pub enum What {
     Exception {
         /// Its number.
         number: u16,
-        /// Where execution goes on after it, if that was said.
+        /// Where execution continues after it, if that was said.
         preferred_return: Option<Address>,
     },
     /// The return from an exception.

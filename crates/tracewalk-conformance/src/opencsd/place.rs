@@ -62,7 +62,7 @@ impl<'a> Place<'a> {
         self.theirs.packets.iter().filter(|packet| self.holds(packet.at))
     }
 
-    /// Whether the program changed the instruction set, last before our steps of byte `step`, where no packet in front of
+    /// Whether the program changed the instruction set, last before our steps of byte `step`, where no packet before
     /// `packet` says so.
     #[must_use]
     pub fn changed_isa_unsaid(&self, step: u64, packet: u64) -> bool {
@@ -145,7 +145,7 @@ impl<'a> Place<'a> {
         })
     }
 
-    /// Whether OpenCSD goes on elsewhere than one of its branch packets of PFT says.
+    /// Whether OpenCSD continues elsewhere than one of its branch packets of PFT says.
     fn ignores_an_address(&self, (from, until): (u64, u64)) -> bool {
         let addressed = |packet: &&Packet| {
             packet.kind == "branch"

@@ -67,7 +67,7 @@ impl Reading {
         }
     }
 
-    /// In PFT a waypoint update tells of instructions by itself, in front of the packet with which their block ends.
+    /// In PFT a waypoint update tells of instructions by itself, before the packet with which their block ends.
     fn place_before_waypoint(&self, steps: &mut [Step]) {
         let Some(end) = steps.first().map(|step| step.from) else { return };
         let before = self.packets.partition_point(|packet| packet.at < end);
@@ -107,7 +107,7 @@ impl Reading {
     }
 }
 
-/// Whether all is reported of the atoms in front of an element: what is cancelled or lost is never.
+/// Whether all is reported of the atoms before an element: what is cancelled or lost is never.
 const fn is_behind_all_atoms(element: &Element) -> bool {
     let Element::Event(Event { kind, .. }) = element else { return matches!(element, Element::Gap(_)) };
     matches!(kind, EventKind::TraceOn(_) | EventKind::Exception { .. })

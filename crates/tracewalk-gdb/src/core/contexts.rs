@@ -53,7 +53,7 @@ impl Core<'_> {
         self.waiting.get(&context).map(|(_, state)| state)
     }
 
-    /// Goes to the next place at which a context runs, or the last one before. Answers whether there is one.
+    /// Goes to the next place at which a context runs, or the last one before. Returns whether there is one.
     pub(crate) fn step_context(&mut self, context: usize, direction: Direction) -> bool {
         let place = self.step_number();
         let turns = &self.kept.turns;
@@ -82,7 +82,7 @@ impl Core<'_> {
         false
     }
 
-    /// Goes to the place of a step, or the last one before it. Answers whether there is one.
+    /// Goes to the place of a step, or the last one before it. Returns whether there is one.
     pub(super) fn seek_back(&mut self, step: u64) -> bool {
         let found =
             self.cursor.seek_step(step) && walk::settle(&mut self.cursor, &self.code, Direction::Backward);

@@ -166,7 +166,7 @@ impl<'i> Dialogue<'_, 'i> {
         None
     }
 
-    /// The thread that a stop is reported in, after this one went on: its recording's, or if it is a context's, that of what runs.
+    /// The thread that a stop is reported in, after this one continued: its recording's, or if it is a context's, that of what runs.
     fn stops_in(&self, thread: usize) -> usize {
         let Some(Thread { core, who: Who::Context(_) }) = self.threads.get(thread).copied() else {
             return thread;

@@ -3,7 +3,7 @@
 //! The decisions that the specification leaves to the implementation are made so that a decoder meets every form: see
 //! [`Options`]. What is sent:
 //!
-//! - at the start A-sync and I-sync, and again every so many bytes;
+//! - at the start A-sync and I-sync, and again at a regular distance in bytes;
 //! - an atom for every instruction, collected into P-headers until something else has to be sent;
 //! - a branch packet after every indirect branch, with branch broadcast after every taken branch;
 //! - for an exception a branch packet to the handler. An instruction that aborted is traced and cancelled; a supervisor

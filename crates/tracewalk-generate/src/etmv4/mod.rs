@@ -2,7 +2,7 @@
 //!
 //! What is sent:
 //!
-//! - at the start A-sync, trace info, trace on, and an address with the context, and all but trace on again every so many bytes, after
+//! - at the start A-sync, trace info, trace on, and an address with the context, and all but trace on again at a regular distance in bytes, after
 //!   a P0 instruction;
 //! - for every P0 instruction an atom, and after it an address if it is an indirect branch that the return stack does not
 //!   predict, or with branch broadcast any taken branch;
@@ -114,7 +114,7 @@ struct Since {
 }
 
 impl Since {
-    /// Counts one more; whether there are so many.
+    /// Counts one more; returns whether the number is reached.
     fn count(number: &mut u64, every: Option<u64>) -> bool {
         *number += 1;
         let is_due = every.is_some_and(|every| *number >= every);

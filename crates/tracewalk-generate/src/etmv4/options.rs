@@ -29,7 +29,7 @@ pub struct Options {
     pub contexts: ContextPlace,
     /// Addresses that equal one of the last three are sent as exact matches.
     pub exact_matches: bool,
-    /// CYCT: cycles are counted once there are so many.
+    /// CYCT: the number of cycles from which on they are counted.
     pub cycle_threshold: u64,
     /// How many P0 elements lie between two commit packets, where the unit speculates.
     pub commit_every: u64,

@@ -101,7 +101,7 @@ impl<'a> Sender<'a> {
         self.commit_if_due()
     }
 
-    /// So many P0 elements were sent: what is beyond MAXSPEC is committed without a packet.
+    /// A number of P0 elements was sent: what is beyond MAXSPEC is committed without a packet.
     pub(super) fn p0_sent(&mut self, count: u64) {
         self.since_commit += count;
         self.uncommitted = (self.uncommitted + count).min(self.config.greatest_speculation().into());
@@ -174,7 +174,7 @@ impl<'a> Sender<'a> {
         self.cancel(wrong, false)
     }
 
-    /// So many P0 elements that did not happen.
+    /// A number of P0 elements that did not happen.
     fn go_wrong(&mut self, count: u64, nearby: Location, exception: u16) -> Result<(), EncodeError> {
         for _ in 0..count {
             if self.choices.below(8) == 0 {
@@ -293,7 +293,7 @@ impl<'a> Sender<'a> {
         (0..exact).map(AddressForm::Exact).chain(others)
     }
 
-    /// So many instructions were executed, and execution goes on here. The context has to be known.
+    /// A number of instructions was executed, and execution continues here. The context has to be known.
     pub(super) fn q(&mut self, count: u64, then: Location) -> Result<(), EncodeError> {
         self.flush()?;
         let count = Some(count);

@@ -61,7 +61,7 @@ impl Entered {
     }
 }
 
-/// The event that `line` completes, if any, `None` where it cannot be read; `entered` is the instruction whose registers are
+/// The event that `line` completes, if any, `None` if it cannot be read; `entered` is the instruction whose registers are
 /// being logged.
 pub(super) fn event(line: &str, entered: &mut Option<Entered>) -> Option<Option<Event>> {
     if let Some(rest) = line.strip_prefix("Trace ") {

@@ -177,7 +177,7 @@ struct Reader<'a> {
     pending: Option<(Entered, Vec<Step>)>,
     /// The last instruction that ran, and nothing has happened since.
     last: Option<Address>,
-    /// Where execution goes on after it; `None` after an indirect branch.
+    /// Where execution continues after it; `None` after an indirect branch.
     next: Option<Address>,
     /// Where execution stood when the instruction logged last did not run.
     stopped_at: Option<Address>,
@@ -185,7 +185,7 @@ struct Reader<'a> {
     entering: Option<Entering>,
     /// Where the processor runs.
     state: Option<State>,
-    /// M profile: preferred return address of the exception about to be taken, where it is known.
+    /// M profile: preferred return address of the exception about to be taken, if it is known.
     resumes_at: Option<Address>,
     /// M profile: the number of the exception about to be taken.
     number: u16,
@@ -195,7 +195,7 @@ struct Reader<'a> {
     stack_pointer: Option<u32>,
     /// M profile: for each active exception, the steps whose preferred return address its return will show.
     active: Vec<Vec<usize>>,
-    /// M profile: steps whose preferred return address is where execution goes on now.
+    /// M profile: steps whose preferred return address is where execution continues now.
     resuming: Vec<usize>,
     /// M profile: steps whose preferred return address will be shown by the return to this stack pointer. A handler may
     /// switch tasks, and then return to another one.

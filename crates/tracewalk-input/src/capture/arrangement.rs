@@ -1,4 +1,4 @@
-//! Where a buffer's bytes stand in its file, if not one after the other from the oldest on.
+//! The order of a buffer's bytes in its file, if not from the oldest to the newest.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use crate::origin::Stated;
 
 /// How a buffer's memory was written to its file.
 ///
-/// A buffer that went round and was read from its first address on has its oldest byte in the middle. A program that
+/// A buffer that wrapped and was read from its first address on has its oldest byte in the middle. A program that
 /// read it word by word may have written each word's bytes in the wrong order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrangement {
-    /// Where in the file the oldest byte stands; the newest one stands in front of it.
+    /// The offset of the oldest byte in the file; the newest one is before it.
     pub read_pointer: Option<Stated<u64>>,
-    /// Set where each 32-bit word has its highest byte first.
+    /// Whether each 32-bit word has its highest byte first.
     pub swapped_words: Option<Stated<bool>>,
 }
 
@@ -66,7 +66,7 @@ impl Arrangement {
         bytes
     }
 
-    /// Where in a file of so many bytes one of the arranged bytes stands.
+    /// The place of an arranged byte in a file of `bytes` bytes.
     pub(super) fn file_offset(&self, offset: CaptureOffset, bytes: u64) -> CaptureOffset {
         let pointer = self.pointer();
         let rest = bytes.saturating_sub(pointer);

@@ -110,7 +110,7 @@ impl Blocks {
         }
     }
 
-    /// Where in the file a byte of trace stands.
+    /// The offset in the file of a byte of trace.
     #[must_use]
     pub const fn file_offset(self, offset: CaptureOffset) -> u64 {
         match self {

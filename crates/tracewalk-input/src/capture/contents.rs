@@ -19,7 +19,7 @@ use crate::file::FileProblem;
 use crate::image::ImageRequest;
 use crate::origin::{Origin, Stated};
 
-/// Trace bytes and what is known about them.
+/// Trace bytes, and their description.
 #[derive(Clone, Debug)]
 pub struct Capture {
     /// What was opened.
@@ -32,11 +32,11 @@ pub struct Capture {
     pub images: Vec<ImageRequest>,
     /// How often a second the timestamps count.
     pub timestamp_frequency: Option<Stated<u64>>,
-    /// What the description says and nothing can be done with. The rest is usable.
+    /// Unusable entries of the description. The rest is usable.
     pub notes: Vec<CaptureError>,
-    /// What the description says beside, in words that are not known here.
+    /// Entries of the description with unknown names.
     pub unused: Vec<Unused>,
-    /// What a recording of perf says beside its trace.
+    /// The content of a perf recording besides its trace.
     pub recorded: Option<Arc<Recorded>>,
 }
 
@@ -52,19 +52,19 @@ pub struct Buffer {
     /// Which of the bytes are trace, in the order in which it was made, if not all are. Each part begins anew: trace between them is not
     /// there. They are inside the bytes.
     pub parts: Option<Arc<[Range<usize>]>>,
-    /// How they are packed; `None` where nobody said it.
+    /// The container; `None` if not stated.
     pub container: Option<Stated<Container>>,
-    /// After how many bytes the first frame of a trace port starts, 0 to 15; `None` where nobody said it.
+    /// The number of bytes before the first frame of a trace port, 0 to 15; `None` if not stated.
     pub frame_start: Option<Stated<u8>>,
-    /// Whose trace they are, as far as anybody said it.
+    /// The stated sources.
     pub sources: Vec<SourceDescription>,
-    /// What stood between the bytes of trace in the file, and is not in `bytes`.
+    /// The file's bytes between those of trace, which are not in `bytes`.
     pub blocks: Blocks,
-    /// How the bytes of trace stood in the file, which stand in their order in `bytes`.
+    /// The arrangement in the file; `bytes` are in order.
     pub arrangement: Arrangement,
-    /// How the bytes were read off the wires; `None` where the file has the bytes themselves.
+    /// How the bytes were read off the wires; `None` if the file has the bytes themselves.
     pub wires: Option<Reading>,
-    /// Who says that there is this buffer.
+    /// Who stated this buffer.
     pub origin: Origin,
 }
 
@@ -123,7 +123,7 @@ impl Buffer {
         }
     }
 
-    /// Where in the file a byte of trace stands. They are the same unless the file has [`Blocks`].
+    /// The offset in the file of a byte of trace. They are the same unless the file has [`Blocks`].
     #[must_use]
     pub fn file_offset(&self, offset: CaptureOffset) -> u64 {
         self.blocks.file_offset(self.arrangement.file_offset(offset, self.bytes.len() as u64))

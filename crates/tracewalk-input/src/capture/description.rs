@@ -2,25 +2,25 @@
 //!
 //! ```toml
 //! [capture]
-//! file = "swo.bin"            # relative to this file, and not outside its directory, unless whoever opens it allows it
-//! container = "frames"        # auto, frames, tpiu, raw, mtb; auto where it is not said
-//! frame_start = 3             # tpiu without FSYNC: the first frame starts after so many bytes
-//! name = "ETB_0"              # for messages; the file's name where it is not said
+//! file = "swo.bin"            # relative to this file, and not outside its directory, unless the caller allows it
+//! container = "frames"        # auto, frames, tpiu, raw, mtb; auto if left out
+//! frame_start = 3             # tpiu without FSYNC: bytes before the first frame
+//! name = "ETB_0"              # for messages; the file's name if left out
 //! blocks = "dstream"          # 504 bytes of trace and 8 others in turn, from a DSTREAM unit
-//! read_pointer = 0x1230       # a buffer that went round: where in the file its oldest byte is
+//! read_pointer = 0x1230       # a buffer that wrapped: the offset of its oldest byte in the file
 //! words = "swapped"           # each 32-bit word has its highest byte first
 //! timestamp_frequency = 25_000_000
-//! wire = "uart"               # of a logic analyser's recording: uart, manchester, port; found out where it is not said
-//! baud = 8_000_000            # the bits that SWO sends in a second; measured where it is not said
-//! channels = { PB3 = "swo" }  # which channel is swo, clk, d0, d1 …; known by their names where it is not said
-//! invert = true               # the wires have high for low; found out of SWO where it is not said and certain
-//! rate = 24_000_000           # bare samples, as sigrok's format binary has them: so many a second
-//! sample_bytes = 2            # and of so many bytes each; 1 where it is not said
+//! wire = "uart"               # of a logic analyser's recording: uart, manchester, port; inferred if left out
+//! baud = 8_000_000            # the bits that SWO sends in a second; measured if left out
+//! channels = { PB3 = "swo" }  # which channel is swo, clk, d0, d1 …; known by their names if left out
+//! invert = true               # the wires are inverted; for SWO inferred if left out and certain
+//! rate = 24_000_000           # bare samples, as sigrok's format binary has them: samples per second
+//! sample_bytes = 2            # bytes of each sample; 1 if left out
 //!
 //! [[source]]
 //! protocol = "etmv3"          # etmv3, pft, mtb, itm, unknown
-//! capture = "ETB_0"           # the name of the buffer that it is in, where there are several
-//! id = 0x02                   # the trace ID, where there is one
+//! capture = "ETB_0"           # the name of its buffer, if there are several
+//! id = 0x02                   # the trace ID, if there is one
 //! cpu = "cortex-m3"           # registers that are not given have the values that are usual for it
 //! registers = { etmcr = 0x500 }  # or a file of lines like MTB_POSITION=0x1bc
 //! name = "ETM_0"
@@ -36,12 +36,12 @@
 //! offset = 0x100              # from this byte of the file on
 //! length = 0x1000             # and not more than these
 //! space = "S"
-//! cores = ["cpu_0"]           # every core's where it is not said
+//! cores = ["cpu_0"]           # every core's if left out
 //!
 //! [[image]]
 //! file = "init.elf"
 //! context = 0x42              # visible while the context ID is this one, instead of what is there otherwise
-//! vmid = 1                    # and while this virtual machine runs; any where it is not said
+//! vmid = 1                    # and while this virtual machine runs; any if left out
 //! ```
 //!
 //! A capture with several buffers has `[[capture]]` in the place of `[capture]`, once for each.
@@ -90,8 +90,8 @@ pub(super) const FORMAT: Format = Format {
 /// The name of the description in a directory.
 const FILE: &str = "capture.toml";
 
-/// Reads the description at `path` and the trace that it names, in its directory or in `roots`. What `wires` says of a recording
-/// stands above what the description says.
+/// Reads the description at `path` and the trace that it names, in its directory or in `roots`. `wires` takes precedence over the
+/// description.
 fn read(path: &Path, wires: &WireOptions, roots: &[PathBuf]) -> Result<Capture, CaptureError> {
     let document = Document::read(path, roots)?;
     let root = document.parse()?;

@@ -33,7 +33,7 @@ struct Footer {
 }
 
 impl Footer {
-    /// That of a whole block; `None` where it cannot be one.
+    /// That of a whole block; `None` if it cannot be one.
     fn of(block: &[u8]) -> Option<Self> {
         let &[page, 0, 0, end, filled_words, place, low, high] = block.get(PAYLOAD..BLOCK)? else {
             return None;
@@ -110,7 +110,7 @@ pub(super) const fn file_offset(offset: CaptureOffset) -> u64 {
 mod tests {
     use super::*;
 
-    /// Blocks as the unit writes them: so many words of trace, in whole pages.
+    /// Blocks as the unit writes them: `words` words of trace, in whole pages.
     fn blocks(words: usize) -> Vec<u8> {
         let mut bytes = (1_u8..=200).cycle();
         let count = words.div_ceil(usize::from(WORDS)).next_multiple_of(4);

@@ -13,12 +13,12 @@ use crate::file::FileProblem;
 use crate::origin::Naming;
 use crate::paths::PathProblem;
 
-/// Why a capture cannot be opened: where it is written, and what is wrong there.
+/// Why a capture cannot be opened: the file, the line, and the problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureError {
     /// The file, or the option, that holds the mistake.
     pub file: PathBuf,
-    /// The line, from 1, where there is one.
+    /// The line, from 1, if there is one.
     pub line: Option<u32>,
     /// What is wrong.
     pub kind: CaptureErrorKind,
@@ -91,14 +91,14 @@ pub enum CaptureErrorKind {
         /// The known word that was probably meant; empty if none was.
         nearest: &'static str,
     },
-    /// Something has to be said and is not.
+    /// A required key is missing.
     MissingKey {
         /// The table or section where it should stand.
         place: String,
         /// The key.
         key: &'static str,
     },
-    /// Something is said twice.
+    /// A key is given twice.
     Repeated {
         /// The key, or what else it is.
         key: String,
@@ -126,7 +126,7 @@ pub enum CaptureErrorKind {
         /// The number.
         found: u64,
     },
-    /// The snapshot is of a version that nobody knows.
+    /// The snapshot is of an unknown version.
     Version {
         /// The version.
         found: String,
@@ -140,7 +140,7 @@ pub enum CaptureErrorKind {
         /// The name that was probably meant, where there is any.
         nearest: Option<String>,
     },
-    /// The file says what memory held, and cannot be used.
+    /// A memory dump cannot be used.
     Dump(DumpProblem),
     /// The snapshot describes no trace buffer.
     NoBuffer,
@@ -302,8 +302,8 @@ impl fmt::Display for CaptureErrorKind {
             Self::UnknownValue { key, found, nearest } => {
                 write!(f, "unknown {key} `{found}`, the nearest known one is `{nearest}`")
             }
-            Self::MissingKey { place, key } => write!(f, "{place} does not say `{key}`"),
-            Self::Repeated { key } => write!(f, "`{key}` is said twice"),
+            Self::MissingKey { place, key } => write!(f, "{place} has no `{key}`"),
+            Self::Repeated { key } => write!(f, "`{key}` is given twice"),
             Self::Type { key, expected, found } => {
                 write!(f, "expected {expected} for `{key}`, found {found}")
             }

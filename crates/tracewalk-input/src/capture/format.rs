@@ -29,7 +29,7 @@ pub struct Format {
 /// What is in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
-    /// What is said of a capture, and where its trace is.
+    /// A description, and the place of its trace.
     Description,
     /// What went over wires.
     Recording,
@@ -39,7 +39,7 @@ pub enum Holds {
     PerfData,
     /// Text: memory as a tool prints it, or a mistake.
     Text,
-    /// Trace, as far as anybody knows.
+    /// Trace, or unknown bytes.
     Trace,
 }
 

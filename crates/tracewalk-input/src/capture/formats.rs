@@ -1,4 +1,4 @@
-//! Every kind of file that a capture can be: nothing else tells them apart.
+//! The registry of capture formats: nothing else distinguishes them.
 
 use std::path::{Path, PathBuf};
 

@@ -1,11 +1,11 @@
-//! Captures: trace bytes, and what is known about them.
+//! Files → captures: trace bytes, and their description.
 //!
-//! A capture is a file of trace bytes, of which the caller knows the rest, or a description that names the file and says
+//! A capture is a file of trace bytes, described by the caller, or a description that names the file and states
 //! the rest: a `capture.toml`, or a snapshot directory as DS-5 and OpenCSD write it. In the file's place may be a
 //! recording of a logic analyser, see [`wire`]. What comes out is the same for all: [`Buffer`]s of bytes, each with
 //! its container and sources, and the [`ImageRequest`](crate::image::ImageRequest)s for the program's memory.
 //!
-//! What is not here: looking into the bytes. A container or protocol that nobody named stays unknown.
+//! This module does not examine trace bytes. A container or protocol that is not stated stays unknown.
 //!
 //! ```no_run
 //! use tracewalk_input::capture::Capture;
@@ -75,7 +75,7 @@ impl Capture {
         Self::open_with(path, &WireOptions::default(), &[])
     }
 
-    /// As [`Capture::open`], where it is said how a recording is to be read, and in which directories besides its own the
+    /// As [`Capture::open`], with options for reading a recording, and the directories besides its own in which the
     /// files may lie that a description names.
     ///
     /// # Errors
@@ -99,7 +99,7 @@ impl Capture {
         (formats::format_of(&given).open)(&given, wires)
     }
 
-    /// What the file at `path` is, as far as its name and its beginning show.
+    /// The format of the file at `path`, by its name and first bytes.
     #[must_use]
     pub fn format(path: &Path) -> &'static Format {
         formats::format_of(&Given::at(path, &[]))

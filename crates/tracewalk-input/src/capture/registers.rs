@@ -113,9 +113,9 @@ pub fn mtb_values(registers: mtb::Registers) -> impl Iterator<Item = (&'static s
     MTB.into_iter().zip(values).filter_map(|(name, value)| Some((name, value?)))
 }
 
-/// Register values by Arm's names in upper case (`ETMCR`, `MTB_POSITION`), each with who says so.
+/// Register values by Arm's names in upper case (`ETMCR`, `MTB_POSITION`), each with its origin.
 ///
-/// A register that nobody gave is absent, which is not the same as 0.
+/// A register that is not given is absent, which is not the same as 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Registers(BTreeMap<String, Stated<u32>>);
 
@@ -126,7 +126,7 @@ impl Registers {
         Self(BTreeMap::new())
     }
 
-    /// The registers of an MTB; `None` without those without which the others say nothing.
+    /// The registers of an MTB; `None` without the required ones.
     #[must_use]
     pub fn mtb(&self) -> Option<mtb::Registers> {
         let [position, master, flow, base] = MTB.map(|name| self.get(name));
@@ -139,13 +139,13 @@ impl Registers {
         self.stated(name).map(|stated| stated.value)
     }
 
-    /// The value of the register with this name, in any case, and who says so.
+    /// The value of the register with this name, in any letter case, and its origin.
     #[must_use]
     pub fn stated(&self, name: &str) -> Option<&Stated<u32>> {
         self.0.get(&name.to_ascii_uppercase())
     }
 
-    /// Sets a register, in the place of what was said before.
+    /// Sets a register, and replaces an earlier value.
     pub fn set(&mut self, name: &str, value: u32, origin: Origin) {
         self.0.insert(name.to_ascii_uppercase(), Stated::new(value, origin));
     }
@@ -161,7 +161,7 @@ impl Registers {
         self.0.is_empty()
     }
 
-    /// Takes over what `later` says; it has the last word.
+    /// Takes over the registers of `later`, which take precedence.
     pub fn extend(&mut self, later: Self) {
         self.0.extend(later.0);
     }

@@ -31,7 +31,7 @@ pub enum Protocol {
     Mtb,
     /// Instrumentation Trace Macrocell: what software wrote, not what it executed.
     Itm,
-    /// Something else, by the name that the description gives it; empty where it gives none.
+    /// Something else, by the name that the description gives it; empty if it gives none.
     Unknown(String),
 }
 
@@ -106,7 +106,7 @@ impl fmt::Display for Protocol {
 pub struct SourceDescription {
     /// The trace unit's name in a snapshot (`ETM_0`).
     pub name: Option<String>,
-    /// Its ID in CoreSight frames; `None` where the trace carries none or nobody said it.
+    /// Its ID in CoreSight frames; `None` if the trace has none or it is not stated.
     pub id: Option<TraceId>,
     /// What its bytes are.
     pub protocol: Protocol,
@@ -116,7 +116,7 @@ pub struct SourceDescription {
     pub core: Option<String>,
     /// The traced processor (`Cortex-M3`).
     pub cpu: Option<Stated<String>>,
-    /// Who says that there is this source.
+    /// Who stated this source.
     pub origin: Origin,
 }
 
@@ -131,19 +131,19 @@ impl SourceDescription {
         self.registers.iter().filter(|(name, _)| !self.protocol.has_register(name))
     }
 
-    /// A source of which nothing but the protocol is known.
+    /// A source with only its protocol known.
     #[must_use]
     pub const fn new(protocol: Protocol, origin: Origin) -> Self {
         Self { name: None, id: None, protocol, registers: Registers::new(), core: None, cpu: None, origin }
     }
 
-    /// The profile of the traced processor, where the processor is known.
+    /// The profile of the traced processor, if the processor is known.
     #[must_use]
     pub fn profile(&self) -> Option<Profile> {
         self.cpu.as_ref().and_then(|cpu| Profile::of_cpu(&cpu.value))
     }
 
-    /// Adds the registers that are usual for the processor and that nobody gave.
+    /// Adds the processor's usual values for registers that are not given.
     pub fn add_usual_registers(&mut self) {
         if let (Some(cpu), Protocol::EtmV3 | Protocol::Pft | Protocol::Etmv4) = (&self.cpu, &self.protocol) {
             self.registers.add_usual(&cpu.value, |name| self.protocol.has_register(name));

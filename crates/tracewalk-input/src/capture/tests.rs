@@ -120,8 +120,8 @@ fn mistakes_in_a_description_are_told_with_their_line() {
     const OK: &str = "[capture]\nfile = 'trace.bin'\n";
     let cases = [
         ("[capture\n", ":1: unclosed table, expected `]`"),
-        ("", ": the file does not say `[capture]`"),
-        ("[capture]\n", ":1: [capture] does not say `file`"),
+        ("", ": the file has no `[capture]`"),
+        ("[capture]\n", ":1: [capture] has no `file`"),
         ("[capture]\nfile = 1\n", ":2: expected a string for `file`, found a number"),
         ("[capture]\nfile = 'gone'\n", ":2: the file DIR/gone: no such file"),
         ("[capture]\nfile = 'app.elf'\n", ":2: the file DIR/app.elf: is empty"),
@@ -150,7 +150,7 @@ fn mistakes_in_a_description_are_told_with_their_line() {
             "[capture]\nfile = 'trace.bin'\nblocks = 'x'\n",
             ":3: unknown blocks `x`, the nearest known one is `dstream`",
         ),
-        ("OK[[source]]\nid = 2\n", ":3: [[source]] does not say `protocol`"),
+        ("OK[[source]]\nid = 2\n", ":3: [[source]] has no `protocol`"),
         ("OK[source]\nid = 2\n", ":3: expected tables, each below its own [[…]] for `source`, found a table"),
         ("OK[[source]]\nprotocol = 'etm'\n", ":4: unknown protocol `etm`, the nearest known one is `etmv3`"),
         (
@@ -171,14 +171,14 @@ fn mistakes_in_a_description_are_told_with_their_line() {
         ),
         (
             "OK[[source]]\nprotocol = 'pft'\nregisters = { etmcr = 1, ETMCR = 1 }\n",
-            ":5: `ETMCR` is said twice",
+            ":5: `ETMCR` is given twice",
         ),
         (
             "OK[[source]]\nprotocol = 'pft'\nregisters = { etmcr = 0x1_0000_0000 }\n",
             ":5: expected at most 0xffffffff for `etmcr`, found 0x100000000",
         ),
-        ("OK[[image]]\naddress = 1\n", ":3: [[image]] does not say `file`"),
-        ("OK[[image]]\nfile = 'a'\noffset = 1\n", ":3: [[image]] does not say `address`"),
+        ("OK[[image]]\naddress = 1\n", ":3: [[image]] has no `file`"),
+        ("OK[[image]]\nfile = 'a'\noffset = 1\n", ":3: [[image]] has no `address`"),
         (
             "OK[[image]]\nfile = 'a'\ncores = 'cpu_0'\n",
             ":5: expected a list of strings for `cores`, found the string `cpu_0`",
@@ -305,7 +305,7 @@ fn a_register_file_names_the_mtb_registers() {
         ),
         ("\nMTB_FLOW", "2: expected `[section]`, `key=value` or a comment, found `MTB_FLOW`"),
         ("MTB_FLOW=x", "1: expected a number for `MTB_FLOW`, found `x`"),
-        ("MTB_FLOW=1\nmtb_flow=2", "2: `MTB_FLOW` is said twice"),
+        ("MTB_FLOW=1\nmtb_flow=2", "2: `MTB_FLOW` is given twice"),
     ];
     for (text, message) in cases {
         assert_eq!(read(text).unwrap_err(), message);
@@ -338,8 +338,8 @@ core = \"cpu_0\"
     assert_eq!(capture.to_toml(directory.path()).unwrap().text, SEVERAL);
 
     let cases = [
-        ("name = \"ETB_1\"", "name = \"ETB_0\"", ":8: `ETB_0` is said twice"),
-        ("capture = \"ETB_1\"\n", "", ":10: [[source]] does not say `capture`"),
+        ("name = \"ETB_1\"", "name = \"ETB_0\"", ":8: `ETB_0` is given twice"),
+        ("capture = \"ETB_1\"\n", "", ":10: [[source]] has no `capture`"),
         (
             "capture = \"ETB_1\"",
             "capture = \"ETB\"",

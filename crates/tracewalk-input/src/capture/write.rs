@@ -14,7 +14,7 @@ use crate::image::{ImageKind, ImageRequest};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DescribeError {
-    /// Two buffers have the same name, so that a source cannot say in which it is.
+    /// Two buffers have the same name, so a source cannot name its buffer.
     SameName {
         /// The name.
         name: String,
@@ -37,7 +37,7 @@ impl fmt::Display for DescribeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SameName { name } => write!(f, "two trace buffers are called {}", Plain(name)),
-            Self::Recorded => f.write_str("a perf.data file says itself what a description would say"),
+            Self::Recorded => f.write_str("a perf.data file already holds its description"),
             Self::NotAFile { file } => {
                 write!(f, "{} is not a file that a description can name", Plain(file.display()))
             }
@@ -61,7 +61,7 @@ pub struct Written {
 impl Capture {
     /// A `capture.toml` in `directory` that describes this capture.
     ///
-    /// Names of files are relative to the directory. What is usual for a processor is not written, since the processor says
+    /// Names of files are relative to the directory. Usual values of a processor are left out, since its name states
     /// it. Sources that have no trace in the buffer are left out.
     ///
     /// # Errors

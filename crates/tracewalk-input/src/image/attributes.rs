@@ -9,7 +9,7 @@ use tracewalk::plain::plain;
 
 use crate::cpu::Profile;
 
-/// What an ELF file says about the processor that it was built for.
+/// An ELF file's build attributes: the processor that it was built for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attributes {
     /// The processor's or architecture's name, as the compiler was given it: `Cortex-M3`, `7-A`.

@@ -9,26 +9,26 @@ use super::attributes::Attributes;
 use crate::bytes::Bytes;
 use crate::records::RecordForm;
 
-/// A program image: what one file says about memory.
+/// A program image: the memory that one file describes.
 #[derive(Clone, Debug)]
 pub struct Image {
     /// The file.
     pub file: PathBuf,
     /// The stretches of memory that it fills, in the file's order.
     pub segments: Vec<Segment>,
-    /// The build's own ID; `None` where there is none.
+    /// The build's own ID; `None` if there is none.
     pub build_id: Option<Vec<u8>>,
-    /// What the ELF file says about the processor that it was built for; nothing for other images.
+    /// The ELF file's build attributes; empty for other images.
     pub attributes: Attributes,
-    /// Where the program starts, if it is an ELF file that says so.
+    /// The program's entry, if the ELF file has one.
     pub entry: Option<Location>,
     /// The whole file; of records the memory in them, one segment after the other.
     pub(super) bytes: Bytes,
-    /// How the file says what memory held.
+    /// The form of the file.
     pub form: ImageForm,
 }
 
-/// How a file says what memory held.
+/// The form of an image's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageForm {
     /// An ELF file with addresses of 32 bits.
@@ -37,7 +37,7 @@ pub enum ImageForm {
     Elf64,
     /// Hexadecimal records, which have addresses and no names.
     Records(RecordForm),
-    /// The bytes of memory, at an address that somebody else says.
+    /// Plain bytes, at an address that is stated elsewhere.
     Raw,
 }
 
@@ -55,14 +55,14 @@ pub struct Segment {
     pub name: String,
     /// The address of its first byte.
     pub address: Address,
-    /// Whether the file says that it holds code. Raw bytes and records may.
+    /// Whether the file marks code. Raw bytes and records may be code.
     pub executable: bool,
     /// Where its bytes are in the file; checked to be inside it.
     pub(super) range: Range<usize>,
 }
 
 impl Image {
-    /// Whether another file of the same name says the same, wherever it lies.
+    /// Whether another file of the same name has the same content, in any directory.
     #[must_use]
     pub fn is_copy_of(&self, other: &Self) -> bool {
         self.form == other.form
@@ -110,7 +110,7 @@ impl Image {
         Some((width, &self.bytes, place(mapped).wrapping_sub(place(part))))
     }
 
-    /// Where the byte at `address` is in another image of the same file; `None` where it is in none of its segments.
+    /// Where the byte at `address` is in another image of the same file; `None` if it is in none of its segments.
     #[must_use]
     pub fn address_in(&self, other: &Self, address: Address) -> Option<Address> {
         let segment = self.segment_at(address)?;

@@ -50,7 +50,7 @@ pub enum ImageErrorKind {
     },
     /// The file is for big-endian Arm.
     BigEndian,
-    /// The file ends before what its headers say.
+    /// The file is shorter than its headers state.
     Truncated {
         /// What is missing.
         what: &'static str,
@@ -95,7 +95,7 @@ pub enum ImageErrorKind {
         /// How long the file is.
         bytes: u64,
     },
-    /// Two images say different things about the same address.
+    /// Two images have different bytes at the same address.
     Conflict {
         /// The image that came first, with the part of it.
         other: String,
@@ -138,7 +138,7 @@ impl ImageError {
         use ImageErrorKind as Kind;
         match &self.kind {
             Kind::NotElf(Looks::Binary) => {
-                format!("if it holds the memory's bytes, say where with `address` beside {by}")
+                format!("if it holds the memory's bytes, give their place with `address` beside {by}")
             }
             Kind::HasAddresses(_) => format!("leave out `address` beside {by}"),
             Kind::Records { problem: MemoryProblem::Conflict { .. }, .. } => {
@@ -176,7 +176,7 @@ impl ImageError {
         let file = Plain(self.file.display());
         match &self.kind {
             Kind::NotElf(Looks::Binary) => {
-                Some(format!("if it holds the memory's bytes, say where: --image ADDRESS:{file}"))
+                Some(format!("if it holds the memory's bytes, give their place: --image ADDRESS:{file}"))
             }
             Kind::HasAddresses(_) => Some(format!("leave the address out: --image {file}")),
             Kind::Records { problem: MemoryProblem::Conflict { .. }, .. } => {
@@ -288,7 +288,7 @@ impl fmt::Display for ImageErrorKind {
                 write!(f, "expected {length} bytes at offset {offset}, the file has {bytes} bytes")
             }
             Self::Conflict { other, part, at } => {
-                write!(f, "{} says something else at address {at} than {}", Plain(part), Plain(other))
+                write!(f, "{} has other bytes at address {at} than {}", Plain(part), Plain(other))
             }
             Self::TooManyContexts => {
                 f.write_str("the images are for too many combinations of context ID and VMID")

@@ -1,9 +1,9 @@
 //! Program images: files → the bytes at each address.
 //!
-//! An [`ImageRequest`] says which file to take and how: a file that has addresses itself (ELF, Intel HEX, S-records), or
+//! An [`ImageRequest`] names a file and its kind: a file with addresses (ELF, Intel HEX, S-records), or
 //! raw bytes at an address. An [`ImageLoader`]
 //! reads every file once, and puts the images that belong to one core together as its [`Memory`]. Images may overlap as
-//! long as they agree; where they do not, both are named.
+//! long as they agree; an error names both if they do not.
 //!
 //! ELF segments are placed at their virtual addresses (`p_vaddr`), because that is where code runs and what trace
 //! reports. The physical address, which says where a loader put the bytes first, is not looked at. Loaded is what can
@@ -57,11 +57,11 @@ pub struct Memory {
     pub program: Program,
     /// The images that they came from.
     pub images: Vec<VisibleImage>,
-    /// How much there is to hold what is made of them, symbols and lines.
+    /// The memory limit for symbols and lines of the images.
     pub limit: MemoryLimit,
 }
 
-/// An image, and where it is visible.
+/// An image, and the contexts in which it is visible.
 #[derive(Clone, Debug)]
 pub struct VisibleImage {
     /// The image.
@@ -196,7 +196,7 @@ impl ImageLoader {
         Ok(image)
     }
 
-    /// The images that the requests name, put together.
+    /// The memory of the images that the requests name.
     pub fn memory<'a>(
         &mut self,
         requests: impl IntoIterator<Item = &'a ImageRequest>,
@@ -235,7 +235,7 @@ impl Memory {
         Ok(())
     }
 
-    /// The image and segment that gave the byte at `address` for a scope; the first one, where several did.
+    /// The image and segment that gave the byte at `address` for a scope; the first one, if several did.
     #[must_use]
     pub fn given_by(&self, address: Address, scope: Scope) -> Option<(&Image, &Segment)> {
         let mut images = self.images.iter().filter(|visible| visible.scope == scope);

@@ -31,7 +31,7 @@ pub struct ImageRequest {
 /// How an image's file is read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ImageKind {
-    /// As a file that says itself what is at which address: ELF, Intel HEX or Motorola S-records, by its content.
+    /// As a file with addresses: ELF, Intel HEX or Motorola S-records, by its content.
     Addressed,
     /// As the bytes of memory.
     Raw {
@@ -61,7 +61,7 @@ impl ImageRequest {
         Self { file: file.into(), kind, cores: Vec::new(), scope: Scope::EVERYWHERE, origin, named_by: None }
     }
 
-    /// Whether it is part of the memory of the core with this name. `None` is a core that nobody named.
+    /// Whether it is part of the memory of the core with this name. `None` is a core without a name.
     #[must_use]
     pub fn is_for(&self, core: Option<&str>) -> bool {
         self.cores.is_empty() || core.is_some_and(|core| self.cores.iter().any(|name| name == core))

@@ -24,11 +24,11 @@ pub(super) struct Stamp {
     modified: Option<SystemTime>,
 }
 
-/// So many images are kept. They are a cache: what does not fit is read again.
+/// The most images kept. They are a cache: an image that does not fit is read again.
 const MOST: usize = 256;
 
 impl Stamp {
-    /// That of the file at `path`; `None` where it is no regular file, which may have something else each time.
+    /// That of the file at `path`; `None` if it is no regular file, which may have something else each time.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let found = std::fs::metadata(path).ok().filter(Metadata::is_file)?;
         Some(Self { bytes: found.len(), modified: found.modified().ok() })

@@ -1,7 +1,17 @@
 //! Memory in hexadecimal records: Intel HEX and Motorola S-records.
 //!
-//! Comes in: the text of a file. Goes out: bytes by address, and what keeps the file from being complete. Whether that is
-//! a program or what a debugger saved of memory is for [`image`](crate::image) and [`capture`](crate::capture) to say.
+//! The text of a file goes in; bytes by address come out, with what the file lacks of being complete. [`image`](crate::image) reads
+//! programs from them, and [`capture`](crate::capture) memory that a debugger saved. This module's public types name the form and
+//! the problems.
+//!
+//! ```
+//! use tracewalk_input::image::{Image, ImageKind};
+//! use tracewalk_input::records::RecordForm;
+//!
+//! let hex = b":0400000000BF704786\n:00000001FF\n"; // NOP; BX LR at address 0
+//! assert!(Image::from_bytes("rom.hex".as_ref(), &ImageKind::Addressed, hex.to_vec()).is_ok());
+//! assert_eq!(RecordForm::IntelHex.to_string(), "Intel HEX");
+//! ```
 
 mod assembly;
 mod flaws;

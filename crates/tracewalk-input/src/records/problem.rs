@@ -15,14 +15,14 @@ pub enum MemoryProblem {
         /// The line.
         found: String,
     },
-    /// A record's bytes have another checksum than it says.
+    /// A record's checksum does not match its bytes.
     Checksum {
         /// The checksum in the record.
         found: u8,
         /// That of its bytes.
         expected: u8,
     },
-    /// A record is longer or shorter than it says, or than its type is.
+    /// A record's length contradicts its count field or its type.
     RecordLength {
         /// The record.
         found: String,
@@ -32,7 +32,7 @@ pub enum MemoryProblem {
         /// The type.
         found: String,
     },
-    /// The file says how many records it has, and has another number of them.
+    /// The number of records contradicts the file's count record.
     RecordCount {
         /// How many there are.
         found: u32,
@@ -51,7 +51,7 @@ pub enum MemoryProblem {
         /// How many there are.
         bytes: u64,
     },
-    /// Two parts say different things about the same address.
+    /// Two parts have different bytes at the same address.
     Conflict {
         /// The first address where they differ.
         at: Address,
@@ -95,7 +95,7 @@ impl fmt::Display for MemoryProblem {
                 )
             }
             Self::RecordLength { found } => {
-                write!(f, "the record's length is not what it says, or not what its type needs: `{found}`")
+                write!(f, "the record's length contradicts its count field or its type: `{found}`")
             }
             Self::RecordType { found } => write!(f, "unknown record type {found}"),
             Self::RecordCount { found, expected } => {
@@ -106,12 +106,12 @@ impl fmt::Display for MemoryProblem {
                 write!(f, "{bytes} bytes at 0x{address:08x} go past the end of the 32-bit address space")
             }
             Self::Conflict { at, found, other, other_line } => {
-                write!(f, "says 0x{found:02x} at address {at}, where ")?;
+                write!(f, "has 0x{found:02x} at address {at}, where ")?;
                 match other_line {
                     Some(line) => write!(f, "line {line}")?,
                     None => f.write_str("another part")?,
                 }
-                write!(f, " says 0x{other:02x}")
+                write!(f, " has 0x{other:02x}")
             }
             Self::NoMemory => f.write_str("holds no memory"),
         }

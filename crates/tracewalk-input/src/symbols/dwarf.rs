@@ -47,7 +47,7 @@ const LEAST_ROOM: u64 = 64 << 20;
 /// How deeply entries may be nested. What reads them goes down as deep; programs have a few dozen levels.
 const DEEPEST: isize = 500;
 
-/// The debugging information of an image; `None` where it has none. `code_at_zero` says that there is code at address 0,
+/// The debugging information of an image; `None` if it has none. `code_at_zero` says that there is code at address 0,
 /// `most` how much memory it may take.
 pub(super) fn load(
     image: &Image,
@@ -86,7 +86,7 @@ pub(super) fn load(
 /// The debugging sections of a file, uncompressed, each with its name.
 type Sections = DwarfSections<(SectionId, Arc<[u8]>)>;
 
-/// The debugging sections of a file, and how many bytes they have together; `None` where there are none.
+/// The debugging sections of a file, and how many bytes they have together; `None` if there are none.
 fn sections<E: FileHeader<Endian = object::LittleEndian>>(
     bytes: &[u8],
     most: Option<u64>,

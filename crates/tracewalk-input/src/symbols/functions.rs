@@ -20,9 +20,9 @@ pub struct Function {
     pub aliases: Vec<String>,
     /// The address of its first instruction.
     pub start: Address,
-    /// How many bytes it has. Inferred from what comes next, where the symbol does not say it.
+    /// Its size in bytes; inferred from the next symbol if its own has none.
     pub size: u64,
-    /// The instruction set that it starts in, where the symbols say it.
+    /// The instruction set that it starts in, if the symbols state it.
     pub isa: Option<Isa>,
     /// Whether it is a function or a label.
     pub kind: FunctionKind,
@@ -40,7 +40,7 @@ pub enum FunctionKind {
 }
 
 impl Function {
-    /// The address after the last byte, as a number that may be 2^32 where addresses have 32 bits.
+    /// The address after the last byte, as a number that may be 2^32 if addresses have 32 bits.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.start.get().saturating_add(self.size)
@@ -104,7 +104,7 @@ impl Functions {
 /// The symbols at one address.
 struct Found<'a> {
     kind: FunctionKind,
-    /// The greatest size that any of them says; 0 where none does.
+    /// The greatest size that any of them says; 0 if none does.
     size: u64,
     /// The end of the section.
     limit: u64,

@@ -88,7 +88,7 @@ impl SourceLines {
 
     /// Where the instruction at `address` comes from, the innermost inlined function first and the function that it was
     /// compiled into last. Without debugging information it is the function that the symbols name, without a place.
-    /// Empty where nothing says it.
+    /// Empty if unknown.
     pub fn lines_for(&mut self, address: Address) -> Arc<[Frame]> {
         if let Some(frames) = self.frames.get(&address) {
             return Arc::clone(frames);
@@ -160,7 +160,7 @@ impl SourceLines {
         checksums
     }
 
-    /// What keeps lines from being found, as far as it is known by now: some of it is found out only when lines are
+    /// What keeps lines from being found, as far as it is known by now: some of it shows only when lines are
     /// looked for.
     #[must_use]
     pub fn notes(&self) -> Vec<SymbolNote> {

@@ -1,4 +1,4 @@
-//! Symbols: what the addresses of a program are called.
+//! Symbols of a program: functions, source lines, data objects and the vector table, by address.
 //!
 //! [`SymbolTable`] is made once from a core's [`Memory`] and then only read, by as many threads as there are: functions by
 //! address, the instruction set at an address. [`VectorTable`] is what an M-profile program has. [`SourceLines`] finds files, lines and inlined functions
@@ -82,7 +82,7 @@ impl SymbolTable {
         }
     }
 
-    /// The function that has an instruction at `address`; the innermost one, where functions are nested.
+    /// The function that has an instruction at `address`; the innermost one, if functions are nested.
     #[must_use]
     pub fn function_at(&self, address: Address) -> Option<&Function> {
         self.functions.at(address)
@@ -100,25 +100,25 @@ impl SymbolTable {
         self.functions().iter().find(|function| function.is_called(name))
     }
 
-    /// The data object that holds `address`; the smallest one, where objects are nested.
+    /// The data object that holds `address`; the smallest one, if objects are nested.
     #[must_use]
     pub fn object_at(&self, address: Address) -> Option<&Object> {
         self.objects.at(address)
     }
 
-    /// What the mapping symbols say about `address`: code of an instruction set, or data between the code.
+    /// The kind of content at `address` by the mapping symbols: code of an instruction set, or data between the code.
     #[must_use]
     pub fn content_at(&self, address: Address) -> Option<Content> {
         self.contents.at(address)
     }
 
-    /// The stretches of addresses that the mapping symbols tell apart, in order: start, end (as a number that may be
-    /// 2^32) and what is there.
+    /// The stretches of addresses that the mapping symbols distinguish, in order: start, end (as a number that may be
+    /// 2^32) and content.
     pub fn contents(&self) -> impl Iterator<Item = (Address, u64, Content)> {
         self.contents.all()
     }
 
-    /// The instruction set of the code at `address`. `None` for data, and where nothing says it.
+    /// The instruction set of the code at `address`. `None` for data, or if unknown.
     #[must_use]
     pub fn isa_at(&self, address: Address) -> Option<Isa> {
         match self.content_at(address) {

@@ -11,7 +11,7 @@ pub struct Object {
     pub name: String,
     /// Its first address.
     pub start: Address,
-    /// The address after it, as a number that may be 2^32 where addresses have 32 bits.
+    /// The address after it, as a number that may be 2^32 if addresses have 32 bits.
     pub end: u64,
 }
 

@@ -34,9 +34,9 @@ pub struct FrameRow {
     pub offset: i64,
     /// The registers that are saved, each with its distance from the canonical frame address.
     pub saved: BTreeMap<u16, i64>,
-    /// The register that holds where the function returns to, if it is not saved.
+    /// The register that holds the return address, if it is not saved.
     pub return_register: u16,
-    /// Whether the function says that nothing called it.
+    /// Whether the function has no caller, by its information.
     pub is_outermost: bool,
 }
 
@@ -187,7 +187,7 @@ fn tables_in<E: FileHeader<Endian = object::LittleEndian>>(bytes: &[u8], address
         .set_eh_frame(at(SectionId::EhFrame.name()))
         .set_text(at(".text"))
         .set_got(at(".got"));
-    // Functions that the linker removed have address 0, where a program's table of vectors may be.
+    // Functions that the linker removed have address 0, where a program's vector table may be.
     let has_code_at_zero = file.section_by_name(".text").is_some_and(|section| section.address() == 0);
     let table = |id: SectionId| {
         let mut room = dwarf::room(bytes, None);
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!((saved.saved[&4], saved.saved[&11], saved.saved[&14]), (-36, -8, -4));
         assert_eq!((row(0x27c).offset, row(0x35e).offset, row(0x360).offset), (56, 56, 36));
         assert_eq!(frames.depth(Address::new(0x244)), Some(56));
-        // The table of vectors.
+        // The vector table.
         assert_eq!(frames.row(Address::new(0)), None);
     }
 }

@@ -46,7 +46,7 @@ struct Running {
     number: u64,
     caller: Option<u64>,
     depth: usize,
-    /// Where it was entered; `None` where nothing of it ran yet.
+    /// Where it was entered; `None` if nothing of it ran yet.
     entry: Option<Address>,
     /// How many instructions it ran, with those of the functions it called.
     instructions: u64,

@@ -7,7 +7,7 @@ use tracewalk_analysis::captures::{CaptureOutcome, Captures, OneOfMany};
 use crate::words::CUT;
 use crate::{Fitted, Look, counted};
 
-/// So many captures with a problem are listed; tables have all.
+/// The most captures with a problem that are listed; tables have all.
 const LISTED: usize = 20;
 
 /// Writes how many captures count, how much there was, and which have a problem.

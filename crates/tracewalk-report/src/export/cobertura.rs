@@ -69,7 +69,7 @@ impl<'a> Class<'a> {
 }
 
 impl JudgedLine {
-    /// A line, or what of it belongs to one function; `None` where there is nothing to judge.
+    /// A line, or what of it belongs to one function; `None` if there is nothing to judge.
     fn of(report: &Report, line: &Line, function: Option<usize>) -> Option<Self> {
         let mut copies = line.copies.clone();
         if let Some(function) = function {

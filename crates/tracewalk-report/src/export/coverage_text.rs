@@ -1,4 +1,4 @@
-//! Coverage as a table for people: a row for each file, and what the numbers cannot tell.
+//! Coverage as a table for people: a row for each file, and the losses.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! A part of a trace: from one place to another, or so many instructions around one.
+//! A part of a trace: from one place to another, or N instructions around one.
 
 use std::io;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub struct Selection {
     pub window: Window,
     /// How many instructions before it.
     pub before: u64,
-    /// At most so many instructions of it.
+    /// The most instructions of it.
     pub at_most: Option<u64>,
 }
 
@@ -43,7 +43,7 @@ impl Selection {
         Self { window, before: 0, at_most: None }
     }
 
-    /// So many instructions before a place, and so many from it on.
+    /// A number of instructions before a place, and from it on.
     #[must_use]
     pub const fn around(place: Place, before: u64, after: u64) -> Self {
         Self { window: Window { from: Some(place), to: None }, before, at_most: Some(after) }

@@ -18,7 +18,7 @@ use tracewalk_analysis::profile::{Label, LabelKind, Tree};
 /// One unit of cost is so long where nobody knows how long it is: the profiler has a time for every sample.
 const NANOSECONDS_OF_ONE: u64 = 1000;
 
-/// A sample weighs at most 2^31, and so many units of cost take so many samples at the most; of more, several share one.
+/// The most samples, each with a weight of at most 2^31. If there are more units of cost, several share a sample.
 const MOST_UNITS: u64 = 1 << 43;
 
 /// The colours that tell the kinds of what ran apart.

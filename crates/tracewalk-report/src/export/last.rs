@@ -1,4 +1,4 @@
-//! Only the end of a trace: the last so many instructions and what happened between them.
+//! Only the end of a trace: the last N instructions and the events between them.
 
 use std::io;
 

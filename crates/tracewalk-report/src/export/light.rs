@@ -1,4 +1,4 @@
-//! Stands in for the formats that take long to build, where the feature `full` is off: each fails and says so.
+//! Stand-ins for the formats that take long to build, if the feature `full` is off: each returns an error that names it.
 
 use std::io::{self, Write};
 use std::marker::PhantomData;

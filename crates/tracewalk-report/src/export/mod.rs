@@ -1,6 +1,8 @@
-//! Output formats: records in, one format's bytes out. One file for each format.
+//! Output formats: records or an answer go in, one format's bytes come out. One file for each format.
 //!
 //! To add a format: a file with a type that implements [`Sink`](tracewalk_analysis::sink::Sink), and a line in [`formats`](crate::formats).
+//!
+//! The crate's page shows one at work: [`Runs`].
 
 mod callgrind;
 mod calls_only;

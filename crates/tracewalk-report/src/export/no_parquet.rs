@@ -1,4 +1,4 @@
-//! Stands in for Parquet, where the feature `parquet` is off: it fails and says so.
+//! Stand-in for Parquet, if the feature `parquet` is off: it returns an error that names it.
 
 use std::io::{self, Write};
 use std::marker::PhantomData;

@@ -12,8 +12,8 @@ use tracewalk_analysis::table::{Cell, Table, TakeRows};
 use super::tables::OneTable;
 use crate::columns::Batches;
 
-/// Writes one table as Parquet, compressed by Snappy. Whether the capture was decoded to its end stands in the file's metadata
-/// (`tracewalk.complete`), beside the table's name and version.
+/// Writes one table as Parquet, compressed by Snappy. The file's metadata has the table's name and version,
+/// and whether the capture was decoded to its end (`tracewalk.complete`).
 #[derive(Debug)]
 pub struct TableParquet<W> {
     out: W,

@@ -26,13 +26,13 @@ pub enum ProfileTable {
 pub struct ProfileReport {
     /// Each source and its profile.
     pub sources: Vec<(Section, Profile)>,
-    /// What the sources' programs are called, where there are several.
+    /// The names of the sources' programs, if there are several.
     pub programs: Vec<(Arc<Code>, String)>,
     /// What the capture is called, for titles.
     pub name: String,
     /// What cost is measured in.
     pub unit: Unit,
-    /// How many cycles or ticks a second has, where that is known.
+    /// How many cycles or ticks a second has, if that is known.
     pub frequency: Option<f64>,
     /// Whether inlined functions are functions of their own.
     pub inlined: bool,

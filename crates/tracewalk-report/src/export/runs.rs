@@ -1,4 +1,4 @@
-//! `runs`: the smallest form that says what was executed, one item a line (docs/formats.md).
+//! `runs`: the executed instructions in the smallest form, one item a line (docs/formats.md).
 
 use std::io::{self, Write};
 
@@ -69,7 +69,7 @@ impl<W: Write> Runs<W> {
 }
 
 impl Run {
-    /// Makes the run longer, if `next` goes on where it ends.
+    /// Makes the run longer, if `next` continues where it ends.
     #[inline]
     fn grow(&mut self, next: Self) -> bool {
         let goes_on = self.end == next.start && self.isa == next.isa;

@@ -1,4 +1,4 @@
-//! The newest part of a trace, held back: the last so many instructions and what happened between them.
+//! The newest part of a trace, held back: the last N instructions and the events between them.
 
 mod held;
 
@@ -34,7 +34,7 @@ pub(super) struct Tail {
 const MOST_RECORDS: usize = 1 << 20;
 
 impl Tail {
-    /// Of so many instructions.
+    /// Of this number of instructions.
     pub(super) const fn new(instructions: u64) -> Self {
         Self {
             instructions,
@@ -100,7 +100,7 @@ impl Tail {
             let count = oldest.instructions();
             let behind = self.holding - count;
             let kept = behind < self.instructions
-                // What happened in front of the first instruction that is kept, which may be the end of a passage.
+                // What happened before the first instruction that is kept, which may be the end of a passage.
                 || ((count == 0 || matches!(oldest, Held::Passage(_)))
                     && behind == self.instructions
                     && self.instructions != 0);

@@ -1,4 +1,4 @@
-//! The formats of what is in a capture.
+//! The formats of `tracewalk info`: the content of a capture.
 
 use std::io;
 use std::io::Write;
@@ -11,7 +11,7 @@ use crate::export::write_tables_json;
 /// Writes tables: all of them, or the one of this name. The flag is whether what they are of was decoded to its end.
 pub type WriteTables = fn(&mut dyn Write, &[Table], &'static str, bool) -> io::Result<()>;
 
-/// Writes what is in a capture.
+/// Writes the content of a capture.
 #[derive(Clone, Copy, Debug)]
 pub enum WriteInfo {
     /// For people: by the command, which knows the options that state what was inferred.
@@ -20,7 +20,7 @@ pub enum WriteInfo {
     Tables(WriteTables),
 }
 
-/// The formats of what is in a capture.
+/// The formats of a capture's content.
 pub const INFO: &[Format<WriteInfo>] = &[
     format("text", "For people", WriteInfo::Text),
     format("csv", "One table, with commas (docs/formats.md)", WriteInfo::Tables(one_table)),

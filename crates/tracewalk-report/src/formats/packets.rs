@@ -17,7 +17,7 @@ use crate::export::TablesJson;
 /// Takes packets.
 pub type PacketSink<'a> = Box<dyn for<'b> Sink<PacketRecord<'b>> + 'a>;
 
-/// Makes what takes packets; `None` for what takes none.
+/// Makes a consumer of packets; `None` for a format without one.
 pub type MakePackets = for<'a> fn(&'a mut (dyn Write + 'a), Look) -> Option<PacketSink<'a>>;
 
 /// The formats of packets.

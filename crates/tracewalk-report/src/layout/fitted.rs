@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::{Glyph, columns, glyphs};
 
-/// A writer of text for people, which continues a line that has more than so many columns below the column that it belongs to.
+/// A writer of text for people, which continues a line that is too wide below the column that it belongs to.
 ///
 /// Lines end between columns (two blanks or more), else between words; a word that no line holds is divided. A rule is
 /// shortened. Escape sequences of colours need no room.
@@ -20,7 +20,7 @@ pub struct Fitted<W> {
 const NARROWEST: usize = 20;
 
 impl<W> Fitted<W> {
-    /// Writes to `out` in at most so many columns; without a width, everything as it comes.
+    /// Writes to `out` in at most `width` columns; without a width, lines are not broken.
     #[must_use]
     pub const fn new(out: W, width: Option<usize>) -> Self {
         let width = match width {

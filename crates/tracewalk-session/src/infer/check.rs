@@ -71,7 +71,7 @@ enum Isa {
 
 /// Memory in pieces of this many bits of address: functions that call each other share them.
 const PAGE_BITS: u32 = 12;
-/// So many transfers are not all of the value 0.
+/// The number of transfers that are not all of the value 0.
 const ENOUGH_VALUES: u64 = 16;
 
 impl<'a> Check<'a> {
@@ -175,7 +175,7 @@ impl<'a> Check<'a> {
             self.in_program += u64::from(self.program.holds(address));
             self.places.insert(address.get() >> PAGE_BITS);
         }
-        // Behind an overflow nobody knows how long it was.
+        // After an overflow nobody knows how long it was.
         let counted = fields.cycles.is_some() || matches!(fields.reason, Some(0 | 2));
         self.missing_counts += u64::from(self.traits.counts_gaps && !counted);
         let changed = periodic && self.context_id.is_some() && self.context_id != fields.context_id;

@@ -37,7 +37,7 @@ pub(super) struct PacketCheck {
 /// No unit leaves more elements open.
 const DEEPEST: u64 = 256;
 
-/// Some of so many exceptions return.
+/// The number of exceptions of which some return.
 const ENOUGH_EXCEPTIONS: u64 = 8;
 
 /// What a packet says.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// An answer that nobody stated.
+/// An inferred setting, with its evidence and the next best answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// What it is about, in few words.
@@ -15,7 +15,7 @@ pub struct Finding {
     pub certainty: Certainty,
 }
 
-/// An answer and what was counted with it.
+/// An answer, with its evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The answer.

@@ -56,9 +56,9 @@ const ALIGNMENTS: [u32; 4] = [0x1000, 0x100, 0x10, 4];
 const MOST_PLACES: u32 = 1 << 17;
 /// A place is given up where this many contradictions were found.
 const ENOUGH_AGAINST: u64 = 3;
-/// So many instructions go right for each contradiction, where an image is only patched in places.
+/// The number of right instructions for each contradiction, if an image is only patched in places.
 const RIGHT_FOR_EACH: u64 = 500;
-/// And so many, for an image to be moved in spite of it: a short one may fit by chance where a loop of the trace can be
+/// The same for an image to be moved in spite of it: a short one may fit by chance where a loop of the trace can be
 /// followed.
 const CERTAIN_FOR_EACH: u64 = 5000;
 /// More instructions without a branch say no more for a place: in memory that is not code there may be no end to them.

@@ -19,7 +19,7 @@
 //! mtb_order  which packets of a dump continue each other
 //! story      what a reading says was executed
 //! traced     the program that a source traced, and what others learned of it
-//! seam       where a buffer that went round has its oldest byte
+//! seam       where a buffer that wrapped has its oldest byte
 //! ```
 //!
 //! Whoever asks decides what to do with an answer. Statements, notices and sessions are unknown here.

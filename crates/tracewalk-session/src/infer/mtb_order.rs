@@ -10,7 +10,7 @@
 //! ```
 //!
 //! What a dump does not hold is an entry too, of which nothing is known: inside of it, and around it up to where blocks of
-//! about its size begin and end. The newest packet is only known if what stands behind it shows that it is the newest one.
+//! about its size begin and end. The newest packet is only known if what stands after it shows that it is the newest one.
 //!
 //! If one of the registers is known, readings that contradict it are none.
 

@@ -22,7 +22,7 @@ use super::source::recognise;
 use crate::frames::Frames;
 use crate::sample::Sample;
 
-/// How much of a buffer is looked at; and less, where nothing is recognised in that: frames are not looked for behind
+/// How much of a buffer is looked at; and less, where nothing is recognised in that: frames are not looked for after
 /// lost bytes as long as it is not known where they start.
 const HEADS: [usize; 4] = [1 << 16, 1 << 13, 1 << 12, 1 << 11];
 
@@ -280,7 +280,7 @@ impl Evidence {
             && (self.packets, disorder) != (other.packets, others_disorder)
     }
 
-    /// Whether its frames stand right behind a barrier alone, and what is in front of that is out of order in it.
+    /// Whether its frames stand right after a barrier alone, and what is before that is out of order in it.
     fn begins_later_than(&self, other: &Self) -> bool {
         // Something is unread where trace was cut.
         let reads_well = other.against() * 100 <= other.packets;
@@ -300,7 +300,7 @@ impl Evidence {
     const fn reads_worse_than(&self, other: &Self) -> bool {
         /// So much may be where bytes begin or were lost.
         const CHANCE: u64 = 8;
-        /// So many sources may be of protocols that are not known.
+        /// The number of sources that may be of unknown protocols.
         const STRANGERS: usize = 2;
         let has_more_against = self.against() > other.against() + CHANCE;
         let names_more = self.strangers() > other.strangers() + STRANGERS;
@@ -316,7 +316,7 @@ impl Evidence {
         self.packing.framing().is_some() && other.packing.framing().is_some()
     }
 
-    /// Whether both find the same, but for where they begin: behind synchronisation frames stand where it says.
+    /// Whether both find the same, but for where they begin: after synchronisation frames stand where it says.
     fn goes_on_as(&self, other: &Self) -> bool {
         self.are_both_frames(other) && (self.holds(other) || other.holds(self))
     }

@@ -21,7 +21,7 @@ pub(crate) struct Reading {
     packets: u64,
     /// Stretches that are no packets.
     malformed: u64,
-    /// Bytes that could not be read behind the first synchronisation.
+    /// Bytes that could not be read after the first synchronisation.
     unread: u64,
     /// Things that packets say and no trace unit with this configuration says.
     impossible: u64,
@@ -30,7 +30,7 @@ pub(crate) struct Reading {
     in_program: u64,
     /// Places where trace and program cannot both be right.
     contradictions: u64,
-    /// Places where the trace does not say where execution went.
+    /// Places where the trace lacks the address that execution went to.
     lost: u64,
     /// Ranges that were followed to their end.
     ranges: u64,
@@ -149,14 +149,14 @@ impl Reading {
         if self.cost() > most { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
     }
 
-    /// Bytes of another protocol have no I-sync behind an A-sync, or hardly a packet without a reserved header.
+    /// Bytes of another protocol have no I-sync after an A-sync, or hardly a packet without a reserved header.
     pub(super) const fn is_plausible(&self) -> bool {
         self.i_syncs > 0 && (self.malformed + self.impossible) * 20 <= self.packets
     }
 
     /// What speaks against it.
     pub(crate) const fn cost(&self) -> u64 {
-        /// So many bytes that cannot be read weigh as much as a contradiction.
+        /// The number of unreadable bytes that weigh as much as a contradiction.
         const BYTES: u64 = 32;
         self.malformed + self.impossible + self.contradictions + self.lost + self.unread / BYTES
     }

@@ -1,18 +1,18 @@
-//! Where a buffer that went round has its oldest byte, by the distances between synchronisations alone.
+//! Where a buffer that wrapped has its oldest byte, by the distances between synchronisations alone.
 //!
-//! A trace unit sends an A-sync every so many bytes of its own trace, usually 1024. Of a buffer that went round and was read
+//! A trace unit sends an A-sync at a regular distance in its own trace, usually 1024 bytes. Of a buffer that wrapped and was read
 //! from its first address on, one distance is another one: where the newest trace ends and the oldest begins. Once the
-//! buffer is turned there it is gone, since what stands behind the last A-sync and in front of the first one is one
+//! buffer is turned there it is gone, since what stands after the last A-sync and in front of the first one is one
 //! distance, too. Neither a program nor a setting is needed, and the buffer may have any size.
 //!
 //! ```text
 //! for each source whose distances are the same but for one, and whose ends together are one distance:
 //!     the seam is between the A-syncs that are too near to or too far from each other
-//! the seam is between the last of these in front of it and the first of them behind it
+//! the seam is between the last of these in front of it and the first of them after it
 //! turn the buffer there: the distances that were wrong are right, and no others are wrong
 //! ```
 //!
-//! Where between the two it is, nothing says. The answer is the first place, behind the last A-sync of the newest trace:
+//! Where between the two it is, nothing says. The answer is the first place, after the last A-sync of the newest trace:
 //! what stands between it and the seam is put in front of the oldest A-sync, where nothing is decoded, and what is decoded
 //! was traced like that.
 
@@ -40,7 +40,7 @@ const FEWEST: usize = 5;
 /// How much of a source's beginning and end may be taken for another source's: up to the first frame that says an ID.
 const LOST_AT_START: u64 = 128;
 
-/// The seam of a buffer of frames, or of one source's bytes, if it went round.
+/// The seam of a buffer of frames, or of one source's bytes, if it wrapped.
 pub(crate) fn seam(bytes: &[u8], in_frames: bool) -> Option<Seam> {
     let sources = Synchronisations::of([bytes, &[]], in_frames);
     let rhythms = sources.iter().filter_map(|(id, found)| Some((*id, found, found.rhythm()?)));
@@ -90,7 +90,7 @@ struct Synchronisations {
 struct Place {
     /// Which of the source's bytes is the last one of it.
     in_source: u64,
-    /// Where in the buffer the byte behind it stands.
+    /// Where in the buffer the byte after it stands.
     behind: u64,
 }
 
@@ -102,12 +102,12 @@ const LAST_BYTE: u8 = 0x80;
 struct Rhythm {
     distance: u64,
     tolerance: u64,
-    /// The distances that are others: from behind one A-sync to the start of the next one, in the buffer.
+    /// The distances that are others: from after one A-sync to the start of the next one, in the buffer.
     odd: Vec<(u64, u64)>,
 }
 
 impl Synchronisations {
-    /// Those of each source, in these parts of a buffer one behind the other.
+    /// Those of each source, in these parts of a buffer one after the other.
     fn of(parts: [&[u8]; 2], in_frames: bool) -> BTreeMap<Option<TraceId>, Self> {
         let mut sources = Sources(BTreeMap::new());
         if in_frames {
@@ -129,7 +129,7 @@ impl Synchronisations {
         let mut at = 0;
         while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
             if self.zeros == 0 {
-                // None ends in so few bytes, and none goes on behind one that is not zero.
+                // None ends in so few bytes, and none continues after one that is not zero.
                 let without = |few: &&[u8]| few.last() != Some(&0);
                 let passed = rest.chunks_exact(ZEROS.into()).take_while(without).count() * usize::from(ZEROS);
                 self.bytes += passed as u64;
@@ -228,14 +228,14 @@ mod tests {
         std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)).ok()
     }
 
-    /// A buffer of which so many bytes are the newest ones, and stand in front.
+    /// A buffer that begins with a number of its newest bytes.
     fn turned(bytes: &[u8], newest: usize) -> Vec<u8> {
         let mut turned = bytes.to_vec();
         turned.rotate_right(newest);
         turned
     }
 
-    /// How often the seam is found of so many; it is never found elsewhere.
+    /// How often the seam is found in a number of buffers; it is never found elsewhere.
     fn found(bytes: &[u8], in_frames: bool, step: usize) -> (usize, usize) {
         let unit = if in_frames { FRAME_BYTES } else { 1 };
         let (mut found, mut all) = (0, 0);

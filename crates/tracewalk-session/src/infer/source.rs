@@ -28,7 +28,7 @@ const STARTS: usize = 4;
 /// How often each question is asked anew at most. Settings hardly depend on one another.
 const ROUNDS: usize = 4;
 
-/// What was found out of a source.
+/// What was inferred of a source.
 #[derive(Clone, Debug)]
 pub(crate) struct FoundSource {
     pub(crate) source: SourceDescription,
@@ -39,7 +39,7 @@ pub(crate) struct FoundSource {
     pub(crate) misses_program: bool,
 }
 
-/// What was stated of a source and does not fit, and what does.
+/// The stated settings of a source that do not fit, and those that do.
 #[derive(Clone, Debug)]
 pub struct Correction {
     /// What differs.
@@ -52,7 +52,7 @@ pub struct Correction {
     pub fits: String,
 }
 
-/// One thing that was stated, and what fits better.
+/// A stated setting that the trace contradicts, and the one that fits.
 #[derive(Clone, Debug)]
 pub struct Change {
     /// What it is about, in few words.
@@ -68,7 +68,7 @@ pub struct Change {
 }
 
 impl FoundSource {
-    /// Nothing was found out.
+    /// Nothing was inferred.
     fn described(source: &SourceDescription, reading: Reading) -> Self {
         let misses_program = reading.misses_program();
         Self { source: source.clone(), reading, findings: Vec::new(), misses_program }
@@ -99,7 +99,7 @@ impl<'a> Search<'a> {
         self.best_of(&bases.collect::<Vec<_>>(), &|_| true)
     }
 
-    /// Finds out what is not said of a source. `None` where nothing is to be found out, or nothing can be.
+    /// Infers what is not stated of a source. `None` if everything is stated, or nothing can be inferred.
     pub(crate) fn rest(&mut self, source: &SourceDescription) -> Option<FoundSource> {
         let free = |question: Question| question.is_open(source);
         let units = self.units.iter().filter(|unit| unit.protocol == source.protocol);
@@ -111,7 +111,7 @@ impl<'a> Search<'a> {
         self.best_of(&bases, &free)
     }
 
-    /// The source as it is described where that reads well, else with what can be found out of what is not said.
+    /// The source as described if that reads well, else with what can be inferred of what is not stated.
     pub(crate) fn completed(&mut self, source: &SourceDescription) -> Option<FoundSource> {
         if let Some(reading) = self.good(source) {
             return Some(FoundSource::described(source, reading));
@@ -202,7 +202,7 @@ impl<'a> Search<'a> {
         Some(FoundSource { source, reading, findings, misses_program: reading.misses_program() })
     }
 
-    /// A source of another protocol as which nothing was recognised, so that it can be told how much speaks against it.
+    /// A source of another protocol as which nothing was recognised, so that the evidence against it can be stated.
     fn turned_down(
         &mut self,
         bases: &[SourceDescription],
@@ -333,7 +333,7 @@ impl<'a> Search<'a> {
         others
     }
 
-    /// What was found out by choosing this source, question by question.
+    /// What choosing this source inferred, question by question.
     fn findings(&mut self, source: &SourceDescription, free: &dyn Fn(Question) -> bool) -> Vec<Finding> {
         let questions = Question::SETTINGS.into_iter().filter(|question| free(*question));
         questions

@@ -1,7 +1,7 @@
 //! Whether a source's timestamps go on as time does.
 //!
 //! Bits that are not sent keep their value from the timestamp before (IHI 0014Q, 7.11). Before the first whole timestamp, and
-//! behind lost bytes, the upper bits are not known. In a Gray code it is they that say whether the lower ones count up or
+//! after lost bytes, the upper bits are not known. In a Gray code it is they that say whether the lower ones count up or
 //! down: which it is shows by the first step, and they have to go on that way.
 
 use std::cmp::Ordering;

@@ -1,4 +1,4 @@
-//! What each notice means: how much it matters, what to do about it, and its name, which stays the same.
+//! The severity, remedy and stable name of each notice.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use super::{Notice, NoticeKind, Question, Remedy, Severity};
 use crate::infer::{Certainty, Finding};
 
 impl Notice {
-    /// How much it matters.
+    /// How serious it is.
     #[must_use]
     pub const fn severity(&self) -> Severity {
         self.kind.severity()
     }
 
-    /// What to do about it; `None` if nothing helps or nothing is wrong.
+    /// What to do; `None` if nothing helps or nothing is wrong.
     #[must_use]
     pub const fn remedy(&self) -> Option<Remedy> {
         self.kind.remedy()
@@ -22,7 +22,7 @@ impl Notice {
 }
 
 impl NoticeKind {
-    /// How much it matters.
+    /// How serious it is.
     #[must_use]
     pub const fn severity(&self) -> Severity {
         use NoticeKind as K;
@@ -106,7 +106,7 @@ impl NoticeKind {
         }
     }
 
-    /// Whether decoding ended before the capture did, so that results are of a part of it.
+    /// Whether decoding ended before the capture did: results cover only a part.
     #[must_use]
     pub const fn is_cut(&self) -> bool {
         match self {
@@ -116,7 +116,7 @@ impl NoticeKind {
         }
     }
 
-    /// What to do about it; `None` if nothing helps or nothing is wrong.
+    /// What to do; `None` if nothing helps or nothing is wrong.
     #[must_use]
     pub const fn remedy(&self) -> Option<Remedy> {
         use NoticeKind as K;
@@ -193,7 +193,7 @@ impl NoticeKind {
         })
     }
 
-    /// Its name, which does not change from one version to the next.
+    /// Its name, which is the same in all versions.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         use NoticeKind as K;

@@ -41,7 +41,7 @@ pub(super) const fn is_waypoint(rules: Rules, instruction: &Instruction) -> bool
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Exit {
     pub(super) at: Location,
-    /// What stands behind it.
+    /// What stands after it.
     pub(super) behind: Location,
     pub(super) kind: BranchKind,
     /// Where it goes if it is taken; `None` if only the trace can say.

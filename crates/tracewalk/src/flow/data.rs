@@ -11,7 +11,7 @@ use super::element::DataTransfer;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct DataState {
-    /// The load or store of the last transfer, and the address behind that transfer.
+    /// The load or store of the last transfer, and the address after that transfer.
     last: Option<(Location, Address)>,
     /// Transfers whose value comes later, by tag.
     pending: [Option<DataTransfer>; 3],
@@ -34,7 +34,7 @@ impl DataState {
                 (last, last.and_then(|at| self::access(program, at)))
             }
         };
-        // A load multiple sends its address once; the transfers behind it go upwards.
+        // A load multiple sends its address once; the transfers after it go upwards.
         let follows = self.last.filter(|(at, _)| Some(*at) == instruction).map(|(_, behind)| behind);
         let address = transfer.address.or(follows);
         let bytes = access.map(|access| access.bytes);

@@ -1,4 +1,4 @@
-//! The elements that program flow is told in.
+//! The elements of program flow.
 
 use core::fmt;
 
@@ -39,7 +39,7 @@ impl Element {
 pub struct Block {
     /// The first instruction.
     pub start: Address,
-    /// The address behind the last instruction. Never equal to `start`.
+    /// The address after the last instruction. Never equal to `start`.
     pub end: Address,
     /// The instruction set of all of them.
     pub isa: Isa,
@@ -56,7 +56,7 @@ pub struct Block {
 /// How a block ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// With an instruction that is no branch: something happened behind it.
+    /// With an instruction that is no branch: something happened after it.
     Interrupted,
     /// With an instruction that is no branch, and whose condition failed.
     ConditionFailed,
@@ -172,7 +172,7 @@ pub struct Gap {
 /// A place that the trace names by itself, whatever came before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Proof {
-    /// Where execution is; `None` behind a jump whose target comes next.
+    /// Where execution is; `None` after a jump whose target comes next.
     pub at: Option<Location>,
     /// The trace that proves it. What trace in front of it proves is confirmed, unless a [`Gap`] has put it in doubt.
     pub span: Span,
@@ -209,7 +209,7 @@ pub enum GapReason {
 pub enum Contradiction {
     /// The trace says that this instruction's condition failed, but it has none.
     UnconditionalFailed(Location),
-    /// The trace says that execution went elsewhere behind an instruction that does not branch.
+    /// By the trace, execution went elsewhere after an instruction that does not branch.
     NotABranch {
         /// The instruction.
         at: Location,
@@ -332,7 +332,7 @@ impl fmt::Display for GapReason {
             Self::Undecodable(at, Unclassified::Truncated) => {
                 write!(f, "the image ends inside the instruction at {at}")
             }
-            Self::AddressUnknown => f.write_str("the trace does not say where execution went"),
+            Self::AddressUnknown => f.write_str("the trace lacks the address that execution went to"),
             Self::Contradiction(contradiction) => {
                 write!(f, "trace and image disagree: {contradiction}")
             }

@@ -115,7 +115,7 @@ fn any_directive(granularity: Granularity) -> BoxedStrategy<Directive> {
     .boxed()
 }
 
-/// Code everywhere, and other code over it and behind it in some contexts.
+/// Code everywhere, and other code over it and after it in some contexts.
 fn any_program() -> impl Strategy<Value = Program> {
     let scope = (proptest::option::of(0_u32..3), proptest::option::of(0_u32..2))
         .prop_map(|(context_id, vmid)| Scope { context_id: context_id.map(ContextId), vmid: vmid.map(Vmid) });

@@ -1,7 +1,7 @@
 //! How far execution was followed: the one state that the walk and the block graph both drive.
 //!
 //! ```text
-//! place: lost | target pending | at an instruction | behind the open block | in a block of the graph
+//! place: lost | target pending | at an instruction | after the open block | in a block of the graph
 //! ```
 //!
 //! Following an atom through the graph is a matter of a few machine instructions because the state names the block and the
@@ -29,7 +29,7 @@ pub(crate) struct Execution {
     /// The instruction passed last, unless the place is inside of a block.
     pub(super) last: Last,
     pub(super) arrival: Arrival,
-    /// Where predicted returns go: behind the calls that were executed.
+    /// Where predicted returns go: after the calls that were executed.
     pub(super) returns: WatchedStack,
     /// Whether calls make entries on that stack now. Invariant: false without a return stack.
     pub(super) notes_calls: bool,
@@ -54,7 +54,7 @@ pub(super) enum Place {
     Pending(Pending),
     /// At this instruction, with nothing to report.
     At(Location),
-    /// Behind these instructions, which were passed and not reported yet.
+    /// After these instructions, which were passed and not reported yet.
     Open(OpenBlock),
     /// In a block of the graph. In no checkpoint.
     #[cfg_attr(feature = "serde", serde(skip))]
@@ -123,7 +123,7 @@ pub(super) enum Arrival {
     Named,
     /// The instruction passed last is a direct branch to it that was taken.
     Branched,
-    /// The instruction passed last goes on behind itself.
+    /// The instruction passed last continues after itself.
     Straight,
 }
 

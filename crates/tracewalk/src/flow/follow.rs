@@ -340,7 +340,7 @@ impl Flow {
         let Execution { place, arrival, view, rules, .. } = self.execution;
         let (start, open) = match place {
             Place::At(at) => (at, None),
-            // What is behind these instructions is come to from the last of them, and in no other way.
+            // What is after these instructions is come to from the last of them, and in no other way.
             Place::Open(open) if arrival == Arrival::Straight => {
                 (Location::new(open.start, open.isa), Some(open))
             }

@@ -2,7 +2,7 @@
 //!
 //! For each region of the program and each instruction set there is an index, one entry for a halfword (Thumb) or a word
 //! (A32, A64), that names the block starting there; it takes memory for what was executed alone. A block knows its end, how many instructions it has, and what
-//! ends it; which blocks come next is found out when they are first needed and remembered. Following an atom is then
+//! ends it; the next blocks are determined when first needed, and remembered. Following an atom is then
 //! one dependent load.
 //!
 //! The graph is a cache: it belongs to one worker, is made from one view of one program, and can be emptied at any time.
@@ -37,7 +37,7 @@ pub(super) struct Node {
     pub(super) returns: Option<Return>,
     /// Whether the block also ends with its last instruction where that was not executed.
     pub(super) may_fail: bool,
-    /// Where the last instruction goes by itself: a direct branch's target, or the address behind a barrier.
+    /// Where the last instruction goes by itself: a direct branch's target, or the address after a barrier.
     /// Meaningless where `kind` is indirect.
     target: Location,
     /// The blocks that come next where the last instruction is taken and where it is not, as far as they are known.
@@ -136,7 +136,7 @@ impl Node {
         Exit { at, behind, kind: self.kind, target, link: self.link, returns: self.returns }
     }
 
-    /// The address behind the block.
+    /// The address after the block.
     #[inline]
     const fn behind(&self) -> Location {
         Location::new(self.end, self.isa)
@@ -199,7 +199,7 @@ impl Graph {
         self.nodes.len() >= MOST_NODES
     }
 
-    /// Forgets all blocks; no [`NodeId`] is valid behind this.
+    /// Forgets all blocks; no [`NodeId`] is valid after this.
     pub(super) fn clear(&mut self) {
         self.nodes.truncate(1);
         for region in &mut self.regions {
@@ -226,7 +226,7 @@ impl Graph {
         }
     }
 
-    /// The block that comes behind `id`, by the outcome of its last instruction alone.
+    /// The block that comes after `id`, by the outcome of its last instruction alone.
     #[inline]
     pub(super) fn successor(&mut self, program: &Program, id: NodeId, taken: bool) -> Option<NodeId> {
         let node = self.nodes.get(id.0 as usize)?;

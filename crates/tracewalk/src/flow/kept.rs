@@ -156,7 +156,7 @@ impl Placing {
         self.waited.is_some()
     }
 
-    /// How many of the cycles of its first block were told before it.
+    /// How many of the cycles of its first block were stated before it.
     #[inline]
     #[must_use]
     pub fn waited_cycles(&self) -> u64 {

@@ -125,7 +125,7 @@ impl<'a> Passage<'a> {
         self.waited.map_or(0, |waited| waited.bytes)
     }
 
-    /// The same, their spans told from the origin on.
+    /// The same, with spans counted from the origin on.
     #[inline]
     pub(crate) fn relative(&self) -> &'a [Element] {
         let first = self.first as usize;
@@ -196,7 +196,7 @@ impl Totals {
 }
 
 impl Element {
-    /// The element with its span told from `origin` on.
+    /// The element with its span counted from `origin` on.
     pub(crate) fn relative_to(self, origin: StreamOffset) -> Self {
         match self {
             Self::Block(block) => Self::Block(Block { span: block.span.relative_to(origin), ..block }),

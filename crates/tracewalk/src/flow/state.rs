@@ -1,7 +1,7 @@
 //! Putting the state of flow aside, and taking it up again when the same comes back.
 //!
 //! A state is what the meaning of the next packets depends on, but for the stacks of places to return to: these are as
-//! many as there are ways to come somewhere. What packets do to them is told as [`StackEffects`].
+//! many as there are ways to come somewhere. What packets do to them is recorded as [`StackEffects`].
 
 use crate::span::StreamOffset;
 

@@ -10,7 +10,7 @@ const FARTHEST: usize = 4096;
 /// Whether execution at `from` can come to the instruction at `to` without any branch taken on the way, apart from
 /// branches to the next instruction.
 ///
-/// A branch in between may have failed its condition; one that has none, nor got one from an IT instruction behind
+/// A branch in between may have failed its condition; one that has none, nor got one from an IT instruction after
 /// `from`, is in the way.
 #[must_use]
 pub fn runs_straight(program: &Program, from: Location, to: Address) -> bool {

@@ -196,7 +196,7 @@ fn a_16_bit_instruction_that_ends_a_region_is_executed() {
     let program = thumb(0x100, &[NOP]);
     let found = follow(Rules::default(), &program, &[begin(t32(0x100)), executed(1)]);
     assert_eq!(outline(&found), (std::vec![(0x100, 0x102, 1)], std::vec![]));
-    // The first halfword of a 32-bit instruction, and nothing behind it.
+    // The first halfword of a 32-bit instruction, and nothing after it.
     let program = thumb(0x100, &[0xf000]);
     let found = follow(Rules::default(), &program, &[begin(t32(0x100)), executed(1)]);
     let truncated = GapReason::Undecodable(t32(0x100), crate::isa::Unclassified::Truncated);
@@ -223,12 +223,12 @@ fn a_direct_blx_changes_the_instruction_set_for_good() {
 
 #[test]
 fn where_halfwords_count_a_bl_takes_two_atoms() {
-    // bl .+8; the address behind it: nop; target 0x108: nop.
+    // bl .+8; the address after it: nop; target 0x108: nop.
     let program = thumb(0x100, &[0xf000, 0xf802, NOP, NOP, NOP]);
     let rules = Rules { halfwords_count: true, ..Rules::default() };
     let found = follow(rules, &program, &[begin(t32(0x100)), executed(3)]);
     assert_eq!(outline(&found).0, [(0x100, 0x104, 1), (0x108, 0x10a, 1)]);
-    // Two of them, one behind the other: bl .+4; bl .+4; nop.
+    // Two of them, one after the other: bl .+4; bl .+4; nop.
     let twice = thumb(0x100, &[0xf000, 0xf800, 0xf000, 0xf800, NOP]);
     let found = follow(rules, &twice, &[begin(t32(0x100)), executed(3)]);
     assert_eq!(outline(&found).0, [(0x100, 0x104, 1)], "the third atom is half of the second");
@@ -516,7 +516,7 @@ fn a_return_into_the_interrupted_word_goes_where_the_exception_came_from() {
 
 #[test]
 fn an_exception_that_was_returned_from_corrects_no_later_return() {
-    // The handler at 0x200 in ARM state: subs pc, lr, #4. Behind it the graph follows only code that ends in a branch.
+    // The handler at 0x200 in ARM state: subs pc, lr, #4. After it the graph follows only code that ends in a branch.
     let [no_blocks, blocks] = [NOP, BX_LR].map(|last| {
         let mut program = thumb(0x100, &[NOP, NOP, NOP, last]);
         program.add(Address::new(0x200), &[0x04, 0xf0, 0x5e, 0xe2]).expect("a region of its own");
@@ -771,10 +771,10 @@ fn a_call_with_a_pending_target_takes_its_entry_before_it_makes_one() {
         outline(&follow_both(RETURN_STACK, &program, &directives))
     };
     let called = [(0x100, 0x104, 1), (0x108, 0x10a, 1)];
-    // Predicted: to 0x104, which returns behind the blx.
+    // Predicted: to 0x104, which returns after the blx.
     let blocks = [&called[..], &[(0x104, 0x106, 1), (0x10a, 0x10c, 1)]].concat();
     assert_eq!(outline(&[Directive::WaypointPending, EXECUTED]), (blocks, std::vec![]));
-    // With an address: it returns behind the blx, and there to 0x104.
+    // With an address: it returns after the blx, and there to 0x104.
     let to = Directive::Continue(t32(0x104));
     let blocks = [&called[..], &[(0x104, 0x106, 1), (0x10a, 0x10c, 1)]].concat();
     assert_eq!(outline(&[to, Directive::WaypointPending, EXECUTED]), (blocks, std::vec![]));

@@ -4,19 +4,19 @@ use core::fmt;
 
 use super::layout::FRAME_BYTES;
 
-/// Where the frames of a capture start: how many bytes are in front of the first whole one, 0 to 15.
+/// The alignment of a capture's frames: the number of bytes before the first whole one, 0 to 15.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "u8"))]
 pub struct FrameAlignment(u8);
 
 impl FrameAlignment {
-    /// The alignment with `bytes` bytes in front of the first frame, if they are fewer than a frame has.
+    /// The alignment with `bytes` bytes before the first frame, if they are fewer than a frame has.
     #[must_use]
     pub const fn new(bytes: u8) -> Option<Self> {
         if (bytes as usize) < FRAME_BYTES { Some(Self(bytes)) } else { None }
     }
 
-    /// The number of bytes in front of the first frame.
+    /// The number of bytes before the first frame.
     #[must_use]
     pub const fn bytes(self) -> u8 {
         self.0

@@ -12,17 +12,17 @@ use super::sink::{Cause, FrameSink};
 use super::unpacker::Unpacker;
 use crate::span::CaptureOffset;
 
-/// What stands between the frames of a capture, and where they start.
+/// The synchronisation between the frames of a capture, and their first byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Framing {
     /// Nothing, as in a trace buffer: a frame every 16 bytes from the first byte on. Barriers are recognised.
     #[default]
     Buffer,
-    /// FSYNCs and HSYNCs, as on a trace port. Frames start after the first FSYNC, at any byte, or (with recovery) where
-    /// the evidence says so.
+    /// FSYNCs and HSYNCs, as on a trace port. Frames start after the first FSYNC, at any byte, or (with recovery) by
+    /// evidence.
     Port,
-    /// As [`Framing::Port`], but it is known where the frames start. FSYNCs are obeyed all the same.
+    /// As [`Framing::Port`], with a known start of the frames. FSYNCs still count.
     PortFrom(FrameAlignment),
 }
 
@@ -37,7 +37,7 @@ pub struct Tail {
 
 /// A capture, in pieces of any size, to the bytes of each owner.
 ///
-/// Takes the frames as they come: only FSYNCs correct where they start. Nothing is held back but an incomplete frame. For
+/// Takes the frames as they are: only FSYNCs correct their start. Nothing is held back but an incomplete frame. For
 /// captures in which bytes may be missing there is [`RecoveringDeframer`](super::RecoveringDeframer).
 ///
 /// How the capture is cut into pieces makes no difference, except that a run of whole frames may come as one
@@ -168,7 +168,7 @@ impl Deframer {
         }
     }
 
-    /// Takes a byte in front of the first frame.
+    /// Takes a byte before the first frame.
     fn synchronise(&mut self, waiting: Unsynchronised, byte: u8, at: u64, sink: &mut impl FrameSink) {
         if self.framer.pass_over(byte, at) {
             self.first_full_sync(waiting.cause, sink);

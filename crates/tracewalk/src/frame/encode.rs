@@ -12,7 +12,7 @@ pub struct FormatterOptions {
     /// Repeat the ID when this many frames had none, so that a reader that comes in late finds the owner. A TPIU does
     /// it about every 8 frames (ETB TRM, DDI 0314H).
     pub repeat_id_after: Option<NonZeroU32>,
-    /// An FSYNC in front of the first frame, and again each time this many frames have passed.
+    /// An FSYNC before the first frame, and again each time this many frames have passed.
     pub full_sync_every: Option<NonZeroU32>,
     /// An HSYNC each time this many pairs of bytes have passed.
     pub half_sync_every: Option<NonZeroU32>,

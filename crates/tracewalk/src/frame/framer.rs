@@ -104,13 +104,13 @@ impl Framer {
         }
     }
 
-    /// Takes a byte where it is not known where frames start. Answers whether it completed an FSYNC.
+    /// Takes a byte if it is not known where frames start. Returns whether it completed an FSYNC.
     pub(super) fn pass_over(&mut self, byte: u8, at: u64) -> bool {
         self.taken = at + 1;
         self.sync.take(byte)
     }
 
-    /// Takes new bytes where it is not known where frames start, none of which ends an FSYNC.
+    /// Takes new bytes if it is not known where frames start, none of which ends an FSYNC.
     pub(super) fn pass_over_all(&mut self, bytes: &[u8]) {
         for &byte in bytes.last_chunk::<3>().map_or(bytes, |last| last) {
             self.sync.take(byte);
@@ -143,7 +143,7 @@ impl Framer {
         if self.is_port { frame.has_sync_byte() } else { frame.is_barrier() }
     }
 
-    /// The frames in front of the first one with synchronisation in it.
+    /// The frames before the first one with synchronisation in it.
     pub(super) fn without_sync<'a>(&self, frames: &'a [[u8; FRAME_BYTES]]) -> &'a [[u8; FRAME_BYTES]] {
         let count = frames.iter().position(|bytes| self.may_be_sync(bytes)).unwrap_or(frames.len());
         frames.get(..count).unwrap_or_default()

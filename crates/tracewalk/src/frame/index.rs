@@ -1,4 +1,4 @@
-//! Where a capture's frames are, found out once, so that each source's bytes can be taken out of any part of it.
+//! The places of a capture's frames, located once, so that each source's bytes can be taken out of any part of it.
 //!
 //! Where frames are depends on everything that came before: on what was learned of their data, and on what was lost. But
 //! where they lie one after the other, taking them apart needs no more than to know whose byte is the first one.
@@ -98,7 +98,7 @@ enum Kind {
     },
     /// Anything else.
     Mixed {
-        /// As it was in front of the section; `None` for one that was given nothing.
+        /// As it was before the section; `None` for one that was given nothing.
         deframer: Option<Box<RecoveringDeframer>>,
         /// Where in the capture the bytes start that it was given.
         base: u64,
@@ -115,7 +115,7 @@ struct Border {
     at: u64,
     /// How many bytes the deframer had been given then.
     pushed: u64,
-    /// How many bytes each source has in front of it, by ID.
+    /// How many bytes each source has before it, by ID.
     before: Vec<(TraceId, u64)>,
 }
 
@@ -125,13 +125,13 @@ impl Border {
     }
 }
 
-/// How many bytes a deframer is given at a time. A section begins where it was given so many, or a multiple.
+/// How many bytes a deframer is given at a time. A section begins at a multiple of this number.
 const CHUNK: u64 = 1 << 16;
 
-/// When there are so many sections, they become twice as long, so that a large capture takes no more memory.
+/// At this number of sections, they become twice as long, so that a large capture takes no more memory.
 const MOST_SECTIONS: usize = 1 << 14;
 
-/// Of so many places with something else than frames it is remembered how to go on after them. A deframer takes some
+/// The number of places with something else than frames that are remembered. A deframer takes some
 /// kilobytes.
 const MOST_MIXED: usize = 1 << 8;
 
@@ -185,7 +185,7 @@ impl Index {
         self.contents.sections.iter().any(|section| matches!(section.kind, Kind::Gap))
     }
 
-    /// The first sections, up to where they have so many bytes of frames.
+    /// The first sections that hold a number of bytes of frames.
     #[must_use]
     pub fn head(&self, bytes: u64) -> Self {
         let mut rest = bytes;
@@ -237,13 +237,13 @@ impl Extraction {
         self.id
     }
 
-    /// The section that is begun, and how far it is.
+    /// The section that was begun, with the place in it.
     #[must_use]
     pub fn into_inside(self) -> Option<InSection> {
         self.inside
     }
 
-    /// Takes the next piece of the `capture` apart that the index is of. Answers how many of its bytes are done; `None` where
+    /// Takes the next piece of the `capture` apart that the index is of. Returns how many of its bytes are done; `None` where
     /// there was nothing left. The sink is given bytes of other sources where that is less work than leaving them out.
     pub fn advance(&mut self, capture: &[u8], sink: &mut impl FrameSink) -> Option<u64> {
         if let Some(inside) = self.inside.take() {
@@ -340,7 +340,7 @@ pub struct Indexer {
     length: u64,
     /// How many of `sections` are mixed.
     mixed: usize,
-    /// So many sections are joined.
+    /// The number of sections that are joined.
     most: usize,
 }
 

@@ -36,7 +36,7 @@ pub(super) struct DataSpan {
     pub(super) end: usize,
 }
 
-/// So many frames' ID bytes are found in one word.
+/// The number of frames whose ID bytes are found in one word.
 pub(super) const GROUP: usize = 8;
 
 /// Calls `visit` with some frames in groups of [`GROUP`], and with what is left behind them. The usual size is one that the

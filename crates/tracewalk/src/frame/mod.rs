@@ -23,6 +23,37 @@
 //!
 //! Not here: what the bytes mean, and which protocol a trace ID speaks. A change of trace ID says nothing about the
 //! packets: they run on across frames and across other sources' bytes, and a sink must not reset anything there.
+//!
+//! ```
+//! use tracewalk::frame::{Deframer, Formatter, FormatterOptions, FrameSink, Framing, Discontinuity, Owner, Piece};
+//! use tracewalk::ids::TraceId;
+//!
+//! /// Collects the bytes of one source.
+//! struct Source(TraceId, Vec<u8>);
+//!
+//! impl FrameSink for Source {
+//!     fn data(&mut self, owner: Owner, piece: Piece<'_>) {
+//!         if owner == Owner::Source(self.0) {
+//!             self.1.extend(piece.bytes);
+//!         }
+//!     }
+//!     fn discontinuity(&mut self, _: Discontinuity) {}
+//! }
+//!
+//! let (one, other) = (TraceId::new(0x10).unwrap(), TraceId::new(0x20).unwrap());
+//! let mut formatter = Formatter::new(FormatterOptions::default());
+//! let mut capture = Vec::new();
+//! formatter.write(one, &[1, 2, 3], &mut capture);
+//! formatter.write(other, &[4, 5], &mut capture);
+//! formatter.write(one, &[6], &mut capture);
+//! formatter.flush(&mut capture);
+//! assert_eq!(capture.len(), 16);
+//!
+//! let mut source = Source(one, Vec::new());
+//! let mut deframer = Deframer::new(Framing::Buffer);
+//! deframer.push(&capture, &mut source);
+//! assert_eq!(source.1, [1, 2, 3, 6]);
+//! ```
 
 mod account;
 mod alignment;

@@ -1,6 +1,6 @@
 //! One source's bytes, out of frames that lie one after the other.
 //!
-//! What the other sources' bytes are is not found out: of frames without the source only their ID bytes are looked at.
+//! The other sources' bytes are not read: of frames without the source only their ID bytes are looked at.
 
 use super::layout::{FRAME_BYTES, FRAME_DATA_BYTES, id_bytes, restore};
 use super::owner::Owner;

@@ -1,4 +1,4 @@
-//! Where a source's bytes stood in the capture.
+//! The offsets of a source's bytes in the capture.
 
 use alloc::collections::VecDeque;
 
@@ -26,9 +26,9 @@ use crate::span::{CaptureOffset, StreamOffset};
 pub struct PlaceMap {
     /// Ascending by `stream`; each entry reaches to the next one's `stream`, the last one to `end`.
     entries: VecDeque<Entry>,
-    /// Where the next byte will stand in the stream.
+    /// The offset of the next byte in the stream.
     end: u64,
-    /// Bytes in front of this one are trimmed.
+    /// Bytes before this one are trimmed.
     start: u64,
     /// The entry that answered last. A hint: any value is right.
     recent: usize,
@@ -43,7 +43,7 @@ struct Entry {
     rule: Rule,
 }
 
-/// How an entry goes on from its first byte.
+/// How an entry continues from its first byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Rule {
     /// Byte after byte.
@@ -66,7 +66,7 @@ impl Entry {
 }
 
 impl Rule {
-    /// Where what comes after so many bytes from `at` on would stand, and how it would go on.
+    /// The place after `bytes` bytes from `at` on, and how bytes continue there.
     #[inline]
     fn behind(self, at: u64, bytes: u64) -> (u64, Self) {
         match self {
@@ -119,7 +119,7 @@ impl PlaceMap {
         self.end += bytes;
     }
 
-    /// Where the stream's byte at `at` stood. `None` when it has not arrived yet or is trimmed.
+    /// The capture offset of the stream's byte at `at`. `None` when it has not arrived yet or is trimmed.
     ///
     /// Questions in ascending order take constant time each, others a binary search.
     #[must_use]
@@ -138,13 +138,13 @@ impl PlaceMap {
         Some(CaptureOffset(place))
     }
 
-    /// Where the next byte will stand in the stream.
+    /// The offset of the next byte in the stream.
     #[must_use]
     pub const fn end(&self) -> StreamOffset {
         StreamOffset(self.end)
     }
 
-    /// Forgets the bytes in front of `before`: they will not be asked for again.
+    /// Forgets the bytes before `before`: they will not be asked for again.
     pub fn trim(&mut self, before: StreamOffset) {
         self.start = self.start.max(before.0.min(self.end));
         while self.entries.get(1).is_some_and(|second| second.stream <= self.start) {

@@ -11,16 +11,16 @@ use crate::span::CaptureOffset;
 /// Bytes of one owner, in the order in which it made them.
 ///
 /// They lie in frames, one after the other in the capture: after the 15th byte of each an auxiliary byte is stepped
-/// over, and in front of the last byte of a piece an ID byte may be. One rule covers all: see [`Piece::place`].
+/// over, and before the last byte of a piece an ID byte may be. One rule covers all: see [`Piece::place`].
 #[derive(Clone, Copy, Debug)]
 pub struct Piece<'a> {
-    /// Where the first byte stands in the capture.
+    /// The offset of the first byte in the capture.
     pub at: CaptureOffset,
     /// The bytes as the source made them: bit 0 of mixed bytes is restored. Never empty.
     pub bytes: &'a [u8],
     /// The first byte's place in its frame, 0 to 14.
     pub(super) phase: u8,
-    /// Whether an ID byte is in front of the last byte, which is not the only one.
+    /// Whether an ID byte is before the last byte, which is not the only one.
     pub(super) last_is_delayed: bool,
     /// `bytes`, and perhaps some after them that mean nothing.
     padded: &'a [u8],
@@ -55,13 +55,13 @@ impl<'a> Piece<'a> {
         }
     }
 
-    /// The same bytes, so many further on in the capture.
+    /// The same bytes, `by` further on in the capture.
     #[inline]
     pub(super) const fn moved(self, by: u64) -> Self {
         Self { at: CaptureOffset(self.at.0.saturating_add(by)), ..self }
     }
 
-    /// Where the byte at `index` stands in the capture.
+    /// The offset of the byte at `index` in the capture.
     #[must_use]
     #[inline]
     pub const fn place(&self, index: usize) -> CaptureOffset {
@@ -99,13 +99,13 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// A place where the bytes in front and the bytes after do not belong together. It concerns every source.
+/// A break: the bytes before and after it do not belong together. It concerns every source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Discontinuity {
     /// Where in the capture.
     pub at: CaptureOffset,
-    /// How many capture bytes from there could not be read. 0 where none are missing from this file.
+    /// The number of bytes from there that could not be read; 0 if none are missing from this file.
     pub bytes: u64,
     /// Why.
     pub cause: Cause,
@@ -119,11 +119,11 @@ pub enum Cause {
     Start,
     /// A frame of four FSYNCs, which Linux's drivers put where a trace was cut.
     Barrier,
-    /// An FSYNC in the middle of a frame: the frames in front of it were not where they were thought to be.
+    /// An FSYNC in the middle of a frame: the frames before it were misaligned.
     MisplacedSync,
     /// An ID byte for ID `0x7f`, which no formatter makes, in a trace port's capture that is read without recovery.
     ImpossibleId,
-    /// Frames go on so many bytes later than they should, modulo 16: so many were inserted, or are missing at 16.
+    /// Frames continue some bytes later than they should: that number modulo 16 was inserted, or the rest to 16 is missing.
     Shifted {
         /// How many.
         by: FrameAlignment,

@@ -1,5 +1,7 @@
 //! Handing frames out: whose bytes are in them, and the account of all bytes.
 
+use core::fmt;
+
 use super::account::{Account, OwnerKey, Tally};
 use super::layout::{FRAME_BYTES, FRAME_DATA_BYTES, Frame, GROUP, groups, id_pairs, restore};
 use super::partial::FramePlaces;
@@ -20,7 +22,7 @@ pub(super) struct Unpacker {
     breaks: u64,
     /// The data of a run of frames, and some bytes after it. It lies here because a new one would have to be cleared for
     /// each run.
-    #[cfg_attr(feature = "serde", serde(skip, default = "no_run"))]
+    #[cfg_attr(feature = "serde", serde(skip))]
     run: Run,
 }
 
@@ -30,16 +32,31 @@ pub(super) const RUN_FRAMES: usize = 128;
 /// How many bytes there are after the data of the longest run: see [`Piece::append_to`].
 pub(super) const PADDING: usize = 64;
 
-/// The data of a run of frames, and some bytes after it.
-type Run = [u8; RUN_FRAMES * FRAME_DATA_BYTES + PADDING];
+/// Room for the data of a run of frames, and for some bytes after it. Between two runs what is in it means nothing.
+#[derive(Clone)]
+struct Run([u8; RUN_FRAMES * FRAME_DATA_BYTES + PADDING]);
 
-const fn no_run() -> Run {
-    [0; RUN_FRAMES * FRAME_DATA_BYTES + PADDING]
+impl Default for Run {
+    fn default() -> Self {
+        Self([0; RUN_FRAMES * FRAME_DATA_BYTES + PADDING])
+    }
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Run")
+    }
 }
 
 impl Unpacker {
     pub(super) fn new() -> Self {
-        Self { owner: OwnerKey::UNKNOWN, accounted: 0, tally: Tally::default(), breaks: 0, run: no_run() }
+        Self {
+            owner: OwnerKey::UNKNOWN,
+            accounted: 0,
+            tally: Tally::default(),
+            breaks: 0,
+            run: Run::default(),
+        }
     }
 
     /// What became of the bytes so far.
@@ -84,7 +101,7 @@ impl Unpacker {
     /// one, across frames.
     #[inline]
     fn run(&mut self, frames: &[[u8; FRAME_BYTES]], sink: &mut impl FrameSink) {
-        let run = self.run.as_mut_slice();
+        let run = self.run.0.as_mut_slice();
         restore(frames, run);
         // All ID bytes are looked for before anything goes out, because reading bytes directly after writing one of them
         // makes the processor wait.
@@ -131,14 +148,14 @@ impl Unpacker {
         self.overhead_until(places.place(FRAME_BYTES - 1) + 1);
     }
 
-    /// What comes in front of `end` and is not accounted for belongs to nobody.
+    /// What comes before `end` and is not accounted for belongs to nobody.
     pub(super) fn overhead_until(&mut self, end: u64) {
         self.breaks += u64::from(end > self.accounted);
         self.tally.overhead += end.saturating_sub(self.accounted);
         self.accounted = self.accounted.max(end);
     }
 
-    /// What comes in front of `end` and is not accounted for could not be read. The owner is not known any more.
+    /// What comes before `end` and is not accounted for could not be read. The owner is not known any more.
     pub(super) fn lose_until(&mut self, end: u64, cause: Cause, sink: &mut impl FrameSink) {
         self.breaks += 1;
         let bytes = end.saturating_sub(self.accounted);

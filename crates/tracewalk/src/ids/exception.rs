@@ -6,7 +6,7 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Profile {
-    /// Microcontroller: Thumb only, handlers from a table of vectors.
+    /// Microcontroller: Thumb only, handlers from a vector table.
     M,
     /// Application and real-time, and everything before ARMv7.
     Ar,

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::ids::Location;
 
-/// One instruction, as far as program flow is concerned.
+/// The properties of one instruction that program flow needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
     /// Its size: 2 or 4 bytes.
@@ -22,24 +22,24 @@ pub struct Instruction {
     pub raises: Option<Raises>,
     /// How many instructions after it an IT instruction makes conditional, 1 to 4; 0 for every other instruction.
     pub it_block: u8,
-    /// The memory accesses it makes; `None` where it makes none.
+    /// The memory accesses it makes; `None` if it makes none.
     pub access: Option<Access>,
 }
 
 /// How an instruction takes part in program flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// Execution goes on after it.
+    /// Execution continues after it.
     Other,
-    /// A branch whose target stands in the instruction.
+    /// A branch with its target in the instruction.
     Direct(Location),
     /// A branch whose target is computed at run time.
     Indirect,
-    /// A barrier: a waypoint that goes on after itself.
+    /// A barrier: a waypoint that continues after itself.
     Barrier(Barrier),
-    /// It waits for an interrupt or an event (WFI, WFE, WFIT, WFET): a waypoint if the trace unit says so.
+    /// It waits for an interrupt or an event (WFI, WFE, WFIT, WFET): a waypoint if [`Rules`](crate::directive::Rules) make it one.
     Wait,
-    /// It begins a transaction (TSTART): a waypoint if the trace unit says so. If the transaction fails, execution goes on here.
+    /// It begins a transaction (TSTART): a waypoint if [`Rules`](crate::directive::Rules) make it one. If the transaction fails, execution continues here.
     TransactionStart,
 }
 
@@ -48,9 +48,9 @@ pub enum Class {
 pub enum Barrier {
     /// Instruction synchronisation: always a waypoint.
     Isb,
-    /// Data synchronisation: a waypoint where the trace unit says so.
+    /// Data synchronisation: a waypoint if [`Rules`](crate::directive::Rules) make it one.
     Dsb,
-    /// Data memory: a waypoint where the trace unit says so.
+    /// Data memory: a waypoint if [`Rules`](crate::directive::Rules) make it one.
     Dmb,
 }
 
@@ -191,7 +191,7 @@ impl Access {
         Self { direction, bytes: 0, transfers: 0 }
     }
 
-    /// The same, so many times; `None` for no times.
+    /// The same, repeated; `None` for no times.
     pub(super) const fn times(self, transfers: u8) -> Option<Self> {
         if transfers == 0 { None } else { Some(Self { transfers, ..self }) }
     }

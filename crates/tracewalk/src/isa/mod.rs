@@ -1,4 +1,4 @@
-//! What flow must know of one instruction: its size, whether it branches and where to.
+//! Code bytes → the properties of one instruction that flow needs: its size, whether it branches, and its target.
 //!
 //! Code bytes, an address and an instruction set go in, an [`Instruction`] comes out. The functions are pure and total:
 //! every bit pattern has an answer. They never read past the end of the bytes they are given: a 16-bit instruction that
@@ -42,7 +42,7 @@ pub(crate) const fn size(code: &[u8], isa: Isa) -> u64 {
     }
 }
 
-/// Classifies the instruction at the start of `code`, which stands at `address`.
+/// Classifies the instruction at the start of `code`, whose first byte is at `address`.
 ///
 /// `code` may go on after the instruction; two bytes are enough for a 16-bit one.
 #[inline]

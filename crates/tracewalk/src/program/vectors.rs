@@ -1,4 +1,4 @@
-//! Reading M profile's table of vectors.
+//! Reading M profile's vector table.
 //!
 //! ARMv7-M Architecture Reference Manual (DDI 0403E), B1.5.2 and B1.5.3: word `n` is the address of exception `n`'s
 //! handler with bit 0 set. How long the table is stands nowhere; it ends where its words stop making sense.

@@ -145,7 +145,7 @@ impl Alignment {
         self.marker() - 1
     }
 
-    /// The alignment that byte 5 names; `None` where it is reserved.
+    /// The alignment that byte 5 names; `None` if it is reserved.
     const fn from_byte_5(byte: u8) -> Option<Self> {
         match byte & 0b0011_1111 {
             0b0010_0000..=0b0011_1111 => Some(Self::Byte),

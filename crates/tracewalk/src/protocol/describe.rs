@@ -2,7 +2,7 @@
 
 use crate::ids::Address;
 
-/// A packet that can tell its name and fields, so that exporters need to know no protocol.
+/// A packet that describes itself by name and fields, so that exporters do not depend on the protocol.
 pub trait Describe {
     /// The packet's name in the line formats, like `i_sync`.
     fn name(&self) -> &'static str;

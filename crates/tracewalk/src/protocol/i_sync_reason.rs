@@ -38,7 +38,7 @@ impl ISyncReason {
         }
     }
 
-    /// Why tracing begins with this I-sync; `None` where it only confirms a position that is known.
+    /// Why tracing begins with this I-sync; `None` if it only confirms a position that is known.
     pub(super) const fn begins(self, position_known: bool) -> Option<BeginReason> {
         match self {
             Self::Periodic if position_known => None,

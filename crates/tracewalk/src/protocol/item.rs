@@ -11,7 +11,7 @@ use super::malformation::Malformation;
 pub enum Item<P> {
     /// A packet.
     Packet(P),
-    /// Bytes that are no packet, up to where decoding goes on.
+    /// Bytes that are not a packet, up to the place at which decoding continues.
     Malformed(Malformation),
     /// Bytes passed over before the first synchronisation, or going on after a long malformed stretch.
     Unsynchronised,

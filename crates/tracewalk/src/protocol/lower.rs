@@ -27,7 +27,7 @@ pub trait Lower {
 pub enum Loss {
     /// Trace is missing or malformed: what came before may be wrong as well.
     Lost,
-    /// Trace ends, or goes on with another recording: nothing is wrong with what came before.
+    /// Trace ends, or continues with another recording: nothing is wrong with what came before.
     Cut,
 }
 

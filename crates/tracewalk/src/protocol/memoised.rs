@@ -97,7 +97,7 @@ pub(super) fn window<const N: usize>(word: u64, singles: [u8; N], announces: Ann
     const LOW_BITS: u64 = 0x0101_0101_0101_0101;
     const HIGH_BITS: u64 = LOW_BITS << 7;
     let first_of = |bits: u64| bits & bits.wrapping_neg();
-    // Headers of branches are odd, and every byte in front of the first one is a packet.
+    // Headers of branches are odd, and every byte before the first one is a packet.
     let branch = first_of(word & LOW_BITS);
     let in_front = branch.wrapping_sub(1);
     let mut unusual = !word & HIGH_BITS & in_front;
@@ -117,7 +117,7 @@ pub(super) fn window<const N: usize>(word: u64, singles: [u8; N], announces: Ann
         Announces::AsTheFifth => end == branch << 39,
     };
     let last = if announced && word & end >> 1 != 0 { first_of(ends & ends.wrapping_sub(1)) } else { end };
-    // Without an end the packet goes on after these bytes, or there is none.
+    // Without an end the packet continues after these bytes, or there is none.
     if last == 0 { in_front } else { (last << 1).wrapping_sub(1) }
 }
 

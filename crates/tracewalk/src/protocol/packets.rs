@@ -43,7 +43,7 @@ pub struct Packets<D> {
     gap_reason: Option<Malformation>,
     /// Where the next byte for the decoder stands.
     position: StreamOffset,
-    /// How many zero bytes stand directly in front of that, as far as an A-sync may begin with them.
+    /// How many zero bytes stand directly before that, as far as an A-sync may begin with them.
     zeros: usize,
 }
 
@@ -145,7 +145,7 @@ impl<D: Decode> Packets<D> {
         self.zeros = self.zeros_after(bytes);
     }
 
-    /// How many zero bytes stand directly in front of what comes after `passed`, the bytes at [`Self::position`].
+    /// How many zero bytes stand directly before what comes after `passed`, the bytes at [`Self::position`].
     #[inline]
     fn zeros_after(&self, passed: &[u8]) -> usize {
         match passed {
@@ -174,7 +174,7 @@ impl<D: Decode> Packets<D> {
         }
     }
 
-    /// Decodes at least so many bytes of `input`, or until it ends or is incomplete; returns how many were consumed.
+    /// Decodes at least `at_least` bytes of `input`, or until it ends or is incomplete; returns how many were consumed.
     pub(crate) fn decode_some(
         &mut self,
         input: &[u8],

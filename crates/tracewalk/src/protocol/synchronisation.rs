@@ -81,7 +81,7 @@ pub(super) enum Unread {
     NeedInput,
     /// It is none.
     Malformed(Malformation),
-    /// It is none that the configuration has, and after so many bytes there may be a header.
+    /// The configuration has no such packet; after this number of bytes there may be a header.
     Reserved(Malformation, usize),
 }
 

@@ -7,12 +7,12 @@ use crate::span::Span;
 
 use super::dispatch::{PacketChain, SourceConfig, each};
 
-/// One item of a packet stream, its packet seen only through what it says of itself.
+/// One item of a packet stream; its packet is seen only through its description.
 #[derive(Clone, Copy)]
 pub enum PacketItem<'a> {
     /// A packet.
     Packet(&'a dyn Describe),
-    /// Bytes that are no packet, up to where decoding goes on.
+    /// Bytes that are not a packet, up to the place at which decoding continues.
     Malformed(Malformation),
     /// Bytes passed over in the search for synchronisation.
     Unsynchronised,

@@ -274,7 +274,7 @@ fn a_passages_last_place_is_that_of_the_last_element_with_bytes() {
     };
     assert_eq!(of(0x84, &elements[..]), Some(StreamOffset(102)));
     assert_eq!(of(0x88, &elements[1..]), None);
-    // It may have begun in front of the window.
+    // It may have begun before the window.
     let earlier = event(97, 4).relative_to(StreamOffset(100));
     assert_eq!(of(0x8c, &[earlier]), Some(StreamOffset(97)));
 }

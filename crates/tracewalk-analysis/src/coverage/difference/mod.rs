@@ -31,7 +31,7 @@ pub struct Difference {
     pub files: BTreeMap<String, FileDifference>,
     /// Files of the base that are no longer there.
     pub gone: Vec<String>,
-    /// Of the lines with code that changed or were added: how many there are, and how many of them ran. `None` where nobody knows which
+    /// Of the lines with code that changed or were added: how many there are, and how many of them ran. `None` if nobody knows which
     /// lines changed.
     pub changed: Option<Tally>,
 }
@@ -125,7 +125,7 @@ impl Difference {
         self.files.values().map(|file| file.lost.len()).sum()
     }
 
-    /// How many lines lost an outcome of a condition, and run all the same.
+    /// How many lines lost an outcome of a condition, and run nevertheless.
     #[must_use]
     pub fn lost_branches(&self) -> usize {
         self.files.values().map(|file| file.lost_branches.len()).sum()
@@ -222,7 +222,7 @@ fn matched(base: &TracedFile, now: &TracedFile) -> Vec<(Option<u32>, u32)> {
     matched
 }
 
-/// The checksums of all lines; `None` where one is missing.
+/// The checksums of all lines; `None` if one is missing.
 fn texts(file: &TracedFile) -> Option<Vec<&str>> {
     file.lines.values().map(|line| line.checksum.as_deref()).collect()
 }

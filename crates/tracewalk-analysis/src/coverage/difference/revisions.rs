@@ -385,7 +385,7 @@ fn by_sources<'a>(
                 }
                 LineMap::between(&lines_before, &lines_of(text))
             }
-            // The base has nothing of it: it may have been there all the same, and not in the program.
+            // The base has nothing of it: it may have been there nevertheless, and not in the program.
             None => old(name).map_or_else(LineMap::default, |before| {
                 LineMap::between(&lines_of(&before), &lines_of(text))
             }),

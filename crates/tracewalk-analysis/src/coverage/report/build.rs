@@ -75,7 +75,7 @@ struct Builder {
     function_files: HashMap<usize, String>,
     /// The names of all runs, in order.
     runs: Vec<String>,
-    /// In which of them an instruction took effect, where that is known, by its index.
+    /// In which of them an instruction took effect, if that is known, by its index.
     took_effect_in: HashMap<usize, RunSet>,
 }
 
@@ -128,7 +128,7 @@ impl Builder {
         }
     }
 
-    /// The instructions that ran, with the runs in which they did, where that is known.
+    /// The instructions that ran, with the runs in which they did, if that is known.
     fn in_runs(&self, input: &ProgramInput<'_>) -> HashMap<Location, Instruction<RunSet>> {
         let runs = &input.coverage.runs;
         if runs.names().is_empty() {

@@ -26,13 +26,13 @@ pub struct Report {
     pub files: Vec<File>,
     /// Everything together.
     pub totals: Totals,
-    /// The runs, by name, where it is known which of them passed what; [`Line::runs`] has their indices.
+    /// The runs, by name, if it is known which of them passed what; [`Line::runs`] has their indices.
     pub runs: Vec<RunSummary>,
     /// Whether every capture was decoded to its end. What [`Report::of`] makes says yes.
     pub complete: bool,
 }
 
-/// A program and what its traces say.
+/// A program and its coverage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportedProgram {
     /// Which program it is.
@@ -41,9 +41,9 @@ pub struct ReportedProgram {
     pub images: BTreeSet<String>,
     /// The sources that were traced.
     pub sources: Vec<SourceSummary>,
-    /// What none of them tells.
+    /// Their common losses.
     pub losses: Losses,
-    /// Whether any of them tells of every condition.
+    /// Whether any of them records every condition.
     pub conditions_told: bool,
 }
 
@@ -71,7 +71,7 @@ pub struct Function {
     pub start: Address,
     /// The address after it, as a number that may be 2^32.
     pub end: u64,
-    /// The index of the file that it is written in, where that is known.
+    /// The index of the file that it is written in, if that is known.
     pub file: Option<usize>,
     /// The line at which its code begins.
     pub line: Option<u32>,
@@ -112,7 +112,7 @@ pub struct Counted {
     pub effects: u64,
     /// The index of the copy that it belongs to.
     pub copy: usize,
-    /// Its two outcomes, where it has a condition.
+    /// Its two outcomes, if it has a condition.
     pub branch: Option<Branch>,
 }
 
@@ -128,11 +128,11 @@ pub struct Branch {
 /// How often a condition had one outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutcomeCount {
-    /// So often, or more often where not every trace tells.
+    /// At least this often: not every trace records it.
     Seen(u64),
     /// Never.
     Never,
-    /// No trace tells.
+    /// No trace records it.
     Untold,
 }
 
@@ -153,7 +153,7 @@ pub struct File {
     pub stale: Option<Stale>,
 }
 
-/// Why a source is not the one that was compiled, or may not be.
+/// Why a source file is not, or may not be, the one that was compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stale {
     /// It has another checksum than the debugging information has.
@@ -190,7 +190,7 @@ pub enum LineState {
     Skipped,
     /// Execution never came there.
     Unreached,
-    /// Execution came past it, and no trace tells whether its conditions passed.
+    /// Execution passed it, but no trace records whether its conditions passed.
     Untold,
 }
 
@@ -222,7 +222,7 @@ impl LineState {
 }
 
 impl OutcomeCount {
-    /// How often it was seen; `None` where no trace tells.
+    /// How often it was seen; `None` if no trace records it.
     #[must_use]
     pub const fn seen(self) -> Option<u64> {
         match self {

@@ -162,7 +162,7 @@ impl Effect {
     }
 }
 
-/// Bits `from` and up, so many of them.
+/// `bits` bits from bit `from` up.
 pub(super) const fn field(word: u32, from: u32, bits: u32) -> u32 {
     word >> from & ((1 << bits) - 1)
 }

@@ -128,12 +128,12 @@ fn refused(args: &Coverage, error: &RevisionError) -> Failure {
         | RevisionErrorKind::ShortBaseSource { .. } => {
             "give --base-source-dir the revision that the base is of"
         }
-        RevisionErrorKind::NoSource => "say with --source-dir where it is, or leave it out with --exclude",
+        RevisionErrorKind::NoSource => "give its directory with --source-dir, or leave it out with --exclude",
         RevisionErrorKind::NoBaseSource => {
             "give --base-source-dir all sources of the base, or leave the file out with --exclude"
         }
         RevisionErrorKind::Ambiguous { .. } | RevisionErrorKind::OtherPath { .. } => {
-            "give the program's files the paths of the diff with --path-map, or say with --source-dir where they are"
+            "give the program's files the paths of the diff with --path-map, or their directory with --source-dir"
         }
         RevisionErrorKind::Binary => "make the diff with `git diff --text`",
         RevisionErrorKind::EmptyDiff { .. } => {

@@ -1,4 +1,4 @@
-//! The file that a run which was stopped goes on from.
+//! The file that a run which was stopped continues from.
 //!
 //! ```text
 //! {"gathering":"counts","version":1,"settings":"9f86d0…"}     what is gathered, and the hash of all options that the answer depends on

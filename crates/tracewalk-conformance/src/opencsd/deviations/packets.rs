@@ -1,4 +1,4 @@
-//! Deviations in which packets there are, and in how decoding goes on after what is wrong or reserved.
+//! Deviations in which packets there are, and in how decoding continues after what is wrong or reserved.
 
 use crate::opencsd::compare::{Difference, ar_name};
 use crate::opencsd::deviation::{Deviation, Evidence};

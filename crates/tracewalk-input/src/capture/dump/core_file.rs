@@ -33,7 +33,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<(Vec<MemoryPiece>, ProcessorRegisters
     Ok((pieces, registers(bytes).unwrap_or_default()))
 }
 
-/// The registers of the first thread, which is the one that ran. `None` where nobody wrote them down, and for a processor of
+/// The registers of the first thread, which is the one that ran. `None` if nobody wrote them down, and for a processor of
 /// another profile.
 fn registers(bytes: &[u8]) -> Option<ProcessorRegisters> {
     /// M profile executes Thumb alone, and this bit of xPSR says so (DDI 0403E, B1.4.2); elsewhere it says Jazelle.

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Binary numbers have all their digits. How wide decimal numbers are does not show in them: it follows from where the next
-//! line goes on, since GDB puts a fixed number of them into a line, or from the command, if the line before has it. A line
+//! line continues, since GDB puts a fixed number of them into a line, or from the command, if the line before has it. A line
 //! of which neither says it is not read. Nor does it show in a decimal number whether it was cut off: the last one of a line
 //! that is cut short is not read.
 
@@ -181,7 +181,7 @@ impl Row<'_> {
         (matches!(length, 8 | 16 | 32 | 64) && are_digits && has_leading_zeros).then_some(length / 8)
     }
 
-    /// The width with which the next line goes on from this one.
+    /// The width with which the next line continues from this one.
     fn width_before(&self, next: &Self) -> Option<usize> {
         let step = usize::try_from(next.address.checked_sub(self.address)?).ok()?;
         let is_step =
@@ -194,7 +194,7 @@ impl Row<'_> {
         self.commanded.filter(|width| self.words.len() <= per_line(*width))
     }
 
-    /// The bytes of numbers of this width; `None` where one has more.
+    /// The bytes of numbers of this width; `None` if one has more.
     fn bytes(&self, width: usize, are_binary: bool) -> Option<Vec<u8>> {
         let mut bytes = Vec::with_capacity(self.words.len() * width);
         let bits = u32::try_from(width * 8).ok()?;

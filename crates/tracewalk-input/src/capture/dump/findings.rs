@@ -11,7 +11,7 @@ use crate::capture::error::CaptureError;
 use crate::capture::registers::{self as register_values, mtb_values};
 use crate::origin::Origin;
 
-/// VTOR, the register that says where the table of vectors is (ARMv6-M Architecture Reference Manual, DDI 0419E, B3.2.5).
+/// VTOR, the register that says where the vector table is (ARMv6-M Architecture Reference Manual, DDI 0419E, B3.2.5).
 const VTOR: Address = Address::new(0xe000_ed08);
 
 /// MASTER bits 29:10 are reserved and read as 0 (CoreSight MTB-M0+ TRM, DDI 0486B, 3.2.2; bit 30 is NSEN in Cortex-M33);
@@ -75,7 +75,7 @@ impl MemoryDump {
         joined.filter_map(|joined| holds_buffer(&joined, &config)).max()
     }
 
-    /// Where the table of vectors is, if the dump holds the register that says it.
+    /// Where the vector table is, if the dump holds the register that says it.
     #[must_use]
     pub fn vector_table(&self) -> Option<Address> {
         let word = self.pieces.iter().find_map(|piece| piece.word(VTOR))?;

@@ -14,7 +14,7 @@ const MOST_MISSING: u64 = 4 << 20;
 /// Pieces of memory one after the other.
 #[derive(Clone, Debug)]
 pub struct JoinedMemory {
-    /// The address of the first byte; `None` where nobody said it.
+    /// The address of the first byte; `None` if nobody said it.
     pub address: Option<Address>,
     /// The bytes, and zeros where nobody wrote any down.
     pub bytes: Bytes,
@@ -74,7 +74,7 @@ impl MemoryDump {
         })
     }
 
-    /// The runs of pieces between which at most so many bytes are missing, runs of one piece too.
+    /// The runs of pieces between which at most `gap` bytes are missing, including runs of one piece.
     pub fn clusters(&self, most_missing: u64) -> impl Iterator<Item = Range<usize>> {
         let mut start = 0;
         std::iter::from_fn(move || {

@@ -25,7 +25,7 @@ use crate::records::{Assembly, MemoryProblem};
 pub(super) struct Listing {
     pub(super) tool: Tool,
     pub(super) memory: Assembly,
-    /// Where rows may begin: from one row in front of the first to the end of the last.
+    /// Where rows may begin: from one row before the first to the end of the last.
     pub(super) extent: Range<u64>,
     /// Whether addresses count the bytes of a file.
     pub(super) is_file: bool,
@@ -71,7 +71,7 @@ const LOWEST_MEMORY: u64 = 0x1000_0000;
 /// How many bytes lines `*` may stand for in all.
 const MOST_REPEATED: u64 = 16 << 20;
 
-/// Finds a listing; `None` where there is none.
+/// Finds a listing; `None` if there is none.
 pub(super) fn read(text: &str) -> Result<Option<Listing>, Located> {
     let lines = (1..=u32::MAX).zip(text.lines());
     let lines = lines.filter_map(|(number, text)| Some((number, text, line(text)?))).collect::<Vec<_>>();
@@ -256,7 +256,7 @@ fn xxd<'a>(digits: &'a str, rest: &'a str) -> Option<Line<'a>> {
     let groups = numbers.split(' ').map(hex).collect::<Option<Vec<_>>>()?;
     let mut row = Row { tool: Tool::Xxd, digits, groups, as_bytes: false, as_numbers: false };
     let count = row.len();
-    // Short lines have blanks in front of the characters; some editors cut blanks at the end of a line.
+    // Short lines have blanks before the characters; some editors cut blanks at the end of a line.
     let length = characters.chars().count();
     let padding = characters.chars().take(length.saturating_sub(count));
     let is_padded = padding.clone().all(|character| character == ' ');
@@ -297,7 +297,7 @@ fn groups(text: &str) -> Option<Vec<Vec<u8>>> {
     are_alike.then_some(groups)
 }
 
-/// Whether numbers were printed, whose bytes are the other way round; `None` where nothing tells.
+/// Whether numbers were printed, whose bytes are the other way round; `None` if nothing tells.
 fn order_of(rows: &[&Row<'_>]) -> Option<bool> {
     let as_bytes = rows.iter().all(|row| row.as_bytes);
     let as_numbers = rows.iter().all(|row| row.as_numbers);

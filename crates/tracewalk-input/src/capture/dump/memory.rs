@@ -1,4 +1,4 @@
-//! Memory as somebody wrote it down.
+//! Memory in a dump: pieces of bytes by address.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,9 +17,9 @@ use crate::records::Assembly;
 pub struct MemoryDump {
     /// How it was written down.
     pub form: Form,
-    /// The memory: at least one piece, by address, with bytes that nobody wrote down between each two.
+    /// The memory: at least one piece, by address, with missing bytes between each two.
     pub pieces: Vec<MemoryPiece>,
-    /// Whether addresses are places in a file, and nobody said where its first byte was in memory.
+    /// Whether addresses are offsets in a file whose address in memory is not stated.
     pub is_file: bool,
     /// Registers of a Micro Trace Buffer that the same text names (`MTB_POSITION=0x1bc`).
     pub registers: Registers,
@@ -36,7 +36,7 @@ pub struct MemoryDump {
 pub struct Damage {
     /// How many parts there are.
     pub count: u32,
-    /// The line of the first one, from 1, where it is known.
+    /// The line of the first one, from 1, if it is known.
     pub line: Option<u32>,
     /// What is wrong with it.
     pub problem: DumpProblem,
@@ -45,7 +45,7 @@ pub struct Damage {
 /// A stretch of memory.
 #[derive(Clone, Debug)]
 pub struct MemoryPiece {
-    /// The address of the first byte; `None` where nobody said it.
+    /// The address of the first byte; `None` if not stated.
     pub address: Option<Address>,
     /// The bytes; at least one.
     pub bytes: Bytes,
@@ -64,7 +64,7 @@ pub enum Form {
     Text(BTreeSet<Tool>),
     /// Text that is nothing but numbers, without addresses.
     Numbers,
-    /// The bytes as they were, at an address that somebody else says.
+    /// Plain bytes, at an address that is stated elsewhere.
     Binary,
 }
 
@@ -73,7 +73,7 @@ pub enum Form {
 pub struct OtherLines {
     /// How many there are.
     pub count: u32,
-    /// The first one, from 1, and what it says.
+    /// The first one, from 1, and its text.
     pub first: Option<(u32, String)>,
 }
 
@@ -99,7 +99,7 @@ impl MemoryDump {
 }
 
 impl MemoryDump {
-    /// The same of a file whose first byte was at this address; `None` where it goes past the end of memory.
+    /// The same of a file whose first byte was at this address; `None` if it goes past the end of memory.
     #[must_use]
     pub fn placed_at(mut self, address: Address) -> Option<Self> {
         for piece in &mut self.pieces {

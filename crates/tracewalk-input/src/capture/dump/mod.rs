@@ -70,7 +70,7 @@ fn too_long(file: &Path, bytes: &Bytes) -> Result<(), CaptureError> {
 }
 
 impl MemoryDump {
-    /// Reads a file's bytes. `Ok(None)` where they are of no form that is known here; `file` is used in messages.
+    /// Reads a file's bytes. `Ok(None)` if their form is unknown; `file` is used in messages.
     pub fn read(file: &Path, bytes: &Bytes) -> Result<Option<Self>, CaptureError> {
         let error = |(line, problem): Located| CaptureError {
             file: file.to_owned(),
@@ -113,7 +113,7 @@ impl MemoryDump {
         }
     }
 
-    /// Reads a file that may hold registers alone. `Ok(None)` where it holds neither these nor memory.
+    /// Reads a file that may hold registers alone. `Ok(None)` if it holds neither these nor memory.
     pub fn open(file: &Path) -> Result<Option<Self>, CaptureError> {
         let bytes = crate::file::read(file, LONGEST_CAPTURE).map_err(|problem| CaptureError {
             file: file.to_owned(),

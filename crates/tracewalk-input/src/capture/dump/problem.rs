@@ -6,20 +6,20 @@ use super::tool::Tool;
 use crate::image::ImageErrorKind;
 use crate::records::MemoryProblem;
 
-/// What is wrong with a file that says what memory held.
+/// What is wrong with a memory dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DumpProblem {
     /// The memory that it holds, or the records that it is written in.
     Memory(MemoryProblem),
-    /// A line begins as a tool prints memory, and goes on otherwise.
+    /// A line begins as a tool prints memory, and continues otherwise.
     Values {
         /// The tool.
         tool: Tool,
         /// Where it stops being memory.
         found: String,
     },
-    /// Decimal numbers as GDB prints them, of which nothing says how many bytes each has.
+    /// Decimal numbers as GDB prints them, of unknown size.
     NoWidth {
         /// The line.
         found: String,
@@ -93,7 +93,7 @@ impl fmt::Display for DumpProblem {
                 write!(f, "expected memory as {tool} prints it: {}, found `{found}`", tool.example())
             }
             Self::NoWidth { found } => {
-                write!(f, "nothing says how many bytes each of these decimal numbers has: `{found}`")
+                write!(f, "the size of these decimal numbers is not stated: `{found}`")
             }
             Self::TooLong { bytes, most } => {
                 write!(f, "memory written as {bytes} bytes of text, and at most {most} are read")

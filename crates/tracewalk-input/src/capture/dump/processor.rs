@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-/// Registers of a processor of M profile, as far as a text names them.
+/// Registers of a processor of M profile, that a text names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessorRegisters {
     /// r0 to pc.
@@ -62,7 +62,7 @@ impl ProcessorRegisters {
         registers
     }
 
-    /// Takes the registers of a line, which begins with the name of one. What is printed later is newer. Answers whether
+    /// Takes the registers of a line, which begins with the name of one. What is printed later is newer. Returns whether
     /// there were any.
     pub(super) fn read_line(&mut self, line: &str) -> bool {
         // OpenOCD numbers its registers.

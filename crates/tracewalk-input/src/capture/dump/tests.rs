@@ -117,7 +117,7 @@ fn decimal_numbers_that_may_have_any_width_are_refused_or_damage() {
         let error = read(alone).unwrap_err().kind;
         assert!(matches!(error, CaptureErrorKind::Dump(DumpProblem::NoWidth { .. })), "{error:?}");
     }
-    // A line is missing in between: the last line goes on from none.
+    // A line is missing in between: the last line continues from none.
     let text = String::from_utf8(file("dumps/gdb-xdw.txt")).unwrap();
     let lines = text.lines().collect::<Vec<_>>();
     let cut = [&lines[..20], &lines[21..22]].concat().join("\n");
@@ -278,7 +278,7 @@ fn listings_of_a_file_are_its_bytes() {
     ];
     for (index, text) in cases.iter().enumerate() {
         let Some(dump) = read(text.as_bytes()).unwrap() else {
-            // Nothing goes on from each other there: octal places cannot be distinguished from others.
+            // Nothing continues from each other there: octal places cannot be distinguished from others.
             assert_eq!(index, 3, "{text}");
             continue;
         };
@@ -315,16 +315,16 @@ fn parts_that_disagree_are_named() {
     let text = "0x20000000: 00000001 00000002\n0x20000008: 00000003\n0x20000004: 00000102\n";
     assert_eq!(
         message(text),
-        "dump:3: says 0x01 at address 0x20000005, where line 1 says 0x02".replace("0x02", "0x00")
+        "dump:3: has 0x01 at address 0x20000005, where line 1 has 0x02".replace("0x02", "0x00")
     );
     let text = "0x20000004: 00000102\n0x20000000: 00000001 00000002\n";
-    assert_eq!(message(text), "dump:2: says 0x00 at address 0x20000005, where line 1 says 0x01");
+    assert_eq!(message(text), "dump:2: has 0x00 at address 0x20000005, where line 1 has 0x01");
 
     let mut core = Elf::new();
     core.kind = 4;
     core.section("a", ALLOC | WRITE, 0x2000_0000, &[1, 2, 3, 4]);
     core.section("b", ALLOC | WRITE, 0x2000_0002, &[3, 5, 6]);
-    assert_eq!(message(core.build()), "dump: says 0x05 at address 0x20000003, where another part says 0x04");
+    assert_eq!(message(core.build()), "dump: has 0x05 at address 0x20000003, where another part has 0x04");
 }
 
 #[test]
@@ -373,14 +373,14 @@ fn broken_intel_hex_is_told_with_its_line() {
         ("0100000001FE\n", "dump:2: expected an Intel HEX record, found `0100000001FE`"),
         (
             ":0200000001FD\n",
-            "dump:2: the record's length is not what it says, or not what its type needs: `:0200000001FD`",
+            "dump:2: the record's length contradicts its count field or its type: `:0200000001FD`",
         ),
         (":00000006FA\n", "dump:2: unknown record type 06"),
         (":0100000001FE\n", "dump: the file is cut off: its last record is not the end record `:00000001FF`"),
         (":00000001FF\n", "dump: holds no memory"),
         (
             ":0100000001FE\n:0100000002FD\n:00000001FF\n",
-            "dump:3: says 0x02 at address 0x20000000, where line 2 says 0x01",
+            "dump:3: has 0x02 at address 0x20000000, where line 2 has 0x01",
         ),
         (
             ":02000004FFFFFC\n:02FFFF000102FD\n",
@@ -418,15 +418,15 @@ fn broken_s_records_are_told_with_their_line() {
         ("S1\n", "dump:2: expected an S-record, found `S1`"),
         ("1040000AA51\n", "dump:2: expected an S-record, found `1040000AA51`"),
         ("Sé\n", "dump:2: expected an S-record, found `Sé`"),
-        ("S101FE\n", "dump:2: the record's length is not what it says, or not what its type needs: `S101FE`"),
-        ("S100\n", "dump:2: the record's length is not what it says, or not what its type needs: `S100`"),
+        ("S101FE\n", "dump:2: the record's length contradicts its count field or its type: `S101FE`"),
+        ("S100\n", "dump:2: the record's length contradicts its count field or its type: `S100`"),
         (
             "S1050000AA51\n",
-            "dump:2: the record's length is not what it says, or not what its type needs: `S1050000AA51`",
+            "dump:2: the record's length contradicts its count field or its type: `S1050000AA51`",
         ),
         (
             "S9040000AA51\n",
-            "dump:2: the record's length is not what it says, or not what its type needs: `S9040000AA51`",
+            "dump:2: the record's length contradicts its count field or its type: `S9040000AA51`",
         ),
         ("S4030000FC\n", "dump:2: unknown record type S4"),
         ("S1040000AA51\nS5030002FA\n", "dump:3: expected 2 records of memory before this one, found 1"),

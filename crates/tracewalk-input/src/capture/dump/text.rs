@@ -86,7 +86,7 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, Captur
             }
             Line::Damaged { tool, address, found } => {
                 damaged.push((tool, number, found));
-                // What stands in front of the damage is sound, unless the damage is there.
+                // What stands before the damage is sound, unless the damage is there.
                 if before.get(&tool).is_some_and(|(_, usual)| *usual == numbers.width) {
                     memory.add(address, &numbers.bytes, Some(number)).map_err(memory_error)?;
                 }
@@ -159,7 +159,7 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, Captur
     }))
 }
 
-/// Whether the next line goes on with wider numbers where a whole line at this address would have ended.
+/// Whether the next line continues with wider numbers where a whole line at this address would have ended.
 fn is_cut_from(width: usize, (tool, address): (Tool, u64), next: &str) -> bool {
     let mut numbers = Numbers::default();
     match read_line(next, &mut numbers) {
@@ -196,7 +196,7 @@ fn quoted(text: &str) -> String {
 enum Line<'a> {
     /// Memory at an address.
     Memory { tool: Tool, address: u64 },
-    /// It begins as memory does, and goes on otherwise.
+    /// It begins as memory does, and continues otherwise.
     Damaged { tool: Tool, address: u64, found: &'a str },
     /// A register of the Micro Trace Buffer.
     Register { name: &'a str, value: &'a str },

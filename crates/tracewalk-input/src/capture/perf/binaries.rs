@@ -71,7 +71,7 @@ pub enum NoBinary {
     TooManyProcesses,
 }
 
-/// So many processes have a program of their own: see [`tracewalk::program`].
+/// The most processes with a program of their own: see [`tracewalk::program`].
 const MOST_CONTEXTS: usize = 250;
 
 impl Recorded {

@@ -38,7 +38,7 @@ pub(super) struct Header {
 pub(super) const MAGIC: &[u8] = b"PERFILE2";
 pub(super) const SWAPPED_MAGIC: &[u8] = b"2ELIFREP";
 
-/// A header of so many bytes is one of a file that came through a pipe.
+/// The size of the header of a file that came through a pipe.
 const PIPE_HEADER: u64 = 16;
 
 /// Events that a file may have: a few for each CPU.

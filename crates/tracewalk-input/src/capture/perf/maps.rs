@@ -105,10 +105,10 @@ pub(super) struct Processes {
 /// So much is copied: a recording of a hundred processes that fork takes some thousands.
 const MOST_COPIED: usize = 1 << 20;
 
-/// So many programs are put together of a recording.
+/// The most programs of a recording.
 const MOST_EPOCHS: usize = 256;
 
-/// So many mappings are kept at once in one process.
+/// The most mappings kept at once in one process.
 const MOST_MAPPINGS: usize = 1 << 16;
 
 impl Mapping {

@@ -61,7 +61,7 @@ pub struct TraceCounts {
     pub mixed_mappings: u64,
 }
 
-/// So many programs and sinks of a recording are distinguished.
+/// The most programs and sinks of a recording that are distinguished.
 const MOST_GROUPS: usize = 4096;
 
 /// `PERF_AUX_FLAG_*`.
@@ -206,7 +206,7 @@ fn in_buffers(buffers: &[AuxBuffer], aux: &Aux) -> Option<Range<usize>> {
     (!range.is_empty()).then_some(range)
 }
 
-/// So many buffers before a record's offset are asked whether they hold it.
+/// The number of buffers before a record's offset that may hold it.
 const MOST_LOOKED_AT: usize = 16;
 
 /// The trace ID of each CPU whose trace may be at a sink.

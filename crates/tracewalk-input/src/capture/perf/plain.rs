@@ -1,6 +1,6 @@
 //! Records in several files, or compressed → one copy of all of them, without any that hold others.
 //!
-//! perf writes one stream of zstd for a file, which goes on from record to record and need not end. A copy is made because trace
+//! perf writes one stream of zstd for a file, which continues from record to record and need not end. A copy is made because trace
 //! may be among them; it lies in a temporary file if it is large.
 
 use std::io::{Read, Write};
@@ -54,7 +54,7 @@ fn problem(at: u64, why: &dyn std::fmt::Display) -> PerfProblem {
     PerfProblem::Compressed { at, why: why.to_string() }
 }
 
-/// Copies whole records from a place on, with the trace that follows them. Answers whether the last one is not whole.
+/// Copies whole records from a place on, with the trace that follows them. Returns whether the last one is not whole.
 fn copy(bytes: &[u8], start: u64, out: &mut Spool) -> Result<bool, PerfProblem> {
     let end = walk(bytes, start, |record| {
         let start = usize::try_from(record.at).unwrap_or(usize::MAX);

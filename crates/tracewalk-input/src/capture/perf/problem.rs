@@ -36,7 +36,7 @@ pub enum PerfProblem {
     TooMany {
         /// What.
         what: &'static str,
-        /// So many are read.
+        /// The number of them that are read.
         most: usize,
     },
     /// A place of binaries is a file, and no archive of them.

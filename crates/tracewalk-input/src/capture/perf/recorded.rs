@@ -1,4 +1,4 @@
-//! What a recording says beside its trace.
+//! The content of a perf recording besides its trace.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::parts::TraceCounts;
 use super::records::Names;
 use super::units::Units;
 
-/// What a recording says beside its trace.
+/// The content of a perf recording besides its trace.
 #[derive(Debug)]
 pub struct Recorded {
     /// The file.
@@ -27,9 +27,9 @@ pub struct Recorded {
     pub is_simpleperf: bool,
     /// The CPUs that have a trace unit.
     pub cpus: Vec<u64>,
-    /// How trace says which process it is of.
+    /// How trace identifies its process.
     pub contexts: ContextTrace,
-    /// The number of bytes of context IDs that are traced, if these are too few to say the process.
+    /// The number of bytes of context IDs that are traced, if these are too few to identify the process.
     pub short_context_ids: Option<u8>,
     /// What became of trace.
     pub trace: TraceCounts,
@@ -60,7 +60,7 @@ pub(super) struct ProgramOf {
     pub(super) process: Option<u32>,
 }
 
-/// How trace says which process it is of.
+/// How trace identifies its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContextTrace {
     /// It does not.

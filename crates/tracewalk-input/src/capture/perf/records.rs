@@ -133,7 +133,7 @@ const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
 const EXECUTABLE: u32 = 4;
 
 /// Walks over the records of `bytes`, of which the first one stands at `start`; calls `take` with the place, type, bits and
-/// body of each, and the bytes of trace that follow it. Answers where it ended.
+/// body of each, and the bytes of trace that follow it. Returns where it ended.
 pub(super) fn walk<'a>(
     bytes: &'a [u8],
     start: u64,
@@ -176,7 +176,7 @@ pub(super) struct Record<'a> {
     pub(super) misc: u16,
     /// With its header.
     pub(super) bytes: &'a [u8],
-    /// So many bytes of trace follow.
+    /// The number of bytes of trace that follow.
     pub(super) trace: u64,
     /// Whether there should be more of them.
     pub(super) is_cut: bool,

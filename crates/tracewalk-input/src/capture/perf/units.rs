@@ -30,7 +30,7 @@ pub(super) struct Units {
 /// The kind of hardware trace that CoreSight is.
 const CORESIGHT: u32 = 3;
 
-/// So many CPUs are possible: `NR_CPUS` of the largest kernels.
+/// The largest number of CPUs: `NR_CPUS` of the largest kernels.
 const MOST_CPUS: u64 = 8192;
 
 const ETMV3: u64 = 0x3030_3030_3030_3030;

@@ -1,4 +1,4 @@
-//! Bytes that the program has which uses the library: it hands them on as they come to it.
+//! Bytes that the program which uses the library feeds as it receives them.
 
 use std::fmt;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
@@ -18,13 +18,13 @@ pub fn fed() -> (Feeder, Fed) {
 #[derive(Clone, Debug)]
 pub struct Feeder(SyncSender<Vec<u8>>);
 
-/// Nobody reads what is fed any more.
+/// The reader is gone: fed bytes are no longer read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NobodyReads;
 
 impl Feeder {
     /// Hands these bytes on. Waits while 16 pieces, of at most 64 KiB each, are not read yet, so that memory stays
-    /// bounded: whoever reads is another thread.
+    /// bounded: the reader is another thread.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! A file that somebody else is still writing.
+//! A file that another program is still writing.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
@@ -10,7 +10,7 @@ use super::problem::StreamProblem;
 use super::source::{Arrived, ByteSource, PIECE, broken, read_once};
 use crate::file::FileProblem;
 
-/// A file that grows. It never ends by itself: whoever writes it may go on at any time. Where it need not exist yet, it
+/// A file that grows. It never ends by itself: its writer may continue at any time. Where it need not exist yet, it
 /// is waited for. It ends with an error when it is cut, written anew, deleted or replaced, once all that was in it before
 /// has been read.
 #[derive(Debug)]

@@ -1,11 +1,11 @@
 //! Captures that come over time: from standard input, from a file that grows, from a server.
 //!
-//! A [`Stream`] hands out pieces as they come and says why it ended. It knows nothing of what the bytes mean, and keeps
+//! A [`Stream`] hands out pieces as they arrive, and states why it ended. It does not interpret the bytes, and keeps
 //! nothing of them.
 //!
-//! - [`Place`] is where the bytes come from, as the command line names it.
+//! - [`Place`] is the origin of the bytes, as the command line names it.
 //! - [`ByteSource`] is what reads there; anybody may write another one. [`fed`] makes one of bytes that the caller has.
-//! - [`Stop`] is for whoever wants to end it: what had been received by then still comes.
+//! - [`Stop`] ends a stream: bytes received by then are still handed out.
 //!
 //! ```
 //! use std::time::Duration;
@@ -52,7 +52,7 @@ pub use source::{Arrived, ByteSource, Server, Threaded};
 pub enum Place {
     /// Standard input.
     StandardInput,
-    /// A file that somebody else is still writing, or is about to write.
+    /// A file that another program is still writing, or is about to write.
     Growing(PathBuf),
     /// The program that uses the library, which [feeds](Feeder::feed) what it has. Opened by its name alone it has nobody who
     /// does, and ends at once.
@@ -70,7 +70,7 @@ pub enum Place {
 const TCP: &str = "tcp:";
 
 impl Place {
-    /// What a capture's name on the command line means: `-`, `tcp:HOST:PORT`; `None` for what is all there.
+    /// The place that a capture's name on the command line means: `-`, `tcp:HOST:PORT`; `None` for a complete file.
     pub fn of(capture: &Path) -> Result<Option<Self>, CaptureError> {
         let name = capture.to_string_lossy();
         if name == "-" {
@@ -158,7 +158,7 @@ pub enum Event<'a> {
 /// Why a stream ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Whoever sent it says that it is complete.
+    /// The sender closed it: it is complete.
     Closed,
     /// Somebody requested it.
     Stopped,
@@ -196,7 +196,7 @@ enum State {
         /// Whether it was reported that none are there.
         told_quiet: bool,
     },
-    /// Somebody requested the end: what is on its way still comes, until this moment.
+    /// [`Stop`] requested the end; bytes on their way are still received until this moment.
     Draining { until: Instant },
     /// It ended.
     Ended(End),
@@ -267,7 +267,7 @@ impl Stream {
         }
     }
 
-    /// No byte came as long as there was patience. Answers whether this is to be reported.
+    /// No byte came as long as there was patience. Returns whether this is to be reported.
     fn nothing_came(&mut self) -> bool {
         match &mut self.state {
             State::Flowing { told_quiet, .. } if !*told_quiet => {

@@ -16,7 +16,7 @@ pub trait ByteSource: fmt::Debug {
     fn read(&mut self, piece: &mut Vec<u8>, patience: Duration) -> Result<Arrived, StreamProblem>;
 }
 
-/// What came while somebody waited.
+/// The result of waiting for bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrived {
     /// Bytes.

@@ -69,7 +69,7 @@ fn options_stand_above_the_description_and_are_for_recordings_only() {
     let uart = WireOptions { wire: Some(Wire::Uart), ..WireOptions::default() };
     assert_eq!(&*Capture::open_with(&path, &uart, &[]).unwrap().buffers[0].bytes, b"hello");
     let error = Capture::open_with(&bytes, &uart, &[]).unwrap_err();
-    let expected = "is no recording of a logic analyser, and options say how to read one";
+    let expected = "is not a logic analyser's recording, but options state how to read one";
     assert!(error.to_string().ends_with(expected), "{error}");
     let path = directory.write("capture.toml", b"[capture]\nfile = \"trace.bin\"\nbaud = 1000\n");
     assert!(Capture::open(&path).unwrap_err().to_string().ends_with(expected));

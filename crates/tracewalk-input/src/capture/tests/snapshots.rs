@@ -200,18 +200,18 @@ fn mistakes_in_a_snapshot_are_told_with_their_line() {
             "[device_list]\na=../core.ini\n",
             "snapshot.ini:2: the file name `../core.ini` leaves the directory of its description by `..`",
         ),
-        ("snapshot.ini", "[device_list]\na=core.ini\nb=core.ini\n", "snapshot.ini:3: `cpu_0` is said twice"),
+        ("snapshot.ini", "[device_list]\na=core.ini\nb=core.ini\n", "snapshot.ini:3: `cpu_0` is given twice"),
         (
             "core.ini",
             "nonsense\n",
             "core.ini:1: expected `[section]`, `key=value` or a comment, found `nonsense`",
         ),
-        ("core.ini", "[regs]\n", "core.ini: the file does not say `[device]`"),
-        ("core.ini", "[device]\nclass=core\n", "core.ini:1: [device] does not say `name`"),
+        ("core.ini", "[regs]\n", "core.ini: the file has no `[device]`"),
+        ("core.ini", "[device]\nclass=core\n", "core.ini:1: [device] has no `name`"),
         (
             "core.ini",
             "[device]\nname=c\nclass=core\n[dump]\nfile=memory.bin\n",
-            "core.ini:4: [dump] does not say `address`",
+            "core.ini:4: [dump] has no `address`",
         ),
         (
             "core.ini",
@@ -236,7 +236,7 @@ fn mistakes_in_a_snapshot_are_told_with_their_line() {
         (
             "etm.ini",
             "[device]\nname=ETM_0\nclass=trace_source\n[regs]\nETMCR=1\nETMCR(0)=2\n",
-            "etm.ini:6: `ETMCR` is said twice",
+            "etm.ini:6: `ETMCR` is given twice",
         ),
         ("trace.ini", "[b0]\n", "trace.ini: describes no trace buffer"),
         ("trace.ini", "[trace_buffers]\nbuffers=\n", "trace.ini:2: describes no trace buffer"),
@@ -248,9 +248,9 @@ fn mistakes_in_a_snapshot_are_told_with_their_line() {
         (
             "trace.ini",
             "[trace_buffers]\nbuffers=b0,b0\n[b0]\nfile=trace.bin\n",
-            "trace.ini:3: `b0` is said twice",
+            "trace.ini:3: `b0` is given twice",
         ),
-        ("trace.ini", "[trace_buffers]\nbuffers=b0\n[b0]\nname=x\n", "trace.ini:3: [b0] does not say `file`"),
+        ("trace.ini", "[trace_buffers]\nbuffers=b0\n[b0]\nname=x\n", "trace.ini:3: [b0] has no `file`"),
         (
             "trace.ini",
             "[trace_buffers]\nbuffers=b0\n[b0]\nfile=gone.bin\n",

@@ -59,7 +59,7 @@ const TICKS: u32 = 12;
 /// The longest line.
 const LONGEST_LINE: u64 = 1 << 16;
 
-/// The most columns. Nobody records so many channels.
+/// The most columns; no recording has this number of channels.
 const MOST_COLUMNS: usize = 1024;
 
 /// Whether a file that starts like this is a table of levels.

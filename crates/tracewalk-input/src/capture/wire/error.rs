@@ -23,12 +23,12 @@ pub enum RecordingProblem {
         /// What is wrong with it.
         problem: String,
     },
-    /// Something that has to be said is not.
+    /// A required key is missing.
     MissingKey {
         /// What.
         key: &'static str,
     },
-    /// Something is said that makes no sense.
+    /// A value is invalid.
     Value {
         /// Of what.
         key: &'static str,
@@ -57,7 +57,7 @@ pub enum RecordingProblem {
         /// The channels that there are, or the first of them.
         channels: Vec<String>,
     },
-    /// Two channels are said to be the same thing.
+    /// Two channels have the same role.
     RoleTwice {
         /// What.
         role: Role,
@@ -88,18 +88,18 @@ pub enum RecordingProblem {
         /// What was seen on all channels.
         seen: Vec<ChannelSeen>,
     },
-    /// A bit rate is said of a trace port, whose clock is recorded.
+    /// A bit rate is given for a trace port, whose clock is recorded.
     RateOfPort,
-    /// A bit rate is said and the recording does not say how fast it is.
+    /// A bit rate is given, but the recording's sample rate is unknown.
     NoRate,
     /// There are too few samples in a bit.
     TooSlow {
         /// How many there are for one bit, in tenths.
         tenths: u64,
     },
-    /// It is said how to read a recording, and this is none.
+    /// Options for recordings are given, but the file is not one.
     NotARecording,
-    /// The recording says its rate itself.
+    /// The recording states its own rate.
     RateTwice,
     /// It names channels, and nothing follows.
     NoSamples,
@@ -118,16 +118,16 @@ impl RecordingProblem {
                 return Some(format!("write --channel {nearest}=…"));
             }
             Self::BothWires | Self::RoleTwice { .. } => "correct --wire and --channel",
-            Self::NoChannel { role, .. } => return Some(format!("say it with --channel NAME={role}")),
-            Self::NoSignal { channel: Some(_), .. } => "say another one with --channel NAME=swo",
+            Self::NoChannel { role, .. } => return Some(format!("name it with --channel NAME={role}")),
+            Self::NoSignal { channel: Some(_), .. } => "name another one with --channel NAME=swo",
             Self::Ambiguous { .. } => "choose one with --channel NAME=swo",
-            Self::Unreadable { .. } => "say what is on which channel with --wire, --channel and --baud",
-            Self::RateOfPort => "leave out --baud, or say --wire uart",
-            Self::NoRate => "say it with --rate, or leave out --baud, which is measured then",
+            Self::Unreadable { .. } => "state what is on which channel with --wire, --channel and --baud",
+            Self::RateOfPort => "leave out --baud, or give --wire uart",
+            Self::NoRate => "give --rate, or leave out --baud to measure it",
             Self::RateTwice => "leave out --rate",
             Self::TooSlow { .. } => "record at three times the bit rate or more, or correct --baud",
             Self::NotARecording => {
-                "leave out --wire, --channel and --baud, say with --rate how fast bare samples were taken, or give a sigrok session, VCD or CSV file"
+                "leave out --wire, --channel and --baud, give the sample rate of bare samples with --rate, or give a sigrok session, VCD or CSV file"
             }
             _ => return None,
         };
@@ -171,7 +171,7 @@ impl fmt::Display for RecordingProblem {
             Self::Zip(words) => write!(f, "is no complete zip file: {words}"),
             Self::NoEntry { name } => write!(f, "is a zip file without `{name}`, expected a sigrok session"),
             Self::Entry { name, problem } => write!(f, "`{name}` in it {problem}"),
-            Self::MissingKey { key } => write!(f, "does not say `{key}`"),
+            Self::MissingKey { key } => write!(f, "has no `{key}`"),
             Self::Value { key, expected, found } => {
                 write!(f, "expected {expected} for `{key}`, found `{found}`")
             }
@@ -185,7 +185,7 @@ impl fmt::Display for RecordingProblem {
             Self::UnknownChannel { name, nearest: None, channels } => {
                 write!(f, "there is no channel `{name}`, expected one of {}", channels.join(", "))
             }
-            Self::RoleTwice { role } => write!(f, "two channels are said to be {role}"),
+            Self::RoleTwice { role } => write!(f, "two channels have the role {role}"),
             Self::BothWires => f.write_str("both SWO and a trace port are asked for, expected one of them"),
             Self::NoChannel { role, channels } => {
                 write!(f, "which channel is {role} is not known, expected it of {}", channels.join(", "))
@@ -205,16 +205,14 @@ impl fmt::Display for RecordingProblem {
             Self::RateOfPort => {
                 f.write_str("is read as a trace port, which has a clock, and --baud is for SWO")
             }
-            Self::NoRate => f.write_str("--baud is given, and the recording does not say its sample rate"),
+            Self::NoRate => f.write_str("--baud is given, but the recording does not state its sample rate"),
             Self::TooSlow { tenths } => {
                 write!(f, "has only {}.{} samples for each bit, expected 2 or more", tenths / 10, tenths % 10)
             }
-            Self::RateTwice => {
-                f.write_str("says how fast it was recorded itself, and --rate is for files that do not")
-            }
+            Self::RateTwice => f.write_str("states its own sample rate; --rate is for files that do not"),
             Self::NoSamples => f.write_str("names channels and has no samples of them"),
             Self::NotARecording => {
-                f.write_str("is no recording of a logic analyser, and options say how to read one")
+                f.write_str("is not a logic analyser's recording, but options state how to read one")
             }
         }
     }

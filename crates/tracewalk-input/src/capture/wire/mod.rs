@@ -1,6 +1,6 @@
 //! Recordings of a logic analyser → the bytes that went over the wires.
 //!
-//! A recording is a sigrok session (`.sr`), a value change dump (VCD) or a table (CSV). It says when its channels
+//! A recording is a sigrok session (`.sr`), a value change dump (VCD) or a table (CSV). It states when its channels
 //! changed; here that becomes bytes, as a debug probe would have received them:
 //!
 //! ```text
@@ -10,7 +10,7 @@
 //! uart, manchester, port    changes → bytes, each with its moment
 //! ```
 //!
-//! What was not said is found out by trying: the way of reading that gives the fewest errors is right. Not here: what
+//! What was not stated is inferred by trying: the way of reading that gives the fewest errors is right. Not here: what
 //! the bytes mean. They are a capture like any other.
 //!
 //! ```
@@ -60,7 +60,7 @@ pub use sigrok::parse_rate;
 pub use survey::seen_in;
 pub use times::ByteTimes;
 
-/// What is said of a recording. What is not said is found out.
+/// What is stated of a recording. The rest is inferred.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WireOptions {
     /// How bytes go over the wires.
@@ -71,11 +71,11 @@ pub struct WireOptions {
     pub channels: Vec<(String, Role)>,
     /// Whether the wires have high for low.
     pub inverted: Option<bool>,
-    /// How samples were taken that stand in the file one after the other and do not say it.
+    /// The rate and size of bare samples in a file without a header.
     pub samples: Option<Samples>,
 }
 
-/// Samples of a logic analyser that nothing is said of in their file, as sigrok's format `binary` has them.
+/// Bare samples of a logic analyser, without a header, as in sigrok's format `binary`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Samples {
     /// How many were taken in a second.
@@ -85,13 +85,13 @@ pub struct Samples {
 }
 
 impl WireOptions {
-    /// Whether nothing is said.
+    /// Whether nothing is stated.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What `self` says, and for the rest what `other` says.
+    /// The options of `self`, and for the rest those of `other`.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         let channels = if self.channels.is_empty() { &other.channels } else { &self.channels };

@@ -1,4 +1,4 @@
-//! Where a recording's bytes come from, and what every container says of them.
+//! The origin of a recording's bytes, and properties that all containers have.
 
 use std::fmt::Debug;
 use std::fs::File;

@@ -138,7 +138,7 @@ pub(super) fn measure(head: &[Change], pins: u8) -> Option<Setup> {
     Some(setup)
 }
 
-/// How long after a clock edge data do not change: 0 where they change between the edges, else half the distance of
+/// How long after a clock edge data do not change: 0 if they change between the edges, else half the distance of
 /// two edges.
 fn delay(head: &[Change]) -> Option<f64> {
     let mut distances = Vec::new();

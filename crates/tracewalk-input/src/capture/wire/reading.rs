@@ -20,7 +20,7 @@ use crate::capture::error::CaptureError;
 pub struct Reading {
     /// How bytes went over the wires.
     pub wire: Wire,
-    /// What was said, and not found out.
+    /// What was stated, not inferred.
     pub said: WireOptions,
     /// Which channels they were.
     pub channels: Vec<(Role, String)>,
@@ -28,7 +28,7 @@ pub struct Reading {
     pub inverted: bool,
     /// How long a bit of SWO takes, in ticks.
     pub ticks_per_bit: Option<f64>,
-    /// How many ticks a second has, where the recording says it.
+    /// The number of ticks in a second, if the recording states it.
     pub ticks_per_second: Option<f64>,
     /// When each byte began.
     pub times: ByteTimes,
@@ -38,15 +38,15 @@ pub struct Reading {
     pub errors: u64,
     /// Where that was first.
     pub first_error: Option<WireError>,
-    /// Whether it is known where the bytes of a trace port start. Without synchronisation it is not.
+    /// Whether the start of a trace port's bytes is known. Without synchronisation it is not.
     pub is_aligned: bool,
     /// Why reading ended before the recording did.
     pub problem: Option<CaptureError>,
-    /// What was seen on all channels, where those that were read look like the wrong ones.
+    /// The signals on all channels, if those that were read look like the wrong ones.
     pub seen: Vec<ChannelSeen>,
 }
 
-/// A place where what was on the wires was not as it should be.
+/// An error on the wires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WireError {
     /// How many bytes had been read before.
@@ -68,7 +68,7 @@ impl Reading {
         !self.is_aligned || !score.is_good()
     }
 
-    /// What was seen on all channels, as a sentence names it; `None` where nothing is in doubt.
+    /// What was seen on all channels, as a sentence names it; `None` if nothing is in doubt.
     #[must_use]
     pub fn seen(&self) -> Option<String> {
         (!self.seen.is_empty()).then(|| Listed(&self.seen).to_string())
@@ -180,7 +180,7 @@ fn best_polarity(
     options: &WireOptions,
     ticks_per_second: Option<f64>,
 ) -> Result<Option<(Way, Score, bool)>, Problem> {
-    /// So many bytes are read without an error by no chance.
+    /// The number of bytes that are not read without an error by chance.
     const MANY: u64 = 64;
     let read = |inverted: bool| {
         let line = if inverted { &line.inverted() } else { line };

@@ -35,12 +35,12 @@ impl Recording {
         Self::read(Place { file: path.to_owned(), bytes: None })
     }
 
-    /// As [`Recording::open`], or the samples in a file that says nothing of them if `options` do.
+    /// As [`Recording::open`], or the bare samples of a file if `options` describe them.
     pub fn open_with(path: &Path, options: &WireOptions) -> Result<Option<Self>, CaptureError> {
         Self::or_samples(Self::open(path)?, Place { file: path.to_owned(), bytes: None }, options)
     }
 
-    /// As [`Recording::from_bytes`], or the samples in bytes that say nothing of them if `options` do.
+    /// As [`Recording::from_bytes`], or the bare samples in bytes if `options` describe them.
     pub fn from_bytes_with(
         name: &Path,
         bytes: Bytes,
@@ -91,7 +91,7 @@ impl Recording {
         &self.header.channels
     }
 
-    /// How many ticks a second has, where the recording says it.
+    /// The number of ticks in a second, if the recording states it.
     #[must_use]
     pub const fn ticks_per_second(&self) -> Option<f64> {
         self.header.ticks_per_second

@@ -205,7 +205,7 @@ mod tests {
         );
         assert_eq!(
             sentence(None, &[("SWO", Role::Swo), ("PC9", Role::Swo)]),
-            "two channels are said to be swo"
+            "two channels have the role swo"
         );
         assert_eq!(
             sentence(Some(Wire::Port), &[("SWO", Role::Swo)]),

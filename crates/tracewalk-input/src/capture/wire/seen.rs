@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::role::Wire;
 
-/// What was seen on a channel, as far as the beginning of the recording shows it.
+/// The signals on a channel, by the beginning of the recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelSeen {
     /// The channel.

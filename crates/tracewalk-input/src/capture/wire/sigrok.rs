@@ -53,7 +53,7 @@ struct Entry {
     start: u64,
     packed: u64,
     unpacked: u64,
-    /// `None` where nothing was said of it.
+    /// `None` if nothing was said of it.
     crc: Option<u32>,
 }
 

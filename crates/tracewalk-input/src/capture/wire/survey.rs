@@ -9,7 +9,7 @@ use super::seen::{ChannelSeen, Listed, Signal};
 use super::ways::{Way, best_way, lines};
 use crate::excerpt::excerpt;
 
-/// What was seen on the channels of the recording at `path`, as a sentence names it; `None` where it cannot be read again.
+/// What was seen on the channels of the recording at `path`, as a sentence names it; `None` if it cannot be read again.
 #[must_use]
 pub fn seen_in(path: &Path) -> Option<String> {
     let seen = survey(&Recording::open(path).ok()??);

@@ -4,7 +4,7 @@
 //! edge, so the bit time has to be right to about a twentieth only.
 //!
 //! A stop bit that is low is a framing error: a wrong edge was taken for a start. Then each edge near is tried, and the
-//! one that the most good bytes follow is where reading goes on.
+//! one that the most good bytes follow is where reading continues.
 
 use std::collections::VecDeque;
 

@@ -18,7 +18,7 @@ pub(super) const EDGES: usize = 20_000;
 /// The most candidates; the shortest pulses may be disturbances.
 const CANDIDATES: usize = 5;
 
-/// Distances up to so many units count: a UART's byte is 10 long, and nothing is known of the time between bytes.
+/// The longest distance that counts, in units: a UART's byte is 10 long, and nothing is known of the time between bytes.
 const LONGEST: f64 = 10.4;
 
 /// The units that the line may have, in ticks.

@@ -169,7 +169,7 @@ fn add_variable(
     Ok(())
 }
 
-/// Puts the scope in front of names that several channels have.
+/// Puts the scope before names that several channels have.
 fn distinct(names: Vec<Named>) -> Vec<String> {
     let mut counts = HashMap::<String, usize>::new();
     for (name, _) in &names {
@@ -265,7 +265,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Passes over what stands in front of `$end`, which need not be text.
+    /// Passes over what stands before `$end`, which need not be text.
     fn skip_section(&mut self) -> Result<(), CaptureError> {
         loop {
             self.advance()?;
@@ -369,7 +369,7 @@ impl DumpChanges<'_> {
         }
     }
 
-    /// The time goes on; the change that is complete now.
+    /// The time continues; the change that is complete now.
     fn go_to(&mut self, time: Tick) -> Result<Option<Change>, CaptureError> {
         let before = self.now.replace(time);
         let Some(before) = before.filter(|before| *before != time) else { return Ok(None) };
@@ -392,7 +392,7 @@ impl DumpChanges<'_> {
 /// Sets the levels of the channels that are bits of this value, whose first letter is its highest bit.
 fn take(value: &[u8], bits: &[(usize, usize)], levels: &mut Levels) {
     for &(bit, index) in bits {
-        // What is left out in front of a value is 0, unless the value starts with x or z.
+        // What is left out before a value is 0, unless the value starts with x or z.
         let letter = value.len().checked_sub(bit + 1).and_then(|place| value.get(place));
         match *letter.or(value.first().filter(|first| !matches!(first, b'0' | b'1'))).unwrap_or(&LOW) {
             LOW => *levels = levels.with(index, false),

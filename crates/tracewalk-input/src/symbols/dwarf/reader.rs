@@ -25,7 +25,7 @@ impl Budget {
     /// What a short file may be read beyond that, in bytes.
     const LEAST: u64 = 1 << 20;
 
-    /// For debugging information of so many bytes.
+    /// For debugging information of this number of bytes.
     pub(super) fn of(bytes: u64) -> Self {
         Self(AtomicU64::new(bytes.saturating_mul(Self::TIMES).saturating_add(Self::LEAST)))
     }
@@ -35,7 +35,7 @@ impl Budget {
         self.0.load(Ordering::Relaxed) == 0
     }
 
-    /// Takes so many bytes off; `false` where there are not enough. Threads may count a few of each other's reads once:
+    /// Takes this number of bytes off; `false` if there are not enough. Threads may count a few of each other's reads once:
     /// that is cheaper than to count them exactly.
     fn take(&self, bytes: usize) -> bool {
         let left = self.0.load(Ordering::Relaxed).checked_sub(bytes as u64);

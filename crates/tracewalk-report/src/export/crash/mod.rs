@@ -13,7 +13,7 @@ pub use json::write_crash_json;
 pub use tables::CRASH_TABLES;
 pub use text::{write_crash_markdown, write_crash_text};
 
-/// How the program of each source ended; `None` where no fault ended it.
+/// How the program of each source ended; `None` if no fault ended it.
 #[derive(Debug)]
 pub struct CrashReport {
     /// The sources.

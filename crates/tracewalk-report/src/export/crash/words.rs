@@ -204,7 +204,7 @@ pub(super) const fn missing(missing: Missing) -> &'static str {
                            processor halted at the handler's first instruction."
         }
         Missing::Registers => "The core registers: print them with the memory.",
-        Missing::Number => "Which exception it was: its handler is shared, and no register says it.",
+        Missing::Number => "Which exception it was: its handler is shared, and no register names it.",
         Missing::Path => "What ran before: the trace does not reach back that far.",
         Missing::NoFaultStatus => "Why, by the processor itself: ARMv6-M has no fault status registers.",
     }

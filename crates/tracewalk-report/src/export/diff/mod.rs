@@ -40,7 +40,7 @@ pub struct SourceDiff {
     pub code: [Arc<Code>; 2],
     /// How many instructions ran, in each.
     pub instructions: [u64; 2],
-    /// Where the paths part, from the side of each; `None` where they are the same.
+    /// Where the paths part, from the side of each; `None` if they are the same.
     pub parting: Option<[Aftermath; 2]>,
     /// Functions that cost more in one than in the other.
     pub functions: Vec<FunctionDiff>,

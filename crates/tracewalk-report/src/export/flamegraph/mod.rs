@@ -184,7 +184,7 @@ fn colour(rectangle: &Rectangle<'_>) -> String {
     format!("rgb({red},{green},{blue})")
 }
 
-/// What fits into so many pixels.
+/// The part of a text that fits into a width in pixels.
 fn escaped_cut(name: &str, width: f64) -> String {
     #[expect(
         clippy::cast_possible_truncation,

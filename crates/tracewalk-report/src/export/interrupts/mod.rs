@@ -16,14 +16,14 @@ use super::profile::of_program;
 pub use json::write_interrupts_json;
 pub use text::write_interrupts_text;
 
-/// What was found of each source.
+/// The durations of all sources.
 #[derive(Debug)]
 pub struct InterruptReport {
-    /// What times are measured in.
+    /// The unit of time.
     pub scale: Scale,
     /// The sources.
     pub sources: Vec<(Section, Activities)>,
-    /// What the sources' programs are called, where there are several.
+    /// The names of the sources' programs, if there are several.
     pub programs: Vec<(Arc<Code>, String)>,
     /// Whether every capture was decoded to its end.
     pub complete: bool,

@@ -74,7 +74,7 @@ pub fn read_lcov(text: &str) -> Result<Tracefile, TracefileError> {
     Err(TracefileError { line: last, kind })
 }
 
-/// Takes what a record says; `None` where it cannot be read.
+/// Takes what a record says; `None` if it cannot be read.
 fn take(file: &mut TracedFile, record: &str, fields: &str) -> Option<()> {
     match record {
         "DA" => {

@@ -21,7 +21,7 @@ use printer::{Open, Printer};
 
 pub use options::CallTreeOptions;
 
-/// Writes a tree of calls: a line where a function is entered and, if it called others, one where it is left.
+/// Writes a tree of calls: a line for the entry of each function and, if it called others, one for its exit.
 #[derive(Debug)]
 pub struct CallTree<W> {
     calls: CallStack<Open>,

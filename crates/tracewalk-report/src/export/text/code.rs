@@ -35,7 +35,7 @@ pub(super) struct Row {
 
 impl Row {
     /// What stands above it where execution comes to it from elsewhere, without some of the functions that are inlined there if it
-    /// has more than so many columns.
+    /// is wider.
     pub(super) fn heading_within(&self, columns: Option<usize>, palette: &Palette) -> Cow<'_, str> {
         let Some(columns) = columns.filter(|columns| *columns < self.heading_width) else {
             return self.heading.as_str().into();
@@ -96,7 +96,7 @@ pub(super) struct Rows {
 const MNEMONIC_WIDTH: usize = 7;
 
 impl Rows {
-    /// The row of the instruction at `at`; `None` where there is no code.
+    /// The row of the instruction at `at`; `None` if there is no code.
     pub(super) fn row(&mut self, code: &CodeInContext, palette: &Palette, at: Location) -> Option<Rc<Row>> {
         if let Some(row) = self.rows.get(&(code.view(), at)) {
             return Some(Rc::clone(row));
@@ -128,7 +128,7 @@ pub(super) struct Written {
     bytes: u8,
 }
 
-/// The text of the instruction at `at`; `None` where there is no code.
+/// The text of the instruction at `at`; `None` if there is no code.
 pub(super) fn written(code: &Code, palette: &Palette, at: Location) -> Option<Written> {
     let instruction = Disassembler::new(code.profile).disassemble(&code.program, at)?;
     let padding = if instruction.operands.is_empty() { 0 } else { MNEMONIC_WIDTH };
@@ -180,7 +180,7 @@ fn place(code: &Code, address: Address) -> Place {
     Place { function, inlined, file, line, file_and_line }
 }
 
-/// `outer+0x12 › inlined  file.c:12` for the instruction at `address`, with the last so many of the inlined functions, and its columns.
+/// `outer+0x12 › inlined  file.c:12` for the instruction at `address`, with the last `inlined` of the inlined functions, and its columns.
 fn heading(place: &Place, address: Address, inlined: usize, palette: &Palette) -> (String, usize) {
     let quiet = palette.quiet;
     let in_style = |palette: &Palette| scope_name(place, address, inlined, palette);
@@ -215,7 +215,7 @@ fn scope_name(place: &Place, address: Address, inlined: usize, palette: &Palette
     text
 }
 
-/// So many columns, as far as any line needs them.
+/// At most this number of columns, if a line needs them.
 pub(super) fn blanks(columns: usize) -> &'static str {
     const BLANKS: &str = match str::from_utf8(&[b' '; 128]) {
         Ok(blanks) => blanks,

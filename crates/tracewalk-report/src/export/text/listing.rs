@@ -33,7 +33,7 @@ pub struct Listing<W> {
     rows: Rows,
     calls: CallStack<()>,
     ready: Ready,
-    /// Where the last instruction stands; `None` where the next one needs a heading.
+    /// Where the last instruction stands; `None` if the next one needs a heading.
     place: Option<Rc<Place>>,
     /// The address after the last instruction.
     next: Option<Address>,
@@ -177,7 +177,7 @@ impl<W: Write> Listing<W> {
         indent(depth).min(most)
     }
 
-    /// The columns in front of what stands at this depth.
+    /// The columns before what stands at this depth.
     fn margin(&self, depth: usize) -> &'static str {
         blanks(MARGIN + self.indent(depth))
     }

@@ -61,7 +61,7 @@ enum EventClass {
 /// CTF 1.8.3, 5.1: the first word of a packet.
 const MAGIC: u32 = 0xc1fc_1fc1;
 
-/// Packets are written once they have so many bytes.
+/// The number of bytes from which on a packet is written.
 const PACKET_BYTES: usize = 1 << 16;
 
 impl EventClass {

@@ -1,4 +1,4 @@
-//! A timeline as text: a line where a span begins and, if something happened in it, one where it ends.
+//! A timeline as text: a line for the start of each span and, if something happened in it, one for its end.
 use std::sync::Arc;
 
 use std::collections::HashMap;

@@ -29,7 +29,7 @@ pub struct Evidence {
     pub end: Ending,
 }
 
-/// What stands behind the newest packet.
+/// What stands after the newest packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Something that shows that it is the newest one.

@@ -18,7 +18,7 @@ pub(super) const SMALLEST_BUFFER: usize = 2;
 pub(super) struct Shape {
     /// The first entry.
     pub(super) start: usize,
-    /// The entry behind the last one.
+    /// The entry after the last one.
     pub(super) end: usize,
     /// The oldest entry; `None` where the buffer has not wrapped and it is the first one.
     pub(super) oldest: Option<usize>,
@@ -128,7 +128,7 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
             _ if second.start() => return Pair::Restarts,
             // The two halves of a return.
             (Some(command), Some(done)) => command == done,
-            // A second half, behind one that was overtaken by a more urgent exception.
+            // A second half, after one that was overtaken by a more urgent exception.
             (None, Some(_)) => first.atomic() && first.source() == second.source(),
             (Some(_), None) => false,
             (None, None) => {
@@ -246,7 +246,7 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
         })
     }
 
-    /// What stands behind the newest packet of a reading.
+    /// What stands after the newest packet of a reading.
     pub(super) fn end(&self, shape: Shape) -> Ending {
         let Shape { start, end, oldest } = shape;
         let at = |entry: usize| self.entries.get(entry).copied().unwrap_or(Entry::Missing);

@@ -55,7 +55,7 @@ impl Execution {
         }
     }
 
-    /// Passes an instruction that execution goes on behind.
+    /// Passes an instruction after which execution continues.
     pub(super) fn pass_straight(
         &mut self,
         program: &Program,

@@ -3,7 +3,7 @@
 //! ```text
 //! to pass an instruction: fetch it, classify it, add it to the open block;
 //!     a branch, a failed condition and every event close the open block
-//! a taken direct branch moves the position, a taken indirect one waits for its target, everything else goes on behind itself
+//! a taken direct branch moves the position, a taken indirect one waits for its target, everything else continues after itself
 //! what the image cannot confirm is a Gap, and the position is lost until the trace names one
 //! ```
 
@@ -145,7 +145,7 @@ impl Execution {
             return;
         }
         match core::mem::take(&mut self.trust) {
-            // A run goes on behind the proof, and is reported as one.
+            // A run continues after the proof, and is reported as one.
             Trust::Sound => {}
             // A block is in doubt as a whole or not at all.
             Trust::InDoubt => self.close(report),

@@ -99,14 +99,14 @@ impl Execution {
             return Err(misses.into());
         };
         loop {
-            // Behind the last instruction of memory addresses begin again, distances go on.
+            // After the last instruction of memory addresses begin again, distances go on.
             let passed = self.here()?.bytes_since(from.address);
             match end {
                 RunEnd::Through if passed > distance => return Ok(()),
                 RunEnd::BeforeWithoutWaypoints if passed >= distance => return Ok(()),
                 RunEnd::Before if passed == distance => return Ok(()),
                 RunEnd::Jumps if passed == distance => {
-                    // Behind an instruction that cannot jump flow goes on, and what the trace says next contradicts that.
+                    // After an instruction that cannot jump flow goes on, and what the trace says next contradicts that.
                     let jump = self.next_instruction(program)?;
                     return self.pass_branch(program, jump, true, TargetIs::Sent, report);
                 }

@@ -41,7 +41,7 @@ impl Execution {
                 return Err(misses.into());
             }
             if is_waypoint {
-                // Without an atom for it nothing says more than that execution went on behind it.
+                // Without an atom for it nothing says more than that execution continued after it.
                 self.pass_exit_unchecked((at, instruction), false, TargetIs::Sent, report)?;
             } else {
                 self.pass_straight(program, (at, instruction), true, report)?;
@@ -52,7 +52,7 @@ impl Execution {
         }
     }
 
-    /// So many instructions were executed, and execution goes on at `then`.
+    /// A number of instructions was executed, and execution continues at `then`.
     pub(super) fn unseen(
         &mut self,
         program: &Program,
@@ -76,7 +76,7 @@ impl Execution {
         self.jump(Place::At(then));
     }
 
-    /// The last of so many instructions if there is one path alone from `from` to `then`: straight on, with a branch at most as the
+    /// The last of a number of instructions if there is one path alone from `from` to `then`: straight on, with a branch at most as the
     /// last instruction.
     fn only_path(
         &self,

@@ -107,12 +107,12 @@ impl AlignmentEvidence {
         self.frames != 0 && self.wrong() <= Self::most_wrong_of(self.frames)
     }
 
-    /// How many things that a formatter does not write are plausible in so many frames.
+    /// The plausible number of things that a formatter does not write, in a number of frames.
     pub(super) const fn most_wrong_of(frames: u32) -> u32 {
         8 + frames / 16
     }
 
-    /// Too much was seen that a formatter does not write: so many frames with it are no frames.
+    /// Too much was seen that a formatter does not write: these are not frames.
     pub(super) const fn is_hopeless_for(&self, frames: u32) -> bool {
         self.wrong() > 8 + frames / 4
     }
@@ -213,7 +213,7 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// So many values make half of the older ones forgotten: a trace changes.
+    /// The number of values after which older ones count half: a trace changes.
     const MEMORY: u16 = 8192;
 
     /// Added to each count, so that few observations do not weigh like many. With 2, random data does not reach half

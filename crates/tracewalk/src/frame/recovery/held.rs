@@ -15,7 +15,7 @@ pub(super) struct Held {
     gone: usize,
     /// The number of the first frame in the queue.
     first: u64,
-    /// Ascending by number; each reaches to the next one's number. Only the first one may start in front of `first`.
+    /// Ascending by number; each reaches to the next one's number. Only the first one may start before `first`.
     runs: VecDeque<Run>,
 }
 
@@ -87,7 +87,7 @@ impl Held {
 
     /// Takes `count` frames of those that [`Held::front`] shows out of the queue.
     pub(super) fn drop_front(&mut self, count: usize) {
-        /// Frames that left are removed when they are so many: moving the others up then costs next to nothing.
+        /// Frames that left are removed at this number: moving the others up then costs next to nothing.
         const SHIFT_AFTER: usize = 256;
         self.gone += count;
         self.first += count as u64;
@@ -103,7 +103,7 @@ impl Held {
         }
     }
 
-    /// So many frames went past the queue, which is empty.
+    /// A number of frames went past the queue, which is empty.
     pub(super) fn pass(&mut self, count: usize) {
         debug_assert!(self.runs.is_empty(), "frames must not overtake each other");
         self.first += count as u64;
@@ -135,7 +135,7 @@ impl Held {
 
 /// The bytes up to the place `end`, and the HSYNCs between them that were left out: at another alignment they are data.
 pub(super) fn with_half_syncs(bytes: &[(u8, u64)], end: u64) -> Vec<(u8, u64)> {
-    /// So many bytes of them are a port's that has nothing to send.
+    /// The number of their bytes that an idle port sends.
     const IDLE: u64 = 256;
     let next_places = bytes.iter().skip(1).map(|&(_, at)| at).chain([end]);
     let with_gap = bytes.iter().zip(next_places).flat_map(|(&(byte, at), next)| {

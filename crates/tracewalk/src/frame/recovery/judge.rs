@@ -131,7 +131,7 @@ pub(super) fn split(region: &[u8], alignment: FrameAlignment, watch: &Watch, own
     })
 }
 
-/// The border in front of a frame, and what speaks for the frames in front of it.
+/// The border before a frame, and what speaks for the frames before it.
 #[derive(Clone, Copy, Debug)]
 struct Border {
     start: usize,
@@ -153,7 +153,7 @@ impl Border {
     }
 }
 
-/// Where the first good frame starts in bytes that end as frames of `sources` at `alignment`: in front of it are the
+/// Where the first good frame starts in bytes that end as frames of `sources` at `alignment`: before it are the
 /// bytes before the first frame, and frames that are clearly worse than none.
 pub(super) fn good_start(bytes: &[u8], alignment: FrameAlignment, sources: IdSet, watch: &Watch) -> usize {
     /// One damaged frame reaches it, new sources in healthy ones do not.

@@ -167,7 +167,7 @@ impl RecoveringDeframer {
         1
     }
 
-    /// Takes what comes while frames are searched for, up to where it is time to look or an FSYNC may end. Answers how many
+    /// Takes what comes while frames are searched for, up to where it is time to look or an FSYNC may end. Returns how many
     /// bytes.
     fn take_unframed(&mut self, input: &[u8], sink: &mut impl FrameSink) -> usize {
         let Some(search) = &mut self.search else { return 0 };
@@ -401,7 +401,7 @@ impl RecoveringDeframer {
     }
 }
 
-/// One in so many frames is looked at closely. A buffer's bytes come from memory and nearly never get lost.
+/// One frame in this number is looked at closely. A buffer's bytes come from memory and nearly never get lost.
 const fn sampling_interval(framing: Framing) -> u64 {
     match framing {
         Framing::Buffer => 8,

@@ -29,7 +29,7 @@ pub(super) struct Search {
 /// What a search found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Start {
-    /// How many of the search's bytes stand in front of the first good frame.
+    /// How many of the search's bytes stand before the first good frame.
     pub(super) index: usize,
     /// The sources of the frames.
     pub(super) sources: IdSet,
@@ -38,10 +38,10 @@ pub(super) struct Start {
 }
 
 impl Search {
-    /// So many new bytes are worth another look.
+    /// The number of new bytes that are worth another look.
     const STEP: usize = 1024;
 
-    /// So many of the newest bytes tell whether there are frames.
+    /// The number of the newest bytes that show whether there are frames.
     const DECIDING: usize = 2048;
 
     const MOST: usize = 4096;
@@ -122,7 +122,7 @@ impl Search {
     }
 }
 
-/// Whether so many bytes name reserved IDs that an [`AlignmentRanking`] has no plausible candidate. Most junk is like that, and
+/// Whether the bytes name reserved IDs so often that an [`AlignmentRanking`] has no plausible candidate. Most junk is like that, and
 /// counting takes a small part of the time of ranking.
 ///
 /// The mixed bytes of a frame stand at every second place: all alignments of the same parity have the same ones. Synchronisation

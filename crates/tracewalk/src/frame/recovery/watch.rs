@@ -31,7 +31,7 @@ pub(super) struct Watch {
     quiet_until: u64,
     /// For how many frames it was quiet then.
     quiet: u64,
-    /// One in so many frames goes into the statistics of values, once there are enough.
+    /// One frame in this number goes into the statistics of values, once there are enough.
     interval: u64,
     /// The next one that does.
     next_sample: u64,
@@ -45,11 +45,11 @@ pub(super) struct Watch {
     drift_limit: i32,
 }
 
-/// After a doubt that turned out to be unfounded, at least so many frames raise no other, and twice as many each time
+/// After an unfounded doubt, at least this number of frames raises no other, and twice as many each time
 /// that the next doubt comes soon. It bounds the work on captures that are odd everywhere.
 const QUIET_FRAMES: RangeInclusive<u64> = 32..=4096;
 
-/// So many frames make the statistics fit for use, and a renewal of the weights worth it.
+/// The number of frames after which the statistics are used, and the weights renewed.
 const LEARN_FRAMES: u32 = 64;
 
 /// Three frames' worth: low bits that are restored wrongly go against the statistics by about a bit each.
@@ -112,7 +112,7 @@ impl Watch {
         usize::try_from(self.next - start).unwrap_or(usize::MAX)
     }
 
-    /// Looks at the next frames, at most [`GROUP`]; answers whether all of them are in order.
+    /// Looks at the next frames, at most [`GROUP`]; returns whether all of them are in order.
     #[inline(always)]
     fn is_group_unremarkable(&mut self, group: &[[u8; FRAME_BYTES]]) -> bool {
         let unremarkable = self.unremarkable_in(group);
@@ -133,7 +133,7 @@ impl Watch {
         unremarkable == group.len()
     }
 
-    /// How many frames there are in front of the first one whose ID bytes are worth a look.
+    /// How many frames there are before the first one whose ID bytes are worth a look.
     #[inline(always)]
     fn unremarkable_in(&self, group: &[[u8; FRAME_BYTES]]) -> usize {
         for (pair, id_byte) in id_bytes(group) {
@@ -170,7 +170,7 @@ impl Watch {
     /// name no new source, end their padding as it should be, and bit 0 of their data goes with its values. At any wrong
     /// alignment some of that is wrong in nearly every frame.
     pub(super) fn is_content_with(&self, frames: &[[u8; FRAME_BYTES]]) -> bool {
-        /// So many frames tell something, and bit 0 of their data should be right by as many bits each, in the mean.
+        /// The number of frames that are evidence, and the bits by which bit 0 of their data should be right, in the mean.
         const FEWEST: usize = 16;
         const BITS: i32 = 1;
         if self.learned < LEARN_FRAMES || frames.len() < FEWEST {

@@ -58,7 +58,7 @@ pub(in crate::frame) fn odd_frame(kind: u8) -> [u8; FRAME_BYTES] {
     frame
 }
 
-/// What stands in front of the frames.
+/// What stands before the frames.
 fn fronts() -> [Vec<u8>; 4] {
     let doubtful = odd_frame(0x10);
     [

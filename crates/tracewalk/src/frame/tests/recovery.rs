@@ -264,7 +264,7 @@ fn a_misplaced_full_sync_tells_where_the_frames_in_front_of_it_are() {
     let options = FormatterOptions { full_sync_every: NonZeroU32::new(40), ..repeating_ids() };
     let capture = trace(&mut random, 1, 8000, options);
     let (undamaged, ..) = deframe(Framing::Port, &capture, &[]);
-    // Few frames in front of an FSYNC are not enough to tell the alignment without it.
+    // Few frames before an FSYNC are not enough to tell the alignment without it.
     let sync =
         capture.windows(4).enumerate().skip(4000).find(|(_, bytes)| *bytes == FSYNC).expect("an FSYNC").0;
     for lost in 1..FRAME_BYTES {

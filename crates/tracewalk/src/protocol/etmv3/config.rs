@@ -8,7 +8,7 @@ use crate::protocol::branch_address::AddressEncoding;
 use crate::protocol::registers::{self, ContextIdSize, Registers, etmcr, etmidr};
 use crate::protocol::timestamp::TimestampFormat;
 
-/// How a trace unit was built and set up, as far as decoding depends on it.
+/// The configuration of a trace unit that decoding depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Config {
@@ -151,7 +151,7 @@ pub enum ConfigError {
         /// What the register holds.
         found: u32,
     },
-    /// The core always has the alternative encoding, and ETMIDR says otherwise.
+    /// The core always has the alternative encoding, but ETMIDR states the original one.
     EncodingOfCore {
         /// The core.
         core: &'static str,
@@ -217,7 +217,7 @@ impl Config {
         Self::from_registers(Registers::default(), Core::named(name)).ok()
     }
 
-    /// The configuration that registers say. A core's usual values stand in for registers that are not given.
+    /// The configuration that registers state. A core's usual values stand in for registers that are not given.
     pub fn from_registers(registers: Registers, core: Option<Core>) -> Result<Self, ConfigError> {
         let usual =
             |register, usual: fn(Core) -> u32| core.map(usual).ok_or(ConfigError::Missing { register });

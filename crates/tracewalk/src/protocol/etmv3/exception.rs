@@ -20,7 +20,7 @@ pub enum BranchException {
 /// Exception information bytes 0 to 2, with missing fields as table 7.5 says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExceptionInformation {
-    /// Excp: 0 where there was no exception.
+    /// Excp: 0 if there was no exception.
     pub code: u16,
     /// Can: whether the last traced instruction was cancelled.
     pub cancel: bool,
@@ -42,7 +42,7 @@ impl BranchException {
         }
     }
 
-    /// The exception, in the numbering of the processor's profile; `None` where the packet says that there was none.
+    /// The exception, in the numbering of the processor's profile; `None` if the packet says that there was none.
     ///
     /// `handler` is where the branch went: the deprecated code leaves it to the address to tell five exceptions apart.
     #[must_use]
@@ -83,7 +83,7 @@ const fn m_profile_number(code: u16) -> u16 {
     }
 }
 
-/// The inverse of [`m_profile_number`]: Excp[8:0] for an exception number; `None` where there is no code for it.
+/// The inverse of [`m_profile_number`]: Excp[8:0] for an exception number; `None` if there is no code for it.
 #[must_use]
 pub(super) const fn m_profile_code(number: u16) -> Option<u16> {
     Some(match number {
@@ -105,7 +105,7 @@ pub(super) const fn m_profile_code(number: u16) -> Option<u16> {
 }
 
 /// Table 7.7: the deprecated code EEE as the code of table 7.12. Code 0 stands for five exceptions, which the vector's
-/// offset in the table of vectors tells apart; an address that is no vector's stays a generic exception (13).
+/// offset in the vector table tells apart; an address that is no vector's stays a generic exception (13).
 fn deprecated_code(code: u8, cancel: bool, handler: Option<Address>) -> u8 {
     match (code, handler.map(|handler| handler.get() & 0x1f)) {
         (0, Some(0x04)) => 9,
@@ -125,7 +125,7 @@ fn deprecated_code(code: u8, cancel: bool, handler: Option<Address>) -> u8 {
 }
 
 impl ExceptionInformation {
-    /// Information for an exception, by the architecture's number; `None` where ETMv3 has no code for it.
+    /// Information for an exception, by the architecture's number; `None` if ETMv3 has no code for it.
     #[must_use]
     pub fn for_exception(exception: Exception, cancel: bool) -> Option<Self> {
         let code = match exception {

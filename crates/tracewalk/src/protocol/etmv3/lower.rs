@@ -241,7 +241,7 @@ impl Lowering {
         }
     }
 
-    /// Where execution goes on after the last instruction.
+    /// Where execution continues after the last instruction.
     #[inline(always)]
     fn target(&mut self, target: Location, span: Span, emit: &mut impl Emit) {
         if self.held.is_some() && self.nothing_waits() {
@@ -336,7 +336,7 @@ impl Lowering {
             (Packet::ContextId(context_id), _) => self.context_id(*context_id, span, emit),
             // The data packets after an exception entry are the automatic push: no instruction's.
             (Packet::Ignore | Packet::ExceptionEntry, _) => {}
-            // Before the first I-sync instructions cannot be placed; cycles passed all the same.
+            // Before the first I-sync instructions cannot be placed; cycles passed nevertheless.
             (Packet::PHeader(p_header), Tracking::InStep) => {
                 let cycles = p_header.atoms().filter(|&atom| atom == Atom::W).count();
                 self.count_cycles(cycles as u64, span);

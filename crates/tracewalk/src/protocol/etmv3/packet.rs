@@ -13,7 +13,7 @@ pub enum Packet {
     Branch(Branch),
     /// `00000000` …: the next byte is a header.
     ASync,
-    /// `00000100`: cycles before tracing began; 0 where the counter overflowed.
+    /// `00000100`: cycles before tracing began; 0 if the counter overflowed.
     CycleCount(u32),
     /// `00001000`, and `01110000` with a cycle count: the state of the processor.
     ISync(ISync),
@@ -23,7 +23,7 @@ pub enum Packet {
     OutOfOrderData {
         /// Which placeholder.
         tag: Tag,
-        /// The value, high zero bytes restored; absent where values are not traced.
+        /// The value, high zero bytes restored; absent if values are not traced.
         value: Option<u32>,
     },
     /// `01010000`: a store-exclusive that did not store.
@@ -39,7 +39,7 @@ pub enum Packet {
     NormalData {
         /// The address.
         address: Option<DataAddress>,
-        /// The value, high zero bytes restored; absent where values are not traced.
+        /// The value, high zero bytes restored; absent if values are not traced.
         value: Option<u32>,
     },
     /// `01100010`: data was dropped to keep the FIFO from overflowing.
@@ -53,7 +53,7 @@ pub enum Packet {
     Vmid(Vmid),
     /// `01000R10`: the time.
     Timestamp {
-        /// The value, Gray code resolved; 0 where the unit did not know it.
+        /// The value, Gray code resolved; 0 if the unit did not know it.
         value: u64,
         /// R: whether the processor's clock speed changed since the last timestamp.
         clock_changed: bool,
@@ -86,7 +86,7 @@ pub struct Branch {
 pub struct ISync {
     /// Why it was sent.
     pub reason: ISyncReason,
-    /// The next instruction; `None` where only data is traced.
+    /// The next instruction; `None` if only data is traced.
     pub location: Option<Location>,
     /// The load or store still in progress, which this packet says was executed.
     pub in_progress: Option<Location>,
@@ -152,7 +152,7 @@ impl Tag {
 const MOST_ATOMS: usize = 16;
 
 impl PHeader {
-    /// The P-header with this byte; `None` where the byte is no P-header, or a reserved one.
+    /// The P-header with this byte; `None` if the byte is no P-header, or a reserved one.
     #[must_use]
     pub const fn new(byte: u8, cycle_accurate: bool) -> Option<Self> {
         let defined = if cycle_accurate {

@@ -108,7 +108,7 @@ impl AddressRegisters {
         newest.address.map(Address::get)
     }
 
-    /// Reads the address of this form behind a header.
+    /// Reads the address of this form after a header.
     pub(super) fn read(
         &mut self,
         cursor: &mut Cursor<'_>,

@@ -19,7 +19,7 @@ impl Atoms {
         Self { count: 1, executed: executed as u32 }
     }
 
-    /// These atoms and one more behind them; `None` where there are 24 already.
+    /// These atoms and one more after them; `None` where there are 24 already.
     #[must_use]
     pub const fn and(self, executed: bool) -> Option<Self> {
         if self.count == Self::MOST {

@@ -24,7 +24,7 @@ pub(super) const A_SYNC: ASync = ASync::ELEVEN_ZEROS;
 
 /// The packet decoder.
 ///
-/// Until the first A-sync, and behind malformed bytes, it searches for the next A-sync. Behind a header that is reserved, or that the
+/// Until the first A-sync, and after malformed bytes, it searches for the next A-sync. After a header that is reserved, or that the
 /// configuration excludes, packets are read on trial up to there. It is [`Lowering`](super::Lowering) that makes nothing of what
 /// comes before the first trace info packet.
 #[derive(Clone, Debug, PartialEq, Eq)]

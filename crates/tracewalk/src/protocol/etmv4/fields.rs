@@ -30,7 +30,7 @@ pub(super) const fn not_enabled(packet: &'static str, setting: &'static str) -> 
     Unread::Reserved(Malformation::NotEnabled { packet, setting }, 1)
 }
 
-/// Reads a number of seven bits a byte, lowest bits first, and at most so many bytes.
+/// Reads a number of seven bits a byte, lowest bits first, and at most this number of bytes.
 pub(super) fn read_number(
     cursor: &mut Cursor<'_>,
     packet: &'static str,

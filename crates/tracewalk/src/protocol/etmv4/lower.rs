@@ -4,8 +4,8 @@
 //!
 //! ```text
 //! atom, exception …   a P0 element: it is queued; if there are more than MAXSPEC of them the oldest is committed
-//! address, time …     it is queued behind the P0 element that it belongs to
-//! commit              the oldest P0 elements are emitted, with what stands behind them
+//! address, time …     it is queued after the P0 element that it belongs to
+//! commit              the oldest P0 elements are emitted, with what stands after them
 //! cancel              the newest P0 elements did not happen, nor did where they went; time did
 //! mispredict          the newest atom is the other one, and went elsewhere
 //! ```
@@ -75,7 +75,7 @@ impl Lowering {
         }
     }
 
-    /// A packet behind a trace info packet.
+    /// A packet after a trace info packet.
     fn packet(&mut self, packet: &Packet, span: Span, emit: &mut impl Emit) -> Result<(), Impossible> {
         match packet {
             Packet::Atom(atoms) => self.atoms(*atoms, span, emit)?,

@@ -43,9 +43,9 @@ pub enum Packet {
     CycleCount(CycleCount),
     /// `20` to `2C`: joins instruction trace to data trace.
     DataSynchronisation(DataSynchronisation),
-    /// `2D`: so many of the oldest P0 elements are final.
+    /// `2D`: this number of the oldest P0 elements is final.
     Commit(u64),
-    /// `2E`, `2F`, `34` to `3F`: so many of the newest P0 elements did not happen.
+    /// `2E`, `2F`, `34` to `3F`: this number of the newest P0 elements did not happen.
     Cancel(Cancel),
     /// `30` to `33`: these atoms, and the newest one is the other one.
     Mispredict(Option<Atoms>),
@@ -185,7 +185,7 @@ pub enum ConditionalInstruction {
     Same,
     /// Format 2, `42`: one with the next key, and one with the same.
     NextAndSame,
-    /// Format 3: so many with one key after the other, and one more with the last of them if `and_same`.
+    /// Format 3: a number with one key after the other, and one more with the last of them if `and_same`.
     Successive {
         /// How many, at most 63.
         count: u8,
@@ -199,7 +199,7 @@ pub enum ConditionalInstruction {
 pub enum ConditionalResult {
     /// Format 1: one result by its key, or two.
     Keys(KeyedResult, Option<KeyedResult>),
-    /// Format 2: a result for the next key, or the one behind it.
+    /// Format 2: a result for the next key, or the one after it.
     Token {
         /// By how much the key advances: 1 or 2.
         advance: u8,
@@ -343,7 +343,7 @@ pub(super) mod extension {
     pub(in super::super) const BRANCH_FUTURE_FLUSH: u8 = 0x07;
 }
 
-/// Exception packets: the byte behind the header, and the one behind that.
+/// Exception packets: the byte after the header, and the one after that.
 pub(super) mod exception_byte {
     pub(in super::super) const CONTINUES: u8 = 0b1000_0000;
     pub(in super::super) const E1: u8 = 0b0100_0000;

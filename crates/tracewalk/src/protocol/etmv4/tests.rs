@@ -79,7 +79,7 @@ fn decode_in_chunks<'a>(config: &Config, chunks: impl IntoIterator<Item = &'a [u
     items
 }
 
-/// The names and lengths of what comes behind an A-sync and a trace info packet.
+/// The names and lengths of what comes after an A-sync and a trace info packet.
 fn names(registers: Registers, bytes: &[u8]) -> Vec<(&'static str, usize)> {
     let whole = [&A_SYNC[..], &TRACE_INFO, bytes].concat();
     let name = |(item, _, bytes): (Item<Packet>, Span, Vec<u8>)| match item {
@@ -169,7 +169,7 @@ mod decoding {
             Item::Packet(Packet::Address(packet)) => Some(packet.sent.address.map(Address::get)),
             _ => None,
         };
-        // Behind a reserved header, 0x08, packets are read on trial.
+        // After a reserved header, 0x08, packets are read on trial.
         let addresses = items.iter().filter_map(address).collect::<Vec<_>>();
         assert_eq!(addresses, [Some(0x1080), Some(0x1080), None, None, Some(0)]);
     }

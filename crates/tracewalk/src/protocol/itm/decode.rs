@@ -1,7 +1,7 @@
 //! Bytes → packets (DDI 0403E, D4.2, figure D4-1 and table D4-1).
 //!
 //! An ITM may never send a synchronisation packet, so that decoding begins at once. After bytes that are no packet it
-//! goes on at the next synchronisation packet where there has been one before, and at the next byte where not.
+//! continues at the next synchronisation packet where there has been one before, and at the next byte where not.
 
 use super::super::a_sync::{ASync, ZeroRun};
 use super::super::{Decode, Malformation, Step};

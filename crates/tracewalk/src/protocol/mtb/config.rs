@@ -2,7 +2,7 @@
 
 use crate::ids::Address;
 
-/// POSITION bit 2: the pointer has gone round.
+/// POSITION bit 2: the pointer has wrapped.
 const POSITION_WRAP: u32 = 0b100;
 /// POSITION bits 1:0 are reserved; POINTER is what stands above WRAP.
 const POSITION_POINTER: u32 = !0b111;
@@ -30,9 +30,9 @@ pub struct Registers {
     pub position: u32,
     /// MASTER, offset 0x4.
     pub master: u32,
-    /// FLOW, offset 0x8; `None` where it was not read.
+    /// FLOW, offset 0x8; `None` if it was not read.
     pub flow: Option<u32>,
-    /// BASE, offset 0xC; `None` where it was not read. LPC8xx does not have it and reads it as 0.
+    /// BASE, offset 0xC; `None` if it was not read. LPC8xx does not have it and reads it as 0.
     pub base: Option<u32>,
 }
 
@@ -41,7 +41,7 @@ pub struct Registers {
 pub struct Config {
     /// Where the next packet would be written: the low bits of its address on the bus.
     pub(super) pointer: u32,
-    /// Whether the pointer has gone round, so that all of the buffer was written. Stays set when tracing is restarted.
+    /// Whether the pointer has wrapped, so that all of the buffer was written. Stays set when tracing is restarted.
     pub(super) wrapped: bool,
     /// How large the buffer is. May be larger than the memory, which then limits it.
     pub(super) size: BufferSize,
@@ -53,12 +53,12 @@ pub struct Config {
     pub(super) stops_by_signal: bool,
     /// Whether the signal TSTART begins tracing.
     pub(super) starts_by_signal: bool,
-    /// What happens where the pointer comes to the watermark; `None` where FLOW was not read.
+    /// What happens where the pointer comes to the watermark; `None` if FLOW was not read.
     pub(super) watermark: Option<Watermark>,
-    /// Where the MTB's memory starts on the bus; `None` where it is not known.
+    /// Where the MTB's memory starts on the bus; `None` if it is not known.
     pub(super) base: Option<Address>,
     /// How many low bits of an address the pointer holds (the MTB's parameter AWIDTH, 15 on Kinetis L). Fixed when the
-    /// chip was made, and in no register; `None` where it is not known, which seldom matters.
+    /// chip was made, and in no register; `None` if it is not known, which seldom matters.
     pub(super) pointer_bits: Option<u8>,
 }
 
@@ -193,7 +193,7 @@ impl Config {
         self.pointer
     }
 
-    /// Whether the pointer has gone round, so that all of the buffer was written. Stays set when tracing is restarted.
+    /// Whether the pointer has wrapped, so that all of the buffer was written. Stays set when tracing is restarted.
     #[must_use]
     pub const fn wrapped(&self) -> bool {
         self.wrapped
@@ -229,20 +229,20 @@ impl Config {
         self.starts_by_signal
     }
 
-    /// What happens where the pointer comes to the watermark; `None` where FLOW was not read.
+    /// What happens where the pointer comes to the watermark; `None` if FLOW was not read.
     #[must_use]
     pub const fn watermark(&self) -> Option<Watermark> {
         self.watermark
     }
 
-    /// Where the MTB's memory starts on the bus; `None` where it is not known.
+    /// Where the MTB's memory starts on the bus; `None` if it is not known.
     #[must_use]
     pub const fn base(&self) -> Option<Address> {
         self.base
     }
 
     /// How many low bits of an address the pointer holds (the MTB's parameter AWIDTH, 15 on Kinetis L). Fixed when the
-    /// chip was made, and in no register; `None` where it is not known, which seldom matters.
+    /// chip was made, and in no register; `None` if it is not known, which seldom matters.
     #[must_use]
     pub const fn pointer_bits(&self) -> Option<u8> {
         self.pointer_bits
@@ -257,7 +257,7 @@ pub struct BufferSize(
 );
 
 impl BufferSize {
-    /// The size of this many bytes, or `None` where there is no such buffer.
+    /// The size of this many bytes, or `None` if there is no such buffer.
     #[must_use]
     pub const fn new(bytes: u64) -> Option<Self> {
         match bytes.trailing_zeros() {

@@ -1,7 +1,7 @@
 //! MTB: the Micro Trace Buffer of Cortex-M0+, M23 and M33.
 //!
 //! The MTB writes a packet of two words into a part of the chip's SRAM whenever the program counter changes
-//! non-sequentially, and goes round when the buffer is full. A memory dump is the whole interface; no trace port is
+//! non-sequentially, and wraps when the buffer is full. A memory dump is the whole interface; no trace port is
 //! needed. [`order`] finds the packets in a dump by the registers, [`Decoder`] reads them, [`Lowering`] says what they mean.
 //!
 //! What the packets leave open, and only the program can say, is left to flow: whether a change of the program counter
@@ -49,7 +49,7 @@ pub use packet::{ExceptionReturn, Magic, PACKET_BYTES, Packet};
 /// A source of packets in order, as [`order`] finds them. Nothing else of the buffer's configuration matters to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Source {
-    /// Where the processor was found halted, if tracing went on up to there.
+    /// Where the processor was found halted, if tracing continued up to there.
     pub halted_at: Option<Address>,
 }
 

@@ -24,7 +24,7 @@ use crate::span::StreamOffset;
 pub struct Dump<'a> {
     /// The bytes.
     pub data: &'a [u8],
-    /// The address of the first byte, where it is known.
+    /// The address of the first byte, if it is known.
     ///
     /// Without it, a dump that is not larger than the buffer is taken to start where the buffer starts, and a larger
     /// one where the MTB's memory starts.
@@ -153,7 +153,7 @@ struct Memory {
     size: u64,
     /// How far after the start of the buffer the pointer is; less than `size`.
     offset: u64,
-    /// The pointer's numbers repeat after so many bytes: two to the power of AWIDTH.
+    /// The number of bytes after which the pointer repeats: two to the power of AWIDTH.
     modulus: u64,
 }
 

@@ -53,14 +53,14 @@ impl Packet {
         [self.first, self.second]
     }
 
-    /// Where execution left its sequence: the instruction that branched or, where [`Packet::atomic`] is set, the
+    /// The place at which execution left its sequence: the instruction that branched or, where [`Packet::atomic`] is set, the
     /// address at which execution should resume.
     #[must_use]
     pub const fn source(self) -> Address {
         Address::new((self.first & !ATOMIC) as u64)
     }
 
-    /// Where execution went on.
+    /// Where execution continued.
     #[must_use]
     pub const fn destination(self) -> Address {
         Address::new((self.second & !START) as u64)
@@ -115,7 +115,7 @@ pub enum Magic {
 }
 
 impl Magic {
-    /// What loading `address` into the program counter commands; `None` where it is an address.
+    /// What loading `address` into the program counter commands; `None` if it is an address.
     ///
     /// ARMv6-M and ARMv7-M take all of `0xFxxxxxxx` as EXC_RETURN (DDI 0419E, B1.5.8), ARMv8-M `0xFFxxxxxx` and, as
     /// FNC_RETURN, `0xFEFFFFFE` and `0xFEFFFFFF`. No code can be executed there in any of them.

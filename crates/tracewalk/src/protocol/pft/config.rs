@@ -7,7 +7,7 @@ use crate::ids::TraceId;
 use crate::protocol::registers::{self, ContextIdSize, Registers, etmcr, etmidr};
 use crate::protocol::timestamp::TimestampFormat;
 
-/// How a trace unit was built and set up, as far as decoding depends on it.
+/// The configuration of a trace unit that decoding depends on.
 ///
 /// Whether timestamps and VMIDs are enabled is not here: their packets are read wherever they come. A Cortex-A9 was
 /// seen to send timestamps that its ETMCCER denies.
@@ -118,7 +118,7 @@ pub enum ConfigError {
         /// What ETMIDR holds.
         etmidr: u32,
     },
-    /// The core's PTM is of another version than ETMIDR says.
+    /// ETMIDR states another version than the core's PTM has.
     VersionOfCore {
         /// The core.
         core: &'static str,
@@ -200,7 +200,7 @@ impl Config {
         Self::from_registers(Registers::default(), Some(Core::named(name)?)).ok()
     }
 
-    /// The configuration that registers say. A core's usual values stand in for registers that are not given.
+    /// The configuration that registers state. A core's usual values stand in for registers that are not given.
     pub fn from_registers(registers: Registers, core: Option<Core>) -> Result<Self, ConfigError> {
         let usual =
             |register, usual: fn(Core) -> u32| core.map(usual).ok_or(ConfigError::Missing { register });

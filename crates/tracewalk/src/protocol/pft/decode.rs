@@ -190,7 +190,7 @@ impl Decoder {
         Ok(Timestamp { value: format.value(raw), clock_changed, cycles })
     }
 
-    /// A context ID of the size that the configuration says; `None` where that is no bytes.
+    /// A context ID of the size that the configuration says; `None` if that is no bytes.
     fn context_id(&self, cursor: &mut Cursor<'_>) -> Result<Option<ContextId>, NeedInput> {
         let bytes = self.config.context_id_size.bytes();
         if bytes == 0 {

@@ -55,7 +55,7 @@ pub enum EncodeError {
         /// The location.
         location: Location,
     },
-    /// The packet's address is unknown, though it could only be sent where it is known.
+    /// The packet's address is unknown, though it could only be sent if it is known.
     UnknownAddress,
     /// The location or the state differ from the last ones in a way that only exception information can say.
     NeedsExceptionInformation {

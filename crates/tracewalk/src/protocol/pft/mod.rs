@@ -1,4 +1,4 @@
-//! PFT: Program Flow Trace, what a Program Trace Macrocell (PTM) puts out. Architecture versions 1.0 and 1.1.
+//! PFT: Program Flow Trace, the output of a Program Trace Macrocell (PTM). Architecture versions 1.0 and 1.1.
 //!
 //! Cortex-A9 (1.0), A12, A15 and A17 (1.1). The source is the PFT architecture specification, IHI 0035B; sections cited
 //! as "4.3" are its sections.

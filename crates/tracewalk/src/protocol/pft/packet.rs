@@ -13,7 +13,7 @@ pub enum Packet {
     ISync(ISync),
     /// `1xxxxxx0`: waypoints that were passed.
     Atom(Atom),
-    /// `xxxxxxx1`: a waypoint that was passed and where it went, or an exception.
+    /// `xxxxxxx1`: a waypoint that was passed, with its target, or an exception.
     Branch(Branch),
     /// `01110010`: how far execution came without passing a waypoint.
     WaypointUpdate(WaypointUpdate),
@@ -90,7 +90,7 @@ pub(super) mod waypoint_information {
     pub(in super::super) const ALTERNATIVE_ISA: u8 = 0b0100_0000;
 }
 
-/// An I-sync packet. It says that no instruction was executed.
+/// An I-sync packet. It does not report an executed instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ISync {
     /// Why it was sent.
@@ -140,7 +140,7 @@ pub struct Branch {
 /// A branch packet's exception information. AltISA is part of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExceptionInformation {
-    /// Exception bits 8 to 0; 0 where there was none: a branch that changes the security state or AltISA.
+    /// Exception bits 8 to 0; 0 if there was none: a branch that changes the security state or AltISA.
     pub number: u16,
     /// NS and Hyp; what was not sent is as in the last packet that said it.
     pub security: SecurityBits,
@@ -159,7 +159,7 @@ pub struct WaypointUpdate {
 /// A timestamp packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timestamp {
-    /// The value, Gray code resolved; 0 where the unit did not know it.
+    /// The value, Gray code resolved; 0 if the unit did not know it.
     pub value: u64,
     /// R: whether the processor's clock speed changed since the last timestamp.
     pub clock_changed: bool,
@@ -177,7 +177,7 @@ impl Atoms {
         Self { count: 1, failed: !executed as u8 }
     }
 
-    /// These atoms and one more after them; `None` where they are five already.
+    /// These atoms and one more after them; `None` if they are five already.
     #[must_use]
     pub const fn and(self, executed: bool) -> Option<Self> {
         if self.count == Self::MOST {
@@ -203,7 +203,7 @@ impl Atoms {
     /// The header without cycle accuracy.
     #[must_use]
     pub(super) const fn header(self) -> u8 {
-        // The bit in front of the oldest atom says how many there are; five need none, their header has bit 6 set.
+        // The bit before the oldest atom says how many there are; five need none, their header has bit 6 set.
         let marker = match self.count {
             1 => 0b1000_0100,
             2 => 0b1000_1000,
@@ -227,7 +227,7 @@ impl Atoms {
 }
 
 impl ExceptionInformation {
-    /// The exception; `None` where there was none, or where its number is none of A and R profile's.
+    /// The exception; `None` if there was none, or where its number is none of A and R profile's.
     #[must_use]
     pub fn exception(self) -> Option<Exception> {
         match u8::try_from(self.number) {

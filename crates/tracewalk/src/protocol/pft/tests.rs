@@ -781,7 +781,7 @@ mod properties {
         ]
     }
 
-    /// The packet that says it; `None` where the configuration has none.
+    /// The packet that says it; `None` if the configuration has none.
     fn packet(saying: &Saying, encoder: &Encoder, config: &Config, noise: u32) -> Option<Packet> {
         let cycles = config.cycle_accurate.then_some(noise >> (noise % 32));
         let context_id = match config.context_id_size.bytes() {

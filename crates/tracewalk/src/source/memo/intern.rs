@@ -7,7 +7,7 @@ use core::hash::{Hash, Hasher};
 #[derive(Clone, Debug)]
 pub(super) struct Interned<T> {
     values: Vec<T>,
-    /// Number plus one by hash, 0 where there is none. A power of two long, at most half full.
+    /// Number plus one by hash, 0 if there is none. A power of two long, at most half full.
     table: Vec<u32>,
 }
 

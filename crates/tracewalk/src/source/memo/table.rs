@@ -34,7 +34,7 @@ impl SituationId {
 /// What of [`Entry::others`] says how many bits they are.
 const WHOLE_BYTES: u8 = !0b111;
 
-/// A state and the window in front of it.
+/// A state and the window before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::source) struct WindowKey {
     /// The window's bytes; those after it are zero.
@@ -116,7 +116,7 @@ const MOST_ELEMENTS: usize = 1 << 16;
 /// make looking one up slow.
 const PROBES: usize = if cfg!(test) { 2 } else { 8 };
 
-/// No entry: there are never so many.
+/// No entry: a table never has this number.
 const FREE: u16 = u16::MAX;
 
 /// How many entries the first table has room for. A short capture should not pay for a long one's.
@@ -272,7 +272,7 @@ impl<S: Eq + Hash> Memo<S> {
         }
     }
 
-    /// The entry; `None` where it is too much for one.
+    /// The entry; `None` if it is too much for one.
     fn entry(&mut self, key: WindowKey, meaning: &Meaning<'_>) -> Option<Entry> {
         let Totals { blocks, instructions, gaps } = Totals::of(meaning.elements);
         // Most windows have none, and number 0 is that.

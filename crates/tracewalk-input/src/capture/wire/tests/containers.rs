@@ -64,7 +64,7 @@ fn sessions_of_sigrok_are_read_as_their_metadata_say() {
             "[device 1]\ncapturefile=logic-2\nprobe1=SWO\n".to_owned(),
             "a.sr: is a zip file without `logic-2-1`, expected a sigrok session",
         ),
-        ("[global]\nversion=1\n".to_owned(), "a.sr: does not say `capturefile`"),
+        ("[global]\nversion=1\n".to_owned(), "a.sr: has no `capturefile`"),
         ("nonsense\n".to_owned(), "a.sr: `metadata` in it has `nonsense` in line 1, expected key=value"),
     ];
     for (text, expected) in cases {
@@ -174,8 +174,8 @@ fn dumps_are_read_in_the_forms_that_programs_write() {
             "$timescale 3 ns $end".to_owned(),
             "a.vcd:1: expected a time like 1 ns for `$timescale`, found `3ns`",
         ),
-        ("$timescale 1 ns".to_owned(), "a.vcd:1: does not say `$end`"),
-        ("$comment no end".to_owned(), "a.vcd:1: does not say `$end`"),
+        ("$timescale 1 ns".to_owned(), "a.vcd:1: has no `$end`"),
+        ("$comment no end".to_owned(), "a.vcd:1: has no `$end`"),
         (
             "$var wire 1 $end".to_owned(),
             "a.vcd:1: expected type, width, code and name for `$var`, found `wire 1`",

@@ -142,7 +142,7 @@ impl Waveform {
         Self { changes: std::iter::once((0.0, level)).chain(later).collect(), end: self.end - start }
     }
 
-    /// The levels at each of so many moments a second.
+    /// The levels, at a number of moments per second.
     pub(super) fn samples(&self, rate: f64) -> Vec<u64> {
         let mut samples = Vec::new();
         let mut changes = self.changes.iter().peekable();

@@ -12,6 +12,6 @@ pub struct CallTreeOptions {
     pub depth: Option<usize>,
     /// Whether calls that look the same and come one after the other share a line.
     pub fold: bool,
-    /// What is printed; what runs before it is followed all the same, so that its calls are known.
+    /// What is printed; what runs before it is followed nevertheless, so that its calls are known.
     pub window: Window,
 }

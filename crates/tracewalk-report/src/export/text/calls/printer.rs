@@ -63,7 +63,7 @@ struct Leaf {
 /// A function that is running.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Open {
-    /// Where it was entered; `None` where nothing of it ran yet.
+    /// Where it was entered; `None` if nothing of it ran yet.
     entry: Option<Address>,
     pub(super) depth: usize,
     /// How many instructions it ran, with those of the functions it called.

@@ -20,13 +20,13 @@ fn look_at_each(watch: &mut Watch, frames: &[Bytes]) -> usize {
 enum Then {
     /// It is in order after all.
     Acquit,
-    /// It was lost, and so many in front of which nothing was looked at.
+    /// It was lost, and the number of frames before it that were not looked at.
     Restart(u64),
     /// It is in order by a synchronisation after it.
     BeQuiet(u64),
 }
 
-/// Two watches that learned from so many frames.
+/// Two watches that learned from a number of frames.
 fn watches(interval: u64, learned: u8) -> [Watch; 2] {
     let mut watch = Watch::new(None, interval);
     watch.trust(TraceId::new(0x10).into_iter().collect());

@@ -68,7 +68,7 @@ impl MemoDecode for Decoder {
     }
 }
 
-/// A window of repeatable packets without what is different each time: it ends in front of a long wait, of which the first
+/// A window of repeatable packets without what is different each time: it ends before a long wait, of which the first
 /// P-header counts eight cycles, and not with cycles that no instruction follows. A branch packet after such cycles is a window
 /// of its own: the cycles wait on.
 #[inline]

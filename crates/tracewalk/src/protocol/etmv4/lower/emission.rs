@@ -21,20 +21,20 @@ pub(super) struct Emission {
     profile: Profile,
     /// SF: words are A64.
     is_64_bit: bool,
-    /// The context told last.
+    /// The context reported last.
     privilege: Option<Privilege>,
     context_id: Option<ContextId>,
     vmid: Option<Vmid>,
-    /// The place of the address told last, if nothing was executed since: its instruction set follows from a context that may still
+    /// The place of the address reported last, if nothing was executed since: its instruction set follows from a context that may still
     /// come.
     address: Option<Place>,
-    /// Whether tracing was told to have begun.
+    /// Whether the start of tracing was reported.
     has_begun: bool,
     /// The next address does not rest on what came before.
     is_proof: bool,
     /// Whether there is a return stack: it makes no entries between a trace info packet and its address.
     return_stack: bool,
-    /// Whether cycles are counted: a count comes behind what it is for.
+    /// Whether cycles are counted: a count comes after what it is for.
     holds: bool,
     /// If so, the last P0 element and what belongs to it, until the next one or a count comes.
     held: Vec<(Directive, Span)>,
@@ -81,7 +81,7 @@ impl Emission {
         is_settled.then_some(Settled { is_64_bit, privilege, address })
     }
 
-    /// Goes on in this state, behind repeatable packets.
+    /// Continues in this state, after repeatable packets.
     pub(super) const fn resume(&mut self, Settled { is_64_bit, privilege, address }: Settled) {
         (self.is_64_bit, self.privilege, self.address) = (is_64_bit, privilege, address);
     }

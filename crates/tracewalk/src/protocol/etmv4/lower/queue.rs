@@ -26,7 +26,7 @@ pub(super) struct Queue {
     unseen: u64,
 }
 
-/// The most entries. No trace unit holds so many P0 elements, and memory is bounded.
+/// The most entries. No trace unit holds more P0 elements, and memory is bounded.
 const LONGEST: usize = 1 << 16;
 
 impl Queue {
@@ -40,7 +40,7 @@ impl Queue {
         self.unseen.saturating_add(self.p0)
     }
 
-    /// Decoding begins behind so many P0 elements.
+    /// Decoding begins after this number of P0 elements.
     pub(super) fn begin(&mut self, unseen: u64) {
         *self = Self { unseen, ..Self::default() };
     }
@@ -62,7 +62,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Takes the oldest P0 elements out, with what stands behind them.
+    /// Takes the oldest P0 elements out, with what stands after them.
     pub(super) fn commit(
         &mut self,
         count: u64,
@@ -135,7 +135,7 @@ impl Queue {
         }
     }
 
-    /// The trace ends. What the oldest P0 element comes behind is certain.
+    /// The trace ends. What the oldest P0 element comes after is certain.
     pub(super) fn finish(&mut self, mut tell: impl FnMut(Element, Span)) {
         for Entry { element, span, is_p0 } in core::mem::take(self).entries {
             if is_p0 {

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! A packet names the place that a return from an exception led to. If a handler starts there, that does not say whether
-//! the interrupted code goes on, which may be that handler, or whether another exception was tail-chained: EXC_RETURN of the
+//! the interrupted code continues, which may be that handler, or whether another exception was tail-chained: EXC_RETURN of the
 //! next return does. Steps after such a return are held back until it comes.
 
 mod nesting;
@@ -32,7 +32,7 @@ pub const RULES: Rules = Rules {
     ..Rules::NONE
 };
 
-/// So many steps are held back at most. It bounds memory; no chip has a buffer for so many.
+/// The most steps that are held back. It bounds memory; no chip has a buffer for more.
 const MOST_HELD: usize = 1 << 18;
 
 /// The meaning of a packet stream.
@@ -56,7 +56,7 @@ impl Lowering {
         Self::default()
     }
 
-    /// The same, where the processor was found halted here, and tracing went on up to there: what was executed after
+    /// The same, where the processor was found halted here, and tracing continued up to there: what was executed after
     /// the last packet ends before this instruction.
     #[must_use]
     pub fn halted_at(self, program_counter: Option<Address>) -> Self {
@@ -95,7 +95,7 @@ impl Lowering {
                     }
                     let went_on = look.went_on();
                     self.nesting.returned(to_thread, to, went_on);
-                    // Flow looks for a handler where the trace does not say that the interrupted code goes on.
+                    // Flow looks for a handler where the trace does not say that the interrupted code continues.
                     Some(if went_on == Some(true) {
                         Directive::Continue(code(to))
                     } else {

@@ -15,11 +15,11 @@ use super::read::Step;
 use crate::directive::{Directive, PreferredReturn};
 use crate::ids::Address;
 
-/// So many active exceptions are remembered. Priorities nest less deeply.
+/// The most active exceptions remembered. Priorities nest less deeply.
 const DEEPEST: usize = 16;
-/// So many accounts are followed at once, the least odd ones.
+/// The most accounts followed at once: the least odd ones.
 const MOST_ACCOUNTS: usize = 8;
-/// After so many exceptions and returns a decision is not waited for any longer.
+/// The number of exceptions and returns after which a decision is no longer waited for.
 const MOST_TURNS: usize = 128;
 
 /// What can be active, in every account of it; none is that nothing is known.
@@ -49,7 +49,7 @@ enum Base {
     Handler,
 }
 
-/// Waits for what decides whether the interrupted code went on.
+/// Waits for what decides whether the interrupted code continued.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Look {
@@ -93,7 +93,7 @@ impl Nesting {
         }
     }
 
-    /// A return led to `to`, where the interrupted code went on, or did not; `None` if it is not known.
+    /// A return led to `to`, where the interrupted code continued, or did not; `None` if it is not known.
     pub(super) fn returned(&mut self, to_thread: bool, to: Address, went_on: Option<bool>) {
         let accounts = self.accounts();
         let mut next = Vec::new();
@@ -134,7 +134,7 @@ impl Look {
         self.is_over || self.turns >= MOST_TURNS || self.went_on.is_empty() || self.chained.is_empty()
     }
 
-    /// Whether the interrupted code went on; `None` if nothing says so.
+    /// Whether the interrupted code continued; `None` if nothing says so.
     pub(super) fn went_on(&self) -> Option<bool> {
         let least = |accounts: &[Account]| accounts.first().map(|account| account.odd);
         match (least(&self.went_on), least(&self.chained)) {
@@ -158,11 +158,11 @@ impl Account {
         }
     }
 
-    /// This account, if the interrupted code went on.
+    /// This account, if the interrupted code continued.
     fn went_on(&self, to_thread: bool, to: Address) -> Option<Self> {
         let mut account = self.returning(to_thread)?;
         match account.active.pop() {
-            // Schedulers change where a thread goes on; nobody changes where a handler does.
+            // Schedulers change where a thread continues; nobody changes where a handler does.
             Some(Some(from)) if from != to => account.odd += if to_thread { 1 } else { 4 },
             Some(_) => {}
             None => account.base = Base::of(to_thread),

@@ -22,12 +22,12 @@ use crate::span::Span;
 pub(super) enum Step {
     /// What needs no decision.
     Directive(Directive),
-    /// An exception returned, and execution went on at `to`: in the code that was interrupted, or in the handler of an
+    /// An exception returned, and execution continued at `to`: in the code that was interrupted, or in the handler of an
     /// exception that was tail-chained.
     Returned {
         /// What EXC_RETURN says was interrupted: the thread, or another handler.
         to_thread: bool,
-        /// Where execution went on.
+        /// Where execution continued.
         to: Address,
     },
     /// An exception returned to the code at `to`, and another one took the place of that code's first instruction. Directives
