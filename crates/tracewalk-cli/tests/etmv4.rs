@@ -143,6 +143,24 @@ fn a_capture_without_its_registers_is_read_right_or_declared_doubtful() {
     assert!(right >= 50 && doubtful.len() <= 4, "{right} right, {doubtful:?} doubtful");
 }
 
+/// The trace names addresses of 64 bits, whose lower halves the image of raw bytes fits by chance.
+#[test]
+fn an_image_stated_above_4_gib_is_not_moved_to_the_lower_half_of_an_address() {
+    let Some(corpus) = corpus("etm4") else { return };
+    let temporary = tempfile::tempdir().expect("there is room for temporary files");
+    let copied = temporary.path().join("juno-uname-001");
+    copy(&corpus.join("juno-uname-001"), &copied);
+    leave_out_absent_images(&copied);
+    let described = run(["describe", copied.to_str().expect("plain names")]).stdout;
+    assert!(described.contains("vdso.bin"), "{described}");
+    let (_, messages) = runs_of(&copied, "stated.toml", &described);
+    assert!(!messages.contains(": image_moved: "), "{messages}");
+    let stated = std::fs::read_to_string(copied.join("cpu_0.ini")).expect("a description").to_lowercase();
+    let addresses = described.lines().filter_map(|line| line.strip_prefix("address = 0x"));
+    let mut digits = addresses.map(|digits| digits.trim_start_matches('0'));
+    assert!(digits.all(|digits| stated.contains(digits)), "{described}");
+}
+
 #[test]
 fn a_snapshot_directory_that_is_written_reads_the_same() {
     let Some(corpus) = corpus("etm4") else { return };

@@ -78,6 +78,10 @@ pub(crate) fn place(
     // Where a Micro Trace Buffer's newest packet meets its oldest one may not show without the program.
     let seams = u64::from(matches!(config, SourceConfig::Mtb(_)));
     let anchor = anchor(&directives, others)?;
+    // `moved` counts in 32 bits: above them a place would be found by the lower halves of addresses, where nothing was traced.
+    if [anchor, image.address].iter().any(|address| address.get() > u64::from(u32::MAX)) {
+        return None;
+    }
     let mut program = Program::new();
     program.add(Address::new(0), image.bytes).ok()?;
     let length = u32::try_from(image.bytes.len()).ok()?;
