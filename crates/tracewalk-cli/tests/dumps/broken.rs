@@ -86,8 +86,8 @@ const TRUE_ENDING: [&str; 4] = [
     "── HardFault, returns to 0x206f6f74 (in no image) ────────────────────────────",
 ];
 
-/// Which of so many lines are left out in turn: all with `TRACEWALK_WHOLE`, else the first ones, which say what is newest, the last
-/// ones, and some in between.
+/// The lines of a dump that are left out in turn: all with `TRACEWALK_WHOLE`, else the first ones, which hold the newest packets, the
+/// last ones, and one in seven between them.
 fn left_out(lines: usize) -> impl Iterator<Item = usize> {
     let every = if std::env::var_os("TRACEWALK_WHOLE").is_some() { 1 } else { 7 };
     (0..lines).filter(move |line| *line < 8 || line % every == 0 || line + 8 > lines)
