@@ -456,7 +456,7 @@ enum tracewalk_class
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /*
-   Execution goes on after it.
+   Execution continues after it.
    */
   TRACEWALK_CLASS_OTHER = 0,
   /*
@@ -1107,7 +1107,7 @@ tracewalk_status tracewalk_decoder_push(const struct tracewalk_decoder *decoder,
                                         struct tracewalk_error **error);
 
 /*
- Bytes were lost before the next ones: a gap, and decoding goes on at the next synchronisation. In frames the decoder
+ Bytes were lost before the next ones: a gap, and decoding continues at the next synchronisation. In frames the decoder
  notices that by itself.
  */
 tracewalk_status tracewalk_decoder_lost(const struct tracewalk_decoder *decoder, struct tracewalk_error **error);
