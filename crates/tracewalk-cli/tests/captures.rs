@@ -110,8 +110,8 @@ fn synchronisation_that_says_where_frames_stand_leaves_no_doubt() {
             let image = example(name).join(elf);
             let options = ["--image", image.to_str().unwrap(), "--format", "runs"];
             let outcome = run(arguments("flow", &file, &options));
-            let told = format!("inferred: --container {container} --source");
-            assert!(outcome.stderr.contains(&told), "{name}, {form}: {}", outcome.stderr);
+            let inferred = format!("inferred: --container {container} --source");
+            assert!(outcome.stderr.contains(&inferred), "{name}, {form}: {}", outcome.stderr);
             assert!(!outcome.stderr.contains("as likely"), "{name}, {form}: {}", outcome.stderr);
             if form != "middle" {
                 let expected = std::fs::read_to_string(example(name).join("runs.txt")).unwrap();

@@ -38,7 +38,7 @@ pub(crate) fn check_container(buffer: &Buffer) -> Result<(), OpenError> {
     Err(refuse(buffer, needed))
 }
 
-/// The described sources; refuses one of which something has to be inferred.
+/// The described sources. An error if the description of one leaves something to infer.
 pub(crate) fn sources(
     buffer: &Buffer,
     contents: &Contents,

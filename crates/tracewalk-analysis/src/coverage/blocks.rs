@@ -8,7 +8,7 @@ use tracewalk::flow::{Block, BranchKind, Ending};
 use tracewalk::ids::{Address, Isa};
 use tracewalk::source::SourceConfig;
 
-/// The instructions of which a trace records whether their conditions passed.
+/// The instructions for which a trace records whether their conditions passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 pub enum Conditions {
     /// Of every instruction.

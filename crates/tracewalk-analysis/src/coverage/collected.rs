@@ -26,7 +26,7 @@ pub struct SourceSummary {
     pub source: String,
     /// The protocol's name.
     pub protocol: String,
-    /// The instructions of which it records whether their conditions passed.
+    /// The instructions for which it records whether their conditions passed.
     pub conditions: Conditions,
     /// Bytes of trace.
     pub bytes: u64,

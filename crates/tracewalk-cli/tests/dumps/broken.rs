@@ -86,11 +86,15 @@ const TRUE_ENDING: [&str; 4] = [
     "── HardFault, returns to 0x206f6f74 (in no image) ────────────────────────────",
 ];
 
-/// The lines of a dump that are left out in turn: all with `TRACEWALK_WHOLE`, else the first ones, which hold the newest packets, the
-/// last ones, and one in seven between them.
+/// The lines of a dump that are left out in turn: all with `TRACEWALK_WHOLE`, else a sample. The first eight hold the newest packets.
 fn left_out(lines: usize) -> impl Iterator<Item = usize> {
     let every = if std::env::var_os("TRACEWALK_WHOLE").is_some() { 1 } else { 7 };
-    (0..lines).filter(move |line| *line < 8 || line % every == 0 || line + 8 > lines)
+    sample(lines, 8, every)
+}
+
+/// The first `ends` of `count` lines, one less of the last ones, and one in `every` between them.
+fn sample(count: usize, ends: usize, every: usize) -> impl Iterator<Item = usize> {
+    (0..count).filter(move |place| *place < ends || place % every == 0 || place + ends > count)
 }
 
 /// Leaves out each line in turn.
@@ -283,8 +287,7 @@ fn each_form(test: impl Fn(&str, &[String]) + Sync) {
 
 /// The first lines, the last ones, and some in between.
 fn places(lines: &[String]) -> impl Iterator<Item = usize> + use<> {
-    let count = lines.len();
-    (0..count).filter(move |place| *place < 3 || place % 16 == 0 || place + 3 > count)
+    sample(lines.len(), 3, 16)
 }
 
 fn joined(lines: &[String]) -> String {

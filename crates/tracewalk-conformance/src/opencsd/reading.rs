@@ -67,7 +67,7 @@ impl Reading {
         }
     }
 
-    /// In PFT a waypoint update tells of instructions by itself, before the packet with which their block ends.
+    /// In PFT a waypoint update reports instructions by itself, before the packet that ends their block.
     fn place_before_waypoint(&self, steps: &mut [Step]) {
         let Some(end) = steps.first().map(|step| step.from) else { return };
         let before = self.packets.partition_point(|packet| packet.at < end);

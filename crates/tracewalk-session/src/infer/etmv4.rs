@@ -37,7 +37,7 @@ pub(super) struct PacketCheck {
 /// No unit leaves more elements open.
 const DEEPEST: u64 = 256;
 
-/// The number of exceptions of which some return.
+/// If there were this many exceptions, at least one of them has returned.
 const ENOUGH_EXCEPTIONS: u64 = 8;
 
 /// What a packet says.

@@ -4,10 +4,10 @@
 //! where they lie one after the other, taking them apart needs no more than to know whose byte is the first one.
 //!
 //! ```text
-//! all bytes, once ─▶ Indexer ─▶ Index: a list of sections, and how many bytes each source has in front of each
+//! all bytes, once ─▶ Indexer ─▶ Index: a list of sections, and how many bytes each source has before each
 //! a section ─▶ Extraction ─▶ one source's bytes
 //!     frames only:     its first owner
-//!     anything else:   the deframer as it was in front of it, which goes on from there
+//!     anything else:   the deframer as it was before it, which continues from there
 //! ```
 
 use alloc::boxed::Box;
@@ -15,8 +15,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::account::Account;
-use super::deframer::{Framing, Tail};
+use super::deframer::Framing;
 use super::only::Only;
 use super::owner::Owner;
 use super::recovery::RecoveringDeframer;
@@ -70,27 +69,27 @@ pub struct Index {
 
 #[derive(Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-struct Contents {
-    framing: Framing,
+pub(super) struct Contents {
+    pub(super) framing: Framing,
     /// How many bytes the deframer was given at a time.
-    chunk: u64,
+    pub(super) chunk: u64,
     /// Ascending; the first one begins with the capture.
-    sections: Vec<Section>,
+    pub(super) sections: Vec<Section>,
     /// What is after the last one.
-    end: Border,
+    pub(super) end: Border,
 }
 
 /// A stretch of the capture, up to the next section.
 #[derive(Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-struct Section {
-    start: Border,
-    kind: Kind,
+pub(super) struct Section {
+    pub(super) start: Border,
+    pub(super) kind: Kind,
 }
 
 #[derive(Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-enum Kind {
+pub(super) enum Kind {
     /// Frames, one after the other.
     Frames {
         /// Whose the first byte is.
@@ -110,13 +109,13 @@ enum Kind {
 /// Between two sections.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-struct Border {
+pub(super) struct Border {
     /// Up to where everything was handed out.
-    at: u64,
+    pub(super) at: u64,
     /// How many bytes the deframer had been given then.
-    pushed: u64,
+    pub(super) pushed: u64,
     /// How many bytes each source has before it, by ID.
-    before: Vec<(TraceId, u64)>,
+    pub(super) before: Vec<(TraceId, u64)>,
 }
 
 impl Border {
@@ -125,17 +124,13 @@ impl Border {
     }
 }
 
-/// How many bytes a deframer is given at a time. A section begins at a multiple of this number.
-const CHUNK: u64 = 1 << 16;
-
-/// At this number of sections, they become twice as long, so that a large capture takes no more memory.
-const MOST_SECTIONS: usize = 1 << 14;
-
-/// The number of places with something else than frames that are remembered. A deframer takes some
-/// kilobytes.
-const MOST_MIXED: usize = 1 << 8;
-
 impl Index {
+    /// All sections.
+    pub(super) fn new(contents: Contents) -> Self {
+        let sections = contents.sections.len();
+        Self { contents: Arc::new(contents), sections }
+    }
+
     /// How the frames lie in the capture.
     #[must_use]
     pub fn framing(&self) -> Framing {
@@ -179,7 +174,7 @@ impl Index {
         Extraction { index: self.clone(), id, sections: 0..0, inside: Some(inside) }
     }
 
-    /// Whether there are gaps between the frames: see [`Indexer::skip_to`].
+    /// Whether there are gaps between the frames: see [`Indexer::skip_to`](super::Indexer::skip_to).
     #[must_use]
     pub fn has_gaps(&self) -> bool {
         self.contents.sections.iter().any(|section| matches!(section.kind, Kind::Gap))
@@ -299,14 +294,14 @@ fn slice(capture: &[u8], start: u64, end: u64) -> &[u8] {
 }
 
 /// What a gap is to the frames after it.
-const fn gap(at: u64) -> Discontinuity {
+pub(super) const fn gap(at: u64) -> Discontinuity {
     Discontinuity { at: CaptureOffset(at), bytes: 0, cause: Cause::Barrier }
 }
 
 /// Takes what a deframer hands out that was given the bytes of the capture from `base` on.
-struct Placed<'a, S> {
-    base: u64,
-    sink: &'a mut S,
+pub(super) struct Placed<'a, S> {
+    pub(super) base: u64,
+    pub(super) sink: &'a mut S,
 }
 
 impl<S: FrameSink> FrameSink for Placed<'_, S> {
@@ -318,195 +313,5 @@ impl<S: FrameSink> FrameSink for Placed<'_, S> {
     fn discontinuity(&mut self, discontinuity: Discontinuity) {
         let at = CaptureOffset(self.base.saturating_add(discontinuity.at.0));
         self.sink.discontinuity(Discontinuity { at, ..discontinuity });
-    }
-}
-
-/// Makes the index of a capture that comes in pieces of any size, and hands out what is in its frames as a deframer does.
-#[derive(Debug)]
-pub struct Indexer {
-    framing: Framing,
-    deframer: RecoveringDeframer,
-    /// Where in the capture the bytes start that the deframer was given.
-    base: u64,
-    /// What came of the frames before the last gap: how many bytes of each source, and of what.
-    before: Vec<(TraceId, u64)>,
-    account: Account,
-    pushed: u64,
-    sections: Vec<Section>,
-    /// The section that is not complete: where it begins, and the deframer there.
-    open: (Border, Box<RecoveringDeframer>),
-    /// How many bytes the deframer is given at a time, and for a section.
-    chunk: u64,
-    length: u64,
-    /// How many of `sections` are mixed.
-    mixed: usize,
-    /// The number of sections that are joined.
-    most: usize,
-}
-
-impl Indexer {
-    /// For a capture from its first byte.
-    #[must_use]
-    pub fn new(framing: Framing) -> Self {
-        Self::with_sections(framing, CHUNK)
-    }
-
-    /// As [`Indexer::new`], with sections of `length` bytes as long as they do not become too many.
-    #[must_use]
-    pub fn with_sections(framing: Framing, length: u64) -> Self {
-        let length = length.max(1);
-        let deframer = RecoveringDeframer::new(framing);
-        let start = Border { at: 0, pushed: 0, before: Vec::new() };
-        Self {
-            framing,
-            open: (start, Box::new(deframer.clone())),
-            deframer,
-            base: 0,
-            before: Vec::new(),
-            account: Account::default(),
-            pushed: 0,
-            sections: Vec::new(),
-            chunk: length,
-            length,
-            mixed: 0,
-            most: MOST_SECTIONS,
-        }
-    }
-
-    /// Takes the next bytes of the capture.
-    pub fn push(&mut self, input: &[u8], sink: &mut impl FrameSink) {
-        let mut rest = input;
-        while !rest.is_empty() {
-            let given = self.pushed - self.base;
-            let room = usize::try_from(self.chunk - given % self.chunk).unwrap_or(usize::MAX);
-            let (piece, behind) = rest.split_at(room.min(rest.len()));
-            self.deframer.push(piece, &mut Placed { base: self.base, sink });
-            self.pushed += piece.len() as u64;
-            if (self.pushed - self.base).is_multiple_of(self.length) {
-                self.close();
-            }
-            rest = behind;
-        }
-    }
-
-    /// The frames end here. Others start at `at`, which is anywhere in the capture, and do not continue those before: the bytes that
-    /// are pushed next stand there.
-    ///
-    /// ```
-    /// use tracewalk::frame::{Discontinuity, Formatter, FormatterOptions, FrameSink, Framing, Indexer, Owner, Piece};
-    /// use tracewalk::ids::TraceId;
-    /// use tracewalk::span::CaptureOffset;
-    ///
-    /// struct Places(Vec<u64>);
-    ///
-    /// impl FrameSink for Places {
-    ///     fn data(&mut self, _: Owner, piece: Piece<'_>) {
-    ///         self.0.push(piece.at.0);
-    ///     }
-    ///     fn discontinuity(&mut self, _: Discontinuity) {}
-    /// }
-    ///
-    /// let id = TraceId::new(0x10).expect("a trace source's ID");
-    /// let mut frames = Vec::new();
-    /// let mut formatter = Formatter::new(FormatterOptions::default());
-    /// formatter.write(id, b"some", &mut frames);
-    /// formatter.flush(&mut frames);
-    ///
-    /// let mut places = Places(Vec::new());
-    /// let mut indexer = Indexer::new(Framing::Buffer);
-    /// for at in [1000, 500] {
-    ///     indexer.skip_to(CaptureOffset(at), &mut places);
-    ///     indexer.push(&frames, &mut places);
-    /// }
-    /// let (index, ..) = indexer.finish(&mut places);
-    /// // The bytes, and what fills the frame.
-    /// assert_eq!(places.0, [1001, 1006, 501, 506]);
-    /// assert_eq!(index.bytes_of(id), 8);
-    /// ```
-    pub fn skip_to(&mut self, at: CaptureOffset, sink: &mut impl FrameSink) {
-        self.end(sink);
-        self.account += self.deframer.account();
-        self.before.clone_from(&self.open.0.before);
-        self.deframer = RecoveringDeframer::new(self.framing);
-        (self.base, self.pushed) = (at.0, at.0);
-        let start = Border { at: at.0, pushed: at.0, before: self.before.clone() };
-        let (end, _) = core::mem::replace(&mut self.open, (start, Box::new(self.deframer.clone())));
-        self.sections.push(Section { start: end, kind: Kind::Gap });
-        sink.discontinuity(gap(at.0));
-    }
-
-    /// The capture ends here: hands out what was held back.
-    pub fn finish(mut self, sink: &mut impl FrameSink) -> (Index, Account, Tail) {
-        let tail = self.end(sink);
-        self.account += self.deframer.account();
-        let Self { framing, chunk, sections, open: (end, _), account, .. } = self;
-        let count = sections.len();
-        let contents = Arc::new(Contents { framing, chunk, sections, end });
-        (Index { contents, sections: count }, account, tail)
-    }
-
-    /// The frames end here: hands out what was held back.
-    fn end(&mut self, sink: &mut impl FrameSink) -> Tail {
-        let tail = self.deframer.finish(&mut Placed { base: self.base, sink });
-        if self.pushed > self.base || self.sections.is_empty() {
-            self.close();
-        }
-        let at = self.base + tail.at.0;
-        self.open.0.at = at;
-        Tail { at: CaptureOffset(at), ..tail }
-    }
-
-    /// A section ends here, and the next one begins.
-    fn close(&mut self) {
-        let Self { deframer, sections, .. } = self;
-        let handed_out = deframer.unpacker();
-        let mut bytes = self.before.clone();
-        for (id, more) in handed_out.sources() {
-            match bytes.iter_mut().find(|(known, _)| *known == id) {
-                Some((_, bytes)) => *bytes += more,
-                None => bytes.push((id, more)),
-            }
-        }
-        let end = Border { at: self.base + handed_out.accounted(), pushed: self.pushed, before: bytes };
-        let (start, before) = core::mem::replace(&mut self.open, (end, Box::new(deframer.clone())));
-        let is_frames = before.unpacker().breaks() == handed_out.breaks();
-        let is_behind_mixed = matches!(sections.last(), Some(Section { kind: Kind::Mixed { .. }, .. }));
-        if is_behind_mixed && (!is_frames || self.mixed >= MOST_MIXED) {
-            return;
-        }
-        // There may be more gaps than deframers should be kept: after one the deframer is a new one.
-        let is_gap = |section: &Section| matches!(section.kind, Kind::Gap);
-        if !is_frames
-            && self.mixed >= MOST_MIXED
-            && let Some(gap) = sections.iter().rposition(is_gap)
-        {
-            sections.truncate(gap + 1);
-            let start = Border { at: self.base, pushed: self.base, before: self.before.clone() };
-            sections.push(Section { start, kind: Kind::Mixed { deframer: None, base: self.base } });
-            return;
-        }
-        self.mixed += usize::from(!is_frames);
-        let kind = match is_frames {
-            true => Kind::Frames { owner: before.unpacker().owner.owner() },
-            false => Kind::Mixed { deframer: Some(before), base: self.base },
-        };
-        sections.push(Section { start, kind });
-        if sections.len() >= self.most {
-            self.join_sections();
-        }
-    }
-
-    /// Joins each two sections of frames.
-    fn join_sections(&mut self) {
-        self.length *= 2;
-        let mut takes_next = false;
-        self.sections.retain(|section| {
-            let is_frames = matches!(section.kind, Kind::Frames { .. });
-            let joins = takes_next && is_frames;
-            takes_next = is_frames && !joins;
-            !joins
-        });
-        // Gaps stay: there may be as many as the capture has.
-        self.most = MOST_SECTIONS.max(2 * self.sections.len());
     }
 }

@@ -297,7 +297,7 @@ fn groups(text: &str) -> Option<Vec<Vec<u8>>> {
     are_alike.then_some(groups)
 }
 
-/// Whether numbers were printed, whose bytes are the other way round; `None` if nothing tells.
+/// Whether the columns are numbers, whose bytes are printed in reverse order; `None` if nothing shows it.
 fn order_of(rows: &[&Row<'_>]) -> Option<bool> {
     let as_bytes = rows.iter().all(|row| row.as_bytes);
     let as_numbers = rows.iter().all(|row| row.as_numbers);
