@@ -58,6 +58,24 @@ impl<'a> Input<'a> {
         etmv4::Config::from_registers(registers, Some(profile)).ok()
     }
 
+    /// A processor's trace unit, with settings that may be chosen.
+    pub(crate) fn etmv4_of_core(&mut self) -> Option<etmv4::Config> {
+        /// TRCCONFIGR without loads, stores and conditional trace.
+        const CHOSEN: u32 = 0b1_1111_1101_1001;
+        /// TRCIDR0 of COMMOPT 0, and the same with Q elements.
+        const UNITS: [u32; 2] = [0x0800_0ea1, 0x0801_cea1];
+        let names = etmv4::Core::names().collect::<Vec<_>>();
+        let core = etmv4::Core::named(names.get(usize::from(self.byte()) % names.len())?)?;
+        let trcconfigr = u32::from(self.half()) & CHOSEN | 1;
+        let registers = etmv4::Registers {
+            trcconfigr: Some(trcconfigr),
+            trcidr0: UNITS.get(usize::from(self.byte() % 4)).copied(),
+            trcidr8: self.flag().then(|| u32::from(self.byte() % 16)),
+            ..etmv4::Registers::default()
+        };
+        etmv4::Config::from_registers(registers.or_usual_of(core), Some(core.profile())).ok()
+    }
+
     pub(crate) fn pft(&mut self) -> Option<pft::Config> {
         let names = pft::Core::names().collect::<Vec<_>>();
         let core = names.get(usize::from(self.byte())).and_then(|name| pft::Core::named(name));

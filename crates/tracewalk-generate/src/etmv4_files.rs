@@ -76,6 +76,7 @@ pub(crate) fn files(
         q_every: every(arguments.number("--q-elements")?),
         source_address_every: every(arguments.number("--source-addresses")?),
         late_addresses: arguments.flag("--late-addresses"),
+        keeps_returns: arguments.flag("--keeps-returns"),
         ..usual
     };
     let trace = encode(&input.path, &input.elf.program, &config, &options)?;

@@ -62,7 +62,8 @@ usage: tracewalk-generate record --elf FILE --log FILE --output FILE
            --wrong-paths N       a wrong path every N conditional branches, where trcidr8 is not 0; 0 for none
            --q-elements N        a Q element every N branches, where trcidr0 has them; 0 for none
            --source-addresses N  a source address every N taken branches, in ETE; 0 for none
-           --late-addresses      periodic synchronisations send their address behind the next atom
+           --late-addresses      periodic synchronisations send their address after the next atom
+           --keeps-returns       the return stack keeps its entries over a periodic synchronisation
          mtb:
            --mtb-size BYTES      the size of the buffer, a power of two; 4096 if not given
            --mtb-base ADDRESS    the address of the MTB's memory; 0x20000000 if not given

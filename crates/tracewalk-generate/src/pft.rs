@@ -236,10 +236,10 @@ impl<'a> Unit<'a> {
         if !self.config.return_stack() {
             return;
         }
-        if self.return_stack.len() == self.options.return_stack_depth {
+        self.return_stack.push(returns_to);
+        if self.return_stack.len() > self.options.return_stack_depth {
             self.return_stack.remove(0);
         }
-        self.return_stack.push(returns_to);
     }
 
     fn exception(&mut self, index: usize, taken: &Taken) -> Result<bool, EncodeError> {

@@ -108,9 +108,10 @@ impl<'a> Story<'a> {
     pub(crate) fn handler(&self, index: usize, taken: &Taken) -> Location {
         let entered = self.next_executed(index).filter(|executed| executed.address == taken.handler);
         let before = || self.path.steps.iter().take(index).rev().find_map(executed);
+        let nearest = || before().or_else(|| self.next_executed(index).copied());
         let usual = match taken.exception.profile() {
             Profile::M => Isa::T32,
-            Profile::Ar if before().is_some_and(|executed| executed.isa == Isa::A64) => Isa::A64,
+            Profile::Ar if nearest().is_some_and(|executed| executed.isa == Isa::A64) => Isa::A64,
             Profile::Ar => Isa::A32,
         };
         Location::new(taken.handler, entered.map_or(usual, |executed| executed.isa))

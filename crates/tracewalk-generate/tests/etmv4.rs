@@ -51,6 +51,10 @@ fn all_options() -> Vec<Options> {
     for synchronise_every in [None, Some(0), Some(50)] {
         all.push(Options { synchronise_every, timestamp_every: Some(50), event_every: Some(70), ..usual });
         all.push(Options { synchronise_every, late_addresses: true, exceptions_answer: false, ..usual });
+        for late_addresses in [false, true] {
+            let keeping = Options { synchronise_every, keeps_returns: true, late_addresses, ..usual };
+            all.push(Options { return_stack_depth: 16, ..keeping });
+        }
     }
     for (_, contexts) in ContextPlace::ALL {
         all.push(Options { contexts, context_ids: true, vmid: Some(Vmid(7)), non_secure: true, ..usual });

@@ -135,8 +135,8 @@ fn etmv4_units(cpus: &[&str]) -> Vec<Unit> {
             for (trcidr0, trcidr8) in [(None, 0), (None, 1), (Some(COMMITTING), 6), (Some(WITH_Q), 255)] {
                 let plain = unit(cpu, trcconfigr, trcidr0, trcidr8);
                 let wrong_paths = (trcidr8 > 0).then_some(3);
-                units.push(Etmv4 { wrong_paths, ..plain.clone() });
-                units.push(Etmv4 { late_addresses: true, depth: 16, ..plain.clone() });
+                units.push(Etmv4 { wrong_paths, keeps_returns: true, ..plain.clone() });
+                units.push(Etmv4 { late_addresses: true, keeps_returns: true, depth: 16, ..plain.clone() });
                 units.push(Etmv4 {
                     contexts: ContextPlace::After,
                     wrong_paths,

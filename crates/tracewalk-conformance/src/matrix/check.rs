@@ -297,6 +297,7 @@ fn encode(case: &Case, program: &Program, path: &Path) -> Result<(SourceConfig, 
                 q_every: unit.q,
                 source_address_every: unit.source_addresses,
                 late_addresses: unit.late_addresses,
+                keeps_returns: unit.keeps_returns,
                 ..etmv4::Options::default()
             };
             let trace = etmv4::encode(path, program, &config, &options).map_err(|error| error.to_string())?;

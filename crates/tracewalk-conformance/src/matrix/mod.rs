@@ -103,6 +103,8 @@ pub struct Etmv4 {
     pub source_addresses: Option<u64>,
     /// Whether addresses of synchronisations come after an atom.
     pub late_addresses: bool,
+    /// The return stack keeps its entries over a periodic synchronisation.
+    pub keeps_returns: bool,
 }
 
 /// What is sent beside the instructions.
@@ -175,7 +177,8 @@ impl Case {
     /// Whether OpenCSD is to read such traces: as bytes of one source, whose positions can be compared, and not with a
     /// synchronisation at every packet, which no trace unit sends. Of ETMv4 and ETE without speculation, and programs with
     /// transactions by a unit that has them: OpenCSD counts their start as a waypoint by the processor's name. Nor M profile
-    /// with a return stack, from which OpenCSD takes an address at a return from an exception (fixed in OpenCSD 1.8.3).
+    /// with a return stack, from which OpenCSD takes an address at a return from an exception (fixed in OpenCSD 1.8.3), nor one that
+    /// keeps its entries over a synchronisation, where OpenCSD empties it.
     #[must_use]
     pub fn is_for_opencsd(&self) -> bool {
         self.beside.synchronise_every != Some(0)
@@ -189,7 +192,7 @@ impl Case {
                     let is_ete = || config.as_ref().is_some_and(etmv4_protocol::Config::is_ete);
                     let has_stack = unit.trcconfigr & RETURN_STACK != 0;
                     unit.trcidr8 == 0
-                        && !(is_m && has_stack)
+                        && !(has_stack && (is_m || unit.keeps_returns))
                         && (!self.program.starts_with("a64-") || is_ete())
                 }
                 _ => true,

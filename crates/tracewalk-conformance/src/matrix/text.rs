@@ -55,7 +55,8 @@ impl Display for Etmv4 {
         write_option(f, "wrong-paths", self.wrong_paths.as_ref())?;
         write_option(f, "q", self.q.as_ref())?;
         write_option(f, "source-addresses", self.source_addresses.as_ref())?;
-        write_flag(f, "late-addresses", self.late_addresses)
+        write_flag(f, "late-addresses", self.late_addresses)?;
+        write_flag(f, "keeps-returns", self.keeps_returns)
     }
 }
 
@@ -143,6 +144,7 @@ impl Unit {
             (Self::Etmv4(unit), "q") => unit.q = Some(number(word, value)?),
             (Self::Etmv4(unit), "source-addresses") => unit.source_addresses = Some(number(word, value)?),
             (Self::Etmv4(unit), "late-addresses") => unit.late_addresses = true,
+            (Self::Etmv4(unit), "keeps-returns") => unit.keeps_returns = true,
             (Self::Mtb { exponent, .. }, "size") => *exponent = number(word, value)?,
             (Self::Mtb { branches_to_next, .. }, "branches-to-next") => *branches_to_next = true,
             _ => return Err(format!("\"{word}\" says nothing here")),

@@ -320,10 +320,10 @@ impl<'a> Unit<'a> {
         if !self.rules.return_stack || !instruction.link || self.late_address {
             return;
         }
-        if self.return_stack.len() >= self.options.return_stack_depth {
+        self.return_stack.push(returns_to);
+        if self.return_stack.len() > self.options.return_stack_depth {
             self.return_stack.remove(0);
         }
-        self.return_stack.push(returns_to);
     }
 
     fn context_id(&mut self, context_id: ContextId) -> bool {

@@ -203,6 +203,16 @@ impl Reading {
         !self.is_plausible() || self.rank() > other.rank() && has_more
     }
 
+    /// Whether damage that another reading meets, too, may be all that speaks against this one. The packets after a damaged place
+    /// are errors in a right reading as well, in one more often than in the other by chance.
+    pub(super) const fn may_be_damaged_as(&self, other: &Self) -> bool {
+        const CHANCE: u64 = 4;
+        self.packets_first
+            && !self.given_up
+            && self.is_plausible()
+            && self.packet_cost() <= CHANCE * other.packet_cost()
+    }
+
     /// Whether so little more speaks against it than against another one that it may be chance.
     pub(super) const fn is_as_likely_as(&self, other: &Self) -> bool {
         const CHANCE: u64 = 1;

@@ -379,7 +379,7 @@ impl<'a> Search<'a> {
 fn certainty(best: &Reading, other: &Reading) -> Certainty {
     if best.tells_the_same(other) {
         Certainty::Indifferent
-    } else if other.is_worse_than(best) {
+    } else if other.is_worse_than(best) && !other.may_be_damaged_as(best) {
         Certainty::Certain
     } else if best.runs_the_same(other) {
         Certainty::DoubtfulDetails

@@ -75,6 +75,8 @@ pub(super) enum Pending {
         /// What has to be pushed as soon as the target is known: a call that was predicted takes its target from the stack
         /// before it makes its own entry.
         call: Option<Location>,
+        /// Whether a synchronisation came after the branch: the next address may be its own, and the branch predicted all the same.
+        synchronised: bool,
     },
     /// The handler of the exception that was taken, or where execution goes on after a failed transaction.
     Handler,
@@ -263,7 +265,7 @@ impl Execution {
             // The address of a return from an exception is always sent.
             (None, TargetIs::SentOrPredicted) if !exception_return && self.rules.return_stack => {
                 let call = self.returns_to(taken, exit);
-                self.place = Place::Pending(Pending::TargetOrReturn { call });
+                self.place = Place::Pending(Pending::TargetOrReturn { call, synchronised: false });
                 return Ok(());
             }
             (None, _) => Place::Pending(Pending::Target { exception_return }),
@@ -314,10 +316,12 @@ impl Execution {
                 self.interrupted.pop();
                 target
             }
-            Pending::TargetOrReturn { call } => {
-                if let Some(call) = call {
-                    self.returns.push(call);
+            Pending::TargetOrReturn { call, synchronised } => {
+                // A trace unit that holds the address has predicted it.
+                if synchronised && self.returns.newest() == Some(address) {
+                    self.returns.pop();
                 }
+                self.call_pending(call);
                 address
             }
             Pending::Target { exception_return: false } | Pending::Handler | Pending::DebugState => address,
@@ -328,11 +332,29 @@ impl Execution {
 
     /// No address came for a target that may have been predicted: it was.
     pub(super) fn resolve_pending(&mut self) -> Result<(), Contradiction> {
-        let Place::Pending(Pending::TargetOrReturn { call }) = self.place else { return Ok(()) };
+        let Place::Pending(Pending::TargetOrReturn { call, .. }) = self.place else { return Ok(()) };
         let Some(at) = self.last() else { return Ok(()) };
         let target = self.predicted(at)?;
-        self.arrive(Pending::TargetOrReturn { call }, target);
+        self.call_pending(call);
+        self.place = Place::At(target);
+        self.arrival = Arrival::Named;
         Ok(())
+    }
+
+    /// A synchronisation begins: calls make no entries on the return stack up to its address.
+    pub(super) const fn begin_synchronisation(&mut self) {
+        self.notes_calls = false;
+        if let Place::Pending(Pending::TargetOrReturn { synchronised, .. }) = &mut self.place {
+            *synchronised = true;
+        }
+    }
+
+    /// Makes the return stack entry of a call whose target was pending.
+    #[inline(always)]
+    fn call_pending(&mut self, call: Option<Location>) {
+        if let Some(call) = call {
+            self.returns.push(call);
+        }
     }
 
     /// Where a return from an exception really goes that the trace says goes to `target`.
@@ -374,13 +396,11 @@ impl Execution {
 
     pub(super) fn event(&mut self, kind: EventKind, report: &mut Report<'_, impl FnMut(Element)>) {
         self.close(report);
-        if let (EventKind::ExceptionReturn, Place::Pending(Pending::TargetOrReturn { call })) =
+        if let (EventKind::ExceptionReturn, Place::Pending(Pending::TargetOrReturn { call, .. })) =
             (kind, self.place)
         {
             // The address of a return from an exception is always sent.
-            if let Some(call) = call {
-                self.returns.push(call);
-            }
+            self.call_pending(call);
             self.place = Place::Pending(Pending::Target { exception_return: false });
         }
         report.element(Element::Event(Event { kind, span: report.span }));

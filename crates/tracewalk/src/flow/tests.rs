@@ -734,6 +734,33 @@ fn an_address_cancels_the_pop_of_a_pending_target_and_leaves_the_entry() {
     assert_eq!(outline(&found), (blocks, std::vec![]));
 }
 
+/// A trace unit that predicts a return sends no address for it; that of a synchronisation directly after it is the same one.
+#[test]
+fn an_address_of_a_synchronisation_does_not_hide_that_a_return_was_predicted() {
+    // 0x100: bl 0x108; 0x104: b .; 0x108: bl 0x110; 0x10c: bx lr; 0x110: bx lr
+    let program = thumb(0x100, &[0xf000, 0xf802, 0xe7fe, NOP, 0xf000, 0xf802, BX_LR, NOP, BX_LR]);
+    let returns = |to: u32| {
+        let directives = [
+            begin(t32(0x100)),
+            EXECUTED,
+            EXECUTED,
+            Directive::WaypointPending,
+            Directive::CallsUnnoted,
+            Directive::Continue(t32(to)),
+            Directive::Synchronised,
+            Directive::WaypointPending,
+            EXECUTED,
+        ];
+        outline(&follow_both(RETURN_STACK, &program, &directives))
+    };
+    let called = [(0x100, 0x104, 1), (0x108, 0x10c, 1), (0x110, 0x112, 1)];
+    let blocks = [&called[..], &[(0x10c, 0x10e, 1), (0x104, 0x106, 1)]].concat();
+    assert_eq!(returns(0x10c), (blocks, std::vec![]));
+    // Another address is the branch's own: both entries stay.
+    let blocks = [&called[..], &[(0x110, 0x112, 1), (0x10c, 0x10e, 1)]].concat();
+    assert_eq!(returns(0x110).0, blocks);
+}
+
 #[test]
 fn a_pending_target_without_an_entry_is_a_contradiction_for_an_atom_and_unknown_for_an_exception() {
     let until =

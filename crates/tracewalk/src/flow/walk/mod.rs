@@ -92,7 +92,7 @@ impl Execution {
                 self.notes_calls = self.rules.return_stack;
                 self.synchronised(report);
             }
-            Directive::CallsUnnoted => self.notes_calls = false,
+            Directive::CallsUnnoted => self.begin_synchronisation(),
             Directive::Lost => self.lose(true, report),
             Directive::Cut => self.lose(false, report),
             Directive::Transaction(Transaction::Failed) => {
