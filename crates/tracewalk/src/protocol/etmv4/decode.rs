@@ -5,7 +5,8 @@ mod memo;
 use crate::cursor::Cursor;
 use crate::ids::Profile;
 use crate::protocol::synchronisation::{Synchronisation, Unread, read_a_sync};
-use crate::protocol::{ASync, Decode, Malformation, Step};
+use crate::protocol::{ASync, Decode, Malformation, Step, TakeItem};
+use crate::span::StreamOffset;
 
 use super::address::{AddressForm, AddressRegisters, AddressUnit, Form, SentAddress};
 use super::atoms::Atoms;
@@ -428,6 +429,42 @@ impl Decode for Decoder {
             },
             |decoder| decoder.compression = Compression::UNKNOWN,
         )
+    }
+
+    /// Atoms, and addresses without a context: nearly all of a trace without cycle counts.
+    #[inline]
+    fn decode_frequent(
+        &mut self,
+        input: &[u8],
+        start: StreamOffset,
+        taker: &mut impl TakeItem<Packet>,
+    ) -> usize {
+        /// A header and an address of 64 bits.
+        const LONGEST: usize = 9;
+        if self.synchronisation != Synchronisation::InStep {
+            return 0;
+        }
+        let mut at = 0;
+        while let Some([found, address @ ..]) = input.get(at..).and_then(<[u8]>::first_chunk::<LONGEST>) {
+            if let Some(atoms) = Atoms::from_header(*found) {
+                taker.take_packet(Packet::Atom(atoms), input, start, at..at + 1);
+                at += 1;
+            } else if let (0x90..=0x9f, Some(form)) = (*found, address_form(*found)) {
+                let mut cursor = Cursor::new(address);
+                let Ok(sent) = self.compression.addresses.read(&mut cursor, form) else { break };
+                let end = at + 1 + cursor.position();
+                taker.take_packet(
+                    Packet::Address(AddressPacket { sent, context: None }),
+                    input,
+                    start,
+                    at..end,
+                );
+                at = end;
+            } else {
+                break;
+            }
+        }
+        at
     }
 
     fn truncated(&self, input: &[u8]) -> Malformation {
