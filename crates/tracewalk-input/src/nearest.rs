@@ -1,4 +1,10 @@
 //! A misspelt word → the known words that were probably meant.
+//!
+//! ```
+//! use tracewalk_input::nearest::nearest_few;
+//!
+//! assert_eq!(nearest_few("strlne", ["memcpy", "strcmp", "strlen"], 1), ["strlen"]);
+//! ```
 
 use std::collections::BTreeSet;
 

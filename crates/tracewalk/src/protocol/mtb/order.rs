@@ -9,6 +9,18 @@
 //!
 //! [`by_registers`] reads this from the registers, wherever in the dump the buffer lies. To find packets without registers is
 //! a matter of inference, and not done here: `tracewalk-session` does it.
+//!
+//! ```
+//! use tracewalk::protocol::mtb::{Config, Registers, order};
+//!
+//! // A buffer of 32 bytes that has wrapped: its oldest packet is at offset 16.
+//! let registers = Registers { position: 0x14, master: 0x8000_0001, flow: None, base: None };
+//! let dump = order::Dump::new(&[0; 32], None);
+//! let layout = order::by_registers(dump, &Config::from_registers(registers))?;
+//! let pieces = layout.pieces.iter().map(|piece| piece.bytes.clone()).collect::<Vec<_>>();
+//! assert_eq!(pieces, [16..32, 0..16]);
+//! # Ok::<(), order::LayoutError>(())
+//! ```
 
 use alloc::vec::Vec;
 use core::fmt;
