@@ -1,5 +1,5 @@
-//! Ctrl-C and SIGTERM: a stream ends with the bytes that have arrived; everything else ends without leaving half an output
-//! behind.
+//! Ctrl-C and SIGTERM: a stream ends with the bytes that have arrived; everything else ends and removes its
+//! unfinished outputs.
 
 use std::fs;
 use std::io;

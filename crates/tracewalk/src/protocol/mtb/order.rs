@@ -41,7 +41,7 @@ pub struct Dump<'a> {
     /// Without it, a dump that is not larger than the buffer is taken to start where the buffer starts, and a larger
     /// one where the MTB's memory starts.
     pub address: Option<Address>,
-    /// Stretches of `data` that nobody wrote down, in order: whatever stands there means nothing.
+    /// Stretches of `data` that were not saved, in order: their bytes are meaningless.
     pub holes: &'a [Range<usize>],
 }
 
@@ -71,7 +71,7 @@ pub struct Piece {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LayoutError {
-    /// The dump holds nothing of what was written.
+    /// The dump contains none of the written packets.
     OutsideDump {
         /// Where POSITION says that the buffer starts: an address, or an offset in the MTB's memory where the address
         /// of that memory is unknown.
@@ -253,7 +253,7 @@ impl Memory {
         layout
     }
 
-    /// What of these addresses the dump holds.
+    /// The part of these addresses that the dump contains.
     fn held(&self, wanted: Range<u64>, holes: &[Range<usize>]) -> impl Iterator<Item = Range<u64>> {
         let dump_end = self.dump + self.dump_bytes;
         let hole = |hole: &Range<usize>| self.dump + hole.start as u64..self.dump + hole.end as u64;
