@@ -1,8 +1,8 @@
 //! [`Analysis`]: takes the program flow of one source, and gives an answer at its end.
 //!
-//! Elements come to its [sink](Analysis::sink) one by one, in the order of the trace. An analysis made of [parts](Part) has threads
-//! make the parts, each of a segment of the trace: a part takes elements, or whole [passages](Part::passage) (stretches that repeat).
-//! The answer does not depend on where segments are cut.
+//! The [sink](Analysis::sink) receives elements one by one, in the order of the trace. For an analysis made of [parts](Part),
+//! threads make one part for each segment of the trace: a part takes elements, or whole [passages](Part::passage) (stretches that
+//! repeat). The answer does not depend on where the trace is cut into segments.
 //!
 //! `Session::run` of `tracewalk-session` runs an analysis over a source of an open capture. An analysis that takes elements in order
 //! alone is a [`Sink`] in [`InOrder`]:
@@ -35,10 +35,10 @@ pub trait Analysis {
     /// The answer.
     type Found;
 
-    /// Takes elements one by one. A section begins and ends in it in any case.
+    /// Takes elements one by one. Every section begins and ends in this sink, even if parts are used.
     fn sink(&mut self) -> &mut dyn Sink<FlowRecord>;
 
-    /// Takes elements that come again and again. To an analysis that does not remember what they did they come one by one.
+    /// Takes elements that repeat. By default they go to the sink one by one.
     ///
     /// # Errors
     ///
@@ -47,19 +47,18 @@ pub trait Analysis {
         repeated.records().try_for_each(|record| self.sink().record(record))
     }
 
-    /// Whether it needs the elements' offsets in the capture. If not, [`FlowRecord::at`] is valid only for gaps and proofs, and
-    /// passages come to [`Analysis::passage`].
+    /// Whether the analysis needs the elements' offsets in the capture. If not, [`FlowRecord::at`] is valid only for gaps and
+    /// proofs, and passages go to [`Analysis::passage`].
     fn needs_places(&self) -> bool {
         true
     }
 
-    /// Whether passages that often follow one another may come to [`Analysis::passage`] as one.
+    /// Whether passages that often follow one another may go to [`Analysis::passage`] as one group.
     fn takes_groups(&self) -> bool {
         false
     }
 
-    /// What parts of the section that has begun are made from, and how they grow; `None` if this analysis takes elements in order
-    /// alone.
+    /// An empty part of the section that has begun, and how parts grow; `None` if this analysis takes elements only in order.
     fn part(&self) -> Option<(Self::Part, Growth)>;
 
     /// Takes the next part of the section.
@@ -69,7 +68,7 @@ pub trait Analysis {
     /// If an output cannot be written.
     fn join(&mut self, part: Self::Part) -> io::Result<()>;
 
-    /// Whether it handles elements in doubt itself. It then receives all elements.
+    /// Whether the analysis handles elements in doubt itself. It then receives all elements.
     fn weighs_doubt(&self) -> bool {
         false
     }
@@ -83,45 +82,45 @@ pub trait Analysis {
     }
 }
 
-/// Elements that come again and again, in order: blocks, exceptions, returns from exceptions, and cycles. They are a passage, or a
-/// group: passages that often follow one another. Groups that do so are a group again, of which no others are made.
+/// Elements that repeat, in order: blocks, exceptions, returns from exceptions, and cycles. They form a passage, or a group of
+/// passages that often follow one another. Groups that often follow one another form a group as well; nesting ends there.
 #[derive(Clone, Copy, Debug)]
 pub struct Repeated<'a> {
-    /// What numbers stand for.
+    /// The elements that each number stands for.
     named: &'a [Named],
     key: (u32, u32),
     placing: Placing,
 }
 
 impl<'a> Repeated<'a> {
-    /// What has this number, placed. Equal ones have equal keys: the set of its number, and its number.
+    /// The elements with this number, placed in the trace. The key is the set and the number in the set; equal elements have
+    /// equal keys.
     pub(crate) const fn new(named: &'a [Named], key: (u32, u32), placing: Placing) -> Self {
         Self { named, key, placing }
     }
 
-    /// Of which set its number is. A new set begins when many numbers were given out.
+    /// The set of its number. A new set begins once many numbers have been given out.
     #[inline]
     #[must_use]
     pub const fn set(&self) -> u32 {
         self.key.0
     }
 
-    /// Its number in the set: what has the same one has the same elements, apart from where they stand and from
-    /// [`Repeated::waited_cycles`].
+    /// Its number in the set. Equal numbers mean equal elements, apart from their places and [`Repeated::waited_cycles`].
     #[inline]
     #[must_use]
     pub const fn number(&self) -> u32 {
         self.key.1
     }
 
-    /// How many of the first block's cycles the trace states before the passage.
+    /// The number of the first block's cycles that the trace states before the passage.
     #[inline]
     #[must_use]
     pub fn waited_cycles(&self) -> u64 {
         self.placing.waited_cycles()
     }
 
-    /// How much there is in it.
+    /// Its totals.
     #[inline]
     #[must_use]
     pub fn totals(&self) -> Totals {
@@ -143,18 +142,18 @@ impl<'a> Repeated<'a> {
         self.unfolded().flat_map(|member| member.unfolded()).flat_map(Self::own_elements)
     }
 
-    /// The members of a group; what is one passage, as it is.
+    /// The members of a group; a single passage itself.
     fn unfolded(&self) -> impl Iterator<Item = Self> + use<'a> {
         let alone = if self.members().is_none() { Some(*self) } else { None };
         alone.into_iter().chain(self.members().into_iter().flatten())
     }
 
-    /// The elements as records, for one that does not ask for their places.
+    /// The elements as records without valid places.
     pub fn records(&self) -> impl Iterator<Item = FlowRecord> + use<'a> {
         self.elements().map(|element| FlowRecord { element, at: CaptureOffset(0) })
     }
 
-    /// The same to be kept: `None` of a group, whose passages can be.
+    /// A copy to keep; `None` for a group, whose passages can be kept one by one.
     #[must_use]
     pub fn keep(&self) -> Option<Kept> {
         match &self.content()?.content {
@@ -170,7 +169,7 @@ impl<'a> Repeated<'a> {
         self.named.get(self.key.1 as usize)
     }
 
-    /// Those of a passage.
+    /// The elements of a passage.
     fn own_elements(self) -> impl Iterator<Item = Element> + use<'a> {
         let passage = self.content().and_then(|named| match &named.content {
             Content::Passage(passage) => Some(passage.placed(self.placing)),
@@ -185,18 +184,18 @@ impl<'a> Repeated<'a> {
 pub struct Kept {
     passage: Arc<KeptPassage>,
     origin: StreamOffset,
-    /// How it is placed, if something was waited for: many are kept, and most have waited for nothing.
+    /// Its placing, if cycles waited before it. Boxed because many passages are kept, and few have one.
     waited: Option<Box<Placing>>,
 }
 
 impl Kept {
-    /// How much there is in it.
+    /// Its totals.
     #[must_use]
     pub fn totals(&self) -> Totals {
         self.passage.totals()
     }
 
-    /// The elements as records, for one that does not ask for their places.
+    /// The elements as records without valid places.
     pub fn records(&self) -> impl Iterator<Item = FlowRecord> + '_ {
         let placing = self.waited.as_deref().copied().unwrap_or_else(|| Placing::at(self.origin));
         let elements = self.passage.placed(placing).elements();
@@ -209,22 +208,22 @@ impl Kept {
 pub struct End {
     /// How much there was.
     pub statistics: Statistics,
-    /// Whether it is the end of the trace, and not of memory or patience.
+    /// Whether the trace ended, and not the memory or the time allowed.
     pub complete: bool,
 }
 
 /// How parts grow with the trace that they are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
-    /// They do not: few of them have to be joined.
+    /// Parts stay small.
     Bounded,
-    /// They are a few times as long.
+    /// A few times as long as the trace.
     Lines,
-    /// They are many times as long.
+    /// Many times as long as the trace.
     LongLines,
 }
 
-/// No part: its analysis takes elements in order alone.
+/// No part: the analysis takes elements only in order.
 #[derive(Clone, Copy, Debug)]
 pub enum NoPart {}
 
@@ -234,7 +233,7 @@ impl Part for NoPart {
     }
 }
 
-/// Takes program flow, and may take elements that come again and again at once.
+/// Takes program flow, and may take repeated elements at once.
 pub trait FlowSink: Sink<FlowRecord> {
     /// As [`Analysis::passage`].
     ///
@@ -314,7 +313,7 @@ impl Analysis for InOrder<'_> {
     fn finish(self, _: &End) {}
 }
 
-/// Hands records, or parts of them that grow so, to a sink that joins these.
+/// Hands records to a sink, or parts that grow as stated, which the sink joins.
 #[derive(Debug)]
 pub struct InParts<'a, J>(pub &'a mut J, pub Growth);
 

@@ -1,15 +1,24 @@
 //! The outcome of each of many captures, as a row of a table.
+//!
+//! ```
+//! use tracewalk_analysis::captures::{CaptureOutcome, Captures, OneOfMany};
+//! use tracewalk_analysis::table::Tabular;
+//!
+//! let captures = Captures { captures: vec![OneOfMany::saved("night.twcov")], complete: true };
+//! assert_eq!(captures.count(CaptureOutcome::Saved), 1);
+//! assert_eq!(captures.tables()[0].rows.len(), 1);
+//! ```
 
 use serde::{Deserialize, Serialize};
 
 use crate::table::{Cell, Column, Kind, Table, Tabular};
 
-/// What became of many captures.
+/// The outcomes of many captures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Captures {
     /// A row for each.
     pub captures: Vec<OneOfMany>,
-    /// Whether every one that counts was decoded to its end.
+    /// Whether every capture that counts was decoded to its end.
     pub complete: bool,
 }
 
@@ -17,21 +26,21 @@ pub struct Captures {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct OneOfMany {
-    /// What it is called.
+    /// Its name.
     pub capture: String,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: CaptureOutcome,
     /// How many sources were followed.
     pub sources: u64,
-    /// How many bytes of trace they had.
+    /// The sources' bytes of trace.
     pub bytes: u64,
     /// How many instructions ran.
     pub instructions: u64,
-    /// In how many places execution could not be followed.
+    /// The number of places where execution could not be followed.
     pub gaps: u64,
     /// How many warnings there were.
     pub warnings: u64,
-    /// The short name and the sentence of why it was left out, or else of the first thing that could not be read.
+    /// The kind and the sentence of the reason why it was left out, or of the first part that could not be read.
     pub problem: Option<(String, String)>,
 }
 
@@ -50,7 +59,7 @@ pub enum CaptureOutcome {
 }
 
 impl OneOfMany {
-    /// What was saved before: of how many captures is not known.
+    /// An answer that was saved before, of an unknown number of captures.
     #[must_use]
     pub fn saved(name: impl Into<String>) -> Self {
         Self {
@@ -109,7 +118,7 @@ impl Tabular for Captures {
         for OneOfMany { capture, outcome, sources, bytes, instructions, gaps, warnings, problem } in
             &self.captures
         {
-            // What was not measured is not zero.
+            // A value that was not measured is unknown, not zero.
             let is_measured = matches!(outcome, CaptureOutcome::Whole | CaptureOutcome::Partial);
             let count = |count: &u64| Cell::from(Some(*count).filter(|_| is_measured));
             let (error, message) = problem.clone().unzip();

@@ -3,11 +3,21 @@
 //! Cycle counts stand before the block that they were spent on. Not every count has one:
 //!
 //! ```text
-//! in front of a block            spent on it
-//! in front of an exception       on an instruction that the exception cancelled
-//! in front of TraceOn            on what was not traced
-//! in front of a gap, and after one up to the last count in front of a block
+//! before a block                 spent on the block
+//! before an exception            on an instruction that the exception cancelled
+//! before TraceOn                 on code that was not traced
+//! before a gap, and after one up to the last count before a block
 //!                                on code that could not be followed: each waypoint of it has a count and no block
+//! ```
+//!
+//! ```
+//! use tracewalk_analysis::clock::{Cost, Unit};
+//!
+//! // The cycles of a block, distributed over its three instructions.
+//! let block = Cost { instructions: 3, cycles: 10, time: 0 };
+//! let cycles = [0, 1, 2].map(|before| block.share(before, 1, 3).cycles);
+//! assert_eq!(cycles.iter().sum::<u64>(), 10);
+//! assert_eq!(Unit::Cycles.counted(cycles[0]), "3 cycles");
 //! ```
 
 use std::ops::AddAssign;
@@ -39,7 +49,7 @@ impl Cost {
         }
     }
 
-    /// Whether it is nothing.
+    /// Whether all parts are zero.
     #[must_use]
     pub const fn is_zero(&self) -> bool {
         self.instructions == 0 && self.cycles == 0 && self.time == 0
@@ -55,8 +65,8 @@ impl Cost {
         }
     }
 
-    /// The part of it that belongs to `part` of `whole` items, of which `before` were given theirs already: the parts
-    /// of all items add up to the whole.
+    /// The share of `part` of `whole` items, if the first `before` items have received theirs. The shares of all items add up to
+    /// the whole.
     #[must_use]
     pub fn share(&self, before: u64, part: u64, whole: u64) -> Self {
         Self {
@@ -89,7 +99,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// What it is called after a number.
+    /// Its name after a number.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -108,14 +118,14 @@ impl Unit {
     }
 }
 
-/// Finds out what cycles were spent on.
+/// Assigns cycles to the code that they were spent on.
 #[derive(Clone, Debug, Default)]
 pub struct CycleMeter {
     /// Counted, and not charged yet.
     pending: u64,
     /// Set after a gap, while waypoints may be counted that have no block.
     lost: bool,
-    /// What the pending count only begins: its waypoint comes with the next one.
+    /// Whether the pending count is incomplete: the next count completes it, and has its waypoint.
     unfinished: bool,
     /// The last timestamp's packet, which may have a count of its own.
     timestamp: Option<Span>,
@@ -130,12 +140,12 @@ pub enum Spent {
     OnCancelled(u64),
     /// Code that could not be followed.
     OnUnfollowed(u64),
-    /// What was not traced.
+    /// Code that was not traced.
     Untraced(u64),
 }
 
 impl CycleMeter {
-    /// Takes the next element. Cycles that are settled by it.
+    /// Takes the next element; returns the cycles that it settles.
     pub fn element(&mut self, element: &Element) -> Option<Spent> {
         let timestamp = match element {
             Element::Proof(_) => return None,
@@ -155,7 +165,7 @@ impl CycleMeter {
                 EventKind::Cycles(cycles) => {
                     let before = if self.lost && !self.unfinished { self.take() } else { 0 };
                     self.pending = self.pending.saturating_add(cycles);
-                    // Nothing was passed by a timestamp.
+                    // A timestamp passes no instruction.
                     let by_timestamp = timestamp == Some(event.span);
                     self.unfinished = by_timestamp;
                     Spent::OnUnfollowed(before)
@@ -182,18 +192,18 @@ impl CycleMeter {
         Some(spent).filter(|spent| spent.cycles() > 0)
     }
 
-    /// The cycles that the next block takes beside those that are counted from here on; `None` if it may be otherwise.
+    /// The cycles already counted for the next block; `None` if they may be spent on something else.
     #[must_use]
     pub const fn waiting(&self) -> Option<u64> {
         if self.lost || self.unfinished { None } else { Some(self.pending) }
     }
 
-    /// Blocks passed, and what was counted after the last of them waits.
+    /// Blocks were passed; the cycles counted after the last of them wait.
     pub const fn pass(&mut self, waiting: u64) {
         *self = Self { pending: waiting, lost: false, unfinished: false, timestamp: None };
     }
 
-    /// The trace ends here. Cycles that are left.
+    /// The trace ends here; returns the remaining cycles.
     pub fn finish(&mut self) -> Option<Spent> {
         Some(Spent::OnUnfollowed(self.take())).filter(|spent| spent.cycles() > 0)
     }
@@ -205,7 +215,7 @@ impl CycleMeter {
 }
 
 impl Spent {
-    /// How many.
+    /// The number of cycles.
     #[must_use]
     pub const fn cycles(self) -> u64 {
         match self {
@@ -220,7 +230,7 @@ impl Spent {
 /// The part of `amount` that belongs to `part` of `whole` items after the first `before`.
 #[must_use]
 pub fn share(amount: u64, before: u64, part: u64, whole: u64) -> u64 {
-    // Most amounts are nothing, or all is one item's.
+    // Most amounts are zero, or belong to one item.
     if amount == 0 || whole == 0 {
         return 0;
     }

@@ -1,4 +1,4 @@
-//! Under which context IDs and VMIDs code ran.
+//! The context IDs and VMIDs under which code ran.
 
 mod part;
 
@@ -32,7 +32,7 @@ pub struct InContext {
     pub instructions: u64,
     /// How often execution reached code that no image holds.
     pub no_code: u64,
-    /// Where it did so first.
+    /// The first such address.
     pub first_without_code: Option<Address>,
     /// The number of times that the trace reported this context.
     pub times: u64,

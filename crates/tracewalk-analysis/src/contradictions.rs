@@ -1,8 +1,8 @@
 //! Whether the image is the program that was traced.
 //!
-//! A trace checks the image all the time: a condition cannot fail where the instruction has none, execution cannot
-//! jump where no branch stands. One contradiction may be a damaged byte or code that changed at run time. Where they
-//! are frequent the image is another program, and whatever flow says in between is chance.
+//! A trace checks the image all the time: an instruction without a condition cannot fail one, and execution cannot jump if the
+//! instruction is no branch. One contradiction may be a damaged byte or code that changed at run time. Frequent contradictions
+//! mean that the image is another program, and that the flow between them is chance.
 
 /// Whether the image is the traced program, by the contradictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,11 +15,11 @@ pub enum Verdict {
     DoesNotFit,
 }
 
-/// With one contradiction for fewer ranges than this the image does not fit.
+/// The image does not fit if there is one contradiction for fewer ranges than this.
 ///
-/// Another program, or another build of the same one, contradicts ETMv3 and PFT every 1 to 26 ranges (eight readings of
-/// five captures), and every 92 where only the last of its functions had moved. A right image has no contradictions but
-/// for code that was patched at run time.
+/// Another program, or another build of the same one, contradicts ETMv3 and PFT every 1 to 26 ranges (eight readings of five
+/// captures), and every 92 if only the last of its functions had moved. A right image has no contradictions but for code that was
+/// patched at run time.
 const RANGES_FOR_EACH: u64 = 200;
 
 impl Verdict {
@@ -28,7 +28,7 @@ impl Verdict {
     pub const fn of(contradictions: u64, ranges: u64) -> Self {
         match contradictions {
             0 => Self::Fits,
-            // One alone proves nothing about the rest, unless there is no rest.
+            // A single contradiction says little about the other ranges, unless there are almost none.
             1 if ranges > 3 => Self::Doubtful,
             count if count.saturating_mul(RANGES_FOR_EACH) > ranges => Self::DoesNotFit,
             _ => Self::Doubtful,

@@ -1,13 +1,13 @@
-//! Which elements may be wrong although nothing was wrong where they stood.
+//! Elements that may be wrong although the trace is well-formed at their place.
 //!
 //! ```text
 //! proof ─ … ─ damage, unnoticed ─ … ─ contradiction ─ … ─ proof
 //!       └──────── in doubt ─────────┘└─── in doubt ────┘
 //! ```
 //!
-//! Atoms and compressed addresses have no redundancy: after a changed byte, flow follows real code on a path that was not
-//! taken, until it reaches a contradiction. The damage may lie anywhere since the position was last [proven](Proof), and
-//! everything up to where it is proven again rests on it.
+//! Atoms and compressed addresses have no redundancy: after a changed byte, flow follows real code on a path that was not taken,
+//! until it reaches a contradiction. The damage may lie anywhere since the position was last [proven](Proof), and may affect
+//! everything up to the next proof.
 
 use tracewalk::flow::{Element, Gap, Proof};
 use tracewalk::span::StreamOffset;
@@ -30,28 +30,28 @@ use tracewalk::span::StreamOffset;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Doubt {
     proven: StreamOffset,
-    /// From where on what was reported is in doubt, as long as it is.
+    /// The offset since which elements are in doubt; `None` if they are not.
     since: Option<StreamOffset>,
 }
 
 /// What an element changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DoubtChange {
-    /// What was decoded from trace at `since` or after it is in doubt, and all that comes.
+    /// Elements from trace at `since` or later are in doubt, including those to come.
     Begins {
-        /// From where on.
+        /// The first offset in doubt.
         since: StreamOffset,
     },
-    /// What comes is not in doubt any more.
+    /// Further elements are not in doubt.
     Ends,
 }
 
 impl Doubt {
-    /// How many bytes of trace back doubt goes at the most. Trace units prove the position every few hundred or thousand
-    /// bytes; where they are set up not to, what can be taken back has to be bounded.
+    /// The furthest that doubt reaches back, in bytes of trace. Trace units prove the position every few hundred or thousand
+    /// bytes. Some are set up not to, and the amount that can be taken back has to be bounded.
     pub const REACH: u64 = 1 << 16;
 
-    /// In front of all elements.
+    /// Before the first element.
     #[must_use]
     pub const fn new() -> Self {
         Self { proven: StreamOffset(0), since: None }
@@ -67,19 +67,19 @@ impl Doubt {
         }
     }
 
-    /// Whether what comes is in doubt.
+    /// Whether further elements are in doubt.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         self.since.is_some()
     }
 
-    /// From where on what was reported is in doubt, while what comes is.
+    /// The first offset in doubt; `None` if further elements are not in doubt.
     #[must_use]
     pub const fn since(&self) -> Option<StreamOffset> {
         self.since
     }
 
-    /// Trace from here on is not proven yet.
+    /// The offset from which the trace is not proven yet.
     #[must_use]
     pub const fn proven(&self) -> StreamOffset {
         self.proven

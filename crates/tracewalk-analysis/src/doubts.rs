@@ -1,4 +1,4 @@
-//! Which stretches of a trace are in doubt.
+//! The stretches of a trace that are in doubt.
 
 use serde::{Deserialize, Serialize};
 use tracewalk::flow::Element;
@@ -9,10 +9,10 @@ use crate::doubt::{Doubt, DoubtChange};
 /// Whether elements in doubt are left out or kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Doubtful {
-    /// It is left out.
+    /// They are left out.
     #[default]
     Drop,
-    /// It is treated like everything else.
+    /// They are treated like all others.
     Keep,
 }
 
@@ -47,27 +47,27 @@ impl InDoubt {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Doubting {
     doubt: Doubt,
-    /// Where the position was proven last.
+    /// The place at which the position was last proven.
     proven: CaptureOffset,
 }
 
 /// A stretch of trace that is in doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DoubtfulStretch {
-    /// Where it begins in the capture: where the position was proven for the last time.
+    /// Its start in the capture: the last proof of the position before it.
     pub from: CaptureOffset,
-    /// Where it ends: where the position was proven again.
+    /// Its end: the next proof of the position.
     pub to: CaptureOffset,
-    /// How many bytes of the source's trace are in doubt: all between, or those that [doubt reaches](Doubt::REACH).
+    /// The bytes of the source's trace that are in doubt: all in between, or those that [doubt reaches](Doubt::REACH).
     pub bytes: u64,
 }
 
 /// What an element changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DoubtfulChange {
-    /// What was reported from this byte of the capture on is in doubt, and all that comes.
+    /// Elements from this byte of the capture on are in doubt, including those to come.
     Begins(CaptureOffset),
-    /// What comes is not in doubt any more.
+    /// Further elements are not in doubt.
     Ends(DoubtfulStretch),
 }
 
@@ -86,13 +86,13 @@ pub struct Doubts {
 const KEPT: usize = 5;
 
 impl Doubting {
-    /// In front of all elements.
+    /// Before the first element.
     #[must_use]
     pub const fn new() -> Self {
         Self { doubt: Doubt::new(), proven: CaptureOffset(0) }
     }
 
-    /// Looks at the next element. `at` determines where in the capture the trace begins that proves it.
+    /// Takes the next element. `at` returns the capture offset of the trace that proves it.
     pub fn element(
         &mut self,
         element: &Element,
@@ -110,7 +110,7 @@ impl Doubting {
             .map(|since| DoubtfulChange::Ends(stretch((since, from), (proof.span.start, self.proven))))
     }
 
-    /// Whether what comes is in doubt.
+    /// Whether further elements are in doubt.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         self.doubt.is_open()
@@ -122,13 +122,13 @@ impl Doubting {
         self.doubt
     }
 
-    /// What is in doubt where the trace ends here.
+    /// The stretch in doubt, if the trace ends here.
     #[must_use]
     pub fn at_end(&self, end: StreamOffset, at: CaptureOffset) -> Option<DoubtfulStretch> {
         self.doubt.since().map(|since| stretch((since, self.proven), (end, at)))
     }
 
-    /// The same with another place in the capture for each.
+    /// The same with each offset in the capture replaced.
     #[must_use]
     pub fn placed(self, place: impl FnOnce(CaptureOffset) -> CaptureOffset) -> Self {
         Self { proven: place(self.proven), ..self }
@@ -149,7 +149,7 @@ impl Doubts {
         }
     }
 
-    /// Adds those of the next part. `place` says where in the file a byte of the capture stands.
+    /// Adds those of the next part. `place` returns the file offset of a byte of the capture.
     pub fn add_part(&mut self, part: &Self, place: impl Fn(CaptureOffset) -> CaptureOffset) {
         self.count += part.count;
         self.bytes += part.bytes;

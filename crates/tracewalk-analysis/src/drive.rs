@@ -70,25 +70,25 @@ pub struct Input<'a> {
     pub capture: &'a [u8],
     /// How the source's bytes lie in them.
     pub carrier: Carrier,
-    /// What comes after these bytes later. The last stretch continues into it.
+    /// The part of the capture that is still to come. The last stretch continues into it.
     pub rest: Option<&'a dyn Rest>,
-    /// Called now and then with the number of capture bytes that are done.
+    /// Called at intervals with the number of capture bytes that are done.
     pub progress: &'a dyn Progress,
 }
 
 /// The part of a capture that is still to come.
 pub trait Rest: std::fmt::Debug {
-    /// Calls `take` with each piece as it comes, as long as it answers yes and something comes. An error is one of
-    /// whoever waits for the results, and ends the work.
+    /// Calls `take` with each piece as it arrives, until `take` returns `false` or the capture ends. An error comes from the
+    /// consumer of the results, and ends the work.
     fn each(&self, take: &mut dyn FnMut(&[u8]) -> bool) -> io::Result<Ending>;
 }
 
-/// Why nothing comes any more.
+/// Why no more bytes arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The capture ends here: a packet that is cut is damaged.
+    /// The capture ends here: an incomplete packet is malformed.
     Complete,
-    /// Nobody waits any longer: a packet that is cut is not of interest.
+    /// The consumer stopped: an incomplete packet is ignored.
     Open,
 }
 
@@ -97,14 +97,14 @@ pub enum Ending {
 pub enum Carrier {
     /// In frames, with other sources' bytes between them.
     Frames {
-        /// What stands between the frames.
+        /// The synchronisation patterns between the frames.
         framing: Framing,
         /// Which bytes are the source's.
         id: TraceId,
     },
-    /// In frames of which it is known where they are.
+    /// In frames at known places.
     Indexed {
-        /// Where they are in this capture.
+        /// The places of the frames in this capture.
         index: Index,
         /// Which bytes are the source's.
         id: TraceId,
@@ -116,7 +116,7 @@ pub enum Carrier {
 /// A part of a capture that holds nothing but one source's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// Which bytes of the capture; what lies outside is left out.
+    /// The range of the capture; the part outside of it is left out.
     pub bytes: Range<usize>,
     /// Whether the source made the first byte directly after the last one of the stretch before.
     pub continues: bool,
@@ -135,14 +135,14 @@ impl Stretch {
     }
 }
 
-/// Somebody who wants to know how far the work has come.
+/// Receives the progress of the work.
 pub trait Progress: std::fmt::Debug {
-    /// The number of the capture's bytes that are done. Returns whether the work continues; if not, what was found up to
-    /// there is handed on as if nobody waited for more.
+    /// Reports the number of the capture's bytes that are done. Returns whether the work continues; if not, the results so far
+    /// are handed on, and an incomplete packet is ignored.
     fn done(&self, bytes: u64) -> bool;
 }
 
-/// Nobody does.
+/// Ignores progress.
 #[derive(Clone, Copy, Debug)]
 pub struct NoProgress;
 
@@ -153,11 +153,11 @@ impl Progress for NoProgress {
 }
 
 impl<'a> Input<'a> {
-    /// The first `bytes` bytes of what is there of the capture, or all of that.
+    /// The first `bytes` bytes of the capture that have arrived, or all of them.
     #[must_use]
     pub fn head(self, bytes: usize) -> Self {
         match self.carrier {
-            // Of parts the first ones, wherever they are in the capture.
+            // The first parts of a reordered capture, wherever they are in it.
             Carrier::Indexed { index, id } if index.has_gaps() => {
                 let carrier = Carrier::Indexed { index: index.head(bytes as u64), id };
                 Self { carrier, rest: None, progress: &NoProgress, ..self }
@@ -170,7 +170,7 @@ impl<'a> Input<'a> {
                 let Some(capture) = self.capture.get(..bytes) else {
                     return Self { rest: None, progress: &NoProgress, ..self };
                 };
-                // The index is of the whole.
+                // The index covers the whole capture.
                 let carrier = Carrier::Frames { framing: index.framing(), id };
                 Self { capture, carrier, rest: None, progress: &NoProgress }
             }
@@ -225,7 +225,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Calls `work` with what comes after the capture's bytes, as long as it continues.
+    /// Calls `work` with the bytes that arrive later, as long as it continues.
     fn each_of_rest(
         &self,
         goes_on: bool,
@@ -243,8 +243,8 @@ impl<'a> Input<'a> {
         })
     }
 
-    /// Calls `work` with a part of the capture, chunk by chunk, as long as it answers yes and the work continues. Answers
-    /// whether it does.
+    /// Calls `work` with a part of the capture, chunk by chunk, as long as it returns `true` and progress allows. Returns whether
+    /// the work continues.
     fn chunks(&self, part: Range<usize>, mut work: impl FnMut(CaptureOffset, &[u8]) -> bool) -> bool {
         let mut at = CaptureOffset(part.start as u64);
         let end = part.end.min(self.capture.len());
@@ -256,7 +256,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// The first bytes of what stretches have of a capture.
+/// The first `bytes` bytes that stretches have of a capture.
 fn first_of(stretches: Vec<Stretch>, capture: &[u8], bytes: usize) -> Vec<Stretch> {
     let mut room = bytes;
     let mut first = Vec::new();
@@ -272,13 +272,13 @@ fn first_of(stretches: Vec<Stretch>, capture: &[u8], bytes: usize) -> Vec<Stretc
     first
 }
 
-/// How many bytes are worked on between two reports of progress: few, because whoever counts memory finds out there.
+/// The number of bytes between two reports of progress: few, because memory is checked there.
 const CHUNK: usize = 1 << 15;
 
-/// How far an element may lie after the newest byte. The decoder holds back at most a gap of 4 KiB.
+/// The furthest that an element may lie before the newest byte. The decoder holds back at most a gap of 4 KiB.
 const WINDOW: u64 = 1 << 16;
 
-/// Why a source's bytes do not continue those before.
+/// Why a source's bytes do not continue the previous ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Interruption {
     /// The trace was cut there on purpose.
@@ -288,7 +288,7 @@ enum Interruption {
 }
 
 impl Interruption {
-    /// What a discontinuity of the frames is to a source that had bytes before it.
+    /// The interruption that a discontinuity of the frames is to a source that had bytes before it.
     fn of(discontinuity: &Discontinuity) -> Option<Self> {
         match discontinuity.cause {
             // Before the source's first byte there is nothing to lose.
@@ -301,19 +301,19 @@ impl Interruption {
     }
 }
 
-/// Something that takes one source's bytes.
+/// Takes one source's bytes.
 trait Take {
     fn places(&mut self) -> &mut PlaceMap;
 
     /// Takes the next bytes; `places` knows them already.
     fn take(&mut self, bytes: &[u8]);
 
-    /// The next bytes do not continue those before.
+    /// The next bytes do not continue the previous ones.
     fn interrupt(&mut self, why: Interruption);
 
     fn has_failed(&self) -> bool;
 
-    /// Takes the next bytes, which stand at this place and one after the other; returns whether it wants more.
+    /// Takes the next bytes, which are contiguous from `at`; returns whether it wants more.
     fn take_contiguous(&mut self, at: CaptureOffset, bytes: &[u8]) -> bool {
         self.places().append_contiguous(at, bytes.len() as u64);
         self.take(bytes);
@@ -325,7 +325,7 @@ trait Take {
 struct OnlySource<'a, S> {
     id: TraceId,
     sink: &'a mut S,
-    /// What came and is not handed on yet: pieces are short, and there are many.
+    /// Bytes not handed on yet, collected because pieces are short and numerous.
     bytes: Vec<u8>,
 }
 
@@ -355,11 +355,11 @@ impl<S: Take> FrameSink for OnlySource<'_, S> {
     }
 }
 
-/// Whoever looks at records, up to the first error.
+/// The consumer of records, until its first error.
 struct Look<F> {
     look: F,
     failed: Option<io::Error>,
-    /// The last place of an item with bytes of its own, for those without at the end.
+    /// The place of the last item with bytes of its own, for items without bytes at the end.
     last: CaptureOffset,
 }
 
@@ -369,7 +369,7 @@ impl<F> Look<F> {
     }
 
     fn locate(&mut self, span: Span, places: &mut PlaceMap) -> CaptureOffset {
-        // Where the next byte stands, that a loss is before, may not be known yet.
+        // The place of the next byte after a loss may not be known yet.
         let place = if span.end > span.start { places.locate(span.start) } else { None };
         self.last = place.unwrap_or(self.last);
         self.last
@@ -386,7 +386,7 @@ impl<F: FnMut(FlowRecord) -> io::Result<()>> Look<F> {
             let last = self.last;
             let at = self.locate(element.span(), places);
             if let Element::Proof(_) = element {
-                // Nothing happened there.
+                // Nothing was lost there.
                 self.last = last;
             }
             self.failed = (self.look)(FlowRecord { element, at }).err();

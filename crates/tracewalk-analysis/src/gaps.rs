@@ -15,11 +15,11 @@ pub struct Gaps {
     pub undecodable: GapCount<GapReason>,
     /// The trace lacks the address that execution went to.
     pub address_unknown: GapCount<()>,
-    /// Trace and image disagree.
+    /// Contradictions between trace and image.
     pub contradictions: GapCount<GapReason>,
     /// Trace was malformed or lost.
     pub trace_lost: GapCount<()>,
-    /// How many of the latter are places where trace was cut on purpose, and nothing was lost.
+    /// The number of those that are deliberate cuts without a loss.
     pub cuts: u64,
 }
 
@@ -28,7 +28,7 @@ pub struct Gaps {
 pub struct GapCount<T> {
     /// How many.
     pub count: u64,
-    /// The first: where the trace shows it, and what it was about.
+    /// The first gap: its place in the capture, and its subject.
     pub first: Option<(CaptureOffset, T)>,
 }
 
@@ -48,7 +48,7 @@ impl<T> GapCount<T> {
         self.first.get_or_insert((at, about));
     }
 
-    /// Adds what was counted in a later part, whose places mean `place`.
+    /// Adds the counts of a later part, whose places `place` converts.
     fn add_part(&mut self, part: Self, place: &impl Fn(CaptureOffset) -> CaptureOffset) {
         self.count += part.count;
         if let (None, Some((at, about))) = (&self.first, part.first) {
@@ -58,7 +58,7 @@ impl<T> GapCount<T> {
 }
 
 impl Gaps {
-    /// Adds what was counted in the next part of the trace. `place` says where in the file a byte of the capture stands.
+    /// Adds the counts of the next part of the trace. `place` returns the file offset of a byte of the capture.
     pub fn add_part(&mut self, part: &Self, place: impl Fn(CaptureOffset) -> CaptureOffset) {
         let Self { no_code, undecodable, address_unknown, contradictions, trace_lost, cuts } = part;
         self.no_code.add_part(*no_code, &place);

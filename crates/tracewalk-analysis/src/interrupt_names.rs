@@ -1,4 +1,4 @@
-//! What the interrupts of a chip are called.
+//! Names of a chip's interrupts.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ impl FromIterator<(u16, String)> for Interrupts {
 }
 
 impl Interrupts {
-    /// The maker's name for an exception; `None` for those that the architecture names, and where nobody said it.
+    /// The maker's name for an exception; `None` if the architecture names the exception, or if the name was not given.
     #[must_use]
     pub fn name(&self, exception: Exception) -> Option<&str> {
         self.0.get(&exception.external_interrupt()?).map(String::as_str)

@@ -2,6 +2,21 @@
 //!
 //! [`Input::itm`](crate::drive::Input::itm) gives the records of one ITM in the order of the capture. A record has the capture offset
 //! of its first byte, so that it can be reported between records of other sources in the same frames.
+//!
+//! ```
+//! use tracewalk_analysis::drive::{Carrier, Input, NoProgress, Stretch};
+//! use tracewalk_analysis::itm::ItmEvent;
+//!
+//! // A synchronisation packet, and three bytes that software wrote to port 0.
+//! let sent = [0, 0, 0, 0, 0, 0x80, 0x01, b'O', 0x01, b'K', 0x01, b'\n'];
+//! let carrier = Carrier::Stretches(vec![Stretch::all(sent.len())]);
+//! let input = Input { capture: &sent, carrier, rest: None, progress: &NoProgress };
+//! let text = input.itm().find_map(|record| match record.event {
+//!     ItmEvent::Text { port: 0, bytes } => Some(bytes),
+//!     _ => None,
+//! });
+//! assert_eq!(text.as_deref(), Some(&b"OK\n"[..]));
+//! ```
 
 mod tables;
 
@@ -14,11 +29,10 @@ use tracewalk::span::Span;
 
 pub use tables::{ITM_TABLES, event_table};
 
-/// Something that an ITM reported.
+/// A report of an ITM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ItmEvent {
-    /// Software wrote text to a stimulus port, byte by byte: a line, or what came before something else did. With its
-    /// line end.
+    /// Software wrote text to a stimulus port, byte by byte: a line with its line end, or the text before another event.
     Text {
         /// The port, 0 to 255.
         port: u8,
@@ -36,23 +50,23 @@ pub enum ItmEvent {
     },
     /// The DWT reported something, or packets were lost.
     Packet(Packet),
-    /// The time of what was reported before, in ticks since the last one.
+    /// The time of the previous events, in ticks since the last local time.
     LocalTime {
         /// The ticks.
         ticks: u64,
-        /// What came late.
+        /// What was delayed.
         delay: TimestampDelay,
         /// All ticks since the capture began.
         total: u64,
     },
-    /// The global timestamp; in bits that were not sent yet it is 0.
+    /// The global timestamp; bits that were not sent yet are 0.
     GlobalTime {
         /// Its value.
         value: u64,
         /// Whether the clock's rate changed since the last one.
         clock_changed: bool,
     },
-    /// Bytes that are no packet.
+    /// Malformed bytes.
     Malformed {
         /// What is wrong with them.
         reason: Malformation,
@@ -61,7 +75,7 @@ pub enum ItmEvent {
     },
 }
 
-/// How many packets of each kind, and how many bytes that are none.
+/// Counts of packets by kind, of malformed stretches and of bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ItmCounts {
     /// Packets by name.
@@ -72,28 +86,28 @@ pub struct ItmCounts {
     pub bytes: u64,
 }
 
-/// Makes events of an ITM's bytes.
+/// Turns an ITM's bytes into events.
 #[derive(Clone, Debug)]
 pub(crate) struct Reader {
     packets: Packets<itm::Decoder>,
     told: Told,
 }
 
-/// What becomes of packets.
+/// The events that packets become.
 #[derive(Clone, Debug, Default)]
 struct Told {
     counts: ItmCounts,
     page: u8,
-    /// Text that may go on, and where it began.
+    /// Text that may continue, and where it began.
     text: Option<(Span, u8, Vec<u8>)>,
-    /// The time of the text that may go on.
+    /// The time of the text that may continue.
     time: Option<(Span, u64, TimestampDelay)>,
     total: u64,
     global: u64,
     clock_changed: bool,
 }
 
-/// Longer text comes as several records.
+/// Longer text becomes several records.
 const LONGEST_TEXT: usize = 1 << 10;
 /// The bits of the global timestamp below those of its packet with the high bits.
 const GLOBAL_LOW_BITS: u32 = 26;
@@ -119,7 +133,7 @@ impl Reader {
         told.end_text(tell);
     }
 
-    /// Nobody waits for the rest of a packet that has begun.
+    /// Discards an incomplete packet at the end of the input.
     pub(crate) fn forget_incomplete(&mut self) {
         self.packets.forget_incomplete();
     }

@@ -1,13 +1,43 @@
 //! A record of what threads decoded, which one thread replays in order.
 //!
 //! ```text
-//! threads that decode   a number for each passage and each block, and what else there is as it is      Log
+//! decoding threads      a number for each passage and each block; everything else unchanged           Log
 //! one thread            each by its number, or its elements one by one                                  Reader
 //! ```
 //!
-//! Where the same runs again and again the notes are eight bytes for each passage, or for a group of them, and whoever follows the calls
-//! may remember what a number did. What a number stands for is the same for all threads. Numbers are limited; when they are used up,
-//! what has none is noted as it is, until new ones are given out.
+//! Repeated execution takes eight bytes for each passage or group of passages, and the follower of calls can cache the effect of
+//! a number. A number has the same meaning in all threads. Numbers are limited: once they are used up, passages without a number
+//! are noted unchanged, until new numbers are given out.
+//!
+//! ```
+//! use tracewalk_analysis::Doubtful;
+//! use tracewalk_analysis::analysis::{Analysis as _, End};
+//! use tracewalk_analysis::counts::Counting;
+//! use tracewalk_analysis::drive::Spread;
+//! use tracewalk_analysis::log::{Log, Noting, Reader};
+//!
+//! # use tracewalk::{ids::Address, program::Program, protocol::etmv3, source::SourceConfig};
+//! # use tracewalk_analysis::drive::{Carrier, Follower, Input, NoProgress, Stretch};
+//! # let config = SourceConfig::Etmv3(etmv3::Config::for_core("cortex-m3").expect("a known core"));
+//! # let mut program = Program::new();
+//! # program.add(Address::new(0x100), &[0x00, 0xbf, 0x00, 0xbf])?;
+//! # let trace = [0, 0, 0, 0, 0, 0x80, 0x08, 0x21, 0x01, 0x01, 0x00, 0x00, 0x84, 0x84];
+//! # let carrier = Carrier::Stretches(vec![Stretch::all(trace.len())]);
+//! # let input = Input { capture: &trace, carrier, rest: None, progress: &NoProgress };
+//! // `config`, `program` and `input` are made as in the example of `drive`.
+//! // A trace of two instructions, decoded by two threads and counted by this one.
+//! let (mut reader, mut counting) = (Reader::new(Doubtful::Drop), Counting::default());
+//! let (mut follower, empty) = (Follower::new(&config, &program), Log::new(Noting::Passages));
+//! let mut statistics = tracewalk_analysis::Statistics::default();
+//! follower.flow_parts(&input, Spread::over(2), &empty, |gathered| {
+//!     statistics.add(&gathered.statistics);
+//!     reader.part(gathered.part, &mut counting)
+//! })?;
+//! reader.finish(&mut counting)?;
+//! let (counts, _) = counting.finish(&End { statistics, complete: true });
+//! assert_eq!(counts[&(None, None)].instructions, 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod groups;
 mod named;
@@ -34,26 +64,26 @@ pub use reader::Reader;
 pub struct Log {
     numbering: Arc<Numbering>,
     noting: Noting,
-    /// The passages and blocks since the last group, or since what is none.
+    /// The passages and blocks since the last group or other entry.
     growing: Growing,
-    /// The groups since the last group of groups, or since what is none.
+    /// The groups since the last group of groups or other entry.
     outer: Growing,
     known: Box<Known>,
-    /// Where the first passage or block begins.
+    /// The start of the first passage or block.
     base: Option<StreamOffset>,
     entries: Vec<Entry>,
-    /// Where the passages and blocks stand in the capture, if that is noted.
+    /// The places of passages and blocks in the capture, if they are noted.
     places: Vec<CaptureOffset>,
     others: Vec<Other>,
     waiting: Vec<(u32, Placing)>,
-    /// Where the last of them begins.
+    /// The start of the last one.
     newest: StreamOffset,
 }
 
-/// How much is noted.
+/// The detail of the notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noting {
-    /// Where each element stands in the capture, and not only gaps and proofs. Passages are then taken apart.
+    /// The place of each element in the capture, not only of gaps and proofs. Passages are then split into their elements.
     Places,
     /// Passages.
     Passages,
@@ -61,7 +91,7 @@ pub enum Noting {
     Groups,
 }
 
-/// What is noted as it is.
+/// An element that is noted unchanged.
 #[derive(Clone, Copy, Debug)]
 struct Other {
     /// Its entry.
@@ -70,21 +100,21 @@ struct Other {
     at: CaptureOffset,
 }
 
-/// What a thread knows of the numbers.
+/// A thread's copy of the numbers.
 #[derive(Debug)]
 struct Known {
     numbers: Arc<Numbers>,
     passages: ById,
     blocks: QuickMap<BlockContent, u32>,
     groups: Groups,
-    /// Set where there are no more numbers.
+    /// Set once there are no more numbers.
     is_full: bool,
 }
 
-/// In the place of a number, for a passage that has none because it is not plain.
+/// Stands for the number of a passage that is not plain.
 const NO_NUMBER: u32 = u32::MAX;
 
-/// A block wherever it stands.
+/// A block without its place in the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct BlockContent(Block);
 
@@ -96,7 +126,7 @@ impl std::hash::Hash for BlockContent {
 }
 
 impl Log {
-    /// Nothing is noted yet.
+    /// An empty log.
     #[must_use]
     pub fn new(noting: Noting) -> Self {
         Self::of(Arc::new(Numbering::default()), noting)
@@ -131,7 +161,7 @@ impl Log {
         true
     }
 
-    /// Puts one entry in the place of those of a group that is known, and of groups that follow one another.
+    /// Replaces the entries of a known group by one entry, and then those of a known group of groups.
     #[inline(never)]
     fn end_group(&mut self) {
         let Some(number) = self.fold(self.growing) else { return self.break_group() };
@@ -142,7 +172,7 @@ impl Log {
         self.growing = Growing::from(self.entries.len());
     }
 
-    /// Puts one entry in the place of those at the end, if they are known as a group: answers its number. One alone stays as it is.
+    /// Replaces the entries at the end by one, if they are a known group; returns its number. A single entry stays.
     fn fold(&mut self, growing: Growing) -> Option<u32> {
         let Self { entries, known, .. } = self;
         let members = entries.get(growing.start..)?;
@@ -156,7 +186,7 @@ impl Log {
         Some(number)
     }
 
-    /// What comes now is in another group than what came.
+    /// Ends the growing group.
     fn break_group(&mut self) {
         self.growing = Growing::from(self.entries.len());
         self.outer = self.growing;
@@ -177,7 +207,7 @@ impl Log {
         self.others.iter().filter(is_mark).copied()
     }
 
-    /// A passage that is not plain, or that something was waited for, or that has no number yet.
+    /// Notes a passage that is not plain, that cycles waited for, or that has no number yet.
     #[inline(never)]
     fn unusual(&mut self, passage: &Passage<'_>, mut at: impl FnMut(StreamOffset) -> CaptureOffset) {
         let (number, placing) = (self.known.number(passage), passage.placing());
@@ -194,7 +224,7 @@ impl Log {
     }
 }
 
-/// A copy is another thread's: it knows nothing yet.
+/// A copy is for another thread: it has learned nothing yet.
 impl Clone for Log {
     fn clone(&self) -> Self {
         Self::of(Arc::clone(&self.numbering), self.noting)
@@ -236,7 +266,7 @@ impl Part for Log {
             passage.elements().for_each(|element| self.element(&element, || at(element.span().start)));
             return;
         }
-        // One without elements has no number of its own.
+        // A passage without elements has no number of its own.
         if passage.is_empty() {
             return;
         }

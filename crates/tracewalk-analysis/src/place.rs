@@ -27,13 +27,13 @@ use crate::{Code, Interrupts};
 /// A place in a source's trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Where so much has passed.
+    /// The place after an amount.
     Position(Position),
-    /// Where something happens for the nth time.
+    /// The nth time that something happens.
     Happening {
         /// What happens.
         what: Happening,
-        /// Which time is meant.
+        /// The number of the time, from 1.
         nth: NonZeroU64,
     },
 }
@@ -60,7 +60,7 @@ pub enum Happening {
     Function {
         /// Its name, as the program spells it or as the linker knows it.
         name: String,
-        /// How far after its start.
+        /// The offset from its start, in bytes.
         offset: u64,
     },
     /// Execution reaches the code of a line.
@@ -85,28 +85,28 @@ pub enum ExceptionName {
     Named(String),
 }
 
-/// What a happening is in one program.
+/// A happening, resolved in one program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// The instructions that begin it, sorted, in each view of the program.
+    /// The instructions at which it happens, sorted, in each view of the program.
     Instructions(BTreeMap<ViewId, Vec<Address>>),
     /// An exception.
     Exception(ExceptionName),
 }
 
-/// Why a happening can never be in a program.
+/// Why a happening does not exist in a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unknown {
     /// No function has the name.
     Function,
     /// The function has fewer bytes.
     Offset {
-        /// How many it has.
+        /// The function's bytes.
         bytes: u64,
     },
     /// No source file has the name.
     File,
-    /// No code comes from the line. The nearest lines of the file that have some, before it and after it.
+    /// The line has no code. The nearest lines of the file with code, before it and after it.
     Line {
         /// The last one before it.
         before: Option<u32>,
@@ -122,7 +122,7 @@ impl Place {
         Self::Happening { what, nth: NonZeroU64::MIN }
     }
 
-    /// What it counts, if it is not something that happens.
+    /// The position, if the place is not a happening.
     #[must_use]
     pub const fn position(&self) -> Option<Position> {
         match self {
@@ -157,7 +157,7 @@ impl Position {
         }
     }
 
-    /// Whether nothing is before it.
+    /// Whether it is the beginning of the trace.
     #[must_use]
     pub const fn is_beginning(self) -> bool {
         let (Self::Instructions(count)
@@ -169,7 +169,7 @@ impl Position {
 }
 
 impl Happening {
-    /// What it is in a program.
+    /// Resolves it in a program.
     ///
     /// # Errors
     ///
@@ -197,7 +197,7 @@ impl Happening {
         }
     }
 
-    /// The instructions that begin it in one view of a program.
+    /// The instructions at which it happens, in one view of a program.
     fn instructions(&self, code: &Code) -> Result<Vec<Address>, Unknown> {
         match self {
             Self::Address(address) => Ok(vec![*address]),
@@ -218,7 +218,7 @@ impl Happening {
     }
 }
 
-/// Where the pieces of code start that come from a line.
+/// The first addresses of the pieces of a line's code.
 fn line_starts(code: &Code, file: &str, line: u32) -> Result<Vec<Address>, Unknown> {
     let (mut is_known, mut before, mut after) = (false, None::<u32>, None::<u32>);
     let mut rows = code.symbols.line_extents(&mut |name, number| {
@@ -237,7 +237,7 @@ fn line_starts(code: &Code, file: &str, line: u32) -> Result<Vec<Address>, Unkno
     let mut starts = Vec::new();
     let mut end = None;
     for row in rows.iter().filter(|row| row.start.get() < row.end) {
-        // What goes straight on is the same piece.
+        // Adjacent code is the same piece.
         if end.is_none_or(|end| row.start.get() > end) {
             starts.push(row.start);
         }
@@ -261,7 +261,7 @@ fn is_end_of(end: &str, path: &str) -> bool {
 }
 
 impl ExceptionName {
-    /// Whether an exception is one of those that are meant. What neither trace nor vectors name is one of [`ExceptionName::Any`].
+    /// Whether an exception matches. An exception without a number matches only [`ExceptionName::Any`].
     #[must_use]
     pub fn is(&self, exception: Option<Exception>, names: &Interrupts) -> bool {
         match (self, exception) {

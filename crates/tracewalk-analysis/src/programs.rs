@@ -1,4 +1,20 @@
 //! Answers of several captures, added up by program: [`Programs`] keeps one answer for each program's identity.
+//!
+//! ```
+//! use tracewalk_analysis::coverage::{Coverage, ProgramCoverage};
+//! use tracewalk_analysis::programs::ProgramId;
+//!
+//! let firmware = ProgramId::Builds([vec![0x2f, 0x3a]].into());
+//! let of_run = |image: &str| {
+//!     let mut coverage = Coverage::default();
+//!     coverage.add(firmware.clone(), [image.to_owned()], ProgramCoverage::default());
+//!     coverage
+//! };
+//! let mut total = of_run("fw.elf");
+//! total.merge(of_run("copy of fw.elf"))?;
+//! assert_eq!(total.programs[&firmware].images.len(), 2);
+//! # Ok::<(), tracewalk_analysis::programs::MergeError>(())
+//! ```
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,22 +26,22 @@ use tracewalk::program::{Program, Scope};
 
 use crate::saved::words;
 
-/// Which program it was. What was found of different programs cannot be added: their addresses mean different code.
+/// The identity of a program. Answers about different programs cannot be added: their addresses mean different code.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 pub enum ProgramId {
-    /// The build IDs of its images, where each of them has one.
+    /// The build IDs of its images, if each of them has one.
     #[serde(rename = "build", with = "words::set")]
     Builds(BTreeSet<Vec<u8>>),
-    /// The SHA-256 hash of its code: of each region's address and length as little-endian words of eight bytes, and its
-    /// bytes. Of what is visible in some contexts only, the words of context ID and VMID come first, each increased by one,
-    /// and 0 for any.
+    /// The SHA-256 hash of its code: for each region, the address and the length as little-endian words of eight bytes, and its
+    /// bytes. For code that is visible only in some contexts, the words of context ID and VMID come first, each increased by one,
+    /// with 0 for any.
     #[serde(rename = "code", with = "words")]
     Code([u8; 32]),
 }
 
-/// What was found of programs: of one, or of one for each kind of core.
+/// The answers about programs: one, or one for each kind of core.
 ///
-/// Merging is associative and commutative: in which order parts come together does not matter.
+/// Merging is associative and commutative: the order of parts does not matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Programs<T> {
     /// By program.
@@ -34,16 +50,16 @@ pub struct Programs<T> {
     pub complete: bool,
 }
 
-/// What was found of one program.
+/// The answer about one program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OfProgram<T> {
-    /// The file names of its images, for messages. They say nothing of which program it is.
+    /// The file names of its images, for messages. They do not identify the program.
     pub images: BTreeSet<String>,
-    /// What was found.
+    /// The answer.
     pub found: T,
 }
 
-/// One source of a program's captures: in each of them the one with this ID and protocol.
+/// One source of a program's captures: the source with this ID and protocol in each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceId {
@@ -58,18 +74,18 @@ pub struct SourceId {
     pub number: u16,
 }
 
-/// What was found of one program, and adds up with what was found of it elsewhere.
+/// An answer about one program that can be added to others about it.
 pub trait Merge: Default {
-    /// What it was measured in, where that may differ. It is then no sum of what was measured otherwise.
+    /// How it was measured, if there are several ways. Answers that were measured differently cannot be added.
     fn measure(&self) -> Option<String> {
         None
     }
 
-    /// Adds what was found of the same program, and measured in the same way.
+    /// Adds an answer about the same program, measured in the same way.
     fn merge(&mut self, other: Self);
 }
 
-/// Why two findings do not add up.
+/// Why two answers cannot be added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MergeError {
@@ -77,7 +93,7 @@ pub enum MergeError {
     Program {
         /// The programs of one of them.
         expected: Vec<ProgramId>,
-        /// A program that the other has, and this one not.
+        /// A program that only the other has.
         found: ProgramId,
     },
     /// They were measured in different ways.
@@ -95,7 +111,7 @@ fn from_one<'de, D: Deserializer<'de>>(from: D) -> Result<u16, D::Error> {
 }
 
 impl<T> OfProgram<T> {
-    /// What the program is called: the names of its images.
+    /// The program's name: the names of its images.
     #[must_use]
     pub fn name(&self) -> String {
         self.images.iter().map(String::as_str).collect::<Vec<_>>().join(" and ")
@@ -103,8 +119,8 @@ impl<T> OfProgram<T> {
 }
 
 impl ProgramId {
-    /// The identity of what is visible of a program in all contexts, whose images have these build IDs. Where one has none,
-    /// the code itself is asked.
+    /// The identity of the code that is visible in all contexts, whose images have these build IDs. If one has none, the code is
+    /// hashed.
     #[must_use]
     pub fn of<'a>(program: &Program, build_ids: impl IntoIterator<Item = Option<&'a [u8]>>) -> Self {
         let ids = build_ids.into_iter().map(|id| id.filter(|id| !id.is_empty()).map(<[u8]>::to_vec));
@@ -114,7 +130,8 @@ impl ProgramId {
         }
     }
 
-    /// The same of all of a program. Where images are for some contexts only, build IDs do not say for which.
+    /// The identity of a whole program. If images are for some contexts only, the code is hashed, because build IDs do not
+    /// include the contexts.
     #[must_use]
     pub fn of_all<'a>(program: &Program, build_ids: impl IntoIterator<Item = Option<&'a [u8]>>) -> Self {
         match program.scopes().next() {
@@ -147,7 +164,7 @@ impl<T> Default for Programs<T> {
 }
 
 impl<T: Merge> Programs<T> {
-    /// Adds what was found of the same programs, or of some of them.
+    /// Adds answers about the same programs, or about some of them.
     pub fn merge(&mut self, other: Self) -> Result<(), MergeError> {
         let unknown =
             |from: &Self, to: &Self| from.programs.keys().find(|id| !to.programs.contains_key(*id)).cloned();
@@ -163,7 +180,7 @@ impl<T: Merge> Programs<T> {
         Ok(())
     }
 
-    /// Adds what was found of any programs: each keeps its own, measured in the same way.
+    /// Adds answers about any programs, measured in the same way: each program keeps its own.
     pub fn add_all(&mut self, other: Self) {
         self.complete &= other.complete;
         for (id, OfProgram { images, found }) in other.programs {
@@ -171,14 +188,14 @@ impl<T: Merge> Programs<T> {
         }
     }
 
-    /// Adds what was found of a program, whose images have these file names.
+    /// Adds an answer about a program, whose images have these file names.
     pub fn add(&mut self, id: ProgramId, images: impl IntoIterator<Item = String>, found: T) {
         let program = self.programs.entry(id).or_default();
         program.images.extend(images);
         program.found.merge(found);
     }
 
-    /// What it was measured in, where that may differ.
+    /// How the answers were measured, if there are several ways.
     #[must_use]
     pub fn measure(&self) -> Option<String> {
         self.programs.values().find_map(|program| program.found.measure())

@@ -1,23 +1,31 @@
 //! A hash that is fast but not resistant: whoever chooses the keys can make a table of them slow, and nothing worse.
+//!
+//! ```
+//! use tracewalk_analysis::quick::QuickMap;
+//!
+//! let mut names = QuickMap::default();
+//! names.insert(0x100_u32, "main");
+//! assert_eq!(names.get(&0x100), Some(&"main"));
+//! ```
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map by quick hashes, for what is looked up all the time.
+/// A map by quick hashes, for frequent look-ups.
 pub type QuickMap<K, V> = HashMap<K, V, BuildHasherDefault<QuickHasher>>;
 
 /// Mixes words by multiplication.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QuickHasher(u64);
 
-/// Spreads what differs over all of a word.
+/// Spreads differences over all bits of a word.
 #[inline]
 pub(crate) const fn mix(value: u64) -> u64 {
     let product = value.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     product ^ product >> 32
 }
 
-/// What stands for a hash in a table of what was seen once. It is never 0.
+/// The tag of a hash in a table of items seen once; never 0.
 #[inline]
 pub(crate) const fn tag_of(hash: u64) -> u32 {
     (hash >> 32) as u32 | 1

@@ -1,4 +1,28 @@
 //! The records that decoding a source gives: program flow, packets, and what an ITM reported, each with its offset in the capture.
+//!
+//! ```
+//! use tracewalk::flow::Element;
+//!
+//! # use tracewalk::{ids::Address, program::Program, protocol::etmv3, source::SourceConfig};
+//! # use tracewalk_analysis::drive::{Carrier, Follower, Input, NoProgress, Stretch};
+//! # let config = SourceConfig::Etmv3(etmv3::Config::for_core("cortex-m3").expect("a known core"));
+//! # let mut program = Program::new();
+//! # program.add(Address::new(0x100), &[0x00, 0xbf, 0x00, 0xbf])?;
+//! # let trace = [0, 0, 0, 0, 0, 0x80, 0x08, 0x21, 0x01, 0x01, 0x00, 0x00, 0x84, 0x84];
+//! # let carrier = Carrier::Stretches(vec![Stretch::all(trace.len())]);
+//! # let input = Input { capture: &trace, carrier, rest: None, progress: &NoProgress };
+//! // `config`, `program` and `input` are made as in the example of `drive`.
+//! // A trace of two instructions: 12 bytes of synchronisation, then an atom for each. The second one completes the block.
+//! let mut blocks = Vec::new();
+//! Follower::new(&config, &program).flow(&input, |record| {
+//!     if let Element::Block(block) = record.element {
+//!         blocks.push((record.at.0, block.instructions));
+//!     }
+//!     Ok(())
+//! })?;
+//! assert_eq!(blocks, [(13, 2)]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use tracewalk::flow::Element;
 use tracewalk::ids::TraceId;

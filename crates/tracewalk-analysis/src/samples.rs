@@ -15,7 +15,7 @@ use crate::sink::Sink;
 use crate::symbols::{Extent, Frame, Function, LineExtent, Symbols};
 use crate::{Code, Section};
 
-/// Where all elements of these samples are proven.
+/// The trace that proves all elements of these samples.
 pub const SPAN: Span = Span { start: StreamOffset(3), end: StreamOffset(5) };
 
 /// Hands a section of these elements to a sink.

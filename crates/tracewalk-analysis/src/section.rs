@@ -20,25 +20,25 @@ pub struct Section {
     pub id: Option<TraceId>,
     /// The protocol's name, like `etmv3`.
     pub protocol: &'static str,
-    /// Which of these it is, from 1: the buffers of one capture may each have one.
+    /// Its number among equal ones, from 1: each buffer of a capture may have one.
     pub number: u16,
     /// The program that the source traced.
     pub code: Arc<Code>,
 }
 
-/// A program and how to read it.
+/// A program, its symbols and its names.
 pub struct Code {
     /// Its bytes.
     pub program: Arc<Program>,
     /// Its names and source lines.
     pub symbols: Box<dyn Symbols>,
-    /// What the chip's interrupts are called.
+    /// The names of the chip's interrupts.
     pub interrupts: Interrupts,
     /// The variant of the architecture that its instructions belong to.
     pub profile: Profile,
-    /// What the threads are called that contexts are of, if that is known.
+    /// The names of threads by context, if known.
     pub threads: BTreeMap<Scope, String>,
-    /// The views of contexts that see other code, each as a program of its own.
+    /// The views of contexts that see different code, each as a program of its own.
     pub views: BTreeMap<ViewId, Arc<Code>>,
 }
 
@@ -85,7 +85,7 @@ impl Code {
         self.in_context(scope.context_id, scope.vmid)
     }
 
-    /// The program as it is seen in one of its views.
+    /// The program in one of its views.
     #[must_use]
     pub fn in_view(&self, view: ViewId) -> &Self {
         self.views.get(&view).map_or(self, |code| code)
@@ -99,7 +99,7 @@ impl CodeInContext {
         Self { all, view: ViewId::default(), context: Scope::EVERYWHERE }
     }
 
-    /// Takes the next element; returns whether another view is seen from here on.
+    /// Takes the next element; returns whether the view changes.
     #[inline]
     pub fn element(&mut self, element: &Element) -> bool {
         let Element::Event(Event { kind: EventKind::Context { context_id, vmid, .. }, .. }) = element else {
@@ -110,35 +110,35 @@ impl CodeInContext {
         std::mem::replace(&mut self.view, view) != view
     }
 
-    /// Which view is seen.
+    /// The current view.
     #[must_use]
     pub const fn view(&self) -> ViewId {
         self.view
     }
 
-    /// Which view is seen, and in which context: what is seen depends on nothing else.
+    /// The current view and context, which determine the visible code.
     pub(crate) const fn seen(&self) -> (ViewId, Scope) {
         (self.view, self.context)
     }
 
-    /// The same program, as it was seen when [`CodeInContext::seen`] said this.
+    /// The same program in the view and context that [`CodeInContext::seen`] returned.
     pub(crate) fn seen_as(&self, (view, context): (ViewId, Scope)) -> Self {
         Self { all: Arc::clone(&self.all), view, context }
     }
 
-    /// Whose the code at `address` is.
+    /// The contexts in which the code at `address` is visible.
     #[must_use]
     pub fn scope_at(&self, address: Address) -> Scope {
         self.all.program.scope_at(self.context.context_id, self.context.vmid, address)
     }
 
-    /// `address`, and whose code it is.
+    /// `address`, with the contexts in which its code is visible.
     #[must_use]
     pub fn place(&self, address: Address) -> CodePlace {
         CodePlace { address, scope: self.scope_at(address) }
     }
 
-    /// The program with what is seen in other contexts.
+    /// The program with the code of all contexts.
     #[must_use]
     pub fn whole(&self) -> &Code {
         &self.all

@@ -134,10 +134,10 @@ impl<Record, E: Sink<Record> + ?Sized> Sink<Record> for Box<E> {
 ///
 /// The calls come as `begin (section join* cut? end_section)* finish`.
 pub trait Join: Sink<FlowRecord> {
-    /// What is made of a part of the records.
+    /// The part that threads make of records.
     type Part: Part;
 
-    /// What a part of the section that has begun is made from.
+    /// An empty part of the section that has begun.
     fn part(&self) -> Self::Part;
 
     /// Writes down the next part of a section.
@@ -183,28 +183,27 @@ impl TakeRows for Nothing {
     }
 }
 
-/// What becomes of the elements of a part.
+/// Takes the elements of a part.
 ///
-/// Parts are made by any thread, as copies of an empty one, and joined in the order of the trace: where the cuts are must
-/// not show in the whole.
+/// Any thread makes parts, as copies of an empty one. They are joined in the order of the trace; the result must not depend on
+/// the cuts.
 pub trait Part: Clone + Send {
-    /// An empty part like this one, for the same thread to make: with it goes what the thread has learned.
+    /// An empty part for the same thread, with what the thread has learned.
     #[must_use]
     fn lend(&mut self) -> Self {
         self.clone()
     }
 
-    /// Takes back what the thread has learned, and what it learned meanwhile.
+    /// Takes back what the thread has learned.
     fn learn(&mut self, _lent: &mut Self) {}
 
-    /// The part begins. Whether what comes is in doubt, and from where on what came is if it is found to be, is known from the
-    /// parts before.
+    /// The part begins, with the doubt at the end of the previous parts.
     fn begin(&mut self, _doubting: Doubting) {}
 
-    /// Takes the part's next element. `at` finds out with which of the capture's bytes the trace begins that proves it.
+    /// Takes the part's next element. `at` returns the capture offset of the trace that proves it.
     fn element(&mut self, element: &Element, at: impl FnOnce() -> CaptureOffset);
 
-    /// Takes the part's next elements. `at` determines where a byte of the source stands in the capture.
+    /// Takes the part's next elements. `at` returns the capture offset of a byte of the source.
     fn passage(&mut self, passage: &Passage<'_>, mut at: impl FnMut(StreamOffset) -> CaptureOffset) {
         passage.elements().for_each(|element| self.element(&element, || at(element.span().start)));
     }

@@ -1,4 +1,4 @@
-//! How much there was.
+//! Totals of sources.
 
 use tracewalk::flow::Element;
 
@@ -11,7 +11,7 @@ pub struct Statistics {
     pub bytes: u64,
     /// Packets.
     pub packets: u64,
-    /// Stretches of bytes that are no packet.
+    /// Malformed stretches.
     pub malformed: u64,
     /// Ranges of instructions that were executed.
     pub ranges: u64,

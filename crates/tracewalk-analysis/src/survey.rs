@@ -1,4 +1,4 @@
-//! What is in a source's trace: packets, synchronisation, times, contexts, losses.
+//! A survey of a source's trace: packets, synchronisation, times, contexts, losses.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use tracewalk::span::{CaptureOffset, StreamOffset};
 use crate::record::PacketRecord;
 use crate::{Contexts, DoubtfulChange, Doubting, Doubts, Statistics};
 
-/// What every packet of a source shows, and its flow without a program.
+/// A survey by all packets of a source, and by its flow without a program.
 #[derive(Debug, Default)]
 pub struct Survey {
-    /// What was counted.
+    /// Totals.
     pub statistics: Statistics,
     /// The number of packets of each kind.
     pub packets: BTreeMap<&'static str, u64>,
@@ -36,7 +36,7 @@ pub struct Survey {
     /// The stretches that the trace alone puts in doubt, without a program.
     pub doubts: Doubts,
     doubting: Doubting,
-    /// The kinds that were seen, until they are put in order.
+    /// The kinds seen so far, unsorted.
     kinds: Vec<(&'static str, u64)>,
 }
 
@@ -63,7 +63,7 @@ impl Survey {
         }
     }
 
-    /// There are few kinds, and each has one name: where that lies tells them apart.
+    /// There are few kinds, and each has one name: the address of the name distinguishes them.
     fn count(&mut self, name: &'static str) {
         match self.kinds.iter_mut().find(|(known, _)| std::ptr::eq(*known, name)) {
             Some((_, count)) => *count += 1,
@@ -80,7 +80,7 @@ impl Survey {
         }
     }
 
-    /// Takes the next element of flow without a program, whose proof stands at `at`.
+    /// Takes the next element of flow without a program, whose proof begins at `at`.
     pub fn element(&mut self, element: &Element, at: CaptureOffset) {
         self.contexts.element(element);
         if let Some(DoubtfulChange::Ends(stretch)) = self.doubting.element(element, || at) {
@@ -103,7 +103,7 @@ impl Survey {
     pub fn finish(mut self, statistics: Statistics, capture: CaptureOffset) -> Self {
         let end = StreamOffset(statistics.bytes);
         self.doubting.at_end(end, capture).into_iter().for_each(|stretch| self.doubts.add(stretch));
-        // The same word may lie in two places.
+        // The same name may exist at two addresses.
         for (name, count) in std::mem::take(&mut self.kinds) {
             *self.packets.entry(name).or_default() += count;
         }

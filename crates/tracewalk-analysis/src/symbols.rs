@@ -134,8 +134,7 @@ pub struct SourceFile {
 }
 
 impl SourceFile {
-    /// Whether it is what all of these are the MD5 of, be its lines ended as here or as a checkout on another system ends
-    /// them.
+    /// Whether all of these are the text's MD5, with line endings of this or another system.
     #[must_use]
     pub fn is_text_of(&self, checksums: &BTreeSet<[u8; 16]>) -> bool {
         let ended = |end: &[u8]| {

@@ -19,17 +19,17 @@ use std::io;
 
 use tracewalk::ids::Address;
 
-/// What gives tables.
+/// An answer that has tables.
 pub trait Tabular {
     /// The tables, always the same ones in the same order, without rows if there are none.
     fn tables(&self) -> Vec<Table>;
 }
 
-/// Receives tables row by row: one that is written as it is found need not fit into memory.
+/// Receives tables row by row, so that a table need not fit into memory.
 ///
 /// The calls come as `(table row*)* finish`.
 pub trait TakeRows {
-    /// Rows of this table follow. It brings those that it has.
+    /// Begins a table, with the rows that it has already.
     fn table(&mut self, table: &Table) -> io::Result<()>;
 
     /// The table's next row.
@@ -56,9 +56,9 @@ impl<T: TakeRows + ?Sized> TakeRows for &mut T {
 /// A table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// Its name: lower case, words joined by `_`. It stays what it is.
+    /// Its stable name: lower case, words joined by `_`.
     pub name: &'static str,
-    /// The version of its columns: a column that is added after the others does not change it.
+    /// The version of its columns. A new column at the end does not change it.
     pub version: u32,
     /// The columns.
     pub columns: Vec<Column>,
@@ -69,15 +69,15 @@ pub struct Table {
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name: lower case, words joined by `_`. It stays what it is.
+    /// Its stable name: lower case, words joined by `_`.
     pub name: Cow<'static, str>,
-    /// What its cells hold, if they are known.
+    /// The kind of its known cells.
     pub kind: Kind,
-    /// What they count, like `cycles`.
+    /// The unit of its cells, like `cycles`.
     pub unit: Option<&'static str>,
 }
 
-/// What the cells of a column hold.
+/// The kind of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -99,7 +99,7 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Cell {
-    /// Nobody knows, or there is none.
+    /// Unknown, or absent.
     Unknown,
     /// Of [`Kind::Integer`] and [`Kind::Time`].
     Integer(u64),
@@ -136,7 +136,7 @@ impl Column {
         Self { name: name.into(), kind, unit: None }
     }
 
-    /// The same, whose cells count this.
+    /// The same column with this unit.
     #[must_use]
     pub fn of(self, unit: &'static str) -> Self {
         Self { unit: Some(unit), ..self }

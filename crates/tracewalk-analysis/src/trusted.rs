@@ -11,21 +11,21 @@ use crate::record::FlowRecord;
 
 /// Hands on records in order, once nothing can put them in doubt.
 ///
-/// A record waits until the position is proven after it, or for [`Doubt::REACH`] bytes of trace, so that memory is bounded.
-/// Gaps in the trace are handed on in any case, and so is that tracing began, and the context that execution has come to. A
-/// contradiction that casts doubt becomes two gaps: what is left out is lost, up to where the trace contradicts it.
+/// A record waits until the position is proven after it, or for [`Doubt::REACH`] bytes of trace, so that memory is bounded. Gaps
+/// in the trace, beginnings of tracing and the current context are always handed on. A contradiction that casts doubt becomes two
+/// gaps: lost trace from the first element that is left out, and the contradiction itself.
 #[derive(Debug, Default)]
 pub struct Trusted {
     doubt: Doubt,
     waiting: VecDeque<FlowRecord>,
-    /// The newest context that was named in a stretch in doubt.
+    /// The newest context that was reported in a stretch in doubt.
     context: Option<FlowRecord>,
-    /// How many instructions were not handed on.
+    /// The number of instructions that were left out.
     left_out: u64,
 }
 
 impl Trusted {
-    /// Takes the next record; calls `take` with those that are certain now.
+    /// Takes the next record; calls `take` with the records that are certain now.
     pub fn record(
         &mut self,
         record: FlowRecord,
@@ -40,7 +40,7 @@ impl Trusted {
                 certain.into_iter().try_for_each(&mut *take)?;
                 let at = doubtful.first().map_or(record.at, |first| first.at);
                 let lost = Gap { reason: GapReason::TraceLost, span: Span::new(since, 0), doubt: false };
-                // Nobody should take a contradiction for something at which the trace continues at once.
+                // After a lone contradiction, readers would assume that the trace continues at once.
                 if let Element::Gap(Gap { reason: GapReason::Contradiction(_), .. }) = record.element {
                     take(FlowRecord { element: Element::Gap(lost), at })?;
                 }
@@ -67,17 +67,17 @@ impl Trusted {
         }
     }
 
-    /// Goes on where this is in doubt, or proven.
+    /// Continues with this doubt.
     pub(crate) const fn go_on(&mut self, doubt: Doubt) {
         self.doubt = doubt;
     }
 
-    /// The trace ends here: nothing speaks against what waits.
+    /// The trace ends here: nothing can put the waiting records in doubt.
     pub fn finish(&mut self, take: &mut impl FnMut(FlowRecord) -> io::Result<()>) -> io::Result<()> {
         self.waiting.drain(..).try_for_each(take)
     }
 
-    /// How many instructions were not handed on so far.
+    /// The number of instructions that were left out so far.
     #[must_use]
     pub const fn left_out(&self) -> u64 {
         self.left_out
@@ -90,7 +90,7 @@ impl Trusted {
         take: &mut impl FnMut(FlowRecord) -> io::Result<()>,
     ) -> io::Result<()> {
         match record.element {
-            // That execution came there.
+            // Execution reached this address.
             Element::Gap(Gap { reason: GapReason::NoCode(_) | GapReason::Undecodable(..), .. }) => Ok(()),
             Element::Gap(_) | Element::Proof(_) => take(record),
             Element::Event(Event { kind: EventKind::Context { .. }, .. }) => {

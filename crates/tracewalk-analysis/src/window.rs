@@ -1,6 +1,6 @@
 //! A part of a source's trace: from one place to another.
 //!
-//! Analyses follow everything before the window as well, so that they know its calls; they report only what is in it.
+//! Analyses also follow everything before the window, to know the calls at its start; they report only the execution in it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +20,7 @@ use crate::{Code, CodeInContext};
 /// The part of a trace that is reported; without an end, up to the trace's end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// The first place that is in it.
+    /// The first place in the window.
     pub from: Option<Place>,
     /// The first place after it.
     pub to: Option<Place>,
@@ -29,21 +29,21 @@ pub struct Window {
 /// The position of an element relative to a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// In front of the window.
+    /// Before the window.
     Before,
     /// In the window.
     Inside,
-    /// After the window, and so is all that follows.
+    /// After the window, like all further elements.
     After,
 }
 
-/// Decides which of a source's elements are in a window. A block that a position falls into counts to what is before it; a block that
-/// something happens in has to be [divided](Windowed::divide) there.
+/// Decides which of a source's elements are in a window. A block that contains a position belongs to the part before it; a block
+/// in which something happens has to be [divided](Windowed::divide) there.
 #[derive(Clone, Debug)]
 pub struct Windowed {
     from: Option<Bound>,
     to: Option<Bound>,
-    /// The program in the context that the elements have come to.
+    /// The program in the current context.
     code: CodeInContext,
     phase: Phase,
     instructions: u64,
@@ -53,23 +53,23 @@ pub struct Windowed {
     touched: Touched,
 }
 
-/// In which passages something happens that an end of the window waits for.
+/// The passages in which something happens that an end of the window waits for.
 #[derive(Clone, Debug, Default)]
 struct Touched {
-    /// Of which set the numbers are.
+    /// The set of the numbers.
     set: u32,
-    /// By number; `None` if nobody has looked.
+    /// By number; `None` if not examined yet.
     known: Vec<Option<bool>>,
 }
 
 /// The number of times that a place of a window occurred.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Happened {
-    /// What was looked for.
+    /// The place that was searched.
     pub place: Place,
-    /// How often it happened: for the window's end, after its start.
+    /// How often it happened; for the window's end: after its start.
     pub times: u64,
-    /// Whether it happened as often as it was to happen.
+    /// Whether it happened often enough.
     pub is_reached: bool,
 }
 
@@ -80,10 +80,10 @@ enum Bound {
     Happening { place: Place, nth: u64, times: u64, watched: Watched },
 }
 
-/// What an element is compared with.
+/// The condition that an element is compared with.
 #[derive(Clone, Debug)]
 enum Watched {
-    /// The instructions of each view, and those of the view that is seen.
+    /// The instructions of each view, and those of the current view.
     Instructions {
         views: BTreeMap<ViewId, Vec<Address>>,
         seen: Vec<Address>,
@@ -92,7 +92,7 @@ enum Watched {
 }
 
 impl Window {
-    /// Whether what is in it depends on where in the capture elements stand.
+    /// Whether it depends on the places of elements in the capture.
     #[must_use]
     pub fn needs_places(&self) -> bool {
         self.places().any(|place| matches!(place.position(), Some(Position::Capture(_))))
@@ -132,14 +132,14 @@ impl Bound {
         Self::Happening { place: place.clone(), nth, times: 0, watched }
     }
 
-    /// Another view of the program is seen.
+    /// The view of the program changes.
     fn change_view(&mut self, view: ViewId) {
         if let Self::Happening { watched: Watched::Instructions { views, seen }, .. } = self {
             *seen = views.get(&view).cloned().unwrap_or_default();
         }
     }
 
-    /// Takes note of an element that may be what is waited for.
+    /// Notes an element if it is what an end of the window waits for.
     fn see(&mut self, element: &Element, code: &CodeInContext) {
         let Self::Happening { times, watched, .. } = self else { return };
         let happens = match (element, watched) {
@@ -188,7 +188,7 @@ impl Bound {
 }
 
 impl Windowed {
-    /// Where the next element is, whose proof begins at `at`.
+    /// The phase of the next element, whose proof begins at `at`.
     pub fn element(&mut self, element: &Element, at: CaptureOffset) -> Phase {
         if let Element::Event(event) = element
             && let EventKind::Timestamp(time) = event.kind
@@ -216,17 +216,17 @@ impl Windowed {
         self.phase
     }
 
-    /// Where all of these elements are, if that is the same for them, ends of the window do not divide them, and nothing happens in them
-    /// that these wait for.
+    /// The phase of all of these elements; `None` if it is not the same for all, if an end of the window divides them, or if
+    /// something happens in them that an end waits for.
     #[inline]
     #[must_use]
     pub fn ahead(&mut self, repeated: &Repeated<'_>) -> Option<Phase> {
         let instructions = self.instructions + u64::from(repeated.totals().instructions);
-        // An element at the very end would be beyond it.
+        // An element at the end itself would be after it.
         let is_before = |bound: &Bound| match bound {
             Bound::Position(Position::Instructions(count)) => instructions < *count,
             Bound::Position(_) => false,
-            // It has not happened yet, and what comes is not it.
+            // It has not happened yet, and does not happen in these elements.
             Bound::Happening { .. } => true,
         };
         let phase = match self.phase {
@@ -236,7 +236,7 @@ impl Windowed {
             Phase::Before | Phase::Inside => return None,
         };
         let waits = |bound: &Option<Bound>| matches!(bound, Some(Bound::Happening { .. }));
-        // What happens is counted after the window as well, for whoever asks how often it did.
+        // Happenings are also counted after the window, for [`Windowed::happened`].
         let is_touched = (waits(&self.from) || waits(&self.to)) && self.touches(repeated);
         (!is_touched).then_some(phase)
     }
@@ -261,7 +261,7 @@ impl Windowed {
         is_touched
     }
 
-    /// Takes elements of which [`Windowed::ahead`] says where they are.
+    /// Takes elements for which [`Windowed::ahead`] returned a phase.
     #[inline]
     pub fn pass(&mut self, repeated: &Repeated<'_>) {
         self.instructions += u64::from(repeated.totals().instructions);
@@ -272,8 +272,8 @@ impl Windowed {
         }
     }
 
-    /// Divides a block where something may happen in it that an end of the window waits for; with `exactly`, also where a number of
-    /// instructions ends. The window is to be asked of the first part before the second one is divided further.
+    /// Divides a block at the place where something may happen that an end of the window waits for; with `exactly`, also where a
+    /// number of instructions ends. Ask the window about the first part before dividing the second one further.
     #[must_use]
     pub fn divide(&self, block: &Block, exactly: bool) -> Option<(Block, Block)> {
         let bounds = || [&self.from, &self.to].into_iter().flatten();
@@ -303,7 +303,7 @@ impl Windowed {
         self.divide_where(block, |_, passed| passed == instructions)
     }
 
-    /// Divides a block at the first of its instructions that is wanted, by its address and how many are before it.
+    /// Divides a block at its first instruction that is wanted, by address and number of instructions before it.
     fn divide_where(
         &self,
         block: &Block,
@@ -329,13 +329,13 @@ impl Windowed {
         None
     }
 
-    /// How often what happens at the window's start and at its end happened; `None` for a position.
+    /// The number of times that the happenings at the window's start and end occurred; `None` for a position.
     #[must_use]
     pub fn happened(&self) -> [Option<Happened>; 2] {
         [&self.from, &self.to].map(|bound| bound.as_ref().and_then(Bound::happened))
     }
 
-    /// How far the elements went so far, counted in what `position` counts; `None` if they have none of it.
+    /// How far the elements have come, in the unit of `position`; `None` if the trace does not have the unit.
     #[must_use]
     pub fn reached(&self, position: Position) -> Option<Position> {
         match position {
@@ -346,14 +346,14 @@ impl Windowed {
         }
     }
 
-    /// Takes note of what happens.
+    /// Counts a happening.
     fn see(&mut self, element: &Element) {
         if self.code.element(element) {
             let view = self.code.view();
             [&mut self.from, &mut self.to].into_iter().flatten().for_each(|bound| bound.change_view(view));
             self.touched.known.clear();
         }
-        // What opens the window does not end it as well.
+        // A happening that opens the window does not also end it.
         let ends = self.phase == Phase::Inside || self.from.is_none();
         if let Some(from) = &mut self.from {
             from.see(element, &self.code);
@@ -375,7 +375,7 @@ impl Windowed {
 }
 
 impl fmt::Display for Window {
-    /// `from 2000 instructions to 3000 instructions`; nothing where it is everything.
+    /// `from 2000 instructions to 3000 instructions`; empty for the whole trace.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.from, &self.to) {
             (None, None) => Ok(()),

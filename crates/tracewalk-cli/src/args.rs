@@ -1,4 +1,4 @@
-//! The command line: options in, plain values out. What they mean is decided elsewhere.
+//! The command line: options in, plain values out. Other modules decide on their meaning.
 
 mod arrival;
 mod built_in;
@@ -65,9 +65,9 @@ const STYLES: Styles = Styles::styled()
 const EXIT_STATUS: &str = "\
 Exit status:
   0  everything was decoded
-  1  something was to be checked, and it did not hold
+  1  a check failed
   2  something could not be read, or the trace had malformed parts or gaps;
-     what could be decoded is printed all the same";
+     the part that could be decoded is printed";
 
 const FLOW_EXAMPLES: &str = "\
 Examples:
@@ -85,7 +85,7 @@ Examples:
 Exit status:
   0  everything was decoded
   2  something could not be read, or the trace had malformed parts or gaps;
-     what could be decoded is printed all the same";
+     the part that could be decoded is printed";
 
 /// What an Arm core executed, from its CoreSight trace.
 #[derive(Debug, Parser)]
@@ -107,9 +107,9 @@ Exit status:
         "\n",
         "Exit status:\n",
         "  0  everything was decoded\n",
-        "  1  something was to be checked, and it did not hold\n",
+        "  1  a check failed\n",
         "  2  something could not be read, or the trace had malformed parts or gaps;\n",
-        "     what could be decoded is printed all the same",
+        "     the part that could be decoded is printed",
     )
 )]
 pub(crate) struct Cli {
@@ -120,13 +120,14 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true, help_heading = "Output")]
     pub(crate) color: When,
 
-    /// Write a JSON file that says what the result was made of: version, options, hashes of the inputs, what was lost and what
-    /// could not be observed (docs/formats.md). Without a name it is the result's file with .provenance.json after it.
+    /// Write a JSON file that states how the result was made: version, options, hashes of the inputs, losses, and what could not
+    /// be observed (docs/formats.md). Without a name, .provenance.json is appended to the name of the result's file.
     #[arg(long, value_name = "FILE", global = true, num_args = 0..=1, require_equals = true, value_hint = ValueHint::FilePath, help_heading = "Output")]
     #[allow(clippy::option_option, reason = "no file, its usual name, or the one that was said")]
     pub(crate) provenance: Option<Option<PathBuf>>,
 
-    /// Print to a terminal without a pager. It is the program in TRACEWALK_PAGER or PAGER, or less; none where that is empty or cat.
+    /// Print to a terminal without a pager. The pager is the program in TRACEWALK_PAGER or PAGER, or less; there is none if that
+    /// is empty or cat.
     #[arg(long, global = true, help_heading = "Output")]
     pub(crate) no_pager: bool,
 
@@ -141,7 +142,7 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// Whether what is printed may go through a pager: texts for people, of a capture that is all there.
+    /// Whether the output may go through a pager: text for people, of a complete capture.
     pub(crate) fn is_paged(&self) -> bool {
         let is_for_people = match &self.command {
             Command::Info(args) => args.format.name == "text",
@@ -155,7 +156,7 @@ impl Cli {
             Command::Interrupts(args) => args.format.is_none_or(|format| format.name == "text"),
             Command::Diff(args) => args.format.name == "text",
             Command::Timeline(args) => args.format.name == "text",
-            // What an ITM sent may be anything, and is most often watched.
+            // An ITM's text may contain anything, and is usually watched live.
             Command::Itm(_)
             | Command::Gdb(_)
             | Command::Pgo(_)
@@ -192,7 +193,7 @@ pub(crate) enum Command {
     /// Print what an ITM reported: the program's text, and with --format events the DWT's events.
     #[command(after_help = EXIT_STATUS)]
     Itm(Itm),
-    /// Report what of a program ran: lines, branches, functions, without instrumentation.
+    /// Report which lines, branches and functions of a program ran, without instrumentation.
     #[command(after_help = EXIT_STATUS, after_long_help = coverage::EXAMPLES)]
     Coverage(Box<Coverage>),
     /// Report what functions cost: a table, a flame graph, or a file for another profiler.
@@ -201,7 +202,7 @@ pub(crate) enum Command {
     /// Print the functions that ran, as a tree of calls.
     #[command(after_help = EXIT_STATUS, after_long_help = profile::CALLS_EXAMPLES)]
     Calls(Box<Calls>),
-    /// Show when what ran: functions, interrupts and tasks along one axis.
+    /// Show which functions, interrupts and tasks ran when, along one axis.
     #[command(after_help = EXIT_STATUS, after_long_help = timeline::TIMELINE_EXAMPLES)]
     Timeline(Box<Timeline>),
     /// Report how often exceptions were taken, and how long they took.
@@ -213,13 +214,13 @@ pub(crate) enum Command {
     /// Count how often each stretch and branch of a program ran.
     #[command(after_help = EXIT_STATUS, after_long_help = counts::COUNTS_EXAMPLES)]
     Counts(Box<Counts>),
-    /// Write profiles with which compilers and linkers optimise a program.
+    /// Write profiles for compilers and linkers, to optimise a program.
     #[command(after_help = EXIT_STATUS, after_long_help = counts::PGO_EXAMPLES)]
     Pgo(Box<Pgo>),
     /// Serve a recording to GDB, which steps through it forwards and backwards.
     #[command(after_long_help = gdb::GDB_EXAMPLES)]
     Gdb(Box<Gdb>),
-    /// Show a recording in the browser: when what ran, source and instructions, calls, forwards and backwards.
+    /// Show a recording in the browser: a timeline, source and instructions, calls; step forwards and backwards.
     #[command(after_help = EXIT_STATUS, after_long_help = view::VIEW_EXAMPLES)]
     View(Box<View>),
     /// Add up the results of many captures, on all processors: all in these directories, files and lists (@FILE).
@@ -298,7 +299,8 @@ pub(crate) struct Itm {
     #[arg(long, value_parser = built_in::listed(formats::ITM), default_value = "text", help_heading = "Output")]
     pub(crate) format: &'static Format<MakeItm>,
 
-    /// With --format text: what was written to this stimulus port, 0 to 255; 0 without the option. Can be given several times.
+    /// With --format text: print the bytes of this stimulus port, 0 to 255; without the option, of port 0. Can be given several
+    /// times.
     #[arg(long = "port", value_name = "PORT", help_heading = "Output")]
     pub(crate) ports: Vec<u8>,
 
@@ -312,8 +314,8 @@ pub(crate) struct Describe {
     #[command(flatten)]
     pub(crate) capture: CaptureArgs,
 
-    /// Where to write it: beside the files that it names, or above them. Without this option it is printed, with
-    /// paths relative to the capture's directory.
+    /// The file to write, in the directory of the files that it names or above. Without this option the description is printed,
+    /// with paths relative to the capture's directory.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -323,7 +325,7 @@ pub(crate) struct Snapshot {
     #[command(flatten)]
     pub(crate) capture: CaptureArgs,
 
-    /// The directory to write; it is made, and must be empty if it exists.
+    /// The directory to write; it is created, and must be empty if it exists.
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub(crate) output: PathBuf,
 }
@@ -336,7 +338,7 @@ pub(crate) struct Completions {
 
 #[derive(Args, Debug)]
 pub(crate) struct Man {
-    /// The directory; it is made if it does not exist.
+    /// The directory; it is created if it does not exist.
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) directory: PathBuf,
 }
@@ -359,12 +361,12 @@ pub(crate) struct Flow {
     #[command(flatten)]
     pub(crate) capture: CaptureArgs,
 
-    /// Follow the image even if the trace contradicts it again and again.
+    /// Follow the image even if the trace contradicts it repeatedly.
     #[arg(long, help_heading = "Program")]
     pub(crate) trust_image: bool,
 
-    /// What to do with execution in doubt: between two places at which the trace alone proves the position, if a contradiction,
-    /// malformed trace or a loss lies between them.
+    /// What to do with execution in doubt: all execution between two places at which the trace alone proves the position, if
+    /// there is a contradiction, malformed trace or a loss between them.
     #[arg(long, value_name = "HOW", value_enum, default_value_t = DoubtfulChoice::Keep, help_heading = "Program")]
     pub(crate) doubtful: DoubtfulChoice,
 
@@ -384,7 +386,7 @@ pub(crate) struct Flow {
     #[arg(long = "source-dir", value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub(crate) source_dirs: Vec<PathBuf>,
 
-    /// Print only the last N instructions of each source, or of what --from and --to leave, and what happened between them. A
+    /// Print only the last N instructions of each source, or of its part between --from and --to, and the events between them. A
     /// place without code in any image counts as one.
     #[arg(long, value_name = "N", help_heading = "Window")]
     pub(crate) last: Option<u64>,
@@ -404,12 +406,12 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// What is believed.
+    /// How far the image is trusted.
     pub(crate) fn trust(&self) -> Trust {
         Trust { image: self.trust_image, doubtful: self.doubtful.into() }
     }
 
-    /// Which part of each source is printed; `None` for all of it.
+    /// The part of each source to print; `None` for all of it.
     pub(crate) fn selection(&self) -> Result<Option<Selection>, Failure> {
         let AroundArgs { around, before, after } = &self.around;
         if let Some(place) = around {

@@ -1,7 +1,7 @@
-//! The cache directory: keeps what takes long to make of a capture, for the next time that it is opened.
+//! The cache directory: keeps a capture's index, which takes long to make, for the next time.
 //!
-//! A file for each key: a head (what it is, which build wrote it, the key, the length), the bytes, and the SHA-256 hash of all of that. A
-//! file that is not exactly so is not used. All files together stay within a bound: the longest unused go first.
+//! A file for each key: a head (the magic, the build that wrote it, the key, the length), the bytes, and the SHA-256 hash of all
+//! of these. Any other file is ignored. The total size is bounded: the files unused for the longest time are removed first.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -24,26 +24,26 @@ pub(crate) struct Cache<'m> {
     most: u64,
     build: [u8; 32],
     messages: &'m Messages,
-    /// What was said, and is not said again.
+    /// Messages that are not repeated.
     said: RefCell<BTreeSet<&'static str>>,
 }
 
 /// How many bytes all files have together, at most.
 pub(crate) const MOST_BYTES: u64 = 1 << 30;
 
-/// What a file begins with: the version of its form.
+/// The beginning of a file: the version of its format.
 const MAGIC: &[u8; 16] = b"tracewalk kept 1";
 
 const HASH: usize = 32;
 
-/// What stands before the bytes: the magic, the build's hash, the key, and the number of bytes.
+/// The length of the head: the magic, the build's hash, the key, and the number of bytes.
 const HEAD: usize = MAGIC.len() + HASH + HASH + 8;
 
-/// What files are called, after the key.
+/// The extension of files; their name is the key.
 const EXTENSION: &str = "kept";
 
 impl<'m> Cache<'m> {
-    /// The directory that was named, or the user's; `None` if nothing is to be kept, or there is none.
+    /// The directory of the option, or the user's; `None` if nothing is to be kept, or if there is no such directory.
     pub(crate) fn of(args: &CacheArgs, messages: &'m Messages) -> Option<Self> {
         if args.no_cache {
             return None;
@@ -65,7 +65,7 @@ impl<'m> Cache<'m> {
         head
     }
 
-    /// Writes a file that is there as a whole or not at all.
+    /// Writes a file atomically.
     fn write(&self, key: &Key, bytes: &[u8]) -> io::Result<()> {
         create(&self.directory)?;
         let head = self.head(key, bytes.len() as u64);
@@ -76,14 +76,14 @@ impl<'m> Cache<'m> {
         self.make_room()
     }
 
-    /// Removes the files that were not used for the longest time, as long as there are too many bytes.
+    /// Removes the files unused for the longest time, until the rest is within the bound.
     fn make_room(&self) -> io::Result<()> {
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.directory)? {
             let entry = entry?;
-            // Somebody else may have removed it.
+            // Another process may have removed it.
             let (path, Ok(metadata)) = (entry.path(), entry.metadata()) else { continue };
-            // Other files are somebody else's.
+            // Other files are not tracewalk's.
             if metadata.is_file() && is_own(&path) {
                 files.push((metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH), metadata.len(), path));
             }
@@ -116,7 +116,7 @@ impl Keep for Cache<'_> {
         if !written.starts_with(&self.head(key, length as u64)) {
             return None;
         }
-        // It was used now. If that cannot be noted, it goes sooner.
+        // Marks the file as used. If that fails, the file is removed sooner.
         let _ =
             File::options().append(true).open(&path).and_then(|file| file.set_modified(SystemTime::now()));
         bytes.truncate(HEAD + length);
@@ -125,21 +125,21 @@ impl Keep for Cache<'_> {
     }
 
     fn put(&self, key: &Key, bytes: &[u8]) {
-        // One file does not take the place of all others.
+        // A large file must not displace all others.
         if bytes.len() as u64 > self.most / 4 {
             return;
         }
         if let Err(error) = self.write(key, bytes) {
             let directory = tracewalk::plain::Plain(self.directory.display());
             let text = format!(
-                "nothing can be kept in {directory}: {error}; --cache-dir names another directory, --no-cache none"
+                "cannot write to the cache directory {directory}: {error}; choose another one with --cache-dir, or none with --no-cache"
             );
             self.note_once("cannot_keep", &text);
         }
     }
 
     fn used(&self) {
-        let note = "the index of an earlier run is used, and what that run reported of the trace is not repeated; --no-cache decodes again";
+        let note = "using the index of an earlier run, whose warnings about the trace are not repeated; --no-cache decodes again";
         self.note_once("index_kept", note);
     }
 }
@@ -158,7 +158,7 @@ impl Cache<'_> {
     }
 }
 
-/// Whether a file is called as those that are kept.
+/// Whether a file has a name like the kept ones.
 fn is_own(path: &Path) -> bool {
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     path.extension().is_some_and(|extension| extension == EXTENSION)
@@ -177,7 +177,7 @@ fn users_directory() -> Option<PathBuf> {
     directory.map(|directory| directory.join("tracewalk"))
 }
 
-/// Makes the directory. What is kept names functions: nobody else needs to read it.
+/// Creates the directory. Other users may not read it, because the files name functions.
 fn create(directory: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);

@@ -1,4 +1,4 @@
-//! A progress bar on standard error, if somebody looks and the work is long.
+//! A progress bar on standard error, for long work at a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tracewalk_analysis::drive::Progress;
@@ -7,12 +7,11 @@ use tracewalk_analysis::drive::Progress;
 #[derive(Debug)]
 pub(crate) struct Bar(ProgressBar);
 
-/// Below this no bar is worth a look.
+/// Shorter work has no bar.
 const LONG_WORK: u64 = 32 << 20;
 
 impl Bar {
-    /// For `bytes` bytes of work. There is no bar unless somebody `watches`: if the output itself goes to a terminal it
-    /// shows the progress.
+    /// For `bytes` bytes of work. There is no bar unless somebody `watches`: an output on a terminal shows progress itself.
     pub(crate) fn new(bytes: u64, watches: bool) -> Self {
         let target = match watches && bytes >= LONG_WORK {
             true => ProgressDrawTarget::stderr(),

@@ -1,5 +1,5 @@
-//! `--provenance`: a file beside a result that says what it was made of: the tool, the options, the inputs, what was lost and
-//! what could not be observed.
+//! `--provenance`: a file next to a result that states how it was made: the tool, the options, the inputs, the losses, and what
+//! could not be observed.
 //!
 //! The same inputs and options give the same bytes, whenever and wherever they are run and by however many threads: no
 //! times, no folders, nothing that depends on the machine.
@@ -24,10 +24,10 @@ use tracewalk_sentences::as_option;
 /// The version of the file's form (docs/provenance-2.schema.json).
 const VERSION: u64 = 2;
 
-/// What is recorded while a command runs.
+/// The record of a running command.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
-    /// The files that were read, by what they are and their path.
+    /// The files that were read, each with its role and path.
     inputs: Vec<(&'static str, PathBuf)>,
     buffers: Vec<BufferRecord>,
     sources: Vec<SourceRecord>,
@@ -64,8 +64,8 @@ struct Tool {
     version: &'static str,
 }
 
-/// What is said of a file: its name without folders, its size and its hash. Of a directory, such as a trace in CTF, and of
-/// what is no file any more, such as standard input, only the name.
+/// A file: its name without folders, its size and its hash. A directory, such as a trace in CTF, or an input that cannot be read
+/// again, such as standard input, has only its name.
 #[derive(Debug, Serialize)]
 struct FileRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,7 +81,7 @@ struct Contents {
     sha256: String,
 }
 
-/// The bytes of trace of a buffer, and what was lost of its frames.
+/// The bytes of trace of a buffer, and the losses in its frames.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct BufferRecord {
     name: String,
@@ -108,7 +108,7 @@ enum SourceRecord {
         buffer: String,
         protocol: &'static str,
         source: String,
-        /// After how many bytes of the capture decoding ended before its end.
+        /// The bytes of the capture that were decoded, if decoding ended early.
         #[serde(skip_serializing_if = "Option::is_none")]
         decoded_bytes: Option<u64>,
         bytes: u64,
@@ -128,7 +128,7 @@ enum SourceRecord {
     },
 }
 
-/// Losses of one kind: how many, how many bytes of trace, and the first places.
+/// Losses of one kind: the number, the bytes of trace, and the first places.
 #[derive(Debug, Default, Serialize)]
 struct Losses {
     count: u64,
@@ -163,7 +163,7 @@ impl Record {
         }
     }
 
-    /// Notes what was opened: its files, how its bytes are packed, and what was lost of that.
+    /// Notes a session: its files, containers and losses.
     pub(crate) fn capture(&mut self, session: &Session) {
         let capture = session.capture();
         if capture.path.is_file() {
@@ -195,7 +195,7 @@ impl Record {
                     cut_frame_bytes: frames.account.tail,
                 }),
             };
-            // It may be opened once to be looked at, and once to be followed.
+            // A capture may be opened twice: to examine it, and to follow it.
             if !self.buffers.contains(&told) {
                 self.buffers.push(told);
             }
@@ -205,7 +205,7 @@ impl Record {
         }
     }
 
-    /// Notes what came of following a source.
+    /// Notes the outcome of following a source.
     pub(crate) fn outcome<T>(&mut self, session: &Session, source: &Source, outcome: &Outcome<T>) {
         outcome.itms.iter().for_each(|(itm, counts)| self.itm(itm, counts));
         let places = outcome.losses.places.clone().unwrap_or_default();
@@ -250,7 +250,7 @@ impl Record {
         });
     }
 
-    /// Notes what the user was shown.
+    /// Notes a notice that was shown to the user.
     pub(crate) fn notice(&mut self, notice: &Notice) {
         let severity = match notice.severity() {
             Severity::Note => "note",
@@ -261,7 +261,7 @@ impl Record {
         self.notices.push(NoticeRecord { kind: notice.kind.name(), severity, offset });
     }
 
-    /// Notes what of an ITM was lost.
+    /// Notes the losses of an ITM.
     pub(crate) fn itm(&mut self, itm: &Itm, counts: &ItmCounts) {
         self.sources.push(SourceRecord::Itm {
             id: itm.id.map(TraceId::get),
@@ -271,7 +271,7 @@ impl Record {
         });
     }
 
-    /// Writes the file. The result is `complete` if everything was decoded that there is.
+    /// Writes the file. The result is `complete` if the whole capture was decoded.
     pub(crate) fn write(
         &self,
         (command, arguments): (&str, &[String]),

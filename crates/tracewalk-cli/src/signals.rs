@@ -1,4 +1,5 @@
-//! Ctrl-C and SIGTERM: a stream ends with what has come, everything else ends without leaving half an output behind.
+//! Ctrl-C and SIGTERM: a stream ends with the bytes that have arrived; everything else ends and removes its
+//! unfinished outputs.
 
 use std::fs;
 use std::io;
@@ -10,20 +11,20 @@ use tracewalk_input::capture::stream::Stop;
 /// The status of a program that Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
 
-/// What a signal finds.
+/// The state that a signal acts on.
 static STATE: Mutex<State> = Mutex::new(State { stream: None, leftovers: Vec::new(), next: 0, last: None });
 
 struct State {
     /// Ends the stream that was opened last.
     stream: Option<Stop>,
-    /// What may not outlive the program, by number.
+    /// Unfinished outputs, by number.
     leftovers: Vec<(u64, Leftover)>,
     next: u64,
-    /// What is waited for before the program ends.
+    /// A function to call before the program ends.
     last: Option<fn()>,
 }
 
-/// What an unfinished output has in the file system.
+/// The files of an unfinished output.
 #[derive(Clone, Debug)]
 pub(crate) enum Leftover {
     File(PathBuf),
@@ -32,13 +33,13 @@ pub(crate) enum Leftover {
 }
 
 impl Leftover {
-    /// Removes it. What cannot be removed stays: there is nobody to tell.
+    /// Removes the files. Errors are ignored: they cannot be reported any more.
     pub(crate) fn remove(&self) {
         match self {
             Self::File(file) => drop(fs::remove_file(file)),
             Self::Folder(folder, made) => {
                 let _ = fs::remove_dir_all(folder);
-                // Where something else was written to it, it is not empty and stays.
+                // A folder that is not empty stays: another program wrote to it.
                 made.iter().for_each(|folder| drop(fs::remove_dir(folder)));
             }
         }
@@ -47,7 +48,7 @@ impl Leftover {
 
 /// Lets the first signal end the stream; the second one ends the program.
 pub(crate) fn end_stream(stop: Stop) {
-    // Whoever sees that signals are listened to may send one.
+    // The stream is set before the handler: a signal may come at once.
     state().stream = Some(stop);
     listen();
 }
@@ -58,8 +59,8 @@ pub(crate) fn before_ending(last: fn()) {
     state().last = Some(last);
 }
 
-/// Makes an unfinished output, which a signal removes before it ends the program, as long as the answer lives. No signal comes
-/// between what `make` makes and its answer what that is.
+/// Creates an unfinished output, which a signal removes before it ends the program, as long as the result lives. No signal is
+/// handled between the creation in `make` and its return.
 pub(crate) fn unfinished<T>(make: impl FnOnce() -> io::Result<(T, Leftover)>) -> io::Result<(T, Unfinished)> {
     listen();
     let mut state = state();
@@ -84,10 +85,10 @@ fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sets the handler, of which a program has one.
+/// Sets the program's only handler.
 fn listen() {
     static SET: Once = Once::new();
-    // Where it cannot be set there is nothing to do.
+    // If the handler cannot be set, signals end the program as usual.
     SET.call_once(|| drop(ctrlc::set_handler(signalled)));
 }
 
@@ -101,7 +102,7 @@ fn signalled() {
             if let Some(last) = state.last {
                 last();
             }
-            // Nobody can register anything any more.
+            // The lock is held, so that nothing can be registered any more.
             std::process::exit(INTERRUPTED);
         }
     }

@@ -1,6 +1,6 @@
-//! What every command is: arguments that name what it reads and where its results go, and the work.
+//! The interface of every command: its inputs, the destinations of its results, and the work.
 //!
-//! No method of [`Task`] that says something of a command has a default, so that none is forgotten.
+//! No method of [`Task`] has a default, so that none is forgotten.
 
 use std::path::{Path, PathBuf};
 
@@ -13,30 +13,30 @@ use crate::output::{Destination, file};
 
 /// A command with its arguments.
 pub(crate) trait Task {
-    /// What it reads.
+    /// The files that it reads.
     fn reads(&self) -> Reads<'_>;
 
-    /// Where its results go.
+    /// The destinations of its results.
     fn writes(&self) -> Vec<Destination<'_>>;
 
     /// Does the work.
     fn run(&self, messages: &Messages) -> Result<(), Failure>;
 }
 
-/// What a command reads.
+/// The files that a command reads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reads<'a> {
-    /// The first capture, and what is said of all of them; `None` for a command that reads none.
+    /// The first capture, and the statements about all captures; `None` for a command that reads none.
     pub(crate) capture: Option<&'a CaptureArgs>,
     /// Further captures, or saved files.
     pub(crate) more: &'a [PathBuf],
-    /// Whether what `--save` wrote can stand in a capture's place.
+    /// Whether a file saved by `--save` can stand for a capture.
     pub(crate) takes_saved: bool,
     /// A file beside the captures.
     pub(crate) beside: Option<&'a Path>,
     /// Another one.
     pub(crate) beside_too: Option<&'a Path>,
-    /// Where else source files are looked for.
+    /// Further directories of source files.
     pub(crate) source_dirs: &'a [PathBuf],
 }
 
@@ -80,8 +80,8 @@ impl dyn Task + '_ {
         reads.places().filter(|path| reads.takes_saved && path.is_file()).collect()
     }
 
-    /// Every file that it reads, as far as that is known before it is run. Which source files the programs lead to shows
-    /// when a capture is opened: see [`Replaced`](crate::output::Replaced).
+    /// Every file that it reads, as far as known before it runs. The programs' source files are known only after a capture is
+    /// opened: see [`Replaced`](crate::output::Replaced).
     pub(crate) fn inputs(&self) -> Vec<PathBuf> {
         // Standard input may be a file.
         let reads = self.reads();
@@ -89,7 +89,7 @@ impl dyn Task + '_ {
         let place = |path: &Path| {
             if path.as_os_str() == "-" { vec!["/dev/stdin".into()] } else { files(path, roots) }
         };
-        // What is no capture describes no other files.
+        // A file that is not a capture names no other files.
         let mut inputs = match reads.capture {
             Some(_) => reads.places().flat_map(place).collect::<Vec<_>>(),
             None => reads.places().map(Path::to_owned).collect(),

@@ -24,7 +24,7 @@ pub(crate) use contexts::Who;
 
 /// A source's recording, and where in it the debugger is.
 pub(crate) struct Core<'i> {
-    /// What it is called.
+    /// Its name.
     pub(crate) name: String,
     pub(crate) code: Arc<Code>,
     pub(crate) unwinder: &'i Unwinder,
@@ -55,7 +55,7 @@ pub(crate) struct Core<'i> {
     waiting: BTreeMap<usize, (u64, State)>,
 }
 
-/// What is known at a place.
+/// The known state at a place.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     /// The number of the step.
@@ -264,7 +264,7 @@ impl<'i> Core<'i> {
         false
     }
 
-    /// What is known at the place.
+    /// The known state at the place.
     pub(crate) fn state(&mut self) -> Option<&State> {
         let step = self.step_number();
         if self.state.as_ref().is_none_or(|state| state.step != step) {
@@ -322,7 +322,7 @@ impl<'i> Core<'i> {
         Some(State { step, levels, task, machine, is_halted: false })
     }
 
-    /// The registers that say where the place is.
+    /// The registers that give the place.
     fn place_registers(&self, step: u64) -> impl Iterator<Item = (u16, u64)> {
         let totals = self.index.totals();
         let before = match self.is_behind {

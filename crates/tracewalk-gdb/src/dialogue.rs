@@ -52,7 +52,7 @@ struct Thread {
 /// Something was asked that cannot be done: what GDB is to say. Numbers mean nothing to it.
 pub(crate) const REFUSED: &str = "E01";
 const DONE: &str = "OK";
-/// What is asked is not known here.
+/// The request is unknown.
 const UNKNOWN: &str = "";
 
 /// The same, with a sentence, which GDB prints for registers.
@@ -97,12 +97,12 @@ impl<'c, 'i> Dialogue<'c, 'i> {
         self.is_over
     }
 
-    /// Whether something runs, of which [`Dialogue::run`] is to be asked.
+    /// Whether execution is running, so that [`Dialogue::run`] has to be called.
     pub(crate) const fn is_running(&self) -> bool {
         self.running.is_some()
     }
 
-    /// What is to be sent for a request.
+    /// The reply to a request.
     pub(crate) fn request(&mut self, request: Request) -> Vec<u8> {
         match request {
             Request::Damaged => b"-".to_vec(),
@@ -120,7 +120,7 @@ impl<'c, 'i> Dialogue<'c, 'i> {
         }
     }
 
-    /// Goes on with what runs; what is to be sent when it stops.
+    /// Continues execution; returns the reply once it stops.
     pub(crate) fn run(&mut self) -> Option<Vec<u8>> {
         let answers = self.go_on()?;
         Some(answers.iter().flat_map(|answer| self.answer(answer)).collect())
@@ -140,7 +140,7 @@ impl<'c, 'i> Dialogue<'c, 'i> {
             b'p' => self.register(rest).unwrap_or_else(|| REFUSED.to_owned()),
             b'P' => self.set_register(rest),
             b'm' => self.memory(rest).unwrap_or_else(|| REFUSED.to_owned()),
-            // What was executed does not change.
+            // The recording cannot be changed.
             b'G' | b'M' | b'X' => UNCHANGED.to_owned(),
             b'H' => self.select(rest),
             b'T' => {

@@ -38,7 +38,7 @@ pub enum GdbError {
         /// How many there are.
         steps: u64,
     },
-    /// Nobody can connect to the address.
+    /// The server cannot listen at the address.
     Listen {
         /// The address.
         address: SocketAddr,

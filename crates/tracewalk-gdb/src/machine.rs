@@ -12,7 +12,7 @@ use tracewalk_analysis::call_stack::{Frame, FrameKind};
 use crate::registers::Architecture;
 use crate::unwind::{EXCEPTION_FRAME, Mark, Unwinder};
 
-/// Registers and memory; what is not in it is not known.
+/// Known registers and memory; all others are unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Machine {
     pub(crate) registers: BTreeMap<u16, u64>,

@@ -1,4 +1,4 @@
-//! Memory at a place: only what is known.
+//! Known memory at a place.
 //!
 //! ```text
 //! the halted processor's memory    where it was halted and a debugger saved it

@@ -1,4 +1,4 @@
-//! What the user says to `monitor`: where the place is, jumps to others, and the calls that flow knows.
+//! The user's `monitor` commands: the current place, jumps to others, and the known calls.
 
 mod calls;
 mod command;

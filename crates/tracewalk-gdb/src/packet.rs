@@ -8,7 +8,7 @@
 pub(crate) enum Request {
     /// A packet's contents, without escapes.
     Packet(Vec<u8>),
-    /// A packet that came damaged, or that nobody can read.
+    /// A packet that is damaged or unreadable.
     Damaged,
     /// To stop (Ctrl-C).
     Interrupt,

@@ -33,7 +33,7 @@ use crate::unwind::Unwinder;
 pub struct Options<'k> {
     /// The step at which the debugger starts.
     pub at: At,
-    /// Whether to follow the image even if the trace contradicts it again and again.
+    /// Whether to follow the image even if the trace contradicts it repeatedly.
     pub trust_image: bool,
     /// A file of registers and memory that a debugger saved.
     pub dump: Option<PathBuf>,
@@ -80,7 +80,7 @@ fn follow(
     observer: &dyn Observer,
 ) -> Result<Prepared, GdbError> {
     let images = session.images(source)?;
-    // A debugger steps through what is in doubt, too: the index has it, and both passes must have the same steps.
+    // A debugger also steps through execution in doubt: the index contains it, and both passes must have the same steps.
     let trust = Trust { image: options.trust_image, doubtful: Doubtful::Keep };
     let follow = Follow { trust, ..Follow::default() };
     let code = session.code(source, follow.names.as_deref(), observer)?;

@@ -16,7 +16,7 @@ pub(crate) enum Architecture {
     A64,
 }
 
-/// What a register that no processor has says of the place.
+/// The part of the place that an artificial register gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// The number of the step.
@@ -69,7 +69,7 @@ impl Architecture {
         }
     }
 
-    /// The register that says something of the place.
+    /// The register that gives a part of the place.
     pub(crate) const fn place(self, place: Place) -> u16 {
         self.status()
             + match place {

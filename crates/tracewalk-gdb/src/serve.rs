@@ -111,7 +111,7 @@ pub fn serve(
     let indexes = prepared.iter().zip(&passes).map(|(prepared, pass)| prepared.index(session, pass, options));
     let indexes = indexes.collect::<Result<Vec<_>, _>>()?;
     let mut cores = Vec::new();
-    // What a debugger saved is of one core; of which of several nobody says.
+    // A debugger's dump is of one core; with several cores, it is unknown which.
     let halted = if indexes.len() == 1 { halted(session, options)? } else { Halted::default() };
     for (prepared, index) in prepared.iter().zip(&indexes) {
         let parts = (index, &prepared.kept, &prepared.unwinder);
@@ -169,7 +169,7 @@ fn over_tcp(
         };
         say(&Event::Connected(peer));
         let Ok(reader) = stream.try_clone() else { continue };
-        // Who does not read holds nobody up for ever.
+        // A peer that does not read must not block the server forever.
         let _ = stream.set_write_timeout(Some(PATIENCE));
         // Packets are small, and each waits for the one before.
         let _ = stream.set_nodelay(true);

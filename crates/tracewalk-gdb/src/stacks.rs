@@ -40,7 +40,7 @@ pub(crate) struct Limits {
     pub(crate) frames: usize,
 }
 
-/// What one pass over a source leaves.
+/// The result of one pass over a source.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Kept {
     pub(crate) stacks: Stacks,

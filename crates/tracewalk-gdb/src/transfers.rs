@@ -49,7 +49,7 @@ struct Touched {
     is_stored: bool,
     /// The word's bytes that were touched: a bit for each.
     mask: u8,
-    /// What they held from then on; `None` if that is unknown.
+    /// Their value from then on; `None` if unknown.
     bytes: Option<[u8; WORD_BYTES]>,
 }
 
@@ -114,7 +114,7 @@ impl Transfers {
     }
 }
 
-/// Bytes of memory of which accesses are looked for.
+/// Watched bytes of memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Watched {
     pub(crate) kind: Watch,
@@ -159,7 +159,7 @@ impl Collecting {
             TransferValue::Value(value) => Some(value),
             // Memory stayed as it was.
             TransferValue::StoreFailed => return,
-            // Accesses are missing; nobody knows how many.
+            // An unknown number of accesses is missing.
             TransferValue::Suppressed => return self.forget(step),
             TransferValue::NotTraced | TransferValue::Pending(_) if is_load => return,
             TransferValue::NotTraced | TransferValue::Pending(_) => None,

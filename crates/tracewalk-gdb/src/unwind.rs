@@ -1,4 +1,4 @@
-//! Where frames are on a stack that nobody saw.
+//! Artificial places of frames on an unknown stack.
 //!
 //! A trace has no stack pointer, and GDB needs one to tell calls apart. How far apart frames are follows from the program: the call
 //! frame information says for each instruction how far the stack pointer is from the canonical frame address (CFA), and a
@@ -32,7 +32,7 @@ pub(crate) struct Unwinder {
     anchor: u64,
 }
 
-/// What is remembered of a frame.
+/// The kept data of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Mark {
     pub(crate) cfa: Cfa,

@@ -24,7 +24,7 @@ enum Held {
 impl Bytes {
     /// The bytes of an open file, mapped.
     pub(crate) fn map(file: &File) -> io::Result<Self> {
-        // Before the bytes: if the file changes meanwhile, nobody finds it again by what it was.
+        // Taken before the bytes are read: if the file changes meanwhile, its new content is never found under the old identity.
         let identity = FileIdentity::of(file);
         Mapped::new(file).map(|mapped| Self(Arc::new(Held::Mapped(mapped, identity))))
     }

@@ -50,7 +50,7 @@ pub enum FileProblem {
 }
 
 impl FileProblem {
-    /// A short name that stays what it is.
+    /// A stable short name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {

@@ -34,7 +34,7 @@ impl FileIdentity {
         })
     }
 
-    /// Elsewhere nothing says that a file was not changed.
+    /// On other systems, nothing shows that a file was not changed.
     #[cfg(not(unix))]
     pub(crate) const fn of(_: &File) -> Option<Self> {
         None

@@ -37,7 +37,7 @@ impl MemoryLimit {
         Self(self.0.map(|bytes| bytes / (users as u64).max(1)))
     }
 
-    /// What one of the parts gets: images, symbols, source lines, and decoding with its results are a quarter each.
+    /// The share of one part: images, symbols, source lines, and decoding with its results have a quarter each.
     #[must_use]
     pub fn share(self) -> Option<u64> {
         self.0.map(|bytes| bytes / 4)

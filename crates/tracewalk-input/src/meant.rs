@@ -1,10 +1,10 @@
-//! What people write for a processor, a container or a protocol, and what they mean by it.
+//! Usual spellings of processors, containers and protocols, and their meanings.
 //!
 //! Who writes `m7`, `stm32f4` or `etb` has not misspelt a word: the nearest known one is another thing.
 
 use crate::nearest::nearest_within;
 
-/// A word, and what it means; nothing where nothing that is known does.
+/// A word and its meaning; an empty meaning if nothing known fits.
 type Meaning = (&'static str, &'static str);
 
 /// Families of chips by the beginnings of their names, and processors by short names.
@@ -90,7 +90,7 @@ const CONTAINERS: &[Meaning] = &[
     ("binary", "raw"),
 ];
 
-/// What is not decoded has no word that would do in its place.
+/// A protocol that is not decoded has no replacement.
 const PROTOCOLS: &[Meaning] = &[
     ("etm", "etmv3"),
     ("etm3", "etmv3"),

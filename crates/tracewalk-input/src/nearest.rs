@@ -1,4 +1,10 @@
 //! A misspelt word → the known words that were probably meant.
+//!
+//! ```
+//! use tracewalk_input::nearest::nearest_few;
+//!
+//! assert_eq!(nearest_few("strlne", ["memcpy", "strcmp", "strlen"], 1), ["strlen"]);
+//! ```
 
 use std::collections::BTreeSet;
 
@@ -8,8 +14,8 @@ pub(crate) fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>)
     known.into_iter().min_by_key(|candidate| distance(&given, &letters(candidate)))
 }
 
-/// The few of `known` that take the fewest changed letters to become `given`, without regard to case, the nearest first. A name that
-/// begins as what was given goes before those that only look alike.
+/// The words of `known` that take the fewest changed letters to become `given`, without regard to case, the nearest first. Words
+/// that begin with `given` come before others.
 pub fn nearest_few<'a>(given: &str, known: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
     let letters_given = letters(given);
     let mut best = BTreeSet::new();
@@ -24,14 +30,14 @@ pub fn nearest_few<'a>(given: &str, known: impl IntoIterator<Item = &'a str>, mo
     best.into_iter().map(|(_, _, candidate)| candidate).collect()
 }
 
-/// As [`nearest`], if at most half of the letters differ: what is further away was not meant.
+/// As [`nearest`], if at most half of the letters differ: a word further away was not meant.
 pub(crate) fn nearest_within<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let nearest = nearest(given, known)?;
     let letters_given = letters(given);
     (distance(&letters_given, &letters(nearest)) * 2 <= letters_given.len()).then_some(nearest)
 }
 
-/// The word in lower case. What follows a long beginning cannot make the word any nearer.
+/// The beginning of the word in lower case, which decides the distance of long words well enough.
 fn letters(word: &str) -> Vec<char> {
     word.chars().take(64).flat_map(char::to_lowercase).collect()
 }

@@ -17,7 +17,7 @@ pub enum Origin {
     },
     /// A command-line option, with its dashes.
     Option(&'static str),
-    /// What is usual for a processor, by its name.
+    /// The usual value of a processor, by its name.
     Usual(String),
     /// Assumed for a processor from related ones, by its name.
     Assumed(String),

@@ -33,7 +33,7 @@ pub enum PathProblem {
 }
 
 impl PathProblem {
-    /// A short name that stays what it is.
+    /// A stable short name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -69,7 +69,7 @@ impl fmt::Display for PathProblem {
 pub(crate) struct Confinement {
     /// The description's own. Names are relative to it.
     directory: PathBuf,
-    /// What whoever opens the description allows beside it.
+    /// Directories that the caller allows besides the description's own.
     roots: Vec<PathBuf>,
 }
 

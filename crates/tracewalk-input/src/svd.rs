@@ -75,7 +75,7 @@ pub enum SvdErrorKind {
     NoInterrupt,
     /// An interrupt has no name, or no number.
     Incomplete {
-        /// What it does not have.
+        /// The missing element.
         missing: &'static str,
     },
     /// An interrupt's number is none.
@@ -91,7 +91,7 @@ const LONGEST: u64 = 64 << 20;
 const DEEPEST: usize = 64;
 /// ARMv8-M has 480 external interrupts (DDI 0553B, B3.9); other architectures fewer.
 const INTERRUPTS: u16 = 480;
-/// More names for one interrupt help nobody.
+/// The most names of one interrupt.
 const MOST_NAMES: usize = 4;
 
 impl InterruptNames {
@@ -338,7 +338,7 @@ impl fmt::Display for SvdError {
 impl std::error::Error for SvdError {}
 
 impl SvdErrorKind {
-    /// A short name that stays what it is.
+    /// A stable short name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {

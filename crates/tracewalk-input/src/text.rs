@@ -17,7 +17,7 @@ pub(crate) fn letters(bytes: &[u8]) -> Option<Letters> {
         |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b'\x0c' | b'\x1b' | b' '..=b'~' | 0x80..);
     let is_utf8 = match std::str::from_utf8(beginning) {
         Ok(_) => true,
-        // The end of what is looked at may cut a letter.
+        // The end of the sample may cut a letter.
         Err(error) => error.error_len().is_none(),
     };
     beginning.iter().all(is_letter).then_some(if is_utf8 { Letters::Utf8 } else { Letters::Bytes })
@@ -32,7 +32,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<String> {
         return letters(text.as_bytes()).map(|_| text);
     }
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
-    // The copy is checked, not the file, which somebody may be writing.
+    // The copy is checked, because another program may be writing the file.
     let lossy = |bytes: Vec<u8>| match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),

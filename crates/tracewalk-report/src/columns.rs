@@ -4,8 +4,8 @@
 //! Integer, Time → UInt64    Number → Float64    Address → UInt64    Text → Utf8    Flag → Boolean
 //! ```
 //!
-//! Every column may hold nulls: what is unknown is null. The kind of a column, and what it counts, stand in its metadata (`kind`,
-//! `unit`); the table's name and version in the schema's (`tracewalk.table`, `tracewalk.version`).
+//! Every column is nullable: an unknown value is null. A column's metadata has its `kind` and `unit`; the schema's metadata has
+//! the table's name and version (`tracewalk.table`, `tracewalk.version`).
 //!
 //! ```
 //! use arrow_array::cast::AsArray as _;
@@ -45,11 +45,11 @@ enum Builder {
     Flag(BooleanBuilder),
 }
 
-/// The rows that the table brings, as one record batch.
+/// The rows of the table, as one record batch.
 ///
 /// # Errors
 ///
-/// Arrow's, of a column that is too large for one batch.
+/// Arrow's error for a column that is too large for one batch.
 pub fn batch(table: &Table) -> Result<RecordBatch, ArrowError> {
     let mut batches = Batches::of(table);
     table.rows.iter().for_each(|row| batches.row(row));
@@ -57,7 +57,7 @@ pub fn batch(table: &Table) -> Result<RecordBatch, ArrowError> {
 }
 
 impl Batches {
-    /// None yet of a table with these columns. The rows that it brings are not taken.
+    /// An empty batch with the columns of this table. The table's rows are not added.
     #[must_use]
     pub fn of(table: &Table) -> Self {
         let metadata = HashMap::from([
@@ -89,11 +89,11 @@ impl Batches {
         self.rows += 1;
     }
 
-    /// The rows that were added since the last time.
+    /// The rows that were added since the last batch.
     ///
     /// # Errors
     ///
-    /// Arrow's, of a column that is too large for one batch.
+    /// Arrow's error for a column that is too large for one batch.
     pub fn take(&mut self) -> Result<RecordBatch, ArrowError> {
         let columns = self.columns.iter_mut().map(Builder::take).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(std::mem::take(&mut self.rows)));
@@ -107,7 +107,7 @@ impl Builder {
             Kind::Integer | Kind::Time | Kind::Address => Self::Whole(UInt64Builder::new()),
             Kind::Number => Self::Fraction(Float64Builder::new()),
             Kind::Flag => Self::Flag(BooleanBuilder::new()),
-            // A kind that is not known here is text until it is.
+            // A kind that is unknown here becomes text.
             _ => Self::Text(StringBuilder::new()),
         }
     }

@@ -73,10 +73,10 @@ impl Disassembler {
     }
 }
 
-/// The state of the IT block that the instruction at `at` stands in.
+/// The state of the IT block around the instruction at `at`.
 ///
-/// It does not depend on how execution came here: the IT instruction is looked for in the code before. A block holds
-/// at most four instructions, so the IT stands at most three instructions of four bytes and itself before the last.
+/// The state does not depend on the path of execution: the IT instruction is searched in the code before. A block has at most
+/// four instructions, so the IT is at most three instructions of four bytes and its own length before the last.
 fn it_state(program: &Program, at: Location) -> ItState {
     (1..=7)
         .find_map(|halfwords| it_block_from(program, at.moved(-2 * halfwords), at))
@@ -90,7 +90,7 @@ fn it_block_from(program: &Program, from: Location, at: Location) -> Option<ItSt
     if it & 0xff00 != 0xbf00 || it & 0x000f == 0 {
         return None;
     }
-    // After the first half of a 32-bit instruction it is the second half, not an IT.
+    // Preceded by the first half of a 32-bit instruction, it is the second half and not an IT.
     if halfword(from.moved(-2)).is_some_and(|before| t32::length(before) == 4) {
         return None;
     }
@@ -124,7 +124,7 @@ fn a64(word: u32, code: &[u8], at: Location) -> Disassembled {
     text.disassembled(4, instruction.branch().kind != BranchKind::None)
 }
 
-/// Without the disassembler, which takes long to build: the word, as assemblers take it.
+/// Without the A64 disassembler, which takes long to build: the word as a directive.
 #[cfg(not(feature = "full"))]
 fn a64(word: u32, _: &[u8], _: Location) -> Disassembled {
     let operands = format!("0x{word:08x}");
@@ -143,13 +143,13 @@ fn data(code: &[u8]) -> Disassembled {
     Disassembled { bytes, mnemonic: mnemonic.to_owned(), operands, target: None, literal: None }
 }
 
-/// How registers with a task of their own are called.
+/// The naming of registers with a special purpose.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Registers {
-    /// By the task: `fp`, `lr`.
+    /// By purpose: `fp`, `lr`.
     #[default]
     Named,
-    /// By the number, as GNU binutils call those of A64: `x29`, `x30`.
+    /// By number, as GNU binutils do for A64: `x29`, `x30`.
     #[cfg(feature = "full")]
     Numbered,
 }
@@ -176,7 +176,7 @@ struct Text {
     address: Option<Address>,
 }
 
-/// Numbers below this are counts and offsets to people, above it patterns and addresses.
+/// People read smaller numbers as counts and offsets, greater ones as patterns and addresses.
 const DECIMAL_BELOW: u64 = 1024;
 
 impl Text {
@@ -226,7 +226,7 @@ impl TokenSink for Text {
             }
             TokenKind::Text => {
                 let text = value.to_string();
-                // The tab between mnemonic and operands is the layout's business.
+                // The layout separates mnemonic and operands, so the tab is dropped.
                 if text == "\t" { Ok(()) } else { self.part(kind).write_str(&text) }
             }
             _ => write!(self.part(kind), "{value}"),

@@ -1,4 +1,4 @@
-//! What fits a terminal.
+//! Text that fits a terminal.
 
 mod fitted;
 
@@ -8,14 +8,14 @@ use unicode_width::UnicodeWidthChar as _;
 
 pub use fitted::Fitted;
 
-/// What a terminal shows in one place, or an escape sequence, which takes none.
+/// A character as a terminal shows it, or an escape sequence, which takes no room.
 #[derive(Clone, Copy, Debug)]
 struct Glyph<'text> {
     text: &'text str,
     columns: usize,
 }
 
-/// A text's glyphs. Of escape sequences those that set colours are known.
+/// A text's glyphs. Only escape sequences for colours are recognised.
 fn glyphs(text: &str) -> impl Iterator<Item = Glyph<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -32,7 +32,7 @@ fn glyphs(text: &str) -> impl Iterator<Item = Glyph<'_>> {
     })
 }
 
-/// How many columns a text takes.
+/// The columns of a text.
 fn columns(text: &str) -> usize {
     glyphs(text).map(|glyph| glyph.columns).sum()
 }
@@ -44,7 +44,7 @@ pub(crate) fn without_middle(text: &str, columns: usize) -> Cow<'_, str> {
         return text.into();
     }
     let kept = columns.saturating_sub(1);
-    // The end tells more: of a position it is the line.
+    // The end matters more: it is the line of a position.
     let head = if kept < 8 { 0 } else { kept / 3 };
     let tail = kept - head;
     let start = text.chars().take(head);

@@ -1,4 +1,4 @@
-//! What text for people is written for.
+//! The look of text for people: colours and width.
 
 use crate::Palette;
 

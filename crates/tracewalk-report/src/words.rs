@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use tracewalk_analysis::InDoubt;
 use tracewalk_analysis::coverage::{Stale, Tally};
 
-/// What a result of a part of a capture says.
+/// The note in a result of an incomplete capture.
 pub(crate) const CUT: &str = "The trace was not decoded to its end.";
 
 /// `1 packet`, `2 packets`, `2 stretches`, `2 discontinuities`.
@@ -29,7 +29,7 @@ pub const fn why_stale(reason: Stale) -> &'static str {
     }
 }
 
-/// What became of instructions in doubt; `None` if there are none.
+/// The treatment of instructions in doubt, in words; `None` if there are none.
 pub(crate) fn in_doubt(InDoubt { left_out, counted }: InDoubt) -> Option<String> {
     let became = |count, became| match count {
         1 => format!("1 instruction in doubt was {became}"),
@@ -43,7 +43,7 @@ pub(crate) fn in_doubt(InDoubt { left_out, counted }: InDoubt) -> Option<String>
     }
 }
 
-/// `12.3%`, rounded to the next tenth; of nothing it is `-`.
+/// `12.3%`, rounded to the nearest tenth; `-` if the whole is 0.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
     match u128::from(whole) {
         0 => "-".to_owned(),
@@ -51,7 +51,7 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// `12.3%`, rounded down, so that 100.0% is all; `None` if nothing can be judged.
+/// `12.3%`, rounded down, so that 100.0% means complete; `None` if nothing can be judged.
 pub(crate) fn percent_covered(tally: Tally) -> Option<String> {
     tally.permille().map(|permille| tenths(permille.into()))
 }

@@ -88,8 +88,8 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
             counted(*count, "part"),
         ),
         K::ItmOverflow { source, count } => format!(
-            "{}: the ITM could not send fast enough {}, and what it dropped is not known; enable less of it, or raise the \
-             rate of the trace port",
+            "{}: the ITM could not send fast enough {}, and dropped an unknown amount; enable fewer of its reports, or raise \
+             the rate of the trace port",
             itm_name(*source),
             counted(*count, "time"),
         ),
@@ -101,7 +101,7 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
             not_counted(&source_name(*source), *bound, *position)
         }
         K::WindowEmpty { source, window, end } => format!(
-            "{}: no part of it is {}: it ends at {end}; check --from and --to",
+            "{}: found nothing {}: the source ends at {end}; check --from and --to",
             source_name(*source),
             window
         ),
@@ -191,7 +191,9 @@ fn gaps(notice: &Notice) -> Option<String> {
         ),
         K::Contradictions { source, count, first, wrong } => {
             let context = wrong.context.and_then(suffix).map_or_else(String::new, |suffix| {
-                format!(", and where several programs run at one address give each with its context, like {suffix}")
+                format!(
+                    ", and if several programs run at one address, give each with its context, like {suffix}"
+                )
             });
             format!(
                 "{}: {}, first at {at}{}: {first}; check that --image is exactly the program that was traced{context}",
@@ -206,7 +208,7 @@ fn gaps(notice: &Notice) -> Option<String> {
             source_name(*source),
         ),
         K::AddressUnknown { source, count } => format!(
-            "{}: {} the trace lacks the address that execution went to, first at {at}; no option helps",
+            "{}: the trace lacks the address that execution went to {}, first at {at}; no option helps",
             source_name(*source),
             counted(*count, "time"),
         ),

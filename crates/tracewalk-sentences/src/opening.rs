@@ -164,7 +164,7 @@ fn memory(notice: &Notice) -> Option<String> {
         K::MtbIncomplete { missing, are_addresses, newest } => {
             let bytes = missing.iter().map(|missing| missing.end - missing.start).sum();
             let consequence = if *newest {
-                "the newest packets among them: what is printed last is not what ran last; "
+                "the newest packets among them: the last instructions printed are not the last that ran; "
             } else {
                 ""
             };
@@ -176,13 +176,13 @@ fn memory(notice: &Notice) -> Option<String> {
             )
         }
         K::MtbEndUnknown { end: Ending::Unheld(others), are_addresses } => format!(
-            "the capture may hold a part of the trace buffer only: if the buffer is larger, {} are missing, and what is \
-             printed last may not be what ran last; give --registers FILE, or save all of the buffer",
+            "the capture may hold a part of the trace buffer only: if the buffer is larger, {} are missing, and the last \
+             instructions printed may not be the last that ran; give --registers FILE, or save all of the buffer",
             stretches(std::slice::from_ref(others), *are_addresses),
         ),
         K::MtbEndUnknown { .. } => {
-            "nothing shows where the newest packet meets the oldest: the order is right, and where it \
-             ends is not known; give --registers FILE, or --mtb-position and --mtb-master"
+            "nothing shows where the newest packet meets the oldest: the order is right, and its \
+             end is unknown; give --registers FILE, or --mtb-position and --mtb-master"
                 .to_owned()
         }
         K::MtbOlderPackets(evidence) => format!(
@@ -286,7 +286,7 @@ fn arrival(notice: &Notice) -> Option<String> {
         K::DecodedInTurn { place, first, others } => {
             let others = others.iter().map(|id| source_name(*id)).collect::<Vec<_>>().join(", ");
             format!(
-                "{place}: {} is decoded as it comes, {others} when it has ended; choose one with --id",
+                "{place}: {} is decoded as it arrives, {others} at the end; choose one with --id",
                 source_name(*first)
             )
         }
@@ -315,8 +315,8 @@ fn another_answer(name: &str, question: Question, finding: &Finding) -> String {
         Question::Source => "--source",
     };
     let differs = match certainty {
-        Certainty::Doubtful => "what was executed is not the same with both",
-        _ => "what was executed is the same with both, and times or contexts are not",
+        Certainty::Doubtful => "they differ in what was executed",
+        _ => "they agree in what was executed, and differ in times or contexts",
     };
     format!("{name}{about}: {best} was chosen, but {other} is as likely; {differs}: choose with {option}")
 }

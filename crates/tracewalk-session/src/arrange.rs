@@ -27,7 +27,7 @@ pub(crate) fn arrange(
     seen: &mut [SeenBuffer],
 ) -> Result<(), OpenError> {
     for index in 0..buffers.len() {
-        // Who says that the first byte is the oldest one is believed.
+        // A statement that the first byte is the oldest one is trusted.
         let is_open =
             |buffer: &&Buffer| buffer.arrangement == Arrangement::default() && buffer.parts.is_none();
         let Some(buffer) = buffers.get(index).filter(is_open) else {

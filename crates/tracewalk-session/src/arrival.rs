@@ -40,7 +40,7 @@ pub struct Arrival {
 pub enum Begin {
     /// All of it.
     Whole,
-    /// At least this number of bytes, and enough to infer what is not stated.
+    /// At least this number of bytes, and enough to infer missing settings.
     Trace {
         /// The number of bytes.
         at_least: usize,
@@ -70,7 +70,7 @@ impl Session {
         }
     }
 
-    /// Whether what was inferred is not in doubt, and everything that was asked for is there.
+    /// Whether the inferred settings are certain, and all requested sources are there.
     fn is_certain(&self) -> bool {
         let of_contents = self.contents.iter().flat_map(|contents| &contents.findings);
         let mut findings = of_contents.chain(self.sources.iter().flat_map(|source| &source.findings));

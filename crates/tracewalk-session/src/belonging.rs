@@ -11,7 +11,7 @@ use crate::notice::NoticeKind;
 use crate::observer::{Observer, Say};
 use crate::request::Statements;
 
-/// Refuses options that do not go with what is said of the capture.
+/// Refuses options that contradict other statements about the capture.
 pub(crate) fn check_said(
     stated: &Statements,
     capture: &Capture,
@@ -36,7 +36,7 @@ pub(crate) fn check_said(
     Ok(())
 }
 
-/// Refuses statements that do not go with what is in the capture.
+/// Refuses statements that contradict the contents of the capture.
 pub(crate) fn check_found(
     stated: &Statements,
     sources: &[Source],
@@ -95,7 +95,7 @@ pub(crate) fn check_registers(stated: &Statements, buffer: &Buffer) -> Result<()
     Err(OpenError::NoMtb { option, stated: says })
 }
 
-/// The option that says how bytes stand in the file.
+/// The option that states the order of bytes in the file.
 fn arranges(stated: &Statements) -> Option<&'static str> {
     let pointer = stated.read_pointer.map(|_| "--read-pointer");
     pointer.or_else(|| stated.swap_words.then_some("--swap-words"))

@@ -59,7 +59,7 @@ impl<'a> Itms<'a> {
         Self { itms: itms.into_iter().map(beside).collect() }
     }
 
-    /// Hands `sink` what was sent up to a place in the file. An error is one of `sink`.
+    /// Hands `sink` the records up to a place in the file. Errors come from `sink`.
     #[inline]
     pub(crate) fn before(&mut self, place: CaptureOffset, sink: &mut dyn Sink<FlowRecord>) -> io::Result<()> {
         if self.itms.is_empty() { Ok(()) } else { self.up_to(place, |record| sink.itm(record)) }

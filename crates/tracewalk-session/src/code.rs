@@ -33,7 +33,7 @@ struct Lines {
 
 /// Source files by the names that the debug information gives them.
 struct SourceFiles {
-    /// Where to look for files that are not where the name says.
+    /// Further directories for files that are not at their recorded path.
     directories: Vec<PathBuf>,
     /// The lines of each file; `None` for a file that is not at hand.
     files: HashMap<String, Option<Vec<String>>>,
@@ -46,7 +46,7 @@ const LONGEST_SOURCE: u64 = 16 << 20;
 
 /// How programs are read.
 pub(crate) struct Reader<'a> {
-    /// The processor's profile, as far as the capture says it.
+    /// The processor's profile, if the capture states it.
     pub(crate) profile: Option<Profile>,
     /// What the chip's interrupts are called.
     pub(crate) interrupts: Interrupts,
@@ -57,7 +57,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The program in `memory`, and what is visible of it in each context.
+    /// The program in `memory`, and its view in each context.
     pub(crate) fn code(&self, memory: &Memory, observer: &dyn Observer) -> Arc<Code> {
         let (mut notes, late) = (Vec::new(), observer.late());
         let mut code =
@@ -139,7 +139,7 @@ fn files_of(memory: &Memory, directories: &[PathBuf]) -> BTreeSet<PathBuf> {
     names.iter().filter_map(|name| find(name, &directories)).collect()
 }
 
-/// Where to look for source files: where the user says, and beside the images.
+/// The directories of source files: the user's, and those of the images.
 fn all_directories(memory: &Memory, stated: &[PathBuf]) -> Vec<PathBuf> {
     let beside_images = memory.images.iter().filter_map(|visible| visible.image.file.parent());
     stated.iter().cloned().chain(beside_images.map(Path::to_owned)).collect()
@@ -254,7 +254,7 @@ impl SourceFiles {
     }
 }
 
-/// What a lock guards. Whoever panicked while holding it left nothing half done.
+/// The content of a lock. A panic while it was held left the content intact.
 fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -61,7 +61,7 @@ pub(crate) fn config(description: &SourceDescription) -> Result<SourceConfig, No
                 etmccer: register("ETMCCER"),
                 etmtraceidr: register("ETMTRACEIDR"),
             };
-            // Where both say something, the registers are right: a name says only what is usual.
+            // Registers take precedence over the processor's name, which only gives usual values.
             let core = cpu.and_then(pft::Core::named).filter(|_| registers.etmidr.is_none());
             let named = core.is_some() || registers.etmidr.is_some();
             pft::Config::from_registers(registers, core)
@@ -93,7 +93,7 @@ pub(crate) fn config(description: &SourceDescription) -> Result<SourceConfig, No
     }
 }
 
-/// Why there is no configuration; `named` is whether something says which trace unit it is.
+/// Why there is no configuration; `named`: whether the trace unit is stated.
 fn without_registers(description: &SourceDescription, named: bool, error: &dyn Display) -> NoConfig {
     match description.cpu.as_ref().filter(|_| !named) {
         Some(cpu) => NoConfig::Registers(format!(

@@ -1,4 +1,4 @@
-//! What is in a buffer: the container, the frames, the sources.
+//! The contents of a buffer: the container, the frames, the sources.
 
 use tracewalk::frame::{FrameAlignment, Framing};
 use tracewalk::ids::TraceId;
@@ -106,7 +106,7 @@ impl Contents {
         sample.bytes().len() as u64 == all
     }
 
-    /// Adds to a source that was named what is not said of it.
+    /// Completes the description of a named source.
     fn complete(&self, stated: &SourceDescription, buffer: &Buffer, known: &Known) -> Identified {
         if matches!(stated.protocol, Protocol::Mtb | Protocol::Itm | Protocol::Unknown(_)) {
             return Identified::as_stated(stated.clone());

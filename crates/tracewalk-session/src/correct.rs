@@ -14,7 +14,7 @@ use crate::session::Session;
 const FREQUENT: u64 = 8;
 
 impl Session {
-    /// Says what does not fit in what was stated of a source.
+    /// Reports the statements about a source that do not fit.
     pub(crate) fn say_correction(&self, source: &Source, observer: &dyn Observer) {
         let Some(correction) = &source.correction else { return };
         let input = self.input(source, &NoProgress);

@@ -96,7 +96,7 @@ impl<'a> File<'a> {
     /// Counts with the addresses that the file's own names have.
     fn linked(&self, found: CountedBinary) -> CountedBinary {
         let Some(linked) = &self.linked else {
-            // Where the file begins: its headers may come before what is code.
+            // The start of the file: its headers may precede the code.
             let base = self.visible.image.load_address().or(found.base);
             return CountedBinary { base, ..found };
         };

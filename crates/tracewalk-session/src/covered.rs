@@ -116,7 +116,7 @@ impl Sink<FlowRecord> for Covered {
             {
                 self.context = (context_id, vmid);
             }
-            // What a trace cannot tell may have been any program's.
+            // Execution that a trace does not show may have been any program's.
             self.recorders.iter_mut().for_each(|(_, recorder)| recorder.element(&record.element));
             return Ok(());
         };

@@ -66,7 +66,7 @@ impl Session {
         Ok(())
     }
 
-    /// Says what was in the capture besides what was decoded.
+    /// Reports contents of the capture that were not decoded.
     fn say_what_else(&self, observer: &dyn Observer) {
         let (Some(contents), Some(buffer)) = (self.contents.first(), self.capture.buffers.first()) else {
             return;

@@ -89,7 +89,7 @@ pub enum OpenError {
     NothingRecognised {
         file: PathBuf,
         bytes: u64,
-        /// For a recording: what was seen on its channels.
+        /// For a recording: the activity of its channels.
         recording: Option<Option<String>>,
         /// Whether a program was given.
         has_program: bool,

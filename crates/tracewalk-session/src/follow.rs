@@ -131,7 +131,7 @@ struct Following<'a> {
     observer: &'a dyn Observer,
 }
 
-/// What was seen of a source while it was followed.
+/// The results of following a source.
 struct Seen<'a> {
     buffer: &'a Buffer,
     statistics: Statistics,
@@ -146,7 +146,7 @@ struct Seen<'a> {
 }
 
 impl<'a> Following<'a> {
-    /// Follows the source, through the program if that is what was traced.
+    /// Follows the source, through the program if it is the traced one.
     fn run<A: Analysis>(self, code: &Arc<Code>, mut analysis: A) -> Result<Outcome<A::Found>, RunError> {
         let Self { session, source, observer, .. } = self;
         let known = session.shares();
@@ -404,7 +404,7 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// What was lost, now that the trace has ended.
+    /// The losses, at the end of the trace.
     fn losses(mut self) -> Losses {
         let end = CaptureOffset(self.buffer.bytes.len() as u64);
         if let Some(open) = self.doubting.at_end(StreamOffset(self.statistics.bytes), end) {

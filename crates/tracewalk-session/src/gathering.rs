@@ -122,7 +122,7 @@ impl Gathering {
         let how = T::needs(&Follow { threads: u16::try_from(each).unwrap_or(1), ..self.how.clone() });
         let (next, stop) = (AtomicUsize::new(0), &*self.stop);
         thread::scope(|scope| {
-            // What waits to be taken is bounded: whoever takes may be slower than all who find.
+            // The queue is bounded: the consumer may be slower than all producers.
             let (sender, receiver) = sync_channel(at_once);
             for _ in 0..at_once {
                 let (sender, how, next) = (sender.clone(), &how, &next);
@@ -141,7 +141,7 @@ impl Gathering {
             if taken.is_err() {
                 stop.store(true, Ordering::Relaxed);
             }
-            // Whoever waits to hand something on sees that nobody takes it.
+            // Producers that wait see that the consumer has gone.
             drop(receiver);
             taken
         })
@@ -186,7 +186,7 @@ fn find<T: Additive>(
     Ok(found)
 }
 
-/// Keeps what is said of one capture.
+/// Keeps the notices of one capture.
 struct Listener<'a> {
     notices: RefCell<Vec<Notice>>,
     late: Late,
@@ -207,7 +207,7 @@ impl Observer for Listener<'_> {
     }
 }
 
-/// Ends work that nobody waits for any more.
+/// Ends work whose consumer has gone.
 #[derive(Debug)]
 struct Stopped<'a>(&'a AtomicBool);
 

@@ -1,4 +1,4 @@
-//! What is in a capture: buffers, sources, ITMs, images, and what was inferred of them.
+//! The contents of a capture: buffers, sources, ITMs, images, and the inferred values.
 
 use std::cell::RefCell;
 use std::io;

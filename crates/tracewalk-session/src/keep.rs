@@ -65,7 +65,7 @@ impl Hashing {
         self.0.update(bytes);
     }
 
-    /// Hashes what derived `Debug` says of a value: all of its fields.
+    /// Hashes a value by its derived `Debug`, which prints all of its fields.
     pub(crate) fn value(&mut self, value: &impl fmt::Debug) {
         struct Into<'a>(&'a mut Sha256, u64);
         impl Write for Into<'_> {

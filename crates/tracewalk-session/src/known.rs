@@ -1,4 +1,4 @@
-//! What is known of the programs, to find out the rest.
+//! Everything known of the programs, for inference.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -63,7 +63,7 @@ impl Known {
         let mut cores = BTreeMap::new();
         for source in capture.sources() {
             let Some(core) = source.core.as_ref().filter(|core| !cores.contains_key(*core)) else { continue };
-            // What is wrong with the images is reported when the source is decoded.
+            // Problems of the images are reported when the source is decoded.
             if let Ok(mut memory) = loader.memory(capture.images_for(source)) {
                 dumps.iter().flatten().for_each(|dump| add_code(dump, &mut memory, None));
                 cores.insert(core.clone(), memory);
@@ -95,7 +95,7 @@ impl Known {
         Traced::new(&self.everything.program, common)
     }
 
-    /// The file that says what stands at `address` for a scope.
+    /// The file with the code at `address` for a scope.
     pub(crate) fn file_at(
         &self,
         source: &SourceDescription,

@@ -69,13 +69,13 @@ pub struct Dumped {
     pub dump: MemoryDump,
     /// Where the bytes start that the buffer has.
     pub(crate) address: Option<Address>,
-    /// Which of these bytes nobody wrote down.
+    /// The bytes that were not saved.
     pub(crate) holes: Vec<Range<usize>>,
     /// What may be code of the rest.
     pub(crate) code: Vec<Arc<Image>>,
 }
 
-/// A source in a buffer, and what was inferred of it.
+/// A source in a buffer, and its findings.
 #[derive(Clone, Debug)]
 pub(crate) struct Identified {
     pub(crate) source: SourceDescription,
@@ -98,7 +98,7 @@ pub(crate) fn stretches(buffer: &Buffer) -> Vec<Stretch> {
     }
 }
 
-/// What was found in one buffer.
+/// The contents of one buffer.
 pub(crate) type SeenBuffer = (Contents, Vec<Identified>);
 
 /// What the finding about a buffer that wrapped is called.
@@ -115,7 +115,7 @@ impl Source {
 }
 
 impl Identified {
-    /// A source of which nothing was inferred.
+    /// A source without findings.
     pub(crate) const fn as_stated(source: SourceDescription) -> Self {
         Self {
             source,

@@ -141,7 +141,7 @@ fn joined(mut stretches: Vec<Range<u64>>) -> Vec<Range<u64>> {
     joined
 }
 
-/// What one register says, where the other one is not known.
+/// The information in one register, if the other one is not known.
 fn narrowing(source: &SourceDescription) -> Narrowing {
     let register = |name| source.registers.get(name);
     let with =

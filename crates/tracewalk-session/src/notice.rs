@@ -298,7 +298,7 @@ pub enum NoticeKind {
         first: DoubtfulStretch,
         instructions: Option<InDoubt>,
     },
-    /// Trace and image disagree again and again: the image is not the traced program, and is not followed.
+    /// Trace and image disagree repeatedly: the image is not the traced program, and is not followed.
     ImageRefused { source: Option<TraceId>, count: u64, ranges: u64, first: Contradiction, wrong: WrongImage },
     /// There is no program to follow.
     NoProgram { source: Option<TraceId> },

@@ -1,4 +1,4 @@
-//! The caller's statements, put in the place of what a capture's description says.
+//! The caller's statements, which override a capture's description.
 
 use tracewalk_input::capture::dump::MemoryDump;
 use tracewalk_input::capture::{Arrangement, Capture, Container, Protocol, Registers, SourceDescription};
@@ -8,7 +8,7 @@ use crate::belonging;
 use crate::error::OpenError;
 use crate::request::Statements;
 
-/// Puts what the options say in the place of what the capture's description says.
+/// Overrides the capture's description by the options.
 pub(crate) fn add(capture: &mut Capture, stated: &Statements) -> Result<(), OpenError> {
     if let Some(container) = stated.container {
         for buffer in &mut capture.buffers {
@@ -53,7 +53,7 @@ fn set_frame_start(capture: &mut Capture, stated: &Statements) -> Result<(), Ope
     }
 }
 
-/// Puts the bytes in the order in which they were traced, as far as the options say where they stand.
+/// Puts the bytes in the order of the trace, by the options.
 fn arrange(capture: &mut Capture, stated: &Statements) -> Result<(), OpenError> {
     if stated.read_pointer.is_none() && !stated.swap_words {
         return Ok(());

@@ -27,7 +27,7 @@ pub struct Follow {
 /// What to do if trace and image disagree, or execution is in doubt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trust {
-    /// Whether to follow the image even if the trace contradicts it again and again.
+    /// Whether to follow the image even if the trace contradicts it repeatedly.
     pub image: bool,
     /// Whether instructions in doubt are left out or counted.
     pub doubtful: Doubtful,

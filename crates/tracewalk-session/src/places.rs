@@ -36,11 +36,11 @@ pub struct LostPlace {
     pub at: CaptureOffset,
     /// The number of bytes of trace.
     pub bytes: u64,
-    /// What was wrong, if that is known.
+    /// The problem, if known.
     pub why: Option<Why>,
 }
 
-/// What was wrong at a place.
+/// The problem at a place.
 #[derive(Clone, Copy, Debug)]
 pub enum Why {
     /// The packet.

@@ -122,7 +122,7 @@ impl FollowedProgram {
         Self::new(ProgramId::of_all(&code.program, build_ids(images.clone())), code, images)
     }
 
-    /// What of a program is visible in one scope.
+    /// The part of a program that is visible in one scope.
     pub(crate) fn of_scope(code: Arc<Code>, images: &[Arc<Image>]) -> Self {
         Self::new(ProgramId::of(&code.program, build_ids(images.iter())), code, images.iter())
     }

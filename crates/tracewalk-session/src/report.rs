@@ -34,7 +34,7 @@ pub(crate) fn refuse_wrong_files(capture: &Capture, memory: &[Option<MemoryDump>
     Ok(())
 }
 
-/// Says which of the trace IDs that were asked for are not decoded.
+/// Reports the requested trace IDs that are not decoded.
 pub(crate) fn check_ids(session: &Session, observer: &dyn Observer) -> Result<(), OpenError> {
     let decoded = || {
         let sources = session.sources.iter().map(|source| source.id);
@@ -60,7 +60,7 @@ pub(crate) fn check_ids(session: &Session, observer: &dyn Observer) -> Result<()
     Ok(())
 }
 
-/// Says what was inferred of a buffer, and where another answer is as likely.
+/// Reports the findings of a buffer, and other answers that are as likely.
 pub(crate) fn findings(contents: &Contents, buffer: &Buffer, found: &[Identified], observer: &dyn Observer) {
     let mut inferred = Vec::new();
     let Arrangement { read_pointer, swapped_words } = &buffer.arrangement;
@@ -167,7 +167,7 @@ pub(crate) fn nothing_decoded(session: &Session, observer: &dyn Observer) {
 /// The most undescribed sources that are named one by one.
 const MOST_UNDESCRIBED: usize = 4;
 
-/// Says what else is in a buffer, and what is not.
+/// Reports further contents of a buffer, and missing ones.
 pub(crate) fn other_sources(
     contents: &Contents,
     buffer: &Buffer,

@@ -47,15 +47,15 @@ pub struct Session {
     pub(crate) programs: Vec<(ProgramKey, Arc<Code>)>,
     pub(crate) dumps: Vec<Option<Dumped>>,
     pub(crate) interrupts: Interrupts,
-    /// Where M profile's vector table is, if somebody stated it.
+    /// The address of M profile's vector table, if it was stated.
     pub(crate) vector_table: Option<Address>,
-    /// What is known of the programs, to work out what else may be wrong.
+    /// Everything known of the programs, to find other contradictions.
     pub(crate) known: Known,
     /// Whether the bytes of the buffer are only the beginning of what arrives.
     pub(crate) arriving: bool,
-    /// What is still arriving.
+    /// The stream of a capture that is still arriving.
     pub(crate) live: Option<Live>,
-    /// After how many bytes the capture stopped arriving, if somebody stopped it or it failed.
+    /// The number of bytes after which the capture stopped arriving, if it was stopped or failed.
     pub(crate) stopped_at: Option<u64>,
 }
 

@@ -9,7 +9,7 @@ use crate::config::{NoConfig, config};
 use crate::error::OpenError;
 use crate::model::{Contents, Identified};
 
-/// Refuses a recording of which nobody said how it is read.
+/// Refuses a recording if its reading is not stated.
 pub(crate) fn check_wires(buffer: &Buffer) -> Result<(), OpenError> {
     let Some(reading) = &buffer.wires else { return Ok(()) };
     let needed = match (reading.said.wire, reading.wire) {
@@ -23,7 +23,7 @@ pub(crate) fn check_wires(buffer: &Buffer) -> Result<(), OpenError> {
     Err(refuse(buffer, needed))
 }
 
-/// Refuses a buffer whose packing nobody said.
+/// Refuses a buffer if its packing is not stated.
 pub(crate) fn check_container(buffer: &Buffer) -> Result<(), OpenError> {
     let needed = match buffer.container.as_ref().map(|stated| stated.value) {
         None if buffer.sources.is_empty() => {
@@ -64,7 +64,7 @@ pub(crate) fn sources(
     Ok(buffer.sources.iter().cloned().map(Identified::as_stated).collect())
 }
 
-/// The option that says what is not said of a source.
+/// The option that states the missing settings of a source.
 fn missing(source: &SourceDescription, contents: &Contents) -> Option<String> {
     let id = source_id(source);
     let protocol = &source.protocol;

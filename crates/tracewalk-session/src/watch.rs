@@ -81,7 +81,7 @@ impl fmt::Debug for Watch<'_> {
     }
 }
 
-/// How many bytes of memory the process has that are no file's; `None` if the system does not say.
+/// The process's memory that is not a file's, in bytes; `None` if the system does not report it.
 fn in_use() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let kibibytes =

@@ -49,7 +49,7 @@ impl View<'_> {
                 let is_known = is_whole || come.get("step").is_some() || come.get("unfinished").is_some();
                 if is_known { Ok(come) } else { Err(Refusal::Later) }
             }
-            // What is not there is null: a page that asks for it has done nothing wrong.
+            // Absent things are null: a request for them is not an error.
             "function" => Ok(source::function(recording, &figures()?.counts, query).unwrap_or_default()),
             "file" => Ok(source::file(&figures()?.counts, query).unwrap_or_default()),
             "costs" => {
@@ -61,7 +61,7 @@ impl View<'_> {
         }
     }
 
-    /// What is in the capture.
+    /// The contents of the capture.
     fn capture(&self) -> Value {
         let first = self.recordings.iter().position(|recording| recording.totals().steps > 0).unwrap_or(0);
         let steps = self.recordings.get(first).map_or(0, |recording| recording.totals().steps);

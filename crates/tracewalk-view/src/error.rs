@@ -12,11 +12,11 @@ use tracewalk_session::{OpenError, RunError};
 pub enum ViewError {
     /// Nothing executes in the capture.
     Nothing,
-    /// Nobody can connect to this address.
+    /// The server cannot listen at this address.
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's message.
         error: io::Error,
     },
     /// The system has no random numbers for the token.

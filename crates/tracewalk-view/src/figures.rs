@@ -132,7 +132,7 @@ impl Figures {
         Ok((Self { costs, counts: Counts::of(&coverage, &codes) }, kept))
     }
 
-    /// What was kept of the same sources; `None` if it is not of these programs.
+    /// The kept figures of the same sources; `None` if they are of other programs.
     pub(crate) fn of_kept(kept: KeptFigures, covered: &[Option<Covered>]) -> Option<Self> {
         let KeptFigures { costs, coverage } = kept;
         let coverage = Coverage::read(&*coverage).ok()?;
@@ -179,7 +179,7 @@ impl Counts {
     }
 }
 
-/// The short name of what is known of a line.
+/// The short name of a line's state.
 pub(crate) const fn state(state: LineState) -> &'static str {
     match state {
         LineState::Covered => "covered",

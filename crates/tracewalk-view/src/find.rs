@@ -25,7 +25,7 @@ enum Came {
     Nowhere,
     /// Up to this step there is none.
     Only(u64),
-    /// What is looked for does not exist.
+    /// The target of the search does not exist.
     Unknown(String),
 }
 
@@ -163,7 +163,7 @@ fn call(recording: &mut Recording<'_>, step: u64) -> Came {
     to_place(recording, true)
 }
 
-/// Looks for what somebody typed.
+/// Searches for the user's text.
 pub(crate) fn find(recording: &mut Recording<'_>, query: &Query) -> Value {
     let what = query.what.trim();
     if let Some(step) = what.strip_prefix('#').and_then(|step| step.parse::<u64>().ok()) {

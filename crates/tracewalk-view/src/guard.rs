@@ -1,4 +1,4 @@
-//! Who is answered: the page that this server gave out, on this machine, and nobody else.
+//! Access control: only the page that this server sent, on this machine, gets answers.
 //!
 //! Another site that is open in the same browser can send requests here. It does not know the token; its requests say where they come
 //! from (`Origin`, `Sec-Fetch-Site`); and if it makes its own name lead to this machine, `Host` says that name.
@@ -11,7 +11,7 @@ use axum::http::header::{HOST, ORIGIN};
 /// The header with the token. No form and no simple request of another site can have it.
 pub(crate) const TOKEN: &str = "x-tracewalk-token";
 
-/// Why somebody is not answered.
+/// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Denial {
     /// The request is for another server's name.
@@ -45,13 +45,13 @@ impl Guard {
         Self { hosts: [address.to_string(), format!("localhost:{}", address.port())], token }
     }
 
-    /// Whether somebody may have the page itself, in which nothing of the capture stands.
+    /// Whether a request may get the page itself, which contains nothing of the capture.
     pub(crate) fn page(&self, headers: &HeaderMap) -> Result<(), Denial> {
         let host = one(headers, HOST.as_str()).filter(|host| self.hosts.iter().any(|own| own == host));
         host.map(|_| ()).ok_or(Denial::Host)
     }
 
-    /// Whether somebody may have answers.
+    /// Whether a request may get answers.
     pub(crate) fn answers(&self, headers: &HeaderMap) -> Result<(), Denial> {
         self.page(headers)?;
         let is_own = |origin: &str| {
@@ -78,7 +78,7 @@ fn one<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     values.next().is_none().then_some(first)
 }
 
-/// Whether two texts are equal; how long that takes does not say where they differ.
+/// Whether two texts are equal, in constant time.
 fn is_equal(one: &[u8], other: &[u8]) -> bool {
     let differs = one.iter().zip(other).fold(0, |differs, (one, other)| differs | (one ^ other));
     one.len() == other.len() && differs == 0

@@ -162,7 +162,7 @@ pub(crate) struct Overseeing<'a> {
     calls: CallStack<u64>,
     frames: Vec<Drawn>,
     overview: Overview,
-    /// Shows others what there is so far.
+    /// Publishes the overview so far.
     show: &'a mut dyn FnMut(&Overview),
     /// As soon as this number of steps was followed.
     next_show: u64,

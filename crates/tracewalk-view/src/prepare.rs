@@ -26,20 +26,20 @@ pub(crate) struct Prepared {
     pub(crate) sources: Vec<PreparedSource>,
     /// Of each source, what of its programs ran: to be counted.
     covered: Vec<Option<Covered>>,
-    /// What was kept.
+    /// The kept data.
     figures: Option<KeptFigures>,
     /// Where all of it is kept.
     key: Option<Key>,
 }
 
-/// What is to be counted.
+/// The figures to count.
 pub(crate) struct Uncounted {
     covered: Vec<Option<Covered>>,
     figures: Option<KeptFigures>,
     key: Option<Key>,
 }
 
-/// What is kept of a capture, beside the indexes.
+/// The data that is kept of a capture, besides the indexes.
 #[derive(Deserialize)]
 struct Kept {
     overviews: Vec<Overview>,

@@ -25,10 +25,10 @@ pub(crate) struct Query {
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// Nobody knows the question.
+    /// The question is unknown.
     Question,
-    /// What it is about does not exist.
+    /// Its subject does not exist.
     Nothing,
-    /// What it is about is still being counted.
+    /// Its subject is still being counted.
     Later,
 }

@@ -65,7 +65,7 @@ impl<'i> Recording<'i> {
         self.index.totals()
     }
 
-    /// What there is in it.
+    /// Its totals.
     pub(crate) fn summary(&self) -> Value {
         let Totals { steps, instructions, exceptions, cycles, time, .. } = self.totals();
         json!({

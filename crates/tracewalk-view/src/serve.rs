@@ -61,7 +61,7 @@ const MOST_JOBS: usize = 64;
 ///
 /// # Errors
 ///
-/// If nobody can connect, nothing executes in the capture, or a source cannot be followed.
+/// If the server cannot listen, the capture has no execution, or a source cannot be followed.
 pub fn serve(
     session: &mut Session,
     options: &Options<'_>,
@@ -94,7 +94,7 @@ pub fn serve(
         return Err(ViewError::Nothing);
     }
     shared.is_ready.store(true, Ordering::Release);
-    // Without them nobody can ask.
+    // Without them no request can arrive.
     let mut asking = Some((server, shared));
     std::thread::scope(|scope| {
         let (indexes, figures, name) = (&indexes, &figures, options.name.clone());
@@ -105,7 +105,7 @@ pub fn serve(
         });
         match prepared.finish(uncounted, session, options, &Watching { observer, coming }) {
             Ok(counted) => {
-                // Nobody else sets it.
+                // Nothing else sets it.
                 let _ = figures.set(counted);
                 if let Some((_, shared)) = &asking {
                     shared.is_counted.store(true, Ordering::Release);
@@ -121,10 +121,10 @@ pub fn serve(
     })
 }
 
-/// Answers questions until nobody can ask any more.
+/// Answers questions until all senders are gone.
 fn answer(mut view: View<'_>, asked: &Receiver<Job>) {
     for Job { question, query, reply } in asked {
-        // Whoever has gone does not wait.
+        // The client may have gone.
         if reply.is_closed() {
             continue;
         }
@@ -179,7 +179,7 @@ fn router(shared: Arc<Shared>) -> Router {
         .with_state(shared)
 }
 
-/// What every answer says beside its content.
+/// The headers of every answer.
 fn answered(status: StatusCode, kind: &'static str, body: impl Into<axum::body::Body>) -> Response {
     let headers = [
         (CONTENT_TYPE, kind),

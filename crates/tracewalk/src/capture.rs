@@ -14,7 +14,7 @@ use crate::ids::TraceId;
 use crate::program::Program;
 use crate::source::{FlowStream, SourceConfig};
 
-/// How many bytes an iterator decodes at once: a bound for what it holds, not for what it sees.
+/// The number of bytes that an iterator decodes at once, to bound its memory.
 const PIECE_BYTES: usize = 4096;
 
 /// Decodes a formatted capture: frames of bytes to the program flow of each source.

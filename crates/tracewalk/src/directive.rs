@@ -154,7 +154,7 @@ pub enum Transaction {
     UnderWay,
     /// The outermost one ended, and took effect.
     Committed,
-    /// It failed: what was executed since its start took no effect.
+    /// It failed: the instructions since its start took no effect.
     Failed,
 }
 
@@ -264,7 +264,7 @@ pub enum PreferredReturn {
     AtFault,
     /// At this address.
     At(Address),
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! The functions that are running at one place, to go on from there.
+//! The functions that are running at one place, saved so that following can resume there.
 
 use std::collections::VecDeque;
 
@@ -8,10 +8,10 @@ use tracewalk::program::{Scope, ViewId};
 use super::stack::{Next, Parked, Stack};
 use super::{CallStack, Task};
 
-/// What a [`CallStack`] knows at one place of a source's flow, without the program and what it remembers of that.
+/// The state of a [`CallStack`] at one place of a source's flow, without the program and its cached functions.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct CallStackCheckpoint<M> {
-    /// How the program is seen.
+    /// The view of the program, and the scope of the context.
     seen: (ViewId, Scope),
     stack: Stack<M>,
     next: Next,
@@ -22,7 +22,7 @@ pub struct CallStackCheckpoint<M> {
 }
 
 impl<M: Clone> CallStack<M> {
-    /// What is known here.
+    /// The current state.
     #[must_use]
     pub fn checkpoint(&self) -> CallStackCheckpoint<M> {
         CallStackCheckpoint {
@@ -36,7 +36,7 @@ impl<M: Clone> CallStack<M> {
         }
     }
 
-    /// Goes on as if the elements before a checkpoint, which was made for the same program, had just been followed.
+    /// Resumes as if the elements before a checkpoint, made for the same program, had just been followed.
     pub fn go_on_from(&mut self, checkpoint: &CallStackCheckpoint<M>) {
         self.functions.see(self.functions.code().seen_as(checkpoint.seen));
         self.stack.clone_from(&checkpoint.stack);
@@ -48,7 +48,7 @@ impl<M: Clone> CallStack<M> {
 }
 
 impl<M> CallStackCheckpoint<M> {
-    /// How many frames it keeps, of all tasks: how much memory it takes.
+    /// The number of frames of all tasks, as a measure of memory.
     #[must_use]
     pub fn size(&self) -> usize {
         let stacks = self.parked.iter().map(|parked| &parked.stack).chain(&self.lost).chain([&self.stack]);

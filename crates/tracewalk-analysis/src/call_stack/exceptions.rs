@@ -36,10 +36,10 @@ impl<M> CallStack<M> {
         self.next = Next::Exception;
     }
 
-    /// Where the exception before would have returned to, if this one comes in the place of its return.
+    /// The address that the previous exception would have returned to, if this exception replaces that return.
     ///
-    /// M profile goes from one handler to the next without going back first (DDI 0403E, B1.5.12, tail-chaining), and
-    /// the trace may tell of the first one's return or not.
+    /// M profile enters the next handler without returning first (DDI 0403E, B1.5.12, tail-chaining); the trace may or may not
+    /// report the first handler's return.
     fn replaced_return<O: Observer<Mark = M>>(
         &mut self,
         preferred_return: Option<Address>,
@@ -61,7 +61,7 @@ impl<M> CallStack<M> {
         }
     }
 
-    /// The event after an instruction whose form may have said so already.
+    /// The event of an exception's return, after an instruction whose form may have shown it already.
     pub(super) fn exception_return<O: Observer<Mark = M>>(&mut self, observer: &mut O) {
         if !matches!(self.next, Next::ExceptionReturn(_)) {
             self.next = Next::ExceptionReturn(self.pop_exception(observer));
@@ -98,25 +98,25 @@ impl<M> CallStack<M> {
             return;
         }
         let chooses_tasks = finished.exception == Some(Exception::M(14)) || finished.scheduled;
-        // Which tasks wait counts where another one may go on.
+        // If another task may resume here, the result also depends on which tasks wait.
         self.did_more |= !self.parked.is_empty() && (chooses_tasks || finished.from != Some(at));
-        // Tasks that gave way in the same function all go on at the same place.
+        // All tasks that yielded in the same function resume at the same place.
         if finished.from == Some(at) && !(chooses_tasks && self.is_waiting_at(at)) {
             if chooses_tasks && self.stack.origin == Origin::Found {
-                // It may be another one nevertheless, that was not seen before.
+                // It may still be another task that was not seen before.
                 self.stack.origin = Origin::Taken { depth: self.stack.frames.len(), resume: at };
             }
             return;
         }
-        // Where an outer exception was taken here, the inner one had been tail-chained to it: the outer handler ended
-        // when the inner one began.
+        // If an outer exception was taken here, the inner one was tail-chained to it: the outer handler ended when the inner one
+        // began.
         let taken_here = |kind: FrameKind| kind.is_exception() && kind.returns_to() == Some(at);
         if let Some(outer) = self.stack.frames.iter().rposition(|frame| taken_here(frame.kind)) {
             self.leave_to(outer, Left::Returned, observer);
             return;
         }
         let evidence = match finished {
-            // Where an exception was taken is not always known, and then anything may follow.
+            // If the place at which the exception was taken is unknown, anything may follow.
             Finished { from: None, .. } => None,
             Finished { exception: Some(Exception::M(14)), .. } => Some(Evidence::PendSv),
             Finished { scheduled: true, .. } => Some(Evidence::Scheduler),
@@ -128,7 +128,7 @@ impl<M> CallStack<M> {
             self.switch(from, at, evidence, observer);
             return;
         }
-        // A handler may have made execution go on after a faulting call or elsewhere.
+        // The handler may have resumed execution after a faulting call, or elsewhere.
         if self.return_to(at, observer) {
             return;
         }

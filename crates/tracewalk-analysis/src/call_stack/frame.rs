@@ -1,4 +1,4 @@
-//! What a call stack is made of.
+//! The parts of a call stack: functions, frames, tasks, and the observer's interface.
 
 use std::fmt;
 
@@ -9,8 +9,7 @@ use tracewalk::program::Scope;
 use crate::saved::words;
 use crate::{Code, CodeInContext};
 
-/// A function, as far as functions can be distinguished: by its address, and by whose code stands there in the context that
-/// it runs in.
+/// A function, identified by its address and the contexts in which its code is visible there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FunctionId {
@@ -25,11 +24,11 @@ pub enum FunctionId {
 }
 
 impl FunctionId {
-    /// The function whose instruction at `at` was come to, by a call or another way that makes `at` its entry.
+    /// The function whose instruction at `at` was reached by a call, or in another way that makes `at` its entry.
     pub(super) fn entered(at: Address, code: &CodeInContext) -> Self {
         match code.symbols.function(at) {
             Some(function) => Self::Named(function.start, code.scope_at(at)),
-            // Without any image nothing is missing in particular.
+            // Without any image, no code is missing in particular.
             None if !code.program.is_empty() && code.program.code(at).is_none() => Self::Missing(at),
             None => Self::Unnamed(at, code.scope_at(at)),
         }
@@ -67,8 +66,8 @@ impl FunctionId {
         }
     }
 
-    /// Whether execution in this function that has come to the code of `other` is still in it. Without symbols only calls
-    /// tell functions apart.
+    /// Whether execution in this function that reached the code of `other` is still in it. Without symbols, only calls tell
+    /// functions apart.
     pub(super) fn goes_on_in(self, other: Self) -> bool {
         match (self, other) {
             (Self::Named(..), Self::Named(..)) => self == other,
@@ -80,12 +79,12 @@ impl FunctionId {
     }
 }
 
-/// A frame, on which others, by number.
+/// The number of a frame together with all frames under it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct CellId(pub(super) u32);
 
 impl CellId {
-    /// Nobody has looked.
+    /// Not looked up yet.
     pub(super) const UNKNOWN: Self = Self(0);
 }
 
@@ -96,11 +95,11 @@ pub struct Frame<M> {
     pub kind: FrameKind,
     /// The function. A tail call puts another one in its place.
     pub function: FunctionId,
-    /// What an observer wants to remember of it.
+    /// The observer's mark.
     pub mark: M,
     /// Set on an exception in which a function ran that chooses the next task.
     pub(super) schedules: bool,
-    /// Which frame it is, on which others, if that was looked up: see [`Shapes`](super::shape::Shapes).
+    /// The number of this frame with those under it, if it was looked up: see [`Shapes`](super::shape::Shapes).
     #[serde(skip)]
     pub(super) cell: CellId,
 }
@@ -108,7 +107,7 @@ pub struct Frame<M> {
 /// How a frame came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub enum FrameKind {
-    /// It ran already when it was first seen: what called it is not known.
+    /// It was already running when it was first seen; its caller is unknown.
     Root,
     /// By a call.
     Call {
@@ -152,7 +151,7 @@ impl FrameKind {
 /// How a function is entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Entry {
-    /// It ran already when it was first seen.
+    /// It was already running when it was first seen.
     Found,
     /// By a call.
     Called,
@@ -162,7 +161,7 @@ pub enum Entry {
     Joined,
     /// By an exception.
     Interrupting,
-    /// It was lost sight of in a gap and is found again.
+    /// It was lost in a gap and is found again.
     Regained,
 }
 
@@ -175,7 +174,7 @@ pub enum Left {
     Replaced,
     /// A function further out continued, by `longjmp` or the like.
     Unwound,
-    /// The trace does not tell what became of it.
+    /// The trace does not show how it ended.
     Lost,
 }
 
@@ -183,16 +182,16 @@ pub enum Left {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
-    /// The one with this context ID, or of this VMID, or of both, as far as the trace tells them.
+    /// The task with this context ID, VMID, or both, as far as the trace reports them.
     Context(#[serde(with = "words::scope")] Scope),
-    /// One that was distinguished by what its stack did, in the order in which they were first seen, from 1.
+    /// A task that was distinguished by its stack, numbered from 1 in the order of appearance.
     Number(u32),
-    /// One of several whose stacks look alike so far, or one that was not seen before.
+    /// One of several tasks whose stacks look alike so far, or a task that was not seen before.
     Unresolved,
 }
 
 impl Task {
-    /// What it is called: by the capture, if that says it of its context.
+    /// Its name: the capture's for its context, if there is one.
     #[must_use]
     pub fn name(self, code: &Code) -> String {
         let name = match self {
@@ -227,7 +226,7 @@ impl fmt::Display for Task {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Evidence {
-    /// The trace said so, by another context ID or VMID.
+    /// The trace reported another context ID or VMID.
     #[serde(rename = "context")]
     ContextId,
     /// PendSV returned to where it had not been taken.
@@ -284,15 +283,15 @@ pub struct Piece {
     pub instructions: u32,
 }
 
-/// Somebody who wants to know what functions run.
+/// Receives the functions that run.
 ///
 /// Frames are entered and left in the order of a stack, but for frames of other tasks: those wait untouched between two
 /// calls of [`Observer::switch`], and are left when the trace ends.
 pub trait Observer {
-    /// What is remembered of a frame.
+    /// The observer's data for a frame.
     type Mark;
 
-    /// A function is entered from the frame `below`. What is returned is remembered with it.
+    /// A function is entered from the frame `below`. The result becomes the frame's mark.
     fn enter(
         &mut self,
         below: Option<&mut Frame<Self::Mark>>,
@@ -317,7 +316,7 @@ pub trait Observer {
     fn switch(&mut self, _from: Task, _to: Task, _evidence: Evidence) {}
 }
 
-/// Wants to know nothing.
+/// Ignores everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unobserved;
 

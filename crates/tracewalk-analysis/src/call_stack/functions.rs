@@ -15,22 +15,22 @@ use crate::{Code, CodeInContext};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Special {
     Nothing,
-    /// What it returned to once it may return to again, by `longjmp`.
+    /// `longjmp` may return to its return address again.
     SetsJump,
     /// It chooses the next task; the exception that it runs in may return to that one.
     Schedules,
-    /// It continues in another task: what called it is not what it returns to.
+    /// It continues in another task, so that it does not return to its caller.
     Switches,
 }
 
-/// Looks functions up and remembers what it found: symbols are searched once for each block of the program.
+/// Looks functions up and caches the result: symbols are searched once for each block of the program.
 #[derive(Clone, Debug)]
 pub(super) struct Functions {
     code: CodeInContext,
     blocks: QuickMap<(ViewId, Address, Address, Isa), Pieces>,
     special: QuickMap<(ViewId, Address), Special>,
-    /// What was found where, as the program is seen now: a power of two of places, each for the last address that falls
-    /// on it; empty before the first.
+    /// A direct-mapped cache of functions by address, in the current view of the program. Its length is a power of two; empty
+    /// before the first look-up.
     entered: Box<[Option<(Address, FunctionId)>]>,
 }
 
@@ -41,10 +41,10 @@ pub(super) enum Pieces {
     Several(Rc<[Piece]>),
 }
 
-/// Blocks are bounded by the program; a program that is reported as raw bytes may still have very many.
+/// The program bounds the number of blocks, but a program given as raw bytes may have very many.
 const MOST_BLOCKS: usize = 1 << 20;
 
-/// How many addresses are remembered with their functions: a power of two.
+/// The number of addresses in the cache: a power of two.
 const ENTERED: usize = 1 << 11;
 
 /// `setjmp` and its variants in the C libraries.
@@ -102,7 +102,7 @@ impl Functions {
         }
     }
 
-    /// Takes the next element: it may change what code is seen.
+    /// Takes the next element, which may change the view of the program.
     pub(super) fn element(&mut self, element: &Element) {
         let before = self.code.seen();
         self.code.element(element);
@@ -111,7 +111,7 @@ impl Functions {
         }
     }
 
-    /// The program is seen as it was in another place.
+    /// Changes to the view of the program at another place.
     pub(super) fn see(&mut self, code: CodeInContext) {
         self.code = code;
         self.entered.fill(None);
@@ -121,7 +121,8 @@ impl Functions {
         &self.code
     }
 
-    /// The function that has an instruction at `at`, come to in a way that makes it its entry if no symbol names one.
+    /// The function with an instruction at `at`, if `at` was reached in a way that makes it an entry. `at` is the entry if no
+    /// symbol names one.
     #[inline]
     pub(super) fn entered(&mut self, at: Address) -> FunctionId {
         let index = ((at.get() ^ at.get() >> 11) >> 1) as usize % ENTERED;
@@ -191,7 +192,7 @@ impl Functions {
     fn divide(&self, block: &Block) -> Pieces {
         let mut function = self.named(block.start);
         if function == self.named(block.last) {
-            // Functions do not interleave: what is between two instructions of one is its own, or data.
+            // Functions do not interleave: bytes between two instructions of one function are its own code, or data.
             return Pieces::One;
         }
         let mut pieces: Vec<Piece> = Vec::new();

@@ -1,4 +1,4 @@
-//! The functions that are running, reconstructed from what execution did.
+//! The functions that are running, reconstructed from program flow.
 //!
 //! Calls push their return address, exceptions the place at which they were taken. A return is recognised by where it goes, not by
 //! its instruction: execution that goes to an address on the stack has returned there, whatever was in between, which
@@ -16,6 +16,33 @@
 //! ```
 //!
 //! No frame is invented: each one was entered in the trace, or is the outermost and was found running.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use tracewalk_analysis::call_stack::{CallStack, Unobserved};
+//! use tracewalk_analysis::Code;
+//!
+//! # use tracewalk::{ids::Address, program::Program, protocol::etmv3, source::SourceConfig};
+//! # use tracewalk_analysis::drive::{Carrier, Follower, Input, NoProgress, Stretch};
+//! # let config = SourceConfig::Etmv3(etmv3::Config::for_core("cortex-m3").expect("a known core"));
+//! # let mut program = Program::new();
+//! # program.add(Address::new(0x100), &[0x00, 0xf0, 0x02, 0xf8, 0x00, 0xbf, 0x00, 0xbf, 0x00, 0xbf])?;
+//! # let trace = [0, 0, 0, 0, 0, 0x80, 0x08, 0x21, 0x01, 0x01, 0x00, 0x00, 0x84, 0x84];
+//! # let carrier = Carrier::Stretches(vec![Stretch::all(trace.len())]);
+//! # let input = Input { capture: &trace, carrier, rest: None, progress: &NoProgress };
+//! // `config`, `program` and `input` are made as in the example of `drive`.
+//! // A trace of `bl` at 0x100 and of an instruction of the function that it calls.
+//! let code = Arc::new(Code { program: Arc::new(program.clone()), ..Code::unknown() });
+//! let mut calls = CallStack::<()>::new(code);
+//! Follower::new(&config, &program).flow(&input, |record| {
+//!     calls.element(&record.element, &mut Unobserved);
+//!     Ok(())
+//! })?;
+//! assert_eq!(calls.depth(), 1);
+//! let addresses = calls.frames().map(|frame| frame.function.address()).collect::<Vec<_>>();
+//! assert_eq!(addresses.last(), Some(&Some(Address::new(0x108))));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod checkpoint;
 mod exceptions;
@@ -62,7 +89,7 @@ pub struct CallStack<M> {
     lost: VecDeque<Stack<M>>,
     /// How many tasks were distinguished by evidence.
     tasks: u32,
-    /// Set where something was done that depends on more than the frames, or changes more: see [`Remembered`].
+    /// Set if a step depended on more than the frames, or changed more: see [`Remembered`].
     did_more: bool,
 }
 
@@ -77,7 +104,7 @@ pub enum Arrival {
     Jump,
     /// By a call.
     Call,
-    /// By a return to where a known call, or one before the trace began, came from.
+    /// By a return from a known call, or from one before the trace began.
     Return,
     /// By taking an exception.
     Exception,
@@ -115,12 +142,12 @@ impl<M> CallStack<M> {
         self.stack.frames.iter()
     }
 
-    /// The same, for an observer to change what it remembers of them.
+    /// The same, for an observer to change its marks.
     pub fn frames_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut Frame<M>> {
         self.stack.frames.iter_mut()
     }
 
-    /// The program as it is seen in the context at hand.
+    /// The program as the current context sees it.
     #[must_use]
     pub const fn code(&self) -> &CodeInContext {
         self.functions.code()
@@ -206,7 +233,7 @@ impl<M> CallStack<M> {
             Next::Straight => Arrival::Straight,
             Next::Jump => Arrival::Jump,
             Next::Exception => Arrival::Exception,
-            // A call of the next instruction is how position-independent code determines where it is.
+            // Position-independent code calls the next instruction to get its own address.
             Next::Call { returns_to, .. } if returns_to == at => Arrival::Straight,
             Next::Call { site, returns_to } => {
                 let kind = FrameKind::Call { site: Some(site), returns_to: Some(returns_to) };
@@ -269,7 +296,7 @@ impl<M> CallStack<M> {
         if self.functions.special(function) == Special::Schedules {
             let handler = self.stack.frames.iter().rposition(|frame| frame.kind.is_exception());
             let above = handler.map(|handler| self.stack.frames.range_mut(handler..));
-            // What stands on a frame that is another one now is another one, too.
+            // If a frame changes, the frames above it change as well.
             above.into_iter().flatten().enumerate().for_each(|(index, frame)| {
                 frame.schedules |= index == 0;
                 frame.cell = CellId::UNKNOWN;
@@ -288,7 +315,7 @@ impl<M> CallStack<M> {
         self.push(kind, function, Entry::Called, observer);
     }
 
-    /// An indirect branch that has not the form of a return went to `at`.
+    /// An indirect branch without the form of a return went to `at`.
     fn jumped<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> Arrival {
         if self.return_to(at, observer) || self.jump_back(at, observer) {
             return Arrival::Return;
@@ -341,13 +368,13 @@ impl<M> CallStack<M> {
         Arrival::Return
     }
 
-    /// Execution returned to `at`, which nothing that is known had called from.
+    /// Execution returned to `at`, from where no known frame was called.
     fn return_out<O: Observer<Mark = M>>(&mut self, at: Address, switches: bool, observer: &mut O) {
         self.did_more = true;
         if let Some(handler) = self.stack.frames.iter().rposition(|frame| frame.kind.is_exception()) {
             self.leave_to(handler + 1, Left::Lost, observer);
         } else if self.correct(at, observer) {
-            // It was another task than it looked like.
+            // The running task was taken for another one.
         } else if self.stack.frames.len() <= 1 {
             self.leave_to(0, Left::Returned, observer);
             if !self.attach(at, observer) {

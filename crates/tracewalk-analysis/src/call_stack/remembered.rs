@@ -1,14 +1,14 @@
-//! What repeated elements did to a call stack, to be done again at once.
+//! Caches the effect of repeated elements on a call stack, to apply it at once.
 //!
 //! ```text
 //! (state of the stack, number of the elements) → state after them, frames left and entered, the observer's effect
 //! ```
 //!
-//! Several that follow one another are known as a group, by what each of them does: nobody follows their elements again.
+//! Several effects in a row are cached as a group, so that their elements are not followed again.
 //!
-//! What elements do depends on the [state](super::shape) of the stack and on nothing else, as long as no task is switched and no
-//! frame is lost or found again. Where one of these may be, [`CallStack`] says so, and nothing is
-//! remembered. So it is learned by following the elements one by one, once.
+//! The effect of elements depends only on the [state](super::shape) of the stack, as long as no task is switched and no frame is
+//! lost or found again. If one of these may happen, [`CallStack`] reports it, and nothing is cached. An effect is learned by
+//! following the elements one by one, once.
 
 use std::ops::Range;
 
@@ -17,38 +17,38 @@ use super::frame::Frame;
 use super::shape::{ShapeId, Shapes};
 use crate::quick::{mix, tag_of};
 
-/// What repeated elements do to a stack. The observer gives each frame a mark, `M`, and computes an effect, `E`, for the
+/// The effects of repeated elements on a stack. The observer gives each frame a mark, `M`, and computes an effect, `E`, for the
 /// elements.
 #[derive(Debug)]
 pub struct Remembered<M, E> {
     shapes: Shapes,
-    /// The state that the stack is in, if it is known. What has to happen next in the stack itself is then as it was in
-    /// the last state that was looked up.
+    /// The state of the stack, if it is known. The stack's own `next` then still has the value of the last state that was looked
+    /// up.
     here: Option<ShapeId>,
-    /// Of which set the numbers are.
+    /// The set of the numbers.
     set: u32,
     /// A power of two long, at most half full; empty before the first.
     slots: Vec<Slot>,
     used: usize,
     steps: Vec<Step<E>>,
-    /// The frames that come, of all steps: they are forgotten together, and none is allocated by itself.
+    /// The frames that all steps enter, in one allocation; they are forgotten together.
     entered: Vec<Frame<M>>,
-    /// How often something was found since all was forgotten.
+    /// The number of hits since everything was forgotten.
     found: u64,
-    /// How many times not to look, because too little was found.
+    /// The number of look-ups to skip, because too few hit.
     asleep: u64,
-    /// The steps of the group that is learned.
+    /// The steps of the group that is being learned.
     group: Option<Vec<u32>>,
-    /// Groups that were asked for once; empty before the first.
+    /// Groups that were looked up once; empty before the first.
     asked: Box<[u32]>,
     group_weight: usize,
 }
 
-/// What is known of some elements in a state: a place in the table.
+/// The effect of some elements in a state: a place in the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Known(usize);
 
-/// Elements that are followed one by one, and what is known of the stack before them.
+/// Elements that are being followed one by one, and the state of the stack before them.
 #[derive(Clone, Copy, Debug)]
 pub struct Learning {
     before: Option<ShapeId>,
@@ -56,7 +56,7 @@ pub struct Learning {
     depth: usize,
 }
 
-/// A group whose members are taken one by one, and what is known of the stack before them.
+/// A group whose members are taken one by one, and the state of the stack before them.
 #[derive(Clone, Copy, Debug)]
 pub struct LearningGroup {
     before: ShapeId,
@@ -70,20 +70,20 @@ struct Slot {
     next: ShapeId,
     /// Which step it is, and [`Slot::SIMPLE`].
     step: u32,
-    /// How often it was done.
+    /// How often it was applied.
     count: u64,
 }
 
-/// What elements do to a stack.
+/// The effect of elements on a stack.
 #[derive(Debug)]
 struct Step<E> {
-    /// How many frames go.
+    /// The number of frames that are left.
     left: usize,
-    /// Whether more than the frames changes.
+    /// Whether anything but the frames changes.
     changes_more: bool,
-    /// The frames that come, among those of all steps.
+    /// The frames that are entered: a range of those of all steps.
     entered: Range<u32>,
-    /// For a group: the steps of which it consists, and of which these consist, that are counted with it.
+    /// For a group: its steps, and theirs, which are counted with it.
     members: Box<[u32]>,
     effect: E,
 }
@@ -91,21 +91,21 @@ struct Step<E> {
 impl Slot {
     const FREE: Self = Self { key: u64::MAX, next: ShapeId(0), step: 0, count: 0 };
 
-    /// Nothing is to be done but to count it.
+    /// The step only has to be counted.
     const SIMPLE: u32 = 1 << 31;
 }
 
-/// More steps than this are not remembered.
+/// The most steps that are cached.
 const MOST_STEPS: usize = 1 << 16;
 const FIRST_SLOTS: usize = 1 << 10;
-/// What groups consist of, and what their effects do, is no more than this.
+/// The limit of the weight of all groups: their members and effects.
 const MOST_GROUP_WEIGHT: usize = 1 << 20;
-/// How many groups are remembered as asked for: a power of two.
+/// The number of groups that are noted as looked up: a power of two.
 const ASKED: usize = 1 << 12;
 
-/// Learning an effect costs as much as finding one this many times.
+/// Learning an effect costs as much as this number of hits.
 const WORTH: u64 = 4;
-/// How many times not to look where it is not worth it.
+/// The number of look-ups to skip when they do not pay.
 const SLEEP: u64 = 1 << 18;
 
 impl<M, E> Default for Remembered<M, E> {
@@ -128,7 +128,7 @@ impl<M, E> Default for Remembered<M, E> {
 }
 
 impl<M: Copy, E> Remembered<M, E> {
-    /// What these elements do to the stack, if it is known. `key` separates frames that have the same mark.
+    /// The effect of these elements on the stack, if it is cached. `key` separates frames that have the same mark.
     #[inline]
     pub fn find(
         &mut self,
@@ -165,19 +165,19 @@ impl<M: Copy, E> Remembered<M, E> {
         self.here
     }
 
-    /// Whether nothing is to be done for these elements but to count them.
+    /// Whether these elements only have to be counted.
     #[inline]
     pub fn is_simple(&self, known: Known) -> bool {
         self.slots.get(known.0).is_some_and(|slot| slot.step & Slot::SIMPLE != 0)
     }
 
-    /// How many frames go, with others in their places or not.
+    /// The number of frames that are left, whether or not others are entered in their place.
     #[must_use]
     pub fn left(&self, known: Known) -> usize {
         self.step(known).map_or(0, |step| step.left)
     }
 
-    /// What the observer made of them.
+    /// The observer's effect.
     #[inline]
     pub fn effect(&self, known: Known) -> Option<&E> {
         self.step(known).map(|step| &step.effect)
@@ -189,7 +189,7 @@ impl<M: Copy, E> Remembered<M, E> {
         self.steps.get((slot.step & !Slot::SIMPLE) as usize)
     }
 
-    /// Does to the stack what they do, and counts it.
+    /// Applies the effect to the stack, and counts it.
     #[inline]
     pub fn go(&mut self, known: Known, calls: &mut CallStack<M>) {
         let Some(slot) = self.slots.get_mut(known.0) else { return };
@@ -213,7 +213,8 @@ impl<M: Copy, E> Remembered<M, E> {
         }
     }
 
-    /// Elements of this number are followed one by one next. After [`Remembered::find`], which has not found them.
+    /// Begins to learn: elements with this number are followed one by one next. Call it after [`Remembered::find`] returned
+    /// nothing.
     pub fn begin_learning(&mut self, calls: &mut CallStack<M>, (set, number): (u32, u32)) -> Learning {
         let before = self.here.filter(|_| set == self.set);
         self.disturb(calls);
@@ -223,9 +224,9 @@ impl<M: Copy, E> Remembered<M, E> {
         Learning { before, number, depth }
     }
 
-    /// They were followed. Remembers what they did, if that depends on the state alone, and what the observer made of them, if
-    /// that does, too. Where an effect is simple, and the stack as before, there is nothing to do for it. Returns whether the effect
-    /// is remembered.
+    /// The elements were followed. Caches their effect on the stack and the observer's `effect` (`None` if that does not depend
+    /// on the state alone). A simple effect that leaves the stack as it was only has to be counted later. Returns whether the
+    /// effect was cached.
     pub fn end_learning(
         &mut self,
         calls: &mut CallStack<M>,
@@ -260,14 +261,14 @@ impl<M: Copy, E> Remembered<M, E> {
         Some(start..end)
     }
 
-    /// The members of a group come next, of which [`Remembered::find`] knows nothing; `None` if it is not to be remembered.
+    /// The members of a group come next that [`Remembered::find`] did not find; `None` if the group is not to be cached.
     pub fn begin_group(&mut self, calls: &CallStack<M>, (set, number): (u32, u32)) -> Option<LearningGroup> {
         let before = self.here.filter(|_| set == self.set && self.group_weight < MOST_GROUP_WEIGHT)?;
         let key = key_of(before, number);
         if self.asked.is_empty() {
             self.asked = vec![0; ASKED].into();
         }
-        // What comes for the first time may be the last one of its kind.
+        // The first occurrence of a group may be its last.
         let asked = self.asked.get_mut(slot_of(key) % ASKED)?;
         let tag = tag_of(mix(key));
         if std::mem::replace(asked, tag) != tag {
@@ -277,8 +278,8 @@ impl<M: Copy, E> Remembered<M, E> {
         Some(LearningGroup { before, number, depth: calls.stack.frames.len() })
     }
 
-    /// They came. Remembers them as a group if each of them was known. Its effect is what is not done by doing, or counting, theirs;
-    /// `weight` says how much memory it takes, in words. Returns whether the effect is remembered.
+    /// The members came. Caches them as a group if the effect of each was known. The group's effect is what applying or counting
+    /// its members does not do; `weight` is its memory in words. Returns whether the effect is cached.
     pub fn end_group(
         &mut self,
         calls: &CallStack<M>,
@@ -302,7 +303,7 @@ impl<M: Copy, E> Remembered<M, E> {
         let changes_more = !self.shapes.differ_in_frames(before, next);
         let left = depth - fewest;
         let is_simple = is_simple && left == 0 && entered.is_empty() && !changes_more;
-        // What a group in a group consists of is counted with both.
+        // The members of a nested group are counted with both groups.
         let with_members = |step: &u32| {
             let members = self.steps.get(*step as usize).map_or(&[][..], |step| &step.members);
             std::iter::once(*step).chain(members.iter().copied())
@@ -343,7 +344,7 @@ impl<M: Copy, E> Remembered<M, E> {
         self.asleep = if is_worth { 0 } else { SLEEP };
     }
 
-    /// How often each was done since the last time, and what the observer made of it.
+    /// How often each effect was applied since the last call, with the observer's effect.
     pub fn take_counts(&mut self, mut take: impl FnMut(u64, &E)) {
         let mut counts = vec![0; self.steps.len()];
         let mut add = |step: u32, count: u64| {

@@ -1,20 +1,20 @@
-//! What repeated elements report to an observer of calls, to be repeated without following them.
+//! Repeats what an observer of calls received for repeated elements, without following them again.
 //!
-//! What comes to an observer of some elements depends on the state of the stack, as what they do to it does. So it is noted when they
-//! come for the first time; from then on the observer receives the same, of the frames that are there now, with their marks.
+//! What an observer receives depends on the state of the stack, as the elements' effect does. It is noted the first time. From
+//! then on the observer receives the same calls for the current frames, with their marks.
 
 use super::CallStack;
 use super::frame::{CellId, Entry, Frame, FrameKind, FunctionId, Left, Observer, Piece};
 use super::remembered::Remembered;
 use crate::analysis::Repeated;
 
-/// Takes repeated elements for an observer that follows from nothing but what it receives, and from marks.
+/// Takes repeated elements for an observer that depends only on what it receives and on marks.
 #[derive(Debug)]
 pub struct Retold<M> {
     remembered: Remembered<M, Box<[Told]>>,
-    /// The frames that go and come, and the one under them, while it is repeated.
+    /// The frames that are left and entered, and the one under them, during repetition.
     frames: Vec<Frame<M>>,
-    /// How much was noted since all was forgotten.
+    /// The number of notes since everything was forgotten.
     noted: usize,
 }
 
@@ -43,13 +43,13 @@ impl<M> Default for Retold<M> {
 }
 
 impl<M: Copy> Retold<M> {
-    /// Something else happens to the stack next, or somebody asks where execution is to go on.
+    /// The stack changes by other means next, or its next step is asked for.
     #[inline]
     pub fn disturb(&mut self, calls: &mut CallStack<M>) {
         self.remembered.disturb(calls);
     }
 
-    /// Takes a passage: no group of them.
+    /// Takes a single passage.
     pub fn passage<O: Observer<Mark = M>>(
         &mut self,
         repeated: &Repeated<'_>,
@@ -103,7 +103,7 @@ impl<M: Copy> Retold<M> {
 }
 
 impl Told {
-    /// Tells it of the innermost frame, where no frame comes or goes.
+    /// Repeats for the innermost frame, if no frame is entered or left.
     #[inline]
     fn of_one<O: Observer>(&self, top: &mut Frame<O::Mark>, observer: &mut O) {
         if let Self::Ran(piece) = self {
@@ -111,7 +111,7 @@ impl Told {
         }
     }
 
-    /// Tells it of these frames, the innermost last.
+    /// Repeats for these frames, the innermost last.
     fn again<O: Observer>(&self, frames: &mut Vec<Frame<O::Mark>>, observer: &mut O) {
         match *self {
             Self::Ran(_) => {
@@ -132,7 +132,7 @@ impl Told {
     }
 }
 
-/// Frames that are found again, and tasks that change, are in nothing that is remembered.
+/// `regain` and `switch` need no note: elements that cause them are never cached.
 impl<O: Observer> Observer for Noting<'_, O> {
     type Mark = O::Mark;
 

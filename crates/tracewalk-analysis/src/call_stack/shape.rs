@@ -7,7 +7,7 @@ use super::frame::{CellId, Frame, FrameKind, FunctionId, Task};
 use super::stack::{Jump, Next, Origin};
 use crate::quick::QuickMap;
 
-/// Everything that what comes next does to a call stack depends on, by number.
+/// The number of a state: everything that the effect of the next elements on a call stack depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ShapeId(pub(super) u32);
 
@@ -19,7 +19,7 @@ pub(super) struct Shapes {
     rest: usize,
     numbers: QuickMap<Shape, ShapeId>,
     shapes: Vec<Shape>,
-    /// The last cell of those that were forgotten.
+    /// The last cell that was forgotten.
     forgotten: CellId,
     last: CellId,
 }
@@ -41,7 +41,7 @@ struct Shape {
     next: Next,
 }
 
-/// What seldom changes.
+/// The parts of a state that seldom change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Rest {
     jumps: Vec<Jump>,
@@ -53,15 +53,15 @@ struct Rest {
     is_alone: bool,
 }
 
-/// More than these are not remembered.
+/// The most cells that are kept.
 const MOST_CELLS: usize = 1 << 16;
 const MOST_SHAPES: usize = 1 << 16;
 const MOST_RESTS: usize = 1 << 10;
-/// Deeper stacks are not looked at.
+/// Deeper stacks have no number.
 const DEEPEST: usize = 1 << 10;
 
 impl Shapes {
-    /// Whether something has to be forgotten before more can be remembered.
+    /// Whether [`Shapes::forget`] is due before more states can be numbered.
     pub(super) fn is_full(&self) -> bool {
         self.cells.len() >= MOST_CELLS || self.shapes.len() >= MOST_SHAPES || self.rests.len() >= MOST_RESTS
     }
@@ -72,18 +72,18 @@ impl Shapes {
         *self = Self { forgotten: last, last, ..Self::default() };
     }
 
-    /// What was to happen before the next block in a state.
+    /// The pending step before the next block in a state.
     pub(super) fn next(&self, shape: ShapeId) -> Option<Next> {
         self.shapes.get(shape.0 as usize).map(|shape| shape.next)
     }
 
-    /// Whether two states differ in nothing but frames, and in what happens next.
+    /// Whether two states differ only in frames and in the pending step.
     pub(super) fn differ_in_frames(&self, one: ShapeId, other: ShapeId) -> bool {
         let rest = |shape: ShapeId| self.shapes.get(shape.0 as usize).map(|shape| shape.rest);
         rest(one) == rest(other)
     }
 
-    /// Makes a stack's places to jump to, and where it comes from, those of a state.
+    /// Restores a stack's jumps and origin from a state.
     pub(super) fn resume<M>(&self, shape: ShapeId, calls: &mut CallStack<M>) {
         let rest = self.shapes.get(shape.0 as usize).and_then(|shape| self.rests.get(shape.rest));
         if let Some(rest) = rest {
@@ -92,7 +92,7 @@ impl Shapes {
         }
     }
 
-    /// The state of a stack whose frames are distinguished by these marks; `None` if it is not one to remember anything of.
+    /// The state of a stack whose frames these keys distinguish; `None` for a stack that is too deep or too unusual to cache.
     pub(super) fn of<M>(&mut self, calls: &mut CallStack<M>, key: impl Fn(&M) -> u32) -> Option<ShapeId> {
         let depth = calls.stack.frames.len();
         if calls.next_task.is_some() || depth == 0 || depth > DEEPEST || self.is_full() {

@@ -1,4 +1,4 @@
-//! One task's frames, and what is known of where execution continues in them.
+//! One task's frames, and where execution may continue in them.
 
 use std::collections::VecDeque;
 
@@ -16,9 +16,9 @@ pub(super) struct Stack<M> {
     /// Where `longjmp` may go to, the newest last.
     pub(super) jumps: Vec<Jump>,
     pub(super) origin: Origin,
-    /// Where the last call would have returned to, if the trace was lost before it was seen where it went.
+    /// The return address of the last call, if the trace was lost before the call's target was known.
     pub(super) called: Option<Address>,
-    /// How few frames there were since somebody set this.
+    /// The fewest frames since this was last set.
     pub(super) fewest: usize,
 }
 
@@ -30,12 +30,12 @@ pub(super) struct Jump {
     to: Address,
 }
 
-/// What is known of where a stack's outermost frame comes from.
+/// The origin of a stack's outermost frame.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub(super) enum Origin {
     /// It was found running.
     Found,
-    /// It is one of the other tasks': the one that continued at the first of these addresses, and returned to the others.
+    /// It belongs to one of the waiting tasks: one that continued at the first of these addresses and returned to the others.
     Unresolved(Vec<Address>),
     /// It was taken for the task that waited at `resume`, with `depth` frames; no return has confirmed it yet.
     Taken { depth: usize, resume: Address },
@@ -49,7 +49,7 @@ pub(super) struct Parked<M> {
     pub(super) resume: Option<Address>,
 }
 
-/// What has to happen before the next block begins.
+/// The pending step before the next block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub(super) enum Next {
     Unknown,
@@ -70,13 +70,13 @@ pub(super) enum Next {
     Elsewhere,
 }
 
-/// What is known of an exception that was returned from.
+/// An exception that was returned from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub(super) struct Finished {
     /// Where it had been taken.
     pub(super) from: Option<Address>,
     pub(super) exception: Option<Exception>,
-    /// Whether a function ran in it that chooses the next task.
+    /// Whether a function that chooses the next task ran in its handler.
     pub(super) scheduled: bool,
 }
 
@@ -95,8 +95,8 @@ impl<M> Stack<M> {
         }
     }
 
-    /// Leaves all frames but the outermost `depth`. The innermost one is left as `how` says; where it returned past
-    /// others, those are unwound.
+    /// Leaves all frames but the outermost `depth`. The innermost one is left as `how` says; frames that it returned past are
+    /// unwound.
     pub(super) fn leave_to<O: Observer<Mark = M>>(&mut self, depth: usize, how: Left, observer: &mut O) {
         while self.frames.len() > depth
             && let Some(mut frame) = self.frames.pop_back()
@@ -140,7 +140,7 @@ impl<M> Stack<M> {
         self.jumps.push(jump);
     }
 
-    /// How many frames are left when `longjmp` goes to `at`.
+    /// The number of frames that remain when `longjmp` goes to `at`.
     pub(super) fn jump_to(&self, at: Address) -> Option<usize> {
         self.jumps
             .iter()

@@ -1,8 +1,7 @@
-//! Stacks beside the one that is running: of other tasks, and those lost in gaps.
+//! Stacks of waiting tasks, and stacks that were lost in gaps.
 //!
-//! Tasks often wait at the same place, inside the same function of their operating system, so that where a task continues
-//! does not tell which it is. It is then unresolved until it has returned far enough that only one of the waiting
-//! stacks has called from there.
+//! Tasks often wait at the same place, inside the same function of their operating system. The address at which a task continues
+//! then does not identify the task: it stays unresolved until it has returned so far that only one waiting stack fits.
 
 use std::collections::VecDeque;
 
@@ -12,11 +11,11 @@ use super::CallStack;
 use super::frame::{CellId, Evidence, Frame, Left, Observer, Task};
 use super::stack::{Next, Origin, Parked, Stack};
 
-/// More tasks than these are not remembered.
+/// The most tasks that are kept.
 const MOST_TASKS: usize = 64;
-/// Gaps whose frames are remembered.
+/// The most gaps whose frames are kept.
 const MOST_LOST: usize = 8;
-/// How far an unresolved task may return.
+/// The most frames that an unresolved task may return through.
 const LONGEST_PATH: usize = 64;
 
 impl<M> CallStack<M> {
@@ -74,7 +73,7 @@ impl<M> CallStack<M> {
             }
             (Some(_), Some(_)) if path.len() < LONGEST_PATH => true,
             _ => {
-                // It is none of those that are known.
+                // It is a new task.
                 let task = self.new_task();
                 self.stack = Stack::new(task);
                 observer.switch(Task::Unresolved, task, Evidence::Resumed);
@@ -83,7 +82,8 @@ impl<M> CallStack<M> {
         }
     }
 
-    /// A task was taken for another one, if what it did first is to return where that one cannot. Whether it was.
+    /// Whether the running task was mistaken for another one: its first return goes to where that task cannot return. If so, it
+    /// is looked up again.
     pub(super) fn correct<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> bool {
         let Origin::Taken { depth, resume } = self.stack.origin else { return false };
         if depth != self.stack.frames.len() {
@@ -135,7 +135,7 @@ impl<M> CallStack<M> {
         true
     }
 
-    /// Lays the frames aside: a return may find them again.
+    /// Sets the frames aside: a return may find them again.
     pub(super) fn lose_stack<O: Observer<Mark = M>>(&mut self, observer: &mut O) {
         self.did_more = true;
         let task = self.stack.task;
@@ -160,8 +160,8 @@ impl<M> CallStack<M> {
         self.lost.push_back(stack);
     }
 
-    /// Execution returned to `at` from the outermost frame that is known. Finds the frames again that were lost, if one
-    /// of them had called or been interrupted there: the outermost, for of the others nothing shows that they still run.
+    /// Execution returned to `at` from the outermost known frame. Finds lost frames again if one of them was called from there or
+    /// interrupted there: the outermost such frame, because nothing shows that the others still run.
     pub(super) fn regain<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) {
         self.did_more = true;
         let task = self.stack.task;

@@ -1,4 +1,4 @@
-//! What ran in which context in a part of a trace, which may begin in any.
+//! Execution by context in a part of a trace, which may begin in any context.
 
 use tracewalk::flow::{Element, EventKind, GapReason};
 
@@ -7,16 +7,16 @@ use super::{Context, Contexts, InContext};
 /// Counts the instructions of each context in a part.
 #[derive(Clone, Debug)]
 pub struct ContextsPart {
-    /// In the order of the trace; never none.
+    /// In the order of the trace; never empty.
     stretches: Vec<Stretch>,
-    /// The instructions of the last one. They are counted often.
+    /// The instructions of the last stretch, kept apart because they are counted often.
     instructions: u64,
 }
 
 /// What ran from one change of the context to the next.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stretch {
-    /// The context that the trace named; `None` if the part begins with that of the part before.
+    /// The context that the trace reported; `None` if it continues from the previous part.
     context: Option<Context>,
     counts: InContext,
     /// Whether trace and image disagreed.

@@ -14,15 +14,15 @@ use crate::record::FlowRecord;
 use crate::sink::Sink;
 use crate::{Context, Section};
 
-/// Counts what runs, apart for each context where contexts see different programs.
+/// Counts execution, for each context separately if contexts see different programs.
 #[derive(Debug, Default)]
 pub struct Counting {
     counters: BTreeMap<Context, Counter>,
-    /// The one of the context that execution has come to.
+    /// The current context.
     context: Context,
     running: Counter,
     program: Arc<Program>,
-    /// Whether what is visible depends on the context.
+    /// Whether the visible code depends on the context.
     has_scopes: bool,
     left_out: u64,
 }
@@ -66,7 +66,8 @@ impl Sink<FlowRecord> for Counting {
 
 impl Analysis for Counting {
     type Part = NoPart;
-    /// The counts of each context, and how many instructions were left out because they are in doubt. Without scopes there is one context.
+    /// The counts of each context, and the number of instructions that were left out because they are in doubt. Without scopes
+    /// there is one context.
     type Found = (BTreeMap<Context, Counts>, u64);
 
     fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {

@@ -1,4 +1,4 @@
-//! Counts by binaries: what belongs to which file of a program.
+//! Counts by binary, that is, by file of a program.
 
 use std::collections::BTreeMap;
 use std::ops::Range as Stretch;
@@ -16,7 +16,7 @@ use crate::{Context, Statistics};
 pub struct Binary {
     /// In which contexts it is visible.
     pub scope: Scope,
-    /// What it fills, in the file's order.
+    /// The memory that it fills, in the file's order.
     pub stretches: Vec<Stretch<u64>>,
 }
 
@@ -29,11 +29,11 @@ pub struct CountedBinary {
     pub base: Option<Address>,
     /// How often each range ran.
     pub ranges: BTreeMap<Range, u64>,
-    /// How often execution went each way from each branch of it. `None` for what is not in this binary.
+    /// How often execution went each way from each of its branches. `None` for an address outside of this binary.
     pub branches: BTreeMap<(Option<Address>, Option<Address>, Way), u64>,
 }
 
-/// The amounts that one source of one capture has, and lacks, of a binary.
+/// The amounts that one source of one capture contributes to a binary, and those that it lacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CountedSource {
@@ -47,7 +47,7 @@ pub struct CountedSource {
     pub bytes: u64,
     /// Packets.
     pub packets: u64,
-    /// Stretches of bytes that are no packet.
+    /// Malformed stretches.
     pub malformed: u64,
     /// Instructions that were followed, in whatever binary.
     pub followed: u64,
@@ -61,7 +61,7 @@ pub struct CountedSource {
     pub counted: u64,
 }
 
-/// What belongs to which of some binaries.
+/// Splits counts between the binaries of a program.
 #[derive(Clone, Debug)]
 pub struct Split<'a> {
     program: &'a Program,
@@ -69,7 +69,7 @@ pub struct Split<'a> {
 }
 
 impl CountedSource {
-    /// A source of which so much was decoded and followed.
+    /// A source with these statistics.
     #[must_use]
     pub fn of(statistics: &Statistics) -> Self {
         let Statistics { bytes, packets, malformed, instructions, gaps, .. } = *statistics;
@@ -84,7 +84,7 @@ impl<'a> Split<'a> {
         Self { program, binaries }
     }
 
-    /// What was counted of each binary, in their order.
+    /// The counts of each binary, in their order.
     #[must_use]
     pub fn counts(&self, counts: &BTreeMap<Context, Counts>, source: &CountedSource) -> Vec<CountedBinary> {
         let untold = counts.values().map(|counts| counts.untold).sum();
@@ -118,7 +118,7 @@ impl<'a> Split<'a> {
         found
     }
 
-    /// Which of the binaries is at an address.
+    /// The binary at an address.
     fn at(&self, (context_id, vmid): Context, address: Address) -> Option<usize> {
         let scope = self.program.scope_at(context_id, vmid, address);
         let holds = |binary: &Binary| {
@@ -129,7 +129,7 @@ impl<'a> Split<'a> {
 }
 
 impl CountedBinary {
-    /// The same where every address is another one. What has none is left out.
+    /// The same counts at other addresses. Counts whose address `to` does not map are left out.
     #[must_use]
     pub fn moved(self, to: impl Fn(Address) -> Option<Address>) -> Self {
         let mut moved = Self { sources: self.sources, base: self.base.and_then(&to), ..Self::default() };

@@ -1,4 +1,4 @@
-//! Counting blocks and branches, and passages of them at once.
+//! Counts blocks and branches, and whole passages at once.
 
 use tracewalk::flow::{Element, EventKind};
 use tracewalk::ids::{Address, Exception};
@@ -11,13 +11,13 @@ use crate::quick::QuickMap;
 #[derive(Debug, Default)]
 pub(super) struct Counter {
     tally: Tally,
-    /// What one passage does, while it is learned: empty before and after.
+    /// The counts of one passage while it is learned; empty before and after.
     learning: Tally,
-    /// The branch that was taken last, if the next block is where it led to.
+    /// The last branch taken, if the next block begins at its target.
     taken: Option<Taken>,
-    /// The set that passages' numbers are of.
+    /// The set of the passages' numbers.
     set: u32,
-    /// What is known of passages, by number.
+    /// The learned passages, by number.
     passages: Vec<Option<Box<Learned>>>,
 }
 
@@ -37,15 +37,15 @@ struct Taken {
     way: Way,
 }
 
-/// What a passage does, and how often it came.
+/// The counts of a passage, and how often it occurred.
 #[derive(Debug, Default)]
 struct Learned {
     count: u64,
-    /// The branches that led into it, each with how often.
+    /// The branches that led into it, with the number of times.
     entered: Vec<(Taken, u64)>,
-    /// What becomes of the branch before it.
+    /// The outcome of the branch before it.
     first: After,
-    /// What it does by itself.
+    /// The ranges that it counts.
     ranges: Vec<(Range, u64)>,
     branches: Vec<(Branch, u64)>,
     instructions: u64,
@@ -54,7 +54,7 @@ struct Learned {
     taken: Option<Taken>,
 }
 
-/// What an element says of where the branch before it led to.
+/// What an element shows of the target of the branch before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum After {
     /// Nothing.
@@ -62,13 +62,13 @@ enum After {
     Same,
     /// It led to here.
     At(Address),
-    /// It was a return from an exception, which is no way through the program.
+    /// The branch was a return from an exception, which is not counted as a branch.
     Returned,
-    /// It is not reported.
+    /// The trace does not report the target.
     Untold,
 }
 
-/// The number of branches noted to lead into a passage, before they become counts of their own.
+/// The most branches into a passage that are noted with it; more are counted at once.
 const MOST_ENTERED: usize = 8;
 
 impl Counter {
@@ -77,12 +77,12 @@ impl Counter {
         self.tally.element(element, &mut self.taken);
     }
 
-    /// The trace does not tell where the branch before led to.
+    /// The trace does not report the target of the previous branch.
     pub(super) fn cut(&mut self) {
         self.tally.cut(&mut self.taken);
     }
 
-    /// Takes the elements of a passage. There has to be a block in it.
+    /// Takes the elements of a passage with at least one block.
     pub(super) fn passage(&mut self, repeated: &Repeated<'_>) {
         if self.set != repeated.set() {
             self.settle();
@@ -101,14 +101,14 @@ impl Counter {
         self.taken = learned.taken;
     }
 
-    /// Turns what passages were counted into counts of their own, and forgets the passages.
+    /// Adds the counts of the passages to the total, and forgets the passages.
     fn settle(&mut self) {
         for learned in std::mem::take(&mut self.passages).into_iter().flatten() {
             learned.settle(&mut self.tally);
         }
     }
 
-    /// What was counted, to the end of the trace.
+    /// The counts up to the end of the trace.
     pub(super) fn finish(mut self) -> Counts {
         self.cut();
         self.settle();
@@ -162,7 +162,7 @@ impl Tally {
 }
 
 impl Learned {
-    /// What a passage does.
+    /// Learns the counts of a passage.
     fn of(repeated: &Repeated<'_>, tally: &mut Tally) -> Self {
         let mut taken = None;
         let mut first = After::Same;
@@ -225,7 +225,7 @@ impl After {
             Element::Gap(_) => Self::Untold,
             Element::Proof(_) => Self::Same,
             Element::Event(event) => match event.kind {
-                // The instruction that the branch led to has not run: that is where the handler returns to.
+                // The branch's target has not run yet: the handler returns there.
                 EventKind::Exception { preferred_return: Some(to), .. } => Self::At(to),
                 // In M profile an exception may take the place of another one's return.
                 EventKind::Exception { exception: Some(Exception::M(_) | Exception::MType(_)), .. }

@@ -2,6 +2,28 @@
 //!
 //! Program flow goes in ([`Counting`]), [`Counts`] by context come out, in executions. Compilers and linkers optimise a program by
 //! them. Counts of several runs can be added up and saved.
+//!
+//! ```
+//! use tracewalk_analysis::analysis::{Analysis as _, End};
+//! use tracewalk_analysis::counts::Counting;
+//!
+//! # use tracewalk::{ids::Address, program::Program, protocol::etmv3, source::SourceConfig};
+//! # use tracewalk_analysis::drive::{Carrier, Follower, Input, NoProgress, Stretch};
+//! # let config = SourceConfig::Etmv3(etmv3::Config::for_core("cortex-m3").expect("a known core"));
+//! # let mut program = Program::new();
+//! # program.add(Address::new(0x100), &[0x00, 0xbf, 0x00, 0xbf])?;
+//! # let trace = [0, 0, 0, 0, 0, 0x80, 0x08, 0x21, 0x01, 0x01, 0x00, 0x00, 0x84, 0x84];
+//! # let carrier = Carrier::Stretches(vec![Stretch::all(trace.len())]);
+//! # let input = Input { capture: &trace, carrier, rest: None, progress: &NoProgress };
+//! // `config`, `program` and `input` are made as in the example of `drive`.
+//! // A trace of two instructions.
+//! let mut counting = Counting::default();
+//! let statistics = Follower::new(&config, &program).flow(&input, |record| counting.sink().record(record))?;
+//! let (counts, in_doubt) = counting.finish(&End { statistics, complete: true });
+//! let counts = &counts[&(None, None)];
+//! assert_eq!((counts.instructions, counts.branches.len(), in_doubt), (2, 0, 0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod analysis;
 mod collected;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! {"base":"8000000"}                                       where the binary begins
-//! {"source":{"capture":"run","source":"0x10",…}}           a source, and what it does not tell
+//! {"source":{"capture":"run","source":"0x10",…}}           a source, and its losses
 //! {"range":["8000306","8000314","t32",8,15]}               first and last instruction, instruction set, instructions, count
 //! {"branch":["8000314","8000306","jump",14]}               from, to, way, count; null for what is in another binary
 //! ```

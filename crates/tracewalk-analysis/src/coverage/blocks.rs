@@ -1,4 +1,4 @@
-//! Counting blocks by where they lie and how they ended.
+//! Counts blocks by their place and ending.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -44,7 +44,7 @@ pub struct BlockKey {
     pub isa: Isa,
     /// How the last instruction ended it.
     pub outcome: Outcome,
-    /// What the trace tells of the others.
+    /// The instructions before the last whose conditions the trace records.
     pub conditions: Conditions,
 }
 
@@ -79,7 +79,7 @@ impl Outcome {
     #[must_use]
     pub const fn of(ending: Ending) -> Self {
         match ending {
-            // Of a barrier PFT only says that it was passed (IHI 0035B, 4.4.1): either atom may mean that it ran.
+            // PFT only reports that a barrier was passed (IHI 0035B, 4.4.1): it may have run with either atom.
             Ending::Interrupted | Ending::Branch { kind: BranchKind::Barrier, .. } => Self::Passed,
             Ending::ConditionFailed => Self::Failed,
             Ending::Branch { taken: true, .. } => Self::Taken,
@@ -88,14 +88,13 @@ impl Outcome {
     }
 }
 
-/// Counts blocks as fast as they come.
+/// Counts blocks quickly.
 ///
-/// Programs spend their time in few blocks. A small table before the map holds the blocks that ran lately, each at
-/// the only place where it may be, so that counting is one comparison and one addition. A block that takes another's
-/// place sends that one's count to the map.
+/// Programs spend their time in few blocks. A small direct-mapped table in front of the map holds the blocks that ran last, so
+/// that counting is one comparison and one addition. A block that evicts another one moves that one's count to the map.
 #[derive(Clone, Debug, Default)]
 pub struct BlockCounter {
-    /// Empty before the first block.
+    /// Empty until the first block.
     recent: Box<[Slot]>,
     rest: HashMap<Packed, u64>,
 }
@@ -128,7 +127,7 @@ impl BlockCounter {
         self.add(Packed::of(block), 1);
     }
 
-    /// Counts a block that ran so often.
+    /// Counts a block that ran `count` times.
     #[inline]
     pub(super) fn add(&mut self, block: Packed, count: u64) {
         if let Some(slot) = self.recent.get_mut(block.slot())
@@ -173,7 +172,7 @@ impl BlockCounter {
         }
     }
 
-    /// The counts, of a source that tells so much of conditions.
+    /// The counts of a source that records these conditions.
     #[must_use]
     pub fn finish(mut self, conditions: Conditions) -> BlockCounts {
         for slot in std::mem::take(&mut self.recent) {
@@ -201,8 +200,8 @@ impl Packed {
         }
     }
 
-    /// The block's place in the table: start, end and outcome stirred together. Blocks that begin at the same place
-    /// and end differently, as loops do, have to have different ones.
+    /// The block's slot in the table: a hash of start, end and outcome. Blocks that begin at the same place and end differently,
+    /// as in loops, need different slots.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "as many bits as a slot's number has")]
     const fn slot(self) -> usize {

@@ -1,12 +1,12 @@
-//! Which instructions a program's functions have, whether they ran or not.
+//! The instructions of a program's functions, whether they ran or not.
 //!
 //! ```text
-//! where mapping symbols tell code from data: every instruction of every function, one after the other
-//! elsewhere: what can be reached from the start of each function, by branches whose targets stand in the code
+//! with mapping symbols, which distinguish code from data: every instruction of every function, one after the other
+//! without them: the instructions that can be reached from the start of each function by direct branches
 //! ```
 //!
-//! The second way misses code after computed jumps; the first is what every compiler's ELF files allow. What ran is
-//! added by the caller, and wins where the two disagree about where instructions start.
+//! The second way misses code after computed jumps; every compiler's ELF files allow the first. The caller adds the instructions
+//! that ran; these take precedence if the two disagree about where instructions start.
 
 use std::collections::HashSet;
 
@@ -71,7 +71,7 @@ fn sweep(
         let next = at + u64::from(instruction.bytes);
         let later = functions.partition_point(|function| function.start.get() <= at);
         let next_function = functions.get(later).map(|function| function.start.get());
-        // What a function's start cuts through is no instruction, but padding before it.
+        // An instruction that overlaps a function's start is padding before that function.
         at = match next_function {
             Some(function) if function < next => function,
             _ => {
@@ -97,8 +97,8 @@ fn descend(program: &Program, function: &Extent, found: &mut Vec<(Location, Inst
             if let Class::Direct(target) = instruction.class {
                 open.push(target);
             }
-            // An IT instruction may make a branch conditional. Going on after one that is not costs little: what
-            // stands there is code of the function, or the next branch's target.
+            // An IT instruction may make a branch conditional. Continuing after an unconditional branch does little harm: the
+            // bytes there are code of the function, or the next branch's target.
             let leaves = matches!(instruction.class, Class::Direct(_) | Class::Indirect);
             let is_in_it_block = || in_it_block(program, at);
             if leaves && !instruction.conditional && !instruction.link && !is_in_it_block() {
@@ -109,7 +109,7 @@ fn descend(program: &Program, function: &Extent, found: &mut Vec<(Location, Inst
     }
 }
 
-/// The instruction at `at`, as far as there is one.
+/// The instruction at `at`, if there is one.
 pub(super) fn read(program: &Program, at: u64, isa: Isa) -> Option<(Location, Instruction)> {
     let at = Location::new(Address::new(at), isa);
     let instruction = isa::classify(program.code(at.address)?, at.address, isa).ok()?;
@@ -118,10 +118,10 @@ pub(super) fn read(program: &Program, at: u64, isa: Isa) -> Option<(Location, In
 
 /// Whether an IT instruction in the code before governs the instruction at `at`.
 ///
-/// For where that code is not known as instructions: what looks like an IT may be half of a 32-bit instruction, so the
-/// halfword before it is asked whether it begins one.
+/// For code whose instructions are not known: a halfword that looks like IT may be the second half of a 32-bit instruction, so
+/// the halfword before it is checked too.
 pub(super) fn in_it_block(program: &Program, at: Location) -> bool {
-    /// An IT instruction governs four instructions of four bytes at the most.
+    /// An IT instruction governs at most four instructions of four bytes.
     const FARTHEST_IT: i64 = 1 + 3 * 2;
     if !at.isa.is_thumb() {
         return false;

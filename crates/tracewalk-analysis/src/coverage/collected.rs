@@ -70,7 +70,7 @@ impl ProgramCoverage {
 
 impl Merge for ProgramCoverage {
     fn merge(&mut self, other: Self) {
-        // Thousands of runs come one by one: those before are in order.
+        // Thousands of runs are added one by one; the existing ones are in order.
         for source in other.sources {
             let at = self.sources.partition_point(|known| *known <= source);
             self.sources.insert(at, source);

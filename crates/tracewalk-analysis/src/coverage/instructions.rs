@@ -1,4 +1,4 @@
-//! From blocks to instructions: how often each one ran.
+//! Counts of blocks → counts of instructions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -12,14 +12,14 @@ use super::code::{self, in_it_block, read};
 use super::runs::RunSet;
 use crate::symbols::Symbols;
 
-/// An instruction and how often it ran, or whatever else is added up of blocks.
+/// An instruction, and how often it ran or another sum over blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction<A = u64> {
     /// Where it is.
     pub at: Location,
     /// Its size in bytes.
     pub bytes: u8,
-    /// How it takes part in the program's flow.
+    /// Whether and how it branches.
     pub branching: Branching,
     /// Whether its condition can fail: by its own encoding, or in an IT block.
     pub conditional: bool,
@@ -27,19 +27,19 @@ pub struct Instruction<A = u64> {
     pub passes: Passes<A>,
 }
 
-/// How an instruction takes part in a program's flow.
+/// Whether and how an instruction branches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Branching {
     /// Not.
     None,
-    /// It branches to where its encoding says.
+    /// It branches to an address in its encoding.
     Direct {
         /// Where to.
         target: Location,
         /// Whether it is a call.
         call: bool,
     },
-    /// It branches to where a register or the memory says.
+    /// It branches to an address in a register or in memory.
     Indirect {
         /// Whether it is a call.
         call: bool,
@@ -48,14 +48,14 @@ pub enum Branching {
     },
 }
 
-/// How often execution came past an instruction.
+/// How often execution passed an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passes<A = u64> {
     /// It took effect: its condition passed, or it has none. A branch was taken.
     pub executed: A,
     /// Its condition failed. A branch was not taken.
     pub skipped: A,
-    /// The trace does not tell which of the two.
+    /// The trace does not record which of the two.
     pub untold: A,
 }
 
@@ -67,7 +67,7 @@ impl Passes {
     }
 }
 
-/// What is added up: how often something happened, or in which runs.
+/// A sum over blocks: a count, or a set of runs.
 pub(super) trait Amount: Clone + Default {
     /// Adds another one.
     fn add(&mut self, other: &Self);
@@ -92,19 +92,19 @@ impl<A> Instruction<A> {
         self.branching != Branching::None
     }
 
-    /// Whether not to branch is an effect as well, as a statement understands it. `function` is the addresses of its function.
+    /// Whether not branching counts as an effect of the statement, too. `function` is the addresses of its function.
     ///
-    /// A conditional branch inside a function does its work, which is to decide, when it is not taken as well. One that
-    /// calls, returns or leaves the function stands for a statement that happens only when it is taken.
+    /// A conditional branch inside a function does its work, which is to decide, also when it is not taken. A branch that calls,
+    /// returns or leaves the function stands for a statement that runs only when it is taken.
     fn decides(&self, function: &Range<u64>) -> bool {
         matches!(self.branching, Branching::Direct { target, call: false } if function.contains(&target.address.get()))
     }
 }
 
 impl Instruction {
-    /// How often it took effect, as a statement understands it. `function` is the addresses of its function.
+    /// How often it took effect as part of a statement. `function` is the addresses of its function.
     ///
-    /// A conditional branch inside a function does its work, which is to decide, when it is not taken as well.
+    /// A conditional branch inside a function does its work, which is to decide, also when it is not taken.
     #[must_use]
     pub fn effects(&self, function: Range<u64>) -> u64 {
         let Passes { executed, skipped, .. } = self.passes;
@@ -145,15 +145,15 @@ pub(super) fn count<A: Amount>(
     all.into_iter().map(finish).collect()
 }
 
-/// Counts of an instruction before it is known whether it is conditional.
+/// Counts of an instruction that may or may not be conditional.
 #[derive(Clone, Copy, Debug)]
 struct Raw<A> {
     classified: Classified,
-    /// By a trace that tells of conditions: its condition passed. A branch: it was taken.
+    /// In a trace that records conditions: its condition passed. A branch: it was taken.
     executed: A,
     /// Its condition failed. A branch: it was not taken.
     skipped: A,
-    /// By a trace that does not tell.
+    /// In a trace that does not record conditions.
     passed: A,
 }
 
@@ -213,7 +213,7 @@ impl<A: Amount> Raw<A> {
     }
 }
 
-/// Puts instructions that did not run between those that did. Where they overlap, the program's symbols are wrong.
+/// Inserts the instructions that did not run. If they overlap with those that ran, the program's symbols are wrong.
 fn add_what_did_not_run<A: Amount>(all: &mut Vec<(Location, Raw<A>)>, known: Vec<(Location, Classified)>) {
     let ran = std::mem::take(all);
     let end = |at: Location, bytes: u8| at.address.get() + u64::from(bytes);

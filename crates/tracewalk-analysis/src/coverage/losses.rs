@@ -15,13 +15,13 @@ use crate::InDoubt;
 pub struct Losses {
     /// How often tracing began; everything before and between was not traced.
     pub begins: u64,
-    /// How often of these tracing began again because the trace unit could not send fast enough.
+    /// How often tracing began again because the trace unit could not send fast enough; part of `begins`.
     pub overflows: u64,
-    /// Trace was malformed or lost.
+    /// Malformed or lost trace.
     pub trace_lost: Lost,
     /// The trace lacks the address that execution went to.
     pub address_unknown: Lost,
-    /// Trace and image disagree.
+    /// Contradictions between trace and image.
     pub contradictions: Lost,
     /// Code that cannot be decoded.
     pub undecodable: Lost,

@@ -6,12 +6,38 @@
 //! Coverage + code       ── Report ────▶ instructions, branches, lines, functions, files
 //! ```
 //!
-//! A count belongs to a block and the way it ended. Only a report, made once at the end, asks which instructions a block
-//! has, which of them are conditional and where they come from.
+//! A count belongs to a block and its ending. Only the report, made once at the end, looks up the instructions of a block, their
+//! conditions and their source lines.
 //!
-//! What a trace does not tell is kept apart from what did not happen. ETMv3 tells of every instruction whether its
-//! condition passed; PFT and MTB tell it of branches alone. Where only the latter saw a conditional instruction, whether
-//! it took effect is *untold*: it counts neither as covered nor as uncovered.
+//! Unknown is kept apart from not covered. ETMv3 records for every instruction whether its condition passed; PFT and MTB do so
+//! only for branches. If only the latter traced a conditional instruction, its effect is *untold*: it counts neither as covered
+//! nor as uncovered.
+//!
+//! ```
+//! use tracewalk_analysis::Doubtful;
+//! use tracewalk_analysis::coverage::{Conditions, Recorder};
+//!
+//! # use tracewalk::{ids::Address, program::Program, protocol::etmv3, source::SourceConfig};
+//! # use tracewalk_analysis::drive::{Carrier, Follower, Input, NoProgress, Stretch};
+//! # let config = SourceConfig::Etmv3(etmv3::Config::for_core("cortex-m3").expect("a known core"));
+//! # let mut program = Program::new();
+//! # program.add(Address::new(0x100), &[0x00, 0xbf, 0x00, 0xbf])?;
+//! # let trace = [0, 0, 0, 0, 0, 0x80, 0x08, 0x21, 0x01, 0x01, 0x00, 0x00, 0x84, 0x84];
+//! # let carrier = Carrier::Stretches(vec![Stretch::all(trace.len())]);
+//! # let input = Input { capture: &trace, carrier, rest: None, progress: &NoProgress };
+//! // `config`, `program` and `input` are made as in the example of `drive`.
+//! // A trace of two instructions.
+//! let mut recorder = Recorder::new(Conditions::OfEvery, Doubtful::Drop);
+//! let statistics = Follower::new(&config, &program).flow(&input, |record| {
+//!     recorder.element(&record.element);
+//!     Ok(())
+//! })?;
+//! let part = recorder.finish("capture.bin", "-", "etmv3", statistics.bytes);
+//! assert_eq!(part.source.instructions, 2);
+//! let (block, count) = part.blocks.first_key_value().expect("a block");
+//! assert_eq!((block.start, block.end, *count), (Address::new(0x100), Address::new(0x104), 1));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod blocks;
 mod code;

@@ -1,8 +1,8 @@
-//! What was counted once: a block, or a passage by its number.
+//! A single count: of a block, or of a passage by its number.
 
 use super::blocks::Packed;
 
-/// A passage's number among those whose blocks are known together.
+/// A passage's number among those that share one `Contents`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct PassageNumber(pub(super) u32);
 

@@ -1,10 +1,10 @@
-//! Counting passages: blocks that flow gives together, again and again.
+//! Counts passages: blocks that flow emits together repeatedly.
 //!
 //! ```text
-//! a thread    where a passage's count is, by its number in flow           PassageCounter: from part to part
+//! a thread    the slot of a passage's count, by its number in flow           PassageCounter: from part to part
 //! a part      how often each passage came                                 PassageCounts
 //! the whole   the sum of the parts; at the end the blocks of each         PassageSums
-//! all three   which blocks a passage has, by its number in coverage       Contents
+//! all three   the blocks of a passage, by its number in coverage              Contents
 //! ```
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,16 +15,16 @@ use tracewalk::span::StreamOffset;
 use super::blocks::{BlockCounter, Packed};
 use super::once::{Once, PassageNumber, PassageOnce};
 
-/// Counts passages, for one part after the other.
+/// Counts passages, for one part after another.
 ///
-/// A table with a place for each passage, looked for from where its number in flow leads on. Most of what runs is in passages, so
-/// that one addition counts several blocks.
+/// A hash table with linear probing by the passage's number in flow. Most blocks are in passages, so that one addition counts
+/// several blocks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PassageCounter {
     /// A power of two long, at most half full; empty before the first passage.
     slots: Vec<Slot>,
     used: usize,
-    /// Where the passages are that have a count.
+    /// The slots with a count.
     counted: Vec<u32>,
     contents: Shared,
 }
@@ -40,7 +40,7 @@ pub(super) struct PassageCounts {
 #[derive(Clone, Debug, Default)]
 pub(super) struct PassageSums(Vec<Sums>);
 
-/// The sums of passages whose blocks are known together.
+/// The sums of the passages of one `Contents`.
 #[derive(Clone, Debug, Default)]
 struct Sums {
     /// By number.
@@ -48,11 +48,11 @@ struct Sums {
     contents: Shared,
 }
 
-/// Which blocks passages have: what is in it stays as it is.
+/// The blocks of passages. Entries never change.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     passages: Vec<Content>,
-    /// The blocks of all passages, one passage's after the other's.
+    /// The blocks of all passages, in order.
     blocks: Vec<BlockOfPassage>,
 }
 
@@ -69,8 +69,7 @@ struct Content {
 #[derive(Clone, Copy, Debug)]
 struct BlockOfPassage {
     once: Once,
-    /// Where the trace that proves it begins: from where the passage begins, or, where it is negative, from as far in front
-    /// of that as [`Passage::waited`] says.
+    /// The start of the trace that proves it, from the start of the passage. If negative: from [`Passage::waited`] before that.
     offset: i64,
 }
 
@@ -82,25 +81,25 @@ struct Slot {
     number: PassageNumber,
 }
 
-/// A number that no passage has: it is past the limit of elements.
+/// No passage has this number: it exceeds the limit of elements.
 const NO_PASSAGE: u64 = u64::MAX;
 
 const FREE: Slot = Slot { id: NO_PASSAGE, count: 0, number: PassageNumber(0) };
 
-/// How many slots the first table has.
+/// The length of the first table.
 const FIRST_SLOTS: usize = 1 << 8;
 
 /// The number of blocks at which a thread starts anew: 2 MiB of them.
 const MOST_BLOCKS: usize = 1 << 16;
 
-/// The number of beginnings whose passages are summed up; passages of others become counts of blocks.
+/// The number of `Contents` whose passages are summed; passages of others become counts of blocks.
 const MOST_SUMS: usize = 4;
 
 impl PassageCounter {
-    /// Counts a passage; `None` if there is more in it than blocks and what does not matter to coverage.
+    /// Counts a passage; `None` if it has elements other than blocks that matter to coverage.
     #[inline(always)]
     pub(super) fn count(&mut self, passage: &Passage<'_>) -> Option<PassageNumber> {
-        // One without any elements has no number of its own.
+        // A passage without elements has no number of its own.
         if passage.totals().blocks == 0 {
             return None;
         }
@@ -115,7 +114,7 @@ impl PassageCounter {
         }
     }
 
-    /// The same where it is not in its first slot, or has no count.
+    /// The same for a passage that is not in its first slot, or has no count.
     #[inline(never)]
     fn count_behind(&mut self, passage: &Passage<'_>) -> Option<PassageNumber> {
         let id = passage.id().number();
@@ -132,11 +131,11 @@ impl PassageCounter {
         }
     }
 
-    /// Where the slot of a passage is, or the free one where it belongs. Without slots it is after the last.
+    /// The index of a passage's slot, or of the free slot where it belongs. If there are no slots, it is out of range.
     fn find(&self, id: u64) -> usize {
         let last = self.slots.len().wrapping_sub(1);
         let mut at = stirred(id) & last;
-        // There are free slots, so that this ends.
+        // Ends, because there are free slots.
         while self.slots.get(at).is_some_and(|slot| ![id, NO_PASSAGE].contains(&slot.id)) {
             at = (at + 1) & last;
         }
@@ -191,7 +190,7 @@ impl PassageCounter {
                 *often += 1;
             }
         }
-        // What is left without a count stays where it is looked for.
+        // Slots without a count keep their place, so that probing still finds the others.
         for at in &self.counted {
             let Some(slot) = self.slots.get_mut(*at as usize) else { continue };
             if let Some(often) = often.get(slot.number.0 as usize) {
@@ -202,12 +201,12 @@ impl PassageCounter {
         counted.retain(|at| slots.get(*at as usize).is_some_and(|slot| slot.count > 0));
     }
 
-    /// Which blocks the passages have.
+    /// The blocks of the passages.
     pub(super) fn contents(&self) -> MutexGuard<'_, Contents> {
         lock(&self.contents)
     }
 
-    /// What was counted since the last time.
+    /// The counts since the last call.
     pub(super) fn take_counts(&mut self) -> PassageCounts {
         let mut counts = Vec::with_capacity(self.counted.len());
         for at in self.counted.drain(..) {
@@ -218,7 +217,7 @@ impl PassageCounter {
         PassageCounts { counts, contents: Arc::clone(&self.contents) }
     }
 
-    /// What it has learned, without counts, for the next part; what is too much is forgotten.
+    /// The table without counts, for the next part; a table that is too large is forgotten.
     pub(super) fn lend(&mut self) -> Self {
         let lent = std::mem::take(self);
         let is_full = lock(&lent.contents).blocks.len() >= MOST_BLOCKS;
@@ -227,20 +226,20 @@ impl PassageCounter {
 }
 
 impl PassageCounts {
-    /// Adds what was counted without having been taken from where it was.
+    /// Adds the counts that were not taken.
     pub(super) fn or(self, left: &mut PassageCounter) -> Self {
         if left.counted.is_empty() { self } else { left.take_counts() }
     }
 
-    /// Which blocks the passages have.
+    /// The blocks of the passages.
     pub(super) fn contents(&self) -> MutexGuard<'_, Contents> {
         lock(&self.contents)
     }
 }
 
 impl PassageSums {
-    /// Adds the counts of the next part, but one for each of `once`. What is too much is counted as blocks; returns how many instructions
-    /// these have.
+    /// Adds the counts of the next part, less one for each of `once`. Excess passages are counted as blocks; returns the number
+    /// of their instructions.
     pub(super) fn add(
         &mut self,
         part: &PassageCounts,
@@ -271,12 +270,12 @@ impl PassageSums {
                 *sum = sum.saturating_sub(1);
             }
         }
-        // The last that was added to stays longest.
+        // The sums that were added to last stay longest.
         self.0.push(sums);
         instructions
     }
 
-    /// Counts the blocks of all passages; returns how many instructions they have.
+    /// Counts the blocks of all passages; returns the number of their instructions.
     pub(super) fn count_blocks(self, blocks: &mut BlockCounter) -> u64 {
         self.0.into_iter().map(|sums| sums.count_blocks(blocks)).sum()
     }
@@ -319,7 +318,7 @@ impl Contents {
         self.blocks.get(*first as usize..(first + blocks) as usize).unwrap_or_default()
     }
 
-    /// The blocks of a passage that began at `at`, and where the trace that proves each begins.
+    /// The blocks of a passage that began at `at`, each with the start of the trace that proves it.
     pub(super) fn blocks_of(
         &self,
         passage: PassageOnce,
@@ -333,11 +332,11 @@ impl Contents {
 }
 
 fn lock(contents: &Shared) -> MutexGuard<'_, Contents> {
-    // What is in it stays whole whatever happens to who adds.
+    // A panic while adding leaves the entries intact.
     contents.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where a passage's slot is looked for, but for the table's length.
+/// A passage's hash, before reduction to the table's length.
 #[inline(always)]
 const fn stirred(id: u64) -> usize {
     (id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize

@@ -12,7 +12,7 @@ use super::once::Once;
 use super::undo::{Counts, UndoLog};
 use crate::{Doubt, DoubtChange, Doubtful, Doubting, InDoubt, sink};
 
-/// Counts the blocks of a source's elements, in parts that come in the order of the trace.
+/// Counts the blocks of a source's elements, in parts in the order of the trace.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     conditions: Conditions,
@@ -27,20 +27,20 @@ pub struct RecordedPart {
     counts: Counts,
     log: UndoLog,
     doubt: Doubt,
-    /// Whether execution is followed and not in doubt, so that there is nothing to a passage but its blocks.
+    /// Whether execution is followed and not in doubt, so that only the blocks of a passage matter.
     is_followed: bool,
     /// How many instructions are in doubt.
     in_doubt: u64,
-    /// From where on what was counted in the parts before is in doubt, if it was found in this one.
+    /// The offset from which counts of earlier parts are in doubt, if this part found doubt.
     doubted_before: Option<StreamOffset>,
-    /// Where the position was proven in this part for the last time.
+    /// The last place in this part at which the position was proven.
     proven: Option<StreamOffset>,
-    /// Where the first block is proven.
+    /// The place of the first block's proof.
     first_block: Option<StreamOffset>,
-    /// Where execution was lost before the first block, if it was not lost already.
+    /// The place where execution was lost before the first block, if this part lost it.
     lost_at_first: Option<Loss>,
     losses: Losses,
-    /// Where execution was lost, as long as it was not found again.
+    /// The place where execution was lost, until it is found again.
     lost: Option<Loss>,
 }
 
@@ -51,7 +51,7 @@ impl Recorder {
         Self { conditions, whole: RecordedPart::new(doubtful) }
     }
 
-    /// A part of which nothing was recorded yet.
+    /// An empty part.
     #[must_use]
     pub fn part(&self) -> RecordedPart {
         RecordedPart::new(self.whole.doubtful)
@@ -63,7 +63,7 @@ impl Recorder {
         self.whole.count_element(element);
     }
 
-    /// Takes the source's next element where it is a block of another program.
+    /// Takes the source's next element, which is a block of another program.
     #[inline]
     pub fn another_program(&mut self, block: &Block) {
         if !self.whole.drops() {
@@ -133,7 +133,7 @@ impl RecordedPart {
         Self { doubtful, ..Self::default() }
     }
 
-    /// Whether what comes is left out.
+    /// Whether further elements are left out.
     #[inline]
     fn drops(&self) -> bool {
         self.doubt.is_open() && self.doubtful == Doubtful::Drop
@@ -166,7 +166,7 @@ impl RecordedPart {
         }
     }
 
-    /// Takes back what a gap puts in doubt, and forgets how where the position is proven.
+    /// Takes back the counts that a gap puts in doubt; drops the undo log when the position is proven.
     fn note_doubt(&mut self, element: &Element) {
         if let Some(DoubtChange::Begins { since }) = self.doubt.element(element) {
             self.in_doubt += self.log.doubt(since, &mut self.counts, self.doubtful);
@@ -198,7 +198,7 @@ impl RecordedPart {
         self.in_doubt += next.in_doubt;
         self.doubt = next.doubt;
         let open = if self.first_block.is_some() { &mut self.lost } else { &mut self.lost_at_first };
-        // What is lost already cannot be lost again.
+        // Execution that is lost already cannot be lost again.
         *open = open.or(next.lost_at_first);
         if let Some(first) = next.first_block {
             if self.first_block.is_some() {
@@ -211,7 +211,7 @@ impl RecordedPart {
         self.losses.add(&next.losses);
     }
 
-    /// Execution is known where a block is.
+    /// A block shows the position of execution.
     #[inline]
     fn see(&mut self, block: &Block) {
         if self.lost.is_some() || self.first_block.is_none() {
@@ -231,7 +231,7 @@ impl RecordedPart {
         self.note_state();
     }
 
-    /// Execution is known from a block on.
+    /// Execution is found at a block.
     #[cold]
     fn found_at(&mut self, block: &Block) {
         self.first_block.get_or_insert(block.span.start);
@@ -239,7 +239,7 @@ impl RecordedPart {
         self.note_state();
     }
 
-    /// Execution is known again from `at` on.
+    /// Execution is found at `at`.
     fn found(&mut self, at: StreamOffset) {
         if let Some(loss) = self.lost.take() {
             self.losses.count(loss, at);

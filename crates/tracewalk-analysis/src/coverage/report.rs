@@ -1,9 +1,9 @@
-//! What coverage means for instructions, lines, functions and files.
+//! The coverage of instructions, lines, functions and files.
 //!
 //! ```text
 //! an instruction belongs to the linked function around it, and to a line of the function that the compiler made it from
 //! a copy of a line: its instructions in one linked function, inlined through the same calls
-//! a copy's count: that of the instruction in it that took effect most often
+//! a copy's count: that of its instruction that took effect most often
 //! a line's count: those of its copies together
 //! ```
 

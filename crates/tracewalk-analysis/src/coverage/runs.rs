@@ -1,4 +1,4 @@
-//! Which runs passed a block, an instruction, a line: sets of runs, kept only where somebody asked for them.
+//! The runs that passed a block, an instruction or a line: sets of runs, kept only on request.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ impl RunSet {
         }
     }
 
-    /// Whether a run is in it.
+    /// Whether the set has a run.
     #[must_use]
     pub fn contains(&self, run: usize) -> bool {
         self.words.get(run / 64).is_some_and(|word| word >> (run % 64) & 1 != 0)
@@ -72,7 +72,7 @@ impl FromIterator<usize> for RunSet {
     }
 }
 
-/// The runs of one program, and which of them passed each block. Without any nothing is known of runs.
+/// The runs of one program, and those that passed each block. Empty if runs were not kept apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Runs {
     /// In order.
@@ -94,7 +94,7 @@ impl Runs {
         &self.names
     }
 
-    /// The blocks that were passed, and by which runs.
+    /// The blocks that were passed, each with its runs.
     #[must_use]
     pub const fn blocks(&self) -> &BTreeMap<BlockKey, RunSet> {
         &self.blocks
@@ -116,14 +116,14 @@ impl Runs {
         }
     }
 
-    /// The sets of runs with the indices of `names`, which has all of theirs.
+    /// The sets of runs, with indices into `names`, which contains all their names.
     pub(super) fn numbered_by(&self, names: &[String]) -> BTreeMap<BlockKey, RunSet> {
         let numbers = numbers(&self.names, names);
         self.blocks.iter().map(|(block, set)| (*block, set.renumbered(&numbers))).collect()
     }
 }
 
-/// Where the names of a list stand in one that has all of them.
+/// The indices of the names of one list in another that has all of them.
 fn numbers(of: &[String], all: &[String]) -> Vec<usize> {
     of.iter().filter_map(|name| all.binary_search(name).ok()).collect()
 }

@@ -1,7 +1,7 @@
 //! Coverage in a file (docs/formats.md); the items beside those of all saved files:
 //!
 //! ```text
-//! {"source":{"capture":"run","source":"0x10","protocol":"etmv3","conditions":"every",…}}      a source, and what it does not say
+//! {"source":{"capture":"run","source":"0x10","protocol":"etmv3","conditions":"every",…}}      a source, and its losses
 //! {"block":["8000306","8000316","t32","taken","every",15]}       a block: start, end, isa, outcome, conditions, count
 //! {"run":["night-1.bin","05"]}                                   a run, and the blocks that it passed: bit `n % 8` of byte `n / 8` is
 //!                                                                that of block `n` of the program; in version 4 only
@@ -25,7 +25,7 @@ use crate::saved::{ReadItems, Save, SavedErrorKind, Saving, VERSION, words};
 pub enum Item {
     /// A source.
     Source(SourceSummary),
-    /// A block that ran so often.
+    /// A block and its count.
     Block(
         #[serde(with = "words")] Address,
         #[serde(with = "words")] Address,
@@ -38,10 +38,10 @@ pub enum Item {
     Run(String, #[serde(with = "words")] Vec<u8>),
 }
 
-/// The version of files that know of runs.
+/// The version of files with runs.
 const WITH_RUNS: u32 = 4;
 
-/// Whether a saved file that begins so keeps runs apart. Its first line is enough.
+/// Whether a saved file with this beginning keeps runs apart. The first line is enough.
 #[must_use]
 pub fn keeps_runs(head: &[u8]) -> bool {
     let saved = crate::saved::kind_and_version(head);
@@ -102,7 +102,7 @@ impl ProgramCoverage {
     }
 }
 
-/// The same with a name that can be shown.
+/// The same with a printable name.
 fn in_plain(source: &SourceSummary) -> SourceSummary {
     let plain = |name: &String| plain(name.into()).into_owned();
     let SourceSummary { capture, source: id, protocol, .. } = source;
@@ -113,7 +113,7 @@ fn in_plain(source: &SourceSummary) -> SourceSummary {
 #[derive(Debug, Default)]
 pub struct Items {
     found: ProgramCoverage,
-    /// The blocks in the order in which they stand there.
+    /// The blocks, in the order of the file.
     blocks: Vec<BlockKey>,
 }
 

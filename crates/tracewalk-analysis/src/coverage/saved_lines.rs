@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! S 0x10 etmv3 every 5920 12345 1 0 run  a source: ID, protocol, conditions (every, branches), bytes, instructions, how
-//!                                        often tracing began, how often of these after an overflow, the capture's name
+//!                                        often tracing began, how often after an overflow, the capture's name
 //! L trace_lost 2 17                      of the source above: stretches that are lost, and their bytes
 //! Q 12 0                                 of the source above: instructions in doubt that were left out, that were counted
 //! N 20000000 3                           of the source above: a page of 4 KiB that no image holds, and how often it ran
 //! B 8000306 8000316 t32 t 15             a block: start, end, isa, outcome (p passed, f failed, t taken, n not taken), count
-//! W 8000306 8000316 t32 t 15             the same, of a source that tells of the conditions of branches alone
+//! W 8000306 8000316 t32 t 15             the same, of a source that records only the conditions of branches
 //! ```
 //!
 //! Addresses are hexadecimal, other numbers decimal.

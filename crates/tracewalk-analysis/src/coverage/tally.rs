@@ -1,15 +1,15 @@
-//! How much of something is covered.
+//! The number of things and of covered ones.
 
 use std::ops::AddAssign;
 
-/// How many there are, and how many of them are covered.
+/// A number of things, and how many of them are covered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Those that can be judged.
     pub found: u64,
     /// Those of them that are covered.
     pub covered: u64,
-    /// The number that no trace can show. They are not among those found.
+    /// The number that no trace can show; not included in `found`.
     pub untold: u64,
 }
 
@@ -39,7 +39,7 @@ pub enum Metric {
     Instructions,
 }
 
-/// What is known of one thing. The greater one counts where two are known of the same.
+/// The state of one thing. The greater of two verdicts counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verdict {
     Uncovered,
@@ -82,7 +82,7 @@ impl Tally {
         (self.found > 0).then(|| self.covered as f64 / self.found as f64)
     }
 
-    /// The covered part in tenths of a percent, rounded down, so that only what is complete is 100 percent.
+    /// The covered part in tenths of a percent, rounded down, so that 100 percent means complete.
     #[must_use]
     pub fn permille(&self) -> Option<u64> {
         self.covered.saturating_mul(1000).checked_div(self.found)

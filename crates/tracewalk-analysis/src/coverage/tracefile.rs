@@ -1,7 +1,7 @@
-//! Line coverage in the shape of LCOV's tracefiles: what a report says of files, lines and functions alone.
+//! Line coverage in the shape of LCOV's tracefiles: files, lines, branches and functions.
 //!
-//! It is what other tools exchange, and what one build's coverage is compared with another's by. The format is that of
-//! geninfo(1); records of it that are not known here are passed over.
+//! Other tools exchange these files, and the comparison of two builds' coverage uses them. geninfo(1) defines the format; unknown
+//! records are skipped.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub struct TracedFile {
     pub functions: BTreeMap<String, TracedFunction>,
     /// Its lines, by number.
     pub lines: BTreeMap<u32, TracedLine>,
-    /// How often each branch was taken, by line, block and branch; `None` if execution never came there.
+    /// How often each branch was taken, by line, block and branch; `None` if execution never reached it.
     pub branches: BTreeMap<(u32, u32, u32), Option<u64>>,
 }
 
@@ -35,7 +35,7 @@ pub struct TracedFile {
 pub struct TracedFunction {
     /// The line at which it begins.
     pub line: u32,
-    /// How often it was entered; at least once where any of it ran.
+    /// How often it was entered; at least once if any of it ran.
     pub count: u64,
 }
 
@@ -49,10 +49,10 @@ pub struct TracedLine {
 }
 
 impl Tracefile {
-    /// What a report says of lines, branches and functions. `source` finds source files, by the names that the report has for
-    /// them; a file that it finds is called by its path.
+    /// The lines, branches and functions of a report. `source` finds source files by their names in the report; a file that it
+    /// finds gets its path as name.
     ///
-    /// What cannot be judged is left out: a tracefile has no word for it.
+    /// Untold lines and branches are left out: a tracefile cannot express them.
     pub fn of(report: &Report, mut source: impl FnMut(&str) -> Option<SourceFile>) -> Self {
         let mut files = BTreeMap::new();
         for file in &report.files {
@@ -76,7 +76,7 @@ impl TracedFile {
             let name = tracefile_name(function);
             let ran = u64::from(function.totals.functions.covered > 0);
             let entered = function.entered.max(ran);
-            // Functions of the same name are one to whoever reads this.
+            // Readers of tracefiles treat functions of the same name as one.
             let traced = self.functions.entry(name).or_insert(TracedFunction { line, count: 0 });
             traced.line = traced.line.min(line);
             traced.count = traced.count.saturating_add(entered);
@@ -109,13 +109,12 @@ impl TracedFile {
     }
 }
 
-/// The name that the linker knows a function by. A tracefile's names end at the first comma, which those that people read
-/// may have.
+/// The linker's name of a function. A tracefile's names end at the first comma, and demangled names may have commas.
 fn tracefile_name(function: &Function) -> String {
     function.symbol.replace(',', ";")
 }
 
-/// The lines of a text without what ends them, as genhtml(1) reads them to compare their checksums.
+/// The lines of a text without their endings, as genhtml(1) reads them to compare checksums.
 pub(super) fn lines_of(text: &[u8]) -> Vec<&[u8]> {
     text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect()
 }

@@ -1,4 +1,4 @@
-//! Taking back what was counted since the position was proven.
+//! Takes back the counts since the position was last proven.
 
 use tracewalk::flow::Passage;
 use tracewalk::span::StreamOffset;
@@ -12,9 +12,9 @@ use crate::{Doubt, Doubtful};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     pub(super) blocks: BlockCounter,
-    /// What a thread counts, and has learned.
+    /// What a thread counts and has learned.
     passages: PassageCounter,
-    /// What a thread counted, without what it has learned.
+    /// A thread's counts, without its table.
     counts: PassageCounts,
     /// Of parts that were joined.
     sums: PassageSums,
@@ -22,16 +22,16 @@ pub(super) struct Counts {
     instructions: u64,
 }
 
-/// What was counted since the position was proven, and may have to be taken back. It holds no more than what
-/// [`Doubt::REACH`] bytes of trace say, and at most as much again.
+/// The counts since the position was last proven, which may have to be taken back. It holds at most twice the counts of
+/// [`Doubt::REACH`] bytes of trace.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UndoLog {
     blocks: Log<Once>,
     passages: Log<PassageOnce>,
 }
 
-/// Things that were counted once, in order, each with where the trace begins that proves it. Where there is no room for more, the
-/// oldest are looked at.
+/// Single counts in order, each with the start of the trace that proves it. When the log is full, entries out of doubt's reach
+/// are dropped.
 #[derive(Clone, Debug)]
 struct Log<T>(Vec<(StreamOffset, T)>);
 
@@ -42,7 +42,7 @@ impl Counts {
         log.blocks.push(at, once);
     }
 
-    /// Counts a passage; `false` where there is more in it than blocks and what does not matter to coverage.
+    /// Counts a passage; `false` if it has elements other than blocks that matter to coverage.
     #[inline(always)]
     pub(super) fn count_passage(&mut self, passage: &Passage<'_>, log: &mut UndoLog) -> bool {
         let Some(number) = self.passages.count(passage) else { return false };
@@ -51,25 +51,25 @@ impl Counts {
         true
     }
 
-    /// Nothing counted, with what was learned of passages.
+    /// No counts, with the learned passages.
     pub(super) fn lend(&mut self) -> Self {
         Self { passages: self.passages.lend(), ..Self::default() }
     }
 
-    /// Takes back what was learned of passages.
+    /// Takes the learned passages back.
     pub(super) fn learn(&mut self, lent: &mut Self) {
         lent.counts = lent.passages.take_counts();
         self.passages = std::mem::take(&mut lent.passages);
     }
 
-    /// Adds what was counted after this, and may have to be taken back.
+    /// Adds the next counts, and their undo log.
     pub(super) fn join(&mut self, next: Self, next_log: UndoLog, log: &mut UndoLog) {
         let Self { blocks, mut passages, counts, sums: _, instructions } = next;
         let counts = counts.or(&mut passages);
         for (at, once) in next_log.blocks.0 {
             log.blocks.push(at, once);
         }
-        // What may have to be taken back is counted block by block.
+        // Counts that may be taken back are kept block by block.
         let known = counts.contents();
         for (at, passage) in &next_log.passages.0 {
             for (at, once) in known.blocks_of(*passage, *at) {
@@ -94,14 +94,14 @@ impl Counts {
 }
 
 impl UndoLog {
-    /// What trace before `at` says is confirmed.
+    /// The trace before `at` is confirmed.
     pub(super) fn proven(&mut self, at: StreamOffset) {
         self.blocks.forget_before(at);
         self.passages.forget_before(at);
     }
 
-    /// What trace from `since` on says is in doubt: takes it back from `counts`, if it is to be left out. Returns how many
-    /// instructions these are.
+    /// The trace from `since` on is in doubt: takes its counts back, if they are to be left out. Returns the number of
+    /// instructions.
     pub(super) fn doubt(&mut self, since: StreamOffset, counts: &mut Counts, doubtful: Doubtful) -> u64 {
         let drops = doubtful == Doubtful::Drop;
         let mut in_doubt = 0;
@@ -142,7 +142,7 @@ impl<T> Log<T> {
         }
     }
 
-    /// Forgets what doubt does not reach any more, to have room.
+    /// Drops entries that doubt no longer reaches, to make room.
     #[cold]
     #[inline(never)]
     fn push_into_full(&mut self, at: StreamOffset, what: T) {

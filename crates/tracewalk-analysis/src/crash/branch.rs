@@ -1,4 +1,4 @@
-//! The last instruction branched to where no code is: where it got that address from.
+//! The last instruction branched to an address without code: the origin of that address.
 
 use tracewalk::ids::{Address, Isa};
 use tracewalk::isa::{self, Return};
@@ -11,11 +11,11 @@ use super::thumb::{LR, PC, SP};
 use super::trail::Happened;
 
 impl Look<'_> {
-    /// The last instruction branched to where no code is.
+    /// The cause, if the last instruction branched to an address without code.
     pub(super) fn branch(&self, replay: &Replay) -> Option<Cause> {
         const AFTER_BRANCH: u32 = state::IACCVIOL | state::IBUSERR | state::UNDEFINSTR | state::INVSTATE;
         let to = self.taken.returns_to?;
-        // The trace has to say of the branch where it went, as it says of the exception where it was taken.
+        // The trace has to report the branch's target as well as the place at which the exception was taken.
         if let Some(Happened::NoCode(went_to)) = self.before.last()
             && *went_to != to
         {
@@ -114,7 +114,7 @@ impl Look<'_> {
         Some(Cause { kind: CauseKind::BadReturn { at, to, target, slot, saved_by, overwritten_by }, proof })
     }
 
-    /// What is at the address that a branch went to, if it is nothing that can be executed.
+    /// The content of the address that a branch went to, if it cannot be executed.
     fn target(&self, at: Address) -> Option<Target> {
         const THUMB: u32 = 1 << 24;
         let symbols = &self.code.symbols;
@@ -133,8 +133,8 @@ impl Look<'_> {
         no_thumb_bit.then_some(Target::NoThumbBit)
     }
 
-    /// Whether the store at the word `at` is one of the stack's, which has come down into an object that it was above of: the
-    /// object, and the stack pointer after the store.
+    /// If the store to the word `at` is a push of a stack that has grown down into an object: the object, and the stack pointer
+    /// after the store.
     fn overflow(
         &self,
         replay: &Replay,
@@ -153,7 +153,7 @@ impl Look<'_> {
     }
 }
 
-/// Whether a store is one that the address `to` at the word `at` may come from: nothing that is known of it speaks against that.
+/// Whether a store may have written the address `to` to the word `at`: nothing known contradicts it.
 fn is_of(store: &Store, at: u32, to: Address) -> bool {
     let Some(place) = store.address else { return store.bytes < 4 };
     if store.bytes == 4 {
@@ -165,7 +165,7 @@ fn is_of(store: &Store, at: u32, to: Address) -> bool {
         (0_u32..).zip(stored).all(|(offset, stored)| {
             let index = place.wrapping_add(offset).wrapping_sub(at);
             let known = usize::try_from(index).ok().and_then(|index| wanted.get(index));
-            // The address has no Thumb bit.
+            // `to` has no Thumb bit.
             let apart = if index == 0 { !1 } else { !0 };
             known.is_none_or(|known| (known ^ stored) & apart == 0)
         })

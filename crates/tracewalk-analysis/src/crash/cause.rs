@@ -1,10 +1,10 @@
-//! From what is known of a crash to its cause.
+//! From the evidence of a crash to its cause.
 //!
 //! ```text
 //! the last instruction branched to a register or a loaded address, and the exception was taken there:
-//!     no code there → the branch is the cause; what it went to, from where, and who wrote that, as far as it follows
+//!     no code there → the branch is the cause; its target, the target's origin, and the store that wrote it, if they can be derived
 //! the exception was taken at an instruction of the program: see `fault`
-//! it is no fault: no handler, or a watchdog's
+//! the exception is no fault: it has no handler of its own, or a watchdog's
 //! ```
 
 use tracewalk::ids::{Address, Exception};
@@ -15,7 +15,7 @@ use super::look::Look;
 use super::replay::{Replay, Step};
 use super::trail::{self, Happened, PathItem};
 
-/// A loop that ran less often may have ended by itself.
+/// A loop with fewer iterations may have ended by itself.
 const STUCK: u64 = 16;
 
 impl Look<'_> {
@@ -27,7 +27,7 @@ impl Look<'_> {
         if !self.exception.is_some_and(is_fault) {
             return self.watchdog().or_else(|| self.no_handler());
         }
-        // Where it was taken has to be known twice.
+        // Two sources have to agree on where it was taken.
         if self.frame.is_none() && !self.states_return {
             return None;
         }
@@ -37,7 +37,7 @@ impl Look<'_> {
         Some(cause)
     }
 
-    /// An exception that no fault is, and that the shared handler of those without one took.
+    /// An exception that is no fault, and that was taken by the shared handler of exceptions without a handler of their own.
     fn no_handler(&self) -> Option<Cause> {
         let handler = self.taken.handler.filter(|_| is_unhandled(self.taken, self.code, self.snapshot))?;
         let sharing = sharing(self.code, self.snapshot, handler);
@@ -54,7 +54,8 @@ impl Look<'_> {
         Some(Cause { kind: CauseKind::NoHandler { handler, vectors, exception: self.exception }, proof })
     }
 
-    /// A watchdog's interrupt came into a loop; and if the processor was reset, then while that was being handled.
+    /// A watchdog's interrupt interrupted a loop. If the processor was reset, the reset came while that interrupt was being
+    /// handled.
     fn watchdog(&self) -> Option<Cause> {
         let reset = self.exception == Some(RESET);
         let (warning, before) = if reset {
@@ -67,7 +68,7 @@ impl Look<'_> {
             }
             (taken, self.before.get(..index)?)
         } else {
-            // Who stopped the processor there found it in the handler.
+            // A debugger halted the processor in the handler.
             self.snapshot
                 .exception_number()
                 .filter(|number| self.exception.is_some_and(|exception| exception.number() == *number))?;
@@ -98,7 +99,7 @@ impl Look<'_> {
     }
 }
 
-/// The first and the last instruction of what ran.
+/// The first and the last instruction of a loop's body.
 fn bounds(body: &[PathItem]) -> Option<(Address, Address)> {
     let ends = body.iter().filter_map(|item| match item {
         PathItem::Run { start, last, .. } => Some((*start, *last)),

@@ -1,4 +1,4 @@
-//! What a cause is, and what proves it.
+//! Causes of crashes, and their evidence.
 
 use tracewalk::ids::{Address, Exception};
 use tracewalk::span::StreamOffset;
@@ -16,49 +16,49 @@ pub struct Cause {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CauseKind {
-    /// A branch went to where no code is.
+    /// A branch went to an address without code.
     BadBranch {
         /// The branch.
         at: Address,
-        /// Where it went.
+        /// Its target.
         to: Address,
-        /// What is there.
+        /// The content of the target.
         target: Target,
-        /// What the register held that it branched to, with the Thumb bit; `None` if it was not saved.
+        /// The register that it branched to, with the Thumb bit; `None` if it was not saved.
         value: Option<u32>,
         /// The instruction that loaded it, if it was loaded.
         loaded_by: Option<Address>,
-        /// Where it was loaded from, if that follows.
+        /// The address that it was loaded from, if that can be derived.
         loaded_from: Option<Address>,
         /// The instruction that wrote it there, if the trace shows it.
         stored_by: Option<Address>,
     },
-    /// A return went to where no code is.
+    /// A return went to an address without code.
     BadReturn {
         /// The return.
         at: Address,
-        /// Where it went.
+        /// Its target.
         to: Address,
-        /// What is there.
+        /// The content of the target.
         target: Target,
-        /// Where the return address was in memory, if that follows.
+        /// The address of the return address in memory, if that can be derived.
         slot: Option<Address>,
         /// The instruction that saved the right return address there, if the trace shows it.
         saved_by: Option<Address>,
         /// The instruction that overwrote it, if the trace shows it.
         overwritten_by: Option<Address>,
     },
-    /// The stack grew into something else, which was used afterwards.
+    /// The stack grew into an object that was used afterwards.
     StackOverflow {
         /// The instruction that wrote over it.
         pushed_by: Address,
         /// The stack pointer after it.
         stack_pointer: Address,
-        /// What lies below the stack: its name, and where it starts and ends.
+        /// The object below the stack: its name, its first address, and the address after it.
         object: (String, Address, Address),
         /// The branch that went to the address that was overwritten.
         branch: Address,
-        /// Where it went.
+        /// Its target.
         to: Address,
     },
     /// An instruction that is permanently undefined, or that the processor says is undefined.
@@ -79,10 +79,10 @@ pub enum CauseKind {
     Unaligned {
         /// The instruction.
         at: Address,
-        /// The address, where it follows.
+        /// The address, if it can be derived.
         address: Option<Address>,
     },
-    /// An access to where nothing is.
+    /// An access to an address without memory.
     BusFault {
         /// The instruction.
         at: Address,
@@ -111,7 +111,7 @@ pub enum CauseKind {
     Watchdog {
         /// The watchdog's handler.
         handler: Address,
-        /// Whether the processor was reset while that ran.
+        /// Whether the processor was reset while the handler ran.
         reset: bool,
         /// The first and the last instruction of the loop.
         stuck: (Address, Address),
@@ -120,10 +120,10 @@ pub enum CauseKind {
     },
 }
 
-/// What is where a branch went.
+/// The content of a branch's target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// No image has anything there.
+    /// No image covers the address.
     Nothing,
     /// Data, by this name if it has one.
     Data(Option<String>),
@@ -131,7 +131,7 @@ pub enum Target {
     NoThumbBit,
 }
 
-/// Something that proves a cause, and that can be looked up where it says.
+/// A piece of evidence for a cause, which can be verified where it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evidence {
     /// An instruction in the image.
@@ -149,7 +149,7 @@ pub enum Evidence {
     Went {
         /// The branch.
         from: Address,
-        /// Where it went.
+        /// Its target.
         to: Address,
         /// The byte of the source's trace that shows it.
         traced_at: StreamOffset,
@@ -173,7 +173,7 @@ pub enum Evidence {
         at: Address,
         /// Its value.
         value: u32,
-        /// Who holds it.
+        /// The holder of the word.
         holder: Holder,
     },
     /// A core register that was saved.
@@ -203,16 +203,16 @@ pub enum Evidence {
     },
 }
 
-/// Who holds a word.
+/// The holder of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
     /// The program's image.
     Image,
-    /// What was saved of the memory.
+    /// The saved memory.
     Dump,
 }
 
-/// What something does in a proof.
+/// The role of an instruction or word in a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The branch or return that went wrong.

@@ -1,4 +1,4 @@
-//! The exception was taken at an instruction of the program: what that instruction did wrong.
+//! The exception was taken at an instruction of the program: the instruction's mistake.
 
 use tracewalk::ids::{Address, Isa};
 use tracewalk::isa::{self, Raises};
@@ -9,10 +9,10 @@ use super::replay::{Replay, Step};
 use super::state::{self, CPUID, MPU_CTRL};
 use super::thumb::{Base, Effect, Operand, Transfer};
 
-/// What the run-time ABI calls for a division by zero (IHI 0043E, 5.3.1).
+/// The functions that the run-time ABI calls for a division by zero (IHI 0043E, 5.3.1).
 const DIVISION_TRAPS: [&str; 2] = ["__aeabi_idiv0", "__aeabi_ldiv0"];
 
-/// What divides on a processor that cannot, by the names that the run-time ABI and libgcc give it.
+/// The functions that divide on a processor without a division instruction, by their names in the run-time ABI and libgcc.
 const DIVISIONS: [&str; 12] = [
     "__aeabi_idiv",
     "__aeabi_uidiv",
@@ -29,7 +29,7 @@ const DIVISIONS: [&str; 12] = [
 ];
 
 impl Look<'_> {
-    /// What the instruction did wrong where the exception was taken.
+    /// The mistake of the instruction at which the exception was taken.
     pub(super) fn fault(&self, replay: &Replay) -> Option<Cause> {
         let at = self.taken.returns_to?;
         self.code.symbols.function(at)?;
@@ -69,7 +69,7 @@ impl Look<'_> {
         Some(cause)
     }
 
-    /// Whether an SVC may have run last. Where its exception cannot be taken it becomes a HardFault, at the instruction after it,
+    /// Whether an SVC may have run last. If its exception cannot be taken, it becomes a HardFault at the instruction after it,
     /// which did nothing wrong (DDI 0419E, B1.5.6; DDI 0403E, B1.5.11).
     fn may_be_escalated_call(&self, at: Address, replay: &Replay) -> bool {
         const SVC: u8 = 0xdf;
@@ -78,7 +78,7 @@ impl Look<'_> {
         is_call && replay.steps.last().is_none_or(|last| last.at == before)
     }
 
-    /// UDF. In the function that is called for divisions by zero it is there for that.
+    /// UDF. In the function that is called for a division by zero, it reports the division.
     fn undefined(&self, at: Address, step: &Step, replay: &Replay) -> Option<Cause> {
         let mut proof = self.status_with(state::UNDEFINSTR)?;
         let name = |at: Address| self.code.symbols.function(at).map(|function| function.name);
@@ -145,8 +145,8 @@ impl Look<'_> {
         Some(Cause { kind: CauseKind::MemoryProtection { at, address: Address::from(address) }, proof })
     }
 
-    /// ARMv6-M says nothing of why, but little is possible: an instruction that was fetched, is defined and accesses memory
-    /// at an aligned address can only be refused by the bus (DDI 0419E, B1.5.6).
+    /// ARMv6-M reports no reason, but only one remains: an instruction that was fetched, is defined and accesses memory at an
+    /// aligned address can only be refused by the bus (DDI 0419E, B1.5.6).
     fn by_elimination(&self, at: Address, step: &Step) -> Option<Cause> {
         let frame = self.frame.filter(|_| self.snapshot.is_baseline() == Some(true))?;
         let cpuid = self.snapshot.word(CPUID)?;
@@ -166,7 +166,7 @@ impl Look<'_> {
         let kind = if address % accessed.bytes != 0 {
             CauseKind::Unaligned { at, address: Some(place) }
         } else {
-            // Where a Cortex-M0+ has memory protection, that may have refused it as well.
+            // If a Cortex-M0+ uses memory protection, that may have refused the access as well.
             let is_protected = self.snapshot.word(MPU_CTRL).is_some_and(|control| control & 1 == 1);
             let is_known = self.code.program.holds(place) || self.snapshot.holds(address);
             (!is_known && !is_protected).then_some(CauseKind::BusFault {
@@ -185,7 +185,7 @@ impl Look<'_> {
         Some(Evidence::Word { role: Role::Status, at, value, holder: Holder::Dump })
     }
 
-    /// What an instruction accesses; `None` if it accesses no memory.
+    /// The memory that an instruction accesses; `None` if it accesses none.
     fn accessed(&self, step: &Step) -> Option<Accessed> {
         let end = self.end();
         let store = !step.effect.stores.is_empty();
@@ -204,14 +204,14 @@ impl Look<'_> {
 
 /// An access to memory.
 struct Accessed {
-    /// The first address, where it follows.
+    /// The first address, if it can be derived.
     address: Option<u32>,
     /// The size of one transfer.
     bytes: u32,
-    /// Of all of them.
+    /// The size of all transfers.
     all_bytes: u32,
     store: bool,
-    /// The registers that the address is made of.
+    /// The registers that form the address.
     registers: Vec<Evidence>,
 }
 

@@ -1,4 +1,4 @@
-//! Exceptions by their numbers, and what the vector table says of their handlers.
+//! Exceptions by number, and their handlers by the vector table.
 
 use tracewalk::ids::{Address, Exception, Isa, Location};
 use tracewalk::isa::{self, Class};
@@ -17,7 +17,7 @@ pub(super) fn is_fault(exception: Exception) -> bool {
     matches!(exception, Exception::M(3..=7))
 }
 
-/// Where a vector is, and the handler in it.
+/// The address of a vector, and the handler in it.
 pub(super) fn vector(code: &Code, snapshot: &Snapshot, number: u16) -> Option<(Address, Address)> {
     let moved = || snapshot.word(state::VTOR).map(Address::from);
     let table = code.program.vector_table().or_else(moved)?;
@@ -33,7 +33,7 @@ pub(super) fn sharing(code: &Code, snapshot: &Snapshot, handler: Address) -> Vec
     let mut found = Vec::new();
     for number in 1..MOST_VECTORS {
         let Some((at, to)) = vector(code, snapshot, number) else { break };
-        // After the table is code.
+        // The table ends where code begins.
         if at.get() >= first_code {
             break;
         }

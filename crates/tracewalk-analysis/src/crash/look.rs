@@ -1,4 +1,4 @@
-//! Everything that is known of a crash, and what of it is evidence.
+//! Everything known of a crash, and the evidence in it.
 
 use tracewalk::flow::{BranchKind, Ending};
 use tracewalk::ids::{Address, Exception, Isa};
@@ -12,10 +12,10 @@ use super::thumb::{Effect, LR, PC, SP};
 use super::trail::{self, Happened, Taken};
 use crate::Code;
 
-/// How many instructions are looked at, at most.
+/// The most instructions that are examined.
 const MOST_STEPS: usize = 1 << 13;
 
-/// Everything that is known.
+/// Everything known of a crash.
 pub(super) struct Look<'a> {
     pub(super) code: &'a Code,
     pub(super) snapshot: &'a Snapshot,
@@ -29,7 +29,7 @@ pub(super) struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// The instructions that ran one after the other up to the exception, as far back as nothing else came between.
+    /// The uninterrupted run of instructions before the exception.
     pub(super) fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         for piece in self.before.iter().rev() {
@@ -69,7 +69,7 @@ impl Look<'_> {
 
     /// The registers when the exception was taken, as far as they were saved.
     pub(super) fn end(&self) -> Registers {
-        /// Where the handler returns to: bit 4 says that there are no floating-point registers in the frame.
+        /// EXC_RETURN, bit 4: the frame has no floating-point registers.
         const BASIC_FRAME: u32 = 1 << 4;
         const ALIGNED: u32 = 1 << 9;
         let mut end = Registers::default();
@@ -87,7 +87,7 @@ impl Look<'_> {
         end
     }
 
-    /// A word that does not change while the program runs: of the part of the image that is executed.
+    /// A constant word: one in the executable part of the image.
     pub(super) fn constant(&self, at: u32) -> Option<u32> {
         let executed = self.taken.handler?;
         let region = self.code.program.regions().iter().find(|region| {
@@ -105,7 +105,7 @@ impl Look<'_> {
             if returns != Some(Return::Exception))
     }
 
-    /// What the dump holds at an address that the target was loaded from, if it is still there.
+    /// The word of the dump that the target was loaded from, if it still holds the target.
     pub(super) fn pointer(&self, at: u32, to: Address) -> Option<Evidence> {
         let value = self.snapshot.word(at).filter(|value| Address::from(value & !1) == to)?;
         Some(Evidence::Word { role: Role::Pointer, at: Address::from(at), value, holder: Holder::Dump })
@@ -129,7 +129,7 @@ impl Look<'_> {
         Some(Evidence::Register { name: NAMES.get(usize::from(register))?, value })
     }
 
-    /// The fault status as evidence, if it is known: then one of these flags has to be set.
+    /// The fault status as evidence; empty if it is not known. `None` if it is known and none of these flags is set.
     pub(super) fn status_with(&self, flags: u32) -> Option<Vec<Evidence>> {
         let status = self.snapshot.fault_status().registers();
         let Some(cfsr) = status.iter().find(|register| register.name == "CFSR") else {
@@ -140,7 +140,7 @@ impl Look<'_> {
         (cfsr.value & flags != 0).then(|| vec![word])
     }
 
-    /// That the exception was taken, and what else says so.
+    /// The evidence that the exception was taken.
     pub(super) fn taken(&self) -> Vec<Evidence> {
         let Taken { returns_to: Some(at), handler: Some(handler), traced_at, .. } = *self.taken else {
             return Vec::new();

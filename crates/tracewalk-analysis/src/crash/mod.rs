@@ -4,8 +4,32 @@
 //! exception that the trace ends in, where it was taken, the functions that were running, the last path with its loops
 //! folded, and a [`Cause`] with everything that proves it. M profile only.
 //!
-//! A cause is claimed only where its evidence is complete; what is merely likely is no cause. Where the exception was
-//! taken has to be known twice: by the trace, and by the stacked frame or, in an MTB, by the branch that went there.
+//! A cause is reported only if its evidence is complete; a likely cause is not enough. Two sources have to agree on where the
+//! exception was taken: the trace, and the stacked frame or, in an MTB, the branch to that address.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use tracewalk_analysis::Code;
+//! use tracewalk_analysis::crash::{CrashRecorder, Snapshot};
+//!
+//! # use tracewalk::{ids::Address, program::Program, protocol::etmv3, source::SourceConfig};
+//! # use tracewalk_analysis::drive::{Carrier, Follower, Input, NoProgress, Stretch};
+//! # let config = SourceConfig::Etmv3(etmv3::Config::for_core("cortex-m3").expect("a known core"));
+//! # let mut program = Program::new();
+//! # program.add(Address::new(0x100), &[0x00, 0xbf, 0x00, 0xbf])?;
+//! # let trace = [0, 0, 0, 0, 0, 0x80, 0x08, 0x21, 0x01, 0x01, 0x00, 0x00, 0x84, 0x84];
+//! # let carrier = Carrier::Stretches(vec![Stretch::all(trace.len())]);
+//! # let input = Input { capture: &trace, carrier, rest: None, progress: &NoProgress };
+//! // `config`, `program` and `input` are made as in the example of `drive`.
+//! // A trace of two instructions, after which no exception was taken.
+//! let mut recorder = CrashRecorder::new(Arc::new(Code::unknown()), false);
+//! Follower::new(&config, &program).flow(&input, |record| {
+//!     recorder.element(&record.element);
+//!     Ok(())
+//! })?;
+//! assert!(recorder.finish(&Snapshot::default()).is_none());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod branch;
 mod cause;
@@ -42,13 +66,13 @@ pub struct Crash {
     pub exception: Option<Exception>,
     /// Whether only the registers say which.
     pub numbered_by_registers: bool,
-    /// Where it was taken: the instruction that faulted, or the one that was not executed any more.
+    /// Where it was taken: the instruction that faulted, or the next one that would have run.
     pub at: Option<Address>,
     /// The first instruction of its handler.
     pub handler: Option<Address>,
-    /// The fault status registers, where they were saved.
+    /// The fault status registers that were saved.
     pub status: Vec<StatusRegister>,
-    /// The frame that the exception stacked, where it was saved.
+    /// The frame that the exception stacked, if it was saved.
     pub frame: Option<StackedFrame>,
     /// The functions that were running, innermost first.
     pub stack: Vec<Running>,
@@ -56,13 +80,13 @@ pub struct Crash {
     pub path: Vec<PathItem>,
     /// The last instructions that were executed, oldest first.
     pub last: Vec<Address>,
-    /// Why, if that is proven.
+    /// The cause, if it is proven.
     pub cause: Option<Cause>,
-    /// What would have to be known for more.
+    /// Missing information that might prove a cause.
     pub missing: Vec<Missing>,
 }
 
-/// Something that is not known of a crash.
+/// Missing information about a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// The fault status registers were not saved.
@@ -73,24 +97,24 @@ pub enum Missing {
     Registers,
     /// The number of the exception.
     Number,
-    /// The trace says nothing of what ran before the exception.
+    /// The trace does not show the path to the exception.
     Path,
     /// The processor has no fault status registers.
     NoFaultStatus,
 }
 
-/// Listens to program flow for how it ends.
+/// Follows program flow and reports how it ends.
 #[derive(Debug)]
 pub struct CrashRecorder {
     code: Arc<Code>,
-    /// Whether the trace itself says where exceptions were taken, beside what ran before.
+    /// Whether the trace itself states where exceptions were taken, apart from the code that ran before.
     states_return: bool,
     trail: Trail,
 }
 
 impl CrashRecorder {
-    /// Before the first element. `states_return` says whether the protocol states where exceptions are taken, as an MTB's
-    /// packets do.
+    /// A recorder before the first element. `states_return`: the protocol states where exceptions are taken, as an MTB's packets
+    /// do.
     #[must_use]
     pub fn new(code: Arc<Code>, states_return: bool) -> Self {
         Self { trail: Trail::new(Arc::clone(&code)), code, states_return }
@@ -101,8 +125,8 @@ impl CrashRecorder {
         self.trail.element(element);
     }
 
-    /// How the program ended, by its flow and by what was saved of the processor; `None` if it was not in an exception
-    /// that ends a program.
+    /// How the program ended, by its flow and the saved state of the processor; `None` if it did not end in an exception that
+    /// ends a program.
     #[must_use]
     pub fn finish(&self, snapshot: &Snapshot) -> Option<Crash> {
         let pieces = self.trail.pieces();
@@ -112,7 +136,8 @@ impl CrashRecorder {
         let Happened::Taken(taken) = pieces.get(index)? else { return None };
         let before = pieces.get(..index).unwrap_or_default();
         let mut taken = taken.clone();
-        // Where the trace does not say it, it may be where execution came to no code: the stacked frame has to confirm it.
+        // If the trace does not state the place, it may be the address without code that execution reached: the stacked frame has
+        // to confirm it.
         let states_return = self.states_return && taken.returns_to.is_some();
         if let (None, Some(Happened::NoCode(at))) = (taken.returns_to, before.last()) {
             taken.returns_to = Some(*at);
@@ -157,7 +182,7 @@ impl CrashRecorder {
         })
     }
 
-    /// The fault that the registers alone know of: its handler ran for so long that the trace has nothing of what came before.
+    /// A fault that only the registers show: its handler ran for so long that the trace lost everything before it.
     fn by_registers(&self, pieces: &[&Happened], snapshot: &Snapshot) -> Option<Crash> {
         let number = snapshot.exception_number().filter(|number| is_fault(Exception::M(*number)))?;
         let taken = Taken::default();
@@ -173,7 +198,7 @@ impl CrashRecorder {
         };
         let handler = handlers::vector(&self.code, snapshot, number).map(|(_, handler)| handler);
         let steps = look.steps();
-        // Trace that ends elsewhere may have ended long before the fault.
+        // A trace that does not end in the handler may have ended long before the fault.
         let function = |at: Address| self.code.symbols.function(at).map(|function| function.start);
         let ends_in = steps.last().and_then(|last| function(Address::from(last.at)));
         let halted = snapshot.registers[15].map(Address::from);
@@ -227,7 +252,7 @@ impl CrashRecording {
 
 impl Sink<FlowRecord> for CrashRecording {
     fn section(&mut self, section: &Section) -> io::Result<()> {
-        // Each of its packets names both ends of what it says.
+        // Each packet of an MTB has a source and a destination address.
         let states_return = section.protocol == "mtb";
         self.sources.push((section.clone(), CrashRecorder::new(Arc::clone(&section.code), states_return)));
         Ok(())
@@ -243,8 +268,8 @@ impl Sink<FlowRecord> for CrashRecording {
 
 impl FlowSink for CrashRecording {}
 
-/// Which piece is the exception that the program ended in: the innermost fault that is still being handled at the end, else
-/// a reset, else what has no handler or is a watchdog's.
+/// The index of the exception that ended the program: the innermost fault that is still being handled at the end, else a reset,
+/// else an exception without a handler of its own or a watchdog's.
 fn ending(pieces: &[&Happened], code: &Code, snapshot: &Snapshot) -> Option<usize> {
     let mut active = Vec::new();
     let mut reset = None;
@@ -275,7 +300,7 @@ fn ending(pieces: &[&Happened], code: &Code, snapshot: &Snapshot) -> Option<usiz
         .or_else(|| is(&|taken| handlers::is_watchdog(taken, code)))
 }
 
-/// The number of an exception, and whether only the registers say it.
+/// The number of an exception, and whether only the registers give it.
 fn number(taken: &Taken, code: &Code, snapshot: &Snapshot) -> (Option<Exception>, bool) {
     if taken.exception.is_some() {
         return (taken.exception, false);
@@ -287,7 +312,7 @@ fn number(taken: &Taken, code: &Code, snapshot: &Snapshot) -> (Option<Exception>
     (found.map(Exception::M), found.is_some())
 }
 
-/// The frame that the exception stacked: where EXC_RETURN says, if the program counter in it is where the exception was
+/// The frame that the exception stacked. Found by EXC_RETURN, if its program counter is the place at which the exception was
 /// taken, and the handler has not moved the stack pointer yet.
 fn frame(taken: &Taken, snapshot: &Snapshot) -> Option<StackedFrame> {
     const PROCESS_STACK: u32 = 1 << 2;

@@ -1,12 +1,12 @@
-//! The values of registers along instructions that ran one after the other, as far as they follow from the code and from
-//! what the registers held at the end.
+//! The values of registers along an uninterrupted run of instructions, as far as they can be derived from the code and from the
+//! registers at the end.
 //!
 //! ```text
-//! backwards from the end: what an instruction does not write it leaves; what it adds is subtracted
-//! forwards from the start: constants, literals and what was stored before give values
+//! backwards from the end: an instruction keeps the registers that it does not write; what it adds is subtracted
+//! forwards from the start: constants, literals and earlier stores give values
 //! ```
 //!
-//! What does not follow is `None`; a store to an unknown address makes all that was stored unknown.
+//! A value that cannot be derived is `None`. A store to an unknown address makes all stored values unknown.
 
 use std::collections::BTreeMap;
 use tracewalk::span::StreamOffset;
@@ -23,13 +23,13 @@ pub(super) struct Step {
     /// Its bytes in the image.
     pub(super) code: Vec<u8>,
     pub(super) effect: Effect,
-    /// Whether an IT instruction made it conditional: nobody knows whether it took effect.
+    /// Whether an IT instruction made it conditional, so that its effect is uncertain.
     pub(super) conditional: bool,
     /// The byte of the source's trace that shows that it ran.
     pub(super) traced_at: Option<StreamOffset>,
 }
 
-/// What reads a word that does not change while the program runs: code and literals.
+/// Reads a constant word: code or a literal.
 pub(super) type ReadConstant<'a> = &'a dyn Fn(u32) -> Option<u32>;
 
 /// Instructions and the registers before each.
@@ -45,7 +45,7 @@ pub(super) struct Replay {
 pub(super) struct Store {
     /// The step that made it.
     pub(super) step: usize,
-    /// Where; `None` if that does not follow.
+    /// The address; `None` if it cannot be derived.
     pub(super) address: Option<u32>,
     pub(super) bytes: u8,
     /// The register that was stored.
@@ -58,12 +58,12 @@ pub(super) struct Store {
 pub(super) struct Origin {
     /// The step that loaded it.
     pub(super) step: usize,
-    /// The address; `None` if it does not follow.
+    /// The address; `None` if it cannot be derived.
     pub(super) address: Option<u32>,
 }
 
 impl Replay {
-    /// `end` are the registers after the last step.
+    /// Replays the steps; `end` are the registers after the last step.
     pub(super) fn new(steps: Vec<Step>, end: Registers, read: ReadConstant<'_>) -> Self {
         let mut before = backwards(&steps, end);
         let mut stores = Vec::new();
@@ -137,8 +137,8 @@ impl Replay {
         address(transfer, self.before.get(step)?)
     }
 
-    /// The last store to any byte of the word at `address` before `step`; `None` if there was none, and where stores to
-    /// unknown addresses may have come later.
+    /// The last store to any byte of the word at `address` before `step`; `None` if there was none, or if stores to unknown
+    /// addresses may have come later.
     pub(super) fn last_store(&self, step: usize, word: u32) -> Option<Store> {
         let overlaps = |store: &Store, at: u32| {
             let (start, end) = (u64::from(at), u64::from(at) + u64::from(store.bytes));
@@ -178,7 +178,7 @@ fn operand(operand: Operand, known: &Registers) -> Option<u32> {
     }
 }
 
-/// The registers before each step, as far as those after the last one tell.
+/// The registers before each step, derived from those after the last step.
 fn backwards(steps: &[Step], end: Registers) -> Vec<Registers> {
     let mut before = vec![Registers::default(); steps.len()];
     let mut now = end;

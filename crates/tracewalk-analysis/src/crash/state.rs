@@ -1,10 +1,10 @@
-//! What a debugger saw of the processor when it was halted, and what fault status registers mean.
+//! The state of a halted processor, as a debugger read it, and the meaning of fault status registers.
 
 use std::collections::BTreeMap;
 
 use tracewalk::ids::Address;
 
-/// The processor and its memory as they were found.
+/// The registers and memory of a halted processor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
     /// The core registers, r0 to pc.
@@ -48,7 +48,7 @@ pub struct FaultStatus {
     pub bfar: Option<u32>,
 }
 
-/// A register of [`FaultStatus`] and what is set in it.
+/// A register of [`FaultStatus`] and its fields that are set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatusRegister {
     /// Arm's name.
@@ -122,7 +122,7 @@ impl Snapshot {
         pieces.any(|(start, bytes)| u64::from(address - start) < bytes.len() as u64)
     }
 
-    /// The fault status registers. ARMv6-M has none: what is read at their addresses means nothing.
+    /// The fault status registers. ARMv6-M has none: values read at their addresses mean nothing.
     #[must_use]
     pub fn fault_status(&self) -> FaultStatus {
         if self.is_baseline() == Some(true) {
@@ -155,7 +155,7 @@ impl Snapshot {
 }
 
 impl FaultStatus {
-    /// The registers that are known, with what is set in them.
+    /// The registers that are known, with their fields that are set.
     #[must_use]
     pub fn registers(&self) -> Vec<StatusRegister> {
         let set = |flags: &[Flag], value: u32| {

@@ -1,7 +1,7 @@
-//! What a Thumb instruction does to the core registers, and to what memory (ARMv7-M Architecture Reference Manual,
-//! DDI 0403E, A5.2 and A5.3).
+//! The effect of a Thumb instruction on core registers and memory (ARMv7-M Architecture Reference Manual, DDI 0403E, A5.2 and
+//! A5.3).
 //!
-//! What is not described here in full is [opaque](Effect::opaque), so that nothing is concluded from it. Flags are not
+//! Instructions that are not described in full are [opaque](Effect::opaque), so that no conclusion rests on them. Flags are not
 //! followed.
 
 mod effect;
@@ -13,7 +13,7 @@ use narrow::narrow;
 use wide::wide;
 
 impl Effect {
-    /// Of the instruction at `at`, whose bytes `code` begins with.
+    /// The effect of the instruction at `at`, with which `code` begins.
     pub(super) fn of(at: u32, code: &[u8]) -> Self {
         let half = |offset: usize| {
             let bytes = code.get(offset..)?.first_chunk()?;

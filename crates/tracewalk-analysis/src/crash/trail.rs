@@ -1,4 +1,4 @@
-//! What ran last: the newest pieces of flow, and the functions that were running when each exception was taken.
+//! The newest pieces of flow, and the functions that were running when each exception was taken.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ const LONGEST: usize = 1 << 15;
 /// How many functions of a stack are kept, from the innermost on.
 const DEEPEST: usize = 256;
 
-/// How long the body of a loop is at most, in runs.
+/// The longest body of a loop, in runs.
 const LONGEST_BODY: usize = 12;
 
-/// A piece of what happened.
+/// A piece of flow.
 #[derive(Clone, Debug)]
 pub(super) enum Happened {
     Ran(Block),
     Taken(Taken),
     Returned,
-    /// Execution came to where no image has code.
+    /// Execution reached an address without code in any image.
     NoCode(Address),
-    /// What came before says nothing of what comes after.
+    /// Execution was lost: the pieces before and after are unrelated.
     Lost,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Taken {
 pub struct Running {
     /// The function.
     pub function: FunctionId,
-    /// The instruction that it had come to, or that called the next function; `None` if it is not known.
+    /// The instruction that it had reached, or that called the next function; `None` if unknown.
     pub at: Option<Address>,
     /// The exception that interrupted the function below, if this one is its handler.
     pub handles: Option<Option<Exception>>,
@@ -83,7 +83,7 @@ pub enum PathItem {
     },
     /// The return from an exception.
     ExceptionReturn,
-    /// It is not known what ran here.
+    /// Unknown code ran here.
     Unknown,
 }
 
@@ -138,7 +138,7 @@ impl Trail {
             _ => None,
         });
         let in_function = |at: &Address| self.stack.code().symbols.function(*at).is_some();
-        // Where execution went to no code, the branch is the last place in the function.
+        // If execution went to an address without code, the branch is the last place in the function.
         let mut place = at.filter(in_function).or(last).or(at);
         let mut running = Vec::new();
         for frame in self.stack.frames().rev().take(DEEPEST) {

@@ -1,4 +1,4 @@
-//! What one of two paths did around the place where they part.
+//! One of two paths around the place where they part.
 
 use std::sync::Arc;
 
@@ -32,33 +32,33 @@ pub struct Aftermath {
 pub struct Called {
     /// Which one.
     pub function: FunctionId,
-    /// The instruction that called it, where one did.
+    /// The instruction that called it, if one did.
     pub site: Option<CodePlace>,
-    /// Set where it handles an exception.
+    /// Set if it handles an exception.
     pub handles: Option<Option<Exception>>,
 }
 
-/// Something that happened next.
+/// The next event on a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Instructions ran, the first of them here.
     Ran {
         /// The first one.
         start: CodePlace,
-        /// How many, up to where something is known again.
+        /// The number of instructions up to the next event.
         instructions: u32,
     },
     /// An exception was taken.
     Exception(Option<Exception>),
-    /// Execution was not known from here on.
+    /// Execution was lost.
     Lost,
-    /// Execution came to code that no image holds.
+    /// Execution reached code that no image holds.
     Missing(Address),
     /// The trace ends.
     End,
 }
 
-/// How much of what came next is kept.
+/// The number of next events that are kept.
 const MOST_NEXT: usize = 5;
 
 impl Aftermath {
@@ -68,7 +68,7 @@ impl Aftermath {
         matches!(self.next.first(), Some(Next::End) | None)
     }
 
-    /// A path begins.
+    /// Begins a path.
     #[must_use]
     pub fn new(code: Arc<Code>, ignore_interrupts: bool, parting: Parting) -> Self {
         Self {
@@ -162,7 +162,7 @@ impl Aftermath {
     }
 
     fn running(&self) -> Vec<Called> {
-        // Of very deep recursion the innermost part is enough.
+        // For very deep recursion, the innermost part is enough.
         let frames = self.walk.frames().rev().take(MOST_FRAMES).collect::<Vec<_>>();
         let callers = frames.iter().skip(1).map(|frame| Some(frame.function)).chain([None]);
         let called = frames.iter().zip(callers).map(|(frame, caller)| Called {

@@ -1,12 +1,26 @@
 //! The comparison of two paths through one program: the place where they part, and what each did next.
 //!
 //! ```text
-//! Walk, Digest    each path → a number for each stretch of steps: in which stretch do they differ?
-//! Stretch         … the steps of that stretch: in which step, and where in it?
-//! Aftermath       … what ran there, and after it
+//! Walk, Digest    each path → a number for each stretch of steps: which stretch differs?
+//! Stretch         … the steps of that stretch: which step differs, and where in it?
+//! Aftermath       … the code that ran there and after it
 //! ```
 //!
-//! Each stage goes through the trace from its beginning, so that memory does not grow with the trace.
+//! Each stage reads the trace from its beginning, so that memory does not grow with the trace.
+//!
+//! ```
+//! use tracewalk_analysis::diff::{Digest, Step};
+//!
+//! let digest = |steps: &[Step]| {
+//!     let mut digest = Digest::default();
+//!     steps.iter().for_each(|step| digest.add(*step));
+//!     digest.finish();
+//!     digest
+//! };
+//! let one = digest(&[Step::Exception(None), Step::Lost]);
+//! assert_eq!(one.differs_in(&digest(&[Step::Exception(None), Step::Lost])), None);
+//! assert_eq!(one.differs_in(&digest(&[Step::Exception(None)])), Some(0));
+//! ```
 
 mod aftermath;
 mod path;
@@ -29,7 +43,7 @@ pub struct Stretch {
 pub struct Parting {
     /// The number of the first step that differs, from 0.
     pub step: u64,
-    /// Where in it, if it begins in the same way: the first address that only one of the paths has come to.
+    /// The place in the step, if both begin in the same way: the first address that only one of the paths reached.
     pub inside: Option<Address>,
 }
 
@@ -54,7 +68,7 @@ impl Stretch {
         self.steps.len() as u64 >= CHUNK
     }
 
-    /// Where the paths part; `None` if they do not in this stretch.
+    /// The place where the paths part; `None` if they agree in this stretch.
     #[must_use]
     pub fn parting(&self, other: &Self) -> Option<Parting> {
         let longest = self.steps.len().max(other.steps.len());

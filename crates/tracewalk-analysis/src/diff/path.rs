@@ -1,7 +1,7 @@
-//! The path that a program took, in steps that do not depend on how a trace tells it.
+//! The path of a program, in steps that do not depend on the form of the trace.
 //!
-//! Traces of the same path are cut into blocks differently: by periodic synchronisation, by timestamps, by protocol. A
-//! step is as long as it can be, and ends only where execution goes elsewhere.
+//! Traces cut the same path into different blocks: by periodic synchronisation, by timestamps, by protocol. A step is as long as
+//! possible, and ends only if execution does not continue at the next address.
 use std::sync::Arc;
 
 use std::collections::hash_map::DefaultHasher;
@@ -22,9 +22,9 @@ pub enum Step {
     Run(Run),
     /// An exception was taken.
     Exception(Option<Exception>),
-    /// Execution came to code that no image holds.
+    /// Execution reached code that no image holds.
     Missing(Address),
-    /// What ran is not known.
+    /// Unknown code ran.
     Lost,
 }
 
@@ -37,11 +37,11 @@ pub struct Run {
     pub end: Address,
     /// Their instruction set.
     pub isa: Isa,
-    /// Whose code they are.
+    /// The contexts in which their code is visible.
     pub scope: Scope,
 }
 
-/// Follows flow and tells its steps.
+/// Follows flow and reports its steps.
 #[derive(Debug)]
 pub struct Walk {
     calls: CallStack<()>,
@@ -52,7 +52,7 @@ pub struct Walk {
     steps: u64,
 }
 
-/// What became of an element.
+/// The step of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// It belongs to the step of this number, from 0.
@@ -62,7 +62,7 @@ pub enum Part {
 }
 
 impl Walk {
-    /// A path begins.
+    /// Begins a path.
     #[must_use]
     pub fn new(code: Arc<Code>, ignore_interrupts: bool) -> Self {
         let (calls, remembered) = (CallStack::new(code), Remembered::default());
@@ -77,10 +77,10 @@ impl Walk {
         self.walk(element, in_interrupt, complete)
     }
 
-    /// Takes elements that come again and again; calls `complete` with each step that is complete.
+    /// Takes repeated elements; calls `complete` with each step that is complete.
     pub fn passage(&mut self, repeated: &Repeated<'_>, mut complete: impl FnMut(Step)) {
         if self.ignore_interrupts {
-            // Which of them are an interrupt's depends on the stack at each.
+            // Whether an element belongs to an interrupt depends on the stack at that element.
             for element in repeated.elements() {
                 self.element(&element, &mut complete);
             }
@@ -108,7 +108,7 @@ impl Walk {
     fn walk(&mut self, element: &Element, in_interrupt: bool, mut complete: impl FnMut(Step)) -> Part {
         let step = match element {
             Element::Block(block) => {
-                // A handler's last block has left it, and belongs to it.
+                // The last block of a handler belongs to the handler, although the stack has left it.
                 if in_interrupt {
                     return Part::Apart;
                 }
@@ -159,7 +159,7 @@ impl Walk {
         self.steps
     }
 
-    /// The program as it is seen in the context at hand.
+    /// The program as the current context sees it.
     #[must_use]
     pub const fn code(&self) -> &CodeInContext {
         self.calls.code()
@@ -178,7 +178,7 @@ impl Walk {
     }
 }
 
-/// A path in little: a number at regular distances in steps, by which two paths of any length are compared.
+/// A digest of a path: a number for every [`CHUNK`] steps, by which two paths of any length are compared.
 #[derive(Clone, Debug, Default)]
 pub struct Digest {
     chunks: Vec<u64>,

@@ -1,7 +1,7 @@
 //! A place in a source's flow that can be moved.
 //!
-//! A cursor decodes a piece of trace at a time, and remembers how to enter each piece of the window that it is in: that much
-//! is decoded for a step back. To come to another window, all pieces of it up to the place are decoded once.
+//! A cursor decodes one piece of trace at a time, and keeps the state at the start of each piece of its window, so that a step
+//! back decodes one piece. To reach a place in another window, it decodes all pieces up to that place once.
 
 use std::fmt;
 use std::ops::Range;
@@ -25,28 +25,28 @@ pub struct Cursor<'i> {
     /// The piece whose elements are at hand, by its number in the window.
     piece: usize,
     elements: Vec<Placed>,
-    /// The element, and the instruction in it.
+    /// The index of the element, and of the instruction in it.
     element: usize,
     within: u64,
-    /// What there is up to the element, without it.
+    /// The totals before the element.
     before: Counted,
 }
 
-/// Where a cursor is.
+/// The place of a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Here<'c> {
     /// The number of the step, from 0.
     pub step: u64,
-    /// What happened: of a block, one instruction. Its span is the trace that proves it.
+    /// The element; the step is one instruction if it is a block. Its span is the trace that proves it.
     pub element: &'c Element,
-    /// Where that trace stands in the capture.
+    /// The offset of that trace in the capture.
     pub at: CaptureOffset,
     /// The instruction; `None` if the element is no block.
     pub instruction: Option<HereInstruction>,
-    /// The context that it ran in: the last [`EventKind::Context`]; `None` if the trace has named none.
+    /// The current context: the last [`EventKind::Context`]; `None` if the trace has reported none.
     pub context: Option<EventKind>,
-    /// What stands before it: of a block with several instructions, before the block.
+    /// The totals before the element.
     pub before: Totals,
 }
 
@@ -56,13 +56,13 @@ pub struct Here<'c> {
 pub struct HereInstruction {
     /// Its number in the source, from 0.
     pub number: u64,
-    /// Where it stands in the program.
+    /// Its place in the program.
     pub location: Location,
-    /// Whether it is the block's last one, which the block's ending is of.
+    /// Whether it is the last one of the block, to which the block's ending applies.
     pub is_last: bool,
 }
 
-/// An element, where its trace stands, and what there is up to it, without it: so that going back decodes nothing.
+/// An element, the place of its trace, and the totals before it, so that going back decodes nothing.
 #[derive(Clone, Copy, Debug)]
 struct Placed {
     element: Element,
@@ -70,9 +70,9 @@ struct Placed {
     before: Counted,
 }
 
-/// What stands between two waypoints.
+/// The trace between two waypoints.
 struct Window<'i> {
-    /// The number of the first one.
+    /// The number of the first waypoint.
     number: usize,
     segments: Vec<Segment<'i>>,
     places: Whereabouts,
@@ -88,7 +88,7 @@ struct Part {
     entry: Entry,
 }
 
-/// In which direction something is looked for.
+/// The direction of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Direction {
     Forward,
@@ -123,7 +123,7 @@ impl<'i> Cursor<'i> {
         cursor
     }
 
-    /// Where it is; `None` if the source has no steps.
+    /// The current place; `None` if the source has no steps.
     #[must_use]
     pub fn current(&self) -> Option<Here<'_>> {
         let Placed { element, at, .. } = self.elements.get(self.element)?;
@@ -165,8 +165,8 @@ impl<'i> Cursor<'i> {
         step.is_some_and(|step| self.seek_step(step))
     }
 
-    /// Goes on to the first step of the next element; returns whether there is one, else the cursor stays. What is in between is not
-    /// looked at: a block's other instructions.
+    /// Goes on to the first step of the next element, past a block's other instructions. Returns whether there is one; if not,
+    /// the cursor stays.
     pub fn next_element(&mut self) -> bool {
         let within = self.within;
         self.to_last_of_element();
@@ -177,12 +177,12 @@ impl<'i> Cursor<'i> {
         moved
     }
 
-    /// Goes to the first step of the element that it is on.
+    /// Goes to the first step of the current element.
     pub const fn to_first_of_element(&mut self) {
         self.within = 0;
     }
 
-    /// Goes to the last step of the element that it is on.
+    /// Goes to the last step of the current element.
     pub fn to_last_of_element(&mut self) {
         if let Some(placed) = self.elements.get(self.element) {
             self.within = steps(&placed.element).saturating_sub(1);
@@ -298,7 +298,7 @@ impl<'i> Cursor<'i> {
         }
     }
 
-    /// Goes on to the first element, from the one that it is on, of which `wanted` says which instruction it is.
+    /// Goes on to the first element, from the current one, for which `wanted` returns an instruction.
     fn search(&mut self, wanted: impl Fn(&Placed) -> Option<u64>) -> bool {
         loop {
             while let Some(placed) = self.elements.get(self.element) {
@@ -314,7 +314,7 @@ impl<'i> Cursor<'i> {
         }
     }
 
-    /// Where the instruction that it is on stands in the program.
+    /// The place of the current instruction in the program.
     fn instruction(&self, element: &Element) -> Option<Location> {
         let Element::Block(block) = element else { return None };
         let program = view(self.index.program, self.before.context);
@@ -329,7 +329,7 @@ impl<'i> Cursor<'i> {
         Some(at)
     }
 
-    /// Passes the element that it is on.
+    /// Passes the current element.
     fn pass(&mut self) {
         if let Some(placed) = self.elements.get(self.element) {
             self.before.element(&placed.element);
@@ -338,7 +338,7 @@ impl<'i> Cursor<'i> {
         self.within = 0;
     }
 
-    /// Goes on, from where it is, to an element that has steps. Returns whether there is one.
+    /// Goes on to an element with steps, from the current one. Returns whether there is one.
     fn skip_forward(&mut self) -> bool {
         self.search(|_| Some(0))
     }
@@ -347,7 +347,7 @@ impl<'i> Cursor<'i> {
         self.current().map(|here| here.step)
     }
 
-    /// Undoes what led nowhere.
+    /// Returns to the step `mark` after a search without result.
     fn go_back_to(&mut self, mark: Option<u64>) -> bool {
         if let Some(step) = mark {
             self.seek_step(step);
@@ -441,7 +441,7 @@ impl<'i> Cursor<'i> {
     }
 }
 
-/// What is visible of the program in a context.
+/// The program as a context sees it.
 fn view(program: &Program, context: Option<EventKind>) -> &Program {
     match context {
         Some(EventKind::Context { context_id, vmid, .. }) => program.view(program.view_in(context_id, vmid)),

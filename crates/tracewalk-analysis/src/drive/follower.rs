@@ -10,10 +10,9 @@ use super::{Ending, Input, Interruption, Look, Take};
 use crate::Statistics;
 use crate::record::FlowRecord;
 
-/// A source and its program, and what was learned of both while it was followed.
+/// A source and its program, and what was learned of both while following.
 ///
-/// Learning takes most of the time for a short capture. Whoever looks at a part of a capture first follows the whole of it with
-/// the same follower.
+/// For a short capture, learning takes most of the time: use the same follower for a part of a capture and then for all of it.
 #[derive(Clone, Debug)]
 pub struct Follower<'p> {
     pub(super) config: &'p SourceConfig,
@@ -23,18 +22,18 @@ pub struct Follower<'p> {
     is_new: bool,
 }
 
-/// What was learned of a source's program while it was followed: it serves any source of the same program and configuration.
+/// What was learned of a source's program while following. It serves any source of the same program and configuration.
 #[derive(Clone, Debug)]
 pub struct Learned(FlowStream);
 
 impl<'p> Follower<'p> {
-    /// One that knows nothing yet.
+    /// A follower that has learned nothing yet.
     #[must_use]
     pub fn new(config: &'p SourceConfig, program: &'p Program) -> Self {
         Self { config, program, stream: FlowStream::new(config), is_new: true }
     }
 
-    /// One that knows what was learned of the same program with the same configuration.
+    /// A follower that starts with what was learned of the same program and configuration.
     #[must_use]
     pub fn knowing(config: &'p SourceConfig, program: &'p Program, learned: Learned) -> Self {
         Self { config, program, stream: learned.0, is_new: false }

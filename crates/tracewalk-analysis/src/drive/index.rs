@@ -1,13 +1,13 @@
-//! Any place of a source's flow, without decoding what stands before it.
+//! Access to any place of a source's flow, without decoding everything before it.
 //!
 //! ```text
-//! all bytes, once ─▶ FlowIndex: a waypoint at regular distances: the state of decoder, lowering and flow, and how much came before
-//! a place ─▶ the last waypoint in front of it ─▶ Cursor: decodes on from there
+//! all bytes, once ─▶ FlowIndex: a waypoint at regular distances: the state of decoder, lowering and flow, and the totals before it
+//! a place ─▶ the last waypoint before it ─▶ Cursor: decodes on from there
 //! ```
 //!
-//! The number of waypoints is bounded: when there are too many, every other one is dropped, so that a large capture takes no more memory.
-//! What a [`Cursor`](super::Cursor) shows is what [`Follower::flow`](super::Follower::flow) hands on, in the same order; only
-//! [`Element::Proof`] has no step, because nothing happened there.
+//! The number of waypoints is bounded: when there are too many, every other one is dropped, so that a large capture takes no more
+//! memory. A [`Cursor`](super::Cursor) shows the elements of [`Follower::flow`](super::Follower::flow) in the same order. Only
+//! [`Element::Proof`] has no step, because nothing happens there.
 //!
 //! ```
 //! use tracewalk::ids::Address;
@@ -57,7 +57,7 @@ use super::segment::{CutPlace, Cutter, Segment};
 use super::{Carrier, Follower, Input, Progress, Spread, WINDOW};
 use crate::sink::Part;
 
-/// Where a source's flow can be entered.
+/// The places where a source's flow can be entered.
 #[derive(Clone)]
 pub struct FlowIndex<'a> {
     pub(super) capture: &'a [u8],
@@ -68,12 +68,12 @@ pub struct FlowIndex<'a> {
     /// Ascending; the first one is before the first byte.
     pub(super) waypoints: Vec<Waypoint>,
     pub(super) totals: Totals,
-    /// Where the last byte that was decoded is followed by nothing that was.
+    /// The offset after the last decoded byte.
     pub(super) end: StreamOffset,
     pub(super) complete: bool,
 }
 
-/// How much of a source's flow there is, or stands before a place.
+/// The totals of a source's flow, or of its flow before a place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[non_exhaustive]
 pub struct Totals {
@@ -108,8 +108,8 @@ impl Sizes {
 /// A place where decoding can begin.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Waypoint {
-    /// Where the segments begin that are needed to say where its first elements stand in the capture, and how many of them
-    /// stand before the waypoint.
+    /// The start of the segments that are needed to place its first elements in the capture, and the number of these segments
+    /// before the waypoint.
     pub(super) before: CutPlace,
     pub(super) skipped: usize,
     pub(super) start: StreamOffset,
@@ -118,7 +118,7 @@ pub(super) struct Waypoint {
     pub(super) reached: u64,
 }
 
-/// All that what comes depends on.
+/// The state on which further decoding depends.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Entry {
     pub(super) state: Checkpoint,
@@ -129,8 +129,8 @@ pub(super) struct Entry {
 }
 
 impl<'a> FlowIndex<'a> {
-    /// The index of a source, of which everything is there: what `input` has still to come is left out. Where its progress
-    /// ends the work, the index is of what was decoded by then.
+    /// The index of the bytes of a source that have arrived: the [rest](Input::rest) of `input` is left out. If progress ends the
+    /// work, the index covers the part that was decoded.
     #[must_use]
     pub fn new(input: &Input<'a>, config: &SourceConfig, program: &'a Program) -> Self {
         Self::by_threads(input, config, program, 1)
@@ -147,7 +147,7 @@ impl<'a> FlowIndex<'a> {
         Self::with_sizes(input, config, program, (Sizes::USUAL, threads))
     }
 
-    /// As [`FlowIndex::by_threads`], divided as tests want it.
+    /// As [`FlowIndex::by_threads`], with sizes for tests.
     #[doc(hidden)]
     #[must_use]
     pub fn with_sizes(
@@ -171,13 +171,13 @@ impl<'a> FlowIndex<'a> {
         let input = Input { carrier: index.carrier.clone(), rest: None, progress: &progress, ..*input };
         let spread = Spread { threads, segment: sizes.segment };
         let mut filling = Filling::new(index);
-        // Nothing that takes the parts fails.
+        // The consumer of the parts does not fail.
         let _ = Follower::new(config, program).parts_to(&input, spread, &Counted::default(), &mut filling);
         let Filling { index, counted, .. } = filling;
         Self { totals: counted.totals, complete: !progress.ended.get(), ..index }
     }
 
-    /// Everything that a cursor can come to.
+    /// The totals of everything that a cursor can reach.
     #[must_use]
     pub const fn totals(&self) -> Totals {
         self.totals
@@ -189,13 +189,13 @@ impl<'a> FlowIndex<'a> {
         self.complete
     }
 
-    /// In how many places decoding can begin.
+    /// The number of places where decoding can begin.
     #[must_use]
     pub const fn waypoints(&self) -> usize {
         self.waypoints.len()
     }
 
-    /// The segments of the window that begins at a waypoint, and those before it that say where its first elements stand.
+    /// The segments of the window that begins at a waypoint, and those before it that place its first elements.
     pub(super) fn segments(&self, waypoint: usize) -> (Vec<Segment<'_>>, Vec<Segment<'_>>) {
         let Some(from) = self.waypoints.get(waypoint) else { return (Vec::new(), Vec::new()) };
         let end = self.waypoints.get(waypoint + 1).map_or(self.end, |next| next.start);
@@ -351,7 +351,7 @@ pub(super) fn steps(element: &Element) -> u64 {
 
 /// How the source's bytes lie in the capture, with the places of its frames located.
 pub(super) fn indexed(input: &Input<'_>) -> Carrier {
-    /// What is in the frames is of no interest yet.
+    /// Ignores the content of the frames.
     struct Nobody;
     impl FrameSink for Nobody {
         fn data(&mut self, _: Owner, _: Piece<'_>) {}

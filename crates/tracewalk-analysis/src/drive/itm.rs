@@ -1,4 +1,4 @@
-//! An ITM's bytes in a capture → its records, when they are asked for.
+//! An ITM's bytes in a capture → its records, on demand.
 
 use std::collections::VecDeque;
 
@@ -21,7 +21,7 @@ pub struct ItmRecords<'a> {
     finished: bool,
 }
 
-/// What of a capture was not read.
+/// The unread part of a capture.
 #[derive(Debug)]
 enum Left {
     Stretches(VecDeque<Stretch>),
@@ -45,11 +45,11 @@ struct Work {
     last: CaptureOffset,
 }
 
-/// How many bytes of the capture are taken apart at a time.
+/// The number of bytes that are deframed at a time.
 const CHUNK: usize = 1 << 14;
 
 impl<'a> Input<'a> {
-    /// The records of the ITM that these bytes are. What comes later is not waited for.
+    /// The records of the ITM in these bytes. Bytes that arrive later are left out.
     #[must_use]
     pub fn itm(&self) -> ItmRecords<'a> {
         let stream = ItmStream::new(&self.carrier);
@@ -68,7 +68,7 @@ impl<'a> Input<'a> {
 }
 
 impl ItmStream {
-    /// The ITM whose bytes lie like this in what comes.
+    /// A stream of the ITM whose bytes `carrier` describes.
     #[must_use]
     pub fn new(carrier: &Carrier) -> Self {
         let (id, deframer) = match carrier {
@@ -88,7 +88,7 @@ impl ItmStream {
         Self { deframer, work }
     }
 
-    /// Takes the next bytes of the capture, the first of which stands here.
+    /// Takes the next bytes of the capture, from `at` on.
     pub fn push(&mut self, at: CaptureOffset, bytes: &[u8]) {
         let Self { deframer, work } = self;
         if let Some(deframer) = deframer {
@@ -101,7 +101,7 @@ impl ItmStream {
         }
     }
 
-    /// Nothing comes any more.
+    /// No more bytes arrive.
     pub fn finish(&mut self, ending: Ending) {
         if let Some(deframer) = &mut self.deframer {
             deframer.finish(&mut self.work);
@@ -112,7 +112,7 @@ impl ItmStream {
         self.work.finish();
     }
 
-    /// The next record, if what came so far tells one.
+    /// The next record, if the bytes so far contain one.
     pub fn next_record(&mut self) -> Option<ItmRecord> {
         self.work.ready.pop_front()
     }
@@ -131,7 +131,7 @@ impl ItmRecords<'_> {
         self.stream.counts()
     }
 
-    /// Takes the next piece of the capture apart.
+    /// Deframes the next piece of the capture.
     fn read_on(&mut self) {
         let Self { capture, left, stream, finished } = self;
         let was_left = match left {

@@ -1,4 +1,4 @@
-//! An index that is kept, so that a source need not be decoded again to come to any place of it.
+//! An index that is saved, so that a source need not be decoded again to reach any place of it.
 
 use serde::{Deserialize, Serialize};
 use tracewalk::program::Program;
@@ -8,10 +8,10 @@ use tracewalk::span::StreamOffset;
 use super::Input;
 use super::index::{FlowIndex, Sizes, Totals, Waypoint, indexed};
 
-/// What a [`FlowIndex`] has beside the capture and the program.
+/// The content of a [`FlowIndex`] without the capture and the program.
 ///
-/// It means something for the same bytes, configuration, program and version of this crate only. Who reads one has to know that it
-/// is as it was written: the states in it are taken as they stand.
+/// It is valid only for the same bytes, configuration, program and version of this crate. The reader has to make sure that it is
+/// unchanged: its states are not verified.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct KeptIndex {
     sizes: Sizes,
@@ -21,13 +21,13 @@ pub struct KeptIndex {
 }
 
 impl FlowIndex<'_> {
-    /// What it takes to make the index again without decoding. `None` if not all of the source was decoded, or if most waypoints
-    /// cannot be kept: those within damage.
+    /// The data to restore the index without decoding. `None` if part of the source was not decoded, or if most waypoints cannot
+    /// be saved because they lie in damage.
     #[must_use]
     pub fn kept(&self) -> Option<KeptIndex> {
         let can_be_kept = |waypoint: &&Waypoint| !waypoint.entry.state.is_in_gap();
         let waypoints = self.waypoints.iter().filter(can_be_kept).cloned().collect::<Vec<_>>();
-        // Without the first one nothing can be entered.
+        // Without the first waypoint, no place can be reached.
         let is_whole = self.complete && waypoints.first().is_some_and(|first| first.start.0 == 0);
         (is_whole && 2 * waypoints.len() >= self.waypoints.len()).then_some(KeptIndex {
             sizes: self.sizes,
@@ -39,8 +39,8 @@ impl FlowIndex<'_> {
 }
 
 impl<'a> FlowIndex<'a> {
-    /// The index that [`FlowIndex::new`] makes of the same source. Nothing is decoded. `None` if it is none of this protocol, or
-    /// of another source's bytes.
+    /// Restores the index that [`FlowIndex::new`] makes of the same source, without decoding. `None` if it is of another protocol
+    /// or of another source's bytes.
     #[must_use]
     pub fn of_kept(
         kept: KeptIndex,

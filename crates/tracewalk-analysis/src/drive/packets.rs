@@ -25,8 +25,8 @@ impl Input<'_> {
 }
 
 impl Follower<'_> {
-    /// As [`Follower::flow`], and calls `look_at_packets` with each packet on the way: the capture is read once. Packets come before
-    /// what they prove.
+    /// As [`Follower::flow`], and calls `look_at_packets` with each packet: the capture is read once. Packets come before the
+    /// elements that they prove.
     pub fn flow_and_packets<F, G>(
         &mut self,
         input: &Input<'_>,
@@ -55,7 +55,7 @@ impl<F: FnMut(PacketRecord<'_>) -> io::Result<()>> Look<F> {
     }
 }
 
-/// A source's packets, and who looks at them.
+/// A source's packets, and their consumer.
 struct Packets<F> {
     stream: PacketStream,
     look: Look<F>,

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! this thread:  cut ─▶ segments ─▶ workers ─▶ guesses, in order ─▶ join ─▶ parts, in order
-//! a worker:     begins in the middle of the trace, and notes a checkpoint now and then
-//! to join:      decode on from where the segment before ended, until the state is that of one of the checkpoints;
-//!               take over what the worker found after that; where it is not certain, decode on again
+//! a worker:     begins in the middle of the trace, and notes checkpoints at intervals
+//! to join:      decode on from the end of the previous segment, until the state is that of one of the checkpoints;
+//!               take over the worker's parts after that; decode again the parts that are not certain
 //! ```
 //!
-//! What comes out is what one thread alone would give: a worker's parts count only where its state was proven. No more
-//! segments are in work than a few for each thread, so that memory does not grow with the capture.
+//! The result is that of a single thread: a worker's parts count only after its state was proven. Each thread has at most a few
+//! segments in work, so that memory does not grow with the capture.
 
 use std::collections::VecDeque;
 use std::io;
@@ -43,14 +43,14 @@ impl Spread {
         Self { threads, segment: SEGMENT }
     }
 
-    /// For parts that do not grow with the trace. Few of them have to be joined then, and the thread that joins, which
-    /// knows little of the program by itself, has little to decode.
+    /// For parts that do not grow with the trace. Few of them have to be joined, and the joining thread, which has learned little
+    /// of the program, has little to decode.
     #[must_use]
     pub const fn for_counts(self) -> Self {
         Self { segment: if self.threads <= 1 { SEGMENT_ALONE } else { SEGMENT_OF_COUNTS }, ..self }
     }
 
-    /// For parts that grow so. A size that somebody chose stays.
+    /// For parts with this growth. A size that the caller chose stays.
     #[must_use]
     pub const fn growing(self, growth: Growth) -> Self {
         match growth {
@@ -61,8 +61,8 @@ impl Spread {
         }
     }
 
-    /// How many segments a source has at least for which several threads are worth starting. Each has to learn the program, and
-    /// with two the thread that joins does little else: 3 MB that were only counted took longer by two threads than by one.
+    /// The fewest segments for which several threads pay. Each thread has to learn the program, and one of two does little but
+    /// join: counting 3 MB took longer with two threads than with one.
     const fn least_segments(self) -> usize {
         match self.segment {
             SEGMENT_OF_COUNTS => 4,
@@ -72,7 +72,7 @@ impl Spread {
 
     /// The parts of a segment of `bytes` bytes, each up to a checkpoint; at least one.
     fn steps(self, bytes: usize) -> impl Iterator<Item = Range<usize>> {
-        // Counts that are the same in every part take time for each; lines are decoded again up to the next checkpoint.
+        // Counts cost time for each part; lines are decoded again up to the next checkpoint.
         let (growing, longest) = match self.segment {
             SEGMENT_OF_COUNTS => (3, LAST_STEP_OF_COUNTS),
             _ => (1, LAST_STEP),
@@ -89,27 +89,28 @@ impl Spread {
     }
 }
 
-/// A worker's outputs of this many bytes of trace have to fit into memory several times, and joining two segments costs
-/// some kilobytes of decoding.
+/// A worker's output for this number of bytes of trace has to fit into memory several times, and joining two segments costs some
+/// kilobytes of decoding.
 const SEGMENT: usize = 1 << 18;
 
 /// Counts take no room, and a capture of a few megabytes should occupy all threads.
 const SEGMENT_OF_COUNTS: usize = 1 << 20;
 
-/// Some hundred bytes of lines come from each byte of trace, so that less of it has to do.
+/// Each byte of trace gives some hundred bytes of lines, so that segments are shorter.
 const SEGMENT_OF_LONG_LINES: usize = 1 << 15;
 
-/// One source's bytes are collected from between those of others up to this many. Where they stood takes as much again, or more.
+/// The most bytes of one source that are collected from frames with other sources. Their places take as much memory again, or
+/// more.
 const SEGMENT_ALONE: usize = 1 << 22;
 
-/// How far after a segment's start the first checkpoint is: there a trace has usually said where it is. In a short segment
-/// it is this part of it. The next ones lie twice as far (of counts four times), up to an eighth (a quarter) of the segment apart.
+/// The distance of the first checkpoint from a segment's start: a trace has usually synchronised by then. The distance doubles
+/// with each checkpoint (for counts it quadruples), up to an eighth (a quarter) of the segment.
 const FIRST_STEP: usize = 1 << 10;
 const SMALLEST_STEP: usize = 256;
 const LAST_STEP: usize = 8;
 const LAST_STEP_OF_COUNTS: usize = 4;
 
-/// What a worker found in a segment.
+/// A worker's parts of a segment.
 struct Guess<'a, P> {
     at: CutPlace,
     segment: Segment<'a>,
@@ -121,7 +122,7 @@ pub(super) trait Take<P> {
     /// Takes the next part. The first error ends the work.
     fn part(&mut self, part: Gathered<P>) -> io::Result<()>;
 
-    /// A segment begins after the parts before it. `state` works out what the meaning of its bytes depends on.
+    /// A segment begins after the previous parts. `state` returns the state on which the meaning of its bytes depends.
     fn segment(&mut self, begun: Begun, state: &mut dyn FnMut() -> Checkpoint) {
         let _ = (begun, state);
     }
@@ -144,9 +145,9 @@ impl<P, F: FnMut(Gathered<P>) -> io::Result<()>> Take<P> for F {
     }
 }
 
-/// What a worker found up to a checkpoint, from the one before on.
+/// A worker's part between two checkpoints.
 struct GuessedPart<P> {
-    /// Where the checkpoint is in the segment.
+    /// The checkpoint's offset in the segment.
     end: usize,
     gathered: Gathered<P>,
     checkpoint: Checkpoint,
@@ -154,9 +155,9 @@ struct GuessedPart<P> {
 }
 
 impl Follower<'_> {
-    /// Follows the program flow of the source's bytes, and calls `take` with all parts of it, in order. Where they end depends on
-    /// the number of threads; what they are together does not. All begin as `empty`. The first error of `take` ends the work.
-    /// Nobody waits for the [rest](Input::rest) of a capture that is still to come.
+    /// Follows the program flow of the source's bytes, and calls `take` with all parts in order. Their boundaries depend on the
+    /// number of threads; the joined result does not. Each part begins as `empty`. The first error of `take` ends the work. The
+    /// [rest](Input::rest) of a capture that is still to come is left out.
     pub fn flow_parts<P: Part>(
         &mut self,
         input: &Input<'_>,
@@ -167,7 +168,7 @@ impl Follower<'_> {
         self.parts_to(input, spread, empty, &mut take)
     }
 
-    /// As [`Follower::flow_parts`], for somebody who wants to know where segments begin as well.
+    /// As [`Follower::flow_parts`], and also reports where segments begin.
     pub(super) fn parts_to<P: Part>(
         &mut self,
         input: &Input<'_>,
@@ -190,7 +191,7 @@ impl Follower<'_> {
         if spread.threads <= 1 || is_short || !synchronises {
             return alone(segments, input.progress, Join::new(stream, program, empty, take));
         }
-        // What is known already, the workers need not learn.
+        // Workers start with what is learned already.
         let known = &stream.clone();
         let (send, tasks) = channel();
         let tasks = &Mutex::new(tasks);
@@ -248,7 +249,7 @@ fn together<'a, P: Part>(
         }
         let done = match in_work.pop_front() {
             Some(InWork::Elsewhere(guess)) => {
-                // A worker that panicked does not answer; the scope passes its panic on.
+                // A worker that panicked sends nothing; the scope propagates its panic.
                 let Ok(guess) = guess.recv() else { break };
                 let (done, proven) = join.join(guess)?;
                 trust.note(proven);
@@ -275,17 +276,17 @@ fn together<'a, P: Part>(
 enum InWork<'a, P> {
     /// A worker has it.
     Elsewhere(Receiver<Guess<'a, P>>),
-    /// It is decoded when its turn comes.
+    /// The joining thread decodes it in its turn.
     Here(Box<(CutPlace, Cut<'a>)>),
 }
 
-/// Whether guessing is worth it. There are traces that do not say what workers would have to know: without synchronisation,
-/// or with returns to calls from before.
+/// Whether guessing pays. Some traces lack the state that workers need: those without synchronisation, or with returns to earlier
+/// calls.
 #[derive(Debug, Default)]
 struct Trust {
-    /// How many segments in a row had to be decoded again.
+    /// The number of segments in a row that had to be decoded again.
     in_vain: u32,
-    /// How many are decoded without a guess before the next try.
+    /// The number of segments to decode without a guess before the next try.
     pause: u32,
 }
 
@@ -300,7 +301,7 @@ impl Trust {
         self.pause == 0
     }
 
-    /// Half of a guess, or more, was proven, or was not.
+    /// Notes whether at least half of a guess was proven.
     fn note(&mut self, proven: bool) {
         self.in_vain = if proven { 0 } else { self.in_vain + 1 };
         if self.in_vain == Self::PATIENCE {
@@ -309,7 +310,7 @@ impl Trust {
     }
 }
 
-/// A segment to decode, and who wants to know.
+/// A segment to decode, and the receiver of the result.
 struct Task<'a, P> {
     at: CutPlace,
     segment: Cut<'a>,
@@ -324,18 +325,18 @@ fn work<P: Part>(
     empty: &mut P,
     tasks: &Mutex<Receiver<Task<'_, P>>>,
 ) {
-    // What it learns of the program is of use for the next segment.
+    // What it learns of the program serves the next segment.
     let mut stream = known.clone();
     loop {
         let task = tasks.lock().map(|tasks| tasks.recv());
         let Ok(Ok(Task { at, segment, answer })) = task else { return };
-        // Nobody waits for it where the work has ended early.
+        // The receiver is gone if the work ended early.
         let (segment, parts) = guess(&mut stream, (config, program), spread, empty, segment.segment());
         let _ = answer.send(Guess { at, segment, parts });
     }
 }
 
-/// Decodes a segment without knowing what came before.
+/// Decodes a segment without the state before it.
 fn guess<'a, P: Part>(
     stream: &mut FlowStream,
     (config, program): (&SourceConfig, &Program),
@@ -382,7 +383,7 @@ impl<'p, P: Part> Join<'p, P> {
         Self { stream, program, places, last, doubting: Doubting::default(), empty: empty.clone(), take }
     }
 
-    /// Comes to the next segment.
+    /// Begins the next segment.
     fn begin(&mut self, at: CutPlace, segment: &mut Segment<'_>) {
         let Self { stream, program, take, last, .. } = self;
         let Segment { start, done, .. } = *segment;
@@ -391,7 +392,7 @@ impl<'p, P: Part> Join<'p, P> {
         self.places.go_on(segment.take_places());
     }
 
-    /// Decodes some of the segment, and hands on what is in it.
+    /// Decodes a range of the segment, and hands on its part.
     fn decode(&mut self, segment: &Segment<'_>, range: Range<usize>) -> io::Result<()> {
         let mut gathered = Gathered::behind(self.doubting, self.empty.lend());
         gathered.statistics.bytes = range.len() as u64;
@@ -405,8 +406,8 @@ impl<'p, P: Part> Join<'p, P> {
         take.part(gathered)
     }
 
-    /// Hands on what is in a segment, as far as possible from what a worker found in it. Returns how many of the capture's
-    /// bytes are done, and whether that was possible for half of the segment.
+    /// Hands on the parts of a segment, as far as possible those of the worker. Returns the number of the capture's bytes that
+    /// are done, and whether the worker's parts covered half of the segment.
     fn join(&mut self, guess: Guess<'_, P>) -> io::Result<(u64, bool)> {
         let Guess { at, mut segment, parts } = guess;
         self.begin(at, &mut segment);

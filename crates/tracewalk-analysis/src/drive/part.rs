@@ -1,4 +1,4 @@
-//! What a worker makes of a part of a source's flow, so that parts can be put together in order.
+//! A worker's result for a part of a source's flow, to be joined in order.
 
 use serde::{Deserialize, Serialize};
 use tracewalk::flow::{Element, Passage, TakeElements};
@@ -14,15 +14,15 @@ use crate::{ContextsPart, DoubtfulChange, Doubting, Doubts, Gaps, Statistics};
 pub struct Gathered<P> {
     /// How much there was.
     pub statistics: Statistics,
-    /// What could not be followed.
+    /// The gaps.
     pub gaps: Gaps,
-    /// What is in doubt if it is known to the end.
+    /// The stretches in doubt whose end is known.
     pub doubts: Doubts,
-    /// Whether what comes next is in doubt.
+    /// The doubt at the end of the part.
     pub doubting: Doubting,
-    /// In which contexts it ran.
+    /// The contexts in which it ran.
     pub contexts: ContextsPart,
-    /// What was made of the elements.
+    /// The consumer's part.
     pub part: P,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Gathering<'a, P> {
     pub(super) last: &'a mut Last,
 }
 
-/// The last place that was known, for elements without bytes of their own at the end.
+/// The last known place, for elements without bytes of their own at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(super) struct Last {
     /// Where the last element with bytes of its own is in the stream.
@@ -43,7 +43,7 @@ pub(super) struct Last {
 }
 
 impl<P: Part> Gathered<P> {
-    /// Nothing yet, after parts that left this in doubt.
+    /// An empty part, after parts that ended with this doubt.
     pub(super) fn behind(doubting: Doubting, mut part: P) -> Self {
         part.begin(doubting);
         Self {
@@ -64,7 +64,7 @@ impl<P: Part> Gathered<P> {
 }
 
 impl Last {
-    /// Where an element's first byte stands in the capture; for one without bytes, where the last element with bytes does.
+    /// The capture offset of an element's first byte; for an element without bytes, that of the last element with bytes.
     pub(super) fn place(&mut self, span: Span, places: &mut Whereabouts) -> CaptureOffset {
         let place = if span.end > span.start { places.locate(span.start) } else { None };
         place.unwrap_or_else(|| {
@@ -82,7 +82,7 @@ impl Last {
         }
     }
 
-    /// Finds out the place as long as the bytes there are remembered.
+    /// Looks up the place while the places of its bytes are still kept.
     pub(super) fn settle(&mut self, places: &mut Whereabouts) {
         if let Some(place) = self.stream.and_then(|at| places.locate(at)) {
             self.capture = place;
@@ -91,7 +91,7 @@ impl Last {
 }
 
 impl<P: Part> Gathering<'_, P> {
-    /// A passage with gaps is seldom: it is taken out of line, so that others stay in registers.
+    /// Passages with gaps are rare: this is out of line, so that the values of others stay in registers.
     #[cold]
     #[inline(never)]
     fn with_gaps(&mut self, passage: Passage<'_>) {
@@ -125,7 +125,7 @@ impl<P: Part> TakeElements for Gathering<'_, P> {
         }
         self.gathered.statistics.ranges += u64::from(totals.blocks);
         self.gathered.statistics.instructions += u64::from(totals.instructions);
-        // Packets that name a context are not plain, so that none is in a passage.
+        // Packets that report a context are not plain, so that no passage has one.
         self.gathered.contexts.instructions(totals.instructions.into());
         let Self { gathered, places, last } = self;
         gathered.part.passage(&passage, |start| last.place(Span::new(start, 1), places));

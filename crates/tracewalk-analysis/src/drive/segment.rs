@@ -1,4 +1,4 @@
-//! A source's bytes, cut into segments that can be decoded side by side.
+//! A source's bytes, cut into segments that can be decoded in parallel.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -19,23 +19,23 @@ use super::{Carrier, Interruption, Stretch, WINDOW};
 /// Some of a source's bytes.
 #[derive(Debug)]
 pub(super) struct Segment<'a> {
-    /// Where the first one stands in the stream.
+    /// The stream offset of the first byte.
     pub(super) start: StreamOffset,
     pub(super) bytes: Cow<'a, [u8]>,
-    /// Where they stood in the capture, counted from the segment's start.
+    /// Their places in the capture, by offset in the segment.
     pub(super) places: PlaceMap,
-    /// Which bytes do not continue those before, by index; as many as there are bytes for after the last one.
+    /// The bytes that do not continue the previous ones, by index; the number of bytes stands for the end.
     interruptions: Vec<(usize, Interruption)>,
     /// How many bytes of the capture are done with this segment.
     pub(super) done: u64,
 }
 
-/// A segment that may be still to be taken out of frames, by whoever decodes it.
+/// A segment that may have to be deframed by its decoder.
 #[derive(Debug)]
 pub(super) enum Cut<'a> {
     Ready(Segment<'a>),
     InFrames {
-        /// Where its first byte stands in the stream.
+        /// The stream offset of its first byte.
         start: StreamOffset,
         capture: &'a [u8],
         extraction: Extraction,
@@ -58,16 +58,16 @@ impl<'a> Cut<'a> {
     }
 }
 
-/// Where bytes of the segment in work, and of those before it, stood in the capture.
+/// The places in the capture of the bytes of the current segment and of earlier ones.
 #[derive(Debug, Default)]
 pub(super) struct Whereabouts {
-    /// By their starts; the last one is in work.
+    /// By start; the last one is the current segment.
     segments: VecDeque<(StreamOffset, PlaceMap)>,
 }
 
 impl Segment<'_> {
-    /// Gives the bytes of this range to `stream`, and says where they do not continue those before. An interruption at the
-    /// range's end belongs to the next one, unless there is none.
+    /// Feeds the bytes of this range to `stream`, with their interruptions. An interruption at the range's end belongs to the
+    /// next range, unless there is none.
     pub(super) fn feed(
         &self,
         range: Range<usize>,
@@ -88,7 +88,7 @@ impl Segment<'_> {
         stream.push(self.bytes.get(from..range.end).unwrap_or_default(), program, sink);
     }
 
-    /// Where its bytes stood, given away.
+    /// Takes the places of its bytes.
     pub(super) fn take_places(&mut self) -> (StreamOffset, PlaceMap) {
         (self.start, std::mem::take(&mut self.places))
     }
@@ -104,17 +104,17 @@ impl Whereabouts {
         self.segments.push_back(next);
     }
 
-    /// Adds the next segment, and remembers all that are there.
+    /// Adds the next segment, and keeps all earlier ones.
     pub(super) fn add(&mut self, next: (StreamOffset, PlaceMap)) {
         self.segments.push_back(next);
     }
 
-    /// Gives the places of the segment in work back.
+    /// Returns the places of the current segment.
     pub(super) fn into_now(mut self) -> PlaceMap {
         self.segments.pop_back().unwrap_or_default().1
     }
 
-    /// Where a byte stood in the capture; `None` if it has not arrived yet or is too old.
+    /// The place of a byte in the capture; `None` if it has not arrived yet or is too old.
     pub(super) fn locate(&mut self, at: StreamOffset) -> Option<CaptureOffset> {
         let (start, places) = self.segments.iter_mut().rev().find(|(start, _)| *start <= at)?;
         places.locate(StreamOffset(at.0 - start.0))
@@ -126,9 +126,9 @@ pub(super) struct Cutter<'a> {
     capture: &'a [u8],
     carrier: &'a Carrier,
     kind: Kind<'a>,
-    /// Where the next segment starts in the stream.
+    /// The stream offset of the next segment.
     start: StreamOffset,
-    /// How many bytes a segment has, or a few more.
+    /// The length of a segment in bytes; it may be slightly longer.
     size: usize,
 }
 
@@ -138,15 +138,15 @@ enum Kind<'a> {
     Stretches { rest: &'a [Stretch], position: usize },
 }
 
-/// Where a [`Cutter`] is that can go on from there later.
+/// The place of a [`Cutter`], to go on from there later.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct CutPlace {
-    /// Where the next segment starts in the stream.
+    /// The stream offset of the next segment.
     start: StreamOffset,
-    /// The next section or stretch, and how many bytes of the latter are done.
+    /// The next section or stretch, and the bytes of the stretch that are done.
     next: usize,
     position: usize,
-    /// The place in the section before it, if that is not done.
+    /// The place in the previous section, if that is not done.
     inside: Option<InSection>,
 }
 
@@ -165,7 +165,7 @@ impl<'a> Cutter<'a> {
         cutter
     }
 
-    /// Where it is. In frames of which it is not known where they are, it can only begin again.
+    /// The current place. In frames at unknown places, this is the beginning.
     pub(super) fn place(&self) -> CutPlace {
         let start = self.start;
         match (&self.kind, self.carrier) {
@@ -225,7 +225,7 @@ impl<'a> Iterator for Cutter<'a> {
                     if *position < stretch.bytes.end.min(capture.len()).saturating_sub(stretch.bytes.start) {
                         break stretch;
                     }
-                    // What stands before an empty stretch is not continued after it. Before the next one all is done.
+                    // A stretch after an empty one does not continue the one before. All bytes before the next stretch are done.
                     is_cut &= stretch.is_empty_in(capture);
                     *rest = rest.get(1..)?;
                     *position = 0;
@@ -255,19 +255,18 @@ fn ready(segment: Segment<'_>) -> (Cut<'_>, u64) {
     (Cut::Ready(segment), bytes)
 }
 
-/// A source in frames of which it is known where they are.
+/// A source in frames at known places.
 struct Indexed<'a> {
     index: &'a Index,
     id: TraceId,
     /// The next section that is not cut off.
     next: usize,
-    /// The place in the one before it, if that is not done.
+    /// The place in the previous section, if that is not done.
     inside: Option<InSection>,
 }
 
 impl Indexed<'_> {
-    /// The next segment, and how many bytes it has. Where the sections are frames only, that is known before they are taken
-    /// apart.
+    /// The next segment, and its length in bytes. If the sections are frames only, the length is known before they are deframed.
     fn cut<'c>(&mut self, capture: &'c [u8], start: StreamOffset, size: usize) -> Option<(Cut<'c>, u64)> {
         let Self { index, id, next, inside } = self;
         let first = *next;
@@ -304,7 +303,7 @@ impl Indexed<'_> {
     }
 }
 
-/// How many bytes of frames are taken apart between two looks at how many of the source's came out.
+/// The bytes of frames that are deframed between two checks of the segment's length.
 const CHUNK: usize = 1 << 16;
 
 /// Collects one source's bytes of a formatted capture.
@@ -321,7 +320,7 @@ impl Collect {
         Self { id, has_bytes_before, bytes: Vec::new(), places: PlaceMap::new(), interruptions: Vec::new() }
     }
 
-    /// What was collected, and the number of the capture's bytes that are done with it.
+    /// The collected bytes as a segment. `done`: the capture's bytes that are done with it.
     fn segment<'a>(self, start: StreamOffset, done: u64) -> Segment<'a> {
         let Self { bytes, places, interruptions, .. } = self;
         Segment { start, bytes: Cow::Owned(bytes), places, interruptions, done }

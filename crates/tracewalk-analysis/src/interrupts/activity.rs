@@ -14,18 +14,18 @@ pub struct Activity {
     pub tail_chained: u64,
     /// How often it interrupted another exception's handler.
     pub preempting: u64,
-    /// How often it is not in the durations: its beginning or its end was not seen, or something in between.
+    /// How often it is not in the durations, because its beginning, its end or a part in between was not seen.
     pub cut: u64,
     /// From its beginning to its end.
     pub with_preemption: Lengths,
     /// The same, without interrupts and tasks that ran in between.
     pub without_preemption: Lengths,
-    /// From one beginning to the next, where everything between them is known.
+    /// From one beginning to the next, if everything in between is known.
     pub inter_arrival: Lengths,
 }
 
 impl Activity {
-    /// Adds what was found elsewhere.
+    /// Adds another activity.
     pub fn merge(&mut self, other: &Self) {
         self.add_counts(other, 1);
         self.with_preemption.merge(&other.with_preemption);
@@ -33,7 +33,7 @@ impl Activity {
         self.inter_arrival.merge(&other.inter_arrival);
     }
 
-    /// Adds what was counted elsewhere as many times, without lengths.
+    /// Adds `times` times the counts of another activity, without lengths.
     pub(super) fn add_counts(&mut self, other: &Self, times: u64) {
         let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more.saturating_mul(times));
         add(&mut self.count, other.count);

@@ -1,18 +1,18 @@
-//! What items that come again and again add to what is measured: worked out once, counted as often as they come.
+//! Caches what repeated items add to the measurements: worked out once, counted as often as the items come.
 //!
-//! Such items end all that they begin. What they add depends on which clock runs where they begin and on nothing else, apart from how
-//! long ago something of the same kind began last: that is looked at each time.
+//! Such items end everything that they begin. What they add depends only on the clock that runs at their beginning, except for
+//! the time since the last beginning of the same kind, which is checked each time.
 
 use super::effects::{Added, Effect, OfRecord, Which};
 use super::lengths::Gathering;
 use super::{ActivityRecorder, Interrupt, Record};
 use crate::timeline::{Again, SpanId, Track};
 
-/// Effects of more items than these are not remembered.
+/// The most effects that are cached.
 const MOST: usize = 1 << 14;
 
 impl ActivityRecorder {
-    /// Takes items that come again. Returns whether it did: if not, they have to be taken one by one.
+    /// Takes repeated items. Returns whether it did: if not, they have to be taken one by one.
     #[inline]
     pub(super) fn take_again(&mut self, again: &Again<'_>) -> bool {
         let Some(first) = again.begins_at() else { return false };
@@ -48,7 +48,7 @@ impl ActivityRecorder {
         self.effects.known.insert(which, Effect { added, times: 0 });
     }
 
-    /// What the items add, tried where nothing else has happened.
+    /// What the items add, worked out by a trial on an empty recorder.
     fn added_by(&mut self, again: &Again<'_>, first: u64) -> Option<Added> {
         let mut trial = Self::new(self.unit, self.functions);
         (trial.now, trial.task) = (first, self.task);
@@ -80,7 +80,7 @@ impl ActivityRecorder {
         Some(Added { of: of.collect(), outer, length })
     }
 
-    /// Adds what came again to what was measured, and forgets it.
+    /// Adds the cached effects to the measurements, and forgets them.
     pub(super) fn add_effects(&mut self) {
         for Effect { added, times } in std::mem::take(&mut self.effects.known).into_values() {
             let of = added.map(|added| added.of).unwrap_or_default();

@@ -21,22 +21,22 @@ pub struct Measuring {
     functions: bool,
     running: Option<(Timeline, ActivityRecorder)>,
     left_out: u64,
-    /// What ITMs report in the window, if that is counted here.
+    /// The reports of ITMs in the window, if they are counted here.
     reported: Option<Reported>,
 }
 
-/// What each ITM reports of exceptions.
+/// Each ITM's reports of exceptions.
 pub type Reported = BTreeMap<Option<TraceId>, Activities>;
 
 impl Measuring {
-    /// On this axis, in this part of the trace, with or without functions.
+    /// Measures on this axis, in this part of the trace, with or without functions.
     #[must_use]
     pub const fn new(scale: Scale, window: Window, functions: bool) -> Self {
         Self { scale, window, functions, running: None, left_out: 0, reported: None }
     }
 
-    /// The same, which also counts what ITMs report while the trace is in the window. Records come in order then, which takes longer
-    /// than to read what the ITMs sent on its own.
+    /// Also counts what ITMs report while the trace is in the window. Records then come in order, which takes longer than reading
+    /// the ITMs separately.
     #[must_use]
     pub fn with_itms(self) -> Self {
         Self { reported: Some(Reported::new()), ..self }

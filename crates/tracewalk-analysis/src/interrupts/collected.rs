@@ -14,19 +14,19 @@ pub type AllActivities = Programs<ProgramActivities>;
 /// The durations of one program's exceptions and functions, by its sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProgramActivities {
-    /// What was measured; `None` if nothing was.
+    /// How durations were measured; `None` if none were.
     pub measured: Option<Measured>,
     /// Each source's exceptions and functions.
     pub sources: BTreeMap<SourceId, Activities>,
 }
 
-/// What was measured, and by what.
+/// How durations were measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measured {
-    /// What durations are in.
+    /// The unit of durations.
     pub unit: Unit,
-    /// Whether all places between timestamps were found by cycles; by instructions without it.
+    /// Whether places between timestamps were always interpolated by cycles; otherwise by instructions.
     pub counts_cycles: bool,
     /// Whether functions were measured as well.
     pub functions: bool,

@@ -1,4 +1,4 @@
-//! A map of what is most often but a few things, the newest of which are asked for.
+//! A map that is usually small, and whose newest entries are looked up most.
 
 use std::hash::Hash;
 
@@ -9,11 +9,11 @@ use crate::quick::QuickMap;
 pub(super) struct Few<K, V> {
     /// The newest last.
     newest: Vec<(K, V)>,
-    /// All others.
+    /// All other entries.
     older: QuickMap<K, V>,
 }
 
-/// More than these are in the table.
+/// The most entries outside of the table.
 const NEWEST: usize = 8;
 
 impl<K, V> Default for Few<K, V> {

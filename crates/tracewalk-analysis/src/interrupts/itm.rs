@@ -7,8 +7,7 @@ use super::Activities;
 use crate::itm::ItmEvent;
 use crate::record::ItmRecord;
 
-/// How often exceptions were entered, as an ITM reports it. How long they took, and which of them took another one's place, is
-/// not worked out of its packets.
+/// How often exceptions were entered, by an ITM's reports. Durations and tail-chaining are not derived from its packets.
 pub fn seen_by_itm(records: impl IntoIterator<Item = ItmRecord>) -> Activities {
     let mut found = Activities::default();
     records.into_iter().for_each(|record| found.reported(&record.event));
@@ -16,7 +15,7 @@ pub fn seen_by_itm(records: impl IntoIterator<Item = ItmRecord>) -> Activities {
 }
 
 impl Activities {
-    /// Counts what an ITM reports, if it is that an exception was entered.
+    /// Counts an event if it is the entry of an exception.
     pub(super) fn reported(&mut self, event: &ItmEvent) {
         if let ItmEvent::Packet(Packet::Exception { number, action: ExceptionAction::Entered }) = event {
             self.exceptions.entry(Some(Exception::M(*number))).or_default().count += 1;

@@ -1,4 +1,4 @@
-//! A set of lengths: how many, the least, the greatest, the mean, and what 99 of 100 do not exceed.
+//! A set of lengths: the number, the least, the greatest, the mean, and percentiles.
 
 use std::collections::BTreeMap;
 
@@ -19,19 +19,19 @@ pub struct Lengths {
     rounded: bool,
 }
 
-/// Lengths that are still being added: those that come again and again are counted in a small table.
+/// Lengths that are still being added: repeated ones are counted in a small table.
 #[derive(Debug, Default)]
 pub(super) struct Gathering {
     lengths: Lengths,
-    /// Lengths, each in a place of its own, and how often they came; empty before the first.
+    /// A direct-mapped table of lengths and their counts; empty before the first.
     slots: Box<[(u64, u64)]>,
 }
 
-/// How many places there are: a power of two.
+/// The length of the table: a power of two.
 const SLOTS: usize = 64;
 
 impl Gathering {
-    /// One more.
+    /// Adds a length.
     #[inline]
     pub(super) fn add(&mut self, length: u64) {
         let slot = (crate::quick::mix(length) >> 20) as usize & (SLOTS - 1);
@@ -57,7 +57,7 @@ impl Gathering {
         self.lengths.add_several(length, count);
     }
 
-    /// Each of a few, in any order.
+    /// The lengths of a small set, in any order.
     pub(super) fn into_each(self) -> Box<[u64]> {
         let counts = self.finish().counts;
         counts.into_iter().flat_map(|(length, count)| (0..count).map(move |_| length)).collect()
@@ -77,12 +77,12 @@ impl Gathering {
 struct Form {
     /// Each length, the least first, and how often it occurs.
     counts: Vec<(u64, u64)>,
-    /// What is exact where lengths are rounded.
+    /// The exact values, if lengths are rounded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rounded: Option<Exact>,
 }
 
-/// What is known exactly of lengths that are rounded.
+/// Exact values of rounded lengths.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Exact {
@@ -115,13 +115,13 @@ impl TryFrom<Form> for Lengths {
     }
 }
 
-/// More different values are not distinguished.
+/// The most different values that are distinguished.
 const MOST_VALUES: usize = 1 << 16;
-/// How many bits of a value are kept then.
+/// The number of bits that are kept of a rounded value.
 const BITS: u32 = 10;
 
 impl Lengths {
-    /// One more.
+    /// Adds a length.
     pub fn add(&mut self, length: u64) {
         self.add_several(length, 1);
     }
@@ -138,7 +138,7 @@ impl Lengths {
         self.insert(length, count);
     }
 
-    /// The lengths are rounded, and these are exact.
+    /// Marks the lengths as rounded, with these exact values.
     pub(super) fn set_rounded(&mut self, sum: u128, min: u64, max: u64) {
         if !self.rounded {
             self.round();
@@ -146,7 +146,7 @@ impl Lengths {
         (self.sum, self.min, self.max) = (sum, min, max);
     }
 
-    /// All that another set has.
+    /// Adds another set.
     pub fn merge(&mut self, other: &Self) {
         if other.count == 0 {
             return;
@@ -223,7 +223,7 @@ impl Lengths {
         found.map(|(length, _)| (*length).max(self.min))
     }
 
-    /// Whether percentiles are rounded down, because there were very many different lengths.
+    /// Whether percentiles are rounded down, because there were too many different lengths.
     #[must_use]
     pub const fn is_rounded(&self) -> bool {
         self.rounded

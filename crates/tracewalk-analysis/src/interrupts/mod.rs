@@ -8,6 +8,15 @@
 //! raised them and do not preempt it.
 //!
 //! An exception that a gap cuts, or that begins or ends outside the trace, is counted but has no duration.
+//!
+//! ```
+//! use tracewalk_analysis::interrupts::Lengths;
+//!
+//! let mut lengths = Lengths::default();
+//! [20, 30, 40].into_iter().for_each(|cycles| lengths.add(cycles));
+//! assert_eq!((lengths.min(), lengths.max(), lengths.percentile(50)), (Some(20), Some(40), Some(30)));
+//! assert_eq!(lengths.mean(), Some(30.0));
+//! ```
 
 mod activity;
 mod again;
@@ -41,7 +50,7 @@ pub use collected::{AllActivities, Measured, ProgramActivities};
 pub use itm::seen_by_itm;
 pub use lengths::Lengths;
 
-/// What was found of one source's exceptions and, where they were asked for, functions.
+/// The exceptions of one source and, on request, its functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Activities {
     /// By exception; `None` if neither the trace nor the vector table say which one it was.
@@ -52,23 +61,23 @@ pub struct Activities {
     pub in_doubt: InDoubt,
 }
 
-/// Finds out how long exceptions and functions of a timeline took.
+/// Measures how long exceptions and functions of a timeline took.
 #[derive(Debug)]
 pub struct ActivityRecorder {
     unit: Unit,
     functions: bool,
-    /// What was found, and which of it is whose.
+    /// The records, and the index of each exception's and function's record.
     records: Vec<Record>,
     numbers: QuickMap<Key, usize>,
     /// The records that were looked up last.
     recent: [usize; 2],
     open: Few<SpanId, Open>,
-    /// Exceptions from outside that run, the innermost last.
+    /// Running interrupts, the innermost last.
     interrupts: Vec<Interrupt>,
-    /// How long those ran that wait for their task.
+    /// The clocks of interrupts that wait for their task.
     suspended: Few<SpanId, u64>,
     task: Option<Task>,
-    /// How long it ran, and how long each of the others did.
+    /// The clock of the running task, and those of the others.
     clock: u64,
     tasks: QuickMap<Option<Task>, u64>,
     now: u64,
@@ -78,7 +87,7 @@ pub struct ActivityRecorder {
     effects: Effects,
 }
 
-/// What is being found of an exception or a function.
+/// The measurements of an exception or a function.
 #[derive(Debug)]
 struct Record {
     key: Key,
@@ -87,19 +96,19 @@ struct Record {
     with_preemption: Gathering,
     without_preemption: Gathering,
     inter_arrival: Gathering,
-    /// When it began last, and in which stretch of known length.
+    /// Its last beginning, and the stretch of known length that this is in.
     last: Option<(u64, u64)>,
 }
 
-/// An exception from outside that runs.
+/// A running interrupt: an exception from outside.
 #[derive(Clone, Copy, Debug)]
 struct Interrupt {
     id: SpanId,
-    /// How long it ran itself.
+    /// Its own run time.
     clock: u64,
 }
 
-/// What has a clock of its own, that stands while something else runs.
+/// A context with a clock of its own, which stops while another one runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Context {
     Task(Option<Task>),
@@ -117,10 +126,10 @@ enum Key {
 struct Open {
     /// Which record it is of.
     record: usize,
-    /// When it began; `None` if that was not seen.
+    /// Its beginning; `None` if that was not seen.
     since: Option<u64>,
     context: Context,
-    /// What its context's clock showed.
+    /// Its context's clock at that time.
     clock: u64,
     epoch: u64,
 }
@@ -138,8 +147,8 @@ impl TakeItems for ActivityRecorder {
 }
 
 impl Activities {
-    /// Adds what was found in another part of the trace. From the one part's last beginning to the other's first nothing is
-    /// counted.
+    /// Adds the activities of another part of the trace. The time from one part's last beginning to the other's first is not an
+    /// inter-arrival time.
     pub fn merge(&mut self, other: &Self) {
         for (exception, activity) in &other.exceptions {
             self.exceptions.entry(*exception).or_default().merge(activity);
@@ -170,7 +179,7 @@ impl Record {
         }
     }
 
-    /// Another of its kind begins where its beginning is seen.
+    /// Another one of its kind begins here.
     #[inline]
     fn begins(&mut self, now: u64, epoch: u64, unit: Unit) {
         let last = self.last.replace((now, epoch));
@@ -191,7 +200,7 @@ impl Record {
 }
 
 impl ActivityRecorder {
-    /// Nothing has happened yet on an axis that counts this.
+    /// An empty recorder on an axis with this unit.
     #[must_use]
     pub fn new(unit: Unit, functions: bool) -> Self {
         Self {
@@ -221,7 +230,7 @@ impl ActivityRecorder {
                 What::Task(task) => self.change_task(task),
                 What::Gap(why) => {
                     self.gap_began = self.now;
-                    // How long tracing was lost is never known but by time.
+                    // Only timestamps show how long tracing was lost.
                     let lost = match why {
                         Unknown::Gap(reason) => {
                             matches!(reason, GapReason::TraceLost | GapReason::Contradiction(_))
@@ -247,7 +256,7 @@ impl ActivityRecorder {
         }
     }
 
-    /// What was found.
+    /// The activities.
     #[must_use]
     pub fn finish(mut self) -> Activities {
         self.add_effects();
@@ -255,7 +264,7 @@ impl ActivityRecorder {
         for record in self.records {
             let key = record.key;
             let activity = record.finish();
-            // Where its beginning and its end were not seen, nothing is known of it.
+            // If neither its beginning nor its end was seen, nothing is known of it.
             if activity != Activity::default() {
                 *found.of(key) = activity;
             }
@@ -263,7 +272,7 @@ impl ActivityRecorder {
         found
     }
 
-    /// Which record something has.
+    /// The index of a record.
     #[inline]
     fn record(&mut self, key: Key) -> usize {
         let is_its = |number: &&usize| self.records.get(**number).is_some_and(|record| record.key == key);
@@ -284,7 +293,7 @@ impl ActivityRecorder {
         number
     }
 
-    /// Time passes for what runs.
+    /// Time passes for the running context.
     #[inline]
     fn pass(&mut self, now: u64) {
         let passed = now.saturating_sub(self.now);
@@ -309,7 +318,7 @@ impl ActivityRecorder {
         self.interrupts.last().map_or(Context::Task(self.task), |interrupt| Context::Interrupt(interrupt.id))
     }
 
-    /// What a context's clock shows; `None` if it has not run, or has ended.
+    /// A context's clock; `None` if the context has not run, or has ended.
     fn clock(&mut self, context: Context) -> Option<u64> {
         match context {
             Context::Task(task) if task == self.task => Some(self.clock),
@@ -364,7 +373,7 @@ impl ActivityRecorder {
         }
     }
 
-    /// How long an exception from outside ran itself, if it runs.
+    /// Ends an interrupt, if it runs; returns its own run time.
     #[inline]
     fn end_interrupt(&mut self, id: SpanId) -> Option<u64> {
         let innermost = self.interrupts.pop_if(|interrupt| interrupt.id == id);
@@ -385,12 +394,12 @@ impl ActivityRecorder {
         let Some(open) = self.open.remove(&id) else { return };
         let clock = if open.context == Context::Interrupt(id) { own } else { self.clock(open.context) };
         let (now, epoch, unit) = (self.now, self.epoch, self.unit);
-        // A handler has at least one instruction: how long it took where none was followed is not known, which is not 0.
+        // A handler has at least one instruction: if none was followed, its duration is unknown, not 0.
         let nothing_ran = |since: u64| unit == Unit::Instructions && now <= since;
         let Some(record) = self.records.get_mut(open.record) else { return };
         let complete = match (record.key, finish) {
             (_, Finish::Returned) => true,
-            // Where another function or one further out continues, this one is over.
+            // If another function, or one further out, continues, this one is over.
             (Key::Function(_), Finish::Replaced | Finish::Unwound) => true,
             _ => false,
         };

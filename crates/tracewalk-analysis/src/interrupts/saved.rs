@@ -1,7 +1,7 @@
 //! Durations in a file (docs/formats.md); the items beside those of all saved files:
 //!
 //! ```text
-//! {"measured":{"unit":"cycles","counts_cycles":true,"functions":false}}     in front of the program's sources
+//! {"measured":{"unit":"cycles","counts_cycles":true,"functions":false}}     before the program's sources
 //! {"source":[{"id":"0x10","protocol":"etmv4","number":1},{"left_out":12,"counted":0}]}
 //!                                  a source, and its instructions in doubt; what follows is of it
 //! {"exception":[["m",15],{"count":65,…,"with_preemption":{"counts":[[32,60]]},…}]}     an exception, and its lengths
@@ -59,7 +59,7 @@ impl Save for ProgramActivities {
     }
 }
 
-/// Reads what was found of one program.
+/// Reads the durations of one program.
 #[derive(Debug, Default)]
 pub struct Items {
     found: ProgramActivities,
@@ -75,7 +75,7 @@ impl ReadItems for Items {
         match item {
             Item::Measured(measured) => self.found.measured = Some(measured),
             Item::Source(source, in_doubt) => {
-                // What was measured stands in front.
+                // `measured` has to come first.
                 self.found.measured.ok_or(SavedErrorKind::Misplaced)?;
                 self.found.sources.entry(source).or_default().in_doubt.add(in_doubt);
                 self.source = Some(source);

@@ -1,9 +1,9 @@
 //! Durations in files of versions 1 and 2; the lines beside those of all saved files:
 //!
 //! ```text
-//! A cycles cycles exceptions   what durations are in (instructions, cycles, ticks), what places between timestamps were
-//!                              found by (instructions, cycles), and whether functions were measured too (exceptions,
-//!                              functions); in front of the program's sources
+//! A cycles cycles exceptions   the unit of durations (instructions, cycles, ticks), the unit by which places between timestamps
+//!                              were interpolated (instructions, cycles), and whether functions were measured too (exceptions,
+//!                              functions); before the program's sources
 //! S 0x10 etmv3 1               a source: trace ID, protocol, which of these; what follows is of it
 //! Q 12 0                       instructions in doubt that were left out, and that were counted
 //! X 65 2 0 1 m 15              an exception: how often it was taken, how often chained to another one, how often in another
@@ -11,7 +11,7 @@
 //! F 3 0 0 0 named 8000306 -    the same of a function
 //! L with_preemption            lengths of the item above: with_preemption, without_preemption, inter_arrival
 //! V 32 60                      a length of these, and how often
-//! R 2145 32 40                 after the lengths, where they are rounded down to ten bits: the exact sum, least and greatest
+//! R 2145 32 40                 after the lengths, if they are rounded down to ten bits: the exact sum, least and greatest
 //! ```
 //!
 //! Addresses are hexadecimal, other numbers decimal.
@@ -22,7 +22,7 @@ use crate::clock::Unit;
 use crate::programs::SourceId;
 use crate::saved::{Fields, ReadLines, SavedErrorKind};
 
-/// What is known of an activity's lengths, as they are called in a file.
+/// An activity's sets of lengths, by their names in a file.
 const LENGTHS: [LengthsOf; 3] = [
     ("with_preemption", |activity| &mut activity.with_preemption),
     ("without_preemption", |activity| &mut activity.without_preemption),
@@ -33,12 +33,12 @@ type LengthsOf = (&'static str, fn(&mut Activity) -> &mut Lengths);
 
 const UNITS: [Unit; 3] = [Unit::Instructions, Unit::Cycles, Unit::Time];
 
-/// Reads what was found of one program.
+/// Reads the durations of one program.
 #[derive(Debug, Default)]
 pub struct Lines {
     found: ProgramActivities,
     source: Option<SourceId>,
-    /// What lengths belong to, before it has its place.
+    /// The activity that lengths belong to, before it is stored.
     activity: Option<(Key, Activity)>,
     lengths: Option<LengthsOf>,
 }
@@ -51,7 +51,7 @@ impl ReadLines for Lines {
             "A" => self.found.measured = Some(measured(&mut fields)?),
             "S" => {
                 self.end_activity();
-                // What was measured stands in front.
+                // The line `A` has to come first.
                 self.found.measured.ok_or(SavedErrorKind::Misplaced)?;
                 let source = fields.source_id()?;
                 self.found.sources.entry(source).or_default();

@@ -1,4 +1,4 @@
-//! What ITMs sent, as tables.
+//! Reports of ITMs, as tables.
 
 use tracewalk::ids::TraceId;
 use tracewalk::protocol::{Describe as _, Field};
@@ -34,7 +34,7 @@ pub fn event_table() -> Table {
 }
 
 impl ItmRecord {
-    /// A row of the table of events. `text` is what software wrote; of all other events it describes them.
+    /// A row of the table of events. `text` is the text that software wrote, or a description of another event.
     #[must_use]
     pub fn row(&self) -> Vec<Cell> {
         let mut row = vec![Cell::Unknown; EVENT_COLUMNS.len()];
@@ -69,7 +69,7 @@ impl ItmRecord {
     }
 }
 
-/// What was counted of each ITM.
+/// The counts of each ITM.
 impl Tabular for [(Option<TraceId>, ItmCounts)] {
     fn tables(&self) -> Vec<Table> {
         let integer = |name: &'static str| Column::new(name, Kind::Integer);

@@ -1,7 +1,7 @@
-//! Passages that often follow one another, as one; and such groups, again as one.
+//! Groups of passages that often follow one another, and groups of such groups.
 //!
-//! Where a group ends is decided by the passages in it, so that the same passages are grouped in the same way wherever they come, and a
-//! difference is over a few passages later.
+//! The passages in a group decide where it ends. The same passages are therefore grouped in the same way wherever they occur, and
+//! grouping agrees again a few passages after a difference.
 
 use std::sync::Arc;
 
@@ -9,20 +9,20 @@ use super::named::{Entry, Member};
 use super::numbers::Numbers;
 use crate::quick::{QuickMap, mix, tag_of};
 
-/// No more passages, or groups, than this, and no longer stretches, become one group.
+/// The most members of a group.
 const MOST: usize = 24;
 const LONGEST: u32 = 1 << 10;
 
 /// One passage in this number ends a group.
 const ONE_OF: u64 = 8;
-/// How many groups are remembered as seen once: a power of two.
+/// The number of groups that are noted as seen once: a power of two.
 const SEEN: usize = 1 << 13;
 
 /// The groups that a thread knows.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     known: QuickMap<u64, (u32, Arc<[Member]>)>,
-    /// What was seen once; empty before the first.
+    /// Groups that were seen once; empty before the first.
     seen: Box<[u32]>,
     members: Vec<Member>,
 }
@@ -36,7 +36,7 @@ pub(super) struct Growing {
 }
 
 impl Growing {
-    /// Nothing is in it yet.
+    /// An empty group.
     pub(super) fn from(start: usize) -> Self {
         Self { start, hash: 0 }
     }

@@ -1,31 +1,31 @@
-//! Entries of notes, and what their numbers stand for.
+//! Entries of a log, and the contents that their numbers stand for.
 
 use std::sync::Arc;
 
 use tracewalk::flow::{KeptPassage, Totals};
 
-/// What was noted.
+/// An entry of a log.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     /// The number of a passage, a block or a group, or one of the two below.
     pub(super) number: u32,
-    /// Where it begins, from the base on; or which of the others it is.
+    /// Its start, from the base on; or its index in another list.
     pub(super) at: u32,
 }
 
 impl Entry {
-    /// Neither a passage, nor a block, nor a group with a number: the next one of `Log::others`.
+    /// The next item of `Log::others`: neither a passage, nor a block, nor a group with a number.
     pub(super) const OTHER: u32 = u32::MAX;
-    /// A passage with a number that something was waited for: the next one of `Log::waiting`.
+    /// The next item of `Log::waiting`: a passage with a number that cycles waited for.
     pub(super) const WAITING: u32 = u32::MAX - 1;
 }
 
-/// What a number stands for.
+/// The content that a number stands for.
 #[derive(Clone, Debug)]
 pub(crate) struct Named {
     pub(crate) content: Content,
     pub(crate) totals: Totals,
-    /// No element begins as far after where this begins.
+    /// All elements begin before this distance from the content's start.
     pub(super) reach: u32,
 }
 
@@ -40,11 +40,11 @@ pub(crate) enum Content {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Member {
     pub(crate) number: u32,
-    /// How far after the first one it begins.
+    /// Its distance from the first member's start.
     pub(crate) after: u32,
 }
 
-/// Nothing that a passage says stands as far after where it begins.
+/// All elements of a passage begin before this distance from its start.
 pub(super) const PASSAGE: u32 = 64;
 
 impl Named {
@@ -52,7 +52,7 @@ impl Named {
         Self { totals: passage.totals(), content: Content::Passage(passage), reach: PASSAGE }
     }
 
-    /// These, of what has numbers already.
+    /// A group of members that have numbers already.
     pub(super) fn group(members: Arc<[Member]>, named: &[Self]) -> Option<Self> {
         let mut totals = Totals::default();
         for member in &*members {

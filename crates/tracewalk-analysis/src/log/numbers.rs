@@ -8,7 +8,7 @@ use super::named::{Member, Named};
 
 use crate::quick::{QuickMap, mix};
 
-/// Gives out numbers; new ones when the old ones are used up.
+/// Gives out sets of numbers: a new set when the old one is used up.
 #[derive(Debug, Default)]
 pub struct Numbering {
     current: Mutex<Arc<Numbers>>,
@@ -22,22 +22,22 @@ pub(super) struct Numbers(Mutex<Table>);
 struct Table {
     passages: QuickMap<Arc<KeptPassage>, u32>,
     groups: QuickMap<Arc<[Member]>, u32>,
-    /// What the numbers stand for.
+    /// The contents that the numbers stand for.
     named: Vec<Named>,
     elements: usize,
     members: usize,
     is_full: bool,
 }
 
-/// More passages than this, or elements in them, get no numbers.
+/// The most passages with numbers, and the limit of the elements in them.
 const MOST_PASSAGES: usize = 1 << 16;
 const MOST_ELEMENTS: usize = 1 << 17;
-/// More groups than this, or members of them, get none either.
+/// The most groups with numbers, and the limit of their members.
 const MOST_GROUPS: usize = 1 << 15;
 const MOST_MEMBERS: usize = 1 << 18;
 
 impl Numbering {
-    /// Those that are given out now.
+    /// The current set.
     pub(super) fn current(&self) -> Arc<Numbers> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if current.is_full() {
@@ -65,7 +65,7 @@ impl Numbers {
         Some(number)
     }
 
-    /// The number of passages that follow one another; `None` if there are no more.
+    /// The number of a group; `None` if there are no more.
     pub(super) fn group(&self, members: &[Member]) -> Option<u32> {
         let mut table = self.lock();
         if let Some(known) = table.groups.get(members) {
@@ -81,7 +81,7 @@ impl Numbers {
         Some(number)
     }
 
-    /// Adds those that `known` has not yet.
+    /// Adds the contents that `known` lacks.
     pub(super) fn update(&self, known: &mut Vec<Named>) {
         let table = self.lock();
         known.extend(table.named.iter().skip(known.len()).cloned());
@@ -104,7 +104,7 @@ impl Table {
     }
 }
 
-/// The numbers of one stream's passages, by what the stream calls them.
+/// The numbers of one stream's passages, by the stream's own IDs.
 #[derive(Debug, Default)]
 pub(super) struct ById {
     /// A power of two long, at most half full; empty before the first passage.
@@ -112,10 +112,10 @@ pub(super) struct ById {
     used: usize,
 }
 
-/// What no stream calls a passage.
+/// No stream uses this ID.
 const FREE: u64 = u64::MAX;
 
-/// How many slots the first table has, and the last. What streams have forgotten is in it, too.
+/// The length of the first table, and of the last. The table keeps IDs that streams have forgotten.
 const FIRST_SLOTS: usize = 1 << 8;
 const MOST_SLOTS: usize = 1 << 17;
 

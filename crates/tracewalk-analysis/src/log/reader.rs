@@ -1,4 +1,4 @@
-//! Handing on what was noted, in order.
+//! Hands on the notes of logs, in order.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,25 +14,25 @@ use crate::analysis::{Analysis, Repeated};
 use crate::record::FlowRecord;
 use crate::{Doubt, DoubtChange, Doubtful, Trusted};
 
-/// Hands on to an analysis what was noted, without what is in doubt if that is left out.
+/// Hands the notes of logs to an analysis, without elements in doubt if these are left out.
 ///
-/// What may still be put in doubt waits. Where something is in doubt, [`Trusted`] takes over.
+/// Notes that may still fall into doubt wait. While something is in doubt, [`Trusted`] takes over.
 #[derive(Debug)]
 pub struct Reader {
     doubtful: Doubtful,
     doubt: Doubt,
-    /// Whether something is in doubt, so that everything goes past `trusted`.
+    /// Whether something is in doubt, so that everything passes through `trusted`.
     weighs: bool,
-    /// What waits, the oldest first.
+    /// The logs that wait, the oldest first.
     waiting: VecDeque<Notes>,
     trusted: Trusted,
-    /// What numbers stand for, the newest ones last.
+    /// The contents of each set of numbers, the newest last.
     names: Vec<Names>,
-    /// How many sets of numbers there were.
+    /// The number of sets so far.
     generations: u32,
 }
 
-/// What numbers stand for.
+/// The contents of a set of numbers.
 #[derive(Debug)]
 struct Names {
     numbers: Arc<Numbers>,
@@ -40,25 +40,25 @@ struct Names {
     named: Vec<Named>,
 }
 
-/// A log that is read.
+/// A log that is being read.
 #[derive(Debug)]
 struct Notes {
     log: Log,
     generation: u32,
-    /// The next entry, and the next of what entries stand for.
+    /// The indices of the next entry, and of the next items in the log's other lists.
     entry: usize,
     place: usize,
     other: usize,
     waiting: usize,
 }
 
-/// What was noted.
+/// A note.
 enum Note<'a> {
     Passage(Repeated<'a>),
     Record(FlowRecord),
 }
 
-/// How far before the newest byte a loss may begin that is found there.
+/// The furthest before the newest byte that a loss found there may begin.
 const LATE: u64 = 1 << 14;
 
 impl Reader {
@@ -80,7 +80,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// The first of the analysis.
+    /// The first error of the analysis.
     pub fn part<A: Analysis>(&mut self, log: Log, analysis: &mut A) -> io::Result<()> {
         let generation = self.update(&log.known.numbers);
         let marks = match self.doubtful {
@@ -98,22 +98,22 @@ impl Reader {
         }
     }
 
-    /// The trace ends here: nothing speaks against what waits.
+    /// The trace ends here: nothing can put the waiting notes in doubt.
     ///
     /// # Errors
     ///
-    /// The first of the analysis.
+    /// The first error of the analysis.
     pub fn finish<A: Analysis>(&mut self, analysis: &mut A) -> io::Result<()> {
         self.hand_on(usize::MAX, |_| true, analysis)
     }
 
-    /// How many instructions were not handed on.
+    /// The number of instructions that were left out.
     #[must_use]
     pub const fn left_out(&self) -> u64 {
         self.trusted.left_out()
     }
 
-    /// Takes a gap or a proof of the newest part: what stands before it is certain then, or is in doubt.
+    /// Takes a gap or a proof of the newest part: the notes before it become certain, or fall into doubt.
     fn mark<A: Analysis>(&mut self, mark: &Other, analysis: &mut A) -> io::Result<()> {
         let entry = mark.entry as usize;
         let before = self.doubt;
@@ -132,7 +132,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Hands on what doubt does not reach any more, in whole parts, so that memory is bounded.
+    /// Hands on the parts that doubt can no longer reach, so that memory is bounded.
     fn hand_on_old<A: Analysis>(&mut self, analysis: &mut A) -> io::Result<()> {
         let Some(newest) = self.waiting.back().map(|notes| notes.log.newest) else { return Ok(()) };
         let certain = newest.0.saturating_sub(Doubt::REACH + LATE);
@@ -143,7 +143,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Hands on what waits, up to this entry of the newest part, as long as what comes ends at a place that is allowed.
+    /// Hands on waiting notes, up to this entry of the newest part, as long as they end at an allowed place.
     fn hand_on<A: Analysis>(
         &mut self,
         entry: usize,
@@ -158,7 +158,7 @@ impl Reader {
         self.hand_on_first(entry, is_allowed, analysis).map(drop)
     }
 
-    /// Hands on what waits of the oldest part up to this entry, as long as it is allowed. Returns whether all of it was.
+    /// Hands on waiting notes of the oldest part up to this entry, as long as they are allowed. Returns whether all of them were.
     fn hand_on_first<A: Analysis>(
         &mut self,
         entry: usize,
@@ -171,7 +171,7 @@ impl Reader {
         let named = known.map_or(&[][..], |names| &names.named);
         let end = entry.min(notes.log.entries.len());
         while notes.entry < end {
-            // Nearly everything is a passage where nothing is in doubt.
+            // Most notes are passages without doubt.
             if !*weighs && notes.log.places.is_empty() {
                 let all = notes.hand_on_passages(end, named, &is_allowed, analysis)?;
                 if !all {
@@ -203,7 +203,7 @@ impl Reader {
         Ok(true)
     }
 
-    /// Learns what numbers stand for. Returns which set they are of.
+    /// Updates the contents of a set of numbers. Returns the number of the set.
     fn update(&mut self, numbers: &Arc<Numbers>) -> u32 {
         let known = self.names.iter().position(|names| Arc::ptr_eq(&names.numbers, numbers));
         let index = known.unwrap_or_else(|| {
@@ -225,7 +225,7 @@ impl Reader {
 }
 
 impl Notes {
-    /// Hands on passages with numbers up to this entry, up to what is none. Returns whether all of them were allowed.
+    /// Hands on passages with numbers up to this entry, or up to the first other note. Returns whether all of them were allowed.
     #[inline]
     fn hand_on_passages<A: Analysis>(
         &mut self,
@@ -236,7 +236,7 @@ impl Notes {
     ) -> io::Result<bool> {
         let base = self.log.base.map_or(0, |base| base.0);
         for Entry { number, at } in self.log.entries.get(self.entry..end).unwrap_or_default() {
-            // The other entries have numbers that no passage has.
+            // Other entries have numbers that no passage has.
             let Some(Named { reach, .. }) = named.get(*number as usize) else { break };
             let origin = StreamOffset(base + u64::from(*at));
             if !is_allowed(StreamOffset(origin.0 + u64::from(*reach))) {
@@ -248,7 +248,7 @@ impl Notes {
         Ok(true)
     }
 
-    /// The next note, and a place that nothing of it begins after.
+    /// The next note, and a place after the start of all of its elements.
     #[inline]
     fn peek<'a>(&self, named: &'a [Named]) -> Option<(Note<'a>, StreamOffset)> {
         let Entry { number, at } = *self.log.entries.get(self.entry)?;

@@ -18,7 +18,7 @@ pub struct Profiling {
 }
 
 impl Profiling {
-    /// In this part of the trace.
+    /// Profiles this part of the trace.
     #[must_use]
     pub const fn new(window: Window) -> Self {
         Self { window, running: None, left_out: 0 }

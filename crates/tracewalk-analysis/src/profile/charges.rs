@@ -1,4 +1,4 @@
-//! What a passage costs, kept so that it is charged again each time that the passage comes.
+//! Costs of passages, cached to be charged again for each repetition.
 
 use std::ops::Range;
 
@@ -7,30 +7,30 @@ use tracewalk::flow::{Element, EventKind};
 use super::{EntryId, NodeId};
 use crate::clock::Cost;
 
-/// What a passage costs.
+/// The cost of a passage.
 #[derive(Debug, Default)]
 pub(super) struct Charges {
-    /// What each piece of code costs, in the lists of all passages.
+    /// The costs of its pieces of code: a range of the common list.
     pub(super) pieces: Range<usize>,
-    /// The chains that are called, each time that they are.
+    /// The called chains, once for each call: a range of the common list.
     pub(super) calls: Range<usize>,
-    /// The piece that is charged with cycles that were counted before the passage, and the one with those that were waited
-    /// for there; `None` if there is not one piece for them.
+    /// The piece that takes cycles counted before the passage, and the piece that takes the cycles that waited there; `None` if
+    /// no single piece takes them.
     pub(super) pending: Option<usize>,
     pub(super) waited: Option<usize>,
     pub(super) cycle_counts: u64,
-    /// The cycles that are counted after the last block.
+    /// The cycles that are pending after the last block.
     pub(super) waiting: u64,
-    /// Whether it is a group's: its members are charged beside, with what each cost in no other place.
+    /// Whether it is a group's. Its members are charged separately.
     pub(super) is_group: bool,
 }
 
-/// Cycles that the passage does not tell, and that its blocks take.
+/// Cycles that were counted before the passage, and that its blocks take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Before {
-    /// They were counted, and no block has taken them.
+    /// Cycles that were counted, and that no block has taken.
     pub(super) pending: u64,
-    /// They were waited for by the first block that the passage counts cycles for.
+    /// Cycles that waited for the first block for which the passage counts cycles.
     pub(super) waited: u64,
 }
 
@@ -39,18 +39,18 @@ impl Before {
 }
 
 impl Charges {
-    /// Whether it is known what takes the cycles before.
+    /// Whether the piece that takes the cycles before is known.
     pub(super) fn take(&self, before: Before) -> bool {
         (before.pending == 0 || self.pending.is_some()) && (before.waited == 0 || self.waited.is_some())
     }
 
-    /// What is charged to a piece of the cycles before.
+    /// The share of a piece in the cycles before.
     pub(super) fn extra(&self, piece: usize, before: Before) -> u64 {
         let of = |taker: Option<usize>, cycles: u64| if taker == Some(piece) { cycles } else { 0 };
         of(self.pending, before.pending) + of(self.waited, before.waited)
     }
 
-    /// Leaves the cycles before out of the pieces. Whether that can be.
+    /// Subtracts the cycles before from the pieces. Returns whether that is possible.
     pub(super) fn leave_out(&self, before: Before, lists: &mut Lists) -> bool {
         let pieces = lists.pieces.get_mut(self.pieces.clone()).unwrap_or_default();
         for (index, (_, cost)) in pieces.iter_mut().enumerate() {
@@ -60,7 +60,7 @@ impl Charges {
     }
 }
 
-/// Finds what takes the cycles before: a piece, or what is not one piece.
+/// Finds the piece that takes the cycles before, if it is a single one.
 #[derive(Debug, Default)]
 pub(super) struct Takers {
     pub(super) pending: Option<Option<usize>>,
@@ -69,7 +69,7 @@ pub(super) struct Takers {
 }
 
 impl Takers {
-    /// The next element, which is these pieces.
+    /// Takes the next element, with its pieces.
     pub(super) fn element(&mut self, element: &Element, pieces: Range<usize>) {
         let piece = match element {
             Element::Block(_) => Some(pieces.start).filter(|_| pieces.len() == 1),
@@ -90,22 +90,22 @@ impl Takers {
     }
 }
 
-/// What passages cost, one after the other: the lists are cleared as a whole, and no passage has an allocation of its own.
+/// The costs of all passages in two lists, which are cleared as a whole: no passage has an allocation of its own.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
     pub(super) pieces: Vec<(EntryId, Cost)>,
     pub(super) calls: Vec<NodeId>,
-    /// Whether a passage is learned, so that what it costs is noted.
+    /// Whether a passage is being learned, so that its costs are noted.
     pub(super) notes: bool,
 }
 
 impl Lists {
-    /// How long they are.
+    /// The lengths of the lists.
     pub(super) const fn ends(&self) -> (usize, usize) {
         (self.pieces.len(), self.calls.len())
     }
 
-    /// Forgets what came since they were so long.
+    /// Cuts the lists to earlier lengths.
     pub(super) fn truncate(&mut self, (pieces, calls): (usize, usize)) {
         self.pieces.truncate(pieces);
         self.calls.truncate(calls);

@@ -6,7 +6,7 @@ use std::collections::btree_map::Entry;
 use super::Profile;
 use crate::programs::{Merge, Programs, SourceId};
 
-/// What the functions of several programs cost.
+/// The costs of several programs' functions.
 pub type Profiles = Programs<ProgramProfiles>;
 
 /// The costs of one program's functions, by its sources.
@@ -20,7 +20,7 @@ impl Merge for ProgramProfiles {
     fn merge(&mut self, other: Self) {
         for (source, profile) in other.sources {
             match self.sources.entry(source) {
-                // Most programs have one capture: nothing is looked up again for it.
+                // Most programs have one capture: its profile is stored without a merge.
                 Entry::Vacant(place) => drop(place.insert(profile)),
                 Entry::Occupied(mut own) => own.get_mut().merge(&profile),
             }

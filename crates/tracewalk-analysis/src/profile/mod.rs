@@ -1,4 +1,4 @@
-//! Where time went: what each function cost, in every chain of calls in which it ran.
+//! Profiles: the cost of each function, in every chain of calls in which it ran.
 //!
 //! ```text
 //! Profiler   flow elements → a Profile: cost by chain of calls and by piece of code, as numbers alone
@@ -6,8 +6,34 @@
 //! Tree       a Profile with names, lines and inlined functions → what exporters write
 //! ```
 //!
-//! Nothing is looked up by name while elements come. Memory is bounded by the program and the chains of calls that it
-//! makes, not by the trace's length.
+//! Names are not looked up during recording. The program and its chains of calls bound the memory; the trace's length does not
+//! matter.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use tracewalk_analysis::profile::{Profiler, Tree, TreeOptions};
+//! use tracewalk_analysis::{Code, Window};
+//!
+//! # use tracewalk::{ids::Address, program::Program, protocol::etmv3, source::SourceConfig};
+//! # use tracewalk_analysis::drive::{Carrier, Follower, Input, NoProgress, Stretch};
+//! # let config = SourceConfig::Etmv3(etmv3::Config::for_core("cortex-m3").expect("a known core"));
+//! # let mut program = Program::new();
+//! # program.add(Address::new(0x100), &[0x00, 0xbf, 0x00, 0xbf])?;
+//! # let trace = [0, 0, 0, 0, 0, 0x80, 0x08, 0x21, 0x01, 0x01, 0x00, 0x00, 0x84, 0x84];
+//! # let carrier = Carrier::Stretches(vec![Stretch::all(trace.len())]);
+//! # let input = Input { capture: &trace, carrier, rest: None, progress: &NoProgress };
+//! // `config`, `program` and `input` are made as in the example of `drive`.
+//! // A trace of two instructions.
+//! let code = Arc::new(Code { program: Arc::new(program.clone()), ..Code::unknown() });
+//! let mut profiler = Profiler::new(Arc::clone(&code), &Window::default());
+//! Follower::new(&config, &program).flow(&input, |record| {
+//!     profiler.element(&record.element, record.at);
+//!     Ok(())
+//! })?;
+//! let tree = Tree::of(&profiler.finish(), &code, TreeOptions { inlined: true, sites: false });
+//! assert_eq!(tree.total().instructions, 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod analysis;
 mod charges;
@@ -38,28 +64,28 @@ pub use record::Profiler;
 pub use tables::{Edge, FunctionCost, LineCost};
 pub use tree::{Label, LabelId, LabelKind, Place, Tree, TreeNode, TreeOptions};
 
-/// What a program's functions cost.
+/// The costs of a program's functions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {
     nodes: Vec<Node>,
     index: QuickMap<(Option<NodeId>, NodeKind), NodeId>,
     entries: Vec<PieceCost>,
     entry_index: QuickMap<(NodeId, Piece), EntryId>,
-    /// Cycles and time of what was traced and could not be followed.
+    /// Cycles and time of traced code that could not be followed.
     pub unfollowed: Cost,
-    /// Cycles and time of what was not traced.
+    /// Cycles and time without trace.
     pub untraced: Cost,
-    /// What the source's trace reported beside instructions.
+    /// The cycle counts and timestamps in the source's trace.
     pub measures: Measures,
-    /// How often another task was seen to run, by what showed it.
+    /// The number of task switches, by evidence.
     pub switches: BTreeMap<Evidence, u64>,
-    /// Calls that were counted to their callers, because there were too many chains of calls to tell apart.
+    /// Calls that were counted to their callers, because the limit of chains of calls was reached.
     pub folded_calls: u64,
     /// Instructions in doubt.
     pub in_doubt: InDoubt,
 }
 
-/// What a trace has to measure cost by.
+/// The data in a trace that cost is measured by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measures {
@@ -69,7 +95,7 @@ pub struct Measures {
     pub without_cycles: u64,
     /// Instructions of captures that have no time.
     pub without_time: u64,
-    /// Timestamps that were known.
+    /// Known timestamps.
     pub timestamps: u64,
     /// Instructions that lie between two timestamps, so that their time is known.
     pub timed_instructions: u64,
@@ -97,15 +123,15 @@ struct Node {
 /// A link of a chain of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum NodeKind {
-    /// What a task runs.
+    /// A task's execution.
     Task(Task),
-    /// What handles an exception.
+    /// An exception's handler.
     Exception(Option<Exception>),
     /// A function, called from the instruction at `site`.
     Function { function: FunctionId, site: Option<Address> },
 }
 
-/// What a piece of code cost in one chain of calls.
+/// The cost of a piece of code in one chain of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct PieceCost {
     node: NodeId,
@@ -113,11 +139,11 @@ struct PieceCost {
     cost: Cost,
 }
 
-/// More chains of calls than this are not distinguished.
+/// The most chains of calls that are distinguished.
 const MOST_NODES: usize = 1 << 20;
-/// Nor are longer ones: each may be written out whole.
+/// The longest chain, because each may be written out whole.
 const DEEPEST: usize = 1 << 12;
-/// More pieces of code than this are not distinguished; their cost goes to their function's start.
+/// The most pieces of code that are distinguished; the cost of others goes to their function's start.
 const MOST_ENTRIES: usize = 1 << 22;
 
 impl Measures {
@@ -157,7 +183,7 @@ impl AddAssign for Measures {
 }
 
 impl Profile {
-    /// What was spent on code that was followed.
+    /// The cost of code that was followed.
     #[must_use]
     pub fn total(&self) -> Cost {
         let mut total = Cost::default();
@@ -165,7 +191,7 @@ impl Profile {
         total
     }
 
-    /// Adds what was recorded of another part of the same program's execution.
+    /// Adds a profile of another part of the same program's execution.
     pub fn merge(&mut self, other: &Self) {
         let mut nodes = Vec::with_capacity(other.nodes.len());
         for node in &other.nodes {
@@ -266,7 +292,7 @@ impl Profile {
         id
     }
 
-    /// Whose the code of a chain's innermost function is.
+    /// The contexts in which the code of a chain's innermost function is visible.
     fn scope_of(&self, node: NodeId) -> Option<Scope> {
         match self.nodes.get(node.index())?.kind {
             NodeKind::Function { function, .. } => Some(function.scope()),
@@ -280,7 +306,7 @@ impl Profile {
         }
     }
 
-    /// Where the cost of a piece of code in a chain of calls is kept.
+    /// The entry of a piece of code in a chain of calls.
     fn entry(&mut self, node: NodeId, piece: Piece) -> EntryId {
         if let Some(known) = self.entry_index.get(&(node, piece)) {
             return *known;
@@ -322,7 +348,7 @@ impl NodeId {
         self.0 as usize
     }
 
-    /// What tells it from others.
+    /// Its number.
     const fn number(&self) -> u32 {
         self.0
     }

@@ -17,13 +17,13 @@ use crate::call_stack::{
 use crate::clock::{Cost, CycleMeter, Spent};
 use crate::{Code, Phase, Window, Windowed};
 
-/// Records what one source's functions cost.
+/// Records the cost of one source's functions.
 #[derive(Debug)]
 pub struct Profiler {
     calls: CallStack<NodeId>,
     meter: CycleMeter,
     windowed: Windowed,
-    /// Whether everything is in the window, so that nobody has to look.
+    /// Whether the window is the whole trace, so that no check is needed.
     is_whole: bool,
     recorder: Recorder,
     remembered: Remembered<NodeId, Charges>,
@@ -34,18 +34,18 @@ struct Recorder {
     profile: Profile,
     interval: Interval,
     task: Task,
-    /// Where what runs is; what is not in the window is followed and not counted.
+    /// The phase of the current element. Elements outside of the window are followed but not counted.
     phase: Phase,
-    /// What the block that runs costs, and how many of its instructions were charged already.
+    /// The cost of the current block, and the number of its instructions that were charged already.
     block: Cost,
     charged: u64,
     lists: Lists,
-    /// Set while a group is learned: what its passages are charged for cycles that were counted before them.
+    /// Set while a group is learned: the charges of its passages for cycles that were counted before them.
     extras: Option<Vec<(EntryId, Cost)>>,
 }
 
 impl Profiler {
-    /// Nothing has run yet; what runs in the window will be recorded.
+    /// A profiler before the first element, for this window.
     #[must_use]
     pub fn new(code: Arc<Code>, window: &Window) -> Self {
         let windowed = window.begin(&code);
@@ -76,7 +76,7 @@ impl Profiler {
         self.follow(element, at);
     }
 
-    /// Takes elements that come again and again.
+    /// Takes repeated elements.
     #[inline]
     pub fn passage(&mut self, repeated: &Repeated<'_>) {
         let is_inside = self.is_whole || self.is_inside(repeated);
@@ -105,7 +105,7 @@ impl Profiler {
         self.remembered.go(known, &mut self.calls);
     }
 
-    /// Whether a passage is in the window, as what came before it is.
+    /// Whether a passage is in the window, like the elements before it.
     #[inline(never)]
     fn is_inside(&mut self, repeated: &Repeated<'_>) -> bool {
         self.recorder.phase == Phase::Inside && self.windowed.ahead(repeated) == Some(Phase::Inside)
@@ -127,7 +127,7 @@ impl Profiler {
         }
     }
 
-    /// Takes the members of a group that is not known one by one, and remembers what they are.
+    /// Takes the members of an unknown group one by one, and caches the group.
     #[inline(never)]
     fn learn_group(&mut self, repeated: &Repeated<'_>, before: Before) {
         let is_plain = before == Before::NOTHING && !self.recorder.interval.measures();
@@ -151,7 +151,7 @@ impl Profiler {
         }
     }
 
-    /// Follows a passage that is not known, and remembers what it costs.
+    /// Follows an unknown passage, and caches its cost.
     #[inline(never)]
     fn learn(&mut self, repeated: &Repeated<'_>, before: Before) {
         if self.remembered.is_full(repeated.set()) {
@@ -186,7 +186,7 @@ impl Profiler {
         }
     }
 
-    /// Charges what passages cost that were only counted.
+    /// Charges the costs of the passages that were only counted.
     fn charge(&mut self) {
         let Recorder { profile, lists, .. } = &mut self.recorder;
         self.remembered.take_counts(|times, charges| {
@@ -213,7 +213,7 @@ impl Profiler {
         self.spend(spent);
         match element {
             Element::Gap(gap) => {
-                // Code that no image holds was traced; how long it ran is known where cycles are.
+                // Code that no image holds was traced; its cycles are known if the trace counts them.
                 if !matches!(gap.reason, GapReason::Contradiction(_)) {
                     self.recorder.interval.gap();
                 }
@@ -231,7 +231,7 @@ impl Profiler {
         self.calls.element(element, &mut self.recorder);
     }
 
-    /// The trace ends here. What was recorded.
+    /// The trace ends here; returns the profile.
     #[must_use]
     pub fn finish(mut self) -> Profile {
         self.charge();
@@ -246,7 +246,7 @@ impl Profiler {
         profile
     }
 
-    /// How many things are remembered.
+    /// The number of cached items.
     #[cfg(test)]
     pub(super) fn size(&self) -> usize {
         let profile = &self.recorder.profile;

@@ -7,7 +7,7 @@
 //! {"function":[2,3,"8000112",{"named":["8000306",{}]}]}
 //!                                          a function: links outside, how often it was called, from where, which
 //! {"code":["8000306","8000316","t32",8,120,340,0]}
-//!                                          of the link above: a piece of code, its instructions, and what it cost in
+//!                                          of the link above: a piece of code, its instructions, and its cost in
 //!                                          instructions, cycles and ticks
 //! ```
 //!
@@ -32,7 +32,7 @@ use crate::saved::{ReadItems, Save, SavedErrorKind, Saving, words};
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Item {
-    /// A source, and what is known of all of it.
+    /// A source, with the values that apply to all of it.
     Source(Source),
     /// A task.
     Task(usize, Task),
@@ -52,7 +52,7 @@ pub enum Item {
     ),
 }
 
-/// A source, and what is known of all of it.
+/// A source, with the values that apply to all of it.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {

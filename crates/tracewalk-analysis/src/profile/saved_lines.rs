@@ -7,7 +7,7 @@
 //! Q 12 0                       instructions in doubt that were left out, and that were counted
 //! U 0 12 0                     instructions, cycles and ticks of code that could not be followed
 //! O 0 3 0                      the same while nothing was traced
-//! W pendsv 21                  tasks switched: what showed it, how often
+//! W pendsv 21                  task switches: evidence, number
 //! D 7                          calls that were counted to their callers
 //! T 0 number 1                 a task: how many links of the chain of calls are outside, which: a number, `unresolved`, or
 //!                              `within context=0x42,vmid=0x1`
@@ -16,7 +16,7 @@
 //!                              a function: links outside, how often it was called, from where, which (`named`, `unnamed`
 //!                              or `missing` with its address, `unknown`), and for the first two in which contexts
 //! C 8000306 8000316 t32 8 120 340 0
-//!                              of the link above: a piece of code, its instructions, and what it cost in instructions,
+//!                              of the link above: a piece of code, its instructions, and its cost in instructions,
 //!                              cycles and ticks
 //! ```
 //!

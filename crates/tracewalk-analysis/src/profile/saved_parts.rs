@@ -1,4 +1,4 @@
-//! Puts the profiles of one program together out of what a file says one after the other.
+//! Builds the profiles of one program from the items of a file.
 
 use super::{NodeId, NodeKind, Profile, ProgramProfiles};
 use crate::call_stack::Piece;
@@ -11,15 +11,15 @@ const MOST_INSTRUCTIONS: u64 = 1 << 28;
 /// The most that all costs in a file, or all calls, add up to: two years at a gigahertz.
 const MOST_COST: u64 = 1 << 56;
 
-/// The profiles as far as they were read.
+/// The profiles read so far.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     found: ProgramProfiles,
-    /// The source that is read.
+    /// The current source.
     source: Option<Source>,
     /// How many instructions all pieces of code have.
     instructions: u64,
-    /// What all costs add up to, and all calls.
+    /// The sums of all costs and of all calls.
     sum: Cost,
     calls: u64,
 }
@@ -28,18 +28,18 @@ pub(super) struct Parts {
 struct Source {
     id: SourceId,
     profile: Profile,
-    /// The chain of calls that is read, outermost first.
+    /// The current chain of calls, outermost first.
     chain: Vec<NodeId>,
 }
 
 impl Parts {
-    /// What follows is of this source.
+    /// The next items are of this source.
     pub(super) fn source(&mut self, id: SourceId) {
         self.end_source();
         self.source = Some(Source { id, profile: Profile::default(), chain: Vec::new() });
     }
 
-    /// The profile of the source that is read.
+    /// The profile of the current source.
     pub(super) fn profile(&mut self) -> Result<&mut Profile, SavedErrorKind> {
         self.source.as_mut().map(|source| &mut source.profile).ok_or(SavedErrorKind::Misplaced)
     }
@@ -58,7 +58,7 @@ impl Parts {
         Ok(())
     }
 
-    /// What a piece of code cost in the chain of calls that was read last.
+    /// The cost of a piece of code in the current chain of calls.
     pub(super) fn code(&mut self, piece: Piece, cost: Cost) -> Result<(), SavedErrorKind> {
         let cost = self.cost(cost)?;
         let piece = self.piece(piece)?;
@@ -69,7 +69,7 @@ impl Parts {
         Ok(())
     }
 
-    /// A cost, if all of them together are not too much.
+    /// Checks a cost: the sum of all costs has a limit.
     pub(super) fn cost(&mut self, cost: Cost) -> Result<Cost, SavedErrorKind> {
         self.sum += cost;
         within(self.sum.instructions, MOST_COST, "instructions", cost.instructions)?;
@@ -97,14 +97,14 @@ impl Parts {
         }
     }
 
-    /// All of them.
+    /// The profiles.
     pub(super) fn finish(mut self) -> ProgramProfiles {
         self.end_source();
         self.found
     }
 }
 
-/// Refuses a field with which a sum becomes too much.
+/// Refuses a field that makes a sum exceed its limit.
 fn within(sum: u64, most: u64, field: &'static str, found: u64) -> Result<(), SavedErrorKind> {
     if sum <= most { Ok(()) } else { Err(SavedErrorKind::field(field, found)) }
 }

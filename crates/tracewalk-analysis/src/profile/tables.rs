@@ -5,31 +5,31 @@ use std::collections::{BTreeMap, HashMap};
 use super::tree::{LabelId, LabelKind, Place, Tree};
 use crate::clock::Cost;
 
-/// What a function cost, wherever it was called from.
+/// The cost of a function, in all chains of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FunctionCost {
-    /// The function; an inlined one is not the same as the one of that name that is called.
+    /// The function; inlined copies are separate from the called function of the same name.
     pub function: LabelId,
-    /// How often it was called; 0 for inlined ones, and for those that ran already when they were first seen.
+    /// How often it was called; 0 for inlined functions, and for functions that were already running when they were first seen.
     pub calls: u64,
-    /// What it cost itself.
+    /// Its own cost.
     pub own: Cost,
-    /// What it cost with what it called. Where it called itself, what that call cost is in it once.
+    /// Its cost with the functions that it called. The cost of recursive calls is included once.
     pub total: Cost,
 }
 
-/// What a source line cost itself.
+/// The own cost of a source line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineCost {
-    /// The function that the line belongs to there.
+    /// The function that the line belongs to.
     pub function: LabelId,
     /// The line; `None` if the debug information does not say it.
     pub place: Option<Place>,
-    /// What it cost.
+    /// Its cost.
     pub own: Cost,
 }
 
-/// What calls of one function by another cost.
+/// The cost of calls of one function by another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {
     /// The function that calls.
@@ -40,13 +40,12 @@ pub struct Edge {
     pub site: Option<Place>,
     /// How often.
     pub calls: u64,
-    /// What they cost, with what was called in turn. What a call cost that was made during another one of the same kind
-    /// is in it once.
+    /// Their cost, with the functions called in turn. The cost of a call during another one of the same kind is included once.
     pub total: Cost,
 }
 
 impl Tree {
-    /// The functions, the most expensive first: by what they cost themselves, in `by`.
+    /// The functions, the most expensive first: by their own cost, measured by `by`.
     #[must_use]
     pub fn functions(&self, by: impl Fn(&Cost) -> u64) -> Vec<FunctionCost> {
         let new =
@@ -67,7 +66,7 @@ impl Tree {
         functions.retain(|function| {
             let kind = self.labels[function.function.index()].kind;
             let is_function = matches!(kind, LabelKind::Function | LabelKind::Inlined);
-            // Of what ran outside the window nothing is counted.
+            // Functions that ran only outside the window have no cost.
             is_function && (function.calls > 0 || !function.total.is_zero())
         });
         functions.sort_by(|a, b| {
@@ -98,8 +97,8 @@ impl Tree {
         lines
     }
 
-    /// The calls, the most expensive first. What is called through an exception is called by the function that raised
-    /// it; what nothing is known to have called is in none of them.
+    /// The calls, the most expensive first. A handler counts as called by the function that was interrupted; functions without a
+    /// known caller are left out.
     #[must_use]
     pub fn edges(&self, by: impl Fn(&Cost) -> u64) -> Vec<Edge> {
         let mut edges = BTreeMap::<(LabelId, LabelId, Option<Place>), (u64, Cost)>::new();

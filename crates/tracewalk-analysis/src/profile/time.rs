@@ -1,7 +1,7 @@
-//! Time by timestamps: the ticks between two of them, distributed over what ran there.
+//! Time by timestamps: the ticks between two of them, distributed over the code that ran there.
 //!
-//! By cycles where they are traced, else by instructions. An interval in which something ran that was not measured, by
-//! a gap or because tracing was off, is nobody's: its length says nothing of what was seen in it.
+//! Distribution is by cycles if they are traced, else by instructions. An interval with unmeasured execution (a gap, or tracing
+//! was off) is not distributed: its length says nothing about the code that was seen in it.
 
 use super::EntryId;
 use crate::clock::share;
@@ -11,9 +11,9 @@ use crate::clock::share;
 pub(super) struct Interval {
     /// The last timestamp that was known.
     since: Option<u64>,
-    /// What ran since: by cycles and by instructions.
+    /// The execution since then, in cycles and instructions.
     shares: Vec<Share>,
-    /// Set where something ran of which not even the cycles are known.
+    /// Set once code ran whose cycles are unknown.
     broken: bool,
 }
 
@@ -24,13 +24,13 @@ struct Share {
     instructions: u64,
 }
 
-/// Who gets ticks.
+/// The receiver of ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Owner {
     Entry(EntryId),
     Unfollowed,
     Untraced,
-    /// What is not in the window.
+    /// Code outside of the window.
     Outside,
 }
 
@@ -38,7 +38,7 @@ pub(super) enum Owner {
 const MANY: usize = 1 << 16;
 
 impl Interval {
-    /// Whether ticks will be distributed over what runs.
+    /// Whether ticks will be distributed over the code that runs.
     #[inline]
     pub(super) const fn measures(&self) -> bool {
         self.since.is_some()
@@ -63,13 +63,13 @@ impl Interval {
         }
     }
 
-    /// Something ran that was not seen.
+    /// Unseen code ran.
     pub(super) fn gap(&mut self) {
         self.broken = true;
     }
 
-    /// A timestamp; `None` if the source did not know it. Gives away what passed since the last one, and returns
-    /// how many instructions that covers.
+    /// A timestamp; `None` if the source did not know it. Distributes the ticks since the last one, and returns the number of
+    /// instructions that they cover.
     pub(super) fn timestamp(&mut self, time: Option<u64>, mut give: impl FnMut(Owner, u64)) -> u64 {
         let Self { since, shares, broken } = std::mem::take(self);
         self.since = time;

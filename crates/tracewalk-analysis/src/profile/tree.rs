@@ -16,7 +16,7 @@ use crate::{Code, CodePlace};
 pub struct Tree {
     /// The nodes; each comes after the one that it was called from.
     pub nodes: Vec<TreeNode>,
-    /// What the nodes are called.
+    /// The names of the nodes.
     pub labels: Vec<Label>,
     index: HashMap<(Option<usize>, LabelId, Option<Place>), usize>,
     label_index: HashMap<LabelKey, LabelId>,
@@ -27,36 +27,36 @@ pub struct Tree {
 pub struct TreeNode {
     /// The node that it was called from; the outermost ones have none.
     pub parent: Option<usize>,
-    /// What it is.
+    /// Its label.
     pub label: LabelId,
-    /// Where in the source of the node outside it was called.
+    /// The source line of the call, in the node outside.
     pub site: Option<Place>,
     /// How often it was called.
     pub calls: u64,
-    /// What it cost itself.
+    /// Its own cost.
     pub own: Cost,
-    /// What it cost with what it called.
+    /// Its cost with the functions that it called.
     pub total: Cost,
     /// The lines that its own cost was spent on.
     pub lines: BTreeMap<Option<Place>, Cost>,
 }
 
-/// What a node is called; an index into [`Tree::labels`].
+/// An index into [`Tree::labels`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LabelId(u32);
 
-/// What a node is.
+/// The label of a node.
 #[derive(Clone, Debug)]
 pub struct Label {
     /// Of which kind.
     pub kind: LabelKind,
     /// Its name.
     pub name: String,
-    /// Where a function begins, or was entered.
+    /// The address at which a function begins, or was entered.
     pub address: Option<Address>,
     /// In which contexts its code is visible there.
     pub scope: Scope,
-    /// Where in the source a function begins.
+    /// The source line at which a function begins.
     pub place: Option<Place>,
 }
 
@@ -82,7 +82,7 @@ pub struct Place {
     pub line: u32,
 }
 
-/// What a tree tells apart.
+/// What a tree distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeOptions {
     /// Inlined functions are nodes of their own.
@@ -99,16 +99,16 @@ enum LabelKey {
     Inlined(Rc<str>),
 }
 
-/// What stands in the source at an instruction.
+/// The source of an instruction.
 #[derive(Debug, Default)]
 struct Source {
-    /// The functions that are inlined there, outermost first, and where the next one outside calls each.
+    /// The functions that are inlined there, outermost first, each with the line of its call.
     inlined: Vec<(Rc<str>, Option<Place>)>,
     /// The line in the innermost of them.
     place: Option<Place>,
 }
 
-/// Looks up what stands in the source.
+/// Looks up sources of instructions.
 struct Sources<'a> {
     code: &'a Code,
     options: TreeOptions,
@@ -117,7 +117,7 @@ struct Sources<'a> {
 }
 
 impl Tree {
-    /// The tree of a profile. A task is a node only where there are several.
+    /// The tree of a profile. Tasks are nodes only if there are several.
     #[must_use]
     pub fn of(profile: &Profile, code: &Code, options: TreeOptions) -> Self {
         let mut tree = Self {
@@ -161,7 +161,7 @@ impl Tree {
         tree
     }
 
-    /// What a node is.
+    /// The label of a node.
     #[must_use]
     pub fn label_of(&self, node: &TreeNode) -> &Label {
         &self.labels[node.label.0 as usize]
@@ -271,7 +271,7 @@ impl Tree {
         })
     }
 
-    /// The node of the innermost function that is inlined into `node`'s where `source` stands.
+    /// The node of the innermost function that is inlined into `node`'s at `source`.
     fn inlined(&mut self, node: usize, source: &Source) -> usize {
         let mut innermost = node;
         for (name, site) in &source.inlined {
@@ -327,7 +327,7 @@ impl Label {
         Self { kind, name, address: None, scope: Scope::EVERYWHERE, place: None }
     }
 
-    /// The name, with a mark where it is not that of a function of the program: `[SysTick]`, `clamp (inlined)`.
+    /// The name, with a mark if it is not a function of the program: `[SysTick]`, `clamp (inlined)`.
     #[must_use]
     pub fn text(&self) -> String {
         match self.kind {

@@ -7,7 +7,7 @@ use tracewalk::plain::plain;
 /// Why a file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedError {
-    /// What was to be read.
+    /// The kind of file that was expected.
     pub saved: &'static str,
     /// The line, from 1.
     pub line: usize,
@@ -19,44 +19,44 @@ pub struct SavedError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SavedErrorKind {
-    /// The file does not begin as it should.
+    /// The file does not begin like a saved file.
     NotSaved,
-    /// Something else is saved in it.
+    /// The file has another kind.
     Other {
         /// What.
         found: String,
     },
-    /// It is of a version that is not known.
+    /// The file has an unknown version.
     Version {
         /// Which.
         found: String,
     },
     /// The file stops in this line or after it, without the line that ends it.
     CutOff,
-    /// The line that ends the file counts others than those that stand before it.
+    /// The last line states another number of lines than there are before it.
     Lines {
-        /// How many there are.
+        /// The number of lines found.
         found: u64,
-        /// How many there were when it was written.
+        /// The number of lines stated.
         expected: u64,
     },
     /// The file has ended before this line.
     BehindEnd,
-    /// The line is no item, or none as it should be.
+    /// The line is not a valid item.
     Item {
         /// Where in the line, from 1.
         column: usize,
         /// What is wrong, in serde's words.
         problem: String,
     },
-    /// The line begins with something else than the letters that exist.
+    /// The line begins with an unknown letter.
     UnknownItem {
         /// What it begins with.
         found: String,
     },
-    /// The line says something of an item that has to stand before it, and none does.
+    /// The line belongs to an item that has to come before it and is missing.
     Misplaced,
-    /// A field is missing, or holds something that it may not.
+    /// A field is missing, or has an invalid value.
     Field {
         /// The field.
         field: &'static str,
@@ -68,12 +68,12 @@ pub enum SavedErrorKind {
 }
 
 impl SavedErrorKind {
-    /// A field holds something that it may not.
+    /// A field has an invalid value.
     pub(crate) fn field(field: &'static str, found: impl fmt::Display) -> Self {
         Self::Field { field, found: found.to_string() }
     }
 
-    /// A short name that stays.
+    /// A stable short name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -100,7 +100,7 @@ impl From<io::Error> for SavedErrorKind {
 impl From<serde_json::Error> for SavedErrorKind {
     fn from(error: serde_json::Error) -> Self {
         let text = error.to_string();
-        // Which line it is of the file, serde does not know.
+        // serde counts lines within the item, not within the file.
         let problem = text.rsplit_once(" at line ").map_or(text.as_str(), |(problem, _)| problem);
         Self::Item { column: error.column(), problem: plain(problem.into()).into_owned() }
     }

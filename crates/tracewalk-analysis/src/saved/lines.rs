@@ -6,10 +6,10 @@
 //! P build 2f3a…                          a program, by its images' build IDs, or `code` and a hash; what follows is of it
 //! I fw.elf                               the name of an image
 //! …                                      lines of what is saved
-//! E 4711                                 the end, and how many lines stand before it; not in version 1
+//! E 4711                                 the end, and the number of lines before it; not in version 1
 //! ```
 //!
-//! One item a line, fields separated by one space; what an item is stands first.
+//! One item a line, fields separated by one space; the first field is the kind of item.
 
 use std::collections::BTreeSet;
 use std::io::BufRead;
@@ -27,7 +27,7 @@ use crate::programs::{Merge, ProgramId, Programs, SourceId};
 
 /// Reads the lines of one program.
 pub trait ReadLines: Default {
-    /// What is read.
+    /// The answer that is read.
     type Found: Merge;
 
     /// The next line that begins with `item`; `fields` is the rest of it.
@@ -37,10 +37,10 @@ pub trait ReadLines: Default {
     fn finish(self) -> Self::Found;
 }
 
-/// What a file begins with; what is saved follows, and the version.
+/// The beginning of a file; the kind and the version follow.
 pub(super) const MAGIC: &str = "# tracewalk ";
 
-/// Which of these versions a file with this first line is; `None` if it is none of them.
+/// The version of a file with this first line; `None` if it is neither 1 nor 2.
 pub(super) fn version(head: &[u8], kind: &str) -> Result<Option<u32>, SavedErrorKind> {
     let Some(rest) = head.strip_prefix(MAGIC.as_bytes()) else { return Ok(None) };
     let rest = String::from_utf8_lossy(rest);
@@ -99,12 +99,12 @@ fn end<L: ReadLines>(
     programs.add(id, images, lines.finish());
 }
 
-/// The fields of a line that were not read yet.
+/// The unread fields of a line.
 #[derive(Debug)]
 pub struct Fields<'a>(&'a str);
 
 impl<'a> Fields<'a> {
-    /// All that is left, as one text.
+    /// The unread rest, as one text.
     pub(crate) const fn rest(self) -> &'a str {
         self.0
     }
@@ -131,7 +131,7 @@ impl<'a> Fields<'a> {
         parse(word).ok_or_else(|| SavedErrorKind::Field { field, found: word.to_owned() })
     }
 
-    /// One of several words, each of which stands for something.
+    /// Reads one of several words, each with its value.
     pub(crate) fn one_of<T: Copy>(
         &mut self,
         field: &'static str,
@@ -204,7 +204,7 @@ impl<'a> Fields<'a> {
         if profile == "-" {
             return Ok(None);
         }
-        // Only a numbering that is known has the number 0.
+        // Only a known numbering has the number 0.
         if Exception::numbered(profile, 0).is_none() {
             return Err(SavedErrorKind::Field { field: "profile", found: profile.to_owned() });
         }

@@ -4,11 +4,24 @@
 //! {"saved":"coverage","version":3,"complete":true}        what is saved, and whether all captures were decoded to their ends
 //! {"program":{"id":{"build":["2f3a…"]},"images":["fw.elf"]}}  a program, and the names of its images; what follows is of it
 //! …                                                       items of what is saved
-//! {"end":4711}                                            the end, and how many lines stand before it
+//! {"end":4711}                                            the end, and the number of lines before it
 //! ```
 //!
-//! A line is one value of JSON, an item by its name. The same findings are always the same text. Items are written by serde, as their types
-//! are declared beside each analysis. Files of versions 1 and 2 are read as well.
+//! Each line is one JSON value: an item by its name. Equal answers give equal text. serde writes the items by their types, which
+//! each analysis declares. Files of versions 1 and 2 are read as well.
+//!
+//! ```
+//! use tracewalk_analysis::coverage::{Coverage, ProgramCoverage};
+//! use tracewalk_analysis::programs::ProgramId;
+//!
+//! let mut coverage = Coverage::default();
+//! coverage.add(ProgramId::Builds([vec![0x2f, 0x3a]].into()), ["fw.elf".to_owned()], ProgramCoverage::default());
+//! let mut file = Vec::new();
+//! coverage.save(&mut file)?;
+//! assert!(file.starts_with(br#"{"saved":"coverage","version":3"#));
+//! assert_eq!(Coverage::read(&*file)?, coverage);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod error;
 mod lines;
@@ -29,47 +42,47 @@ pub(crate) use lines::or_dash;
 pub use lines::{Fields, ReadLines};
 use reading::Input;
 
-/// What was found of one program, and can be saved.
+/// An answer about one program that can be saved.
 pub trait Save: Merge {
-    /// What it is called in the first line of its files.
+    /// Its kind, in the first line of its files.
     const KIND: &'static str;
 
-    /// Puts its items together.
+    /// Builds the answer from its items.
     type Items: ReadItems<Found = Self>;
 
-    /// Puts the lines of versions 1 and 2 together.
+    /// Builds the answer from the lines of versions 1 and 2.
     type Lines: ReadLines<Found = Self>;
 
     /// The newest version of its files.
     const NEWEST: u32 = VERSION;
 
-    /// Whether the program has to be at hand when it is reported.
+    /// Whether a report needs the program.
     const NEEDS_PROGRAM: bool = true;
 
-    /// The version of a file that it can stand in: older releases read what they know.
+    /// The oldest version of the format that can hold the answer, so that older releases can read it.
     fn version(&self) -> u32 {
         VERSION
     }
 
-    /// The names of the runs that it was found in, where it knows them.
+    /// The names of its runs, if it keeps them.
     fn runs(&self) -> &[String] {
         &[]
     }
 
-    /// Notes that it was found in one run, of this name, unless it knows its runs.
+    /// Names its single run, unless it keeps runs already.
     fn name_run(&mut self, name: &str) {
         let _ = name;
     }
 
-    /// Writes the items that are its own.
+    /// Writes its items.
     fn save_items(&self, out: &mut Saving<'_>) -> io::Result<()>;
 }
 
-/// Puts the items of one program together.
+/// Builds an answer about one program from items.
 pub trait ReadItems: Default {
-    /// One of them, as serde reads it.
+    /// An item, as serde reads it.
     type Item: DeserializeOwned;
-    /// What they are of.
+    /// The answer.
     type Found;
 
     /// The next item.
@@ -82,12 +95,12 @@ pub trait ReadItems: Default {
 /// The oldest version that is written.
 pub(crate) const VERSION: u32 = 3;
 
-/// What files of this kind begin with, of version 3 and of those before it.
+/// The beginning of files of this kind: of version 3 and later, and of earlier versions.
 fn beginnings(kind: &str) -> [String; 2] {
     [format!("{{\"saved\":\"{kind}\""), format!("{}{kind} ", lines::MAGIC)]
 }
 
-/// What a file that begins like this is meant as, if it is one of these, of whatever version.
+/// The kind of a saved file with this beginning, of any version, if it is one of these.
 #[must_use]
 pub fn saved_kind<'a>(head: &[u8], kinds: &[&'a str]) -> Option<&'a str> {
     let begins =
@@ -95,7 +108,7 @@ pub fn saved_kind<'a>(head: &[u8], kinds: &[&'a str]) -> Option<&'a str> {
     kinds.iter().copied().find(begins)
 }
 
-/// The kind and the version of a file that begins so; `None` of what was not saved, and where its first line is cut.
+/// The kind and the version of a file with this beginning; `None` if it is not a saved file, or if its first line is incomplete.
 pub(crate) fn kind_and_version(head: &[u8]) -> Option<(String, u32)> {
     let line = head.split(|byte| *byte == b'\n').next()?;
     let Head { saved, version, .. } = serde_json::from_slice(line).ok()?;
@@ -107,7 +120,7 @@ pub(crate) fn kind_and_version(head: &[u8]) -> Option<(String, u32)> {
 struct Head {
     saved: String,
     version: u32,
-    /// A later version may have put something else in its place.
+    /// `None` if a later version replaced the field.
     complete: Option<bool>,
 }
 
@@ -121,7 +134,7 @@ enum Frame {
     End(u64),
 }
 
-/// Where items are written.
+/// The output of items.
 pub struct Saving<'a> {
     out: &'a mut dyn Write,
     lines: u64,
@@ -137,7 +150,7 @@ impl Saving<'_> {
 }
 
 impl<T: Save> Programs<T> {
-    /// Writes it down.
+    /// Writes the answers.
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut out = Saving { out, lines: 0 };
         let version = self.programs.values().map(|program| program.found.version()).max().unwrap_or(VERSION);
@@ -151,13 +164,12 @@ impl<T: Save> Programs<T> {
         out.item(&Frame::End(out.lines))
     }
 
-    /// Reads what was written down, line by line.
+    /// Reads answers, line by line.
     pub fn read(input: impl BufRead) -> Result<Self, SavedError> {
         Self::read_with_version(input).map(|(programs, _)| programs)
     }
 
-    /// Reads what was written down, and tells in which version of the format. A file of version 1 has no end by which it can be seen
-    /// whether it is whole.
+    /// Reads answers and the version of the format. A file of version 1 has no last line that would show whether it is complete.
     pub fn read_with_version(input: impl BufRead) -> Result<(Self, u32), SavedError> {
         let mut input = Input::new(input);
         let read = Self::read_from(&mut input);
@@ -216,7 +228,7 @@ impl<T: Save> Programs<T> {
     }
 }
 
-/// What a line holds. It is looked at once whether it is text: serde would do so for each string in it.
+/// Parses a line. UTF-8 is checked once: serde would check each string.
 fn parsed<T: DeserializeOwned>(line: &[u8]) -> Result<T, SavedErrorKind> {
     let text = std::str::from_utf8(line).map_err(|error| SavedErrorKind::Item {
         column: error.valid_up_to() + 1,
@@ -225,7 +237,7 @@ fn parsed<T: DeserializeOwned>(line: &[u8]) -> Result<T, SavedErrorKind> {
     Ok(serde_json::from_str(text)?)
 }
 
-/// Whether a line is one that all files have. It is asked of the text, because serde would have to read an item twice to find out.
+/// Whether a line is a frame. Decided by the text, because serde would have to read an item twice.
 fn is_frame(line: &[u8]) -> bool {
     line.starts_with(br#"{"program":"#) || line.starts_with(br#"{"end":"#)
 }

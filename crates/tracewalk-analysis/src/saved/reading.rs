@@ -11,7 +11,7 @@ pub(super) struct Input<R> {
     number: usize,
 }
 
-/// No first line is longer.
+/// The longest first line.
 const LONGEST_HEAD: u64 = 1 << 10;
 
 impl<R: BufRead> Input<R> {
@@ -29,7 +29,7 @@ impl<R: BufRead> Input<R> {
         &self.line
     }
 
-    /// The first line. What is none of a saved file may be anything, of any length.
+    /// The first line. A file that is not a saved file may have a line of any length.
     pub(super) fn head(&mut self) -> Result<&[u8], SavedErrorKind> {
         self.from.by_ref().take(LONGEST_HEAD).read_until(b'\n', &mut self.line)?;
         Ok(&self.line)
@@ -53,7 +53,7 @@ impl<R: BufRead> Input<R> {
         if self.line.ends_with(b"\n") { Ok(()) } else { Err(SavedErrorKind::CutOff) }
     }
 
-    /// The last line was read, and says how many stand before it.
+    /// The last line was read; checks the number of lines that it states.
     pub(super) fn counts(&self, expected: u64) -> Result<(), SavedErrorKind> {
         let found = u64::try_from(self.number).unwrap_or(u64::MAX).saturating_sub(1);
         if found == expected { Ok(()) } else { Err(SavedErrorKind::Lines { found, expected }) }

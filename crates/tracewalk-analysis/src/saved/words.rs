@@ -1,4 +1,4 @@
-//! How types of other crates stand in files: addresses, IDs and hashes as text in hexadecimal, the others by their names.
+//! The form of other crates' types in files: addresses, IDs and hashes in hexadecimal, the others by name.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,7 +8,7 @@ use serde::ser::{Serialize, Serializer};
 use tracewalk::ids::{Address, ContextId, Exception, Isa, TraceId, Vmid};
 use tracewalk::source::SourceConfig;
 
-/// The name of a protocol. Of a field that is a reference serde would demand that its text outlives what is read.
+/// The name of a protocol. The alias hides the reference from serde, which would require the text to outlive the input.
 pub(crate) type ProtocolName = &'static str;
 
 /// An address in hexadecimal.
@@ -29,7 +29,7 @@ pub(crate) fn trace_id(word: &str) -> Option<TraceId> {
     u8::from_str_radix(word.strip_prefix("0x")?, 16).ok().and_then(TraceId::new)
 }
 
-/// The protocol of a source; an ITM's for what it reports of exceptions.
+/// The protocol of a source, or of an ITM that reports exceptions.
 pub(crate) fn protocol(word: &str) -> Option<ProtocolName> {
     SourceConfig::PROTOCOLS.iter().copied().chain(["itm"]).find(|name| *name == word)
 }
@@ -44,9 +44,9 @@ pub(crate) fn bytes(word: &str) -> Option<Vec<u8>> {
     bytes.collect()
 }
 
-/// What stands in files as a text.
+/// A type that is a text in files.
 pub(crate) trait Word: Sized {
-    /// What is expected where it stands.
+    /// The expected text, for messages.
     const WHAT: &'static str;
 
     /// Writes it.
@@ -217,7 +217,7 @@ pub(crate) mod scope {
     }
 
     pub(crate) fn serialize<S: Serializer>(scope: &Scope, to: S) -> Result<S::Ok, S::Error> {
-        // A form without names has no place for what is left out.
+        // A format without names cannot leave a field out.
         if !to.is_human_readable() {
             return scope.serialize(to);
         }

@@ -1,8 +1,7 @@
 //! Places in the trace → places on the axis.
 //!
-//! Instructions and cycles are counted, so that each place is known when it is come to. By time, only a timestamp says
-//! where the trace is; what lies between two of them waits for the second one, and is placed by the cycles that passed,
-//! or, where they are not traced, by the instructions that ran:
+//! Instructions and cycles are counted, so that each place is known at once. On an axis of time, only timestamps give places.
+//! Changes between two timestamps wait for the second one, and are placed by cycles, or by instructions if cycles are not traced:
 //!
 //! ```text
 //! between two timestamps            in proportion
@@ -18,24 +17,24 @@ use super::prepared::Prepared;
 use super::take::{Again, TakeItems};
 use crate::clock::Unit;
 
-/// Finds out when something was.
+/// Places changes on the axis.
 #[derive(Debug)]
 pub(super) struct Axis {
     by_time: bool,
-    /// What waits for the next timestamp.
+    /// Changes that wait for the next timestamp.
     waiting: VecDeque<(Place, Change)>,
-    /// How many of them happened before the first timestamp.
+    /// The number of them before the first timestamp.
     before_first: usize,
-    /// After how many of them there is something of unknown length.
+    /// The number of them before a stretch of unknown length.
     unknown_behind: Option<usize>,
     anchor: Option<Anchor>,
     pace: Option<Pace>,
-    /// What is added to the timestamps, because their counter was set back.
+    /// The offset of the timestamps, because their counter was set back.
     set_back: u64,
     last: u64,
 }
 
-/// Puts what happens on an axis, and hands it on.
+/// Puts changes on an axis, and hands them on.
 pub(super) struct Placer<'a, S> {
     pub(super) axis: &'a mut Axis,
     pub(super) sink: &'a mut S,
@@ -55,11 +54,11 @@ struct Pace {
     time: u64,
 }
 
-/// More changes than this do not wait for a timestamp.
+/// The most changes that wait for a timestamp.
 const MOST_WAITING: usize = 1 << 16;
 
 impl Pace {
-    /// One tick for each count, where nothing is known.
+    /// One tick for each count, if the pace is unknown.
     const UNKNOWN: Self = Self { count: 1, time: 1 };
 
     fn time(self, count: u64) -> u64 {
@@ -75,7 +74,7 @@ impl<S: TakeItems> Placer<'_, S> {
         self.axis.push(place, change, self.sink);
     }
 
-    /// What is prepared happened, from this count on: after the span of that name, in what runs on that track.
+    /// Prepared changes happened from this count on: after the span `last`, on the track `outer`.
     #[inline]
     pub(super) fn prepared(&mut self, prepared: &Prepared, (last, outer): (SpanId, Track), from: u64) {
         let Self { axis, sink } = self;
@@ -105,8 +104,8 @@ impl Axis {
         }
     }
 
-    /// Something happened. Where its place is known at once, the item is made where the change is: one that is written in parts and
-    /// copied whole is waited for.
+    /// A change happened. If its place is known at once, the item is built in place: copying a value that was just written in
+    /// parts stalls.
     #[inline(always)]
     pub(super) fn push(&mut self, place: Place, change: Change, sink: &mut impl TakeItems) {
         if self.by_time {
@@ -124,14 +123,14 @@ impl Axis {
         self.waiting.push_back((place, change));
     }
 
-    /// Something ran whose length nobody knows.
+    /// Code of unknown length ran.
     pub(super) fn unknown(&mut self) {
         if self.anchor.is_some() {
             self.unknown_behind.get_or_insert(self.waiting.len());
         }
     }
 
-    /// A timestamp says when the trace had come to `count`.
+    /// A timestamp gives the time at `count`.
     pub(super) fn timestamp(&mut self, count: u64, time: u64, sink: &mut impl TakeItems) {
         if !self.by_time {
             return;

@@ -1,4 +1,4 @@
-//! What elements do to a timeline, one thing after the other.
+//! The effects of elements on a timeline, as a list of deeds.
 
 use tracewalk::flow::{Element, EventKind};
 
@@ -6,7 +6,7 @@ use super::item::SpanId;
 use super::tracks::RowId;
 use crate::call_stack::{Entry, FrameKind, FunctionId, Left};
 
-/// A thing that is done.
+/// An effect on a timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deed {
     /// Blocks of one piece each run, one after the other.
@@ -25,7 +25,7 @@ pub(super) enum Deed {
     Leaves(Left),
 }
 
-/// How much is counted, and whether it takes what was counted before.
+/// A count, and whether it takes the cycles that were counted before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Count {
     pub(super) count: u64,
@@ -38,16 +38,16 @@ pub(super) struct Takes {
     waited: bool,
 }
 
-/// Cycles that a passage does not tell, and that its elements take.
+/// Cycles that were counted before a passage, and that its elements take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Before {
-    /// They were counted, and nothing has taken them.
+    /// Cycles that were counted, and that nothing has taken.
     pub(super) pending: u64,
-    /// They were waited for by what takes the first cycles that the passage counts.
+    /// Cycles that waited for the first element for which the passage counts cycles.
     pub(super) waited: u64,
 }
 
-/// Finds out which elements take the cycles before.
+/// Finds the elements that take the cycles before.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Takers {
     pub(super) pending: bool,
@@ -58,7 +58,7 @@ pub(super) struct Takers {
 impl Before {
     pub(super) const NOTHING: Self = Self { pending: 0, waited: 0 };
 
-    /// How many of them are taken.
+    /// The number of cycles that are taken.
     pub(super) const fn taken(self, takes: Takes) -> u64 {
         let pending = if takes.pending { self.pending } else { 0 };
         let waited = if takes.waited { self.waited } else { 0 };
@@ -67,7 +67,7 @@ impl Before {
 }
 
 impl Takers {
-    /// What the next element takes.
+    /// The cycles that the next element takes.
     pub(super) fn element(&mut self, element: &Element) -> Takes {
         match element {
             Element::Block(_) => {}
@@ -87,7 +87,7 @@ impl Takers {
 }
 
 impl Deed {
-    /// What it does where these cycles were counted before.
+    /// The count with these cycles before it.
     pub(super) const fn placed(self, before: Before) -> Self {
         const fn all(count: Count, before: Before) -> Count {
             Count { count: count.count + before.taken(count.takes), takes: Takes::NOTHING }
@@ -105,7 +105,7 @@ impl Takes {
     pub(super) const NOTHING: Self = Self { pending: false, waited: false };
 }
 
-/// The same with blocks of one piece as one deed, one deed for those that follow one another, and none that do nothing.
+/// A shorter list: one deed for a block of one piece, one for consecutive such blocks, and no deed without effect.
 pub(super) fn shorter(noted: &[Deed]) -> Box<[Deed]> {
     let mut list: Vec<Deed> = Vec::new();
     let mut rest = noted;
@@ -141,7 +141,7 @@ pub(super) fn push(list: &mut Vec<Deed>, deed: Deed) {
     }
 }
 
-/// What is remembered of a running function.
+/// The observer's mark of a running function.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marks {
     pub(super) row: RowId,
@@ -151,11 +151,11 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// Those of a frame that has no span.
+    /// The marks of a frame without a span.
     pub(super) const NONE: Self = Self { row: RowId::RUNNING, function: SpanId(0), exception: None };
 }
 
-/// The marks of frames that come and go while deeds are done.
+/// The marks of frames while deeds are applied.
 #[derive(Debug, Default)]
 pub(super) struct Marking {
     pub(super) marks: Vec<Marks>,
@@ -163,7 +163,7 @@ pub(super) struct Marking {
 }
 
 impl Marking {
-    /// The innermost one's.
+    /// The marks of the innermost frame.
     pub(super) fn top(&self) -> Option<Marks> {
         self.marks.last().copied().or(self.under)
     }

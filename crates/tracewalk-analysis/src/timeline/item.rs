@@ -1,4 +1,4 @@
-//! What a timeline is made of: spans that begin and end on tracks, and marks between them.
+//! Items of a timeline: spans that begin and end on tracks, and marks between them.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub struct Item {
 /// A place on the axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
-    /// In the axis's unit. Never less than that of the item before.
+    /// In the axis's unit; never less than that of the previous item.
     pub ticks: u64,
     /// How certain the trace is.
     pub certainty: Certainty,
@@ -46,16 +46,16 @@ pub enum Change {
     Begin(Span),
     /// The innermost span of a track ends.
     End {
-        /// Which one it is.
+        /// Its name.
         id: SpanId,
-        /// Where it is.
+        /// Its track.
         track: Track,
         /// How it ends.
         finish: Finish,
     },
     /// Something without a length.
     Mark {
-        /// Where it is.
+        /// Its track.
         track: Track,
         /// What it is.
         mark: Mark,
@@ -65,9 +65,9 @@ pub enum Change {
 /// Something that lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Its name in this timeline. A span that is interrupted by another task continues under the same name.
+    /// Its name in this timeline. After an interruption by another task, a span continues under the same name.
     pub id: SpanId,
-    /// Where it is.
+    /// Its track.
     pub track: Track,
     /// What it is.
     pub what: What,
@@ -100,7 +100,7 @@ pub enum Track {
     Reported,
 }
 
-/// What lasts.
+/// The subject of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum What {
     /// A function.
@@ -132,7 +132,7 @@ pub enum Unknown {
 pub enum Start {
     /// It begins here.
     Here,
-    /// It ran already when it was first seen, or found again.
+    /// It was already running when it was first seen or found again.
     Earlier,
     /// It continues where another task had interrupted it.
     Resumed,
@@ -149,9 +149,9 @@ pub enum Finish {
     Replaced,
     /// A function further out continued, by `longjmp` or the like.
     Unwound,
-    /// What became of it is not known.
+    /// Its end is not known.
     Lost,
-    /// Another task runs, and it will go on.
+    /// Another task runs; the span will be resumed.
     Suspended,
     /// It continues after the window.
     Clipped,
@@ -175,7 +175,7 @@ pub enum Mark {
 }
 
 impl Start {
-    /// What is said of it; `None` for what is usual.
+    /// A note for unusual cases; `None` for the usual one.
     #[must_use]
     pub const fn note(self) -> Option<&'static str> {
         match self {
@@ -188,7 +188,7 @@ impl Start {
 }
 
 impl Finish {
-    /// What is said of it; `None` for what is usual.
+    /// A note for unusual cases; `None` for the usual one.
     #[must_use]
     pub const fn note(self) -> Option<&'static str> {
         match self {
@@ -214,7 +214,7 @@ impl From<Left> for Finish {
 }
 
 impl Certainty {
-    /// What marks it; `None` for what the trace says.
+    /// A name for uncertain moments; `None` for exact ones.
     #[must_use]
     pub const fn name(self) -> Option<&'static str> {
         match self {

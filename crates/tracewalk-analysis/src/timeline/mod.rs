@@ -6,8 +6,41 @@
 //! Axis        … each at its place on the axis
 //! ```
 //!
-//! The axis is time if there are timestamps, else cycles, else instructions; [`Probe`] determines which of them a trace
-//! has. Items come in the order of the axis, so that writers keep no more than what is open.
+//! The axis is time if there are timestamps, else cycles, else instructions; [`Probe`] determines which of them a trace has.
+//! Items come in the order of the axis, so that writers only have to keep open spans.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use tracewalk_analysis::clock::Unit;
+//! use tracewalk_analysis::timeline::{Change, Item, Scale, Timeline};
+//! use tracewalk_analysis::{Code, Window};
+//!
+//! # use tracewalk::{ids::Address, program::Program, protocol::etmv3, source::SourceConfig};
+//! # use tracewalk_analysis::drive::{Carrier, Follower, Input, NoProgress, Stretch};
+//! # let config = SourceConfig::Etmv3(etmv3::Config::for_core("cortex-m3").expect("a known core"));
+//! # let mut program = Program::new();
+//! # program.add(Address::new(0x100), &[0x00, 0xbf, 0x00, 0xbf])?;
+//! # let trace = [0, 0, 0, 0, 0, 0x80, 0x08, 0x21, 0x01, 0x01, 0x00, 0x00, 0x84, 0x84];
+//! # let carrier = Carrier::Stretches(vec![Stretch::all(trace.len())]);
+//! # let input = Input { capture: &trace, carrier, rest: None, progress: &NoProgress };
+//! // `config`, `program` and `input` are made as in the example of `drive`.
+//! // A trace of two instructions.
+//! let mut spans = Vec::new();
+//! let mut sink = |item: Item| {
+//!     if let Change::Begin(span) = item.change {
+//!         spans.push((item.at.ticks, span.track));
+//!     }
+//! };
+//! let scale = Scale::of(&[], Unit::Instructions, None);
+//! let mut timeline = Timeline::new(Arc::new(Code::unknown()), &scale, &Window::default());
+//! Follower::new(&config, &program).flow(&input, |record| {
+//!     timeline.element(&record.element, record.at, &mut sink);
+//!     Ok(())
+//! })?;
+//! timeline.finish(&mut sink);
+//! assert_eq!(spans.first().map(|(ticks, _)| *ticks), Some(0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod axis;
 mod deed;
@@ -53,14 +86,14 @@ pub struct Timeline {
     phase: Phase,
     recorder: Recorder,
     axis: Axis,
-    /// Whether everything is in the window, so that nobody has to look.
+    /// Whether the window is the whole trace, so that no check is needed.
     is_whole: bool,
     remembered: Remembered<Marks, Deeds>,
     marking: Marking,
 }
 
 impl Timeline {
-    /// Nothing has run yet. Only what is in the window is given out; spans that reach over its ends are cut there.
+    /// A timeline before the first element. Only items in the window are handed on; spans across its ends are cut there.
     #[must_use]
     pub fn new(code: Arc<Code>, scale: &Scale, window: &Window) -> Self {
         let windowed = window.begin(&code);
@@ -70,7 +103,7 @@ impl Timeline {
             calls,
             meter: CycleMeter::default(),
             windowed,
-            // What an ITM reported before anything ran belongs to a window that begins with the trace.
+            // Reports of an ITM before the first element belong to a window that begins with the trace.
             phase: if window.from.is_none() { Phase::Inside } else { Phase::Before },
             recorder: Recorder::new(task, scale.counts_cycles),
             axis: Axis::new(scale.unit),
@@ -80,20 +113,20 @@ impl Timeline {
         }
     }
 
-    /// The same without spans of functions: exceptions, tasks and gaps alone. Nothing may have run yet.
+    /// The same without spans of functions: only exceptions, tasks and gaps. Call it before the first element.
     #[must_use]
     pub const fn without_functions(mut self) -> Self {
         self.recorder.spans.functions = false;
         self
     }
 
-    /// Takes the next element; calls `sink` with what is certain of the timeline now.
+    /// Takes the next element; calls `sink` with the items that are certain now.
     pub fn element(&mut self, element: &Element, at: CaptureOffset, sink: &mut impl TakeItems) {
         self.remembered.disturb(&mut self.calls);
         self.take(element, at, Takes::default(), sink);
     }
 
-    /// Takes elements that come again and again; calls `sink` with what is certain of the timeline now.
+    /// Takes repeated elements; calls `sink` with the items that are certain now.
     pub fn passage(&mut self, repeated: &Repeated<'_>, sink: &mut impl TakeItems) {
         let is_inside = self.is_whole || self.is_ahead_inside(repeated);
         let pending = self.meter.waiting().filter(|_| is_inside);
@@ -129,12 +162,12 @@ impl Timeline {
         deeds.repeat(recorder, before, &mut self.marking, out);
         self.remembered.go(known, &mut self.calls);
         let frames = self.calls.frames_mut().rev().filter(|frame| is_marked(&&**frame));
-        // Below the last mark no frame is looked for.
+        // Frames are searched only down to the last mark.
         let marks = self.marking.marks.iter().rev();
         marks.zip(frames).for_each(|(mark, frame)| frame.mark = *mark);
     }
 
-    /// Whether a passage is in the window, as what came before it is.
+    /// Whether a passage is in the window, like the elements before it.
     #[inline(never)]
     fn is_ahead_inside(&mut self, repeated: &Repeated<'_>) -> bool {
         self.phase == Phase::Inside && self.windowed.ahead(repeated) == Some(Phase::Inside)
@@ -151,7 +184,7 @@ impl Timeline {
         }
     }
 
-    /// Takes the members of a group that is not known one by one, and remembers what they do.
+    /// Takes the members of an unknown group one by one, and caches their effect.
     #[inline(never)]
     fn learn_group(&mut self, repeated: &Repeated<'_>, before: Before, sink: &mut impl TakeItems) {
         let key = (repeated.set(), repeated.number());
@@ -171,7 +204,7 @@ impl Timeline {
         self.remembered.end_group(&self.calls, learning, members, effect);
     }
 
-    /// Takes the elements of a passage that is not known one by one, and remembers what they do.
+    /// Takes the elements of an unknown passage one by one, and caches their effect.
     #[inline(never)]
     fn learn(&mut self, repeated: &Repeated<'_>, before: Before, sink: &mut impl TakeItems) {
         if self.remembered.is_full(repeated.set()) {
@@ -269,7 +302,7 @@ impl Timeline {
         self.give(sink);
     }
 
-    /// Whether what comes now is in the window.
+    /// Whether the current place is in the window.
     #[must_use]
     pub fn is_inside(&self) -> bool {
         self.phase == Phase::Inside
@@ -301,7 +334,7 @@ impl Timeline {
         if !recorder.spans.tracks.is_open(RowId::GAPS) {
             recorder.begin(RowId::GAPS, What::Gap(why));
         }
-        // What a contradiction hides has no length: the trace continues at once.
+        // A contradiction has no length: the trace continues at once.
         if !matches!(why, Unknown::Gap(GapReason::Contradiction(_))) {
             self.give(sink);
             self.axis.unknown();

@@ -1,4 +1,5 @@
-//! What a group does that is over when the group is: frames that it enters and leaves again, as items that only have to be placed.
+//! Prepares the effects of a group that end with it (frames that it enters and leaves again) as items that only have to be
+//! placed.
 
 use super::deed::{Before, Count, Deed, Marking, Marks, Takes};
 use super::item::{Change, Finish, Span, SpanId, Start, Track, What};
@@ -6,7 +7,7 @@ use super::place::Place;
 use super::spans::Spans;
 use crate::call_stack::{FrameKind, Left};
 
-/// What a group does, in order.
+/// The effects of a group, in order.
 #[derive(Debug)]
 pub(super) enum Part {
     Deed(Deed),
@@ -16,7 +17,7 @@ pub(super) enum Part {
 /// Deeds that leave nothing open and end nothing that was open before.
 #[derive(Debug)]
 pub(super) struct Prepared {
-    /// What sets it apart from all others of a timeline.
+    /// Its unique number in a timeline.
     pub(super) number: u64,
     items: Box<[Ready]>,
     /// How many spans begin.
@@ -25,7 +26,7 @@ pub(super) struct Prepared {
     pub(super) count: u64,
 }
 
-/// A change, from where the deeds begin.
+/// A change, placed from the start of the deeds.
 #[derive(Debug)]
 struct Ready {
     at: Place,
@@ -41,7 +42,7 @@ enum ReadyChange {
 }
 
 impl Part {
-    /// Deeds, with what can be prepared.
+    /// Prepares a list of deeds as far as possible.
     pub(super) fn of(list: &[Deed], spans: &mut Spans) -> Box<[Self]> {
         let mut parts = Vec::new();
         let mut at = 0;
@@ -66,7 +67,7 @@ impl Part {
         parts.into()
     }
 
-    /// Whether frames come or go that have marks of their own, or the innermost one's is asked for.
+    /// Whether frames with marks of their own are entered or left, or the innermost frame's mark is needed.
     pub(super) fn needs_marks(&self) -> bool {
         match self {
             Self::Deed(deed) => matches!(deed, Deed::Enters(..) | Deed::Leaves(_)),
@@ -84,7 +85,7 @@ impl Part {
     }
 }
 
-/// Where deeds end that begin at a place, and in which what is entered is left; `None` if there are none.
+/// The end of a run of deeds from `at` that leave every frame that they enter; `None` if there is no such run.
 fn unit(list: &[Deed], at: usize) -> Option<usize> {
     let is_plain = |count: &Count| count.takes == Takes::NOTHING;
     match list.get(at)? {
@@ -114,7 +115,7 @@ fn unit(list: &[Deed], at: usize) -> Option<usize> {
 }
 
 impl Prepared {
-    /// Does the deeds where nothing else is open, to see what comes of them.
+    /// Applies the deeds to an empty timeline, to record the resulting changes.
     fn of(deeds: &[Deed], usual: &mut Spans) -> Option<Self> {
         let mut trial = usual.trial();
         // No frame has a span there.
@@ -140,7 +141,8 @@ impl Prepared {
         is_over.then(|| Self { number: usual.next_prepared(), items: items.into(), spans, count })
     }
 
-    /// The changes, from where the deeds begin. `last` is the name of the span before theirs, `outer` the track of the innermost frame.
+    /// The changes, placed from the start of the deeds. `last` is the name of the previous span, `outer` the track of the
+    /// innermost frame.
     #[inline]
     pub(super) fn items(
         &self,
@@ -161,13 +163,13 @@ impl Prepared {
         })
     }
 
-    /// Where the first change is; `None` if there is none.
+    /// The place of the first change; `None` if there is none.
     #[inline]
     pub(super) fn first(&self) -> Option<u64> {
         self.items.first().map(|ready| ready.at.count)
     }
 
-    /// Where the last one is.
+    /// The place of the last change.
     #[inline]
     pub(super) fn last(&self) -> u64 {
         self.items.last().map_or(0, |ready| ready.at.count)

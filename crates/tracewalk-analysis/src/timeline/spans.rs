@@ -1,4 +1,4 @@
-//! The spans of what runs: functions and exceptions as frames come and go, tasks, and how far execution has come.
+//! The spans of running functions, exceptions and tasks, and the position of execution.
 
 use super::deed::{Before, Count, Deed, Marking, Marks, Takes};
 use super::item::{Certainty, Change, Finish, SpanId, Start, What};
@@ -7,11 +7,11 @@ use super::tracks::{RowId, Tracks};
 use crate::call_stack::{Entry, Evidence, Frame, FrameKind, FunctionId, Left, Observer, Piece, Task};
 use crate::clock::share;
 
-/// Makes spans of what a call stack observes. What changes is collected, or given out at once where a passage is repeated.
+/// Makes spans from a call stack's reports. Changes are collected, or handed on at once for a repeated passage.
 #[derive(Debug)]
 pub(super) struct Recorder {
     pub(super) spans: Spans,
-    /// What changed and was not taken yet.
+    /// Changes that were not taken yet.
     pub(super) changes: Vec<(Place, Change)>,
     /// Set while a passage is learned.
     pub(super) noted: Option<Vec<Deed>>,
@@ -19,7 +19,7 @@ pub(super) struct Recorder {
     pub(super) group: Option<Vec<Deed>>,
 }
 
-/// The spans that are open, and where execution has come to.
+/// The open spans, and the position of execution.
 #[derive(Debug)]
 pub(super) struct Spans {
     pub(super) tracks: Tracks,
@@ -28,21 +28,21 @@ pub(super) struct Spans {
     pub(super) by_cycles: bool,
     /// Whether functions have spans.
     pub(super) functions: bool,
-    /// Of the block that runs: where it ends, and how many instructions are left of it.
+    /// The end of the current block, and the number of its remaining instructions.
     block_end: u64,
     block_rest: u64,
     /// The exception whose handler's frame is being taken over.
     replaced: Option<(SpanId, RowId)>,
     /// Whether anything has run.
     pub(super) begun: bool,
-    /// How many of the cycles of the next element were counted before the passage that is learned.
+    /// The cycles of the next element that were counted before the passage that is being learned.
     pub(super) untold: u64,
-    /// How often something was prepared.
+    /// The number of prepared groups.
     prepared: u64,
 }
 
 impl Recorder {
-    /// Nothing has run yet.
+    /// Spans before the first element.
     pub(super) fn new(task: Task, by_cycles: bool) -> Self {
         let spans = Spans {
             tracks: Tracks::default(),
@@ -65,7 +65,7 @@ impl Recorder {
         }
     }
 
-    /// The block that runs has ended.
+    /// The current block has ended.
     pub(super) fn end_block(&mut self) {
         self.spans.end_block();
         self.note(Deed::Ends);
@@ -78,7 +78,7 @@ impl Recorder {
         self.note(Deed::Begins(Count { count: count - untold, takes }, instructions));
     }
 
-    /// Cycles passed without any instruction that is known.
+    /// Cycles passed without a known instruction.
     pub(super) fn pass(&mut self, cycles: u64, takes: Takes) {
         self.note(Deed::Passes(Count { count: cycles - self.spans.untold.min(cycles), takes }));
         self.spans.pass(cycles);
@@ -103,7 +103,7 @@ impl Recorder {
 }
 
 impl Spans {
-    /// The same kind with nothing in it but that something runs, to try deeds.
+    /// Empty spans of the same kind, in which something runs, to try deeds.
     pub(super) fn trial(&self) -> Self {
         let mut tracks = Tracks::default();
         tracks.begin(RowId::RUNNING, What::Task(self.task), Start::Here, &mut |_, _| {});
@@ -113,18 +113,18 @@ impl Spans {
         Self { tracks, task, by_cycles, functions, block_end, block_rest, replaced, begun, untold, prepared }
     }
 
-    /// A number for what is prepared next.
+    /// The number of the next prepared group.
     pub(super) const fn next_prepared(&mut self) -> u64 {
         self.prepared += 1;
         self.prepared
     }
 
-    /// Whether something runs, and nothing is in between, as where deeds are tried.
+    /// Whether execution is running and undisturbed, as in a trial of deeds.
     pub(super) fn is_usual(&self) -> bool {
         self.tracks.is_open(RowId::RUNNING) && !self.tracks.is_open(RowId::GAPS) && self.replaced.is_none()
     }
 
-    /// Does one thing after the other. `marking` has the marks of the frames that go, and of the one under them.
+    /// Applies deeds. `marking` has the marks of the frames that are left, and of the one under them.
     pub(super) fn repeat(
         &mut self,
         deeds: &[Deed],

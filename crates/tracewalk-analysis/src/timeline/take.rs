@@ -1,15 +1,15 @@
-//! Who takes the items of a timeline: one by one, or those that come again as often as the trace repeats them at once.
+//! Consumers of a timeline's items: one by one, or repeated items at once.
 
 use super::item::{Item, Moment};
 use super::prepared::Prepared;
 use super::{SpanId, Track};
 
-/// Takes items in the order of the axis. Closures do.
+/// Takes items in the order of the axis. Implemented for closures.
 pub trait TakeItems {
     /// Takes the next item.
     fn item(&mut self, item: Item);
 
-    /// Takes items that come again and again. They begin and end what they begin, and nothing else.
+    /// Takes repeated items. They end every span that they begin, and no other.
     fn again(&mut self, again: &Again<'_>) {
         again.items().for_each(|item| self.item(item));
     }
@@ -21,13 +21,13 @@ impl<F: FnMut(Item)> TakeItems for F {
     }
 }
 
-/// Items that come again: spans that begin, and end.
+/// Repeated items: spans that begin and end.
 #[derive(Clone, Copy, Debug)]
 pub struct Again<'a> {
     prepared: &'a Prepared,
-    /// The name of the span before theirs.
+    /// The name of the previous span.
     last: SpanId,
-    /// Where the axis is before them, and where their places count from.
+    /// The position of the axis before them, and the base of their places.
     least: u64,
     from: u64,
     outer: Track,
@@ -43,22 +43,22 @@ impl<'a> Again<'a> {
         Self { prepared, last, least, from, outer }
     }
 
-    /// What is equal for items that are the same, apart from their places and the names of their spans, on the same
-    /// [track](Again::outer). No other items of this timeline ever have it.
+    /// A number that is equal for equal items, apart from their places and the names of their spans, on the same
+    /// [track](Again::outer), and unique among all other items of this timeline.
     #[inline]
     #[must_use]
     pub const fn number(&self) -> u64 {
         self.prepared.number
     }
 
-    /// The track of spans of functions that run in what ran before.
+    /// The track for spans of functions that the current frame calls.
     #[inline]
     #[must_use]
     pub const fn outer(&self) -> Track {
         self.outer
     }
 
-    /// Where on the axis the first of them is, if what the trace said before does not move them.
+    /// The place of the first item, unless earlier places on the axis move it.
     #[inline]
     #[must_use]
     pub fn begins_at(&self) -> Option<u64> {

@@ -1,7 +1,6 @@
 //! The spans that are open, track by track.
 //!
-//! Writers rely on it that only the innermost span of a track ends, whatever the trace says: this is where that is made
-//! true.
+//! Ensures that only the innermost span of a track ends, whatever the trace contains: writers rely on it.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,7 +11,7 @@ use super::place::Place;
 use crate::call_stack::Task;
 use crate::quick::QuickMap;
 
-/// More tasks than these share a track.
+/// The most tasks with a track of their own.
 const MOST_TASKS: usize = 1024;
 
 /// The open spans.
@@ -21,17 +20,17 @@ pub(super) struct Tracks {
     /// Each track with its open spans, in the order in which tracks were first used.
     rows: Vec<Row>,
     index: QuickMap<Track, RowId>,
-    /// The rows of the exceptions that were looked for last.
+    /// The rows of the exceptions that were looked up last.
     recent: [(Option<Exception>, RowId); 2],
     /// Spans of exceptions that wait for their task.
     waiting: HashMap<Task, Vec<Span>>,
     tasks: BTreeSet<Task>,
     last: SpanId,
-    /// Where what changes happens.
+    /// The place of the next change.
     pub(super) now: Place,
 }
 
-/// A track's place among those that were used.
+/// The index of a track, in the order of first use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RowId(u32);
 
@@ -112,7 +111,7 @@ impl Tracks {
         self.last
     }
 
-    /// Ends a span, and what is open inside it; nothing where it has ended.
+    /// Ends a span, and the spans open inside it; nothing if it has ended.
     #[inline]
     pub(super) fn end(
         &mut self,
@@ -128,7 +127,7 @@ impl Tracks {
             return out(now, Change::End { id, track, finish });
         }
         let Some(index) = spans.iter().rposition(|span| span.id == id) else {
-            // Its task does not run: it was cut there.
+            // Its task does not run: the span was cut when the task stopped.
             self.waiting.values_mut().for_each(|spans| spans.retain(|span| span.id != id));
             return;
         };
@@ -162,7 +161,7 @@ impl Tracks {
         }
     }
 
-    /// Another task runs. Exceptions that have not returned belong to the one before, and go on with it.
+    /// Another task runs. Exceptions that have not returned belong to the previous task, and are resumed with it.
     pub(super) fn switch(&mut self, from: Task, to: Task, out: &mut impl FnMut(Place, Change)) {
         let mut cut = Vec::new();
         for Row { track, spans } in &mut self.rows {

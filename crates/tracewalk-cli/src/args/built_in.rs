@@ -1,4 +1,4 @@
-//! Values that this build may lack: the feature `full` adds what takes long to build.
+//! Values that this build may lack: the feature `full` adds those that take long to build.
 
 use std::path::PathBuf;
 
@@ -67,7 +67,7 @@ mod pattern {
 
 #[cfg(not(feature = "full"))]
 mod pattern {
-    /// A pattern for names: there is none.
+    /// No pattern: this build lacks them.
     #[derive(Clone, Debug)]
     pub(crate) enum Pattern {}
 

@@ -1,4 +1,4 @@
-//! A capture, and what the user states of it.
+//! A capture, and the user's statements about it.
 
 use std::path::PathBuf;
 
@@ -12,13 +12,13 @@ use super::arrival::ArrivalArgs;
 use super::numbers::{number, register};
 use super::recording::RecordingArgs;
 
-/// A capture and what the user says of it.
+/// A capture, and the user's statements about it.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CaptureArgs {
     /// A file of trace bytes, a perf.data file, a capture.toml, or a snapshot directory; - is standard input.
     ///
-    /// tcp:HOST:PORT is a server that sends trace bytes as they are, like the legacy port of orbuculum. It and standard
-    /// input are decoded as their bytes come.
+    /// tcp:HOST:PORT is a server that sends trace bytes as they are, like the legacy port of orbuculum. It and standard input are
+    /// decoded as their bytes arrive.
     ///
     /// A recording of a logic analyser (a sigrok session, VCD or CSV) stands for the bytes on its wires.
     ///
@@ -32,9 +32,9 @@ pub(crate) struct CaptureArgs {
 
     /// A capture.toml or snapshot may name files in this directory as well, or below; can be given several times.
     ///
-    /// Descriptions travel with captures, so that what they name must lie beside them or below. A description that is
-    /// not beside its files, such as one of a read-only share, names them with `..` or by absolute paths. These and
-    /// symbolic links are followed if they end in this directory.
+    /// Descriptions travel with captures: the files that they name must be in their directory or below. A description elsewhere,
+    /// such as one for a read-only share, names its files with `..` or by absolute paths. These and symbolic links are followed
+    /// if they lead into this directory.
     #[arg(long = "root", value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Capture")]
     pub(crate) roots: Vec<PathBuf>,
 
@@ -47,11 +47,11 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "ADDRESS", value_parser = register, help_heading = "Capture")]
     pub(crate) dump_address: Option<u32>,
 
-    /// Of a trace port (--container tpiu) with no FSYNC in the capture: the first frame starts after N bytes, 0 to 15.
+    /// For a trace port (--container tpiu) with no FSYNC in the capture: the first frame starts after N bytes, 0 to 15.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(..16), help_heading = "Capture")]
     pub(crate) frame_start: Option<u8>,
 
-    /// Of a buffer that wrapped, saved from its first address on: the offset of its oldest byte in the file, by the
+    /// For a buffer that wrapped and was saved from its first address on: the offset of its oldest byte in the file, from the
     /// buffer's write pointer (an ETB's RWP counts words: multiply by four).
     #[arg(long, value_name = "OFFSET", value_parser = register, help_heading = "Capture")]
     pub(crate) read_pointer: Option<u32>,
@@ -64,12 +64,12 @@ pub(crate) struct CaptureArgs {
     #[arg(long, help_heading = "Capture")]
     pub(crate) strict: bool,
 
-    /// How much memory may be used, like 512M or 2G; at least 32M.
+    /// The memory that may be used, like 512M or 2G; at least 32M.
     ///
-    /// Images, symbols and source lines may use a quarter each; what does not fit is left out or refused with a warning.
-    /// The last quarter limits the number of threads that decode. If memory still runs out, because results grow with
-    /// the trace, decoding ends, the result up to there is printed, and the exit status is 2 (on Linux only). Mapped
-    /// files, such as the capture, do not count.
+    /// Images, symbols and source lines may use a quarter each; anything that does not fit is left out or refused with a warning.
+    /// The last quarter limits the number of threads that decode. If memory still runs out, because results grow with the trace,
+    /// decoding ends, the result up to there is printed, and the exit status is 2 (on Linux only). Mapped files, such as the
+    /// capture, do not count.
     #[arg(long, value_name = "SIZE", help_heading = "Capture")]
     pub(crate) memory: Option<MemoryLimit>,
 
@@ -82,9 +82,9 @@ pub(crate) struct CaptureArgs {
 
     /// A source: [ID=]PROTOCOL[,key=value…].
     ///
-    /// PROTOCOL is `etmv3`, `pft`, `etmv4` (or `ete`), `mtb` or `itm`. Keys are `cpu=cortex-m3`, which gives the usual register values, and the
-    /// registers by Arm's names in lower case: `etmcr=`, `etmidr=`, `etmccer=`, `etmtraceidr=`; of ETMv4 and ETE `trcconfigr=`,
-    /// `trctraceidr=`, `trcdevarch=`, `trcidr0=`, `trcidr1=`, `trcidr2=` and `trcidr8=`.
+    /// PROTOCOL is `etmv3`, `pft`, `etmv4` (or `ete`), `mtb` or `itm`. Keys are `cpu=cortex-m3`, which gives the usual register
+    /// values, and the registers by Arm's names in lower case: `etmcr=`, `etmidr=`, `etmccer=`, `etmtraceidr=`; for ETMv4 and ETE
+    /// `trcconfigr=`, `trctraceidr=`, `trcdevarch=`, `trcidr0=`, `trcidr1=`, `trcidr2=` and `trcidr8=`.
     #[arg(long = "source", value_name = "SOURCE", help_heading = "Capture")]
     pub(crate) sources: Vec<SourceDescription>,
 
@@ -104,12 +104,12 @@ pub(crate) struct CaptureArgs {
     #[arg(long = "image", value_name = "[ADDRESS:]FILE[@context=ID]", value_hint = ValueHint::FilePath, help_heading = "Program")]
     pub(crate) images: Vec<ImageRequest>,
 
-    /// Of a perf.data file: the traced machine's files, in a directory that stands for its root.
+    /// For a perf.data file: a directory with the traced machine's files, which stands for its root.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Program")]
     pub(crate) symfs: Option<PathBuf>,
 
-    /// Of a perf.data file: a directory of files by build-id, like perf's cache, or an archive that `perf archive` made of it; can be
-    /// given several times. ~/.debug is looked at as well.
+    /// For a perf.data file: a directory of files by build-id, like perf's cache, or an archive that `perf archive` made of it;
+    /// can be given several times. ~/.debug is searched as well.
     #[arg(long = "debug-dir", value_name = "DIR", value_hint = ValueHint::AnyPath, help_heading = "Program")]
     pub(crate) debug_dirs: Vec<PathBuf>,
 
@@ -134,8 +134,8 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "VALUE", value_parser = register, help_heading = "MTB")]
     pub(crate) mtb_base: Option<u32>,
 
-    /// The address at which the processor halted, if the MTB was on until then: shows what ran after the last packet,
-    /// too.
+    /// The address at which the processor halted, if the MTB was on until then: also shows the instructions after the last
+    /// packet.
     #[arg(long, visible_alias = "pc", value_name = "ADDRESS", value_parser = register, help_heading = "MTB")]
     pub(crate) mtb_pc: Option<u32>,
 

@@ -24,7 +24,7 @@ Examples:
 Exit status:
   0  everything was decoded
   2  something could not be read, or the trace had malformed parts or gaps;
-     what could be decoded is counted all the same";
+     the part that could be decoded is counted";
 
 pub(crate) const PGO_EXAMPLES: &str = "\
 Examples:
@@ -39,9 +39,9 @@ Examples:
 Exit status:
   0  everything was decoded
   2  something could not be read, or the trace had malformed parts or gaps;
-     what could be decoded is counted all the same";
+     the part that could be decoded is counted";
 
-/// What is counted, and of what.
+/// The captures to count, and the options for counting.
 #[derive(Args, Debug)]
 pub(crate) struct CountArgs {
     #[command(flatten)]

@@ -32,7 +32,7 @@ Exit status:
   0  everything was decoded
   1  --fail-under or --no-loss did not hold
   2  something could not be read, or the trace had malformed parts or gaps;
-     what could be decoded is reported all the same";
+     the part that could be decoded is reported";
 
 #[derive(Args, Debug)]
 pub(crate) struct Coverage {
@@ -66,17 +66,17 @@ pub(crate) struct Coverage {
     #[arg(long, value_name = "LIMITS", value_delimiter = ',', value_parser = limit, help_heading = "Checks")]
     pub(crate) fail_under: Vec<Limit>,
 
-    /// Report what a base covered and this does not, and what is new. The base is an LCOV tracefile, a JSON document of
-    /// --format json, or, of the same program, a file saved by --save.
+    /// Report the coverage that was lost against a base, and the code that is new. The base is an LCOV tracefile, a JSON document
+    /// of --format json, or, for the same program, a file saved by --save.
     #[arg(long, value_name = "BASE", value_hint = ValueHint::FilePath, help_heading = "Checks")]
     pub(crate) diff: Option<PathBuf>,
 
-    /// What changed in the sources since the base, as `git diff OLD NEW` prints it; `-` for standard input. Lines that did not change are then
-    /// the same lines wherever they are now.
+    /// The changes of the sources since the base, as printed by `git diff OLD NEW`; `-` for standard input. Unchanged lines are
+    /// then matched wherever they have moved.
     #[arg(long, value_name = "DIFF", requires = "diff", conflicts_with = "base_source_dir", value_hint = ValueHint::FilePath, help_heading = "Checks")]
     pub(crate) source_diff: Option<PathBuf>,
 
-    /// The sources of the base, in place of --source-diff: what changed is then worked out from them.
+    /// The sources of the base, instead of --source-diff: the changes are worked out from them.
     #[arg(long, value_name = "DIR", requires = "diff", value_hint = ValueHint::DirPath, help_heading = "Checks")]
     pub(crate) base_source_dir: Option<PathBuf>,
 
@@ -88,8 +88,8 @@ pub(crate) struct Coverage {
     #[arg(long, requires = "diff", help_heading = "Checks")]
     pub(crate) no_loss: bool,
 
-    /// Source files whose paths begin with OLD in the debugging information are those that begin with NEW, in reports and where they
-    /// are looked for; can be given several times.
+    /// Replace OLD by NEW at the beginning of source paths in the debugging information, in reports and when looking for the
+    /// files; can be given several times.
     #[arg(long = "path-map", value_name = "OLD=NEW", value_parser = path_map, help_heading = "Program")]
     pub(crate) path_maps: Vec<PathMap>,
 
@@ -113,8 +113,8 @@ pub(crate) struct Coverage {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     json: Option<PathBuf>,
 
-    /// Keep the runs apart: which of them ran each line, in JSON, CSV, on the page and in what --save writes. A run is a capture, or a
-    /// saved file that does not know the runs in it.
+    /// Keep the runs apart: report which runs covered each line, in JSON, CSV, the page and the file of --save. A run is a
+    /// capture, or a saved file without runs.
     #[arg(long, help_heading = "Output")]
     pub(crate) by_run: bool,
 
@@ -151,7 +151,7 @@ impl Coverage {
     }
 }
 
-/// What a path in the debugging information begins with, and what it is to begin with.
+/// The beginning of paths in the debugging information, and its replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PathMap {
     old: String,
@@ -180,23 +180,23 @@ pub(crate) struct Merge {
     #[arg(required = true, value_name = "PART", value_hint = ValueHint::FilePath)]
     pub(crate) parts: Vec<PathBuf>,
 
-    /// Of coverage: keep the runs apart. A file that does not know the runs in it is one run.
+    /// For coverage: keep the runs apart. A file without runs is one run.
     #[arg(long)]
     pub(crate) by_run: bool,
 
-    /// Where to write what they say together; standard output without it.
+    /// Where to write the merged file; standard output without it.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 }
 
-/// How much has to be covered at least.
+/// The least coverage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Limit {
     pub(crate) measure: Measure,
     pub(crate) percent: f64,
 }
 
-/// What a limit is of.
+/// The measure that a limit applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Measure {
     /// Of the whole report.

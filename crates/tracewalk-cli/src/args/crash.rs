@@ -23,7 +23,7 @@ Exit status:
   0  a fault ended the program
   1  none is found
   2  something could not be read, or the trace had malformed parts or gaps;
-     what could be found is printed all the same";
+     the part that could be found is printed";
 
 #[derive(Args, Debug)]
 pub(crate) struct Crash {

@@ -21,7 +21,7 @@ Exit status:
   0  nothing differs
   1  something differs
   2  something could not be read, or a trace had malformed parts or gaps;
-     what could be compared is printed all the same";
+     the part that could be compared is printed";
 
 #[derive(Args, Debug)]
 pub(crate) struct Diff {

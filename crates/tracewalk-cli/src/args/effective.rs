@@ -10,7 +10,7 @@ use super::Cli;
 /// The command's name, and the options and values on the command line that the result depends on: each option by its long
 /// name with its value after it, without the folders of files.
 pub(crate) fn effective(words: impl IntoIterator<Item = OsString>) -> (String, Vec<String>) {
-    /// What changes nothing in the result.
+    /// Options that do not affect the result.
     const WITHOUT_EFFECT: [&str; 10] = [
         "threads",
         "segment",
@@ -57,7 +57,7 @@ pub(crate) fn effective(words: impl IntoIterator<Item = OsString>) -> (String, V
 fn without_folders(word: &str) -> String {
     let Some(first) = word.find('/') else { return word.to_owned() };
     let (before, path) = word.split_at(first);
-    // What stands before the path, if it is not a part of it.
+    // The text before the path, if it is not a part of it.
     let start = before.rfind([':', '=']).map_or(0, |at| at + 1);
     let name = path.rsplit('/').find(|part| !part.is_empty()).unwrap_or_default();
     format!("{}{name}", before.get(..start).unwrap_or_default())

@@ -21,15 +21,15 @@ Examples:
 
 Exit status:
   0  everything was decoded
-  2  a capture was left out, or decoded in part; the others count all the same";
+  2  a capture was left out, or decoded only in part; the others count";
 
-/// What is gathered of many captures.
+/// The answer to gather from many captures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GatherAnswer {
     /// How often each stretch and branch ran, as `counts --save` does
     #[default]
     Counts,
-    /// What of the program ran, as `coverage --save` does
+    /// Which code of the program ran, as `coverage --save` does
     Coverage,
     /// What functions cost, as `profile --save` does
     Profile,
@@ -44,11 +44,12 @@ pub(crate) struct Gather {
     #[arg(index = 2, value_name = "PLACE", value_hint = ValueHint::AnyPath)]
     pub(crate) more: Vec<PathBuf>,
 
-    /// In directories, take the files and directories with these names or paths as captures, whatever is in them; can be given several times.
+    /// In directories, take files and directories with these names or paths as captures, whatever they contain; can be given
+    /// several times.
     #[arg(long = "match", value_name = "GLOB", value_parser = built_in::path, help_heading = "Selection")]
     pub(crate) patterns: Vec<Pattern>,
 
-    /// What is gathered.
+    /// The answer to gather.
     #[arg(long, value_name = "ANSWER", value_enum, default_value_t, help_heading = "Selection")]
     pub(crate) answer: GatherAnswer,
 

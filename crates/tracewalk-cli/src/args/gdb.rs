@@ -28,7 +28,7 @@ pub(crate) struct Gdb {
     #[command(flatten)]
     pub(crate) capture: CaptureArgs,
 
-    /// Follow the image even if the trace contradicts it again and again.
+    /// Follow the image even if the trace contradicts it repeatedly.
     #[arg(long, help_heading = "Program")]
     pub(crate) trust_image: bool,
 

@@ -9,7 +9,7 @@ use tracewalk_analysis::{Place, Position};
 
 use super::numbers::number;
 
-/// What is expected, for whoever wrote something else.
+/// The expected notation, for error messages.
 const EXPECTED: &str = "expected a number of instructions (2000), of cycles (2000c), a timestamp (2000t), a byte of the capture (@0x7d0), \
                         an address (0x8000306), a function (main, main+0x10), a line (main.c:33) or an exception \
                         (exception:SysTick, exception:15, exception:any), and #2 after what happens for its second time";
@@ -51,7 +51,7 @@ fn happening(text: &str) -> Option<Happening> {
         return exception(name).map(Happening::Exception);
     }
     if text.starts_with("0x") || text.starts_with("0X") {
-        // Bit 0 of a pointer to Thumb code is not of the address.
+        // Bit 0 of a pointer to Thumb code is not part of the address.
         return number(text).map(|address| Happening::Address(Address::new(address & !1)));
     }
     if let Some((file, line)) = text.rsplit_once(':')

@@ -1,4 +1,4 @@
-//! The options of the commands that say where time went.
+//! The options of `profile` and `calls`.
 
 use std::path::PathBuf;
 
@@ -32,7 +32,7 @@ Examples:
 Exit status:
   0  everything was decoded
   2  something could not be read, or the trace had malformed parts or gaps;
-     what could be decoded is counted all the same";
+     the part that could be decoded is counted";
 
 pub(crate) const CALLS_EXAMPLES: &str = "\
 Examples:
@@ -48,15 +48,15 @@ Examples:
 Exit status:
   0  everything was decoded
   2  something could not be read, or the trace had malformed parts or gaps;
-     what could be decoded is printed all the same";
+     the part that could be decoded is printed";
 
-/// What is followed.
+/// The capture to follow, and how.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct FollowArgs {
     #[command(flatten)]
     pub(crate) capture: CaptureArgs,
 
-    /// Follow the image even if the trace contradicts it again and again.
+    /// Follow the image even if the trace contradicts it repeatedly.
     #[arg(long, help_heading = "Program")]
     pub(crate) trust_image: bool,
 
@@ -64,14 +64,14 @@ pub(crate) struct FollowArgs {
     #[arg(long = "source-dir", value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Program")]
     pub(crate) source_dirs: Vec<PathBuf>,
 
-    /// What to do with execution in doubt: between two places at which the trace alone proves the position, if a contradiction,
-    /// malformed trace or a loss lies between them.
+    /// What to do with execution in doubt: all execution between two places at which the trace alone proves the position, if
+    /// there is a contradiction, malformed trace or a loss between them.
     #[arg(long, value_name = "HOW", value_enum, default_value_t = DoubtfulChoice::Drop, help_heading = "Program")]
     pub(crate) doubtful: DoubtfulChoice,
 }
 
 impl FollowArgs {
-    /// What is believed.
+    /// How far the image is trusted.
     pub(crate) fn trust(&self) -> Trust {
         Trust { image: self.trust_image, doubtful: self.doubtful.into() }
     }
@@ -79,7 +79,7 @@ impl FollowArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DoubtfulChoice {
-    /// Leave it out, and report how much it was.
+    /// Leave it out, and report the amount.
     Drop,
     /// Treat it like the rest.
     Keep,
@@ -107,19 +107,19 @@ pub(crate) struct Profile {
     #[command(flatten)]
     pub(crate) window: WindowArgs,
 
-    /// The unit of cost; the best that the trace has without it.
+    /// The unit of cost; without the option, the best that the trace has.
     #[arg(long, value_enum, default_value_t, help_heading = "Measure")]
     pub(crate) cost: CostChoice,
 
-    /// How many cycles, or ticks of the timestamps' counter, a second has: 72MHz, 32768. Times are then in seconds.
+    /// The frequency of the cycles, or of the timestamps' counter, like 72MHz or 32768. Times are then in seconds.
     #[arg(long, value_name = "HZ", value_parser = frequency, help_heading = "Measure")]
     pub(crate) frequency: Option<f64>,
 
-    /// Count inlined functions to those that they were inlined into.
+    /// Count inlined functions as part of the functions that they were inlined into.
     #[arg(long, help_heading = "Measure")]
     pub(crate) no_inlined: bool,
 
-    /// What each row of a table is for, in text.
+    /// The rows of the table, in text.
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub(crate) by: ProfileRows,
 
@@ -151,7 +151,7 @@ pub(crate) struct Calls {
     #[command(flatten)]
     pub(crate) window: WindowArgs,
 
-    /// Print calls down to this depth; deeper ones are counted to those that made them.
+    /// Print calls down to this depth; deeper calls count towards their callers.
     #[arg(long, value_name = "N", help_heading = "Output")]
     pub(crate) depth: Option<usize>,
 

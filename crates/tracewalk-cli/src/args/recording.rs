@@ -3,18 +3,18 @@
 use clap::Args;
 use tracewalk_input::capture::wire::{Role, Samples, Wire, WireOptions, parse_rate};
 
-/// What the user says of a recording.
+/// The user's statements about a recording.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RecordingArgs {
     /// How bytes went over the wires of a recording: `uart` or `manchester` (SWO), or `port` (a trace port).
     #[arg(long, value_name = "WIRE", help_heading = "Recording")]
     pub(crate) wire: Option<Wire>,
 
-    /// How many bits SWO sent in a second, instead of measuring it.
+    /// The bit rate of SWO in bits per second; measured without the option.
     #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Recording")]
     pub(crate) baud: Option<u64>,
 
-    /// What a channel is, if its name does not say it: `swo`, `clk`, `d0`, `d1` …; can be given several times.
+    /// The role of a channel, if its name does not state it: `swo`, `clk`, `d0`, `d1` …; can be given several times.
     #[arg(long = "channel", value_name = "NAME=ROLE", value_parser = channel, help_heading = "Recording")]
     pub(crate) channels: Vec<(String, Role)>,
 
@@ -22,12 +22,12 @@ pub(crate) struct RecordingArgs {
     #[arg(long, help_heading = "Recording")]
     pub(crate) invert: bool,
 
-    /// The file is the samples of a logic analyser and nothing else, like sigrok's format `binary`, taken at this
-    /// rate, like 24MHz. Channels are called by the numbers of their bits: --channel 0=swo.
+    /// The file is nothing but the samples of a logic analyser, like sigrok's format `binary`, taken at this rate, like 24MHz.
+    /// Channels are named by their bit numbers: --channel 0=swo.
     #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "Recording")]
     pub(crate) rate: Option<u64>,
 
-    /// How many bytes each of these samples has.
+    /// The bytes of each sample.
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u8).range(1..=8), requires = "rate", default_value_t = 1, help_heading = "Recording")]
     pub(crate) sample_bytes: u8,
 }

@@ -1,4 +1,4 @@
-//! What the options say of a capture → what a session is asked for.
+//! The options about a capture → a session's request.
 
 use tracewalk::ids::Address;
 use tracewalk_input::capture::perf::BinaryPlaces;
@@ -7,7 +7,7 @@ use tracewalk_session::{MtbStatements, Policy, Request, Statements};
 use super::capture::{CaptureArgs, ContainerChoice};
 
 impl CaptureArgs {
-    /// What is to be opened.
+    /// The request to open the capture.
     pub(crate) fn request(&self) -> Request {
         let container = match self.container {
             Some(ContainerChoice::Is(container)) => Some(container),

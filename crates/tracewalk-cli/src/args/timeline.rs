@@ -23,7 +23,7 @@ Examples:
 Exit status:
   0  everything was decoded
   2  something could not be read, or the trace had malformed parts or gaps;
-     what could be decoded is shown all the same";
+     the part that could be decoded is shown";
 
 pub(crate) const INTERRUPTS_EXAMPLES: &str = "\
 Examples:
@@ -43,7 +43,7 @@ Exit status:
   2  something could not be read, or the trace had malformed parts or gaps;
      exceptions that these cut are counted, and are in no duration";
 
-/// What is followed, along which axis, and which part of it.
+/// The capture to follow, the axis, and the window.
 #[derive(Args, Debug)]
 pub(crate) struct AxisArgs {
     #[command(flatten)]
@@ -52,11 +52,11 @@ pub(crate) struct AxisArgs {
     #[command(flatten)]
     pub(crate) window: WindowArgs,
 
-    /// What the axis counts; the best that the trace has without it.
+    /// The unit of the axis; without the option, the best that the trace has.
     #[arg(long, value_enum, default_value_t, help_heading = "Axis")]
     pub(crate) axis: AxisChoice,
 
-    /// How many cycles, or ticks of the timestamps' counter, a second has: 72MHz, 32768. Times are then in seconds.
+    /// The frequency of the cycles, or of the timestamps' counter, like 72MHz or 32768. Times are then in seconds.
     #[arg(long, value_name = "HZ", value_parser = frequency, help_heading = "Axis")]
     pub(crate) frequency: Option<f64>,
 }
@@ -87,7 +87,7 @@ pub(crate) struct Interrupts {
     #[arg(value_name = "CAPTURE", value_hint = ValueHint::AnyPath)]
     pub(crate) more: Vec<PathBuf>,
 
-    /// Report the same for functions.
+    /// Report functions as well.
     #[arg(long, help_heading = "Output")]
     pub(crate) functions: bool,
 
@@ -109,7 +109,7 @@ pub(crate) struct Interrupts {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AxisChoice {
-    /// The best that the trace has: cycles, time, or instructions; of several sources time before cycles.
+    /// The best that the trace has: cycles, time, or instructions; for several sources time before cycles.
     #[default]
     Best,
     /// Instructions.

@@ -9,13 +9,13 @@ use crate::failure::Failure;
 /// The part of the trace that is reported.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct WindowArgs {
-    /// Report what ran from here on: 2000 (after 2000 instructions), 2000c (after 2000 cycles), 2000t (from timestamp 2000), @0x7d0
-    /// (from byte 0x7d0 of the capture), 0x8000306 (an address), main or main+0x10 (a function), main.c:33 (a line),
+    /// Report execution from here on: 2000 (after 2000 instructions), 2000c (after 2000 cycles), 2000t (from timestamp 2000),
+    /// @0x7d0 (from byte 0x7d0 of the capture), 0x8000306 (an address), main or main+0x10 (a function), main.c:33 (a line),
     /// exception:SysTick, exception:15 or exception:any; #2 after it: from the second time on.
     #[arg(long, value_name = "PLACE", value_parser = place, help_heading = "Window")]
     from: Option<Place>,
 
-    /// Report what ran up to here. Places that a name matches are searched after --from.
+    /// Report execution up to here. Places that a name matches are searched after --from.
     #[arg(long, value_name = "PLACE", value_parser = place, help_heading = "Window")]
     to: Option<Place>,
 }
@@ -23,15 +23,15 @@ pub(crate) struct WindowArgs {
 /// The part of program flow around a place.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct AroundArgs {
-    /// Print what ran around this place, in the notation of --from.
+    /// Print the execution around this place, in the notation of --from.
     #[arg(long, value_name = "PLACE", value_parser = place, conflicts_with_all = ["from", "to", "last"], help_heading = "Window")]
     pub(crate) around: Option<Place>,
 
-    /// With --around: how many instructions before the place.
+    /// With --around: the number of instructions before the place.
     #[arg(long, value_name = "N", default_value_t = 20, requires = "around", help_heading = "Window")]
     pub(crate) before: u64,
 
-    /// With --around: how many instructions from the place on.
+    /// With --around: the number of instructions from the place on.
     #[arg(long, value_name = "N", default_value_t = 20, requires = "around", help_heading = "Window")]
     pub(crate) after: u64,
 }

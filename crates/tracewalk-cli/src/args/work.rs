@@ -5,11 +5,12 @@ use clap::Args;
 /// How the work is done and measured.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct WorkArgs {
-    /// Print one line of JSON on standard error at the end: how much there was and how long it took.
+    /// At the end, print one line of JSON on standard error: totals, and the time taken.
     #[arg(long, help_heading = "Output")]
     pub(crate) stats: bool,
 
-    /// How many threads decode program flow, without this as many as there are processors. The output does not depend on it.
+    /// The number of threads that decode program flow; without the option, one for each processor. The output does not depend on
+    /// it.
     #[arg(long, value_name = "N", default_value_t = processors(), hide_default_value = true, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Output")]
     pub(crate) threads: u16,
 }

@@ -73,7 +73,7 @@ fn tree(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
 /// Added up by chains of calls.
 fn chains(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
     let gathered = profile::gather(&args.follow, &[], (args.window.window()?, args.work.threads), messages)?;
-    // What one function called stands in the order in which it was first called.
+    // The callees of a function are in the order of their first calls.
     let sources = profile::sources(&gathered, Profile::clone)?;
     let report = ProfileReport {
         unit: best_unit(sources.iter().map(|(_, profile)| profile)),

@@ -1,4 +1,4 @@
-//! Captures that hold the same trace as another one: each counts.
+//! Warns of captures with the same trace as another one: each counts.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -24,12 +24,12 @@ struct Trace {
     files: Vec<PathBuf>,
 }
 
-/// How much of a file tells it from most others.
+/// The beginning that distinguishes most files.
 const BEGINNING: u64 = 4 << 10;
 
 impl Copies {
-    /// Warns if the trace of a capture is in another one as well: two runs may be equal, and a copy counts twice. What cannot be read
-    /// again, as it arrived through a pipe, is no copy of anything.
+    /// Warns if another capture has the same trace: two runs may be equal, but a copy counts twice. Trace from a pipe cannot be
+    /// read again, and is never taken for a copy.
     pub(super) fn opened(&mut self, capture: &Path, session: &Session, messages: &Messages) {
         if session.is_live() {
             return;
@@ -47,7 +47,7 @@ impl Copies {
         }
     }
 
-    /// The capture whose trace a capture with these files holds as well, if there is one.
+    /// An earlier capture with the same trace as these files, if there is one.
     pub(super) fn add(&mut self, capture: &Path, files: Vec<PathBuf>) -> Option<&Path> {
         let key = key(&files).ok().flatten()?;
         let alike = self.known.entry(key).or_default();
@@ -66,7 +66,7 @@ impl Copies {
     }
 }
 
-/// How files begin, and how long they are; `None` if there is nothing in them.
+/// A hash of the beginnings and lengths of files; `None` if they are empty.
 fn key(files: &[PathBuf]) -> io::Result<Option<u64>> {
     let mut hasher = DefaultHasher::new();
     let mut all = 0;
@@ -84,7 +84,7 @@ fn key(files: &[PathBuf]) -> io::Result<Option<u64>> {
     Ok((all > 0).then(|| hasher.finish()))
 }
 
-/// Whether two files hold the same. They differ early, if they do.
+/// Whether two files are equal. Different files usually differ early.
 fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
     let [mut one, mut other] = [BufReader::new(File::open(one)?), BufReader::new(File::open(other)?)];
     loop {

@@ -1,4 +1,4 @@
-//! `counts` and `pgo`: how often what ran, for people, for programs, and for tools that optimise by it.
+//! `counts` and `pgo`: execution counts, for people, for programs, and for tools that optimise by them.
 
 use std::time::Instant;
 
@@ -66,7 +66,7 @@ impl CountArgs {
         Reads { more: &self.more, takes_saved: true, ..Reads::followed(&self.follow) }
     }
 
-    /// Counts what ran in the captures, and reads the saved files in their place.
+    /// Counts execution in the captures, and reads saved files.
     fn gather(&self, messages: &Messages) -> Result<Gathered<'_, CountedBinary>, Failure> {
         let mut gathered = Gathered::<CountedBinary>::open(&self.follow, &self.more, messages)?;
         // Counts are of addresses: no names or lines are looked up.
@@ -79,7 +79,7 @@ impl CountArgs {
             session.each_source(messages, |session, source| {
                 let outcome = session.counts(source, &how, &name, messages).map_err(|error| match error {
                     RunError::NoProgram => {
-                        Failure::input("no_program", "counts are of a program, and there is none", NO_PROGRAM)
+                        Failure::input("no_program", "no program is known, and counts need one", NO_PROGRAM)
                     }
                     error => error.into(),
                 })?;
@@ -108,7 +108,7 @@ impl CountArgs {
         write_to(output, |out| (format.make)(out, &report, look_for(output), table))
     }
 
-    /// What was counted of the binaries that are wanted.
+    /// The report of the selected binaries.
     fn report<'a>(&self, gathered: &'a Gathered<'_, CountedBinary>) -> Result<CountsReport<'a>, Failure> {
         let programs = gathered.found.programs.iter();
         let reported = programs.map(|(id, program)| ReportedBinary {
@@ -142,7 +142,7 @@ impl CountArgs {
     }
 }
 
-/// Leaves the one binary that something was counted of: the file is of one binary alone.
+/// Keeps the only binary with counts: the output file is for a single binary.
 fn of_one_binary(report: &mut CountsReport<'_>, format: &str) -> Result<(), Failure> {
     let all = names(&report.binaries);
     report.binaries.retain(|binary| !binary.found.ranges.is_empty());
@@ -151,7 +151,7 @@ fn of_one_binary(report: &mut CountsReport<'_>, format: &str) -> Result<(), Fail
         [] => Err(Failure::input(
             "nothing_counted",
             format!("nothing ran in {all}"),
-            "look with `tracewalk counts` at which step what was traced went, and check the images",
+            "`tracewalk counts` shows at which step the trace was lost; check the images",
         )),
         several => Err(Failure::input(
             "several_binaries",

@@ -1,4 +1,4 @@
-//! `coverage`: what of a program ran.
+//! `coverage`: the code of a program that ran.
 
 mod base;
 mod gather;
@@ -36,7 +36,7 @@ impl Task for Coverage {
     fn writes(&self) -> Vec<Destination<'_>> {
         let reports =
             self.reports().map(|(option, _, file)| Destination::file(option, file)).collect::<Vec<_>>();
-        // What is written to a file needs no table on the terminal.
+        // If a report goes to a file, no table is printed.
         let prints =
             self.format.is_some() || self.output.is_some() || (reports.is_empty() && self.save.is_none());
         let output = prints.then(|| Destination::output(self.output.as_deref()));
@@ -49,7 +49,7 @@ impl Task for Coverage {
     }
 }
 
-/// Reports what ran, saves it, and checks it.
+/// Reports coverage, saves it, and checks limits.
 fn run(args: &Coverage, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
     refuse_missing_base(args)?;
@@ -73,7 +73,7 @@ fn run(args: &Coverage, messages: &Messages) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses what is of a base, or of its sources, that nobody named.
+/// Refuses options that need a base, or its sources, if these are not given.
 fn refuse_missing_base(args: &Coverage) -> Result<(), Failure> {
     let has_revisions = args.source_diff.is_some() || args.base_source_dir.is_some();
     let checks_changes = args.fail_under.iter().any(|limit| limit.measure == Measure::Changed);
@@ -170,15 +170,14 @@ fn warn_of_stale(report: &Report, messages: &Messages) {
     }
 }
 
-/// The time that an output is dated with, in seconds since 1970. `SOURCE_DATE_EPOCH` makes outputs reproducible
-/// (reproducible-builds.org).
+/// The date of an output, in seconds since 1970. `SOURCE_DATE_EPOCH` makes outputs reproducible (reproducible-builds.org).
 fn time() -> u64 {
     let stated = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|seconds| seconds.parse().ok());
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     stated.unwrap_or_else(now)
 }
 
-/// Whether what was to be checked holds.
+/// Checks the limits.
 fn check(args: &Coverage, report: &Report, difference: Option<&Difference>) -> Result<(), Failure> {
     let changed = difference.and_then(|difference| difference.changed);
     let mut unmet =
@@ -199,7 +198,7 @@ fn check(args: &Coverage, report: &Report, difference: Option<&Difference>) -> R
 }
 
 impl Limit {
-    /// What is wrong, where less is covered.
+    /// The message if less is covered.
     fn unmet(&self, report: &Report, changed: Option<Tally>) -> Option<String> {
         let Self { measure, percent } = *self;
         let (Tally { found, covered, untold }, name) = match measure {
@@ -210,8 +209,8 @@ impl Limit {
             let why = match (measure, untold) {
                 // A change of comments or documents has nothing to cover.
                 (Measure::Changed, _) => return None,
-                (Measure::Of(Metric::Branches), 1..) => "no trace tells of their outcomes",
-                _ => "there are none, or --include and --exclude leave none",
+                (Measure::Of(Metric::Branches), 1..) => "no trace records their outcomes",
+                _ => "the program has none, or --include and --exclude leave none",
             };
             return Some(format!("found no {name} to check against {percent}%: {why}"));
         }

@@ -30,7 +30,7 @@ impl Task for Crash {
     }
 }
 
-/// Follows each source to its end, and says how its program ended.
+/// Follows each source to its end, and reports how its program ended.
 fn run(args: &Crash, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
     let mut session = open::whole_trace(&args.follow.capture, messages)?;

@@ -1,4 +1,4 @@
-//! `describe`: all that is known of a capture, written down so that no option is needed any more.
+//! `describe`: writes everything known of a capture, so that no option is needed any more.
 
 use std::path::Path;
 
@@ -65,7 +65,7 @@ fn run(args: &Describe, messages: &Messages) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The options whose meaning a description has no words for.
+/// The options that a description cannot state.
 fn left_out(args: &CaptureArgs) -> impl Iterator<Item = &'static str> {
     let options = [
         ("--dump-address", args.dump_address.is_some()),

@@ -1,4 +1,4 @@
-//! `diff`: what differs between two captures of one program.
+//! `diff`: the differences between two captures of one program.
 use std::sync::Arc;
 
 use std::collections::BTreeMap;
@@ -82,7 +82,7 @@ fn pairs(works: &[Session; 2]) -> Result<Vec<[Source; 2]>, Failure> {
     }
 }
 
-/// What one capture's source did.
+/// The execution of one capture's source.
 struct Done {
     code: Arc<Code>,
     statistics: Statistics,
@@ -90,7 +90,7 @@ struct Done {
     profile: Profile,
     /// The program; `None` if none was followed.
     program: Option<ProgramId>,
-    /// What ran of it.
+    /// Its coverage.
     covered: Vec<(FollowedProgram, ProgramCoverage)>,
 }
 
@@ -130,7 +130,11 @@ fn done(session: &mut Session, source: &Source, args: &Diff, messages: &Messages
     let listener = Listener { ignore_interrupts: args.ignore_interrupts, covered, seen: None };
     let outcome = follow::run(session, source, &how, listener, messages)?;
     let (covered, Some(Seen { mut walk, mut digest, profiler })) = outcome.found else {
-        return Err(Failure::input("no_flow", "the source has no flow", "give the program with --image"));
+        return Err(Failure::input(
+            "no_flow",
+            "the source has no program flow",
+            "give the program with --image",
+        ));
     };
     walk.finish(|step| digest.add(step));
     digest.finish();
@@ -154,7 +158,7 @@ fn refuse_different_programs(done: &[Done; 2]) -> Result<(), Failure> {
     }
 }
 
-/// One of the two captures, with what was found in it.
+/// One of the two captures, with its results.
 struct Side<'a> {
     session: &'a Session,
     source: &'a Source,
@@ -164,13 +168,13 @@ struct Side<'a> {
 }
 
 impl Side<'_> {
-    /// Follows the source again, as long as `look` answers yes.
+    /// Follows the source again, until `look` returns `false`.
     fn again(&self, mut look: impl FnMut(&Element) -> bool) -> Result<(), Failure> {
         let mut enough = false;
         let mut trusted = Trusted::default();
         let mut look = |record: FlowRecord| {
             enough = enough || !look(&record.element);
-            // An error is how a look ends the work.
+            // An error ends the work.
             if enough { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
         };
         let watch = self.session.watch(self.source, self.messages);
@@ -209,7 +213,7 @@ fn parting(sides: &[Side<'_>; 2], args: &Diff) -> Result<Option<[Aftermath; 2]>,
     Ok(Some([a.aftermath(parting, args)?, b.aftermath(parting, args)?]))
 }
 
-/// What only one of the runs covers.
+/// The coverage of only one of the runs.
 fn coverage(a: &Done, b: &Done) -> Option<(Difference, BTreeMap<String, Vec<String>>)> {
     let tracefile = |done: &Done| {
         done.program.as_ref()?;
@@ -220,7 +224,7 @@ fn coverage(a: &Done, b: &Done) -> Option<(Difference, BTreeMap<String, Vec<Stri
             code: &program.code,
         });
         let report = Report::of(&inputs.collect::<Vec<_>>(), &Every);
-        // It is one program, so that lines have the same numbers: their texts are not needed.
+        // Both are the same program, so lines are matched by number, and texts are not needed.
         Some(Tracefile::of(&report, |_| None))
     };
     let (a, b) = (tracefile(a)?, tracefile(b)?);
@@ -230,7 +234,7 @@ fn coverage(a: &Done, b: &Done) -> Option<(Difference, BTreeMap<String, Vec<Stri
     Some((Difference::between(&a, &b), gained))
 }
 
-/// Everything that is recorded of a source in one go.
+/// The recorders of a source, for a single pass.
 struct Listener {
     ignore_interrupts: bool,
     covered: Covered,

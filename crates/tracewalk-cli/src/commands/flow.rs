@@ -1,4 +1,4 @@
-//! `flow`: what was executed.
+//! `flow`: the executed instructions.
 
 use std::io::Write;
 use std::time::Instant;
@@ -34,7 +34,7 @@ impl Task for Flow {
     }
 }
 
-/// Prints what was executed.
+/// Prints the executed instructions.
 fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
     let selection = args.selection()?;
@@ -59,12 +59,12 @@ fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
     if args.work.stats {
         print_statistics(&printing.total, start.elapsed(), args.work.threads, messages);
     }
-    // The process ends, and with it goes all that it has. To free each name before takes a tenth of a short command's time.
+    // The process ends here. To free each name before takes a tenth of a short command's time.
     std::mem::forget(session);
     Ok(())
 }
 
-/// What is printed, and what was counted of it.
+/// The output, and its statistics.
 struct Printing<'a> {
     args: &'a Flow,
     /// Which part of each source; `None` for all of it.
@@ -83,7 +83,7 @@ impl Printing<'_> {
             || args.trust().doubtful == Doubtful::Drop
             || args.last.is_some()
             || selection.is_some();
-        // What an ITM tells stands between the lines.
+        // Reports of an ITM appear between the lines.
         let itm_between = |parts: &FlowParts| *parts == FlowParts::Jsonl && !session.itms().is_empty();
         let parts = args.format.make.parts.filter(|parts| !in_order_only && !itm_between(parts));
         match parts {
@@ -135,7 +135,7 @@ impl WithJoin for ByThreads<'_, '_> {
     }
 }
 
-/// What ITMs reported in buffers without any trace of instructions.
+/// Reports of ITMs in buffers without any trace of instructions.
 fn itms_alone(
     session: &Session,
     exporter: &mut dyn Sink<FlowRecord>,
@@ -164,7 +164,7 @@ fn itms_alone(
     Ok(())
 }
 
-/// What writes: all of it, or a part, or the last instructions of that.
+/// The exporter of all of the flow, of a part, or of the last instructions of a part.
 fn exporter<'a>(
     args: &Flow,
     selection: Option<&Selection>,
@@ -172,7 +172,7 @@ fn exporter<'a>(
     out: &'a mut dyn Write,
 ) -> Box<dyn FlowSink + 'a> {
     let Flow { source_lines, functions, .. } = *args;
-    // A tree of calls shows those that were made before its window.
+    // A tree of calls also shows the calls that are open at the start of its window.
     let in_tree =
         selection.filter(|selection| functions && selection.at_most.is_none() && args.last.is_none());
     let window = in_tree.map(|selection| selection.window.clone()).unwrap_or_default();

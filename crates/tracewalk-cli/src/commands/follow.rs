@@ -1,4 +1,4 @@
-//! Running an analysis over a source, for every command that has one, and recording what came of it.
+//! Runs an analysis over a source, for every command, and records its outcome.
 
 use tracewalk_analysis::analysis::Analysis;
 use tracewalk_session::{Follow, Outcome, Session, Source};
@@ -26,12 +26,12 @@ pub(super) fn run<A: Analysis>(
     Ok(outcome)
 }
 
-/// The same with all that `--provenance` accounts for, if that was asked for.
+/// The same, with everything that `--provenance` records, if requested.
 pub(super) fn accounting(how: &Follow, messages: &Messages) -> Follow {
     Follow { places: messages.records(), ..how.clone() }
 }
 
-/// Records what came of following a source, if that is wanted.
+/// Records the outcome of following a source, if requested.
 pub(super) fn record<T>(
     session: &Session,
     source: &Source,

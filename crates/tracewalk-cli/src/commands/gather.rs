@@ -24,7 +24,7 @@ use places::{PlaceKind, places};
 use resume::Resume;
 use sum::Sum;
 
-/// How often it is noted at most what is done.
+/// The shortest time between two saves of progress.
 const NOTED_EVERY: Duration = Duration::from_secs(10);
 
 /// The largest share of the time that saving progress may take: one part in this number.
@@ -109,7 +109,7 @@ fn run<T: Additive>(args: &Gather, messages: &Messages) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says that not everything counts, and what was first.
+/// Reports that not everything counts, with the first problem.
 fn say(table: &tracewalk_analysis::captures::Captures, messages: &Messages) {
     let all = table.captures.len() as u64;
     for (outcome, kind, what) in [
@@ -119,12 +119,12 @@ fn say(table: &tracewalk_analysis::captures::Captures, messages: &Messages) {
         let count = table.count(outcome);
         let first = table.captures.iter().find(|capture| capture.outcome == outcome);
         if let Some((first, (_, problem))) = first.and_then(|first| Some((first, first.problem.as_ref()?))) {
-            // Most sentences begin with the file that they are of.
+            // Most sentences begin with the file.
             let capture = &first.capture;
             let named = if problem.contains(capture) { String::new() } else { format!("{capture}: ") };
             let captures = counted(all, "capture");
             messages
-                .incomplete(kind, format_args!("of {captures} {count} {what}; the first: {named}{problem}"));
+                .incomplete(kind, format_args!("{count} of {captures} {what}; the first: {named}{problem}"));
         }
     }
 }

@@ -191,7 +191,7 @@ impl<'a, T: Save> Gathered<'a, T> {
                 let images = part.programs.get(other).map(OfProgram::name).unwrap_or_default();
                 let remedy = match other {
                     ProgramId::Code(_) if !images.is_empty() => {
-                        format!("it is known by all of its memory: give with --image each of {images}")
+                        format!("all of its memory identifies it: give each of {images} with --image")
                     }
                     _ => NO_PROGRAM.to_owned(),
                 };

@@ -68,14 +68,14 @@ mod served {
             }
             Event::Connected(peer) => ("connected", format!("a debugger has connected from {peer}")),
             Event::Refused(peer) => {
-                ("refused", format!("sent a debugger from {peer} away: another one is connected"))
+                ("refused", format!("refused a debugger from {peer}: another one is connected"))
             }
             Event::Left(peer) => {
                 ("left", format!("the debugger from {peer} has left; the next one can connect"))
             }
             Event::Vanished(peer) => (
                 "vanished",
-                format!("the debugger from {peer} is gone without a word; the next one can connect"),
+                format!("the debugger from {peer} disconnected without detaching; the next one can connect"),
             ),
             _ => ("debugger", format!("{event:?}")),
         }
@@ -89,11 +89,11 @@ mod served {
                 ("ended_early", "give more memory with --memory, or leave the option out")
             }
             GdbError::Listen { .. } => {
-                ("listen", "end what listens there, or choose another port with --listen")
+                ("listen", "end the program that listens there, or choose another port with --listen")
             }
             GdbError::Differs { .. } => (
                 "passes_differ",
-                "if nobody writes to the capture this is a mistake of tracewalk: please report it",
+                "if no program writes to the capture, this is a defect of tracewalk: please report it",
             ),
             _ => ("streams", "let GDB start it: target remote | tracewalk gdb … --stdio"),
         };

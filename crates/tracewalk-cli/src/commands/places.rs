@@ -89,12 +89,12 @@ pub(super) fn never(missing: &Happened, exceptions: &BTreeSet<String>) -> Failur
     };
     if *times > 0 {
         let problem = format!("`{place}`: `{what}` happened only {}", counted(*times, "time"));
-        return Failure::input("place_fewer_times", problem, format!("give {what}#{times} at most"));
+        return Failure::input("place_fewer_times", problem, format!("give at most {what}#{times}"));
     }
     let hint = match (is_exception(place), exceptions.is_empty()) {
         (true, false) => {
             let taken = exceptions.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-            format!("those that were taken: {taken}")
+            format!("the trace has these exceptions: {taken}")
         }
         (true, true) => "no exception was taken".to_owned(),
         (false, _) => "`tracewalk calls` shows what ran".to_owned(),

@@ -65,7 +65,7 @@ fn run(args: &args::Snapshot, messages: &Messages) -> Result<(), Failure> {
     if session.capture().recorded.is_some() {
         return Err(Failure::input(
             "not_in_snapshot",
-            "no snapshot holds the parts of a perf.data file".to_owned(),
+            "a snapshot cannot hold the parts of a perf.data file".to_owned(),
             "open the file itself",
         ));
     }

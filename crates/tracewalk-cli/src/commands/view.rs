@@ -62,7 +62,7 @@ fn run(args: &View, messages: &Messages) -> Result<(), Failure> {
         // Whoever reads it knows that it is there, and has what nobody else knows.
         let mut out = standard_output();
         let _ = writeln!(out, "{address}").and_then(|()| out.flush());
-        messages.note("listening", "the page is at this address until the command is ended, with Ctrl-C");
+        messages.note("listening", "the page is at this address until Ctrl-C ends the command");
         if !args.no_open && !shown::open(address) {
             messages.warning("no_browser", "no browser could be started; open that address in one");
         }
@@ -83,7 +83,7 @@ mod shown {
         let (kind, hint) = match &error {
             ViewError::Nothing => ("nothing_executed", "`tracewalk info` shows what is in the capture"),
             ViewError::Listen { .. } => {
-                ("listen", "end what listens there, or leave out --port to take a free port")
+                ("listen", "end the program that listens there, or leave out --port to take a free port")
             }
             _ => ("page", "use --export, which needs no server"),
         };

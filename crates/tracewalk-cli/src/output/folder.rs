@@ -1,4 +1,4 @@
-//! A folder of files that have their names only when all of them are complete.
+//! A folder whose files get their names only when all of them are complete.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,7 +15,7 @@ use crate::signals::{self, Leftover, Unfinished};
 pub(crate) struct OutputFolder {
     path: PathBuf,
     staging: TempDir,
-    /// What is removed with it where it is not finished.
+    /// Removed if the folder is not finished.
     leftover: Leftover,
     is_finished: bool,
     _unfinished: Unfinished,
@@ -28,7 +28,7 @@ impl OutputFolder {
         Self::over(path)
     }
 
-    /// A folder whose files are replaced where they have the same names.
+    /// A folder in which files of the same names are replaced.
     pub(crate) fn over(path: &Path) -> Result<Self, Failure> {
         let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
         let made = path.ancestors().take_while(is_missing).map(Path::to_owned).collect::<Vec<_>>();
@@ -74,7 +74,7 @@ impl Drop for OutputFolder {
     }
 }
 
-/// Refuses a folder that somebody has written to.
+/// Refuses a folder that is not empty.
 pub(super) fn check_empty(path: &Path) -> Result<(), Failure> {
     match fs::read_dir(path) {
         Ok(mut entries) => match entries.next() {

@@ -1,4 +1,4 @@
-//! Standard output, and files that are written in its place.
+//! Standard output, and files that are written instead.
 
 mod check;
 mod file;
@@ -22,11 +22,11 @@ use file::{OutputFile, is_standard};
 pub(crate) use folder::OutputFolder;
 use terminal::Terminal;
 
-/// Standard output, buffered. Its clones share the buffer: one writes, another one has it shown.
+/// Standard output, buffered. Clones share the buffer: one writes, another one flushes.
 #[derive(Clone, Debug)]
 pub(crate) struct Output(Rc<RefCell<BufWriter<StdoutLock<'static>>>>);
 
-/// How much is written at once.
+/// The size of the buffer, in bytes.
 const BUFFER: usize = 1 << 16;
 
 pub(crate) fn standard_output() -> Output {
@@ -49,12 +49,12 @@ impl Write for Output {
     }
 }
 
-/// The file that an output goes to; `None` for standard output, which has names as well.
+/// The file of an output; `None` for standard output, under any of its names.
 pub(crate) fn file(path: Option<&Path>) -> Option<&Path> {
     path.filter(|path| !is_standard(path))
 }
 
-/// Writes to a file, or to standard output. The file has its name when all of it is written.
+/// Writes to a file, or to standard output. The file gets its name when it is complete.
 pub(crate) fn write_to<E: Into<Failure>>(
     path: Option<&Path>,
     write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
@@ -82,7 +82,7 @@ pub(crate) fn set_colours(when: When) {
     }
 }
 
-/// The terminal behind the pager, or what standard output is.
+/// The terminal behind the pager, or that of standard output.
 fn seen_on() -> Terminal {
     pager::behind().unwrap_or_else(Terminal::of_standard_output)
 }

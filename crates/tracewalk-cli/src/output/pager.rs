@@ -1,8 +1,7 @@
-//! What is shown on a terminal goes through a pager, as git does it.
+//! Output on a terminal goes through a pager, as in git.
 //!
-//! Standard output is made a pipe to the pager, and standard error with it where that is the terminal too, so that messages do not
-//! disturb what is on the screen. Every command writes as it always does. A pager that ends early closes the pipe, which ends the
-//! command as `head` does.
+//! Standard output becomes a pipe to the pager. So does standard error if it is the same terminal, so that messages do not
+//! disturb the screen. Commands write as usual. A pager that ends early closes the pipe, which ends the command as `head` does.
 
 #[cfg(unix)]
 mod unix {
@@ -18,24 +17,24 @@ mod unix {
 
     static PAGER: Mutex<Pager> = Mutex::new(Pager::Absent);
 
-    /// What the terminal behind the pager is like.
+    /// The terminal behind the pager.
     static BEHIND: OnceLock<Terminal> = OnceLock::new();
 
     enum Pager {
         Absent,
         Running(Running),
-        /// The command or a signal waited for it, and ends the program with its own status.
+        /// The command or a signal has waited for the pager, and ends the program with its own status.
         Ended,
     }
 
-    /// The pager that runs, and what standard error was.
+    /// The running pager, and the original standard error.
     struct Running {
         child: Child,
         command: String,
         stderr: Option<OwnedFd>,
     }
 
-    /// Starts the pager if standard output is a terminal and the user wants one. Returns what could not be started.
+    /// Starts the pager if standard output is a terminal and the user wants one. Returns a message if that failed.
     pub(crate) fn start() -> Option<String> {
         if !io::stdout().is_terminal() {
             return None;
@@ -44,13 +43,13 @@ mod unix {
         let terminal = Terminal::of_standard_output();
         let mut child = match spawn(&command) {
             Ok(child) => child,
-            // Who asked for none misses none.
+            // The default pager may be missing without a message.
             Err(_) if command == super::DEFAULT => return None,
             Err(error) => return Some(format!("the pager `{command}` cannot be started: {error}")),
         };
         let stdin = child.stdin.take()?;
         let stderr = io::stderr().is_terminal().then(|| rustix::io::dup(io::stderr()).ok()).flatten();
-        // A signal that comes before everything is in its place waits.
+        // Holding the lock delays signals until everything is set up.
         let mut pager = PAGER.lock().unwrap_or_else(PoisonError::into_inner);
         // The handler has to be there before the pipe is: Ctrl-C goes to the pager as well.
         crate::signals::before_ending(|| drop(finish()));
@@ -66,10 +65,11 @@ mod unix {
         BEHIND.get().copied()
     }
 
-    /// Lets the reader read to the end. Returns what went wrong if nothing could be shown.
+    /// Waits for the pager to end. Returns a message if nothing could be shown.
     ///
-    /// The command calls this at its end, and a signal when it comes. Whoever is first decides the program's status. The other one
-    /// never returns, so that an interrupted command does not end as a complete one, nor a complete one as interrupted.
+    /// The command calls this at its end, and a signal handler when a signal comes. The first caller decides the program's
+    /// status. The other one never returns, so that an interrupted command does not end as a complete one, nor a complete one as
+    /// interrupted.
     pub(crate) fn finish() -> Option<String> {
         // Held until the pager ends.
         let mut pager = PAGER.lock().unwrap_or_else(PoisonError::into_inner);
@@ -93,7 +93,7 @@ mod unix {
             let _ = dup2_stderr(stderr);
         }
         let status = child.wait();
-        // By convention a shell's status where it could not start the program.
+        // By convention, a shell's status if it could not start the program.
         let failed = status.is_ok_and(|status| matches!(status.code(), Some(126 | 127)));
         failed.then(|| format!("the pager `{command}` could not be started"))
     }
@@ -137,7 +137,7 @@ pub(crate) use other::{behind, finish, start};
 #[cfg(unix)]
 pub(crate) use unix::{behind, finish, start};
 
-/// The pager if the user says nothing. What is made visible, and that a short text needs no key, stands in LESS.
+/// The default pager. The variable LESS makes it show colours, and end at once for short text.
 const DEFAULT: &str = "less";
 
 /// The pager that the environment asks for; `None` for none.

@@ -1,13 +1,13 @@
-//! What standard output is like where it is a terminal.
+//! The terminal of standard output.
 
 use std::io;
 
 use anstream::{AutoStream, ColorChoice};
 
-/// What is known of the terminal that somebody looks at.
+/// The properties of the terminal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terminal {
-    /// How many columns it has; `None` if nothing says it.
+    /// Its columns; `None` if unknown.
     pub(super) width: Option<usize>,
     pub(super) has_colours: bool,
 }
@@ -15,7 +15,7 @@ pub(crate) struct Terminal {
 impl Terminal {
     pub(super) fn of_standard_output() -> Self {
         let size = terminal_size::terminal_size_of(io::stdout());
-        // COLUMNS is what somebody says of a terminal, and nothing else has columns.
+        // COLUMNS is about terminals; other outputs have no columns.
         let stated = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|columns| *columns > 0);
         let width = size.map(|(terminal_size::Width(width), _)| stated().unwrap_or(width.into()));
         let has_colours = AutoStream::choice(&io::stdout()) != ColorChoice::Never;

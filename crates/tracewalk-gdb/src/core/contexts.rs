@@ -1,4 +1,4 @@
-//! What is known of one context at a place: the one that runs, or another one, which stands where it ran last.
+//! The known state of one context at a place: the running one, or another one at its last place.
 
 use tracewalk::ids::Address;
 use tracewalk_analysis::Code;

@@ -9,7 +9,7 @@ use crate::packet::{hex, number};
 use crate::transfers::Watch;
 use crate::walk::{Direction, Search};
 
-/// What is said where something is watched that the trace does not show.
+/// The message if the trace does not show accesses to watched memory.
 const NO_ACCESSES: &str =
     "The trace has no loads and stores, so that nothing can be watched: delete the watchpoint to go on.\n";
 const NOT_KEPT: &str =
@@ -194,7 +194,7 @@ impl<'i> Dialogue<'_, 'i> {
         format!("T05thread:{:x};swbreak:;", self.general + 1)
     }
 
-    /// At an access of watched memory, or where nobody knows of any.
+    /// At an access to watched memory, or at a place where accesses are unknown.
     fn at_access(&self, access: Access) -> Vec<String> {
         let Some((watch, at)) = access.of else { return vec![said(NOT_KEPT), self.stopped()] };
         let name = match watch {

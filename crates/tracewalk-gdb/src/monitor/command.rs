@@ -1,8 +1,8 @@
-//! What a line says to `monitor`.
+//! Parses a line of `monitor`.
 
 use crate::walk::Direction;
 
-/// A command, with what it says.
+/// A command with its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Where,
@@ -27,7 +27,7 @@ pub(crate) enum Goal {
 }
 
 impl Command {
-    /// What a line says; `None` for what is no command.
+    /// The command of a line; `None` if it is none.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let words = line.split_whitespace().collect::<Vec<_>>();
         Some(match *words.as_slice() {

@@ -19,10 +19,10 @@ use crate::paths::Confinement;
 /// More buffers than any system has; each may be a large file.
 pub(super) const MOST_BUFFERS: usize = 256;
 
-/// What a buffer's section says.
+/// The section of a buffer.
 const BUFFER_KEYS: [&str; 3] = ["name", "file", "format"];
 
-/// What the trace file says.
+/// The content of the trace file.
 #[derive(Debug)]
 pub(super) struct Metadata {
     path: PathBuf,

@@ -67,7 +67,7 @@ impl From<UnknownContainer> for CaptureErrorKind {
     }
 }
 
-/// Reads the word for a container. `auto` is not one: it says that nobody knows yet.
+/// Reads the word for a container. `auto` is not one: it means unknown.
 impl FromStr for Container {
     type Err = UnknownContainer;
 

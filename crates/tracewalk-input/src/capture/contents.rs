@@ -1,4 +1,4 @@
-//! What is in a capture.
+//! The contents of a capture.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use crate::origin::{Origin, Stated};
 /// Trace bytes, and their description.
 #[derive(Clone, Debug)]
 pub struct Capture {
-    /// What was opened.
+    /// The path that was opened.
     pub path: PathBuf,
     /// The buffers; at least one.
     pub buffers: Vec<Buffer>,

@@ -250,7 +250,7 @@ fn read_buffer(
     Ok(buffer)
 }
 
-/// What the description says of where bytes stand in the file.
+/// The description's statements about the order of bytes in the file.
 fn read_arrangement(table: &Table<'_, '_>) -> Result<Arrangement, CaptureError> {
     let swapped_words = match table.text("words")? {
         None => None,
@@ -267,7 +267,7 @@ fn read_arrangement(table: &Table<'_, '_>) -> Result<Arrangement, CaptureError> 
     Ok(Arrangement { read_pointer: table.number("read_pointer", u64::MAX)?, swapped_words })
 }
 
-/// What the description says of a recording.
+/// The description's statements about a recording.
 fn read_wire_options(table: &Table<'_, '_>) -> Result<WireOptions, CaptureError> {
     let wire = match table.text("wire")? {
         Some(word) => {

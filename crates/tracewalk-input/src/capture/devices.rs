@@ -57,7 +57,7 @@ pub(super) fn read(
     let kind = section.entry("type");
     ini.add_unused(path, unused, |section, entry| match &*section.name.to_ascii_lowercase() {
         "device" => ["name", "class", "type"].iter().any(|key| entry.is(key)),
-        // A processor's registers are many, and say what it was at when it stopped. Those of a trace source are kept.
+        // Only a trace source's registers are kept: a processor has many, and they only show its state when it stopped.
         "regs" => class != Class::TraceSource || number::parse_u32(&entry.value).is_some(),
         _ => section.is_numbered("dump") && DUMP_KEYS.iter().any(|key| entry.is(key)),
     });
@@ -139,7 +139,7 @@ const DUMP_KEYS: [&str; 5] = ["file", "address", "length", "offset", "space"];
 
 /// A stretch of a core's memory.
 fn dump(section: &Section, place: &Place<'_>) -> Result<ImageRequest, CaptureError> {
-    // A key that nobody knows is kept, unless it is probably one that is missing.
+    // An unknown key is kept, unless it is probably a misspelt one that is missing.
     let is_complete = section.entry("address").is_some() && section.entry("file").is_some();
     for entry in section.entries.iter().filter(|_| !is_complete) {
         if !DUMP_KEYS.iter().any(|key| entry.is(key)) {
@@ -157,7 +157,7 @@ fn dump(section: &Section, place: &Place<'_>) -> Result<ImageRequest, CaptureErr
     let kind = ImageKind::Raw {
         address: Address::new(start),
         offset: number("offset")?.unwrap_or(0),
-        // Some writers say 0 for the whole file, as if it were not said.
+        // Some writers use 0 for the whole file, as if it were absent.
         length: number("length")?.filter(|&length| length != 0),
         space: section.entry("space").map(|space| space.value.clone()),
     };

@@ -1,4 +1,4 @@
-//! Files of a DSTREAM unit: blocks of 512 bytes, of which the unit fills 504 from a trace port and keeps 8 for itself.
+//! Files of a DSTREAM unit: blocks of 512 bytes, with 504 bytes from a trace port and 8 bytes of the unit's own.
 //!
 //! ```text
 //! 0 ..  504  trace: words of 32 bits
@@ -60,7 +60,7 @@ pub(super) fn is_one(head: &[u8]) -> bool {
         })
 }
 
-/// How many of a file's bytes are blocks with trace: the unit writes whole pages, and counts what it filled of them.
+/// The number of a file's bytes in blocks with trace: the unit writes whole pages, and counts the words that it filled.
 fn filled(file: &[u8]) -> usize {
     let (mut end, mut after) = (file.len(), None::<Footer>);
     if !end.is_multiple_of(BLOCK) {
@@ -72,7 +72,7 @@ fn filled(file: &[u8]) -> usize {
         let is_one = before.is_some_and(|before| footer.follows(before))
             || after.is_some_and(|after| after.follows(footer));
         let filled = usize::from(footer.filled_words) * WORD;
-        // What is counted wrongly is kept.
+        // A block with a wrong count is kept whole.
         if !is_one || block[filled..PAYLOAD].iter().any(|byte| *byte != 0) {
             break;
         }

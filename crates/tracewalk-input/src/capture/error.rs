@@ -73,7 +73,7 @@ pub enum CaptureErrorKind {
         /// The key.
         key: String,
     },
-    /// Nobody knows the key.
+    /// The key is unknown.
     UnknownKey {
         /// Where it stands: a table, section or option.
         place: String,
@@ -133,7 +133,7 @@ pub enum CaptureErrorKind {
     },
     /// A name is used that nothing in the snapshot has.
     Undefined {
-        /// What it should name: a device, a buffer.
+        /// The kind of thing that it should name: a device, a buffer.
         what: &'static str,
         /// The name.
         name: String,
@@ -249,7 +249,7 @@ impl fmt::Display for CaptureError {
 impl std::error::Error for CaptureError {}
 
 impl CaptureErrorKind {
-    /// A short name that stays what it is.
+    /// A stable short name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {

@@ -14,7 +14,7 @@ use crate::paths::Confinement;
 pub struct Format {
     /// What such a file is, in messages.
     pub name: &'static str,
-    /// What is in it.
+    /// Its content.
     pub holds: Holds,
     /// Whether it can be decoded while it arrives.
     pub streams: bool,
@@ -26,7 +26,7 @@ pub struct Format {
     pub(super) names: fn(&Given) -> Vec<PathBuf>,
 }
 
-/// What is in a file.
+/// The content of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
     /// A description, and the place of its trace.
@@ -46,30 +46,30 @@ pub enum Holds {
 /// A file that was given, and its beginning.
 pub(super) struct Given {
     pub(super) path: PathBuf,
-    /// All of it, where it cannot be read twice.
+    /// All of it, if it cannot be read twice.
     pub(super) bytes: Option<Bytes>,
     pub(super) head: Vec<u8>,
-    /// Directories beside a description's own in which files that it names may lie.
+    /// Further directories in which the files of a description may be.
     pub(super) roots: Vec<PathBuf>,
 }
 
 impl Given {
-    /// How much of a file shows what it is.
+    /// The length of the beginning by which a file is recognised.
     const HEAD: usize = 4096;
 
-    /// The file or directory at `path`. What cannot be read is left to whoever opens it.
+    /// The file or directory at `path`. Opening reports a file that cannot be read.
     pub(super) fn at(path: &Path, roots: &[PathBuf]) -> Self {
         let mut head = Vec::new();
         if path.is_file()
             && let Ok(file) = File::open(path)
         {
-            // Of a file that cannot be read the beginning is not known.
+            // The beginning of an unreadable file stays empty.
             let _ = file.take(Self::HEAD as u64).read_to_end(&mut head);
         }
         Self { path: path.to_owned(), bytes: None, head, roots: roots.to_vec() }
     }
 
-    /// What was read until its end. `name` is used in messages.
+    /// A stream that was read to its end. `name` is used in messages.
     pub(super) fn read(name: &Path, bytes: Bytes) -> Self {
         let head = bytes.get(..Self::HEAD).unwrap_or(&bytes).to_vec();
         Self { path: name.to_owned(), bytes: Some(bytes), head, roots: Vec::new() }
@@ -110,7 +110,7 @@ pub(super) fn names_of(
     itself.into_iter().chain(named).collect()
 }
 
-/// A capture that is no recording, which options for one do not fit.
+/// Refuses options for recordings, because the capture is none.
 pub(super) fn refuse_options(capture: Capture, wires: &WireOptions) -> Result<Capture, CaptureError> {
     if wires.is_empty() {
         return Ok(capture);

@@ -17,7 +17,7 @@ use crate::text::{Letters, letters};
 pub(super) const FORMATS: &[Format] =
     &[snapshot::FORMAT, description::FORMAT, perf::FORMAT, DIRECTORY, RECORDING, ELF, DSTREAM, TEXT, TRACE];
 
-/// The format of what was given.
+/// The format of a file.
 pub(super) fn format_of(given: &Given) -> &'static Format {
     FORMATS.iter().find(|format| (format.sniff)(given)).unwrap_or(&TRACE)
 }
@@ -44,7 +44,7 @@ const RECORDING: Format = Format {
     names: nothing,
 };
 
-/// What holds a program or memory is opened like trace: whoever knows what is meant looks for a dump in it.
+/// A file with a program or memory is opened like trace: a later stage looks for a dump in it.
 const ELF: Format = Format {
     name: "an ELF file",
     holds: Holds::Elf,
@@ -89,7 +89,7 @@ fn open_recording(given: &Given, wires: &WireOptions) -> Result<Capture, Capture
         Some(bytes) => Recording::from_bytes_with(&given.path, bytes.clone(), wires)?,
         None => Recording::open_with(&given.path, wires)?,
     };
-    // A file may become another one between two looks at it.
+    // The file may change between two reads.
     let Some(recording) = recording else { return open_bytes(given, wires) };
     let (bytes, reading) = wire::read(&recording, wires)?;
     let mut capture = Capture::from_bytes(&given.path, bytes)?;
@@ -101,7 +101,7 @@ fn open_recording(given: &Given, wires: &WireOptions) -> Result<Capture, Capture
 }
 
 fn open_trace(given: &Given, wires: &WireOptions) -> Result<Capture, CaptureError> {
-    // Samples that say nothing of themselves look like any other bytes.
+    // Samples without metadata look like any other bytes.
     if wires.samples.is_some() { open_recording(given, wires) } else { open_bytes(given, wires) }
 }
 
@@ -129,8 +129,8 @@ fn bytes(given: &Given) -> Result<Bytes, CaptureError> {
     }
 }
 
-/// The files that opening the capture at `path` reads: itself, and what it names if it is a description, for which `roots` are
-/// allowed. Of a description that is not as it should be those are left out that cannot be found in it.
+/// The files that opening the capture at `path` reads: the file itself, and, for a description, the files that it names, which
+/// may be in `roots`. Names that cannot be found in a malformed description are left out.
 #[must_use]
 pub fn files(path: &Path, roots: &[PathBuf]) -> Vec<PathBuf> {
     let given = Given::at(path, roots);

@@ -96,7 +96,7 @@ impl Section {
     }
 }
 
-/// The lines of a text that say something, with their numbers from 1.
+/// The lines of a text that are neither empty nor comments, with their numbers from 1.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = (u32, &str)> {
     let numbered = (1..=u32::MAX).zip(text.lines().map(str::trim));
     numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with([';', '#']))

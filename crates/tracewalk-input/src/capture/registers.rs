@@ -166,7 +166,7 @@ impl Registers {
         self.0.extend(later.0);
     }
 
-    /// Adds the registers of `those` that nobody gave and that are usual for the processor with this name.
+    /// Adds those registers in `those` that are not stated and have a usual value for the processor with this name.
     pub(crate) fn add_usual(&mut self, cpu: &str, those: impl Fn(&str) -> bool) {
         let Some(usual) = UsualRegisters::of_cpu(cpu) else { return };
         // Who gave a TRCIDR1 of ETMv4 has no unit of ETE, whatever is usual.

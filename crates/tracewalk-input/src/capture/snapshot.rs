@@ -169,7 +169,7 @@ fn images(devices: &[Device]) -> Vec<ImageRequest> {
     images
 }
 
-/// Gives the sources to their buffers. What is left over has trace in none.
+/// Assigns the sources to their buffers. The remaining ones have trace in none.
 fn distribute(
     devices: Vec<Device>,
     metadata: &Metadata,

@@ -29,7 +29,7 @@ pub enum Protocol {
     Etmv4,
     /// Micro Trace Buffer: Cortex-M0+, M23, M33.
     Mtb,
-    /// Instrumentation Trace Macrocell: what software wrote, not what it executed.
+    /// Instrumentation Trace Macrocell: text and values that software writes, no program flow.
     Itm,
     /// Something else, by the name that the description gives it; empty if it gives none.
     Unknown(String),
@@ -78,7 +78,7 @@ impl Protocol {
         match name.to_ascii_lowercase().as_str() {
             "etmv3" => Ok(Self::EtmV3),
             "pft" | "ptm" => Ok(Self::Pft),
-            // One protocol: the registers say which version it is.
+            // One protocol; the registers state its version.
             "etmv4" | "ete" => Ok(Self::Etmv4),
             "mtb" => Ok(Self::Mtb),
             "itm" => Ok(Self::Itm),
@@ -260,7 +260,7 @@ pub(crate) fn trace_id(number: u64) -> Result<TraceId, CaptureErrorKind> {
     id.ok_or(CaptureErrorKind::TraceId { found: number })
 }
 
-/// A processor's name. A processor that nobody knows the usual registers of is fine as long as its profile is known.
+/// A processor's name. Its usual registers may be unknown, but not its profile.
 pub(crate) fn known_cpu(name: &str) -> Result<String, CaptureErrorKind> {
     if UsualRegisters::of_cpu(name).is_some() || Profile::of_cpu(name).is_some() {
         return Ok(name.to_owned());

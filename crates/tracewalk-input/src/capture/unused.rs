@@ -1,4 +1,4 @@
-//! What a description says and nobody here has a use for.
+//! Statements of a description that are not used.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

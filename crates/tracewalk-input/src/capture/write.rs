@@ -48,13 +48,13 @@ impl fmt::Display for DescribeError {
 
 impl std::error::Error for DescribeError {}
 
-/// A description, and what it takes to open it.
+/// A description, and the directories that are needed to open it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     /// The text of the `capture.toml`.
     pub text: String,
-    /// The directories of the files that are neither in the description's own directory nor below, none of which holds another:
-    /// whoever opens the description has to allow them, see [`Capture::open_with`].
+    /// The directories of files outside of the description's own directory; none contains another. The caller has to allow them
+    /// when opening the description, see [`Capture::open_with`].
     pub roots: Vec<PathBuf>,
 }
 

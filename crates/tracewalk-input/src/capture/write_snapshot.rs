@@ -26,7 +26,7 @@ pub struct Snapshot<'a> {
 pub struct SnapshotCore<'a> {
     /// Its name, like `cpu_0`.
     pub name: String,
-    /// What it is, like `cortex-a7`.
+    /// Its type, like `cortex-a7`.
     pub cpu: String,
     /// Stretches of its memory.
     pub memory: Vec<(Address, &'a [u8])>,
@@ -37,7 +37,7 @@ pub struct SnapshotCore<'a> {
 pub struct SnapshotSource {
     /// Its name, like `ETM_0`.
     pub name: String,
-    /// What it speaks.
+    /// Its protocol.
     pub protocol: Protocol,
     /// The minor version of its architecture: 5 for ETMv3.5, 1 for PFTv1.1.
     pub minor_version: u8,
@@ -88,7 +88,7 @@ enum Contents<'a> {
 }
 
 impl SnapshotFile<'_> {
-    /// Writes what it holds.
+    /// Writes its contents.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         match &self.contents {
             Contents::Text(text) => out.write_all(text.as_bytes()),
@@ -192,7 +192,7 @@ impl SnapshotSource {
         text
     }
 
-    /// Whether TRCDEVARCH says that it is an ETE.
+    /// Whether it is an ETE, by TRCDEVARCH.
     fn is_extension(&self) -> bool {
         self.registers.iter().any(|(name, value)| name == "TRCDEVARCH" && value >> 12 & 0b1111 == 5)
     }

@@ -1,4 +1,4 @@
-//! What is in an image.
+//! The contents of an image.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -51,7 +51,7 @@ pub(crate) enum Width {
 /// A stretch of memory that an image fills.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// What it is called in messages: a section's name, or `segment` or `section` and its number.
+    /// Its name in messages: a section's name, or `segment` or `section` and its number.
     pub name: String,
     /// The address of its first byte.
     pub address: Address,

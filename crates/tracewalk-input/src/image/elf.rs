@@ -189,7 +189,7 @@ fn sections_in<'a, E: FileHeader<Endian = LittleEndian>>(
     })
 }
 
-/// Cuts a segment to the sections in it, and tells how many bytes are left out before them.
+/// Cuts a segment to the sections in it; returns the number of bytes left out before them.
 ///
 /// GNU ld lets the first segment of a bare-metal program start with the ELF header when the addresses allow it. What is
 /// at that address in the processor is something else, perhaps another image.
@@ -288,7 +288,7 @@ fn check_size(segments: &[Segment], data: &[u8]) -> Result<(), ImageErrorKind> {
     Ok(())
 }
 
-/// Where the program starts; bit 0 of the header's field says Thumb. 0 is how files say that they have no start.
+/// The start of the program; bit 0 of the header's field means Thumb. Files without a start have 0.
 fn entry<E: FileHeader<Endian = LittleEndian>>(header: &E) -> Option<Location> {
     let entry: u64 = header.e_entry(ENDIAN).into();
     let isa = match (header.is_type_64(), entry & 1) {

@@ -11,7 +11,7 @@ use crate::file::FileProblem;
 use crate::origin::Naming;
 use crate::records::{MemoryProblem, RecordForm};
 
-/// Why an image cannot be used: the file, and what is wrong with it.
+/// Why an image cannot be used: the file, and its problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageError {
     /// The image's file.
@@ -222,7 +222,7 @@ impl fmt::Display for ImageError {
 impl std::error::Error for ImageError {}
 
 impl ImageErrorKind {
-    /// A short name that stays what it is.
+    /// A stable short name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {

@@ -93,7 +93,7 @@ impl Image {
                 None => elf::read(file, &bytes).map_err(error),
             },
             ImageKind::Raw { address, offset, length, .. } => {
-                // As the bytes of memory the letters would be an image of their own, which nobody means.
+                // Taken as bytes of memory, the text would be an image itself, which is never meant.
                 if let Some(form) = records::form(&bytes).filter(|form| records::is_sound(*form, &bytes)) {
                     return Err(error(ImageErrorKind::HasAddresses(form)));
                 }

@@ -79,7 +79,7 @@ pub enum ParseImageError {
         /// What stands there.
         found: String,
     },
-    /// What stands after the `@` does not say a context.
+    /// The text after the `@` is not a context.
     Context {
         /// What stands there.
         found: String,

@@ -24,7 +24,7 @@ struct Part {
 }
 
 impl Assembly {
-    /// Adds the bytes at `address`, which `line` says.
+    /// Adds the bytes at `address`, from this line.
     pub(crate) fn add(&mut self, address: u64, bytes: &[u8], line: Option<u32>) -> Result<(), Located> {
         let past_end = || (line, MemoryProblem::PastEndOfMemory { address, bytes: bytes.len() as u64 });
         if address.checked_add(bytes.len() as u64).is_none_or(|end| end > 1 << 32) {

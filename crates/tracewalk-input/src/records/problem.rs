@@ -27,7 +27,7 @@ pub enum MemoryProblem {
         /// The record.
         found: String,
     },
-    /// Nobody knows the record's type.
+    /// The record's type is unknown.
     RecordType {
         /// The type.
         found: String,
@@ -36,7 +36,7 @@ pub enum MemoryProblem {
     RecordCount {
         /// How many there are.
         found: u32,
-        /// How many it says.
+        /// The number that it states.
         expected: u32,
     },
     /// The record that ends every file is missing.
@@ -55,9 +55,9 @@ pub enum MemoryProblem {
     Conflict {
         /// The first address where they differ.
         at: Address,
-        /// What this part says.
+        /// The value in this part.
         found: u8,
-        /// What the other part says.
+        /// The value in the other part.
         other: u8,
         /// The line of the other part, where there are lines.
         other_line: Option<u32>,
@@ -67,7 +67,7 @@ pub enum MemoryProblem {
 }
 
 impl MemoryProblem {
-    /// A short name that stays what it is.
+    /// A stable short name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {

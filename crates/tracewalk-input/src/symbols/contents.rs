@@ -8,7 +8,7 @@ use tracewalk::ids::{Address, Isa};
 use super::table::{Kind, Table};
 use crate::image::Width;
 
-/// What is at an address.
+/// The content of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Content {
     /// Instructions of this set.
@@ -85,7 +85,7 @@ impl Contents {
     }
 }
 
-/// What a mapping symbol with this name says in a file of this width; `None` for other symbols.
+/// The meaning of a mapping symbol with this name in a file of this width; `None` for other symbols.
 fn content_of(name: &str, width: Width) -> Option<Content> {
     let (letter, rest) = name.strip_prefix('$')?.split_at_checked(1)?;
     if !rest.is_empty() && !rest.starts_with('.') {

@@ -113,7 +113,7 @@ pub(super) fn section<E: FileHeader<Endian = object::LittleEndian>>(
     id: SectionId,
     room: &mut u64,
 ) -> Result<Arc<[u8]>, String> {
-    // Where variables are is a large part of it, and nobody asks.
+    // The places of variables are a large part of it, and are not needed.
     let is_wanted = !matches!(id, SectionId::DebugLoc | SectionId::DebugLocLists);
     let section = file.section_by_name(id.name()).filter(|_| is_wanted);
     let Some(section) = section else { return Ok(Arc::from([])) };

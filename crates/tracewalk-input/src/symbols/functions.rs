@@ -104,13 +104,13 @@ impl Functions {
 /// The symbols at one address.
 struct Found<'a> {
     kind: FunctionKind,
-    /// The greatest size that any of them says; 0 if none does.
+    /// The greatest size that any of them states; 0 if none does.
     size: u64,
     /// The end of the section.
     limit: u64,
     /// The end of memory, where addresses are as wide as in its image.
     memory: u64,
-    /// The instruction set that the symbols say.
+    /// The instruction set by the symbols.
     isa: Isa,
     symbols: Vec<&'a Symbol<'a>>,
 }

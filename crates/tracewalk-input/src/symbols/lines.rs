@@ -114,7 +114,7 @@ impl SourceLines {
         for debugging in self.images.iter().filter_map(|lines| lines.debugging.as_ref()) {
             let own = |address: Address| address.get().wrapping_sub(debugging.moved);
             let (from, to) = (own(addresses.start), own(addresses.end));
-            // What is asked for may begin before the program does.
+            // The range may begin before the program.
             let found = debugging.context.find_location_range(if from > to { 0 } else { from }, to);
             let Ok(found) = found else { continue };
             for (start, bytes, location) in found {

@@ -10,7 +10,7 @@ use tracewalk::plain::Plain;
 pub struct SymbolNote {
     /// The image's file.
     pub file: PathBuf,
-    /// What is wrong, in one clause.
+    /// The problem, in one clause.
     pub problem: String,
 }
 

@@ -99,7 +99,7 @@ impl VectorTable {
         let of_images = memory.images.iter().find_map(|visible| visible.image.attributes.profile);
         match of_images.or(profile) {
             Some(Profile::M) | None => {
-                // What is wrong with a table of symbols is reported where symbols are wanted.
+                // Problems of a symbol table are reported when symbols are used.
                 let is_wanted = |symbol: &[u8]| SYMBOLS.iter().any(|name| name.as_bytes() == symbol);
                 let tables = tables(memory, is_wanted, &mut Vec::new());
                 choose(&candidates(&tables), &memory.program)

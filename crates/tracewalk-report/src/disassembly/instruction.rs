@@ -1,4 +1,4 @@
-//! What becomes of one instruction.
+//! The result of disassembling one instruction.
 
 use tracewalk::ids::Address;
 

@@ -1,5 +1,5 @@
-//! Encodings that mean something else in M profile (ARMv8-M Architecture Reference Manual, DDI 0553B, C2.4), which
-//! the A-profile tables that the disassembler was made from do not have.
+//! Encodings with another meaning in M profile (ARMv8-M Architecture Reference Manual, DDI 0553B, C2.4). The disassembler is made
+//! from A-profile tables, which lack them.
 
 use super::instruction::Disassembled;
 
@@ -85,7 +85,7 @@ fn special(second: u16) -> Option<&'static str> {
     })
 }
 
-/// Which parts of a status register MSR writes; nothing for the other registers.
+/// The parts of a status register that MSR writes; empty for other registers.
 fn written_flags(second: u16) -> &'static str {
     match (second & 0xff, (second >> 10) & 0b11) {
         (0x00..=0x03, 0b01) => "_g",

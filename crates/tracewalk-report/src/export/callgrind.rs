@@ -1,8 +1,8 @@
-//! `profile --format callgrind`: what Valgrind's callgrind writes, for callgrind_annotate and KCachegrind.
+//! `profile --format callgrind`: the format of Valgrind's callgrind, for callgrind_annotate and KCachegrind.
 //!
-//! The format is described in Valgrind's manual, "Callgrind Format Specification". Functions are those of the symbols;
-//! the lines of what was inlined into them are theirs. Sources are distinguished as objects (`ob=`). `callgrind_annotate` prints
-//! objects, and adds up what has the same file and name in several: such functions have their source in their name.
+//! The format is described in Valgrind's manual, "Callgrind Format Specification". Functions are those of the symbols; lines
+//! inlined into a function belong to it. Sources are objects (`ob=`). `callgrind_annotate` adds up functions with the same file
+//! and name in several objects: such functions have their source in their name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -46,7 +46,7 @@ pub fn write_callgrind(out: &mut dyn Write, report: &ProfileReport) -> io::Resul
     Ok(())
 }
 
-/// What `callgrind_annotate` knows a function by: its file and its name.
+/// The key by which `callgrind_annotate` identifies a function: its file and its name.
 type Key<'a> = (&'a str, &'a str);
 
 /// The functions that several sources have.
@@ -75,7 +75,7 @@ struct Object<'a> {
 #[derive(Default)]
 struct Function<'a> {
     lines: BTreeMap<Option<&'a Place>, Cost>,
-    /// By line, and by what is called there.
+    /// By line and callee.
     calls: BTreeMap<(Option<&'a Place>, LabelId), (u64, Cost)>,
 }
 
@@ -114,7 +114,7 @@ impl Object<'_> {
         let first_line = label.place.as_ref().map_or(0, |place| place.line);
         writeln!(out, "\nfl={own_file}\nfn={}", self.name_of(label))?;
         let mut current = own_file;
-        // Code without a line of its own counts to the function's first one.
+        // Code without a line counts to the function's first line.
         let at = |place: Option<&'p Place>| {
             place.map_or((own_file, first_line), |place| (&*place.file, place.line))
         };
@@ -140,7 +140,7 @@ impl Object<'_> {
     }
 }
 
-/// Says that what follows stands in another file.
+/// Writes a change of the file for the next lines.
 fn change_file<'a>(
     out: &mut dyn Write,
     current: &mut &'a str,

@@ -1,4 +1,4 @@
-//! `calls --format none`: the calls are followed, and nothing is written.
+//! `calls --format none`: follows calls and writes nothing.
 
 use std::io;
 use std::sync::Arc;

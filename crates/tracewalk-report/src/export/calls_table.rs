@@ -32,7 +32,7 @@ struct Rows<R> {
     source: String,
     code: CodeInContext,
     phase: Phase,
-    /// Functions deeper than this have no row, and are only counted in those that called them.
+    /// Deeper functions have no row; they count only in their callers.
     depth: Option<usize>,
     /// How many functions of the source were entered.
     entered: u64,
@@ -46,11 +46,11 @@ struct Running {
     number: u64,
     caller: Option<u64>,
     depth: usize,
-    /// Where it was entered; `None` if nothing of it ran yet.
+    /// Its entry; `None` if none of it ran yet.
     entry: Option<Address>,
-    /// How many instructions it ran, with those of the functions it called.
+    /// The instructions that it ran, with those of the functions that it called.
     instructions: u64,
-    /// Whether something ran in it, or in what it called.
+    /// Whether anything ran in it, or in the functions that it called.
     ran: bool,
 }
 
@@ -235,7 +235,7 @@ impl<R: TakeRows> Observer for Rows<R> {
     }
 }
 
-/// Whether what ran in a frame counts to the function below: what an interrupt ran does not.
+/// Whether execution in a frame counts to the function below: an interrupt's does not.
 pub(super) fn is_own(kind: FrameKind) -> bool {
     match kind {
         FrameKind::Exception(Interruption { exception, .. }) => {
@@ -245,7 +245,7 @@ pub(super) fn is_own(kind: FrameKind) -> bool {
     }
 }
 
-/// Writes the table `chains`: a row for each chain of calls, by its innermost link, those outside before it.
+/// Writes the table `chains`: a row for each chain of calls, after those of its outer links.
 pub fn write_chain_rows(
     rows: &mut dyn TakeRows,
     report: &ProfileReport,
@@ -275,7 +275,7 @@ pub fn write_chain_rows(
         tree.stacks(|path, _| {
             let Some((index, outside)) = path.split_last() else { return };
             let Some(node) = tree.nodes.get(*index) else { return };
-            // What ran outside the window costs nothing.
+            // Code that ran outside the window has no cost.
             let is_shown = depth.is_none_or(|deepest| outside.len() <= deepest)
                 && (node.calls > 0 || !node.total.is_zero());
             if result.is_err() || !is_shown {

@@ -1,4 +1,4 @@
-//! What became of many captures, for people.
+//! The outcomes of many captures, for people.
 
 use std::io::{self, Write};
 
@@ -7,10 +7,10 @@ use tracewalk_analysis::captures::{CaptureOutcome, Captures, OneOfMany};
 use crate::words::CUT;
 use crate::{Fitted, Look, counted};
 
-/// The most captures with a problem that are listed; tables have all.
+/// The most captures with a problem that are listed; tables have all of them.
 const LISTED: usize = 20;
 
-/// Writes how many captures count, how much there was, and which have a problem.
+/// Writes the number of captures that count, their totals, and those with a problem.
 pub fn write_captures_text(out: &mut dyn Write, captures: &Captures, look: Look) -> io::Result<()> {
     let mut out = Fitted::new(out, look.width);
     let mut line = |indent: usize, text: &str| writeln!(out, "{:indent$}{text}", "");

@@ -1,7 +1,7 @@
 //! Coverage as Cobertura's XML (its DTD is coverage-04.dtd), which GitLab, Jenkins and Azure show.
 //!
-//! A folder is a package, a file a class, a linked function a method. What cannot be judged is left out: Cobertura has
-//! no word for it.
+//! A folder is a package, a file a class, a linked function a method. Untold lines and branches are left out: Cobertura cannot
+//! express them.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -12,8 +12,8 @@ use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 use crate::words::CUT;
 use tracewalk_analysis::coverage::{Branch, File, Line, LineState, OutcomeCount, Report, common_folder};
 
-/// Writes the document. `paths` are those of the report's files, in their order, and `time` is that of the measurement
-/// in seconds since 1970.
+/// Writes the document. `paths` are those of the report's files, in their order. `time` is the time of the measurement in seconds
+/// since 1970.
 pub fn write_cobertura(report: &Report, paths: &[String], time: u64, out: &mut dyn Write) -> io::Result<()> {
     let root = common_folder(paths);
     let mut packages = BTreeMap::<&str, Vec<Class<'_>>>::new();
@@ -45,7 +45,7 @@ struct Class<'a> {
 struct JudgedLine {
     number: u32,
     count: u64,
-    /// For each branch how many outcomes were seen, of how many.
+    /// For each branch, the number of outcomes seen, and the number that can be judged.
     branches: Vec<(&'static str, u64, u64)>,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Class<'a> {
 }
 
 impl JudgedLine {
-    /// A line, or what of it belongs to one function; `None` if there is nothing to judge.
+    /// A line, or its part in one function; `None` if there is nothing to judge.
     fn of(report: &Report, line: &Line, function: Option<usize>) -> Option<Self> {
         let mut copies = line.copies.clone();
         if let Some(function) = function {
@@ -94,7 +94,7 @@ impl JudgedLine {
     }
 }
 
-/// How many of a branch's outcomes were seen, and how many can be judged.
+/// The number of a branch's outcomes that were seen, and the number that can be judged.
 fn judged(branch: &Branch) -> (u64, u64) {
     let outcomes = branch.outcomes();
     let count =
@@ -121,7 +121,7 @@ impl Sums {
     }
 }
 
-/// A rate from 0 to 1; of nothing all is covered, as other writers of this format say.
+/// A rate from 0 to 1; 1 if there is nothing to cover, as other writers of this format do.
 fn rate((covered, found): (u64, u64)) -> String {
     if found == 0 { "1".to_owned() } else { format!("{:.4}", covered as f64 / found as f64) }
 }

@@ -1,4 +1,4 @@
-//! Counts for people: what was kept at each step from the trace to the counts, and what was not.
+//! Counts for people: the amounts kept and lost at each step from the trace to the counts.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use crate::layout::without_middle;
 use crate::words::CUT;
 use crate::{Look, counted};
 
-/// Writes for each binary what was counted of it, and of each source what became of its bytes.
+/// Writes the counts of each binary, and the steps from each source's bytes to them.
 pub fn write_counts_text(out: &mut dyn Write, report: &CountsReport<'_>, look: Look) -> io::Result<()> {
     let mut line = |indent: usize, text: &str| {
         let columns = look.width.map_or(usize::MAX, |width| width.saturating_sub(indent));
@@ -34,7 +34,7 @@ pub fn write_counts_text(out: &mut dyn Write, report: &CountsReport<'_>, look: L
     if report.complete { Ok(()) } else { line(0, CUT) }
 }
 
-/// What was kept of a source at each step, and what was lost.
+/// The amounts of a source that were kept and lost at each step.
 fn steps(source: &CountedSource) -> [(&'static str, String); 4] {
     let CountedSource { bytes, packets, malformed, .. } = source;
     let steps = [
@@ -59,7 +59,7 @@ fn steps(source: &CountedSource) -> [(&'static str, String); 4] {
     steps.map(|(step, kept, lost)| (step, kept + &lost))
 }
 
-/// What was lost at a step, if something was.
+/// The loss at a step; empty if there is none.
 fn lost(count: u64, thing: &str, how: &str) -> String {
     if count == 0 { String::new() } else { format!("; {}{how}", counted(count, thing)) }
 }

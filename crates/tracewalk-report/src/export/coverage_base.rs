@@ -1,10 +1,10 @@
-//! A coverage document as what another run is compared with.
+//! A coverage document as the base of a comparison.
 
 use serde::Deserialize;
 use tracewalk_analysis::coverage::{TracedFile, TracedFunction, TracedLine, Tracefile};
 
-/// Reads what `coverage --format json` wrote: what a tracefile would say of it. `None` for everything else, a document of
-/// another version as well.
+/// Reads the output of `coverage --format json` as a tracefile. `None` for everything else, including a document of another
+/// version.
 #[must_use]
 pub fn read_coverage_json(text: &str) -> Option<Tracefile> {
     let document = serde_json::from_str::<Document>(text).ok()?;

@@ -1,7 +1,7 @@
 //! Coverage as one HTML page: a tree of files, their sources with counts, instructions on demand.
 //!
-//! The page needs nothing but itself. What it shows is the document of [`write_coverage_json`](super::write_coverage_json)
-//! with the texts of the source files and of the instructions, compressed; an overview stands in it as plain HTML.
+//! The page is self-contained. It holds the document of [`write_coverage_json`](super::write_coverage_json) with the texts of
+//! source files and instructions, compressed, and an overview as plain HTML.
 
 use std::io::{self, Write};
 
@@ -21,8 +21,7 @@ use tracewalk_analysis::coverage::{
 };
 use tracewalk_analysis::symbols::SourceFile;
 
-/// Writes the page. `inputs` are what the report was made from, and `source` finds source files by the names that it has
-/// for them.
+/// Writes the page. The report was made from `inputs`; `source` finds source files by their names in the report.
 pub fn write_coverage_html(
     report: &Report,
     inputs: &[ProgramInput<'_>],
@@ -31,7 +30,7 @@ pub fn write_coverage_html(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let sources = report.files.iter().map(|file| source(&file.name)).collect::<Vec<_>>();
-    // The difference knows files by where they are, the report by what the compiler called them.
+    // The difference names files by their paths, the report by the compiler's names.
     let found = report.files.iter().zip(&sources);
     let paths = found.map(|(file, source)| {
         source.as_ref().map_or_else(|| file.name.clone(), |source| source.path.clone())
@@ -66,22 +65,22 @@ pub fn write_coverage_html(
     page.write_into(out).map_err(io::Error::other)
 }
 
-/// What the numbers of object code mean for source code, in a sentence.
+/// The meaning of object code's numbers for source code, in a sentence.
 const MEANING: &str = "Lines and branches are those of the object code: a line counts where an instruction of it took \
                        effect, a branch is a conditional instruction, and its two outcomes are counted apart.";
 
-/// Of 10; more takes much longer for little.
+/// The level, of 10; higher ones take much longer for little gain.
 const COMPRESSION: u8 = 6;
 
-/// The traces of a program that are listed at once; of more the list is closed until somebody opens it.
+/// The most traces of a program that are listed openly; a longer list is collapsed.
 const MOST_RUNS: usize = 10;
 
 #[derive(Serialize)]
 struct Data<'a> {
     report: Document<'a>,
-    /// By file; null where it is not at hand.
+    /// By file; null if it is not available.
     sources: Vec<Option<String>>,
-    /// By file: the lines that the difference is about.
+    /// By file: the lines of the difference.
     #[serde(skip_serializing_if = "Option::is_none")]
     changes: Option<Vec<Option<Marks<'a>>>>,
     /// By function and instruction.
@@ -112,7 +111,7 @@ struct Page {
     version: &'static str,
     meaning: &'static str,
     programs: Vec<ProgramHead>,
-    /// What each run did for the lines, where they are kept apart.
+    /// The lines of each run, if runs are kept apart.
     runs: Vec<RunSummary>,
     cards: [Card; Metric::ALL.len()],
     notes: Vec<Note>,
@@ -141,7 +140,7 @@ struct Card {
     name: &'static str,
     grade: &'static str,
     percent: String,
-    /// Of the bar, in percent.
+    /// The bar's width, in percent.
     width: String,
     covered: u64,
     found: u64,
@@ -185,7 +184,7 @@ struct Cell {
     value: i64,
 }
 
-/// `paths` are those by which the difference knows the report's files.
+/// `paths` are the report's files as the difference names them.
 fn difference_rows(report: &Report, difference: &Difference, paths: &[String]) -> Vec<DifferenceRow> {
     let link = |name: &String| {
         let (file, _) = report.files.iter().zip(paths).find(|(_, path)| *path == name)?;
@@ -215,7 +214,7 @@ fn title(report: &Report) -> String {
     images.collect::<Vec<_>>().join(", ")
 }
 
-/// Source text as a page can hold it: what is not UTF-8 shows as such.
+/// Source text for the page: bytes that are not UTF-8 show as replacement characters.
 fn text_of(source: SourceFile) -> String {
     String::from_utf8(source.text)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())

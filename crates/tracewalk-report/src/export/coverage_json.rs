@@ -1,6 +1,6 @@
 //! Coverage as one JSON document (docs/coverage.md, docs/coverage-1.schema.json).
 //!
-//! Everything that a report knows: nothing is left out that another format has.
+//! The complete report: it has everything that any other format has.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use tracewalk_analysis::coverage::{
     RunSummary, SourceSummary, Stale, Tally, Totals,
 };
 
-/// The version of the document's shape. A field that is added does not change it.
+/// The version of the document's shape. A new field does not change it.
 const VERSION: u32 = 1;
 
 /// Writes the document.
@@ -221,7 +221,7 @@ struct FileDifferenceJson<'a> {
     revisions: Option<RevisionsJson<'a>>,
 }
 
-/// What is known of a file where the lines of two revisions are mapped.
+/// The values of a file that exist only if the lines of two revisions are mapped.
 #[derive(Serialize)]
 struct RevisionsJson<'a> {
     new_code_uncovered: &'a [u32],
@@ -284,7 +284,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// The sets of runs in which lines ran, by number. Without runs there is none.
+/// The sets of runs in which lines ran, by number. Empty without runs.
 #[derive(Default)]
 struct RunSets {
     sets: Vec<Vec<usize>>,

@@ -39,7 +39,7 @@ pub fn write_coverage_text(
     Ok(())
 }
 
-/// What each run did for the lines.
+/// The lines of each run.
 fn write_runs(report: &Report, palette: &Palette, out: &mut dyn Write) -> io::Result<()> {
     if report.runs.is_empty() {
         return Ok(());
@@ -120,7 +120,7 @@ impl Table {
                 (name, width.saturating_sub(needed + name + 2).min(LONGEST_BAR))
             }
         };
-        // A bar of a few steps says nothing that the number does not.
+        // A bar of a few steps adds nothing to the number.
         Self { look, name, bar: if bar < 5 { 0 } else { bar }, counts }
     }
 
@@ -166,7 +166,7 @@ impl Table {
     }
 }
 
-/// The end of a name that is too long: the names of folders say less than those of files.
+/// The end of a name that is too long: names of files matter more than those of folders.
 fn shortened(name: &str, width: usize) -> String {
     let length = name.chars().count();
     if length <= width {
@@ -191,10 +191,10 @@ fn bar(tally: Tally, width: usize) -> String {
     format!("{}{last}{}", "█".repeat(full), "·".repeat(empty))
 }
 
-/// Something that the numbers do not say.
+/// A note on what the numbers do not show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Note {
-    /// What it is about, in a word or two.
+    /// Its subject, in a word or two.
     pub(super) about: &'static str,
     pub(super) text: String,
 }
@@ -205,8 +205,8 @@ impl Note {
     }
 }
 
-/// What the numbers do not say, each thing apart: what is not observable, what was lost, what no image holds, what was
-/// not traced, and only then what was not reached.
+/// Notes on what the numbers do not show, in this order: code that is not observable, lost trace, code without an image, untraced
+/// execution, and then unreached code.
 pub(super) fn notes(report: &Report) -> Vec<Note> {
     let mut notes = Vec::new();
     if !report.complete {
@@ -283,7 +283,7 @@ fn lost(losses: &Losses) -> Option<Note> {
     (!parts.is_empty()).then(|| Note::new("not followed", format!("{}; {code}", parts.join(", "))))
 }
 
-/// Where execution went and no code is known.
+/// Addresses that execution reached and for which there is no code.
 fn without_image(losses: &Losses) -> Option<Note> {
     let regions = losses.regions_without_image();
     let regions = regions
@@ -324,7 +324,7 @@ fn not_reached(report: &Report) -> Option<Note> {
     Some(Note::new("not reached", text))
 }
 
-/// The instructions that are in no line of any file.
+/// The instructions without a line.
 fn elsewhere(report: &Report) -> Tally {
     let mut rest = report.totals.instructions;
     for file in &report.files {
@@ -394,7 +394,7 @@ fn write_difference(difference: &Difference, palette: &Palette, out: &mut dyn Wr
     Ok(())
 }
 
-/// How many of some lines are covered, and which are not.
+/// Writes how many of some lines are covered, and lists the others.
 fn write_new(what: &str, covered: u64, uncovered: &[u32], out: &mut dyn Write) -> io::Result<()> {
     let all = covered.saturating_add(uncovered.len() as u64);
     if all == 0 {

@@ -12,14 +12,14 @@ use tracewalk_analysis::record::{FlowRecord, ItmRecord};
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::{Code, Phase, Place, Section, Window, Windowed};
 
-/// Which part of each source.
+/// The part of each source to report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
-    /// From where on, and how far.
+    /// The part itself.
     pub window: Window,
-    /// How many instructions before it.
+    /// The number of instructions before it.
     pub before: u64,
-    /// The most instructions of it.
+    /// The most instructions of the part.
     pub at_most: Option<u64>,
 }
 
@@ -29,10 +29,10 @@ pub struct Excerpt<E> {
     inner: E,
     selection: Selection,
     windowed: Windowed,
-    /// What may stand before the part.
+    /// The instructions that may precede the part.
     tail: Tail,
     phase: Phase,
-    /// How many instructions of the part may still come.
+    /// The number of instructions of the part that may still follow.
     left: Option<u64>,
 }
 
@@ -75,7 +75,7 @@ impl<E: Sink<FlowRecord>> Excerpt<E> {
         self.limited(record)
     }
 
-    /// Passes on a record of the part, as far as it may come.
+    /// Passes on a record of the part, up to the limit of instructions.
     fn limited(&mut self, mut record: FlowRecord) -> io::Result<()> {
         if let (Element::Block(block), Some(left)) = (&mut record.element, &mut self.left) {
             let at_most = u32::try_from(*left).unwrap_or(u32::MAX);

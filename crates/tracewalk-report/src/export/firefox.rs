@@ -1,7 +1,7 @@
 //! `profile --format firefox`: JSON for <https://profiler.firefox.com>, in its "processed profile" format.
 //!
-//! Each source is a thread; each chain of calls is one sample as heavy as what it cost itself. Samples stand in the order
-//! of the chains, not of time: where something took its time is what a timeline shows.
+//! Each source is a thread; each chain of calls is one sample with its own cost as weight. Samples are in the order of the
+//! chains, not of time; a timeline shows the order in time.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -15,13 +15,13 @@ use super::profile::ProfileReport;
 use crate::words::CUT;
 use tracewalk_analysis::profile::{Label, LabelKind, Tree};
 
-/// One unit of cost is so long where nobody knows how long it is: the profiler has a time for every sample.
+/// The length of one unit of cost if it is unknown: the profiler requires a time for every sample.
 const NANOSECONDS_OF_ONE: u64 = 1000;
 
 /// The most samples, each with a weight of at most 2^31. If there are more units of cost, several share a sample.
 const MOST_UNITS: u64 = 1 << 43;
 
-/// The colours that tell the kinds of what ran apart.
+/// The colours of the kinds of nodes.
 struct Categories {
     function: CategoryHandle,
     inlined: CategoryHandle,
@@ -66,16 +66,16 @@ pub fn write_firefox(out: &mut dyn Write, report: &ProfileReport) -> io::Result<
     writeln!(out)
 }
 
-/// The samples of one thread, each where what was counted before it ends.
+/// The samples of one thread, each at the sum of the costs before it.
 struct Samples<'a> {
     profile: &'a mut fxprof_processed_profile::Profile,
     thread: ThreadHandle,
     report: &'a ProfileReport,
-    /// How many units of cost are one of a sample's weight.
+    /// The units of cost in one unit of weight.
     share: u64,
-    /// The weight of all that were added.
+    /// The weight of all samples so far.
     weight: u64,
-    /// Where the last one stands, in nanoseconds.
+    /// The time of the last sample, in nanoseconds.
     last: u64,
 }
 
@@ -104,14 +104,14 @@ impl Samples<'_> {
                 self.add(Some(stack), weight);
             }
         });
-        // The profiler shows what lies between samples: without one at the end, the last chain has no width.
+        // The profiler shows the time between samples: without one at the end, the last chain has no width.
         self.add(None, 0);
         self.profile.set_thread_end_time(self.thread, Timestamp::from_nanos_since_reference(self.last));
     }
 
     fn add(&mut self, stack: Option<StackHandle>, weight: i32) {
         let at = nanoseconds(self.report, self.weight.saturating_mul(self.share));
-        // The processor's time is that since the sample before: all of it.
+        // The processor was busy all the time since the previous sample.
         let spent = CpuDelta::from_nanos(at.saturating_sub(self.last));
         self.profile.add_sample(self.thread, Timestamp::from_nanos_since_reference(at), stack, spent, weight);
         self.last = at;
@@ -119,7 +119,7 @@ impl Samples<'_> {
     }
 }
 
-/// What stands for a cost on the profiler's axis of time.
+/// A cost on the profiler's axis of time.
 fn nanoseconds(report: &ProfileReport, value: u64) -> u64 {
     match report.seconds(1) {
         Some(_) => report.in_nanoseconds(value),

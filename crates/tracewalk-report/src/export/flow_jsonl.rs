@@ -206,7 +206,7 @@ fn event(object: &mut Object<'_>, kind: EventKind, interrupts: &Interrupts) {
         EventKind::Instrumentation(written) => {
             object.text("element", "instrumentation");
             object.number("exception_level", written.level.number().into());
-            // All 64 bits, which readers of JSON numbers may round.
+            // A string, because readers of JSON numbers may round 64 bits.
             object.text("value", &format!("{:#018x}", written.value));
         }
         EventKind::Transaction(transaction) => {
@@ -214,7 +214,7 @@ fn event(object: &mut Object<'_>, kind: EventKind, interrupts: &Interrupts) {
             object.text("state", transaction.name());
         }
         EventKind::Data(transfer) => data(object, &transfer),
-        // Better named by its text than left out.
+        // An unknown kind is reported by its text.
         other => {
             object.text("element", "other");
             object.text("message", &other.to_string());
@@ -222,7 +222,7 @@ fn event(object: &mut Object<'_>, kind: EventKind, interrupts: &Interrupts) {
     }
 }
 
-/// The security state's name in the line formats, which have a name of its own for Hyp mode.
+/// The security state's name in the line formats, in which Hyp mode has its own name.
 pub(super) fn security_name(privilege: Privilege) -> &'static str {
     if privilege == Privilege::HYPERVISOR { "hypervisor" } else { privilege.security.name() }
 }

@@ -15,7 +15,7 @@ use tracewalk_analysis::{Code, CodeInContext, DoubtfulChange, Doubting, Section}
 
 use super::flow_jsonl::{security_name, stated_level};
 
-/// Writes the table `flow`. What an ITM reported is not in it: that is a table of its own.
+/// Writes the table `flow`. Reports of ITMs are in a table of their own.
 #[derive(Debug)]
 pub struct FlowTable<R> {
     rows: R,
@@ -25,7 +25,7 @@ pub struct FlowTable<R> {
     doubting: Doubting,
 }
 
-/// What a row holds beside its source and its offset.
+/// The cells of a row after its source and its offset.
 #[derive(Debug, Default)]
 struct Row {
     element: &'static str,
@@ -193,7 +193,7 @@ impl<R> FlowTable<R> {
                 Row { reason: Some(transaction.name()), ..row("transaction") }
             }
             EventKind::Data(transfer) => data(&transfer),
-            // Better named by its text than left out.
+            // An unknown kind is reported by its text.
             other => Row { message: Some(other.to_string()), ..row("other") },
         }
     }

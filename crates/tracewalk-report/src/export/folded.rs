@@ -1,7 +1,7 @@
 //! `profile --format folded`: one line for each chain of calls and its own cost, as flame graph tools read them.
 //!
-//! Names are separated by `;`, the cost stands after the last space. Inlined functions end in `_[i]`, which tools that
-//! know perf colour in their own way.
+//! Names are separated by `;`, and the cost follows the last space. Inlined functions end in `_[i]`, which tools for perf's
+//! output colour separately.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! What is said of functions, looked up once for each.
+//! Names and lines of functions, looked up once for each.
 
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ pub(super) struct FunctionNames {
     places: QuickMap<(FunctionId, Option<Address>), Option<Line>>,
 }
 
-/// More functions, and places, are not kept.
+/// The most functions, and the most places, that are kept.
 const MOST: usize = 1 << 14;
 
 impl FunctionNames {
@@ -30,7 +30,7 @@ impl FunctionNames {
         Rc::clone(name)
     }
 
-    /// The line of the source where it was entered.
+    /// The source line of its entry.
     pub(super) fn place(
         &mut self,
         code: &CodeInContext,
@@ -48,7 +48,7 @@ impl FunctionNames {
     }
 }
 
-/// The line of the source where a function was entered.
+/// The source line of a function's entry.
 pub(super) fn entry_place(
     code: &CodeInContext,
     function: FunctionId,

@@ -1,4 +1,4 @@
-//! `itm`: what an ITM reported, as the bytes of its ports, as lines and as JSON lines (docs/formats.md).
+//! `itm`: reports of an ITM, as the bytes of its ports, as lines and as JSON lines (docs/formats.md).
 
 use std::io::{self, Write};
 
@@ -16,15 +16,15 @@ use tracewalk_analysis::record::ItmRecord;
 use tracewalk_analysis::sink::Nothing;
 use tracewalk_analysis::table::{Tabular as _, TakeRows};
 
-/// The format's version, in every object: those of `flow --format jsonl` have the same one.
+/// The format's version, in every object; the same as that of `flow --format jsonl`.
 const VERSION: u64 = 1;
 
-/// Writes what an ITM reported.
+/// Writes reports of ITMs.
 pub trait ExportItm {
     /// Writes the next record.
     fn record(&mut self, record: &ItmRecord) -> io::Result<()>;
 
-    /// There are no more records. What was counted of each ITM, and whether the capture was decoded to its end.
+    /// There are no more records: the counts of each ITM, and whether the capture was decoded to its end.
     fn finish(&mut self, _counts: &[(Option<TraceId>, ItmCounts)], _complete: bool) -> io::Result<()> {
         Ok(())
     }
@@ -37,7 +37,7 @@ impl ExportItm for Nothing {
     }
 }
 
-/// Writes a row for each record, and tables of what was counted.
+/// Writes a row for each record, and tables of the counts.
 #[derive(Debug)]
 pub struct ItmTables<R> {
     rows: R,
@@ -63,12 +63,12 @@ pub struct ItmText<W> {
 pub struct ItmJsonl<W> {
     out: W,
     line: Line,
-    /// Where the last record stands.
+    /// The place of the last record.
     last: CaptureOffset,
 }
 
 impl<W: Write> StimulusBytes<W> {
-    /// Writes what was written to these ports to `out`.
+    /// Writes the bytes of these ports to `out`.
     pub const fn new(out: W, ports: Vec<u8>) -> Self {
         Self { out, ports }
     }

@@ -1,7 +1,7 @@
 //! Writing one JSON object a line, with the conventions all line formats share.
 //!
-//! Numbers are JSON numbers, addresses strings like `"0x08000306"`, bytes hex strings. A buffer is reused from line to
-//! line and nothing is formatted through `fmt`: these writers see every packet of a capture.
+//! Numbers are JSON numbers, addresses strings like `"0x08000306"`, bytes hex strings. For speed, the buffer is reused and
+//! nothing is formatted through `fmt`: these writers see every packet of a capture.
 
 use std::io::{self, Write};
 
@@ -130,7 +130,7 @@ impl<'a> Object<'a> {
 #[inline]
 pub(super) fn push_hex(text: &mut Vec<u8>, value: u32, digits: u32) {
     let needed = (u32::BITS - value.leading_zeros()).div_ceil(4).max(digits).clamp(1, 8);
-    // Eight bytes are one instruction; as many as are needed would be a call.
+    // Always appends eight bytes, which is one store; a variable number would be a call.
     let from_the_first = hex(value) << (u64::BITS - 8 * needed);
     text.extend_from_slice(&from_the_first.to_be_bytes());
     text.truncate(text.len() - (8 - needed as usize));
@@ -145,7 +145,7 @@ pub(super) fn push_address(text: &mut Vec<u8>, address: Address, digits: u32) {
     }
 }
 
-/// The same from 2^32 on. Out of line, so that what writes the others stays small.
+/// The same from 2^32 on. Out of line, so that the writer of short addresses stays small.
 #[cold]
 fn push_long_address(text: &mut Vec<u8>, address: Address) {
     let high = u32::try_from(address.get() >> 32).expect("32 bits are left");
@@ -153,7 +153,7 @@ fn push_long_address(text: &mut Vec<u8>, address: Address) {
     push_hex(text, address.low_word(), 8);
 }
 
-/// All eight digits, the first one in the highest byte, without a loop: these are most of what is in an output.
+/// All eight digits, the first one in the highest byte. Without a loop, because they are most of an output.
 const fn hex(value: u32) -> u64 {
     // One digit's value in each byte.
     let mut x = value as u64;

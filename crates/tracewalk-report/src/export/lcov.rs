@@ -9,13 +9,13 @@ use tracewalk_analysis::coverage::{TracedFile, Tracefile};
 
 pub use read::{TracefileError, TracefileErrorKind, read_lcov};
 
-/// Writes a tracefile. If it is not of all that was traced, a comment begins it.
+/// Writes a tracefile. If part of the trace was not decoded, it begins with a comment.
 pub fn write_lcov(tracefile: &Tracefile, complete: bool, out: &mut dyn Write) -> io::Result<()> {
     if !complete {
         writeln!(out, "# {CUT}")?;
     }
     for (name, file) in &tracefile.files {
-        // Without a test name genhtml(1) calls the test "unnamed"; the record has to be there.
+        // The record is required; if the name is empty, genhtml(1) calls the test "unnamed".
         writeln!(out, "TN:\nSF:{name}")?;
         write_functions(file, out)?;
         write_branches(file, out)?;

@@ -10,7 +10,7 @@ use tracewalk_analysis::coverage::{Difference, ProgramInput, Report};
 use tracewalk_analysis::symbols::SourceFile;
 use tracewalk_analysis::timeline::{Item, Scale};
 
-/// Fails.
+/// Always fails: the feature `full` is off.
 pub fn write_coverage_html(
     _: &Report,
     _: &[ProgramInput<'_>],
@@ -21,17 +21,17 @@ pub fn write_coverage_html(
     Err(lacking())
 }
 
-/// Fails.
+/// Always fails: the feature `full` is off.
 pub fn write_firefox(_: &mut dyn Write, _: &ProfileReport) -> io::Result<()> {
     Err(lacking())
 }
 
-/// Fails.
+/// Always fails: the feature `full` is off.
 pub fn write_pprof(_: &mut dyn Write, _: &ProfileReport) -> io::Result<()> {
     Err(lacking())
 }
 
-/// Fails.
+/// Always fails: the feature `full` is off.
 #[derive(Debug)]
 pub struct PerfettoTrace<W>(PhantomData<W>);
 

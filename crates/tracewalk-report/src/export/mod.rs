@@ -3,6 +3,18 @@
 //! To add a format: a file with a type that implements [`Sink`](tracewalk_analysis::sink::Sink), and a line in [`formats`](crate::formats).
 //!
 //! The crate's page shows one at work: [`Runs`].
+//!
+//! ```
+//! use tracewalk_analysis::Statistics;
+//! use tracewalk_analysis::table::Tabular as _;
+//! use tracewalk_report::export::write_table_csv;
+//!
+//! let statistics = Statistics { bytes: 20, packets: 9, ..Statistics::default() };
+//! let mut out = Vec::new();
+//! write_table_csv(&mut out, &statistics.tables()[0])?;
+//! assert!(out.starts_with(b"bytes,packets,"));
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 mod callgrind;
 mod calls_only;

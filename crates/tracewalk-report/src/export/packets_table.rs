@@ -15,7 +15,7 @@ pub struct PacketTable<R> {
     rows: R,
     /// The cells that name the source.
     source: [Cell; 3],
-    /// How many there were of each kind, and how many bytes.
+    /// The number of packets of each kind, and their bytes.
     counts: BTreeMap<&'static str, (u64, u64)>,
 }
 

@@ -24,15 +24,15 @@ pub struct TableParquet<W> {
 #[derive(Debug)]
 struct Open {
     batches: Batches,
-    /// What it writes is handed on after each row group.
+    /// Its output is handed on after each row group.
     writer: ArrowWriter<Vec<u8>>,
-    /// How many rows of the row group were given to the writer.
+    /// The rows of the row group that were given to the writer.
     written: usize,
 }
 
-/// How many rows are handed to the encoder at once.
+/// The number of rows that are handed to the encoder at once.
 const BATCH: usize = 1 << 12;
-/// How many rows have statistics of their own, and can be skipped by who reads the file.
+/// The number of rows in a row group, which has its own statistics and can be skipped by readers.
 const ROW_GROUP: usize = 1 << 17;
 
 impl<W: Write> TableParquet<W> {
@@ -64,7 +64,7 @@ impl<W: Write> TakeRows for TableParquet<W> {
     fn finish(&mut self, complete: bool) -> io::Result<()> {
         let open = match self.open.take() {
             Some(open) => open,
-            // A file without a table is no Parquet.
+            // A Parquet file has to have a table.
             None => Open::new(Batches::of(&Table::new("nothing", 1, [])))?,
         };
         open.finish(complete, &mut self.out)

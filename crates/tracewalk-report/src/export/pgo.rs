@@ -1,4 +1,4 @@
-//! Counts of one binary as the tools read them that optimise a program by how it ran.
+//! Counts of one binary, for tools that optimise a program by its profile.
 //!
 //! ```text
 //! profgen    N, N × first-last:count, M, M × from->to:count            llvm-profgen --unsymbolized-profile
@@ -17,19 +17,19 @@ use tracewalk_analysis::counts::{CountedBinary, CountsReport, ReportedBinary, Wa
 
 type Counts = BTreeMap<(Address, Address), u64>;
 
-/// Writes what llvm-profgen takes as an unsymbolised profile.
+/// Writes an unsymbolised profile for llvm-profgen.
 pub fn write_profgen(out: &mut dyn Write, report: &CountsReport<'_>) -> io::Result<()> {
     let Some(ReportedBinary { found, .. }) = report.binaries.first() else { return Ok(()) };
     write_list(out, &ranges(found), "-", 0)?;
     write_list(out, &taken(found), "->", 0)
 }
 
-/// Writes what `create_llvm_prof` and `create_gcov` of AutoFDO take as text.
+/// Writes text for AutoFDO's `create_llvm_prof` and `create_gcov`.
 pub fn write_autofdo(out: &mut dyn Write, report: &CountsReport<'_>) -> io::Result<()> {
     let Some(ReportedBinary { id, name, found }) = report.binaries.first() else { return Ok(()) };
     let base = found.base.map_or(0, Address::get);
     write_list(out, &ranges(found), "-", base)?;
-    // Addresses that were sampled: ranges hold them already.
+    // Sampled addresses: none, because the ranges contain them already.
     writeln!(out, "0")?;
     write_list(out, &taken(found), "->", base)?;
     writeln!(out, "// {name}")?;
@@ -39,7 +39,7 @@ pub fn write_autofdo(out: &mut dyn Write, report: &CountsReport<'_>) -> io::Resu
     }
 }
 
-/// Writes what perf2bolt takes as pre-aggregated.
+/// Writes pre-aggregated branches for perf2bolt.
 pub fn write_bolt(out: &mut dyn Write, report: &CountsReport<'_>) -> io::Result<()> {
     let Some(ReportedBinary { found, .. }) = report.binaries.first() else { return Ok(()) };
     // A branch that is not taken is the way from its block to the one after it.
@@ -70,7 +70,7 @@ fn taken(found: &CountedBinary) -> Counts {
     branches(found, Way::is_taken)
 }
 
-/// The branches within the binary that went a way of these.
+/// The branches within the binary that went one of the wanted ways.
 fn branches(found: &CountedBinary, wanted: impl Fn(Way) -> bool) -> Counts {
     let branches = found.branches.iter().filter(|((.., way), _)| wanted(*way));
     sums(branches.filter_map(|((from, to, _), count)| Some((((*from)?, (*to)?), *count))))

@@ -1,8 +1,7 @@
-//! `profile --format pprof`: what pprof and the tools that read its files open, gzipped.
+//! `profile --format pprof`: gzipped files for pprof and compatible tools.
 //!
-//! The messages are those of `profile.proto` (github.com/google/pprof/tree/main/proto), with the fields that are used
-//! here. A sample is a chain of calls and the line in its innermost function; functions that were inlined are lines of
-//! one location, as pprof has them.
+//! The messages are those of `profile.proto` (github.com/google/pprof/tree/main/proto), with the fields that are used here. A
+//! sample is a chain of calls and the line in its innermost function; inlined functions are lines of one location, as in pprof.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -67,7 +66,7 @@ struct SampleLabel {
     text: i64,
 }
 
-/// The program. It says that nothing is left to be looked up in it.
+/// The program, marked as fully symbolised.
 #[derive(Clone, Copy, PartialEq, Message)]
 struct Mapping {
     #[prost(uint64, tag = "1")]
@@ -123,7 +122,7 @@ struct Numbered<T> {
     numbers: HashMap<T, u64>,
 }
 
-/// Makes the file.
+/// Builds the file.
 struct Builder<'a> {
     report: &'a ProfileReport,
     units: Vec<Unit>,
@@ -133,7 +132,7 @@ struct Builder<'a> {
     samples: Vec<Sample>,
 }
 
-/// What pprof tells functions apart by.
+/// The key by which pprof distinguishes functions.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct FunctionKey {
     name: u64,
@@ -201,7 +200,7 @@ impl Builder<'_> {
     fn line(&mut self, tree: &Tree, node: &TreeNode, place: Option<&Place>) -> (u64, u32) {
         let label = tree.label_of(node);
         let name = match label.kind {
-            // That it is inlined is said by where it stands in its location.
+            // Its position in the location shows that it is inlined.
             LabelKind::Inlined => label.name.clone(),
             LabelKind::Function | LabelKind::Exception | LabelKind::Task => label.text(),
         };
@@ -224,7 +223,7 @@ impl Builder<'_> {
         self.units.iter().map(|unit| signed(value(unit))).collect()
     }
 
-    /// In nanoseconds, where the unit's frequency was reported.
+    /// In nanoseconds, if the unit's frequency is known.
     fn worth(&self, unit: Unit, value: u64) -> u64 {
         if unit == self.report.unit { self.report.in_nanoseconds(value) } else { value }
     }

@@ -1,4 +1,4 @@
-//! What every format of a profile is made from.
+//! The report from which every format of a profile is made.
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tracewalk_analysis::{Code, Section};
 
 use crate::words::{CUT, percent};
 
-/// What a table of a profile has rows for.
+/// The rows of a profile's table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProfileTable {
     /// Functions.
@@ -28,9 +28,9 @@ pub struct ProfileReport {
     pub sources: Vec<(Section, Profile)>,
     /// The names of the sources' programs, if there are several.
     pub programs: Vec<(Arc<Code>, String)>,
-    /// What the capture is called, for titles.
+    /// The capture's name, for titles.
     pub name: String,
-    /// What cost is measured in.
+    /// The unit of cost.
     pub unit: Unit,
     /// How many cycles or ticks a second has, if that is known.
     pub frequency: Option<f64>,
@@ -51,7 +51,7 @@ pub fn best_unit<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> Unit {
 }
 
 impl ProfileReport {
-    /// What the capture is called, and whether only a part of it was decoded.
+    /// The capture's name, with a note if only a part was decoded.
     pub(crate) fn title(&self) -> Cow<'_, str> {
         match self.complete {
             true => Cow::Borrowed(&self.name),
@@ -59,7 +59,7 @@ impl ProfileReport {
         }
     }
 
-    /// What a cost is worth.
+    /// A cost in the report's unit.
     #[must_use]
     pub(crate) const fn value(&self, cost: &Cost) -> u64 {
         cost.in_unit(self.unit)
@@ -71,7 +71,7 @@ impl ProfileReport {
         Tree::of(&source.1, &source.0.code, options)
     }
 
-    /// What is measured, in words: every title says it, so that nobody takes instructions for time.
+    /// The unit in words, for every title, so that nobody mistakes instructions for time.
     #[must_use]
     pub fn measure(&self) -> String {
         match self.unit {
@@ -99,13 +99,13 @@ impl ProfileReport {
         }
     }
 
-    /// Seconds, where the frequency of what is measured is known. Nobody says how long an instruction takes.
+    /// Seconds, if the unit's frequency is known. An instruction has no known duration.
     pub(crate) fn seconds(&self, value: u64) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "it is printed with three digits")]
         self.frequency.filter(|_| self.unit != Unit::Instructions).map(|frequency| value as f64 / frequency)
     }
 
-    /// Nanoseconds, where the frequency of what is measured is known; else the value as it is.
+    /// Nanoseconds, if the unit's frequency is known; otherwise the value unchanged.
     pub(crate) fn in_nanoseconds(&self, value: u64) -> u64 {
         #[expect(
             clippy::cast_possible_truncation,
@@ -115,12 +115,12 @@ impl ProfileReport {
         self.seconds(value).map_or(value, |seconds| (seconds * 1e9).round() as u64)
     }
 
-    /// What a source is called where several share an output.
+    /// The name of a source, if several share an output.
     pub(crate) fn source_name(&self, section: &Section) -> Option<String> {
         (self.sources.len() > 1).then(|| self.name_of(section))
     }
 
-    /// What a source is called.
+    /// The name of a source.
     pub(crate) fn name_of(&self, section: &Section) -> String {
         let source = section.id.map_or_else(|| "one source".to_owned(), |id| format!("trace ID {id}"));
         let is_other =
@@ -129,13 +129,13 @@ impl ProfileReport {
         source + &section.suffix() + &protocol.unwrap_or_default() + &self.of_program(section)
     }
 
-    /// ` of m3.elf` where a source of another program has the same trace ID; else nothing.
+    /// ` of m3.elf` if a source of another program has the same trace ID; otherwise empty.
     pub(crate) fn of_program(&self, section: &Section) -> String {
         of_program(section, &self.sources, &self.programs)
     }
 }
 
-/// ` of m3.elf` where one of several sources of another program has the same trace ID; else nothing.
+/// ` of m3.elf` if one of several sources of another program has the same trace ID; otherwise empty.
 pub(crate) fn of_program<T>(
     section: &Section,
     sources: &[(Section, T)],
@@ -168,7 +168,7 @@ impl Tabular for ProfileReport {
 }
 
 impl ProfileReport {
-    /// The table of all sources that has rows for these, the most expensive first.
+    /// The table of all sources with these rows, the most expensive first.
     #[must_use]
     pub fn table(&self, table: ProfileTable) -> Table {
         match table {
@@ -178,7 +178,7 @@ impl ProfileReport {
         }
     }
 
-    /// A cost in a table: unknown where nothing was measured in the whole tree.
+    /// A cost in a table: unknown if the whole tree has none.
     pub(super) fn cell(&self, tree: &Tree, cost: &Cost) -> Cell {
         if self.value(&tree.total()) == 0 { Cell::Unknown } else { self.value(cost).into() }
     }

@@ -18,16 +18,16 @@ use tracewalk_analysis::sink::{Join, Part, Sink};
 pub struct Runs<W> {
     out: W,
     lines: Lines,
-    /// Lines are written out when they come to this many bytes.
+    /// Lines are written out once they have this number of bytes.
     enough: usize,
 }
 
 /// The lines of a part of a section.
 #[derive(Clone, Debug, Default)]
 pub struct RunsPart {
-    /// The run that the part begins with, which the part before may have begun.
+    /// The run at the start of the part, which the previous part may have begun.
     first: Option<Run>,
-    /// What comes after it; `None` while nothing has ended it.
+    /// The lines after it; `None` until something ends it.
     rest: Option<Lines>,
 }
 
@@ -46,7 +46,7 @@ struct Run {
     isa: Isa,
 }
 
-/// How many bytes are worth a call.
+/// The number of bytes that are worth a call.
 const ENOUGH: usize = 1 << 14;
 
 impl<W: Write> Runs<W> {
@@ -55,7 +55,7 @@ impl<W: Write> Runs<W> {
         Self { out, lines: Lines { text: Vec::new(), open: None }, enough: ENOUGH }
     }
 
-    /// Keeps no line back, for somebody who waits for the next one.
+    /// Holds no line back, for a reader who waits for the next one.
     #[must_use]
     pub fn at_once(self) -> Self {
         Self { enough: 1, ..self }
@@ -106,7 +106,7 @@ impl Lines {
         }
     }
 
-    // Events and gaps are seldom. Out of line they leave the blocks' way short, for which nobody makes spans then.
+    // Events and gaps are rare. Out of line, so that the path of blocks stays short and builds no spans.
     #[inline(never)]
     fn event(&mut self, event: EventKind) {
         match event {
@@ -135,7 +135,7 @@ impl Lines {
     #[inline(never)]
     fn gap(&mut self, reason: GapReason) {
         match reason {
-            // Where an image ends inside an instruction, no image holds the instruction.
+            // If an image ends inside an instruction, no image holds the instruction.
             GapReason::NoCode(at) | GapReason::Undecodable(at, Unclassified::Truncated) => {
                 self.close_run();
                 self.text.extend_from_slice(b"N ");
@@ -153,7 +153,7 @@ impl Lines {
                 push_address(&mut self.text, then.address, 1);
                 self.text.extend_from_slice(format!(" {}\n", instructions.unwrap_or(0)).as_bytes());
             }
-            // Every other reason: where execution went is unknown.
+            // For every other reason, the place of execution is unknown.
             _ => self.line(b"U"),
         }
     }
@@ -237,7 +237,7 @@ impl Part for RunsPart {
 }
 
 impl RunsPart {
-    /// Takes an element while nothing has ended the first run.
+    /// Takes an element before anything has ended the first run.
     fn begin(&mut self, element: &Element) {
         if let Element::Block(block) = element {
             let Some(first) = &mut self.first else {

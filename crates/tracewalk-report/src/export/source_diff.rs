@@ -22,7 +22,7 @@ pub struct SourceDiffError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SourceDiffErrorKind {
-    /// A line is none that a unified diff has there.
+    /// A line is not valid at its place in a unified diff.
     Line {
         /// The line.
         found: String,
@@ -35,12 +35,12 @@ pub enum SourceDiffErrorKind {
     Combined,
 }
 
-/// Reads a diff. An empty one changes nothing; text that a program may print before a file, like a commit's message, is passed over, but
-/// there has to be a file.
+/// Reads a diff. An empty diff changes nothing. Text before a file, like a commit's message, is skipped; a diff that is not empty
+/// has to have a file.
 ///
 /// # Errors
 ///
-/// The first line that is not as it should be.
+/// The first invalid line.
 pub fn read_source_diff(text: &[u8]) -> Result<SourceDiff, SourceDiffError> {
     let mut reader = Reader { lines: text.split_inclusive(|byte| *byte == b'\n').collect(), at: 0 };
     let mut diff = SourceDiff::default();
@@ -77,7 +77,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// The next line, without what ends it.
+    /// The next line, without its line ending.
     fn peek(&self) -> Option<&'a [u8]> {
         self.lines.get(self.at).copied().map(without_end)
     }
@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
         SourceDiffError { line: (self.at + 1).min(self.lines.len().max(1)), kind }
     }
 
-    /// That the next line is not as it should be.
+    /// The error for an invalid next line.
     fn unexpected(&self) -> SourceDiffErrorKind {
         const LONGEST: usize = 80;
         let line = String::from_utf8_lossy(self.peek().unwrap_or_default()).into_owned();
@@ -94,7 +94,7 @@ impl<'a> Reader<'a> {
         SourceDiffErrorKind::Line { found: plain(line.into()).into_owned() }
     }
 
-    /// A file with Git's head, whose first line is read.
+    /// A file with Git's head, after its first line.
     fn git_file(&mut self, names: &[u8]) -> Result<FileDiff, SourceDiffError> {
         let mut file = FileDiff::default();
         let mut names = GitNames::of(names);
@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
             } else if line.starts_with(b"diff ") {
                 break;
             } else if !file.binary && !is_extended_head(line) {
-                // A trailer: `-- ` and a version, which end a mail, or the next commit's message.
+                // A trailer: `-- ` and a version at the end of a mail, or the next commit's message.
                 if file.hunks.is_empty() || is_stray(line) {
                     return Err(self.error(self.unexpected()));
                 }
@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
         Ok(file)
     }
 
-    /// A file with nothing but its two paths.
+    /// A file with only its two paths.
     fn plain_file(&mut self) -> Result<FileDiff, SourceDiffError> {
         let mut file = FileDiff::default();
         let mut names = GitNames::default();
@@ -155,14 +155,14 @@ impl<'a> Reader<'a> {
     fn hunk(&mut self, file: &mut FileDiff) -> Result<(), SourceDiffError> {
         let head = self.peek().and_then(HunkHead::of).ok_or_else(|| self.error(self.unexpected()))?;
         let [old, new] = [head.old, head.new].map(|(first, count)| {
-            // Without a line, the head has the number of the line before.
+            // If a side has no lines, its head has the number of the previous line.
             (if count == 0 { first.checked_add(1) } else { Some(first) }).filter(|first| *first > 0)
         });
         let misplaced = || self.error(SourceDiffErrorKind::Misplaced);
         let (old_first, new_first) = old.zip(new).ok_or_else(misplaced)?;
         let (old_before, new_before) = file.hunks.last().map_or((1, 1), ends);
         let gaps = old_first.checked_sub(old_before).zip(new_first.checked_sub(new_before));
-        // As many lines are equal in both before it.
+        // Both sides have the same number of unchanged lines before it.
         if gaps.is_none_or(|(old, new)| old != new) {
             return Err(misplaced());
         }
@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
                 b' ' => (HunkLine::Context(text()), (1, 1)),
                 b'-' => (HunkLine::Deleted(text()), (1, 0)),
                 b'+' => (HunkLine::Added(text()), (0, 1)),
-                // "No newline at end of file": of the line before.
+                // "No newline at end of file" refers to the previous line.
                 b'\\' => {
                     self.at += 1;
                     continue;
@@ -235,7 +235,7 @@ fn is_extended_head(line: &[u8]) -> bool {
         .any(|head| line.starts_with(head.as_bytes()))
 }
 
-/// Whether a line after a hunk belongs to a hunk, whose head then counted wrong. `-- ` ends a mail.
+/// Whether a line after a hunk looks like a line of that hunk, so that the hunk's head counted wrong. `-- ` ends a mail.
 fn is_stray(line: &[u8]) -> bool {
     matches!(line.first(), Some(b'+' | b'-' | b' ')) && line != b"-- " && line != b"--"
 }

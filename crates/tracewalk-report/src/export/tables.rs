@@ -1,4 +1,4 @@
-//! Tables as CSV, JSON and text: each written here, for every table alike.
+//! Tables as CSV, JSON and text: one writer for all tables.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -12,14 +12,15 @@ use crate::{Look, Palette};
 /// The version of the JSON document's shape. A field that is added does not change it.
 const VERSION: u32 = 1;
 
-/// Writes one table as comma-separated values (RFC 4180): a line with the columns' names, and one for each row. What is unknown is empty.
+/// Writes one table as comma-separated values (RFC 4180): a line with the columns' names, and one for each row. An unknown value
+/// is empty.
 #[derive(Debug)]
 pub struct TableCsv<W> {
     out: W,
     table: OneTable,
 }
 
-/// Which of several tables is written where there is room for one.
+/// Selects the table that is written by a format with a single table.
 #[derive(Debug)]
 pub(super) struct OneTable {
     /// Its name; without one it is the first.
@@ -43,7 +44,7 @@ impl OneTable {
         Self { name: Some(name), state: State::Before }
     }
 
-    /// A table of this name begins, and the one before has ended. Whether it is to be written.
+    /// A table of this name begins, and the previous one has ended. Returns whether to write it.
     pub(super) fn begins(&mut self, name: &str) -> bool {
         let is_chosen = self.name.is_none_or(|chosen| chosen == name);
         self.state = match self.state {
@@ -54,13 +55,13 @@ impl OneTable {
         self.is_open()
     }
 
-    /// Whether what comes belongs to it.
+    /// Whether further rows belong to it.
     pub(super) fn is_open(&self) -> bool {
         self.state == State::Inside
     }
 }
 
-/// Writes all tables as one JSON document, in which each row is an object. What is unknown is `null`.
+/// Writes all tables as one JSON document, in which each row is an object. An unknown value is `null`.
 #[derive(Debug)]
 pub struct TablesJson<W> {
     out: W,
@@ -170,7 +171,7 @@ impl<W: Write> TakeRows for TablesJson<W> {
             match row.get(*column) {
                 Some(Cell::Integer(value)) => write!(self.out, "{value}")?,
                 Some(Cell::Number(value)) => serde_json::to_writer(&mut self.out, value)?,
-                // An address has no letters that JSON writes otherwise.
+                // An address needs no escapes in JSON.
                 Some(Cell::Address(address)) => write!(self.out, "\"{address}\"")?,
                 Some(Cell::Text(text)) => serde_json::to_writer(&mut self.out, text)?,
                 Some(Cell::Flag(value)) => write!(self.out, "{value}")?,
@@ -206,7 +207,7 @@ pub fn write_tables_json(out: &mut dyn Write, tables: &[Table], complete: bool) 
     write_tables(&mut TablesJson::new(out), tables, complete)
 }
 
-/// Writes tables for people: columns below each other, numbers to the right. What is unknown is `-`.
+/// Writes tables for people: aligned columns, numbers to the right. An unknown value is `-`.
 pub fn write_tables_text(out: &mut dyn Write, tables: &[Table], look: Look) -> io::Result<()> {
     let out = &mut Fitted::new(out, look.width);
     for (index, table) in tables.iter().filter(|table| !table.rows.is_empty()).enumerate() {
@@ -244,7 +245,7 @@ fn line(cells: &[String], widths: &[usize], columns: &[Column]) -> String {
     padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
 }
 
-/// A cell as a word; `None` for what is unknown.
+/// A cell as a word; `None` for an unknown value.
 fn plain(cell: &Cell) -> Option<String> {
     Some(match cell {
         Cell::Integer(value) => value.to_string(),

@@ -22,19 +22,19 @@ pub(super) struct Tail {
     instructions: u64,
     section: Option<Section>,
     held: VecDeque<Held>,
-    /// How many instructions `held` has.
+    /// The number of instructions in `held`.
     holding: u64,
-    /// The last change of context that was dropped, where code depends on it.
+    /// The last change of context that was dropped, if code depends on it.
     context: Option<FlowRecord>,
-    /// What is in doubt after those that were dropped.
+    /// The doubt after the dropped records.
     doubting: Doubting,
 }
 
-/// More records than this are not held, so that memory stays bounded in a trace of events without instructions.
+/// The most records that are held, so that memory stays bounded for a trace of events without instructions.
 const MOST_RECORDS: usize = 1 << 20;
 
 impl Tail {
-    /// Of this number of instructions.
+    /// A tail of this number of instructions.
     pub(super) const fn new(instructions: u64) -> Self {
         Self {
             instructions,
@@ -73,7 +73,7 @@ impl Tail {
         }
     }
 
-    /// Takes passages apart, so that the first one is dropped up to the first instruction that is kept.
+    /// Splits the first passage, so that it is dropped up to the first instruction that is kept.
     fn take_apart(&mut self) {
         self.holding = 0;
         for held in std::mem::take(&mut self.held) {
@@ -88,19 +88,19 @@ impl Tail {
         }
     }
 
-    /// Takes what an ITM reported.
+    /// Takes a report of an ITM.
     pub(super) fn itm(&mut self, record: &ItmRecord) {
         self.held.push_back(Held::Itm(Box::new(record.clone())));
         self.drop_old();
     }
 
-    /// Drops what is older than the last instructions, in whole records.
+    /// Drops records older than the last instructions.
     fn drop_old(&mut self) {
         while let Some(oldest) = self.held.front() {
             let count = oldest.instructions();
             let behind = self.holding - count;
             let kept = behind < self.instructions
-                // What happened before the first instruction that is kept, which may be the end of a passage.
+                // Events before the first instruction that is kept; it may be the end of a passage.
                 || ((count == 0 || matches!(oldest, Held::Passage(_)))
                     && behind == self.instructions
                     && self.instructions != 0);
@@ -158,7 +158,7 @@ impl Tail {
     }
 }
 
-/// Takes the first `count` instructions off a block that has more.
+/// Removes the first `count` instructions of a block that has more.
 fn skip_instructions(block: &mut Block, count: u64, code: &Code) {
     for _ in 0..count {
         let at = Location::new(block.start, block.isa);

@@ -18,7 +18,7 @@ use crate::export::TablesJson;
 use crate::export::write_call_chains;
 use crate::export::write_chain_rows;
 
-/// Makes what writes calls.
+/// Makes a writer of calls.
 #[derive(Clone, Copy, Debug)]
 pub struct MakeCalls {
     /// One by one, as they ran.

@@ -14,7 +14,7 @@ use crate::export::write_counts_text;
 use crate::export::write_profgen;
 use crate::export::write_tables_json;
 
-/// Writes how often what ran: all of it, or the table of this name.
+/// Writes counts: all of them, or the table of this name.
 pub type WriteCounts = fn(&mut dyn Write, &CountsReport<'_>, Look, &'static str) -> io::Result<()>;
 
 /// The formats of counts that are of one binary, for the tools that optimise it.

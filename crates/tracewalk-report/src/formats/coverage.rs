@@ -21,21 +21,21 @@ use crate::export::write_lcov;
 use crate::export::write_table_csv;
 use crate::export::write_tables;
 
-/// What reports of coverage are written from.
+/// The input of coverage formats.
 pub struct CoverageAnswer<'a> {
-    /// What was covered.
+    /// The report.
     pub report: &'a Report,
     /// The programs.
     pub inputs: &'a [ProgramInput<'a>],
-    /// What changed against another report, if one was given.
+    /// The difference from another report, if one was given.
     pub difference: Option<&'a Difference>,
-    /// Finds source files by the names that debugging information has for them.
+    /// Finds source files by their names in the debugging information.
     pub source: &'a dyn Fn(&str) -> Option<SourceFile>,
-    /// The table that CSV is of: one of [`COVERAGE_TABLES`].
+    /// The table that CSV writes: one of [`COVERAGE_TABLES`].
     pub table: &'a str,
-    /// How the text looks.
+    /// The look of text.
     pub look: Look,
-    /// The time that an output is dated with, in seconds since 1970.
+    /// The date of the output, in seconds since 1970.
     pub time: u64,
 }
 
@@ -43,7 +43,7 @@ pub struct CoverageAnswer<'a> {
 pub const COVERAGE_TABLES: [&str; 7] =
     ["lines", "files", "functions", "branches", "difference", "runs", "lines_by_run"];
 
-/// Writes what was covered.
+/// Writes coverage.
 pub type WriteCoverage = fn(&mut dyn Write, &CoverageAnswer<'_>) -> io::Result<()>;
 
 /// The formats of coverage.
@@ -76,7 +76,7 @@ pub const COVERAGE: &[Format<WriteCoverage>] = &[
 ];
 
 impl CoverageAnswer<'_> {
-    /// The paths of the report's files: where they are, or what the debugging information calls them.
+    /// The paths of the report's files: their places, or else their names in the debugging information.
     fn paths(&self) -> Vec<String> {
         let path = |name: &String| (self.source)(name).map_or_else(|| name.clone(), |found| found.path);
         self.report.files.iter().map(|file| path(&file.name)).collect()

@@ -20,14 +20,14 @@ use crate::export::TableCsv;
 use crate::export::TableParquet;
 use crate::export::TablesJson;
 
-/// How program flow is to look.
+/// Options for writing program flow.
 #[derive(Clone, Debug)]
 pub struct FlowOptions {
     /// The colours and the width.
     pub look: Look,
     /// Lines of the source between the instructions, in text.
     pub source_lines: bool,
-    /// Nothing but the functions, as a tree of calls, in text.
+    /// Only the functions, as a tree of calls, in text.
     pub functions: bool,
     /// Each line is written as soon as it is known.
     pub at_once: bool,
@@ -35,18 +35,18 @@ pub struct FlowOptions {
     pub window: Window,
 }
 
-/// Makes what writes program flow.
+/// Makes a writer of program flow.
 #[derive(Clone, Copy, Debug)]
 pub struct MakeFlow {
     /// Takes records in the order of the trace.
     pub sink: for<'a> fn(&'a mut (dyn Write + 'a), &FlowOptions) -> Box<dyn FlowSink + 'a>,
-    /// The same in parts that threads make, where it can be written so.
+    /// The same in parts that threads make, if the format allows it.
     pub parts: Option<FlowParts>,
     /// Whether it shows the names of functions and lines of the source.
     pub names: bool,
 }
 
-/// What writes flow in parts.
+/// A writer of flow in parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowParts {
     /// [`Nothing`].
@@ -57,17 +57,17 @@ pub enum FlowParts {
     Jsonl,
 }
 
-/// Something to do with whatever writes flow in parts.
+/// Does something with a writer of flow in parts.
 pub trait WithJoin {
-    /// What comes of it.
+    /// The result.
     type Answer;
 
-    /// Does it.
+    /// Uses the writer.
     fn with(self, sink: &mut impl Join) -> Self::Answer;
 }
 
 impl FlowParts {
-    /// Does something with what writes to `out`.
+    /// Makes the writer to `out`, and passes it to `visitor`.
     pub fn with<V: WithJoin>(self, out: &mut impl Write, visitor: V) -> V::Answer {
         match self {
             Self::Nothing => visitor.with(&mut Nothing),

@@ -1,4 +1,4 @@
-//! What a format is, and how one of several tables is written.
+//! The type of a format, and formats that write one of several tables.
 
 use std::io::{self, Write};
 
@@ -9,11 +9,11 @@ use crate::export::{TableCsv, TableParquet, write_tables};
 /// An output format.
 #[derive(Clone, Copy, Debug)]
 pub struct Format<Make: 'static> {
-    /// What users call it.
+    /// Its name in `--format`.
     pub name: &'static str,
-    /// What it is, as a phrase without a full stop.
+    /// Its help: a phrase without a full stop.
     pub help: &'static str,
-    /// How it is written.
+    /// The function that writes it.
     pub make: Make,
 }
 

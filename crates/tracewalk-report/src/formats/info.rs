@@ -8,13 +8,13 @@ use tracewalk_analysis::table::Table;
 use super::format::{Format, format, one_parquet, one_table};
 use crate::export::write_tables_json;
 
-/// Writes tables: all of them, or the one of this name. The flag is whether what they are of was decoded to its end.
+/// Writes tables: all of them, or the one of this name. The flag is whether the capture was decoded to its end.
 pub type WriteTables = fn(&mut dyn Write, &[Table], &'static str, bool) -> io::Result<()>;
 
 /// Writes the content of a capture.
 #[derive(Clone, Copy, Debug)]
 pub enum WriteInfo {
-    /// For people: by the command, which knows the options that state what was inferred.
+    /// For people. The command writes it, because it knows the options that state inferred settings.
     Text,
     /// As tables.
     Tables(WriteTables),

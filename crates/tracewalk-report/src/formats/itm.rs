@@ -1,4 +1,4 @@
-//! The formats of what ITMs sent.
+//! The formats of ITMs' reports.
 
 use std::io::Write;
 
@@ -15,16 +15,16 @@ use crate::export::TableCsv;
 use crate::export::TableParquet;
 use crate::export::TablesJson;
 
-/// Makes what writes the records of ITMs.
+/// Makes a writer of ITMs' records.
 #[derive(Clone, Copy, Debug)]
 pub struct MakeItm {
     /// Takes records in the order of the capture.
     pub export: for<'a> fn(&'a mut (dyn Write + 'a), &ItmOptions) -> Box<dyn ExportItm + 'a>,
-    /// Whether it writes nothing but what was written to some ports.
+    /// Whether it only writes the bytes of some ports.
     pub of_ports: bool,
 }
 
-/// How what ITMs sent is to look.
+/// Options for writing ITMs' reports.
 #[derive(Clone, Debug)]
 pub struct ItmOptions {
     /// The colours and the width.
@@ -35,7 +35,7 @@ pub struct ItmOptions {
     pub table: &'static str,
 }
 
-/// The formats of what ITMs sent.
+/// The formats of ITMs' reports.
 pub const ITM: &[Format<MakeItm>] = &[
     format(
         "text",

@@ -17,7 +17,7 @@ use crate::export::TimelineExport;
 use crate::export::TimelineTable;
 use crate::export::TimelineText;
 
-/// Makes what writes timelines.
+/// Makes a writer of timelines.
 #[derive(Clone, Copy, Debug)]
 pub enum MakeTimeline {
     /// For people, who see each line as soon as it is known.

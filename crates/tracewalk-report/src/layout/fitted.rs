@@ -1,4 +1,4 @@
-//! Lines that are too long for a terminal go on in the next one.
+//! Wraps lines that are too long for a terminal.
 
 use std::io::{self, Write};
 
@@ -12,11 +12,11 @@ use super::{Glyph, columns, glyphs};
 pub struct Fitted<W> {
     out: W,
     width: Option<usize>,
-    /// The line that is not complete.
+    /// The incomplete line.
     line: Vec<u8>,
 }
 
-/// With fewer columns lines are as long as they are: nobody reads columns of a few letters.
+/// Lines are not broken for fewer columns: columns of a few letters are unreadable.
 const NARROWEST: usize = 20;
 
 impl<W> Fitted<W> {
@@ -102,7 +102,7 @@ fn write_seen(out: &mut impl Write, text: &str, room: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// A rule without the part of its filling that has no room.
+/// A rule, shortened to the width.
 fn without_filling(line: &str, width: usize) -> String {
     const FILLING: char = '─';
     let mut text = line.to_owned();
@@ -117,8 +117,8 @@ fn without_filling(line: &str, width: usize) -> String {
     text
 }
 
-/// Where lines go on: below the last column that begins in the first two thirds, or a little to the right of the line's
-/// own margin.
+/// The indentation of continued lines: the last column that begins in the first two thirds, or slightly more than the line's own
+/// margin.
 fn margin(line: &str, width: usize) -> usize {
     let (mut at, mut blanks, mut begun, mut found) = (0, 0, None, None);
     for glyph in glyphs(line).filter(|glyph| glyph.columns > 0) {
@@ -138,8 +138,7 @@ fn margin(line: &str, width: usize) -> usize {
     found.unwrap_or(least).min(width * 2 / 3)
 }
 
-/// Where the first line of this text ends, if it takes more than one: the bytes up to there.
-/// What begins before `fixed` columns is never parted.
+/// The length in bytes of the first line of this text, if it takes more than one. Text before `fixed` columns is never broken.
 fn line_end(text: &str, room: usize, fixed: usize) -> Option<usize> {
     let (mut at, mut bytes, mut blanks) = (0, 0, 0);
     let (mut word, mut cell, mut last) = (None, None, 0);

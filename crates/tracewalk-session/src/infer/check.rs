@@ -1,4 +1,4 @@
-//! What packets say that no trace unit with this configuration says.
+//! Packet contents that no trace unit with this configuration sends.
 //!
 //! A reading with a wrong configuration often finds packets all the same. What they say then contradicts itself:
 //! context IDs that change without a packet for it, times that go back, instruction sets that the processor has not.
@@ -104,7 +104,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// How many things the packet says that cannot be; `bytes` are its own.
+    /// The number of impossible statements in the packet; `bytes` are its own.
     pub(super) fn packet(&mut self, packet: &dyn Describe, bytes: &[u8]) -> u64 {
         if let Some(own) = &mut self.own {
             let said = own.packet(packet);
@@ -116,7 +116,7 @@ impl<'a> Check<'a> {
             return said.impossible;
         }
         let name = packet.name();
-        // Most packets are atoms, which can say anything.
+        // Most packets are atoms, which are always possible.
         if matches!(name, "p_header" | "atom") {
             return 0;
         }
@@ -157,7 +157,7 @@ impl<'a> Check<'a> {
 
     /// How many things cannot be, which shows only at the end.
     pub(super) fn impossible(&self) -> u64 {
-        // Without values traced, their size is 0, which would say that all of them are 0.
+        // Without traced values, their size is 0, which would mean that all values are 0.
         let no_values = self.values.0 > ENOUGH_VALUES && self.values.1 == 0;
         let own = self.own.as_ref().map_or(0, PacketCheck::impossible);
         self.missing_counts + u64::from(no_values) + own
@@ -175,7 +175,7 @@ impl<'a> Check<'a> {
             self.in_program += u64::from(self.program.holds(address));
             self.places.insert(address.get() >> PAGE_BITS);
         }
-        // After an overflow nobody knows how long it was.
+        // The length of an overflow is unknown.
         let counted = fields.cycles.is_some() || matches!(fields.reason, Some(0 | 2));
         self.missing_counts += u64::from(self.traits.counts_gaps && !counted);
         let changed = periodic && self.context_id.is_some() && self.context_id != fields.context_id;

@@ -1,4 +1,4 @@
-//! What packets of ETMv4 and ETE say that no trace unit with this configuration says.
+//! Contents of ETMv4 and ETE packets that no trace unit with this configuration sends.
 //!
 //! The format has few reserved headers, so that bytes that are read wrongly parse for long. What they say then contradicts
 //! the order in which trace units send packets, or names contexts and addresses that no processor has.
@@ -40,7 +40,7 @@ const DEEPEST: u64 = 256;
 /// If there were this many exceptions, at least one of them has returned.
 const ENOUGH_EXCEPTIONS: u64 = 8;
 
-/// What a packet says.
+/// The statement of a packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Said {
     /// How many things cannot be.
@@ -207,7 +207,7 @@ impl PacketCheck {
     }
 
     const fn timestamp(&mut self, time: u64) -> u64 {
-        // 0 says that the time is not known.
+        // 0 means that the time is unknown.
         let goes_back = time != 0 && time < self.last_time;
         if time != 0 {
             self.last_time = time;

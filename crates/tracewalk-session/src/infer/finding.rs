@@ -1,11 +1,11 @@
-//! What was inferred, what speaks for it, and what else it might have been.
+//! Findings: the inferred value, its evidence, and the next best value.
 
 use std::fmt;
 
 /// An inferred setting, with its evidence and the next best answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What it is about, in few words.
+    /// Its subject, in few words.
     pub about: &'static str,
     /// The answer.
     pub best: Answer,
@@ -20,7 +20,7 @@ pub struct Finding {
 pub struct Answer {
     /// The answer.
     pub text: String,
-    /// What was counted.
+    /// The counts.
     pub evidence: String,
 }
 

@@ -1,7 +1,7 @@
 //! Where in memory an image of raw bytes stood, if not where it was said to.
 //!
-//! Branches say how far they go, not from where. So a program can be followed wherever it stands, and only the right
-//! place has, at each address that the trace names, the instructions that the trace says ran there.
+//! Branches are relative, so a program can be followed at any load address. Only the right address has, at each address in the
+//! trace, the instructions that the trace reports.
 //!
 //! ```text
 //! make directives of the trace's beginning
@@ -61,7 +61,7 @@ const RIGHT_FOR_EACH: u64 = 500;
 /// The same for an image to be moved in spite of it: a short one may fit by chance where a loop of the trace can be
 /// followed.
 const CERTAIN_FOR_EACH: u64 = 5000;
-/// More instructions without a branch say no more for a place: in memory that is not code there may be no end to them.
+/// The most instructions without a branch that are counted: in memory that is not code, there may be no end to them.
 const MOST_OF_A_BLOCK: u64 = 16;
 /// Fewer instructions prove nothing.
 const ENOUGH: u64 = 200;

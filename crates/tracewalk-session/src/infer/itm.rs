@@ -15,7 +15,7 @@ use super::processor::Unit;
 use super::source::best_protocol;
 use crate::sample::Sample;
 
-/// What was counted when bytes were read as an ITM's.
+/// Counts of a sample, read as an ITM's bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ItmReading {
     pub(super) packets: u64,
@@ -72,7 +72,7 @@ pub(super) fn read(sample: &Sample, program: &Program) -> ItmReading {
         Item::Unsynchronised => {}
     };
     packets.push(sample.bytes(), &mut note);
-    // The sample may end inside a packet; what is left of it says nothing.
+    // The sample may end inside a packet; the incomplete packet is ignored.
     reading
 }
 

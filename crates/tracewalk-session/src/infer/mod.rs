@@ -1,4 +1,4 @@
-//! Infers what nobody stated.
+//! Infers missing settings.
 //!
 //! Bytes and the program come in. Out come answers, each with what was counted for it, the next best answer, and how
 //! certain it is. Every answer rests on decoding a part of the capture in each possible way and counting what speaks
@@ -10,19 +10,19 @@
 //! processor  which trace units come into question for a program
 //! settings   what may be set up in a trace unit, question by question
 //! reading    one way to read a source, and what speaks against it
-//! check      what packets say that cannot be
+//! check      contents of packets that are impossible
 //! etmv4      the same of ETMv4 and ETE
 //! times      whether timestamps go on as time does
 //! itm        whether a source is an ITM
 //! image      where in memory an image of raw bytes stood
 //! mtb        where a Micro Trace Buffer's packets are, by a program or without one
 //! mtb_order  which packets of a dump continue each other
-//! story      what a reading says was executed
+//! story      the execution that a reading gives
 //! traced     the program that a source traced, and what others learned of it
 //! seam       where a buffer that wrapped has its oldest byte
 //! ```
 //!
-//! Whoever asks decides what to do with an answer. Statements, notices and sessions are unknown here.
+//! The caller decides what to do with an answer. This room does not know statements, notices and sessions.
 
 mod check;
 mod etmv4;

@@ -8,7 +8,7 @@ use tracewalk::protocol::mtb::order::Dump;
 
 use super::mtb_order::{self, Evidence, Guess, Narrowing};
 
-/// Where packets stand by what they say.
+/// The order of packets, by their contents.
 pub(crate) fn mtb(dump: Dump<'_>, program: &Program) -> Option<Guess> {
     mtb_order::by_evidence(dump, reaches(program))
 }

@@ -120,7 +120,7 @@ impl fmt::Display for Evidence {
     }
 }
 
-/// How the bytes are packed, of which nobody said anything.
+/// The packing of bytes without any statement.
 pub(crate) fn packing(bytes: &[u8], units: &[Unit]) -> (Packing, Finding) {
     let starts = || {
         FrameAlignment::all().map(|start| match start {
@@ -143,7 +143,7 @@ pub(crate) fn packing(bytes: &[u8], units: &[Unit]) -> (Packing, Finding) {
     choose("container", found, Packing::Raw)
 }
 
-/// What is found in the longest head in which something is recognised.
+/// The findings of the longest head in which something is recognised.
 fn first_recognised(bytes: &[u8], mut look: impl FnMut(&[u8]) -> Vec<Evidence>) -> Vec<Evidence> {
     let mut all = None;
     for (index, head) in HEADS.into_iter().enumerate() {

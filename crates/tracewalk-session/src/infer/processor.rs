@@ -19,7 +19,7 @@ pub(crate) struct Unit {
     pub(super) protocol: Protocol,
     /// The processor that it traces, or that has the same trace unit.
     pub(super) cpu: String,
-    /// The register that says which unit it is, if it is not the usual one.
+    /// The register that identifies the unit, if it is not the usual one.
     pub(super) identification: Option<(&'static str, u32)>,
 }
 
@@ -28,7 +28,7 @@ impl Unit {
         Self { protocol, cpu, identification: None }
     }
 
-    /// The source with what this unit says of it that nobody else says.
+    /// The source, completed with this unit's values.
     pub(super) fn completed(&self, source: &SourceDescription) -> SourceDescription {
         let mut source = source.clone();
         source.cpu = Some(Stated::new(self.cpu.clone(), Origin::Detected));

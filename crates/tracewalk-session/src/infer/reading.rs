@@ -15,7 +15,7 @@ use super::story::{Story, Teller};
 use super::traced::Traced;
 use crate::sample::Sample;
 
-/// What was counted while a sample was read with one configuration.
+/// The counts of a sample, read with one configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reading {
     packets: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Reading {
     malformed: u64,
     /// Bytes that could not be read after the first synchronisation.
     unread: u64,
-    /// Things that packets say and no trace unit with this configuration says.
+    /// Impossible statements: packet contents that no trace unit with this configuration sends.
     impossible: u64,
     i_syncs: u64,
     /// I-syncs whose address is in the program.
@@ -43,7 +43,7 @@ pub(crate) struct Reading {
     packets_first: bool,
     /// Whether the reading was given up because too much spoke against it: the counts are not complete.
     given_up: bool,
-    /// What it says was executed, to see whether two readings say the same.
+    /// A hash of the execution that it gives, to compare readings.
     story: Story,
 }
 
@@ -161,7 +161,7 @@ impl Reading {
         self.malformed + self.impossible + self.contradictions + self.lost + self.unread / BYTES
     }
 
-    /// What of it packets alone say.
+    /// The counts from packets alone.
     const fn packet_cost(&self) -> u64 {
         self.malformed + self.impossible
     }
@@ -173,12 +173,12 @@ impl Reading {
         (self.given_up, first, self.cost(), self.followed && self.in_program == 0, spread)
     }
 
-    /// Whether anything says where execution was.
+    /// Whether any packet gives the position of execution.
     pub(super) const fn begins(&self) -> bool {
         self.i_syncs > 0
     }
 
-    /// Whether packets say what they cannot say with these settings.
+    /// Whether packets contain statements that are impossible with these settings.
     pub(super) const fn contradicts_itself(&self) -> bool {
         self.impossible > 0
     }
@@ -219,7 +219,7 @@ impl Reading {
         self.is_plausible() && self.cost() <= other.cost() + CHANCE
     }
 
-    /// The same counts with what another reading says was executed.
+    /// The same counts with the execution of another reading.
     pub(super) const fn with_story_of(&self, other: &Self) -> Self {
         Self { story: other.story, ..*self }
     }
@@ -235,20 +235,20 @@ impl Reading {
         self.packets_first && self.is_plausible() && self.packet_cost() * 100 <= self.packets
     }
 
-    /// Whether another reading is so much worse that what was said of the source must be wrong or missing.
+    /// Whether another reading is so much worse that the statements about the source must be wrong or missing.
     pub(super) fn is_much_better_than(&self, other: &Self) -> bool {
-        // A program that contradicts both was not what was traced, and says nothing of the settings.
+        // A program that contradicts both is not the traced one, and gives no evidence for the settings.
         let by_execution = self.followed && !self.packets_first;
         let cost = |reading: &Self| if by_execution { reading.cost() } else { reading.packet_cost() };
         !other.is_plausible() || cost(self) * 2 < cost(other)
     }
 
-    /// Whether the program is not what was traced, however the trace is read.
+    /// Whether the program is not the traced one, with any reading of the trace.
     pub(super) const fn contradicts_program(&self) -> bool {
         self.followed && (self.contradictions * 26 > self.ranges || self.in_program * 10 < self.i_syncs)
     }
 
-    /// Whether most of what was traced is not in the program.
+    /// Whether most of the traced code is not in the program.
     pub(super) const fn misses_program(&self) -> bool {
         self.contradicts_program() || self.followed && self.in_program * 2 < self.i_syncs
     }
@@ -258,12 +258,12 @@ impl Reading {
         self.followed && !self.given_up && self.contradictions == 0
     }
 
-    /// Whether another reading says the same.
+    /// Whether another reading gives the same execution and times.
     pub(super) fn tells_the_same(&self, other: &Self) -> bool {
         self.story == other.story && !self.given_up && !other.given_up
     }
 
-    /// Whether another reading says that the same was executed.
+    /// Whether another reading gives the same execution.
     pub(super) fn runs_the_same(&self, other: &Self) -> bool {
         self.story.runs == other.story.runs && !self.given_up && !other.given_up
     }

@@ -28,7 +28,7 @@ pub(crate) struct Seam {
     pub(crate) first: usize,
     /// The last one.
     pub(crate) last: usize,
-    /// How many sources say so.
+    /// The number of sources that agree.
     pub(crate) sources: usize,
     /// The distance between A-syncs in one of them.
     pub(crate) distance: u64,

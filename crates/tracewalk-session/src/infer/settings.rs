@@ -23,7 +23,7 @@ pub(crate) enum Question {
     CycleCounts,
     /// How long its context IDs are: ETMCR bits 15:14.
     ContextIds,
-    /// What it traces of loads and stores: ETMCR bits 20 and 3:2.
+    /// The tracing of loads and stores: ETMCR bits 20 and 3:2.
     Data,
     /// Whether it predicts returns: ETMCR bit 29.
     ReturnStack,
@@ -97,7 +97,7 @@ impl Question {
         Self::Waits,
     ];
 
-    /// What it is about, in few words.
+    /// Its subject, in few words.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Protocol => "protocol",
@@ -116,7 +116,7 @@ impl Question {
         }
     }
 
-    /// The register that says it for a source of this protocol.
+    /// The register with this setting for a source of this protocol.
     pub(crate) const fn register(self, protocol: &Protocol) -> &'static str {
         match (self.field(protocol), protocol) {
             (Some(field), _) => field.register,
@@ -170,7 +170,7 @@ impl Question {
         }
     }
 
-    /// Whether nobody said what the answer is for this source.
+    /// Whether the setting is not stated for this source.
     pub(super) fn is_open(self, source: &SourceDescription) -> bool {
         let guessed = |origin: &Origin| *origin == Origin::Detected || origin.is_of_processor();
         let open = |register| source.registers.stated(register).is_none_or(|stated| guessed(&stated.origin));
@@ -295,7 +295,7 @@ pub(super) fn lengths(source: &SourceDescription, free: &dyn Fn(Question) -> boo
         let protocol = sources.first().map(|source| source.protocol.clone());
         let field = protocol.and_then(|protocol| question.field(&protocol));
         let Some(field) = field.filter(|_| free(question)) else { continue };
-        // What is beyond changes no packet's length.
+        // Other bits do not change the length of packets.
         let values = if question == Question::Speculation { &field.values[..2] } else { field.values };
         let with_values =
             sources.iter().filter(|source| question.concerns(&source.protocol)).flat_map(|source| {

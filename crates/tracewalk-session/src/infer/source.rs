@@ -1,4 +1,4 @@
-//! What a source's bytes are: which protocol, of which trace unit, set up how.
+//! Identifies a source: its protocol, its trace unit, and the unit's settings.
 //!
 //! ```text
 //! read the beginning of the bytes with every unit and every setting that changes the length of packets; keep the best
@@ -28,7 +28,7 @@ const STARTS: usize = 4;
 /// How often each question is asked anew at most. Settings hardly depend on one another.
 const ROUNDS: usize = 4;
 
-/// What was inferred of a source.
+/// The inferred settings of a source.
 #[derive(Clone, Debug)]
 pub(crate) struct FoundSource {
     pub(crate) source: SourceDescription,
@@ -44,22 +44,22 @@ pub(crate) struct FoundSource {
 pub struct Correction {
     /// What differs.
     pub changes: Vec<Change>,
-    /// What was counted against the statements.
+    /// The counts against the statements.
     pub stated: String,
     /// The source with what fits.
     pub source: SourceDescription,
-    /// What was counted with what fits.
+    /// The counts with the settings that fit.
     pub fits: String,
 }
 
 /// A stated setting that the trace contradicts, and the one that fits.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// What it is about, in few words.
+    /// Its subject, in few words.
     pub about: &'static str,
-    /// The register that says it.
+    /// The register with the setting.
     pub register: &'static str,
-    /// What was stated.
+    /// The stated value.
     pub said: String,
     /// Who stated it.
     pub by: Origin,
@@ -99,7 +99,7 @@ impl<'a> Search<'a> {
         self.best_of(&bases.collect::<Vec<_>>(), &|_| true)
     }
 
-    /// Infers what is not stated of a source. `None` if everything is stated, or nothing can be inferred.
+    /// Infers the missing settings of a source. `None` if everything is stated, or if nothing can be inferred.
     pub(crate) fn rest(&mut self, source: &SourceDescription) -> Option<FoundSource> {
         let free = |question: Question| question.is_open(source);
         let units = self.units.iter().filter(|unit| unit.protocol == source.protocol);
@@ -111,7 +111,7 @@ impl<'a> Search<'a> {
         self.best_of(&bases, &free)
     }
 
-    /// The source as described if that reads well, else with what can be inferred of what is not stated.
+    /// The source as described if that reads well; otherwise with inferred values for missing settings.
     pub(crate) fn completed(&mut self, source: &SourceDescription) -> Option<FoundSource> {
         if let Some(reading) = self.good(source) {
             return Some(FoundSource::described(source, reading));
@@ -128,7 +128,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What fits better than what was said of a source, where that does not fit.
+    /// Settings that fit better than the statements about a source, if these do not fit.
     pub(crate) fn correction(&mut self, source: &SourceDescription) -> Option<Correction> {
         if self.good(source).is_some() {
             return None;
@@ -175,7 +175,7 @@ impl<'a> Search<'a> {
         Some(Correction { changes, stated: stated.to_string(), source: better.0, fits: better.1.to_string() })
     }
 
-    /// The best reading that comes of changing what is `free` in the bases.
+    /// The best reading when the `free` settings of the bases are varied.
     fn best_of(
         &mut self,
         bases: &[SourceDescription],
@@ -230,7 +230,7 @@ impl<'a> Search<'a> {
             return Some(*reading);
         }
         let reading = Reading::of(self.sample, &config, self.traced, self.most);
-        // What is so much worse than the best so far need not be counted to the end.
+        // A reading that is much worse than the best so far is not counted to its end.
         self.most = self.most.min(4 * reading.cost() + 64);
         self.known.push((config, reading));
         Some(reading)
@@ -288,7 +288,7 @@ impl<'a> Search<'a> {
         all
     }
 
-    /// The best reading that comes of changing what is `free`, one setting at a time.
+    /// The best reading when the `free` settings are varied one at a time.
     fn improve(
         &mut self,
         start: &SourceDescription,

@@ -1,4 +1,4 @@
-//! What a reading says was executed, as a number: readings that agree have the same.
+//! The execution that a reading gives, as a hash: readings that agree have equal hashes.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -6,10 +6,10 @@ use tracewalk::flow::{Block, Element, EventKind, GapReason};
 use tracewalk::ids::{Address, Exception, Isa};
 use tracewalk::isa::Unclassified;
 
-/// What was executed, and when.
+/// The execution and its times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Story {
-    /// Which instructions ran, which exceptions were taken, and where nobody knows.
+    /// The instructions that ran, the exceptions that were taken, and the unknown parts.
     pub(super) runs: u64,
     /// The times and contexts as well.
     details: u64,

@@ -45,7 +45,7 @@ impl Times {
         let sent = continues.last().map_or(1, |(_, groups)| groups + 1);
         let is_news = sent > self.groups;
         self.groups = self.groups.max(sent);
-        // 0 says that the time is not known.
+        // 0 means that the time is unknown.
         if time == 0 {
             return false;
         }

@@ -6,7 +6,7 @@ use tracewalk::program::Program;
 use tracewalk::source::SourceConfig;
 use tracewalk_analysis::drive::{Follower, Learned};
 
-/// Keeps what is learned of a program, for whoever follows another source of it.
+/// Keeps what is learned of a program, for other sources of it.
 pub(crate) trait Learning: fmt::Debug {
     /// One who knows what others learned of the same program with the same configuration.
     fn follower<'p>(&'p self, config: &'p SourceConfig) -> Follower<'p>;
@@ -28,12 +28,12 @@ impl<'a> Traced<'a> {
         Self { program, others }
     }
 
-    /// A program of which nobody else knows anything.
+    /// A program without earlier learning.
     pub(super) const fn alone(program: &'a Program) -> Self {
         Self::new(program, None)
     }
 
-    /// Has a source followed by whoever knows most of the program, and keeps for others what is learned.
+    /// Follows a source with the follower that has learned most of the program, and keeps what it learns.
     pub(super) fn follow<T>(self, config: &SourceConfig, work: impl FnOnce(&mut Follower<'_>) -> T) -> T {
         let Some(others) = self.others else {
             return work(&mut Follower::new(config, self.program));

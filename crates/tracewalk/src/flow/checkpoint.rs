@@ -6,9 +6,9 @@
 //!                                    └ same state: what it made of the parts after this is what the trace says
 //! ```
 //!
-//! Whoever begins in the middle knows neither the position nor what lies on the stacks of places to return to. The
-//! position comes with the next synchronisation. Entries below those that were pushed since may never be known, and need
-//! not be, as long as nothing asks for them: a part in which something did is not to be trusted.
+//! A stream that begins in the middle knows neither the position nor the entries of the return stacks. The position comes with
+//! the next synchronisation. Entries below those that were pushed since may never be known, and need not be, as long as nothing
+//! asks for them: a part in which something did is not to be trusted.
 
 use crate::directive::Rules;
 use crate::program::Program;

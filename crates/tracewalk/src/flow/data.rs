@@ -7,7 +7,7 @@ use crate::program::Program;
 
 use super::element::DataTransfer;
 
-/// What is remembered between transfers.
+/// The state between transfers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct DataState {

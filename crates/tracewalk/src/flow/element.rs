@@ -68,7 +68,7 @@ pub enum Ending {
         taken: bool,
         /// Whether it writes the link register.
         link: bool,
-        /// What it returns from, by its form.
+        /// The kind of return, by its form.
         returns: Option<Return>,
     },
 }

@@ -80,7 +80,7 @@ pub(super) enum Pending {
     },
     /// The handler of the exception that was taken, or where execution goes on after a failed transaction.
     Handler,
-    /// Nobody's: in Debug state nothing is traced before tracing begins again.
+    /// No position: in Debug state, nothing is traced before tracing begins again.
     DebugState,
 }
 
@@ -137,7 +137,7 @@ pub(super) struct Context {
     pub(super) privilege: Privilege,
 }
 
-/// Whether what is followed rests on a position that was proven.
+/// Whether flow rests on a proven position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Trust {
@@ -163,7 +163,7 @@ impl From<Contradiction> for Obstacle {
     }
 }
 
-/// How the trace tells where an indirect branch goes.
+/// How the trace reports the target of an indirect branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TargetIs {
     /// An address comes.
@@ -199,7 +199,7 @@ impl Execution {
         }
     }
 
-    /// Replaces blocks of the graph by what they stand for. `program` is what is visible of it.
+    /// Replaces blocks of the graph by their locations. `program` is the visible view.
     pub(super) fn spell_out(&mut self, graph: &Graph, program: &Program) {
         if let Last::OfBlock(id) = self.last {
             self.last = Last::At(Some(graph.node(id).last_location()));

@@ -53,7 +53,7 @@ pub(super) const MOST_OTHER_GRAPHS: usize = 7;
 pub struct Flow {
     pub(super) execution: Execution,
     engine: Engine,
-    /// Made from what is visible in the first context that is followed.
+    /// Made from the view of the first context that is followed.
     graph: Option<Graph>,
     /// Those of other contexts, the one that was used last at the end.
     pub(super) other_graphs: Vec<Graph>,
@@ -85,8 +85,8 @@ impl Flow {
         Self { execution, engine, graph: None, other_graphs: Vec::new(), forgotten: 0 }
     }
 
-    /// Follows one directive and calls `sink` with what it proves. `span` is the trace that it came from. The program
-    /// has to be the same at every call.
+    /// Follows one directive and calls `sink` with the elements that it proves. `span` is the trace that it came from. The
+    /// program has to be the same at every call.
     #[inline(always)]
     pub fn follow(
         &mut self,
@@ -127,7 +127,7 @@ impl Flow {
         self.execution.close(&mut Report { span: Span::default(), sink });
     }
 
-    /// What is not an atom nor a target, and what the graph does not hold.
+    /// Directives other than atoms and targets, and blocks that the graph lacks.
     #[inline(never)]
     fn by_walk(
         &mut self,
@@ -340,7 +340,7 @@ impl Flow {
         let Execution { place, arrival, view, rules, .. } = self.execution;
         let (start, open) = match place {
             Place::At(at) => (at, None),
-            // What is after these instructions is come to from the last of them, and in no other way.
+            // Code after these instructions is reached only from the last of them.
             Place::Open(open) if arrival == Arrival::Straight => {
                 (Location::new(open.start, open.isa), Some(open))
             }
@@ -375,7 +375,7 @@ impl Flow {
         self.engine == Engine::Graph && rules.granularity != Granularity::Runs && !rules.halfwords_count
     }
 
-    /// The context has changed: takes the graph of what is visible now, if there is one.
+    /// The context has changed: takes the graph of the current view, if there is one.
     #[cold]
     fn change_graph(&mut self) {
         let known = self.other_graphs.iter().position(|graph| graph.view() == self.execution.view);

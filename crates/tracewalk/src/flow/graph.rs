@@ -57,7 +57,7 @@ const MOST_NODES: usize = if cfg!(test) { 8 } else { 1 << 18 };
 #[derive(Clone, Debug)]
 pub(super) struct Graph {
     rules: Rules,
-    /// What of the program it was made from.
+    /// The part of the program that it was made from.
     view: ViewId,
     /// One for each region of the program, in its order.
     regions: Vec<RegionIndex>,
@@ -173,7 +173,7 @@ impl Node {
 }
 
 impl Graph {
-    /// An empty graph of what is visible of `program`.
+    /// An empty graph of the visible view of `program`.
     pub(super) fn new(rules: Rules, program: &Program, view: ViewId) -> Self {
         let regions = program.view(view).regions().iter().map(|region| {
             // A region may start and end inside of a word.
@@ -189,7 +189,7 @@ impl Graph {
         Self { rules, view, regions: regions.collect(), last_region: 0, nodes: alloc::vec![Node::NONE] }
     }
 
-    /// What of the program it was made from.
+    /// The part of the program that it was made from.
     pub(super) const fn view(&self) -> ViewId {
         self.view
     }

@@ -8,7 +8,7 @@ use crate::span::{Span, StreamOffset};
 use super::element::{Block, Element, EventKind};
 use super::passage::{Passage, PassageId, Totals, Waited};
 
-/// The elements of a passage. Equal ones differ in nothing but in where they stand in the trace, and in what was waited for.
+/// The elements of a passage. Equal passages differ only in their places in the trace and in the cycles that waited before them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptPassage {
     /// Spans in them count from where the passage begins.
@@ -16,7 +16,7 @@ pub struct KeptPassage {
     totals: Totals,
 }
 
-/// Where a passage stands, and what was waited for before it.
+/// The place of a passage, and the cycles that waited before it.
 #[derive(Clone, Copy, Debug)]
 pub struct Placing {
     origin: StreamOffset,

@@ -1,4 +1,4 @@
-//! A large table of which little is used: a program's code is mostly never executed.
+//! A large sparse table: most of a program's code is never executed.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! A stack of places to return to that notes what is done to it: for the memo and for segments.
+//! A return stack that records its changes, for the memo and for segments.
 //!
 //! The memo wants to know what a stretch of execution does to a stack whatever lies deeper in it: a [`StackEffect`]. A
 //! worker that began in the middle of a trace does not know what lies below its own entries: [`Below`] notes whether
@@ -10,12 +10,12 @@ use crate::ids::Location;
 
 use super::stack::{DEPTH, LocationStack, NOWHERE};
 
-/// A [`LocationStack`], and what was done to it.
+/// A [`LocationStack`], and its changes.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct WatchedStack {
     stack: LocationStack,
-    /// Begun anew by whoever goes on from a checkpoint.
+    /// Begun anew when decoding continues from a checkpoint.
     #[cfg_attr(feature = "serde", serde(skip, default = "Watch::new"))]
     watch: Watch,
     below: Below,
@@ -82,7 +82,7 @@ impl WatchedStack {
         Self { stack: LocationStack::new(), watch, below }
     }
 
-    /// A stack of which nothing is known.
+    /// An unknown stack.
     pub(super) const fn unknown() -> Self {
         let below = Below { unknown: true, asked: false, highest: 0 };
         Self { below, ..Self::new() }
@@ -214,7 +214,7 @@ impl WatchedStack {
             return;
         }
         self.below.rise_to(self.stack.len() + usize::from(effect.rise));
-        // What was pushed and popped in between may have pushed the oldest ones out.
+        // Pushes in between may have dropped the oldest entries.
         self.stack.keep_newest(DEPTH - usize::from(effect.rise));
         self.stack.drop_newest(effect.taken.into());
         let [first, more @ ..] = &effect.entries;
@@ -257,7 +257,7 @@ impl Below {
 }
 
 impl StackEffect {
-    /// Whether what it takes are the newest entries.
+    /// Whether it takes only the newest entries.
     #[inline(never)]
     fn takes_newest_of(&self, stack: &LocationStack) -> bool {
         let mut from_newest = self.entries.iter().take(self.taken.into()).rev().zip(0..);

@@ -4,7 +4,7 @@ use core::ops::AddAssign;
 
 use super::owner::Owner;
 
-/// Every capture byte, counted once under what it was.
+/// Every byte of the capture, counted once by its role.
 ///
 /// The sum ([`Account::total`]) is the number of bytes that were pushed, once the deframer is finished.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl AddAssign for Account {
 pub(super) struct OwnerKey(u8);
 
 impl OwnerKey {
-    /// Nobody knows.
+    /// Unknown.
     pub(super) const UNKNOWN: Self = Self(0x80);
 
     #[inline]

@@ -50,7 +50,7 @@ pub struct Formatter {
     frame: [u8; FRAME_BYTES],
     /// The next place to fill, 0 to 14.
     place: usize,
-    /// Whose bytes come next, by ID number. Nobody's at first.
+    /// The ID of the next bytes; none at first.
     owner: Option<u8>,
     /// How many frames are complete since the last ID byte.
     frames_without_id: u32,

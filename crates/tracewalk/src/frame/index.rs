@@ -75,7 +75,7 @@ pub(super) struct Contents {
     pub(super) chunk: u64,
     /// Ascending; the first one begins with the capture.
     pub(super) sections: Vec<Section>,
-    /// What is after the last one.
+    /// The bytes after the last one.
     pub(super) end: Border,
 }
 

@@ -21,7 +21,7 @@ const MOST_SECTIONS: usize = 1 << 14;
 /// kilobytes.
 const MOST_MIXED: usize = 1 << 8;
 
-/// Makes the index of a capture that comes in pieces of any size, and hands out what is in its frames as a deframer does.
+/// Builds the index of a capture that arrives in pieces of any size, and hands out the content of its frames like a deframer.
 #[derive(Debug)]
 pub struct Indexer {
     framing: Framing,
@@ -135,7 +135,7 @@ impl Indexer {
         sink.discontinuity(gap(at.0));
     }
 
-    /// The capture ends here: hands out what was held back.
+    /// The capture ends here: hands out the bytes that were held back.
     pub fn finish(mut self, sink: &mut impl FrameSink) -> (Index, Account, Tail) {
         let tail = self.end(sink);
         self.account += self.deframer.account();
@@ -143,7 +143,7 @@ impl Indexer {
         (Index::new(Contents { framing, chunk, sections, end }), account, tail)
     }
 
-    /// The frames end here: hands out what was held back.
+    /// The frames end here: hands out the bytes that were held back.
     fn end(&mut self, sink: &mut impl FrameSink) -> Tail {
         let tail = self.deframer.finish(&mut Placed { base: self.base, sink });
         if self.pushed > self.base || self.sections.is_empty() {

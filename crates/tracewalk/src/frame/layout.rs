@@ -39,8 +39,7 @@ pub(super) struct DataSpan {
 /// The number of frames whose ID bytes are found in one word.
 pub(super) const GROUP: usize = 8;
 
-/// Calls `visit` with some frames in groups of [`GROUP`], and with what is left behind them. The usual size is one that the
-/// compiler knows.
+/// Calls `visit` with some frames in groups of [`GROUP`], and with the rest. The usual size is one that the compiler knows.
 #[inline(always)]
 pub(super) fn groups<'a>(
     frames: &'a [[u8; FRAME_BYTES]],
@@ -63,7 +62,7 @@ pub(super) fn id_pairs(frames: &[[u8; FRAME_BYTES]]) -> u64 {
     (0..8).zip(frames).fold(0, |all, (number, bytes)| all | pairs(number, bytes))
 }
 
-/// The ID bytes of at most eight frames, front to back: which pair of bytes each begins, and what it is.
+/// The ID bytes of at most eight frames, in order: the pair of bytes that each begins, and its value.
 #[inline(always)]
 pub(super) fn id_bytes(frames: &[[u8; FRAME_BYTES]]) -> impl Iterator<Item = (usize, u8)> {
     let mut ids = id_pairs(frames);

@@ -15,7 +15,7 @@
 //!
 //! - [`Deframer`] takes a capture in pieces of any size and hands out each owner's bytes with their place in the capture.
 //!   Every capture byte is accounted for once: see [`Account`].
-//! - [`RecoveringDeframer`] does the same where bytes may be missing: it finds the frames again, and reports what is lost.
+//! - [`RecoveringDeframer`] does the same if bytes may be missing: it finds the frames again, and reports the losses.
 //! - [`Indexer`] finds the frames once, so that each source's bytes can be taken out of any part of the capture.
 //! - [`AlignmentRanking`] says where frames start in bytes without synchronisation, and why: see [`AlignmentEvidence`].
 //! - [`Formatter`] is the way back.

@@ -12,7 +12,7 @@ pub enum Owner {
     Unknown,
     /// A trace source.
     Source(TraceId),
-    /// Nobody: ID 0, with which a formatter fills up a frame. The bytes are zero in a healthy capture.
+    /// No source: ID 0, with which a formatter fills up a frame. The bytes are zero in a healthy capture.
     Padding,
     /// The trigger, ID `0x7d`: normally one zero byte for each.
     Trigger,

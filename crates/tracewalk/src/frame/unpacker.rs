@@ -32,7 +32,7 @@ pub(super) const RUN_FRAMES: usize = 128;
 /// How many bytes there are after the data of the longest run: see [`Piece::append_to`].
 pub(super) const PADDING: usize = 64;
 
-/// Room for the data of a run of frames, and for some bytes after it. Between two runs what is in it means nothing.
+/// Room for the data of a run of frames, and for some bytes after it. Its content is meaningless between two runs.
 #[derive(Clone)]
 struct Run([u8; RUN_FRAMES * FRAME_DATA_BYTES + PADDING]);
 
@@ -64,7 +64,7 @@ impl Unpacker {
         self.tally.account()
     }
 
-    /// Up to where all bytes were handed out, or are nobody's.
+    /// The place up to which all bytes were handed out, or have no owner.
     pub(super) const fn accounted(&self) -> u64 {
         self.accounted
     }
@@ -148,7 +148,7 @@ impl Unpacker {
         self.overhead_until(places.place(FRAME_BYTES - 1) + 1);
     }
 
-    /// What comes before `end` and is not accounted for belongs to nobody.
+    /// The remaining bytes before `end` have no owner.
     pub(super) fn overhead_until(&mut self, end: u64) {
         self.breaks += u64::from(end > self.accounted);
         self.tally.overhead += end.saturating_sub(self.accounted);

@@ -13,6 +13,15 @@
 //!
 //! Bytes 2 to 4 of the alternative encoding hold only six address bits where they are the last: bit 6 then says that
 //! exception information follows.
+//!
+//! ```
+//! use tracewalk::ids::Isa;
+//! use tracewalk::protocol::branch_address::Alignment;
+//!
+//! // Thumb and ThumbEE have the same alignment: another field says whether the alternative one is in use.
+//! let alignment = Alignment::of(Isa::T32).expect("not A64");
+//! assert_eq!((alignment.isa(false), alignment.isa(true)), (Isa::T32, Isa::T32EE));
+//! ```
 
 use alloc::vec::Vec;
 use core::fmt;

@@ -49,8 +49,8 @@ impl Compression {
         Some(Location::new(field.address, alignment.isa(self.alternative_isa)))
     }
 
-    /// Packets were lost: what they sent is unknown. The last timestamp's high bits are still the best guess for the
-    /// next one's, until the unit sends a whole one.
+    /// Packets were lost: their values are unknown. The last timestamp's high bits are still the best guess for the next one's,
+    /// until the unit sends a whole one.
     pub(super) const fn forget_base(&mut self) {
         self.base = None;
     }

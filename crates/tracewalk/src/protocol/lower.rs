@@ -18,7 +18,7 @@ pub trait Lower {
     /// next synchronisation.
     fn lost(&mut self, span: Span, loss: Loss, emit: &mut impl Emit);
 
-    /// The trace ends: what was held back is certain now.
+    /// The trace ends: directives that were held back are certain now.
     fn finish(&mut self, emit: &mut impl Emit);
 }
 

@@ -1,7 +1,7 @@
 //! Putting a decoder's or a lowering's state aside, and taking it up again where the same comes back.
 //!
-//! Programs loop, and so do their traces: the same bytes come in the same state again and again. What they meant the
-//! first time they mean the next time. `source` remembers it; here is what it has to ask for that.
+//! Programs loop, and so do their traces: the same bytes occur in the same state repeatedly, and mean the same each time.
+//! `source` caches the meaning; these are the traits that it needs.
 
 use core::fmt::Debug;
 use core::hash::Hash;
@@ -19,7 +19,7 @@ pub(crate) trait MemoState {
     /// The state before the byte at `at`; `None` while it is one that few packets leave behind.
     fn state(&self, at: StreamOffset) -> Option<Self::State>;
 
-    /// Goes on in this state before the byte at `at`. What is no part of it is as repeatable packets left it: unchanged.
+    /// Continues in this state before the byte at `at`. Repeatable packets leave all other state unchanged.
     fn resume(&mut self, state: &Self::State, at: StreamOffset);
 }
 

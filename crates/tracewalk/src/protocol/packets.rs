@@ -84,7 +84,7 @@ impl<D: Decode> Packets<D> {
         self.close_gap(taker);
     }
 
-    /// Bytes of the source were lost before the next ones: gives what is complete and searches for synchronisation.
+    /// Bytes of the source were lost before the next ones: gives the complete items and searches for synchronisation.
     pub fn lose_sync(&mut self, taker: &mut impl TakeItem<D::Packet>) {
         self.finish(taker);
         self.decoder.desynchronise();
@@ -133,7 +133,7 @@ impl<D: Decode> Packets<D> {
         &self.decoder
     }
 
-    /// The decoder, to change what it is to do next.
+    /// The decoder, to change its state.
     pub(crate) const fn decoder_mut(&mut self) -> &mut D {
         &mut self.decoder
     }

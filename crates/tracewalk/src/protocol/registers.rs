@@ -7,7 +7,7 @@ use crate::ids::TraceId;
 
 use super::timestamp::{TimestampCoding, TimestampFormat, TimestampWidth};
 
-/// The registers that decoding depends on. What is `None` is unknown, not zero.
+/// The registers that decoding depends on. `None` is unknown, not zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Registers {
     /// ETMCR, main control.

@@ -66,7 +66,7 @@ impl Tracking {
         }
     }
 
-    /// Trace was lost. Returns whether that is a new loss: what is lost after a loss belongs to it.
+    /// Trace was lost. Returns whether that is a new loss: a loss right after another one belongs to it.
     pub(super) const fn lose(&mut self) -> bool {
         let is_new = !matches!(self, Self::Lost);
         *self = Self::Lost;

@@ -2,6 +2,16 @@
 //!
 //! ETM architecture (IHI 0014Q), 7.11 and PFT architecture (IHI 0035B), 4.11: groups of seven bits, least significant
 //! first; bits that are not sent keep their value from the last timestamp.
+//!
+//! ```
+//! use tracewalk::protocol::timestamp::{TimestampCoding, TimestampFormat, TimestampWidth};
+//!
+//! let format = TimestampFormat { width: TimestampWidth::Bits48, coding: TimestampCoding::Gray };
+//! let (last, new) = (format.raw(4000), format.raw(4001));
+//! let mut bytes = Vec::new();
+//! format.write(last, new, &mut bytes);
+//! assert_eq!((bytes.len(), format.value(new)), (1, 4001)); // one bit of a Gray code differs
+//! ```
 
 use alloc::vec::Vec;
 

@@ -80,7 +80,7 @@ impl<P: Protocol> Chain<P> {
         flow.finish(program, &mut |element| sink.element(element));
     }
 
-    /// Goes back before the first byte, with what is known of the program.
+    /// Goes back before the first byte, and keeps what was learned of the program.
     pub(super) fn begin_again(&mut self, config: &P) {
         self.packets = Packets::new(config.decoder());
         self.interpreter.lowering = config.lowering();
@@ -179,12 +179,12 @@ impl<L> Interpreter<L> {
     }
 }
 
-/// Receives items, and passes on what they prove.
+/// Receives items, and passes on the elements that they prove.
 pub(super) struct Interpreting<'a, L, S> {
     interpreter: &'a mut Interpreter<L>,
     program: &'a Program,
     sink: &'a mut S,
-    /// What it means that the input ends inside a packet.
+    /// The treatment of an incomplete packet at the end of the input.
     truncated: Loss,
 }
 
@@ -212,7 +212,7 @@ impl<L: Lower, S: TakeElements> TakeItem<L::Packet> for Interpreting<'_, L, S> {
     }
 }
 
-/// Receives directives, and passes on what they prove.
+/// Receives directives, and passes on the elements that they prove.
 struct Flowing<'a, S> {
     flow: &'a mut Flow,
     program: &'a Program,

@@ -37,7 +37,7 @@ impl FlowStream {
         *self = Self::new(config);
     }
 
-    /// Takes the next bytes; gives `sink` what they prove.
+    /// Takes the next bytes; gives `sink` the elements that they prove.
     pub fn push(&mut self, bytes: &[u8], program: &Program, sink: &mut impl TakeElements) {
         each!(FlowChain, &mut self.0, chain => chain.push(bytes, program, sink));
     }

@@ -1,4 +1,4 @@
-//! Which line of one revision of a file is which line of another.
+//! Maps the lines of one revision of a file to those of another.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
@@ -25,7 +25,7 @@ impl LineMap {
         Self(vec![Equal { old: 1, new: 1, count: u32::MAX }])
     }
 
-    /// Of a file that changed as these hunks say, which are in order and do not overlap.
+    /// Of a file with these changes, which are in order and do not overlap.
     pub(super) fn of_hunks(hunks: &[Hunk]) -> Self {
         let mut map = Self::default();
         let (mut old, mut new) = (1, 1);
@@ -73,7 +73,7 @@ impl LineMap {
         }
     }
 
-    /// The line of the old revision that this line of the new one is; `None` for one that was added.
+    /// The line of the old revision that corresponds to this line of the new one; `None` for an added line.
     pub(super) fn line_in_old(&self, new: u32) -> Option<u32> {
         let index = self.0.partition_point(|equal| equal.new <= new).checked_sub(1)?;
         let equal = self.0.get(index)?;
@@ -81,7 +81,7 @@ impl LineMap {
         (offset < equal.count).then(|| equal.old.saturating_add(offset))
     }
 
-    /// The line of the new revision that this line of the old one is; `None` for one that was deleted.
+    /// The line of the new revision that corresponds to this line of the old one; `None` for a deleted line.
     pub(super) fn line_in_new(&self, old: u32) -> Option<u32> {
         let index = self.0.partition_point(|equal| equal.old <= old).checked_sub(1)?;
         let equal = self.0.get(index)?;

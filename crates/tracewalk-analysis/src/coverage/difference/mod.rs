@@ -1,4 +1,4 @@
-//! What one build's coverage lost against another's.
+//! The change of coverage from one build to another.
 //!
 //! ```text
 //! lines are matched by   a diff of the sources, or the sources of both revisions   difference::revisions
@@ -31,35 +31,34 @@ pub struct Difference {
     pub files: BTreeMap<String, FileDifference>,
     /// Files of the base that are no longer there.
     pub gone: Vec<String>,
-    /// Of the lines with code that changed or were added: how many there are, and how many of them ran. `None` if nobody knows which
-    /// lines changed.
+    /// The lines with code that changed or were added, and how many of them ran. `None` if it is unknown which lines changed.
     pub changed: Option<Tally>,
 }
 
-/// How the coverage of a file changed. Lines have their numbers of now.
+/// The change of a file's coverage. Line numbers are those of now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileDifference {
     /// Lines that ran in the base and do not run now.
     pub lost: Vec<u32>,
-    /// Lines that run in both, and where a condition had an outcome in the base that it does not have now. Reported of lines that
-    /// have as many outcomes in both: elsewhere the compiler made other branches of them.
+    /// Lines that run in both, with a condition that had an outcome in the base that it does not have now. Reported only for
+    /// lines with the same number of outcomes in both: otherwise the compiler made other branches.
     pub lost_branches: Vec<u32>,
     /// Lines that did not run in the base and run now.
     pub gained: Vec<u32>,
-    /// Lines that are not in the base, and do not run. Between revisions: those that changed or were added.
+    /// Lines that are not in the base, and do not run. Between revisions: the lines that changed or were added.
     pub new_uncovered: Vec<u32>,
-    /// How many lines are not in the base, and run. Between revisions: of those that changed or were added.
+    /// The number of lines that are not in the base, and run. Between revisions: of the lines that changed or were added.
     pub new_covered: u64,
     /// Between revisions: lines that did not change, have code only now, and do not run.
     pub new_code_uncovered: Vec<u32>,
     /// Between revisions: how many lines did not change, have code only now, and run.
     pub new_code_covered: u64,
-    /// Between revisions: lines that did not change, ran in the base, and of which nothing can be said now: they have no code
-    /// any more, or it is not observable.
+    /// Between revisions: unchanged lines that ran in the base and cannot be judged now, because they have no code any more, or
+    /// because it is not observable.
     pub unjudged: Vec<u32>,
-    /// Between revisions: how many lines with code the base has that were changed or deleted.
+    /// Between revisions: the number of lines with code in the base that were changed or deleted.
     pub deleted: u64,
-    /// Between revisions: the path that the file had in the base, where it was renamed.
+    /// Between revisions: the file's path in the base, if it was renamed.
     pub renamed_from: Option<String>,
     /// Functions that ran in the base, are still there and do not run now.
     pub lost_functions: Vec<String>,
@@ -68,8 +67,8 @@ pub struct FileDifference {
 impl Difference {
     /// What changed from `base` to `now`.
     ///
-    /// Where both know the texts of all their lines, by checksums, lines are matched by what is in them, however far they
-    /// moved. Elsewhere they are matched by their numbers.
+    /// If both have checksums of all lines, lines are matched by their text, however far they moved. Otherwise they are matched
+    /// by number.
     #[must_use]
     pub fn between(base: &Tracefile, now: &Tracefile) -> Self {
         let partners = partners(base, now);
@@ -88,12 +87,12 @@ impl Difference {
         difference
     }
 
-    /// What changed from `base` to `now`, which are of different revisions: lines are matched by what is known of the sources.
-    /// `text` has the texts of the sources of now, by the names in `now`.
+    /// The changes from `base` to `now`, which are of different revisions: lines are matched by the sources. `text` returns the
+    /// current source of a name in `now`.
     ///
     /// # Errors
     ///
-    /// If what is known of the revisions does not fit the sources or the base, or does not say which file is which.
+    /// If `revisions` does not fit the sources or the base, or leaves open which file is which.
     pub fn between_revisions(
         base: &Tracefile,
         now: &Tracefile,
@@ -125,7 +124,7 @@ impl Difference {
         self.files.values().map(|file| file.lost.len()).sum()
     }
 
-    /// How many lines lost an outcome of a condition, and run nevertheless.
+    /// The number of lines that lost an outcome of a condition, but still run.
     #[must_use]
     pub fn lost_branches(&self) -> usize {
         self.files.values().map(|file| file.lost_branches.len()).sum()

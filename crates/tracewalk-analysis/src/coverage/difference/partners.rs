@@ -1,13 +1,13 @@
-//! Which file of a base a file of now is, by their names.
+//! Matches the files of now with those of a base, by name.
 
 use std::collections::BTreeMap;
 
 use super::super::paths::common_folder;
 use super::super::tracefile::Tracefile;
 
-/// For each file of now the file of the base that it is. Builds on different machines have their files in different places:
-/// where the name is another one, it is the file at the same place under the folder that all files have in common, or else
-/// the one whose path ends most like its own, by two names at least.
+/// For each file of now, its file in the base. Builds on different machines keep their files in different folders. If no file has
+/// the same name, the match is the file at the same place under the folder that all files share, or else the file whose path
+/// shares the longest end, of at least two names.
 pub(super) fn partners<'a>(base: &'a Tracefile, now: &'a Tracefile) -> BTreeMap<&'a str, &'a str> {
     let (base_root, now_root) = (common_folder(base.files.keys()), common_folder(now.files.keys()));
     let mut partners = BTreeMap::new();
@@ -24,7 +24,7 @@ pub(super) fn partners<'a>(base: &'a Tracefile, now: &'a Tracefile) -> BTreeMap<
     partners
 }
 
-/// The file of the base whose path ends most like `name`, if it is one alone.
+/// The file of the base whose path shares the longest end with `name`, if there is only one.
 fn most_alike<'a>(name: &str, base: &'a Tracefile, now: &Tracefile) -> Option<&'a str> {
     let others = base.files.keys().filter(|other| !now.files.contains_key(*other));
     let mut ranked = others.map(|other| (common_end(name, other), other.as_str())).collect::<Vec<_>>();

@@ -1,7 +1,7 @@
-//! The files of two revisions, and their lines, by the sources themselves: by a diff of them, or by the sources of both.
+//! Matches files and lines of two revisions, by a diff or by the sources of both.
 //!
-//! Nothing is believed unseen: the diff has to fit the sources at hand, and what it or the old sources say of the base's lines the checksums in
-//! the base, where it has any.
+//! Everything is verified: the diff has to fit the current sources. If the base has checksums, the lines of the old revision have
+//! to match them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -16,19 +16,19 @@ use super::line_map::LineMap;
 use super::partners::{common_end, partners};
 use super::source_diff::{DiffPath, FileDiff, Hunk, SourceDiff};
 
-/// The text of a file, by the name that the coverage has for it.
+/// Returns the text of a file, by its name in the coverage.
 pub type TextOf<'a> = &'a dyn Fn(&str) -> Option<Vec<u8>>;
 
-/// What is known of the sources of two revisions.
+/// The known sources of two revisions.
 #[derive(Clone, Copy)]
 pub enum Revisions<'a> {
     /// What changed between them.
     Diff(&'a SourceDiff),
-    /// The sources of the base, by the names that it has for them.
+    /// The sources of the base, by their names in it.
     BaseSources(TextOf<'a>),
 }
 
-/// Why lines cannot be mapped: what is known of the revisions does not belong to the coverage.
+/// Why lines cannot be mapped: the diff or the sources do not belong to the coverage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RevisionError {
     /// The source file.
@@ -41,19 +41,19 @@ pub struct RevisionError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RevisionErrorKind {
-    /// The new side of the diff says something else of a line than the source does.
+    /// A line of the diff's new side differs from the source.
     OtherSource {
         /// The line of the diff, from 1.
         at: usize,
         /// The line of the source, from 1.
         line: u32,
     },
-    /// The old revision, by the diff or by its source, says something else of a line than the base.
+    /// A line of the old revision, in the diff or the source, differs from the base.
     OtherBase {
         /// The line in the base, from 1.
         line: u32,
     },
-    /// A line that did not change is another one in the base.
+    /// A line that did not change differs in the base.
     Unequal {
         /// The line in the base.
         old: u32,
@@ -88,12 +88,12 @@ pub enum RevisionErrorKind {
     },
 }
 
-/// What a file of now was in the base.
+/// A file of now, matched with the base.
 #[derive(Debug, Default)]
 pub(super) struct Pair<'a> {
-    /// Its name in the base, where the base knows it.
+    /// Its name in the base, if the base has the file.
     pub(super) base: Option<&'a str>,
-    /// Its path in the old revision, where it was another one.
+    /// Its path in the old revision, if that differs.
     pub(super) renamed_from: Option<String>,
     /// Its lines.
     pub(super) lines: LineMap,
@@ -128,7 +128,7 @@ pub(super) fn pairs<'a>(
 
 type Texts<'a> = HashMap<&'a str, Vec<u8>>;
 
-/// Lines that did not change have to be the same: where the base has checksums, they say it.
+/// Checks that unchanged lines have equal checksums, if the base has checksums.
 fn check_equal(
     name: &str,
     before: &TracedFile,
@@ -152,7 +152,7 @@ fn check_equal(
     Ok(())
 }
 
-/// What the old revision says of lines has to be what the base's checksums say.
+/// Checks that the lines of the old revision match the base's checksums.
 fn check_base<'t>(
     name: &str,
     before: &TracedFile,
@@ -167,7 +167,8 @@ fn check_base<'t>(
     Ok(())
 }
 
-/// Whether a line has this checksum; `None` for one that is no MD5 hash in Base64. Some tools take the carriage return of a line for a part of it.
+/// Whether a line has this checksum; `None` if the checksum is not an MD5 hash in Base64. Some tools include the line's carriage
+/// return.
 fn has_checksum(checksum: &str, line: &[u8]) -> Option<bool> {
     /// 16 bytes in Base64.
     const LENGTH: usize = 22;
@@ -218,7 +219,7 @@ fn by_diff<'a>(
             Pair {
                 base: before,
                 renamed_from: old.map(|old| old.path.clone()),
-                // Nothing of a file that was added is old.
+                // An added file has no old lines.
                 lines: if entry.old.is_some() { LineMap::of_hunks(&entry.hunks) } else { LineMap::default() },
             },
         );
@@ -234,7 +235,7 @@ fn by_diff<'a>(
     Ok(pairs)
 }
 
-/// The file of the base that a diff calls so. Files of the same name elsewhere may be meant as well: `likely` is then preferred.
+/// The file of the base for a name in the diff. If files of the same name elsewhere fit as well, `likely` is preferred.
 fn base_of<'a>(
     old: &DiffPath,
     likely: Option<&'a str>,
@@ -249,7 +250,7 @@ fn base_of<'a>(
     one_of(found, &format!("{root}{}", old.path), &old.path)
 }
 
-/// The one with the most in common, or the one that is called `exactly` so.
+/// The candidate with the longest common end, or the one with exactly this name.
 fn one_of<'a>(
     mut found: Vec<(usize, &'a str)>,
     exactly: &str,
@@ -272,7 +273,7 @@ fn one_of<'a>(
     }
 }
 
-/// Which entry of the diff is of which file of now: by their paths, and because the text fits.
+/// Matches the entries of the diff with the files of now, by path and text.
 fn changed_files<'a>(
     now: &'a Tracefile,
     diff: &SourceDiff,
@@ -293,7 +294,7 @@ fn changed_files<'a>(
         }
         let Some(name) = one_of(fitting, &format!("{root}{}", path.path), &path.path)? else { continue };
         misfits.remove(&index);
-        // The longer path says more: `main.c` is in many folders.
+        // The longer path is more specific: `main.c` is in many folders.
         let before = chosen.get(name).and_then(|before| diff.files.get(*before)?.new.as_ref());
         match before.map(|before| before.meets(name).cmp(&path.meets(name))) {
             Some(std::cmp::Ordering::Greater) => {}
@@ -306,7 +307,7 @@ fn changed_files<'a>(
             }
         }
     }
-    // An entry that fits no file though its path does is of another revision, unless that file has an entry of its own.
+    // An entry whose path fits and whose text does not is of another revision, unless another entry fits the file.
     let errors = misfits.into_values().flatten();
     if let Some(error) = errors.into_iter().find(|error| !chosen.contains_key(error.file.as_str())) {
         return Err(error);
@@ -315,7 +316,7 @@ fn changed_files<'a>(
     Ok(chosen)
 }
 
-/// Whether the new side of an entry is what a file holds.
+/// Whether the new side of an entry matches a file's text.
 fn fits(name: &str, entry: &FileDiff, texts: &Texts<'_>) -> Result<(), RevisionError> {
     if entry.hunks.is_empty() {
         return Ok(());
@@ -330,7 +331,8 @@ fn fits(name: &str, entry: &FileDiff, texts: &Texts<'_>) -> Result<(), RevisionE
     Ok(())
 }
 
-/// A program that was built elsewhere may have its files under paths that the diff's do not meet. The diff would then seem to change nothing.
+/// A program that was built elsewhere may name its files by paths that match none of the diff's. The diff would then seem to
+/// change nothing.
 fn refuse_other_paths(
     now: &Tracefile,
     diff: &SourceDiff,
@@ -385,7 +387,7 @@ fn by_sources<'a>(
                 }
                 LineMap::between(&lines_before, &lines_of(text))
             }
-            // The base has nothing of it: it may have been there nevertheless, and not in the program.
+            // The base does not have the file: it may have existed without being part of the program.
             None => old(name).map_or_else(LineMap::default, |before| {
                 LineMap::between(&lines_of(&before), &lines_of(text))
             }),
@@ -429,7 +431,7 @@ fn shared_permille(one: &[u8], other: &[u8]) -> usize {
 }
 
 impl RevisionErrorKind {
-    /// A short name that stays.
+    /// A stable short name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {

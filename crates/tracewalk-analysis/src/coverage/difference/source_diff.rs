@@ -1,4 +1,4 @@
-//! What changed in source files from one revision to the next, as a unified diff says it.
+//! The changes of source files from one revision to the next, read from a unified diff.
 
 use super::partners::common_end;
 
@@ -16,7 +16,7 @@ pub struct FileDiff {
     pub old: Option<DiffPath>,
     /// Its path in the new revision; `None` for a file that was deleted.
     pub new: Option<DiffPath>,
-    /// Whether the diff leaves out what changed, because one of the revisions is no text.
+    /// Whether the diff leaves out the changes because one of the revisions is not text.
     pub binary: bool,
     /// The changed places, in order, none overlapping.
     pub hunks: Vec<Hunk>,
@@ -25,9 +25,9 @@ pub struct FileDiff {
 /// A path as a diff writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiffPath {
-    /// The path, without the prefix `a/` or `b/` where the diff is known to have one.
+    /// The path, without the prefix `a/` or `b/` if the diff is known to have one.
     pub path: String,
-    /// Whether the path may begin with a folder that is not of the project: other programs than Git name the folders of both
+    /// Whether the path may begin with a folder outside of the project: programs other than Git name the folders of both
     /// revisions.
     pub may_have_prefix: bool,
 }
@@ -37,7 +37,7 @@ pub struct DiffPath {
 pub struct Hunk {
     /// The line of the diff where it begins, from 1.
     pub at: usize,
-    /// The line of the old revision that it begins at; the line after it where it has none of the old revision.
+    /// The first line of the old revision; if the hunk has no old lines, the line after it.
     pub old_first: u32,
     /// The same of the new revision.
     pub new_first: u32,
@@ -45,7 +45,7 @@ pub struct Hunk {
     pub lines: Vec<HunkLine>,
 }
 
-/// A line of a hunk, without what ends it.
+/// A line of a hunk, without its line ending.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HunkLine {
     /// A line of both revisions.
@@ -77,8 +77,8 @@ impl Hunk {
 }
 
 impl DiffPath {
-    /// How many folders and names the path and the name of a file have in common at their ends, if they can be the same file: one of them has
-    /// to end with all of the other.
+    /// The length of the common end of the path and a file's name, in folders and names, if they can be the same file: one has to
+    /// end with all of the other.
     pub(super) fn meets(&self, name: &str) -> Option<usize> {
         let parts = |path: &str| path.split('/').filter(|part| !part.is_empty()).count();
         let common = common_end(&self.path, name);

@@ -1,4 +1,4 @@
-//! Making a report.
+//! Builds a report.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,27 +17,27 @@ use crate::Code;
 use crate::programs::ProgramId;
 use crate::symbols::{Extent, Frame, SourceChecksum};
 
-/// A program, and what is known of it.
+/// A program with its coverage and code.
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramInput<'a> {
     /// Which program it is.
     pub id: &'a ProgramId,
     /// The file names of its images.
     pub images: &'a BTreeSet<String>,
-    /// What ran.
+    /// Its coverage.
     pub coverage: &'a ProgramCoverage,
     /// Its code, with symbols.
     pub code: &'a Code,
 }
 
-/// Which instructions a report is about.
+/// Selects the instructions of a report.
 pub trait Filter {
-    /// Whether an instruction is wanted that comes from `file` and belongs to these functions: the innermost inlined
-    /// one first, the linked one last.
+    /// Whether to keep an instruction that comes from `file` and belongs to these functions: the innermost inlined one first, the
+    /// linked one last.
     fn keeps(&self, file: Option<&str>, functions: &[&str]) -> bool;
 }
 
-/// Wants every instruction.
+/// Keeps every instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Every;
 
@@ -48,7 +48,7 @@ impl Filter for Every {
 }
 
 impl Report {
-    /// The report of these programs, as far as the filter wants it.
+    /// The report of the instructions of these programs that the filter keeps.
     #[must_use]
     pub fn of(programs: &[ProgramInput<'_>], filter: &dyn Filter) -> Self {
         let runs = programs.iter().flat_map(|program| program.coverage.runs.names()).cloned();
@@ -69,13 +69,13 @@ struct Builder {
     /// By program and first address; `None` for code in no function.
     functions: HashMap<(usize, Option<Address>), usize>,
     files: BTreeMap<String, Lines>,
-    /// What the files were compiled from, by their names.
+    /// The checksums of the files' texts, by name.
     checksums: BTreeMap<String, BTreeSet<[u8; 16]>>,
     /// The file of each function that has one.
     function_files: HashMap<usize, String>,
     /// The names of all runs, in order.
     runs: Vec<String>,
-    /// In which of them an instruction took effect, if that is known, by its index.
+    /// The runs in which an instruction took effect, if known, by its index.
     took_effect_in: HashMap<usize, RunSet>,
 }
 
@@ -128,7 +128,7 @@ impl Builder {
         }
     }
 
-    /// The instructions that ran, with the runs in which they did, if that is known.
+    /// The instructions that ran, each with its runs, if known.
     fn in_runs(&self, input: &ProgramInput<'_>) -> HashMap<Location, Instruction<RunSet>> {
         let runs = &input.coverage.runs;
         if runs.names().is_empty() {
@@ -160,11 +160,11 @@ impl Builder {
         })
     }
 
-    /// Takes down what a function's first instruction says of it.
+    /// Records a function's file and line from its first instruction.
     fn enter(&mut self, index: usize, first: &Instruction, frames: &[Frame]) {
         let Some(function) = self.report.functions.get_mut(index) else { return };
         function.entered = first.passes.total();
-        // Where the first instruction is of an inlined function, the linked one's line is that of the call.
+        // If the first instruction is of an inlined function, the linked function's line is that of the call.
         if let Some(frame) = frames.last() {
             function.line = frame.line;
             if let Some(file) = &frame.file {
@@ -223,7 +223,7 @@ impl Builder {
             });
         }
         for (&function, name) in &self.function_files {
-            // A function may be written in a file whose lines are not wanted.
+            // The filter may leave out the lines of a function's file.
             let file = report.files.binary_search_by(|file| file.name.cmp(name)).ok();
             if let Some(function) = report.functions.get_mut(function) {
                 function.file = file;
@@ -236,7 +236,7 @@ impl Builder {
     }
 }
 
-/// What each run did for the lines.
+/// The lines of each run.
 fn summaries(names: Vec<String>, files: &[File]) -> Vec<RunSummary> {
     let mut runs =
         names.into_iter().map(|name| RunSummary { name, ..RunSummary::default() }).collect::<Vec<_>>();
@@ -270,7 +270,7 @@ fn line(report: &Report, number: u32, copies: &BTreeMap<usize, Vec<usize>>) -> L
 fn line_copy(report: &Report, copy: usize, instructions: &[usize]) -> LineCopy {
     let counted = || instructions.iter().filter_map(|&index| report.instructions.get(index));
     let count = counted().map(|counted| counted.effects).max().unwrap_or(0);
-    // What no trace tells is not held against a line that ran.
+    // An untold condition does not count against a line that ran.
     let complete = counted().all(|counted| instruction_verdict(counted) != Verdict::Uncovered);
     let untold = counted().any(|counted| instruction_verdict(counted) == Verdict::Untold);
     let passed = counted().any(|counted| counted.instruction.passes.total() > 0);
@@ -292,7 +292,7 @@ fn add_up_functions(report: &mut Report) {
             reached |= counted.instruction.passes.total() > 0;
             add_instruction(&mut function.totals, counted);
         }
-        // Code in no function is no function.
+        // Code outside of functions is not counted as a function.
         if function.name.is_some() {
             function.totals.functions.count(if reached { Verdict::Covered } else { Verdict::Uncovered });
         }
@@ -366,7 +366,7 @@ fn branch(instruction: &Instruction, conditions_told: bool) -> Option<Branch> {
     let outcome = |count| match count {
         1.. => OutcomeCount::Seen(count),
         0 if passes.untold > 0 => OutcomeCount::Untold,
-        // Where execution came past it, none of these traces would have reported it.
+        // Execution may have passed it without these traces reporting it.
         0 if !conditions_told && !instruction.is_branch() => OutcomeCount::Untold,
         0 => OutcomeCount::Never,
     };
@@ -375,7 +375,7 @@ fn branch(instruction: &Instruction, conditions_told: bool) -> Option<Branch> {
         .then(|| Branch { taken: outcome(passes.executed), not_taken: outcome(passes.skipped) })
 }
 
-/// Where an instruction comes from.
+/// The source place of an instruction.
 struct Place {
     file: Option<String>,
     line: Option<u32>,
@@ -405,8 +405,7 @@ fn extent_at(extents: &[Extent], start: Address) -> Option<&Extent> {
     extents.get(index)
 }
 
-/// A source file's name, with slashes and without the steps that lead nowhere. Compilers write the same file in
-/// several ways.
+/// A source file's name, with slashes and without `.` and redundant `..`. Compilers write the same name in several ways.
 fn source_name(file: &str) -> String {
     let file = file.replace('\\', "/");
     let mut parts = Vec::new();

@@ -11,7 +11,7 @@ use super::super::runs::RunSet;
 use super::super::tally::Totals;
 use crate::programs::ProgramId;
 
-/// What was covered.
+/// A report of coverage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// The programs, in the order in which they were given.
@@ -26,9 +26,9 @@ pub struct Report {
     pub files: Vec<File>,
     /// Everything together.
     pub totals: Totals,
-    /// The runs, by name, if it is known which of them passed what; [`Line::runs`] has their indices.
+    /// The runs, by name, if the coverage keeps them apart; [`Line::runs`] has their indices.
     pub runs: Vec<RunSummary>,
-    /// Whether every capture was decoded to its end. What [`Report::of`] makes says yes.
+    /// Whether every capture was decoded to its end. [`Report::of`] sets `true`.
     pub complete: bool,
 }
 
@@ -79,7 +79,7 @@ pub struct Function {
     pub entered: u64,
     /// Its instructions, as indices into [`Report::instructions`].
     pub instructions: Vec<usize>,
-    /// Of its instructions, and of the lines that they come from. [`Totals::functions`] is itself.
+    /// Totals of its instructions and their lines. [`Totals::functions`] is the function itself.
     pub totals: Totals,
 }
 
@@ -108,7 +108,7 @@ pub struct InlinedCall {
 pub struct Counted {
     /// The instruction and its counts.
     pub instruction: Instruction,
-    /// How often it took effect, as a statement understands it.
+    /// How often it took effect as part of a statement.
     pub effects: u64,
     /// The index of the copy that it belongs to.
     pub copy: usize,
@@ -145,22 +145,23 @@ pub struct File {
     pub lines: Vec<Line>,
     /// The functions written in it, as indices into [`Report::functions`].
     pub functions: Vec<usize>,
-    /// Of what comes from it.
+    /// Totals of the code that was compiled from it.
     pub totals: Totals,
     /// The MD5 of each text that it was compiled from, where the debugging information has it.
     pub checksums: BTreeSet<[u8; 16]>,
-    /// Why the source at hand is not the one that was compiled, or may not be. [`Report::of`] reads no files, and finds none.
+    /// Why the source on disk is not, or may not be, the one that was compiled. [`Report::of`] reads no files and leaves it
+    /// `None`.
     pub stale: Option<Stale>,
 }
 
 /// Why a source file is not, or may not be, the one that was compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stale {
-    /// It has another checksum than the debugging information has.
+    /// Its checksum differs from the debugging information's.
     Checksum,
     /// It has fewer lines than the program has line numbers for.
     Shorter,
-    /// It changed after the program was built or traced, and nothing says which text was compiled.
+    /// It changed after the program was built or traced, and the debugging information has no checksum.
     Newer,
 }
 
@@ -171,7 +172,7 @@ pub struct Line {
     pub number: u32,
     /// How often it ran: all copies together.
     pub count: u64,
-    /// What is known of it.
+    /// Its state.
     pub state: LineState,
     /// The runs in which it ran, as indices into [`Report::runs`].
     pub runs: RunSet,
@@ -179,16 +180,16 @@ pub struct Line {
     pub copies: Vec<LineCopy>,
 }
 
-/// What is known of a line, or of one of its copies.
+/// The state of a line, or of one of its copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineState {
-    /// Each of its instructions ran, in one copy at least.
+    /// Each of its instructions ran, in at least one copy.
     Covered,
     /// It ran, but never all of it.
     Partly,
-    /// Execution came past it, and its conditions failed.
+    /// Execution passed it, and its conditions failed.
     Skipped,
-    /// Execution never came there.
+    /// Execution never reached it.
     Unreached,
     /// Execution passed it, but no trace records whether its conditions passed.
     Untold,
@@ -201,7 +202,7 @@ pub struct LineCopy {
     pub copy: usize,
     /// How often it ran there.
     pub count: u64,
-    /// What is known of it there.
+    /// Its state there.
     pub state: LineState,
     /// Its instructions there, as indices into [`Report::instructions`].
     pub instructions: Vec<usize>,
@@ -242,7 +243,7 @@ impl Branch {
 }
 
 impl Report {
-    /// Gives source files other names: those that `rename` has one for.
+    /// Renames the source files for which `rename` returns a name.
     pub fn rename_files(&mut self, rename: impl Fn(&str) -> Option<String>) {
         let inlined = self.copies.iter_mut().flat_map(|copy| &mut copy.inlined);
         let names = inlined
@@ -262,7 +263,7 @@ impl Report {
         self.files = files.into_iter().map(|(_, file)| file).collect();
     }
 
-    /// The files whose source is not the one that was compiled, or may not be, in order, with the reason.
+    /// The files whose source is not, or may not be, the one that was compiled, in order, with the reason.
     pub fn stale(&self) -> impl Iterator<Item = (&File, Stale)> {
         self.files.iter().filter_map(|file| Some((file, file.stale?)))
     }

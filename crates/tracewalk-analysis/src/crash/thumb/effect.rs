@@ -1,22 +1,22 @@
-//! What instructions do, and the parts of their encodings that have names.
+//! Effects of instructions, and named parts of their encodings.
 
 /// The stack pointer, the link register and the program counter.
 pub(in crate::crash) const SP: u8 = 13;
 pub(in crate::crash) const LR: u8 = 14;
 pub(in crate::crash) const PC: u8 = 15;
 
-/// Instead of a core register, in a transfer of a floating-point register, whose value is not followed: no instruction stores
-/// the program counter, and none that loads this one branches.
+/// Stands for a floating-point register in a transfer; its value is not followed. The program counter is free for this: no
+/// instruction stores it, and a floating-point load does not branch.
 pub(super) const FLOATING: u8 = PC;
 
-/// What an instruction does.
+/// The effect of an instruction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::crash) struct Effect {
-    /// The registers that it writes, apart from the program counter. Operands have their values from before it.
+    /// The registers that it writes, apart from the program counter. Operands are the values before the instruction.
     pub(in crate::crash) writes: Vec<(u8, Source)>,
-    /// What it loads.
+    /// Its loads.
     pub(in crate::crash) loads: Vec<Transfer>,
-    /// What it stores.
+    /// Its stores.
     pub(in crate::crash) stores: Vec<Transfer>,
     /// The register that it branches to.
     pub(in crate::crash) branches_to: Option<u8>,
@@ -133,7 +133,7 @@ impl Effect {
         }
         let loaded = transfers.iter().enumerate().filter(|(_, transfer)| transfer.register != PC);
         let value = |(index, transfer): (usize, &Transfer)| {
-            // A part of a register is extended in one of two ways.
+            // A load of less than a word is zero- or sign-extended, which is not followed.
             let source = if transfer.bytes == 4 { Source::Loaded(index) } else { Source::Unknown };
             (transfer.register, source)
         };

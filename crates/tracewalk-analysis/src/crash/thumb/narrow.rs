@@ -68,7 +68,7 @@ pub(super) fn narrow(at: u32, code: u32) -> Effect {
             let (base, list) = (low(code, 8), code & 0xff);
             Effect::multiple(load, base, list, 0).writing_back(base, 4 * list.count_ones())
         }
-        // Branches whose targets stand in them, UDF and SVC.
+        // Direct branches, UDF and SVC.
         _ => Effect::default(),
     }
 }

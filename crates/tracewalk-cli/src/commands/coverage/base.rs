@@ -1,4 +1,4 @@
-//! What coverage is compared with: an LCOV tracefile, a saved file, or a JSON document.
+//! The base of a comparison: an LCOV tracefile, a saved file, or a JSON document.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::args::{CaptureArgs, Coverage};
 use crate::failure::Failure;
 use crate::messages::Messages;
 
-/// Reads a base. What is none of these is refused: against nothing, nothing is ever lost.
+/// Reads a base. Any other file is refused: compared with an empty base, nothing is ever lost.
 pub(super) fn read(
     file: &Path,
     args: &Coverage,
@@ -39,7 +39,7 @@ pub(super) fn read(
     }
 }
 
-/// What a saved file says of the programs at hand.
+/// The coverage of the current programs in a saved file.
 fn saved(
     file: &Path,
     part: &Programs<ProgramCoverage>,
@@ -67,7 +67,7 @@ fn saved(
     }
     let mut report = Report::of(&inputs, &Selection::of(args));
     rename(&mut report, args);
-    // The sources at hand are those of now: they say nothing of lines of another revision.
+    // The current sources do not have the lines of another revision.
     let is_older = args.source_diff.is_some() || args.base_source_dir.is_some();
     Ok(Tracefile::of(&report, |name| if is_older { None } else { source_file(&inputs, name) }))
 }
@@ -85,6 +85,6 @@ fn refused(file: &Path, problem: impl std::fmt::Display) -> Failure {
     Failure::input(
         "not_a_base",
         format!("{}: {problem}", file.display()),
-        "give --diff what `coverage --format lcov`, `--format json` or `--save` wrote",
+        "give --diff an output of `coverage --format lcov`, `--format json` or `--save`",
     )
 }

@@ -1,4 +1,4 @@
-//! Captures and saved parts → what ran, and the programs that it ran in.
+//! Captures and saved parts → coverage, and its programs.
 
 use tracewalk::plain::Plain;
 use tracewalk_analysis::coverage::{ProgramCoverage, ProgramInput, Report};
@@ -31,7 +31,7 @@ pub(super) fn gather<'a>(
     gathered.finish(messages)
 }
 
-/// What a report is made from.
+/// The inputs of a report.
 pub(super) fn inputs<'a>(
     gathered: &'a Gathered<'_, ProgramCoverage>,
 ) -> Result<Vec<ProgramInput<'a>>, Failure> {
@@ -71,7 +71,7 @@ fn decode(
     })
 }
 
-/// Names source files as `--path-map` says: the first one that begins as a name does.
+/// Renames source files by the first `--path-map` that matches.
 pub(super) fn rename(report: &mut Report, args: &args::Coverage) {
     if !args.path_maps.is_empty() {
         report.rename_files(|name| args.path_maps.iter().find_map(|map| map.apply(name)));
@@ -79,10 +79,10 @@ pub(super) fn rename(report: &mut Report, args: &args::Coverage) {
 }
 
 fn no_program() -> Failure {
-    Failure::input("no_program", "coverage is of a program, and there is none", NO_PROGRAM)
+    Failure::input("no_program", "no program is known, and coverage needs one", NO_PROGRAM)
 }
 
-/// The file that the debugging information of one of the programs calls so.
+/// The source file of a name in the debugging information of one of the programs.
 pub(super) fn source_file(inputs: &[ProgramInput<'_>], file: &str) -> Option<SourceFile> {
     inputs.iter().find_map(|input| input.code.symbols.source_file(file))
 }

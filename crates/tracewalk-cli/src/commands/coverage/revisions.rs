@@ -16,7 +16,7 @@ use crate::messages::Messages;
 
 /// The longest diff.
 const LONGEST_DIFF: u64 = 256 << 20;
-/// Longer files are no source text.
+/// The longest source file.
 const LONGEST_SOURCE: u64 = 16 << 20;
 
 /// Whether a diff is read from standard input.
@@ -24,7 +24,7 @@ pub(super) fn is_standard_input(file: &Path) -> bool {
     file.as_os_str() == "-"
 }
 
-/// What changed from `base` to `now`, by whatever the options say of the sources of both.
+/// The difference from `base` to `now`, by the sources that the options give.
 pub(super) fn difference(
     args: &Coverage,
     base: &Tracefile,
@@ -88,12 +88,12 @@ fn no_diff(file: &Path, problem: impl std::fmt::Display) -> Failure {
     Failure::input(
         "not_a_diff",
         format!("{}: {problem}", Plain(file.display())),
-        "give --source-diff what `git diff OLD NEW` prints",
+        "give --source-diff the output of `git diff OLD NEW`",
     )
 }
 
-/// How many folders and names at its end have to be found of a file of the base: all below the folder that its files have in common, so
-/// that no file is taken for another one of its name.
+/// The number of folders and names at the end of a base's file that have to match: all below the folder that its files share, so
+/// that no file is mistaken for another one of the same name.
 fn least_parts(base: &Tracefile) -> impl Fn(&str) -> usize + use<'_> {
     let root = common_folder(base.files.keys());
     move |name| parts(name.strip_prefix(root).unwrap_or(name)).len()
@@ -103,7 +103,7 @@ fn parts(name: &str) -> Vec<&str> {
     name.split(['/', '\\']).filter(|part| !matches!(*part, "" | "." | "..")).collect()
 }
 
-/// The text of the file in a directory that has as many of a name's folders as possible, and not fewer than `least` folders and names.
+/// The text of the file in a directory that shares the most folders with a name, and at least `least` folders and names.
 fn source_in(directory: &Path, name: &str, least: usize) -> Option<Vec<u8>> {
     let parts = parts(name);
     let ends = (0..=parts.len().checked_sub(least.max(1))?).filter_map(|skipped| parts.get(skipped..));
@@ -133,13 +133,13 @@ fn refused(args: &Coverage, error: &RevisionError) -> Failure {
             "give --base-source-dir all sources of the base, or leave the file out with --exclude"
         }
         RevisionErrorKind::Ambiguous { .. } | RevisionErrorKind::OtherPath { .. } => {
-            "give the program's files the paths of the diff with --path-map, or their directory with --source-dir"
+            "map the paths of the program's files to those of the diff with --path-map, or give their directory with --source-dir"
         }
         RevisionErrorKind::Binary => "make the diff with `git diff --text`",
         RevisionErrorKind::EmptyDiff { .. } => {
             "leave --source-diff out if nothing changed, or give a base with checksums, made with its sources at hand"
         }
-        _ => "check what --diff and --source-diff or --base-source-dir name",
+        _ => "check the files of --diff, and of --source-diff or --base-source-dir",
     };
     Failure::input(error.kind.name(), error.to_string(), remedy)
 }

@@ -34,7 +34,7 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// Whether everything was to be left out that no pattern matches, and none matches anything.
+    /// Whether there are patterns to include, and none of them matches anything.
     pub(super) fn leaves_nothing(&self) -> bool {
         let unmatched = |patterns: &[Watched<'_>]| {
             !patterns.is_empty() && patterns.iter().all(|watched| !watched.matched.get())
@@ -66,7 +66,7 @@ impl<'a> Names<'a> {
         Self { include: watched(include), exclude: watched(exclude) }
     }
 
-    /// Whether something is selected that has all of these names.
+    /// Whether code with all of these names is selected.
     fn select(&self, names: &[&str]) -> bool {
         // Every pattern is tried, so that each shows whether it matches anything.
         let any =

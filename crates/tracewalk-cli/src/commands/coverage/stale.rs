@@ -1,4 +1,4 @@
-//! Which source files are not those that were compiled.
+//! Detects source files that are not those that were compiled.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -8,7 +8,7 @@ use tracewalk_analysis::symbols::SourceFile;
 
 use crate::args::Coverage;
 
-/// What a checkout or an archive writes in one go differs by this much at most.
+/// The times of files from one checkout or archive differ by at most this much.
 const TOGETHER: Duration = Duration::from_secs(10);
 
 /// Marks the files whose source is not the one that was compiled: by the checksum that the program has of it, or else by its
@@ -40,7 +40,7 @@ fn is_newer(path: &str, recorded: Option<SystemTime>) -> bool {
     modified.zip(recorded).is_some_and(|(modified, recorded)| modified > recorded + TOGETHER)
 }
 
-/// When the program was built or traced, as far as files say it: the earliest of them.
+/// When the program was built or traced: the earliest time of the files.
 fn recorded(args: &Coverage) -> Option<SystemTime> {
     let capture = &args.follow.capture;
     let captures = std::iter::once(&capture.capture).chain(&args.more);
@@ -48,7 +48,7 @@ fn recorded(args: &Coverage) -> Option<SystemTime> {
     captures.chain(images).filter_map(|path| modified(path)).min()
 }
 
-/// When a file was changed last; nothing of what is no file.
+/// The time of a file's last change; `None` if it is not a file.
 fn modified(path: &Path) -> Option<SystemTime> {
     let found = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
     found.modified().ok()

@@ -1,4 +1,4 @@
-//! What the arguments name → captures, and files that were saved of some.
+//! The arguments → captures, and saved files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
@@ -14,15 +14,15 @@ use crate::args::{Gather, Pattern};
 use crate::commands::gathered::{head, kind_of};
 use crate::failure::Failure;
 
-/// A capture, or a file that was saved of some.
+/// A capture, or a saved file.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     /// As it was named.
     pub(super) path: PathBuf,
-    /// The one name that it has however it was named.
+    /// Its canonical name.
     pub(super) known_as: PathBuf,
     pub(super) kind: PlaceKind,
-    /// How long its files are, and when they changed last.
+    /// A hash of the lengths and times of its files.
     pub(super) stamp: u64,
 }
 
@@ -69,7 +69,7 @@ fn listed(list: &str) -> Result<Vec<String>, Failure> {
         file => std::fs::File::open(file).and_then(|mut file| read(&mut file)),
     };
     let lines = lines.map_err(|error| {
-        let hint = "give a text file with the name of a capture on each line, after @";
+        let hint = "after @, give a text file with the name of one capture on each line";
         Failure::input("list", format!("{list}: cannot be read as a list of captures: {error}"), hint)
     })?;
     Ok(lines.into_iter().filter(|line| !line.is_empty()).collect())
@@ -88,11 +88,8 @@ impl Seeker<'_> {
         if path.as_os_str() == "-" || !matches!(stream::Place::of(path), Ok(None)) {
             return Err(Failure::input(
                 "arrives",
-                format!(
-                    "{}: arrives over time, and `gather` takes captures that are all there",
-                    path.display()
-                ),
-                "take `tracewalk counts` for it",
+                format!("{}: arrives over time, and `gather` takes only complete captures", path.display()),
+                "use `tracewalk counts` for it",
             ));
         }
         if !path.is_dir() {
@@ -101,7 +98,7 @@ impl Seeker<'_> {
         let patterns = &self.args.patterns;
         let found = walk(path).map_err(|(directory, error)| {
             let problem = format!("{}: cannot be looked into: {error}", directory.display());
-            Failure::input("directory", problem, "see who may read it, or name other places")
+            Failure::input("directory", problem, "check its permissions, or name other places")
         })?;
         for found in found {
             let is_wanted = match patterns.as_slice() {

@@ -72,7 +72,7 @@ impl<'a> Resume<'a> {
             return Err(self.refuse(&format!("is of version {}, expected {VERSION}", head.version)));
         }
         if head.gathering != T::KIND {
-            return Err(self.refuse(&format!("is of {}, and {} is gathered", head.gathering, T::KIND)));
+            return Err(self.refuse(&format!("holds {}, expected {}", head.gathering, T::KIND)));
         }
         if head.settings != self.settings {
             return Err(self.refuse("was written with other options, images or another version of tracewalk"));
@@ -114,7 +114,7 @@ impl<'a> Resume<'a> {
         Failure::input(
             "resume",
             problem,
-            "give the options that it was written with, or another file to begin anew",
+            "give the options that it was written with, or another file to start over",
         )
     }
 }

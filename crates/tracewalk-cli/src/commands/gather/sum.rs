@@ -65,7 +65,7 @@ impl<T: Save> Sum<T> {
             Some(_) => Err(Failure::input(
                 "capture_changed",
                 format!("{}: has changed since it was gathered, and counts as it was", place.path.display()),
-                "begin anew with another file for --resume",
+                "start over with another file for --resume",
             )),
         }
     }

@@ -67,7 +67,7 @@ fn segments(bytes: &[u8]) -> Result<Assembly, ImageErrorKind> {
     let (mut count, mut claimed) = (0, 0_u64);
     for program in header.program_headers(ENDIAN, bytes).map_err(malformed)? {
         let (address, size) = (program.p_vaddr(ENDIAN), program.p_filesz(ENDIAN));
-        // A segment may have memory and no bytes: nobody wrote down what was there.
+        // A segment may have memory without bytes: its content was not saved.
         if program.p_type(ENDIAN) != elf::PT_LOAD || size == 0 {
             continue;
         }

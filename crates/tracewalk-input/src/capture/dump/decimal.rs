@@ -31,7 +31,7 @@ struct Row<'a> {
     line: u32,
     address: u64,
     words: Vec<&'a str>,
-    /// The width that the command before it says.
+    /// The width in the command before it.
     commanded: Option<usize>,
     /// Whether the text ends with it, and not with the end of a line.
     ends_early: bool,
@@ -59,7 +59,7 @@ impl Decimals {
                 }
             }
         }
-        // Whoever saved the text may have missed its end.
+        // The saved text may lack its end.
         if let Some(last) = rows.last_mut().filter(|_| !text.ends_with('\n')) {
             last.ends_early = true;
         }
@@ -69,7 +69,7 @@ impl Decimals {
 
     /// Takes lines that stand one after the other.
     fn take(&mut self, rows: &[Row<'_>]) {
-        // What stands there twice says nothing new.
+        // A repeated line adds nothing.
         let (mut each, mut twice) = (Vec::<&Row<'_>>::new(), Vec::new());
         for row in rows {
             if each.last().is_some_and(|last| last.is_same(row)) {
@@ -160,7 +160,7 @@ const fn per_line(width: usize) -> usize {
 }
 
 impl Row<'_> {
-    /// Whether another line says the same.
+    /// Whether another line states the same.
     fn is_same(&self, other: &Self) -> bool {
         (self.address, &self.words) == (other.address, &other.words)
     }

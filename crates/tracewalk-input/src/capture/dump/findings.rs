@@ -1,4 +1,4 @@
-//! What a dump says beside the trace: registers, and code.
+//! Contents of a dump besides the trace: registers, and code.
 
 use std::path::Path;
 
@@ -49,8 +49,8 @@ impl MemoryDump {
         best.next().is_none().then_some((address, registers))
     }
 
-    /// The registers of a Micro Trace Buffer in a file that somebody says has them: lines that name them, like
-    /// `MTB_POSITION=0x1bc`, or memory as a debugger printed it, with the only words of a device that have their form.
+    /// The registers of a Micro Trace Buffer in a register file: lines that name them, like `MTB_POSITION=0x1bc`, or memory as a
+    /// debugger printed it, with the only words of a device that have their form.
     pub fn registers_of(file: &Path) -> Result<register_values::Registers, CaptureError> {
         let Some(Self { pieces, registers: mut found, .. }) = Self::open(file)? else {
             return register_values::Registers::read_mtb(file);
@@ -75,7 +75,7 @@ impl MemoryDump {
         joined.filter_map(|joined| holds_buffer(&joined, &config)).max()
     }
 
-    /// Where the vector table is, if the dump holds the register that says it.
+    /// The address of the vector table, if the dump has the register VTOR.
     #[must_use]
     pub fn vector_table(&self) -> Option<Address> {
         let word = self.pieces.iter().find_map(|piece| piece.word(VTOR))?;

@@ -1,4 +1,4 @@
-//! Pieces of memory that belong together, with holes where nobody wrote anything down.
+//! Pieces of memory that belong together, with holes between them.
 
 use std::ops::Range;
 
@@ -14,9 +14,9 @@ const MOST_MISSING: u64 = 4 << 20;
 /// Pieces of memory one after the other.
 #[derive(Clone, Debug)]
 pub struct JoinedMemory {
-    /// The address of the first byte; `None` if nobody said it.
+    /// The address of the first byte; `None` if unknown.
     pub address: Option<Address>,
-    /// The bytes, and zeros where nobody wrote any down.
+    /// The bytes, and zeros in holes.
     pub bytes: Bytes,
     /// Where these zeros are, in order.
     pub holes: Vec<Range<usize>>,

@@ -5,7 +5,7 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(|line| without_prompts(line).trim())
 }
 
-/// Leaves out prompts: where commands come from a file, what they print stands after them.
+/// Removes prompts: if commands come from a file, their output follows the prompt on the same line.
 pub(super) fn without_prompts(mut line: &str) -> &str {
     const PROMPTS: [&str; 4] = ["(gdb)", "J-Link>", "pyocd>", ">"];
     while let Some(rest) = PROMPTS.iter().find_map(|prompt| line.trim_start().strip_prefix(prompt)) {
@@ -35,7 +35,7 @@ pub(super) fn after_symbol(rest: &str) -> (&str, bool) {
     }
 }
 
-/// What of a line GDB could read: when it cannot read on, it says so in the middle of the line.
+/// The part of a line that GDB could read: if it cannot read on, its message is in the middle of the line.
 pub(super) fn readable(values: &str) -> &str {
     values.split("Cannot access memory").next().unwrap_or(values)
 }

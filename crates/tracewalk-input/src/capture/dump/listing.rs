@@ -35,7 +35,7 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// Notes a line of which nothing is used.
+    /// Notes a line that is not used.
     fn damage(&mut self, number: u32, text: &str) {
         self.lines.insert(number);
         let problem = DumpProblem::Values { tool: self.tool, found: excerpt(text.trim()) };
@@ -98,7 +98,7 @@ pub(super) fn read(text: &str) -> Result<Option<Listing>, Located> {
         damage: Vec::new(),
     };
     let mut rows = Vec::<(u64, Vec<u8>, u32)>::new();
-    // The line that says that the last row is repeated up to the next one.
+    // A line that stands for repetitions of the last row, up to the next one.
     let (mut repeat, mut repeated) = (None, 0);
     for (number, text, line) in &lines {
         let at = match line {
@@ -116,7 +116,7 @@ pub(super) fn read(text: &str) -> Result<Option<Listing>, Located> {
                 };
                 let is_known = repeat == Some(*number - 1) || rows.last().is_some_and(is_of);
                 repeat = is_known.then_some(*number);
-                // What it repeats was cut short, or is missing.
+                // The row that it repeats was cut short, or is missing.
                 if !is_known {
                     listing.damage(*number, text);
                 }
@@ -341,7 +341,7 @@ fn radix_of(tool: Tool, lines: &[(u32, &str, Line<'_>)]) -> Option<u32> {
     let known = [16, 10, 8].into_iter().filter_map(|radix| Some((steps(radix)?, radix)));
     // Of equals the first.
     let ((good, all), radix) = known.rev().max_by_key(|((good, _), _)| *good)?;
-    // Of two lines nobody knows whether one is missing in between, or places are octal.
+    // Two lines do not show whether one is missing in between or offsets are octal.
     let is_listing = if radix == 16 { good * 2 > all } else { good >= 4 && good * 8 >= all * 7 };
     is_listing.then_some(radix)
 }

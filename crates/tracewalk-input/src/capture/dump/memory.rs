@@ -27,7 +27,7 @@ pub struct MemoryDump {
     pub processor: ProcessorRegisters,
     /// Lines of the text that are neither.
     pub other_lines: OtherLines,
-    /// What of the file could not be read; the rest is in `pieces`.
+    /// The part of the file that could not be read; the rest is in `pieces`.
     pub damage: Option<Damage>,
 }
 
@@ -38,7 +38,7 @@ pub struct Damage {
     pub count: u32,
     /// The line of the first one, from 1, if it is known.
     pub line: Option<u32>,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: DumpProblem,
 }
 

@@ -54,7 +54,7 @@ pub use tool::Tool;
 /// Longer text is no dump that anybody searches: memory takes twice the text's size, and time grows with it. 9 MiB of memory fit.
 const LONGEST_TEXT: usize = 24 << 20;
 
-/// How much of longer text shows what it is.
+/// The beginning of a longer text that is examined for its form.
 const BEGINNING: usize = 64 << 10;
 
 /// Refuses a file that is too long to be read as text, if it begins as a dump.
@@ -94,7 +94,7 @@ impl MemoryDump {
         }
     }
 
-    /// What records say. Of a damaged file that holds no memory the damage is the problem.
+    /// The memory in records. If a damaged file has no memory, the damage is the error.
     fn of_records(form: RecordForm, (memory, flaws): (Assembly, Flaws)) -> Result<Self, Located> {
         let form = match form {
             RecordForm::IntelHex => Form::IntelHex,

@@ -62,7 +62,7 @@ impl ProcessorRegisters {
         registers
     }
 
-    /// Takes the registers of a line, which begins with the name of one. What is printed later is newer. Returns whether
+    /// Takes the registers of a line, which begins with the name of one. A later value replaces an earlier one. Returns whether
     /// there were any.
     pub(super) fn read_line(&mut self, line: &str) -> bool {
         // OpenOCD numbers its registers.

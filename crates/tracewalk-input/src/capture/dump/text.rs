@@ -43,7 +43,7 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, Captur
     let mut numbers = Numbers::default();
     let mut listing = listing::read(text).map_err(dump_error)?;
     let mut damage = None;
-    // A listing that says where memory was is like what the tools print.
+    // A listing with addresses is treated like a tool's output.
     let listed = listing.take_if(|listing| !listing.is_file).map(|listing| {
         tools.insert(listing.tool);
         memory = listing.memory;
@@ -127,7 +127,7 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, Captur
             return Err(dump_error((Some(*line), problem)));
         }
     }
-    // Of two forms in one text the one that says where memory was is used.
+    // If a text has two forms, the one with addresses is used.
     if !tools.is_empty()
         && let Some(listing) = listing.take()
     {

@@ -80,7 +80,7 @@ impl Archive {
         on_the_way.into_iter().rev().find_map(|part| Some((self.entries.get(part)?, part == path)))
     }
 
-    /// What of a path is left after the first entry on the way that is no directory.
+    /// The rest of a path after its first component that is not a directory.
     fn rest(&self, path: &Path) -> Option<PathBuf> {
         let on_the_way = path.ancestors().collect::<Vec<_>>();
         let link = on_the_way.into_iter().rev().find(|part| self.entries.contains_key(*part))?;

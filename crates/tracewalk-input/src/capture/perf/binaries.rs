@@ -218,7 +218,7 @@ impl Finder<'_> {
         let beside = symfs().filter(|_| is_inside).and_then(|symfs| Some(symfs.join(inside.file_name()?)));
         let stated = below.into_iter().chain(beside).map(|file| (file, true));
         let cached = build_id.into_iter().flat_map(|id| self.cached(&id)).map(|file| (file, false));
-        // What is here under that name may be another machine's.
+        // A local file of that name may be another machine's.
         let here = (is_file && build_id.is_some()).then(|| (PathBuf::from(own), false));
         let mut other = None;
         for (file, is_stated) in stated.chain(cached).chain(here) {

@@ -1,4 +1,4 @@
-//! What stands before and after the records: events, and what perf says about the recording.
+//! The parts before and after the records: events, and perf's information about the recording.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub(super) struct Event {
     pub(super) has_trailers: bool,
 }
 
-/// What the file says beside its records.
+/// The file's information besides its records.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Header {
     pub(super) events: Vec<Event>,
@@ -152,11 +152,11 @@ impl Header {
     }
 }
 
-/// A file and its build-id, of a record that says nothing else.
+/// A file and its build-id, from a build-id record.
 pub(super) fn build_id_event(record: &[u8]) -> Option<(String, BuildId)> {
     let misc = u16_at(record, 4)?;
     let id = record.get(12..36)?;
-    // Since perf 5.12 a byte says how long the ID is.
+    // Since perf 5.12, a byte has the length of the ID.
     let length = if misc >> 15 & 1 == 1 { id.get(20).copied().unwrap_or(20).min(20) } else { 20 };
     let id = BuildId::new(id.get(..usize::from(length))?)?;
     Some((super::fields::name(record.get(36..)?), id))

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// A build-id: up to 20 bytes, of which the writer may have known the first ones only.
+/// A build-id: up to 20 bytes; the writer may have known only the first ones.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BuildId {
     bytes: [u8; 20],
@@ -73,10 +73,10 @@ pub(super) enum Change {
 /// Whose mappings the kernel's are.
 pub(super) const KERNEL: u32 = u32::MAX;
 
-/// What is mapped in a process, by address.
+/// The mappings of a process, by address.
 pub(super) type Space = BTreeMap<u64, Mapping>;
 
-/// What was mapped during a part of the recording.
+/// The mappings during a part of the recording.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Epoch {
     /// By process.
@@ -87,7 +87,7 @@ pub(super) struct Epoch {
 #[derive(Debug, Default)]
 pub(super) struct Processes {
     live: Epoch,
-    /// What was mapped since the epoch began.
+    /// The mappings since the epoch began.
     seen: Epoch,
     /// Whether there was trace since then.
     has_trace: bool,

@@ -1,9 +1,9 @@
-//! What Linux' perf and Android's simpleperf record: `perf.data`, with CoreSight trace in it.
+//! `perf.data` with CoreSight trace, as recorded by Linux' perf and Android's simpleperf.
 //!
-//! A file is records one after the other. Some describe trace units, processes and what they mapped; some say which part of a
-//! CPU's ring of trace the kernel took when; some are followed by the bytes. One look at every record's header finds all of
-//! this. The bytes of trace stay where they are: a buffer of the capture is the whole file with the parts of it that belong
-//! together, each of which a decoder starts anew. Only what is compressed, or in several files, is copied.
+//! A file is a sequence of records. Some describe trace units, processes and their mappings; some state when the kernel took
+//! which part of a CPU's ring of trace; some are followed by the bytes. One pass over the records' headers finds all of this. The
+//! bytes of trace are not copied: a buffer of the capture is the whole file, with a list of the parts that belong together, and a
+//! decoder starts anew at each part. Only compressed trace, or trace in several files, is copied.
 //!
 //! ```text
 //! header ─▶ events, features                       header

@@ -14,7 +14,7 @@ use super::units::Units;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Group {
     pub(super) epoch: usize,
-    /// The process, if the trace does not say itself whose it is.
+    /// The process, if the trace does not identify it.
     pub(super) process: Option<u32>,
     pub(super) packing: Packing,
 }
@@ -55,7 +55,7 @@ pub struct TraceCounts {
     pub missing: u64,
     /// How many bytes these are.
     pub missing_bytes: u64,
-    /// How often it is a snapshot: what was newest in a buffer.
+    /// The number of snapshots: the newest content of a buffer.
     pub snapshots: u64,
     /// How often a mapping took another's place in a way that is not distinguished.
     pub mixed_mappings: u64,

@@ -39,7 +39,7 @@ pub struct Recorded {
     pub is_cut: bool,
     /// Where the file has something that is no record; what follows is not read.
     pub damaged_at: Option<u64>,
-    /// Whether records say when they were made.
+    /// Whether records have times.
     pub has_times: bool,
     pub(super) names: Names,
     pub(super) build_ids: Vec<(String, BuildId)>,

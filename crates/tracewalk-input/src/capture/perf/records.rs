@@ -6,14 +6,14 @@ use super::maps::{BuildId, Change, Mapping};
 use super::problem::PerfProblem;
 use super::units::Units;
 
-/// What is in the records.
+/// The contents of the records.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     pub(super) header: Header,
     pub(super) units: Option<Units>,
     /// The trace ID of a CPU, by the kernel's own statement.
     pub(super) hardware_ids: Vec<HardwareId>,
-    /// What the kernel says of trace, in the order of the file.
+    /// The kernel's records about trace, in the order of the file.
     pub(super) aux: Vec<Aux>,
     /// Where trace stands in the file.
     pub(super) buffers: Vec<AuxBuffer>,
@@ -28,7 +28,7 @@ pub(super) struct Records {
     pub(super) damaged_at: Option<u64>,
     /// Whether records hold others.
     pub(super) has_compressed: bool,
-    /// Whether records say when they were made.
+    /// Whether records have times.
     pub(super) has_times: bool,
     count: u64,
 }
@@ -314,7 +314,7 @@ impl Records {
         Ok(())
     }
 
-    /// What a record says of a process.
+    /// A record's information about a process.
     fn change(&mut self, kind: u32, misc: u16, bytes: &[u8]) -> Result<Option<Change>, PerfProblem> {
         let (Some(pid), Some(tid)) = (u32_at(bytes, 8), u32_at(bytes, 12)) else { return Ok(None) };
         Ok(match kind {

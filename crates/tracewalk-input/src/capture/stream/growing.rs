@@ -35,14 +35,14 @@ struct Followed {
     read: u64,
     /// The last bytes that were read: while the file only grows, they stay as they are.
     tail: Vec<u8>,
-    /// Since when its name has been another file's, or nobody's.
+    /// The time since which its name belongs to another file, or to none.
     gone: Option<Instant>,
 }
 
 /// How often a file is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How long whoever wrote a file may go on writing to it when it has lost its name.
+/// How long a writer may go on writing to a file that has lost its name.
 const GRACE: Duration = Duration::from_millis(200);
 
 /// How many bytes are compared to see that a file was not written anew.
@@ -114,7 +114,7 @@ impl ByteSource for Growing {
 }
 
 impl Followed {
-    /// Reads what was added; tells whether anything was.
+    /// Reads the bytes that were added; returns whether there were any.
     fn read(&mut self, path: &Path, piece: &mut Vec<u8>) -> Result<bool, StreamProblem> {
         match self.read_behind_tail(piece) {
             Ok(()) => {}

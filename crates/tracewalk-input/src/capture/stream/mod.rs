@@ -160,7 +160,7 @@ pub enum Event<'a> {
 pub enum End {
     /// The sender closed it: it is complete.
     Closed,
-    /// Somebody requested it.
+    /// On request.
     Stopped,
     /// Nothing came for too long.
     Idle,
@@ -169,7 +169,7 @@ pub enum End {
 }
 
 impl End {
-    /// Whether what came is only a part of what was sent.
+    /// Whether only a part of the bytes arrived.
     #[must_use]
     pub const fn is_early(&self) -> bool {
         matches!(self, Self::Stopped | Self::Failed(_))

@@ -11,8 +11,8 @@ use super::problem::StreamProblem;
 
 /// Reads bytes that come over time.
 pub trait ByteSource: fmt::Debug {
-    /// Waits for bytes as long as `patience` says, or a little longer, and puts those that came into `piece`, in the
-    /// place of what is in it.
+    /// Waits for bytes for the time `patience`, or slightly longer, and replaces the content of `piece` by the bytes that
+    /// arrived.
     fn read(&mut self, piece: &mut Vec<u8>, patience: Duration) -> Result<Arrived, StreamProblem>;
 }
 

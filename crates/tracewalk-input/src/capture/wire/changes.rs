@@ -57,7 +57,7 @@ pub(super) trait Changes: Iterator<Item = Result<Change, CaptureError>> {}
 
 impl<T: Iterator<Item = Result<Change, CaptureError>>> Changes for T {}
 
-/// What one channel did at the beginning of a recording.
+/// The activity of one channel at the beginning of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) starts_high: bool,

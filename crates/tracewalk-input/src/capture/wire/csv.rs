@@ -64,7 +64,7 @@ const MOST_COLUMNS: usize = 1024;
 
 /// Whether a file that starts like this is a table of levels.
 fn is_table(head: &[u8]) -> bool {
-    // The end of what is looked at may cut a letter.
+    // The end of the sample may cut a letter.
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,
         Err(error) if error.error_len().is_none() => {
@@ -169,7 +169,7 @@ fn time_unit(label: &str) -> Option<Option<u32>> {
     }
 }
 
-/// What the lines before the first row say.
+/// The information in the lines before the first row.
 #[derive(Default)]
 struct Preamble {
     rate: Option<f64>,
@@ -245,7 +245,7 @@ fn clock(preamble: &Preamble, first_row: &[String]) -> (Clock, Option<f64>) {
     };
     match (unit, preamble.rate) {
         (None, rate) => (Clock::Rows, rate),
-        // Sigrok counts the time in whole units, and so not exactly: the samples are what is exact.
+        // Sigrok rounds the time to whole units; only the number of samples is exact.
         (Some(_), Some(rate)) if !first_cell.contains(['.', 'e', 'E']) => {
             (Clock::Samples(sigrok_period(rate)), Some(rate))
         }
@@ -270,7 +270,7 @@ fn sigrok_period(rate: f64) -> u64 {
 fn names(preamble: &Preamble, columns: usize, clock: Clock) -> Vec<String> {
     let first = usize::from(clock != Clock::Rows);
     let labels = preamble.labels.get(first..).unwrap_or_default();
-    // Sigrok's usual label says what is in a column, not whose it is.
+    // Sigrok's default label names the kind of a column, not its channel.
     let are_names = !labels.is_empty() && labels.iter().any(|label| !label.is_empty() && label != "logic");
     let commented = preamble.names.as_slice();
     let names = if are_names { labels } else { commented };
@@ -372,7 +372,7 @@ struct TableChanges<'a> {
     cells: Cells,
     channels: Vec<usize>,
     rows: u64,
-    /// What is subtracted from every time: times before a trigger are negative.
+    /// The offset that is subtracted from every time: times before a trigger are negative.
     origin: Option<i128>,
     last: Option<Change>,
     is_done: bool,

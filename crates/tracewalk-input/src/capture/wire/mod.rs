@@ -60,7 +60,7 @@ pub use sigrok::parse_rate;
 pub use survey::seen_in;
 pub use times::ByteTimes;
 
-/// What is stated of a recording. The rest is inferred.
+/// The statements about a recording. The rest is inferred.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WireOptions {
     /// How bytes go over the wires.
@@ -105,12 +105,12 @@ impl WireOptions {
     }
 }
 
-/// Takes what was read from the wires.
+/// Receives the bytes read from the wires.
 trait Receiver {
     /// A byte, and when it began.
     fn byte(&mut self, byte: u8, at: Tick);
 
-    /// What is here is not as it should be; bytes may be missing or wrong.
+    /// An error on the wires at this place: bytes may be missing or wrong.
     fn error(&mut self, at: Tick);
 }
 

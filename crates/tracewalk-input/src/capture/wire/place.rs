@@ -11,7 +11,7 @@ use super::error::RecordingProblem;
 use crate::bytes::Bytes;
 use crate::capture::error::{CaptureError, CaptureErrorKind};
 
-/// Where a recording is, and what it is called in messages.
+/// The place of a recording, and its name in messages.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) file: PathBuf,
@@ -37,7 +37,7 @@ pub(super) trait Layout: Debug + Send + Sync {
     ) -> Result<Box<dyn Changes + 'a>, CaptureError>;
 }
 
-/// What a container says of a recording.
+/// A container's information about a recording.
 #[derive(Clone, Debug)]
 pub(super) struct Header {
     pub(super) layout: Arc<dyn Layout>,

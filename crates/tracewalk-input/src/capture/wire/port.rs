@@ -21,7 +21,7 @@ pub(super) struct Setup {
     pub(super) delay: f64,
     /// How many bits there are before the first byte.
     pub(super) skew: u32,
-    /// Whether synchronisation says so.
+    /// Whether synchronisation confirms it.
     pub(super) is_aligned: bool,
 }
 

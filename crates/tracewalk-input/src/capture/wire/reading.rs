@@ -20,7 +20,7 @@ use crate::capture::error::CaptureError;
 pub struct Reading {
     /// How bytes went over the wires.
     pub wire: Wire,
-    /// What was stated, not inferred.
+    /// The statements, without inferred values.
     pub said: WireOptions,
     /// Which channels they were.
     pub channels: Vec<(Role, String)>,
@@ -34,7 +34,7 @@ pub struct Reading {
     pub times: ByteTimes,
     /// Where the recording ends.
     pub end: Tick,
-    /// How often what was on the wires was not as it should be.
+    /// The number of errors on the wires.
     pub errors: u64,
     /// Where that was first.
     pub first_error: Option<WireError>,
@@ -68,13 +68,13 @@ impl Reading {
         !self.is_aligned || !score.is_good()
     }
 
-    /// What was seen on all channels, as a sentence names it; `None` if nothing is in doubt.
+    /// The activity of all channels, for a sentence; `None` if nothing is in doubt.
     #[must_use]
     pub fn seen(&self) -> Option<String> {
         (!self.seen.is_empty()).then(|| Listed(&self.seen).to_string())
     }
 
-    /// The channels of which neither anybody nor their names said what they are.
+    /// The channels whose role is neither stated nor shown by their names.
     pub fn found_channels(&self) -> impl Iterator<Item = &(Role, String)> {
         let is_said = |name: &str| self.said.channels.iter().any(|(said, _)| said.eq_ignore_ascii_case(name));
         self.channels.iter().filter(move |(role, name)| !is_said(name) && Role::of_name(name) != Some(*role))
@@ -195,7 +195,7 @@ fn best_polarity(
     Ok(other.or(said))
 }
 
-/// What was received.
+/// The bytes received.
 #[derive(Debug, Default)]
 struct Received {
     bytes: Vec<u8>,

@@ -13,14 +13,14 @@ use crate::capture::error::CaptureError;
 /// The formats of recordings. The first one that knows a file reads it.
 const FORMATS: &[RecordingFormat] = &[sigrok::FORMAT, vcd::FORMAT, csv::FORMAT];
 
-/// A recording: named channels, and what they did over time.
+/// A recording: named channels, and their changes over time.
 #[derive(Clone, Debug)]
 pub struct Recording {
     place: Place,
     header: Header,
 }
 
-/// How much is looked at to tell what a file is.
+/// The length of the beginning by which a file is recognised.
 const HEAD: u64 = 4096;
 
 impl Recording {

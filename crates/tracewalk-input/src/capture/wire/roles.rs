@@ -71,7 +71,7 @@ pub(super) enum Wiring {
     Port { clock: usize, data: Vec<usize> },
 }
 
-/// Finds the channels by what was said and by their names.
+/// Finds the channels by the statements and by their names.
 pub(super) fn wiring(
     channels: &[String],
     wire: Option<Wire>,
@@ -89,7 +89,7 @@ pub(super) fn wiring(
     let data_are_said = said.iter().any(|(_, role)| is_data(role));
     let said_indices = roles.iter().map(|(_, index)| *index).collect::<Vec<_>>();
     for (index, name) in channels.iter().enumerate().filter(|(index, _)| !said_indices.contains(index)) {
-        // Whoever says where one pin of data is says it of all of them.
+        // If one data pin is stated, all of them have to be stated.
         if let Some(role) = Role::of_name(name).filter(|role| !(data_are_said && is_data(role)))
             && !roles.iter().any(|(other, _)| *other == role)
         {

@@ -1,4 +1,4 @@
-//! What was seen on a channel.
+//! The activity of a channel.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::role::Wire;
 pub struct ChannelSeen {
     /// The channel.
     pub name: String,
-    /// What it did.
+    /// Its activity.
     pub signal: Signal,
 }
 
@@ -32,7 +32,7 @@ pub enum Signal {
         wire: Wire,
         /// Whether only with high for low.
         inverted: bool,
-        /// The bit rate, where the recording says its own.
+        /// The bit rate, if the recording states one.
         bits_per_second: Option<u64>,
         /// How many bytes were read.
         bytes: u64,

@@ -94,7 +94,7 @@ pub(super) fn bare(place: &Place, samples: Samples) -> Result<Header, CaptureErr
     Ok(Header { layout: Arc::new(layout), channels, ticks_per_second: Some(samples.rate as f64) })
 }
 
-/// What `metadata` says of the device.
+/// The device, from `metadata`.
 struct Device {
     file: String,
     unit: usize,
@@ -131,7 +131,7 @@ impl Device {
         if probes.is_empty() {
             return Err(Problem::NoChannels);
         }
-        // A rate of 0 is how some programs say that they do not know it.
+        // Some programs write an unknown rate as 0.
         Ok(Self { file, unit, rate: rate.filter(|rate| *rate > 0.0), probes })
     }
 }
@@ -222,7 +222,7 @@ fn entry_error(place: &Place, name: &str, error: &io::Error) -> CaptureError {
     place.error(None, Problem::Entry { name: excerpt(name), problem })
 }
 
-/// The bytes of a file in the archive, no more than the archive says there are.
+/// The bytes of a file in the archive, at most the stated number.
 struct Unpacked {
     reader: Box<dyn Read>,
     rest: u64,
@@ -342,7 +342,7 @@ impl SessionChanges<'_> {
         Some(change)
     }
 
-    /// Unpacks more samples; says whether there were any.
+    /// Unpacks more samples; returns whether there were any.
     fn fill(&mut self) -> Result<bool, CaptureError> {
         // A sample may lie across two chunks.
         self.buffer.drain(..self.taken.min(self.buffer.len()));

@@ -1,4 +1,4 @@
-//! What each channel of a recording did, for whoever named the wrong one.
+//! The activity of each channel of a recording, for a user who named the wrong one.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::seen::{ChannelSeen, Listed, Signal};
 use super::ways::{Way, best_way, lines};
 use crate::excerpt::excerpt;
 
-/// What was seen on the channels of the recording at `path`, as a sentence names it; `None` if it cannot be read again.
+/// The activity of the channels of the recording at `path`, for a sentence; `None` if it cannot be read again.
 #[must_use]
 pub fn seen_in(path: &Path) -> Option<String> {
     let seen = survey(&Recording::open(path).ok()??);

@@ -70,7 +70,7 @@ impl Uart {
         }
     }
 
-    /// Reads one byte, or passes over what is none. Takes at least one edge.
+    /// Reads one byte, or skips edges that form none. Takes at least one edge.
     fn read_frame(&mut self, end: Option<Tick>, receiver: &mut impl Receiver) {
         if !self.falls {
             self.drop_edges(1);
@@ -93,7 +93,7 @@ impl Uart {
         }
     }
 
-    /// Finds the first byte. What is passed over belongs to one that started before the recording.
+    /// Finds the first byte. Skipped edges belong to a byte that started before the recording.
     fn synchronise(&mut self) {
         let Some(start) = self.edges.front() else { return };
         self.synchronised = true;

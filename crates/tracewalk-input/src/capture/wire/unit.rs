@@ -8,7 +8,7 @@
 //! 3. least squares over those distances             → a unit that is exact to far below a sample
 //! ```
 //!
-//! Which candidate is right is not decided here: whoever decodes with them sees which one gives errors.
+//! This module does not choose between candidates: decoding with each shows which one gives errors.
 
 use super::changes::Line;
 

@@ -392,7 +392,7 @@ impl DumpChanges<'_> {
 /// Sets the levels of the channels that are bits of this value, whose first letter is its highest bit.
 fn take(value: &[u8], bits: &[(usize, usize)], levels: &mut Levels) {
     for &(bit, index) in bits {
-        // What is left out before a value is 0, unless the value starts with x or z.
+        // Omitted leading digits of a value are 0, unless the value starts with x or z.
         let letter = value.len().checked_sub(bit + 1).and_then(|place| value.get(place));
         match *letter.or(value.first().filter(|first| !matches!(first, b'0' | b'1'))).unwrap_or(&LOW) {
             LOW => *levels = levels.with(index, false),

@@ -42,7 +42,7 @@ impl Way {
 /// How many changes are looked at to find out how a recording is read.
 pub(super) const HEAD: usize = 200_000;
 
-/// What these channels did at the beginning of the recording, and what is wrong with it.
+/// The changes of these channels at the beginning of the recording, and its problem, if any.
 pub(super) fn lines(
     recording: &Recording,
     channels: &[usize],
@@ -148,7 +148,7 @@ fn score(line: &Line, way: Way) -> Score {
     score
 }
 
-/// The changes of a recording up to its end, or to what is wrong with it.
+/// The changes of a recording up to its end, or to its first problem.
 pub(super) struct Until<C> {
     changes: C,
     pub(super) end: Tick,

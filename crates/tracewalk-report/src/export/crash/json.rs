@@ -10,10 +10,10 @@ use tracewalk_analysis::{Code, Section};
 use super::{CrashReport, words};
 use crate::Look;
 
-/// The version of the document's shape. A field that is added does not change it.
+/// The version of the document's shape. A new field does not change it.
 const VERSION: u32 = 1;
 
-/// Writes the document: what is known of the source whose program crashed. Other sources stand in `others`, in the same shape.
+/// Writes the document about the source whose program crashed. Other sources are in `others`, in the same shape.
 pub fn write_crash_json(out: &mut dyn Write, report: &CrashReport, _: Look) -> io::Result<()> {
     let crashed = report.sources.iter().position(|(_, crash)| crash.is_some()).unwrap_or_default();
     let mut document = json!({ "v": VERSION });
@@ -37,7 +37,7 @@ pub fn write_crash_json(out: &mut dyn Write, report: &CrashReport, _: Look) -> i
     out.write_all(b"\n")
 }
 
-/// What is known of a source's program.
+/// The object of one source.
 fn source_json(section: &Section, crash: Option<&Crash>) -> Map<String, Value> {
     let mut fields = Map::new();
     let mut set = |name: &str, value: Value| _ = fields.insert(name.to_owned(), value);
@@ -78,7 +78,7 @@ fn crash_json(code: &Code, crash: &Crash) -> Value {
     let at = crash.at.map(|at| {
         let mut at_fault = place(code, at);
         if let Some(fields) = at_fault.as_object_mut() {
-            // Where a branch led to no function, what lies there was no instruction.
+            // If a branch led outside of functions, its target was no instruction.
             let is_code = code.symbols.function(at).is_some();
             fields.insert("instruction".to_owned(), is_code.then(|| words::instruction(code, at)).into());
         }
@@ -168,7 +168,7 @@ fn cause_json(code: &Code, cause: &Cause) -> Value {
     value
 }
 
-/// What is known of a cause besides its kind and its place.
+/// The fields of a cause besides its kind and its place.
 fn kind_json(code: &Code, kind: &CauseKind) -> Value {
     let at_place = |at: &Address| place(code, *at);
     let maybe = |at: &Option<Address>| at.map(|at| place(code, at));

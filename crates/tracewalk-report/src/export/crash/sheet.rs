@@ -1,4 +1,4 @@
-//! What is shown of a crash, part by part, for the formats that people read.
+//! The parts of a crash report, for the formats that people read.
 
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk_analysis::Code;
@@ -14,7 +14,7 @@ pub(super) struct Part {
     pub(super) columns: bool,
 }
 
-/// How many lines the path and the stack have at most.
+/// The most lines of the path and of the stack.
 const PATH_LINES: usize = 8;
 const STACK_LINES: usize = 8;
 

@@ -48,7 +48,7 @@ impl Tabular for CrashReport {
     }
 }
 
-/// A column's name, and what its cells hold.
+/// A column's name and kind.
 type Named = (&'static str, Kind);
 
 const CRASHES: [Named; 18] = [
@@ -169,7 +169,7 @@ fn crash_row(section: &Section, crash: Option<&Crash>) -> Vec<Cell> {
     of(section, cells)
 }
 
-/// A row for each item, and after that of a loop one for each item of its body, one deeper.
+/// A row for each item; the row of a loop is followed by those of its body, one level deeper.
 fn path_rows(section: &Section, path: &[PathItem], depth: u64, table: &mut Table) {
     for item in path {
         let mut cells = [const { Cell::Unknown }; PATH.len()];

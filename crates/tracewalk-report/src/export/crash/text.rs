@@ -43,7 +43,7 @@ pub fn write_crash_text(out: &mut dyn Write, report: &CrashReport, look: Look) -
     Ok(())
 }
 
-/// What is said of a source whose trace shows no crash.
+/// The text for a source whose trace shows no crash.
 const fn no_crash(report: &CrashReport) -> &'static str {
     if report.whole && report.complete {
         "The trace does not end in a fault, a reset or an exception without a handler."
@@ -69,7 +69,7 @@ pub fn write_crash_markdown(out: &mut dyn Write, report: &CrashReport, _: Look) 
             if columns {
                 writeln!(out, "```text")?;
                 for line in lines {
-                    // A line of the program's own names cannot end the block.
+                    // A name in the program must not end the code block.
                     writeln!(out, "{}", Plain(line.replace("```", "'''")))?;
                 }
                 writeln!(out, "```\n")?;

@@ -1,4 +1,4 @@
-//! Causes, places and what is missing, in words.
+//! Causes, places and missing information, in words.
 
 use tracewalk::ids::{Address, Exception, Isa, Location};
 use tracewalk_analysis::Code;
@@ -6,7 +6,7 @@ use tracewalk_analysis::crash::{Cause, CauseKind, Evidence, Holder, Missing, Rol
 
 use super::super::text::instruction_text;
 
-/// `run_timers+0xe`, or the address where no function is.
+/// `run_timers+0xe`, or the address if there is no function.
 pub(super) fn function(code: &Code, at: Address) -> String {
     match code.symbols.function(at) {
         Some(function) => match at.offset_from(function.start) {
@@ -31,7 +31,7 @@ pub(super) fn place(code: &Code, at: Address) -> String {
     format!("{}{line}", function(code, at))
 }
 
-/// `blx r3`, without what pads columns.
+/// `blx r3`, without padding.
 pub(super) fn instruction(code: &Code, at: Address) -> String {
     let text = instruction_text(code, Location::new(at, Isa::T32));
     text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -210,7 +210,7 @@ pub(super) const fn missing(missing: Missing) -> &'static str {
     }
 }
 
-/// What an exception stacks, by name, from its frame's address on.
+/// The words that an exception stacks, by name, from its frame's address on.
 pub(super) const STACKED: [&str; 8] = ["r0", "r1", "r2", "r3", "r12", "lr", "pc", "xpsr"];
 
 /// The short name of a kind of cause, in JSON and tables.

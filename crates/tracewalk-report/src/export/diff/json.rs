@@ -14,7 +14,7 @@ use tracewalk_analysis::clock::Cost;
 use tracewalk_analysis::diff::{Aftermath, Next};
 use tracewalk_analysis::{Code, CodePlace};
 
-/// The version of the document's shape. A field that is added does not change it.
+/// The version of the document's shape. A new field does not change it.
 const VERSION: u32 = 1;
 
 /// Writes the document.
@@ -49,7 +49,7 @@ struct SourceJson<'a> {
     ids: [Option<u8>; 2],
     same: bool,
     instructions: [u64; 2],
-    /// Where the paths part; null where they are the same.
+    /// Where the paths part; null if they are the same.
     divergence: Option<DivergenceJson>,
     functions: Vec<FunctionJson<'a>>,
     /// Null without a program.
@@ -58,7 +58,7 @@ struct SourceJson<'a> {
 
 #[derive(Serialize)]
 struct DivergenceJson {
-    /// How many instructions both have in common.
+    /// The number of instructions that both have in common.
     behind: u64,
     /// The last of them.
     last: Option<PlaceJson>,
@@ -174,7 +174,7 @@ fn gained_files<'a>(source: &'a SourceDiff, gained: &'a BTreeMap<String, Vec<Str
     named(with_lines)
 }
 
-/// Those of which there is something to be said.
+/// The files with a difference.
 fn named<'a>(files: impl Iterator<Item = FileJson<'a>>) -> Vec<FileJson<'a>> {
     files.filter(|file| !file.lines.is_empty() || !file.functions.is_empty()).collect()
 }

@@ -1,4 +1,4 @@
-//! What differs between two captures of one program, as text and JSON.
+//! Differences between two captures of one program, as text, tables and JSON.
 
 mod json;
 mod tables;
@@ -20,10 +20,10 @@ pub use json::write_diff_json;
 pub use tables::DIFF_TABLES;
 pub use text::write_diff_text;
 
-/// What differs.
+/// The differences.
 #[derive(Debug)]
 pub struct DiffReport {
-    /// What the captures are called.
+    /// The names of the captures.
     pub names: [String; 2],
     /// By source.
     pub sources: Vec<SourceDiff>,
@@ -31,21 +31,20 @@ pub struct DiffReport {
     pub complete: bool,
 }
 
-/// What differs between one source's traces.
+/// The differences between one source's traces.
 #[derive(Debug)]
 pub struct SourceDiff {
     /// The source's trace ID, in each.
     pub ids: [Option<TraceId>; 2],
-    /// The program, as far as each could be followed in it.
+    /// The program of each.
     pub code: [Arc<Code>; 2],
     /// How many instructions ran, in each.
     pub instructions: [u64; 2],
-    /// Where the paths part, from the side of each; `None` if they are the same.
+    /// The place where the paths part, seen from each; `None` if they are the same.
     pub parting: Option<[Aftermath; 2]>,
     /// Functions that cost more in one than in the other.
     pub functions: Vec<FunctionDiff>,
-    /// What lines the second one runs less and more, and what functions it runs that the first does not; `None` without a
-    /// program.
+    /// The lines that only one of them runs, and the functions that only the second one runs; `None` without a program.
     pub coverage: Option<(Difference, BTreeMap<String, Vec<String>>)>,
 }
 
@@ -54,13 +53,13 @@ pub struct SourceDiff {
 pub struct FunctionDiff {
     /// Its name.
     pub name: String,
-    /// Where it starts.
+    /// Its start.
     pub address: Option<Address>,
     /// How often it was called, in each.
     pub calls: [u64; 2],
-    /// What it cost itself, in each.
+    /// Its own cost, in each.
     pub own: [Cost; 2],
-    /// What it cost with what it called, in each.
+    /// Its cost with the functions that it called, in each.
     pub total: [Cost; 2],
 }
 
@@ -85,7 +84,8 @@ impl SourceDiff {
 }
 
 impl FunctionDiff {
-    /// The functions that differ, those first that differ most. What only one of the captures can measure is not compared.
+    /// The functions that differ, the greatest difference first. Costs that only one of the captures can measure are not
+    /// compared.
     #[must_use]
     pub fn between(profiles: [(&Profile, &Code); 2]) -> Vec<Self> {
         let has = |unit| profiles.iter().all(|(profile, _)| profile.measures.has(unit));

@@ -1,4 +1,4 @@
-//! What differs, as tables.
+//! Differences as tables.
 
 use tracewalk::ids::TraceId;
 use tracewalk_analysis::coverage::FileDifference;
@@ -56,7 +56,7 @@ fn function_row(ids: &[Cell; 2], function: &FunctionDiff) -> Vec<Cell> {
     row.extend([name.as_str().into(), (*address).into()]);
     row.extend(calls.map(Cell::from));
     row.extend(own.map(|cost| cost.instructions.into()));
-    // Where the captures cannot both measure it, neither is shown.
+    // A cost is shown only if both captures measure it.
     for measured in [own.map(|cost| cost.cycles), own.map(|cost| cost.time)] {
         let is_known = measured != [0; 2];
         row.extend(measured.map(|value| if is_known { value.into() } else { Cell::Unknown }));

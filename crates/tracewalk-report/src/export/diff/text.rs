@@ -1,4 +1,4 @@
-//! For people: where the paths part, the functions that differ, the lines that run no more and now.
+//! For people: the place where the paths part, the functions that differ, the lines that run in only one.
 
 use std::io::{self, Write};
 
@@ -12,7 +12,7 @@ use tracewalk_analysis::coverage::FileDifference;
 use tracewalk_analysis::diff::{Aftermath, Called, Next};
 use tracewalk_analysis::{Code, CodePlace};
 
-/// Writes what differs, and of sources in which nothing does a line.
+/// Writes the differences, and one line for each source without any.
 pub fn write_diff_text(out: &mut dyn Write, report: &DiffReport, look: Look) -> io::Result<()> {
     let out = &mut Fitted::new(out, look.width);
     let palette = &look.palette;
@@ -116,7 +116,7 @@ fn then(out: &mut dyn Write, name: &str, side: &Aftermath, code: &Code) -> io::R
     Ok(())
 }
 
-/// What happened next, in words.
+/// The next event on a path, in words.
 pub(super) fn next_text(code: &Code, next: &Next) -> String {
     match next {
         Next::Ran { start, instructions: 1 } => format!("runs 1 instruction at {}", place(code, *start)),
@@ -186,7 +186,7 @@ fn functions(out: &mut dyn Write, source: &SourceDiff, palette: &Palette) -> io:
     Ok(())
 }
 
-/// `+3`; nothing where nothing changed.
+/// `+3`; empty without a change.
 fn change(a: u64, b: u64) -> String {
     match a.cmp(&b) {
         std::cmp::Ordering::Less => format!("+{}", b - a),

@@ -1,8 +1,7 @@
 //! `profile --format flamegraph`: an SVG that a browser can zoom and search, and any viewer can show.
 //!
-//! One rectangle for each function in each chain of calls, as wide as what it cost with what it called; what it called
-//! stands on it. Positions are percentages, so that the drawing is as wide as the window. The script in it needs
-//! nothing from elsewhere.
+//! One rectangle for each function in each chain of calls, as wide as its cost with the functions that it called, which are on
+//! top of it. Positions are percentages, so that the drawing is as wide as the window. Its script is self-contained.
 
 use std::io::{self, Write};
 
@@ -10,7 +9,7 @@ use super::profile::ProfileReport;
 use crate::words::percent;
 use tracewalk_analysis::profile::{Label, LabelKind, Tree};
 
-/// Rectangles narrower than this part of the whole are left out: nobody sees them.
+/// Rectangles narrower than this part of the whole are invisible, and left out.
 const NARROWEST: f64 = 1.0 / 5000.0;
 /// Chains of calls are drawn up to this depth; recursion can be deeper than any screen.
 const DEEPEST: usize = 256;
@@ -18,7 +17,7 @@ const DEEPEST: usize = 256;
 const ROW: usize = 18;
 const TOP: usize = 58;
 const BOTTOM: usize = 30;
-/// What the text is cut for where no script does it.
+/// The width for which texts are cut if the script does not run.
 const USUAL_WIDTH: f64 = 1200.0;
 const CHARACTER: f64 = 6.6;
 
@@ -31,7 +30,7 @@ struct Rectangle<'a> {
     own: u64,
     total: u64,
     depth: usize,
-    /// Where it begins, in units of cost.
+    /// Its start, in units of cost.
     start: u64,
 }
 
@@ -165,7 +164,7 @@ fn frame(
     )
 }
 
-/// Warm colours for functions, by name, so that a function has the same one everywhere; others for what is none.
+/// Warm colours for functions, by name, so that a function has the same colour everywhere; other colours for other nodes.
 fn colour(rectangle: &Rectangle<'_>) -> String {
     // FNV-1a, 32 bits.
     let hash = rectangle

@@ -11,7 +11,7 @@ use super::{InterruptReport, Row, is_of_itm, rows};
 use tracewalk_analysis::call_stack::FunctionId;
 use tracewalk_analysis::interrupts::{Activity, Lengths};
 
-/// The version of the document's shape. A field that is added does not change it.
+/// The version of the document's shape. A new field does not change it.
 const VERSION: u32 = 1;
 
 /// Writes the document.

@@ -30,18 +30,18 @@ pub struct InterruptReport {
 }
 
 impl InterruptReport {
-    /// ` of m3.elf` where a source of another program has the same trace ID; else nothing.
+    /// ` of m3.elf` if a source of another program has the same trace ID; otherwise empty.
     fn of_program(&self, section: &Section) -> String {
         of_program(section, &self.sources, &self.programs)
     }
 }
 
-/// Whether a section is what an ITM reports, which says how often exceptions were entered and nothing more.
+/// Whether a section has the reports of an ITM, which only count entries of exceptions.
 fn is_of_itm(section: &Section) -> bool {
     section.protocol == "itm"
 }
 
-/// What a row is about.
+/// The subject of a row.
 struct Row<'a> {
     name: String,
     exception: Option<Exception>,

@@ -20,7 +20,7 @@ pub fn write_interrupts_text(out: &mut dyn Write, report: &InterruptReport, look
         let head = palette.head;
         writeln!(out, "{head}{section}{}, {}{head:#}", report.of_program(section), report.scale)?;
         let is_in_itm = report.sources.iter().any(|(section, _)| is_of_itm(section));
-        // Trace may have been off, and what the ITM reports says nothing of that.
+        // Tracing may have been off, which an ITM's reports do not show.
         if activities.exceptions.is_empty() && is_in_itm {
             writeln!(out, "no exceptions were traced; what an ITM reports stands apart")?;
         } else if activities.exceptions.is_empty() {
@@ -60,7 +60,7 @@ fn write_rows<'a>(
     let rows = rows.collect::<Vec<_>>();
     let labels = rows.iter().map(|row| label(row).chars().count());
     let longest = labels.chain([kind.len()]).max().unwrap_or(0);
-    // Where names and measures have no room beside each other, they stand below each other.
+    // Names and measures share a line if there is room.
     let is_narrow = look.width.is_some_and(|columns| longest + BESIDE_NAMES > columns);
     let width = if look.width.is_some() { longest } else { longest.min(WIDEST_NAME) };
     if !rows.is_empty() {
@@ -165,11 +165,11 @@ fn write_notes(out: &mut dyn Write, activities: &Activities, palette: &Palette) 
     Ok(())
 }
 
-/// Longer names push the columns to the right, where no terminal limits them.
+/// Longer names push the columns to the right, if no terminal limits the width.
 const WIDEST_NAME: usize = 32;
 
-/// How many columns stand to the right of the names.
+/// The number of columns to the right of the names.
 const BESIDE_NAMES: usize = 87;
 
-/// How many columns stand to the left of the numbers where names have lines of their own.
+/// The number of columns to the left of the numbers if names have lines of their own.
 const MEASURE_COLUMN: usize = 20;

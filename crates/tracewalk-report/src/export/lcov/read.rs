@@ -22,18 +22,18 @@ pub enum TracefileErrorKind {
         /// The record.
         found: String,
     },
-    /// A file's records are not ended by `end_of_record`: the rest of them is missing.
+    /// `end_of_record` is missing after a file's records: the text is incomplete.
     NotEnded,
     /// There is no file in it.
     NoFile,
 }
 
-/// Reads a tracefile. Every line has to be a record, every file has to be ended, and there has to be one: what is read
-/// from half a tracefile or from something else would be compared as if nothing had been covered.
+/// Reads a tracefile. Every line has to be a record, every file has to end with `end_of_record`, and there has to be a file: half
+/// a tracefile would be compared as if the rest had not been covered.
 ///
 /// # Errors
 ///
-/// The first line that is not as it should be.
+/// The first invalid line.
 pub fn read_lcov(text: &str) -> Result<Tracefile, TracefileError> {
     let mut read = Tracefile::default();
     let mut current = None;
@@ -74,7 +74,7 @@ pub fn read_lcov(text: &str) -> Result<Tracefile, TracefileError> {
     Err(TracefileError { line: last, kind })
 }
 
-/// Takes what a record says; `None` if it cannot be read.
+/// Takes a record; `None` if it cannot be read.
 fn take(file: &mut TracedFile, record: &str, fields: &str) -> Option<()> {
     match record {
         "DA" => {

@@ -2,23 +2,23 @@
 
 use tracewalk_analysis::coverage::DiffPath;
 
-/// What the head of a file says of its two paths.
+/// The two paths in the head of a file.
 #[derive(Debug, Default)]
 pub(super) struct GitNames {
-    /// Without prefixes: a rename or a copy says them.
+    /// From a rename or a copy, without prefixes.
     pub(super) old: Option<String>,
     pub(super) new: Option<String>,
     pub(super) added: bool,
     pub(super) deleted: bool,
-    /// The path of the first line, where both are the same but for their prefixes.
+    /// The path of the first line, if both are the same apart from their prefixes.
     both: Option<DiffPath>,
-    /// What `---` and `+++` say.
+    /// The paths after `---` and `+++`.
     heads: [Option<String>; 2],
     is_git: bool,
 }
 
 impl GitNames {
-    /// What the line `diff --git OLD NEW` says. Where it can be read in several ways other lines say it.
+    /// The paths of the line `diff --git OLD NEW`. If it is ambiguous, other lines have the paths.
     pub(super) fn of(names: &[u8]) -> Self {
         let names = unquoted_pair(names);
         let both = names.and_then(|(old, new)| {
@@ -30,7 +30,7 @@ impl GitNames {
         Self { both, is_git: true, ..Self::default() }
     }
 
-    /// Reads what stands after `---` or `+++`: a path, and a time after a tab.
+    /// Reads the rest of a line after `---` or `+++`: a path, and a time after a tab.
     pub(super) fn read_head(&mut self, text: &[u8], is_old: bool) {
         let path = match text.first() {
             Some(b'"') => unquoted(text),
@@ -76,7 +76,8 @@ fn without_prefix(path: &str) -> Option<&str> {
         .map(|(_, path)| path)
 }
 
-/// Two paths with a space between them. Without quotes both have to be the same but for a prefix, so that the space is in the middle.
+/// Two paths with a space between them. Unquoted paths have to be the same apart from a prefix, so that the space is in the
+/// middle.
 fn unquoted_pair(text: &[u8]) -> Option<(String, String)> {
     let text = text.strip_suffix(b"\r").unwrap_or(text);
     if text.first() == Some(&b'"') {
@@ -104,7 +105,7 @@ fn end_of_quote(text: &[u8]) -> Option<usize> {
     None
 }
 
-/// A path without quotes, in which Git writes what is unusual as C does: `"a/\303\244.c"`.
+/// A path without its quotes. In quotes, Git escapes unusual bytes as C does: `"a/\303\244.c"`.
 pub(super) fn unquoted(text: &[u8]) -> String {
     let Some(inner) = text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")) else {
         return String::from_utf8_lossy(text).into_owned();

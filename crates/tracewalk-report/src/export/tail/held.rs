@@ -1,4 +1,4 @@
-//! What is held back, in as few bytes as it takes: these are most of the memory of a flow's end.
+//! Records that are held back, in a compact form: they are most of the memory for the end of a flow.
 
 use tracewalk::flow::{Block, Element, Ending, Gap, GapReason};
 use tracewalk::ids::{Address, Isa, Location};
@@ -6,18 +6,18 @@ use tracewalk::span::{CaptureOffset, Span};
 use tracewalk_analysis::analysis::Kept;
 use tracewalk_analysis::record::{FlowRecord, ItmRecord};
 
-/// Something that is held back.
+/// A record that is held back.
 #[derive(Debug)]
 pub(super) enum Held {
-    /// Nearly all of what there is.
+    /// Nearly all records are blocks.
     Block(HeldBlock),
     Other(Box<FlowRecord>),
     Itm(Box<ItmRecord>),
-    /// Several blocks, and what stands between them.
+    /// Several blocks, and the elements between them.
     Passage(Kept),
 }
 
-/// A block of which addresses are distances from the first.
+/// A block with addresses as distances from the first.
 #[derive(Debug)]
 pub(super) struct HeldBlock {
     span: Span,
@@ -32,7 +32,7 @@ pub(super) struct HeldBlock {
 }
 
 impl Held {
-    /// How many instructions were executed in it, as far as anybody knows: where code is missing at least one was.
+    /// The number of instructions that were executed in it; at least one if code is missing.
     pub(super) fn instructions(&self) -> u64 {
         match self {
             Self::Block(block) => u64::from(block.instructions),
@@ -46,7 +46,7 @@ impl Held {
         }
     }
 
-    /// The piece of flow that it is; a passage is several.
+    /// The record; `None` for a passage, which is several.
     pub(super) fn into_flow(self) -> Option<FlowRecord> {
         match self {
             Self::Block(block) => Some(block.into()),

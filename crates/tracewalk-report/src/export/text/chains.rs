@@ -1,4 +1,4 @@
-//! `calls --fold chains`: all calls of one chain on one line, with how many there were and what they cost.
+//! `calls --fold chains`: all calls of one chain on one line, with their number and cost.
 
 use std::io::{self, Write};
 
@@ -14,11 +14,11 @@ use tracewalk_analysis::profile::{LabelKind, Tree};
 pub struct CallChainsOptions {
     /// The colours and the width.
     pub look: Look,
-    /// Functions deeper than this are not printed, only counted in those that called them.
+    /// Deeper functions are not printed; they count only in their callers.
     pub depth: Option<usize>,
 }
 
-/// Writes each source's tree; what one function called stands in the order in which it was first called.
+/// Writes each source's tree; the callees of a function are in the order of their first calls.
 pub fn write_call_chains(
     out: &mut dyn Write,
     report: &ProfileReport,

@@ -1,4 +1,4 @@
-//! Instructions as rows of a listing. Each is made once, however often it was executed.
+//! Instructions as rows of a listing. Each row is built once, however often the instruction was executed.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -20,22 +20,21 @@ pub(super) struct Row {
     pub(super) next: Address,
     /// Its address and its code, like `0800 f7ff ffd5`, padded.
     pub(super) head: String,
-    /// Mnemonic, operands and what they refer to, with colours.
+    /// Mnemonic, operands and their targets, with colours.
     pub(super) text: String,
-    /// How many columns `text` takes.
+    /// The columns of `text`.
     pub(super) width: usize,
-    /// Where it stands in the source.
+    /// Its place in the source.
     pub(super) place: Rc<Place>,
-    /// What stands above it where execution comes to it from elsewhere.
+    /// The heading above it if execution jumps to it.
     heading: String,
-    /// How many columns that takes.
+    /// The columns of `heading`.
     heading_width: usize,
     address: Address,
 }
 
 impl Row {
-    /// What stands above it where execution comes to it from elsewhere, without some of the functions that are inlined there if it
-    /// is wider.
+    /// The heading above it if execution jumps to it; a heading that is too wide leaves out inlined functions.
     pub(super) fn heading_within(&self, columns: Option<usize>, palette: &Palette) -> Cow<'_, str> {
         let Some(columns) = columns.filter(|columns| *columns < self.heading_width) else {
             return self.heading.as_str().into();
@@ -50,10 +49,10 @@ impl Row {
     }
 }
 
-/// Where an instruction stands in the program's source.
+/// An instruction's place in the program's source.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
-    /// The function by its symbol, and where it starts.
+    /// The function by its symbol, and its start.
     pub(super) function: Option<(String, Address)>,
     /// The functions inlined there, outermost first.
     pub(super) inlined: Vec<String>,
@@ -120,11 +119,11 @@ fn row(code: &Code, palette: &Palette, at: Location) -> Option<Row> {
 
 /// An instruction's text.
 pub(super) struct Written {
-    /// Mnemonic, operands and what they refer to, with colours.
+    /// Mnemonic, operands and their targets, with colours.
     pub(super) text: String,
-    /// How many columns it takes.
+    /// Its columns.
     width: usize,
-    /// How many bytes the instruction has.
+    /// The instruction's bytes.
     bytes: u8,
 }
 
@@ -151,12 +150,12 @@ pub(super) fn written(code: &Code, palette: &Palette, at: Location) -> Option<Wr
     Some(Written { text, width, bytes: instruction.bytes })
 }
 
-/// The instruction at `at` with its operands and what they refer to; nothing where there is no code.
+/// The instruction at `at` with its operands and their targets; empty if there is no code.
 pub(in crate::export) fn instruction_text(code: &Code, at: Location) -> String {
     written(code, &Palette::PLAIN, at).map_or_else(String::new, |written| written.text)
 }
 
-/// Code as its units are written: halfwords of Thumb, words of ARM.
+/// Code in the units of its instruction set: halfwords for Thumb, words for ARM.
 fn halfwords(bytes: &[u8], at: Location) -> String {
     let unit = usize::try_from(at.isa.alignment()).unwrap_or(1);
     let hex = |unit: &[u8]| unit.iter().rev().map(|byte| format!("{byte:02x}")).collect::<String>();
@@ -167,7 +166,7 @@ fn place(code: &Code, address: Address) -> Place {
     let mut frames = code.symbols.frames(address).into_iter();
     let innermost = frames.next();
     let (file, line) = innermost.as_ref().map_or((None, None), |frame| (frame.file.clone(), frame.line));
-    // The last frame is the function itself, which its symbol names with its start.
+    // The last frame is the function itself, which the symbol names.
     let mut inlined =
         innermost.into_iter().chain(frames).filter_map(|frame| frame.function).collect::<Vec<_>>();
     let outer = inlined.pop();
@@ -215,7 +214,7 @@ fn scope_name(place: &Place, address: Address, inlined: usize, palette: &Palette
     text
 }
 
-/// At most this number of columns, if a line needs them.
+/// Up to this number of blanks.
 pub(super) fn blanks(columns: usize) -> &'static str {
     const BLANKS: &str = match str::from_utf8(&[b' '; 128]) {
         Ok(blanks) => blanks,
@@ -224,5 +223,5 @@ pub(super) fn blanks(columns: usize) -> &'static str {
     BLANKS.get(..columns).unwrap_or(BLANKS)
 }
 
-/// How wide an instruction's address and code are.
+/// The width of an instruction's address and code.
 pub(super) const MARGIN: usize = 20;

@@ -33,11 +33,11 @@ pub struct Listing<W> {
     rows: Rows,
     calls: CallStack<()>,
     ready: Ready,
-    /// Where the last instruction stands; `None` if the next one needs a heading.
+    /// The place of the last instruction; `None` if the next one needs a heading.
     place: Option<Rc<Place>>,
     /// The address after the last instruction.
     next: Option<Address>,
-    /// How deep the run is in calls.
+    /// The call depth of the run.
     depth: usize,
     /// Cycles that were spent on the run.
     cycles: u64,
@@ -45,12 +45,12 @@ pub struct Listing<W> {
     unfollowed_cycles: u64,
     meter: CycleMeter,
     first_section: bool,
-    /// What an ITM reported last, and how often in succession.
+    /// The last report of an ITM, and how often it was repeated.
     itm: Option<(String, u64)>,
     doubting: Doubting,
 }
 
-/// What a listing shows.
+/// The options of a listing.
 #[derive(Clone, Copy, Debug)]
 pub struct ListingOptions {
     /// The colours and the width.
@@ -59,10 +59,10 @@ pub struct ListingOptions {
     pub source_lines: bool,
 }
 
-/// How many columns are left for an instruction at 80, beside its address and code.
+/// The columns that an instruction has at a width of 80, next to its address and code.
 const LEAST_TEXT: usize = 50;
 
-/// A place in the source is not shortened to less than this, but left out: of most it is the line.
+/// The shortest form of a place in the source: its line, in most cases. A place that would be shorter is left out.
 const SHORTEST_NOTE: usize = 4;
 
 /// The column at which places in the source are noted after the instructions.
@@ -92,7 +92,7 @@ impl<W: Write> Listing<W> {
     }
 
     fn block(&mut self, block: &Block, arrival: Arrival, cycles: u64) -> io::Result<()> {
-        // A branch to the next address goes straight on, as far as a reader is concerned.
+        // To a reader, a branch to the next address goes straight on.
         let straight =
             arrival == Arrival::Straight || (arrival == Arrival::Jump && self.next == Some(block.start));
         if !straight {
@@ -115,7 +115,7 @@ impl<W: Write> Listing<W> {
         Ok(())
     }
 
-    /// Prints where the instruction stands, as far as the one before it does not say so.
+    /// Prints the instruction's place, as far as it differs from the previous one's.
     fn heading(&mut self, row: &Row) -> io::Result<()> {
         let place = &row.place;
         if !self.place.as_ref().is_some_and(|last| last.same_scope(place)) {
@@ -170,25 +170,25 @@ impl<W: Write> Listing<W> {
         writeln!(self.out)
     }
 
-    /// How far code at this depth is indented: less where lines are short.
+    /// The indentation of code at this depth: less if lines are short.
     fn indent(&self, depth: usize) -> usize {
         let most =
             self.options.look.width.map_or(usize::MAX, |width| width.saturating_sub(MARGIN + 2 + LEAST_TEXT));
         indent(depth).min(most)
     }
 
-    /// The columns before what stands at this depth.
+    /// The blanks before text at this depth.
     fn margin(&self, depth: usize) -> &'static str {
         blanks(MARGIN + self.indent(depth))
     }
 
-    /// The line that marks something, without the middle of its text where that is too long.
+    /// A line that marks something, without the middle of its text if that is too long.
     fn rule(&self, text: &str) -> String {
         let room = self.options.look.width.map(|width| width.saturating_sub("── ".chars().count() + 1));
         rule(&room.map_or(text.into(), |room| without_middle(text, room)))
     }
 
-    /// Most lines are made of parts that are ready, and formatting takes longer than writing.
+    /// Joins prepared parts, because formatting takes longer than writing.
     fn write_line(&mut self, parts: &[&str]) -> io::Result<()> {
         parts.iter().try_for_each(|part| self.out.write_all(part.as_bytes()))?;
         self.out.write_all(b"\n")
@@ -212,7 +212,7 @@ impl<W: Write> Listing<W> {
     fn gap(&mut self, gap: &Gap) -> io::Result<()> {
         self.end_run()?;
         match gap.reason {
-            // Without any image this is all that is known, not a defect.
+            // Without any image, this is the normal case and not a problem.
             GapReason::NoCode(at) if self.code.program.is_empty() => {
                 writeln!(self.out, "{at:#}", at = Target(at))
             }
@@ -223,7 +223,7 @@ impl<W: Write> Listing<W> {
         }
     }
 
-    /// Says that doubt begins or ends.
+    /// Prints that doubt begins or ends.
     fn doubt(&mut self, change: DoubtfulChange) -> io::Result<()> {
         self.end_run()?;
         let text = match change {
@@ -236,7 +236,7 @@ impl<W: Write> Listing<W> {
         writeln!(self.out, "{style}{}{style:#}", self.rule(&text))
     }
 
-    /// Prints what an ITM reported last, once for all times.
+    /// Prints the last report of an ITM, once for all repetitions.
     fn end_itm(&mut self) -> io::Result<()> {
         match self.itm.take() {
             None => Ok(()),
@@ -261,7 +261,7 @@ impl<W: Write> Listing<W> {
         Ok(())
     }
 
-    /// The next instruction does not stand after the last one.
+    /// The next instruction does not follow the last one.
     fn end_run(&mut self) -> io::Result<()> {
         self.place = None;
         self.next = None;
@@ -281,7 +281,7 @@ impl<W: Write> Listing<W> {
         }
     }
 
-    /// Books cycles; returns those of the block that comes now.
+    /// Books cycles; returns those of the current block.
     fn spend(&mut self, spent: Option<Spent>) -> io::Result<u64> {
         match spent {
             Some(Spent::OnBlock(cycles)) => return Ok(cycles),
@@ -299,7 +299,7 @@ impl<W: Write> Listing<W> {
     }
 }
 
-/// What became of a block's last instruction, where that is not what its text says.
+/// The outcome of a block's last instruction, if its text does not show it.
 fn outcome(ending: Ending) -> &'static str {
     match ending {
         Ending::ConditionFailed => "(condition failed)",
@@ -309,7 +309,7 @@ fn outcome(ending: Ending) -> &'static str {
     }
 }
 
-/// A place where execution is known to have been, and nothing else is.
+/// A place that execution reached, without further information.
 struct Target(Location);
 
 impl std::fmt::Display for Target {
@@ -399,7 +399,7 @@ impl<W: Write> FlowSink for Listing<W> {
 }
 
 impl<W: Write> Listing<W> {
-    /// Whether no cycles wait to be written, and nothing that an ITM reported.
+    /// Whether neither cycles nor a report of an ITM wait to be written.
     fn counts_nothing(&self) -> bool {
         self.meter.waiting() == Some(0)
             && self.cycles == 0

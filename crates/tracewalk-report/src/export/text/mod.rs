@@ -25,14 +25,14 @@ pub use listing::{Listing, ListingOptions};
 pub use packets::PacketsText;
 pub use profile::{ProfileTextOptions, write_profile_text};
 
-/// How far each call indents.
+/// The indentation of each call.
 const INDENT: usize = 2;
-/// Calls deeper than this are not indented further: the instructions would leave the screen.
+/// The call depth up to which code is indented: with more, instructions would leave the screen.
 const DEEPEST_INDENT: usize = 24;
-/// How wide the lines are that mark an exception or a gap.
+/// The width of lines that mark an exception or a gap.
 const RULE_WIDTH: usize = 78;
 
-/// How far code at this call depth is indented, in columns.
+/// The indentation of code at this call depth, in columns.
 fn indent(depth: usize) -> usize {
     depth.min(DEEPEST_INDENT) * INDENT
 }
@@ -43,7 +43,7 @@ fn rule(text: &str) -> String {
     format!("── {text} {}", "─".repeat(filling))
 }
 
-/// `main+0x16`, or the address where no function is known.
+/// `main+0x16`, or the address if no function is known.
 fn place_name(symbols: &dyn Symbols, address: Address) -> String {
     match symbols.function(address) {
         Some(function) => match address.offset_from(function.start) {

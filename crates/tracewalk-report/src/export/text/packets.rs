@@ -13,9 +13,9 @@ use tracewalk_analysis::Section;
 use tracewalk_analysis::record::PacketRecord;
 use tracewalk_analysis::sink::Sink;
 
-/// How many bytes stand on one line.
+/// The number of bytes on one line.
 const BYTES_A_LINE: usize = 8;
-/// How many bytes of a stretch that is no packet are shown.
+/// The number of bytes of a malformed stretch that are shown.
 const BYTES_OF_NO_PACKET: usize = 16;
 
 /// Writes packets as a table.
@@ -106,7 +106,7 @@ impl<W: Write> Sink<PacketRecord<'_>> for PacketsText<W> {
 
 fn push_field(text: &mut String, name: &str, field: Field<'_>) {
     let _ = match field {
-        // What is a pattern of bits rather than a count reads better in hexadecimal.
+        // Patterns of bits read better in hexadecimal.
         Field::Number(value) if matches!(name, "context_id" | "value" | "timestamp") => {
             write!(text, "{name} {value:#x}")
         }

@@ -15,9 +15,9 @@ use tracewalk_analysis::profile::{Label, LabelId, LabelKind, Place, Profile, Tre
 pub struct ProfileTextOptions {
     /// The colours and the width.
     pub look: Look,
-    /// What the rows are.
+    /// The rows.
     pub table: ProfileTable,
-    /// How many rows are printed at the most.
+    /// The most rows that are printed.
     pub rows: Option<usize>,
 }
 
@@ -129,7 +129,7 @@ impl Table<'_> {
         self.rest(edges.len() - rows, "calls")
     }
 
-    /// A cost, and its part of the whole; a dash where nothing was measured, for it is unknown and not 0.
+    /// A cost, and its part of the whole; a dash if it was not measured, which is unknown and not 0.
     fn known(&self, value: u64) -> (String, String) {
         let value_text = if self.whole == 0 { "-".to_owned() } else { value.to_string() };
         (value_text, percent(value, self.whole))
@@ -156,7 +156,7 @@ impl Table<'_> {
         }
     }
 
-    /// What the numbers leave out.
+    /// Prints what the numbers leave out.
     fn notes(&mut self, profile: &Profile) -> io::Result<()> {
         let quiet = self.options.look.palette.quiet;
         let mut notes = Vec::from_iter(in_doubt(profile.in_doubt));

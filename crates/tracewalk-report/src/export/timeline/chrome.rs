@@ -37,7 +37,7 @@ impl<W: Write> ChromeTrace<W> {
         }
     }
 
-    /// The title of the whole, where the first source begins.
+    /// The title of the whole, before the first source.
     fn head(&mut self, scale: &Scale) -> io::Result<()> {
         let other = json!({ "program": "tracewalk", "axis": scale.to_string() });
         write!(self.out, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{other},\"traceEvents\":[")
@@ -65,7 +65,7 @@ impl<W: Write> ChromeTrace<W> {
         Ok(thread)
     }
 
-    /// Microseconds, for that is what the format counts; without a frequency one of the axis's unit for each.
+    /// Microseconds, the unit of the format; without a frequency, one unit of the axis is one microsecond.
     fn time(&self, at: Moment) -> Value {
         match self.scale.filter(Scale::is_in_seconds) {
             None => at.ticks.into(),
@@ -122,7 +122,7 @@ impl<W: Write> TimelineExport for ChromeTrace<W> {
         if self.process == 0 {
             write!(self.out, "{{\"traceEvents\":[")?;
         }
-        // What the format does not know is metadata of the whole.
+        // Fields outside of the format are metadata of the whole.
         let complete = if complete { "" } else { ",\"complete\":false" };
         writeln!(self.out, "\n]{complete}}}")?;
         self.out.flush()

@@ -1,7 +1,7 @@
 //! The Common Trace Format, version 1.8 (diamon.org/ctf, v1.8.3): a folder with a description of the format and a file of
 //! packets for each source. babeltrace2 and Trace Compass read it.
 //!
-//! All fields are aligned to bytes and little-endian, so that events are written as they come.
+//! All fields are aligned to bytes and little-endian, so that events are written directly.
 use std::sync::Arc;
 
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use super::names::{Names, details, ruler, title};
 use tracewalk_analysis::timeline::{Certainty, Change, Item, Mark, Moment, Scale, SpanId, Track, What};
 use tracewalk_analysis::{Code, Section};
 
-/// Makes the files of an output that is a folder.
+/// Creates the files of an output that is a folder.
 pub trait Files {
     /// A new file of this name.
     fn create(&mut self, name: &str) -> io::Result<Box<dyn Write>>;
@@ -34,7 +34,7 @@ struct Stream {
     number: u32,
     title: String,
     names: Names,
-    /// What is open, for the names of what ends.
+    /// Open spans, for the names of their ends.
     open: HashMap<Track, Vec<(SpanId, EventClass, Rc<str>)>>,
     tracks: HashMap<Track, String>,
     /// The events of the packet that is not written yet, and its first and last time.
@@ -61,11 +61,11 @@ enum EventClass {
 /// CTF 1.8.3, 5.1: the first word of a packet.
 const MAGIC: u32 = 0xc1fc_1fc1;
 
-/// The number of bytes from which on a packet is written.
+/// The number of bytes at which a packet is written.
 const PACKET_BYTES: usize = 1 << 16;
 
 impl EventClass {
-    /// The event that begins it, or is it; what ends has the next number.
+    /// The event that begins a span, or that is a mark; the end of a span has the next number.
     const fn number(self) -> u8 {
         match self {
             Self::Function => 0,
@@ -271,7 +271,7 @@ impl Stream {
     }
 }
 
-/// A string ends with a zero byte, so that it cannot hold any.
+/// A string ends with a zero byte, so it cannot contain one.
 fn push_string(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend(text.bytes().filter(|byte| *byte != 0));
     bytes.push(0);

@@ -1,6 +1,6 @@
 //! Timelines, each format in a file of its own.
 //!
-//! A timeline is written as it is found: nothing but the open spans is kept.
+//! A timeline is written as it arises: only open spans are kept.
 
 mod chrome;
 mod ctf;
@@ -28,7 +28,7 @@ pub use perfetto::PerfettoTrace;
 pub use table::TimelineTable;
 pub use text::TimelineText;
 
-/// Something that writes timelines down, source by source.
+/// Writes timelines, source by source.
 ///
 /// The calls come as `(section item* end_section)* finish`.
 pub trait TimelineExport {
@@ -38,7 +38,7 @@ pub trait TimelineExport {
     /// The source's next item; its time is not before that of the last one.
     fn item(&mut self, item: &Item) -> io::Result<()>;
 
-    /// The source's next items, which come again and again.
+    /// The source's next items, which are repeated.
     fn again(&mut self, again: &Again<'_>) -> io::Result<()> {
         again.items().try_for_each(|item| self.item(&item))
     }
@@ -54,7 +54,7 @@ pub trait TimelineExport {
     }
 }
 
-/// Writes no timeline down.
+/// Writes nothing.
 impl TimelineExport for Nothing {
     fn section(&mut self, _: &Section, _: &Scale) -> io::Result<()> {
         Ok(())

@@ -1,4 +1,4 @@
-//! What spans and tracks are called, in all formats alike.
+//! Names of spans and tracks, the same in all formats.
 use std::sync::Arc;
 
 use std::borrow::Cow;
@@ -51,7 +51,7 @@ impl Names {
         }
     }
 
-    /// What kind of thing a mark is, in one word, and what it says.
+    /// The kind of a mark in one word, and its text.
     pub(super) fn mark<'mark>(&self, mark: &'mark Mark) -> (&'static str, Cow<'mark, str>) {
         match mark {
             Mark::Trigger => ("trigger", "trigger".into()),
@@ -78,7 +78,7 @@ impl Names {
     }
 }
 
-/// What kind of thing a span is, in one word.
+/// The kind of a span, in one word.
 pub(super) const fn kind(what: &What) -> &'static str {
     match what {
         What::Function { .. } => "function",
@@ -88,7 +88,7 @@ pub(super) const fn kind(what: &What) -> &'static str {
     }
 }
 
-/// What is said of a span beside its name: field and value.
+/// The details of a span besides its name: field and value.
 pub(super) fn details(what: &What) -> Vec<(&'static str, String)> {
     let mut details = Vec::new();
     match what {
@@ -111,7 +111,7 @@ pub(super) fn details(what: &What) -> Vec<(&'static str, String)> {
     details
 }
 
-/// Where a track stands among the others.
+/// The position of a track among the others.
 pub(super) fn rank(track: Track) -> i32 {
     match track {
         Track::Running => 0,
@@ -125,7 +125,7 @@ pub(super) fn rank(track: Track) -> i32 {
     }
 }
 
-/// What one of `shown` stands for, for viewers whose axis is of seconds whatever it counts: `1 ns is 1 instruction`.
+/// The meaning of one `shown`, for viewers whose axis is always in seconds: `1 ns is 1 instruction`.
 pub(super) fn ruler(scale: &Scale, shown: &str) -> Option<String> {
     let unit = match scale.unit {
         Unit::Instructions => "instruction",
@@ -135,7 +135,7 @@ pub(super) fn ruler(scale: &Scale, shown: &str) -> Option<String> {
     (!scale.is_in_seconds()).then(|| format!("{shown} is 1 {unit}"))
 }
 
-/// A source's title: what it is, and what its axis counts. Viewers cut it in the middle.
+/// A source's title: its name, and the unit of its axis. Viewers cut long titles in the middle.
 pub(super) fn title(section: &tracewalk_analysis::Section, scale: &Scale, shown: &str) -> String {
     match ruler(scale, shown) {
         Some(ruler) => format!("{ruler}: {section}, {scale}"),

@@ -1,7 +1,7 @@
 //! Perfetto's trace format: track events as protocol buffers (perfetto.dev, `protos/perfetto/trace`).
 //!
-//! Only the messages and fields that a timeline needs are written out here. Names are interned: each is in the file once
-//! for each source.
+//! Only the messages and fields that a timeline needs are defined here. Names are interned: each is in the file once for each
+//! source.
 
 mod messages;
 mod written;
@@ -26,7 +26,7 @@ pub struct PerfettoTrace<W> {
     out: W,
     sources: u32,
     source: Source,
-    /// What is not written out yet.
+    /// Bytes that are not written yet.
     buffer: Vec<u8>,
     /// The last time on the axis, in nanoseconds.
     last: u64,
@@ -59,7 +59,7 @@ const EXPLICIT: i32 = 3;
 /// The track of the capture; the tracks of sources have smaller numbers.
 const CAPTURE: u64 = 1 << 63;
 
-/// How much is written out at once, in bytes.
+/// The number of bytes that are written at once.
 const MUCH: usize = 64 << 10;
 
 /// Event categories: what a span is, and where its times come from.
@@ -97,7 +97,7 @@ impl<W: Write> PerfettoTrace<W> {
         Packet { trusted_packet_sequence_id: Some(self.source.number), sequence_flags: Some(flags), ..packet }
     }
 
-    /// Writes out what waits, once it is much.
+    /// Writes the buffer, once it is large enough.
     #[inline]
     fn write_out(&mut self) -> io::Result<()> {
         if self.buffer.len() >= MUCH {
@@ -107,7 +107,7 @@ impl<W: Write> PerfettoTrace<W> {
         Ok(())
     }
 
-    /// A mark on a track of its own, after all that was decoded.
+    /// A mark on a track of its own, after the last item.
     fn cut(&mut self) -> io::Result<()> {
         self.source.number = self.source.number.max(1);
         let name = Some("capture".to_owned());
@@ -126,7 +126,7 @@ impl<W: Write> PerfettoTrace<W> {
         self.send(Packet { timestamp: Some(self.last), track_event: Some(event), ..Packet::default() })
     }
 
-    /// The track's number; describes it where it is new.
+    /// The track's number; describes a new track.
     fn track(&mut self, track: Track) -> io::Result<u64> {
         if let Some(known) = self.source.tracks.get(&track) {
             return Ok(*known);
@@ -144,7 +144,7 @@ impl<W: Write> PerfettoTrace<W> {
         Ok(uuid)
     }
 
-    /// The event that an item is, and the name that it is the first to have.
+    /// The event of an item, and its name if it is new.
     fn event(&mut self, item: &Item) -> io::Result<(Event, Option<Interned>)> {
         let (track, mut event, interned) = match &item.change {
             Change::Begin(span) => {
@@ -208,7 +208,7 @@ impl Source {
         self.scale.map_or(at.ticks, |scale| scale.nanoseconds(at.ticks))
     }
 
-    /// The number of a name, and the name itself where it is new.
+    /// The number of a name, and the name itself if it is new.
     fn intern(&mut self, name: &Rc<str>) -> (u64, Option<Interned>) {
         if let Some(known) = self.interned.get(name) {
             return (*known, None);
@@ -269,7 +269,7 @@ impl<W: Write> TimelineExport for PerfettoTrace<W> {
         }
         let (event, interned) = self.event(item)?;
         let packet = self.of_source(Packet { track_event: Some(event), ..Packet::default() });
-        // A name is said once.
+        // A name is written once.
         let Some(interned_data) = interned else {
             let bytes = written::without_time(&packet);
             written::append_at(at, &bytes, &mut self.buffer);

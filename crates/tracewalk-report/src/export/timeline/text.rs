@@ -32,7 +32,7 @@ struct Open {
     since: Moment,
 }
 
-/// How wide the columns of times and tracks are.
+/// The widths of the columns of times and tracks.
 const TIME_WIDTH: usize = 14;
 const TRACK_WIDTH: usize = 14;
 /// Spans deeper than this are not indented further.
@@ -59,7 +59,7 @@ impl<W: Write> TimelineText<W> {
         self.line(at, span.track, depth.saturating_sub(1), &text)
     }
 
-    /// Name and what is said of it.
+    /// The name of a span and its details.
     fn span_text(&mut self, span: &Span) -> String {
         let Palette { function, exception, problem, head, quiet, .. } = self.palette;
         let style = match span.what {

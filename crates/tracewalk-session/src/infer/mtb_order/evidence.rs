@@ -18,7 +18,7 @@ pub struct Evidence {
     pub fits: usize,
     /// Neighbours of which the second says that tracing started there (S).
     pub restarts: usize,
-    /// Neighbours that do not go together, nor say why.
+    /// Neighbours that do not fit together, without a reason in the packets.
     pub breaks: usize,
     /// Whether the place where oldest and newest packet meet is such a break, as it is where a buffer has wrapped
     /// unless it is by chance.

@@ -23,7 +23,7 @@ pub struct Reading {
     pub evidence: Evidence,
 }
 
-/// What one of the registers says alone.
+/// The information in one of the registers alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Narrowing {
     /// How many bytes the buffer has, a power of two (MASTER.MASK).
@@ -34,7 +34,7 @@ pub(crate) struct Narrowing {
 }
 
 impl Narrowing {
-    /// No chip has a larger trace buffer; a register that says so limits nothing.
+    /// No chip has a larger trace buffer; a register with a larger size is ignored.
     const LARGEST_BUFFER: u64 = 4 << 20;
 
     /// How many packets the buffer has.

@@ -42,7 +42,7 @@ impl Execution {
         }
     }
 
-    /// Follows a directive that does not change the context, through what is visible in it.
+    /// Follows a directive that does not change the context, through the current view.
     fn follow_in_context(
         &mut self,
         program: &Program,

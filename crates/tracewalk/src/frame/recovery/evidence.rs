@@ -13,7 +13,7 @@ use core::fmt;
 use super::super::layout::{FRAME_BYTES, FRAME_DATA_BYTES, Frame};
 use super::super::owner::{IdSet, Owner, ReservedId};
 
-/// What was seen when bytes were read as frames at one alignment.
+/// The evidence of reading bytes as frames at one alignment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AlignmentEvidence {
     /// Whole frames.
@@ -51,8 +51,8 @@ impl AlignmentEvidence {
     /// proved on hardware captures that were cut at every place.
     #[must_use]
     pub fn score(&self) -> i64 {
-        // Data may have an order of its own that goes against the statistics, a counter for example. That is no reason
-        // to prefer what is merely random.
+        // Data may have an order of its own that goes against the statistics, a counter for example. That is no reason to prefer
+        // random bytes.
         self.score_of_ids_and_padding() + self.score_of_low_bits().max(-i64::from(self.frames / 2))
     }
 
@@ -177,7 +177,7 @@ impl Examiner {
             }
             owner = new;
         }
-        // The same frame once more tells nothing new.
+        // A repetition of the same frame is no new evidence.
         let is_new = self.last.replace(frame) != Some(frame);
         let bytes = frame.restored();
         self.owner = frame.data_spans(self.owner, |span| {
@@ -236,7 +236,7 @@ impl Values {
         self.total += 7;
     }
 
-    /// What they say about bit 0 of each value.
+    /// Their evidence about bit 0 of each value.
     pub(super) fn weights(&self) -> Weights {
         let mut weights = Weights::NONE;
         for (pair, counts) in weights.0.as_chunks_mut::<2>().0.iter_mut().zip(self.counts.as_chunks::<2>().0)

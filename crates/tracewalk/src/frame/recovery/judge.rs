@@ -10,14 +10,14 @@ use super::held::Held;
 use super::ranking::{AlignmentRanking, Frames, weights};
 use super::watch::Watch;
 
-/// How many frames from the doubtful one on decide about it. 1 KiB tells the alignment in every stretch of a
+/// The number of frames, from the doubtful one on, that decide about it. 1 KiB tells the alignment in every stretch of a
 /// Cortex-M3's SWO and of a Versatile Express TC2's buffer, 512 bytes in nine of ten.
 pub(super) const DECIDING_FRAMES: u64 = 64;
 
 /// Where fewer of the deciding frames are wrong, the alignment was not lost.
 const FEWEST_LOST: u64 = 8;
 
-/// What is to be done about a doubt.
+/// The decision about a doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Nothing: no other alignment explains the bytes clearly better.

@@ -12,7 +12,7 @@ use super::evidence::{AlignmentEvidence, Examiner, Values, Weights};
 pub struct AlignmentCandidate {
     /// The alignment.
     pub alignment: FrameAlignment,
-    /// What was seen at it.
+    /// Its evidence.
     pub evidence: AlignmentEvidence,
 }
 
@@ -56,7 +56,7 @@ impl AlignmentRanking {
             let mut examiner = Examiner::new(Owner::Unknown, expected, weights(bytes, alignment));
             let mut frames = Frames::new(bytes, alignment);
             let whole = u32::try_from(bytes.len() / FRAME_BYTES).unwrap_or(u32::MAX);
-            // What is hopeless need not be looked at to its end; no other candidate gets worse by it.
+            // A hopeless candidate is not examined to its end; this makes no other candidate worse.
             while !examiner.evidence.is_hopeless_for(whole)
                 && let Some(found) = frames.next()
             {

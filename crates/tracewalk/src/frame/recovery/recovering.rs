@@ -118,7 +118,7 @@ impl RecoveringDeframer {
         self.take_again(sink);
     }
 
-    /// The capture ends here: hands out what was held back.
+    /// The capture ends here: hands out the bytes that were held back.
     pub fn finish(&mut self, sink: &mut impl FrameSink) -> Tail {
         loop {
             match self.search.as_ref().map(|search| (search.find(&self.watch), search.cause)) {
@@ -144,7 +144,7 @@ impl RecoveringDeframer {
         self.deframer.account()
     }
 
-    /// Whose bytes come next, and what was handed out.
+    /// The owner of the next bytes, and the bytes that were handed out.
     pub(in super::super) const fn unpacker(&self) -> &Unpacker {
         &self.deframer.unpacker
     }
@@ -259,7 +259,7 @@ impl RecoveringDeframer {
             self.restart(keep, resume, Cause::MisplacedSync, sink);
             return;
         } else {
-            // What is held may be right; the frame that the FSYNC cut is not.
+            // The bytes held back may be right; the frame that the FSYNC cut is not.
             self.release(self.held.end(), sink);
             self.restart_watch();
         }

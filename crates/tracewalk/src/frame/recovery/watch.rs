@@ -9,7 +9,7 @@ use super::super::owner::{IdSet, Owner, ReservedId};
 use super::evidence::{UNITS_OF_A_BIT, Values, Weights};
 use crate::ids::TraceId;
 
-/// What is known about a capture's frames, and what would be odd.
+/// The known properties of a capture's frames, by which odd ones are recognised.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Watch {

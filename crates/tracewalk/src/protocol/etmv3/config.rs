@@ -26,7 +26,7 @@ pub struct Config {
     pub(super) branch_broadcast: bool,
     /// Whether instructions are traced, or only data.
     pub(super) instructions: bool,
-    /// What is traced of loads and stores.
+    /// The tracing of loads and stores.
     pub(super) data: DataTrace,
     /// How much of the context ID is traced.
     pub(super) context_id_size: ContextIdSize,
@@ -36,7 +36,7 @@ pub struct Config {
     pub(super) trace_id: Option<TraceId>,
 }
 
-/// What is traced of loads and stores.
+/// The tracing of loads and stores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct DataTrace {
@@ -339,7 +339,7 @@ impl Config {
         self.instructions
     }
 
-    /// What is traced of loads and stores.
+    /// The tracing of loads and stores.
     #[must_use]
     pub const fn data(&self) -> DataTrace {
         self.data
@@ -369,7 +369,7 @@ const fn profile_by_id(etmidr: u32, alternative: bool) -> Profile {
     if alternative && etmidr & etmv3_etmidr::SECURITY_EXTENSIONS == 0 { Profile::M } else { Profile::Ar }
 }
 
-/// The ETM of Cortex-M3 and M4 traces instructions, and nothing of what is refused here (DDI 0440C, 1.3).
+/// The ETM of Cortex-M3 and M4 traces instructions, and does not use the features that are refused here (DDI 0440C, 1.3).
 const fn refuse_on_m_profile(etmcr: u32) -> Result<(), ConfigError> {
     let features = [
         (etmv3_etmcr::DATA_VALUES | etmv3_etmcr::DATA_ADDRESSES, "data tracing", "ETMCR[3:2]"),

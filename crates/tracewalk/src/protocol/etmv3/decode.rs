@@ -113,7 +113,7 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
-    /// Packets were lost: what they sent is unknown.
+    /// Packets were lost: their values are unknown.
     fn forget_addresses(&mut self) {
         self.compression.forget_base();
         self.data_address = Address::new(0);

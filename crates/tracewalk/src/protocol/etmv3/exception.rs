@@ -63,8 +63,8 @@ impl BranchException {
     }
 }
 
-/// Table 7.11: Excp[8:0] of ARMv7-M, as the architecture's exception number. Interrupts 0 to 7 and the frequent system
-/// exceptions have codes of four bits. Reserved codes stay what they are.
+/// Table 7.11: Excp[8:0] of ARMv7-M, as the architecture's exception number. Interrupts 0 to 7 and the frequent system exceptions
+/// have codes of four bits. Reserved codes are kept.
 const fn m_profile_number(code: u16) -> u16 {
     match code {
         0x01..=0x07 => 16 + code, // IRQ1 to IRQ7

@@ -251,13 +251,13 @@ impl Lowering {
         }
     }
 
-    /// Whether nothing came after what is held.
+    /// Whether nothing followed the held atom.
     #[inline(always)]
     fn nothing_waits(&self) -> bool {
         self.target.is_none() && self.queue.is_empty()
     }
 
-    /// Emits `directive`, or lets it wait for what is held.
+    /// Emits `directive`, or queues it after the held atom.
     fn queue(&mut self, directive: Directive, span: Span, emit: &mut impl Emit) {
         if self.queue.len() == LONGEST_QUEUE {
             self.release(emit);
@@ -269,7 +269,7 @@ impl Lowering {
         }
     }
 
-    /// Nothing can cancel what is held any more.
+    /// Nothing can cancel the held atom any more.
     #[inline(always)]
     fn release(&mut self, emit: &mut impl Emit) {
         match self.held.take() {
@@ -290,7 +290,7 @@ impl Lowering {
         }
     }
 
-    /// Drops what is held, and of the queue what was its effect.
+    /// Drops the held atom, and its effects in the queue.
     fn cancel(&mut self, emit: &mut impl Emit) {
         self.held = None;
         self.target = None;

@@ -4,6 +4,22 @@
 //! tables cited by number are its tables.
 //!
 //! One E or N atom passes one instruction; branch packets name the targets of indirect branches.
+//!
+//! ```
+//! use tracewalk::protocol::{Describe, Item, Packets, etmv3};
+//!
+//! let config = etmv3::Config::for_core("cortex-m3").expect("a known core");
+//! let mut packets = Packets::new(etmv3::Decoder::new(&config));
+//! let mut names = Vec::new();
+//! let mut note = |item: Item<etmv3::Packet>, _span, _bytes: &[u8]| {
+//!     if let Item::Packet(packet) = item {
+//!         names.push(packet.name());
+//!     }
+//! };
+//! packets.push(&[0, 0, 0, 0, 0, 0x80, 0x08, 0x21, 0x01, 0x01, 0x00, 0x00, 0x84], &mut note);
+//! packets.finish(&mut note);
+//! assert_eq!(names, ["a_sync", "i_sync", "p_header"]);
+//! ```
 
 mod compression;
 mod config;

@@ -41,14 +41,14 @@ pub enum AddressForm {
     Long64,
 }
 
-/// What is left of an address form once the header has said the alignment.
+/// An address form without its alignment, which the header states.
 pub(super) type Form = (AddressForm, AddressUnit);
 
 /// One of the last addresses sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Entry {
-    /// `None` where nobody knows.
+    /// `None` if unknown.
     address: Option<Address>,
     alignment: AddressUnit,
 }

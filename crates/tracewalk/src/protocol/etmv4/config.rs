@@ -140,8 +140,8 @@ impl Config {
         Self::from_registers(Registers::default().or_usual_of(core), Some(core.profile())).ok()
     }
 
-    /// The configuration that registers say. `profile` is the processor's; if nobody knows it, a unit with 32-bit addresses and
-    /// without context IDs is one of M profile.
+    /// The configuration by registers. `profile` is the processor's; if it is unknown, a unit with 32-bit addresses and without
+    /// context IDs is one of M profile.
     ///
     /// TRCCONFIGR, TRCIDR0 and TRCIDR2 have to be given, and TRCIDR1 or TRCDEVARCH for the version. TRCIDR8 is taken for 0 if it is
     /// not: no speculation, as on every processor that is publicly known.

@@ -1,4 +1,4 @@
-//! Processors by name, and what is usual for their trace units.
+//! Processors by name, and the usual registers of their trace units.
 
 use super::registers::{Registers, field};
 use crate::ids::Profile;

@@ -43,12 +43,12 @@ pub(super) struct Compression {
     pub(super) addresses: AddressRegisters,
     /// The last timestamp.
     pub(super) timestamp: u64,
-    /// What every cycle count has beside what is sent.
+    /// The base that is added to every cycle count.
     pub(super) threshold: u64,
 }
 
 impl Compression {
-    /// What is known before any trace info packet.
+    /// The state before any trace info packet.
     pub(super) const UNKNOWN: Self =
         Self { addresses: AddressRegisters::UNKNOWN, timestamp: 0, threshold: 0 };
 

@@ -35,7 +35,7 @@ pub struct Encoder {
 pub enum EncodeError {
     /// The configuration excludes the packet, or a field of it.
     NotEnabled {
-        /// What it excludes.
+        /// The excluded feature.
         what: &'static str,
     },
     /// A value is too large for its field.
@@ -305,7 +305,7 @@ impl Encoder {
     }
 }
 
-/// Whether the configuration has what is to be written.
+/// Whether the configuration allows the packet.
 const fn enabled(is_enabled: bool, what: &'static str) -> Result<(), EncodeError> {
     if is_enabled { Ok(()) } else { Err(EncodeError::NotEnabled { what }) }
 }

@@ -177,7 +177,7 @@ impl Lowering {
         self.commit_surplus(emit)
     }
 
-    /// What is beyond the number of P0 elements that the unit can hold is final.
+    /// P0 elements beyond the number that the unit can hold are final.
     fn commit_surplus(&mut self, emit: &mut impl Emit) -> Result<(), Impossible> {
         let surplus = self.queue.uncommitted().saturating_sub(self.greatest_speculation);
         self.commit(surplus, emit)
@@ -266,7 +266,7 @@ impl Lowering {
         Ok(())
     }
 
-    /// What is not committed did not happen, and the position is unknown up to the next trace info packet.
+    /// Uncommitted elements did not happen, and the position is unknown up to the next trace info packet.
     fn forget(&mut self, overflowed: bool, emit: &mut impl Emit) {
         let Self { queue, emission, .. } = self;
         queue.discard(|element, span| emission.tell(element, span, emit));
@@ -319,7 +319,7 @@ impl Lower for Lowering {
         }
     }
 
-    /// What is not committed is not certain to have happened.
+    /// Uncommitted elements may not have happened.
     fn finish(&mut self, emit: &mut impl Emit) {
         let Self { queue, emission, .. } = self;
         queue.finish(|element, span| emission.tell(element, span, emit));

@@ -17,7 +17,7 @@ pub enum Packet {
     Overflow,
     /// `00 07`: cached branch futures are void (ARMv8.1-M).
     BranchFutureFlush,
-    /// `01`: what is traced, and from what the next packets are compressed.
+    /// `01`: the traced features, and the base for the compression of the next packets.
     TraceInfo(TraceInfo),
     /// `02`, `03`: the time.
     Timestamp(Timestamp),
@@ -76,13 +76,13 @@ pub enum Packet {
 /// A trace info packet. Sections that are not sent are 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TraceInfo {
-    /// INFO: what is traced.
+    /// INFO: the traced features.
     pub info: u64,
     /// KEY: the next P0 key, of data trace.
     pub key: Option<u64>,
     /// SPEC: the number of P0 elements before this packet that are not committed.
     pub speculation: u64,
-    /// CYCT: what every cycle count has beside what is sent.
+    /// CYCT: the base that is added to every cycle count.
     pub threshold: u64,
     /// ETE: the commit window.
     pub commit_window: Option<u64>,
@@ -161,7 +161,7 @@ pub enum DataSynchronisation {
     Unnumbered(u8),
 }
 
-/// A cancel packet: first its atoms, then what it cancels, then the newest atom is turned over.
+/// A cancel packet: first its atoms, then the cancellation, then the newest atom is inverted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cancel {
     /// The format, 1 to 3.
@@ -328,7 +328,7 @@ pub(super) mod header {
     pub(in super::super) const SAME_CONTEXT: u8 = 0x80;
     pub(in super::super) const CONTEXT: u8 = 0x81;
     pub(in super::super) const TIMESTAMP_MARKER: u8 = 0x88;
-    /// The three kinds of address packets: what is added for each form.
+    /// The kinds of address packets: the base of their headers, to which each form adds its number.
     pub(in super::super) const ADDRESS_WITH_CONTEXT: u8 = 0x80;
     pub(in super::super) const ADDRESS_EXACT: u8 = 0x90;
     pub(in super::super) const Q: u8 = 0xa0;

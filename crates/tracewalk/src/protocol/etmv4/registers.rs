@@ -1,6 +1,6 @@
 //! The registers of a trace unit that decoding depends on.
 
-/// The registers that decoding depends on, by Arm's names. What is `None` is unknown, not zero.
+/// The registers that decoding depends on, by Arm's names. `None` is unknown, not zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Registers {
     /// TRCCONFIGR, trace configuration.
@@ -9,7 +9,7 @@ pub struct Registers {
     pub trctraceidr: Option<u32>,
     /// TRCDEVARCH, device architecture: the version of ETE, which TRCIDR1 does not hold.
     pub trcdevarch: Option<u32>,
-    /// TRCIDR0, what is implemented.
+    /// TRCIDR0: the implemented features.
     pub trcidr0: Option<u32>,
     /// TRCIDR1, the version of ETMv4.
     pub trcidr1: Option<u32>,

@@ -19,7 +19,7 @@ pub struct Decoder {
 /// The synchronisation packet.
 const A_SYNC: ASync = ASync::FIVE_ZEROS;
 
-/// The lowest four bits of a header say what it is; where the lowest two are not zero it is a source's.
+/// The lowest four bits of a header give its kind; it is a source's if the lowest two are not zero.
 const SIZE: u8 = 0b0000_0011;
 const HARDWARE: u8 = 0b0000_0100;
 const OVERFLOW: u8 = 0b0111_0000;

@@ -12,7 +12,7 @@ pub enum Packet {
     Overflow,
     /// Time since the last local timestamp (D4.2.4).
     LocalTimestamp {
-        /// What it is the time of.
+        /// The subject of the time.
         delay: TimestampDelay,
         /// In ticks of the timestamp counter, up to 28 bits.
         ticks: u32,
@@ -37,7 +37,7 @@ pub enum Packet {
     },
     /// Which page of 32 stimulus ports the packets after it are of (D4.2.6).
     StimulusPage(u8),
-    /// Another extension of a source's packets, of which nothing is known (D4.2.6).
+    /// Another, unknown extension of a source's packets (D4.2.6).
     Extension {
         /// Whether the source is hardware.
         hardware: bool,
@@ -50,7 +50,7 @@ pub enum Packet {
         port: u8,
         /// How much was written.
         size: Size,
-        /// What was written.
+        /// The value that was written.
         value: u32,
     },
     /// Counters of the DWT that wrapped (discriminator 0, D4.3.1).
@@ -109,7 +109,7 @@ pub enum TimestampDelay {
     None,
     /// The timestamp came later than the packet before it.
     Timestamp,
-    /// The packet before it came later than what it tells of.
+    /// The previous packet was delayed after its event.
     Packet,
     /// Both.
     Both,
@@ -159,7 +159,7 @@ impl Size {
 }
 
 impl TimestampDelay {
-    /// What is late, in a word.
+    /// The delayed item, in a word.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

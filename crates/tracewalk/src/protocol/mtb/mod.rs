@@ -1,8 +1,8 @@
 //! MTB: the Micro Trace Buffer of Cortex-M0+, M23 and M33.
 //!
-//! The MTB writes a packet of two words into a part of the chip's SRAM whenever the program counter changes
-//! non-sequentially, and wraps when the buffer is full. A memory dump is the whole interface; no trace port is
-//! needed. [`order`] finds the packets in a dump by the registers, [`Decoder`] reads them, [`Lowering`] says what they mean.
+//! The MTB writes a packet of two words into a part of the chip's SRAM whenever the program counter changes non-sequentially, and
+//! wraps when the buffer is full. A memory dump is the whole interface; no trace port is needed. [`order`] finds the packets in a
+//! dump by the registers, [`Decoder`] reads them, [`Lowering`] turns them into directives.
 //!
 //! What the packets leave open, and only the program can say, is left to flow: whether a change of the program counter
 //! was an exception, and which (CoreSight MTB-M0+ Technical Reference Manual, DDI 0486B, 2.3.1).

@@ -9,6 +9,18 @@
 //!
 //! [`by_registers`] reads this from the registers, wherever in the dump the buffer lies. To find packets without registers is
 //! a matter of inference, and not done here: `tracewalk-session` does it.
+//!
+//! ```
+//! use tracewalk::protocol::mtb::{Config, Registers, order};
+//!
+//! // A buffer of 32 bytes that has wrapped: its oldest packet is at offset 16.
+//! let registers = Registers { position: 0x14, master: 0x8000_0001, flow: None, base: None };
+//! let dump = order::Dump::new(&[0; 32], None);
+//! let layout = order::by_registers(dump, &Config::from_registers(registers))?;
+//! let pieces = layout.pieces.iter().map(|piece| piece.bytes.clone()).collect::<Vec<_>>();
+//! assert_eq!(pieces, [16..32, 0..16]);
+//! # Ok::<(), order::LayoutError>(())
+//! ```
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -29,7 +41,7 @@ pub struct Dump<'a> {
     /// Without it, a dump that is not larger than the buffer is taken to start where the buffer starts, and a larger
     /// one where the MTB's memory starts.
     pub address: Option<Address>,
-    /// Stretches of `data` that nobody wrote down, in order: whatever stands there means nothing.
+    /// Stretches of `data` that were not saved, in order: their bytes are meaningless.
     pub holes: &'a [Range<usize>],
 }
 
@@ -59,7 +71,7 @@ pub struct Piece {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LayoutError {
-    /// The dump holds nothing of what was written.
+    /// The dump contains none of the written packets.
     OutsideDump {
         /// Where POSITION says that the buffer starts: an address, or an offset in the MTB's memory where the address
         /// of that memory is unknown.
@@ -241,7 +253,7 @@ impl Memory {
         layout
     }
 
-    /// What of these addresses the dump holds.
+    /// The part of these addresses that the dump contains.
     fn held(&self, wanted: Range<u64>, holes: &[Range<usize>]) -> impl Iterator<Item = Range<u64>> {
         let dump_end = self.dump + self.dump_bytes;
         let hole = |hole: &Range<usize>| self.dump + hole.start as u64..self.dump + hole.end as u64;

@@ -21,7 +21,7 @@ const FIRST_CONTINUES: u8 = 0b0100_0000;
 const FIRST_COUNT: u8 = 0b0011_1100;
 /// Bits of the first byte that are not the count's.
 const FIRST_OTHERS: u8 = 0b1000_0011;
-/// What they hold in an I-sync packet.
+/// Their use in an I-sync packet.
 pub(super) const I_SYNC_OTHERS: u8 = 0b1000_0000;
 /// Those of them that are zero outside of atom packets.
 pub(super) const FIRST_RESERVED: u8 = 0b0000_0011;

@@ -35,7 +35,7 @@ pub struct Encoder {
 pub enum EncodeError {
     /// The configuration excludes the packet, or a field of it.
     NotEnabled {
-        /// What it excludes.
+        /// The excluded feature.
         what: &'static str,
     },
     /// The configuration demands a field that the packet lacks.

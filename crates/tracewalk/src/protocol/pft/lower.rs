@@ -19,7 +19,7 @@ use super::packet::{Atom, Branch, ExceptionInformation, ISync, Packet, Timestamp
 pub struct Lowering {
     /// Until it is known, only what needs no position is passed on: times, context and triggers.
     tracking: Tracking,
-    /// The context that was last passed on; `None` for what was never traced.
+    /// The context that was last passed on; `None` for parts that were never traced.
     context_id: Option<ContextId>,
     vmid: Option<Vmid>,
     security: Option<SecurityBits>,
@@ -188,7 +188,7 @@ const fn preferred_return(number: u16) -> PreferredReturn {
     match number {
         // Debug entry, SMC, Hyp entry, asynchronous abort, ThumbEE check.
         1..=5 => PreferredReturn::Next,
-        // Reset: the trace says nothing of what was executed before it.
+        // Reset: the trace does not show the execution before it.
         8 => PreferredReturn::Unknown,
         9 => PreferredReturn::Last,
         // SVC, prefetch abort, data abort, generic, IRQ, FIQ.

@@ -56,7 +56,7 @@ pub(super) mod i_sync_information {
     pub(in super::super) const NON_SECURE: u8 = 0b0000_1000;
     pub(in super::super) const ALTERNATIVE_ISA: u8 = 0b0000_0100;
     pub(in super::super) const HYPERVISOR: u8 = 0b0000_0010;
-    /// Bits 7, 4 and 0, and what they always hold.
+    /// Bits 7, 4 and 0, and their fixed values.
     pub(in super::super) const FIXED_MASK: u8 = 0b1001_0001;
     pub(in super::super) const FIXED: u8 = 0b0000_0001;
     /// Set in the first address byte: Thumb or ThumbEE.
@@ -142,7 +142,7 @@ pub struct Branch {
 pub struct ExceptionInformation {
     /// Exception bits 8 to 0; 0 if there was none: a branch that changes the security state or AltISA.
     pub number: u16,
-    /// NS and Hyp; what was not sent is as in the last packet that said it.
+    /// NS and Hyp; a bit that was not sent keeps its last value.
     pub security: SecurityBits,
 }
 

@@ -1,4 +1,4 @@
-//! The chain that looks up first, and decodes what is not known.
+//! The chain that looks bytes up first, and decodes unknown ones.
 
 use crate::flow::{Flow, TakeElements};
 use crate::program::Program;

@@ -1,4 +1,4 @@
-//! Decoding a window that is not known, and remembering what it means.
+//! Decodes an unknown window, and caches its meaning.
 
 use alloc::vec::Vec;
 

@@ -10,7 +10,7 @@ use crate::span::{Span, StreamOffset};
 use super::situation::{Memoised, SituationOf, key, window};
 use super::table::{Entry, Found, Memo, SituationId};
 
-/// What was repeated so far.
+/// The repetition so far.
 pub(super) struct Replayed {
     /// The state after the last window.
     state: SituationId,
@@ -53,7 +53,7 @@ impl Replayed {
     }
 }
 
-/// Repeats what is known at the start of `input`, from the state `first` on.
+/// Repeats the known windows at the start of `input`, from the state `first` on.
 pub(super) fn replay<P: Memoised>(
     chain: &mut Chain<P>,
     memo: &mut Memo<SituationOf<P>>,

@@ -71,7 +71,7 @@ pub(in crate::source) struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::source) struct EntryId(u16);
 
-/// An entry that was found, and what it does to the stacks; `None` for nothing.
+/// An entry that was found, and its changes of the stacks; `None` if it changes nothing.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::source) struct Found<'a> {
     pub(in crate::source) id: EntryId,
@@ -96,7 +96,7 @@ pub(in crate::source) struct Memo<S> {
     /// Number 0 is none.
     effects: Interned<StackEffects>,
     elements: Vec<Element>,
-    /// In the order in which they were learned. What was learned one after the other mostly comes so again.
+    /// In the order in which they were learned: windows learned in a row usually occur in that order again.
     entries: Vec<Entry>,
     /// Their numbers by hash, and [`FREE`] between them; a power of two long, at most half full, and none while empty.
     table: Vec<u16>,

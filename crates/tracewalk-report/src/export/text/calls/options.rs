@@ -8,10 +8,10 @@ use tracewalk_analysis::Window;
 pub struct CallTreeOptions {
     /// The colours and the width.
     pub look: Look,
-    /// Functions deeper than this are not printed, only counted in those that called them.
+    /// Deeper functions are not printed; they count only in their callers.
     pub depth: Option<usize>,
-    /// Whether calls that look the same and come one after the other share a line.
+    /// Whether consecutive calls that look the same share a line.
     pub fold: bool,
-    /// What is printed; what runs before it is followed nevertheless, so that its calls are known.
+    /// The part to print; execution before it is followed as well, so that the calls at its start are known.
     pub window: Window,
 }

@@ -27,11 +27,11 @@ pub(super) struct Printer<W> {
     pub(super) options: CallTreeOptions,
     pub(super) code: CodeInContext,
     pub(super) phase: Phase,
-    /// A function that called nothing, and whose line may still be for several of them.
+    /// A function that called nothing, and whose line may still stand for several calls.
     leaf: Option<Leaf>,
-    /// Lines, or beginnings of them, of functions at these depths, entered there.
+    /// Cached lines, or their beginnings, of functions by entry and depth.
     lines: QuickMap<(Line, FunctionId, Option<Address>, usize), Rc<str>>,
-    /// Lines of exceptions at these depths, in the context at hand.
+    /// Cached lines of exceptions by depth, in the current context.
     exceptions: QuickMap<(Interruption, usize), Rc<str>>,
     /// The first error; nothing is written after it.
     failed: Option<io::Error>,
@@ -40,13 +40,13 @@ pub(super) struct Printer<W> {
 /// A line of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Line {
-    /// Where it was entered, or found again after a gap.
+    /// Its entry, or the place where it was found again after a gap.
     Entry { again: bool },
-    /// Where it is left: the beginning.
+    /// The beginning of the line for its end.
     End,
 }
 
-/// More lines are not kept.
+/// The most lines that are kept.
 const MOST_LINES: usize = 1 << 14;
 
 /// Room for the escape sequences of colours.
@@ -63,14 +63,14 @@ struct Leaf {
 /// A function that is running.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Open {
-    /// Where it was entered; `None` if nothing of it ran yet.
+    /// Its entry; `None` if none of it ran yet.
     entry: Option<Address>,
     pub(super) depth: usize,
-    /// How many instructions it ran, with those of the functions it called.
+    /// The instructions that it ran, with those of the functions that it called.
     instructions: u64,
     /// Whether its line is printed, because something happened inside it.
     printed: bool,
-    /// Whether it ran where no image holds the code.
+    /// Whether it ran in code that no image holds.
     pub(super) missing: bool,
     /// Whether it was found again after a gap.
     regained: bool,
@@ -128,7 +128,7 @@ impl<W: Write> Printer<W> {
         self.known((Line::Entry { again: regained }, frame.function, entry, depth))
     }
 
-    /// A line that may have been made before.
+    /// A line from the cache, if it was built before.
     fn known(&mut self, key: (Line, FunctionId, Option<Address>, usize)) -> Rc<str> {
         if let Some(known) = self.lines.get(&key) {
             return Rc::clone(known);
@@ -170,7 +170,7 @@ impl<W: Write> Printer<W> {
         line
     }
 
-    /// The line of a function that called nothing, and `what` of it.
+    /// The line of a function that called nothing, ending in `what`.
     fn of_leaf(&mut self, frame: &Frame<Open>, what: &str) {
         let quiet = self.options.look.palette.quiet;
         let entry = self.entry_line(frame);
@@ -212,7 +212,7 @@ impl<W: Write> Printer<W> {
         format!("{:1$}{style}▸ {name}{behind}{style:#}", "", indent(depth))
     }
 
-    /// Holds back the line of a function that called nothing, for more of them may come.
+    /// Holds back the line of a function that called nothing, because more equal calls may follow.
     fn leaf_line(&mut self, line: String) {
         if let Some(leaf) = self.leaf.as_mut().filter(|leaf| self.options.fold && leaf.line == line) {
             leaf.times += 1;
@@ -301,7 +301,7 @@ impl<W: Write> Observer for Printer<W> {
     fn leave(&mut self, frame: &mut Frame<Open>, below: Option<&mut Frame<Open>>, how: Left) {
         let Open { depth, instructions, printed, missing, .. } = frame.mark;
         if !self.is_shown(&frame.mark) || (!printed && instructions == 0 && !missing) {
-            // There is nothing to be said of it.
+            // It needs no line.
         } else if missing && !printed {
             self.of_leaf(frame, "not in any image");
         } else if !printed {

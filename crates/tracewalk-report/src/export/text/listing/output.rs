@@ -1,4 +1,4 @@
-//! Where a listing goes: to its file, or first to where text is kept.
+//! The output of a listing: its file, or a buffer first.
 
 use std::io::{self, Write};
 
@@ -16,12 +16,12 @@ impl<W: Write> Output<W> {
         Self { out, noted: None }
     }
 
-    /// What comes is noted.
+    /// Further lines go to the buffer.
     pub(super) fn note(&mut self) {
         self.noted = Some(Vec::new());
     }
 
-    /// Writes what was noted.
+    /// Writes the buffer.
     pub(super) fn write_noted(&mut self) -> io::Result<Vec<u8>> {
         let noted = self.noted.take().unwrap_or_default();
         self.out.write_all(&noted)?;

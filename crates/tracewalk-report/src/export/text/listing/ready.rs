@@ -1,7 +1,7 @@
-//! The lines of what runs again and again, ready to be written.
+//! Cached lines of repeated passages.
 //!
-//! What a listing writes of a passage depends on the passage, on the state of the call stack, and on where the last instruction
-//! stands. So the text is made once for each of these, and copied from then on.
+//! The text of a passage depends on the passage, on the state of the call stack, and on the place of the last instruction. It is
+//! built once for each of these, and copied from then on.
 
 use std::rc::Rc;
 
@@ -16,14 +16,14 @@ use super::super::code::Place;
 #[derive(Debug, Default)]
 pub(super) struct Ready {
     remembered: Remembered<(), Lines>,
-    /// Numbers for where last instructions stand, and for passages after them.
+    /// Numbers for places of last instructions, and for passages after them.
     states: QuickMap<(usize, u64), u32>,
     numbers: QuickMap<(u32, u32), u32>,
-    /// Where the last instruction stands, if that is known.
+    /// The number of the last instruction's place, if known.
     here: Option<u32>,
-    /// The set that the passages' numbers are of.
+    /// The set of the passages' numbers.
     set: u32,
-    /// How many bytes of text there are.
+    /// The total length of the text, in bytes.
     bytes: usize,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Ready {
 #[derive(Debug)]
 pub(super) struct Writing(Learning);
 
-/// What is written of a passage, and what stands after it.
+/// The text of a passage, and the last instruction after it.
 #[derive(Debug)]
 pub(super) struct Lines {
     pub(super) text: Box<[u8]>,
@@ -42,15 +42,15 @@ pub(super) struct Lines {
 /// The last instruction.
 #[derive(Clone, Debug)]
 pub(super) struct Last {
-    /// Where it stands.
+    /// Its place.
     pub(super) place: Option<Rc<Place>>,
     /// The address after it.
     pub(super) next: Option<Address>,
-    /// How deep in calls it is.
+    /// Its call depth.
     pub(super) depth: usize,
 }
 
-/// More text is not kept.
+/// The most text that is kept, in bytes.
 const MOST_BYTES: usize = 8 << 20;
 const MOST_NUMBERS: usize = 1 << 16;
 
@@ -75,20 +75,20 @@ impl Ready {
         self.remembered.find(calls, (self.set, number), |()| 0)
     }
 
-    /// What is written of it.
+    /// Its text.
     #[inline]
     pub(super) fn lines(&self, known: Known) -> Option<&Lines> {
         self.remembered.effect(known)
     }
 
-    /// It was written.
+    /// Its text was written: applies its effect on the call stack.
     #[inline]
     pub(super) fn go(&mut self, known: Known, calls: &mut CallStack<()>) {
         self.here = self.remembered.effect(known).map(|lines| lines.state);
         self.remembered.go(known, calls);
     }
 
-    /// A passage that was not found is written now, after such an instruction.
+    /// Begins to write a passage that was not found, after this instruction.
     pub(super) fn begin(
         &mut self,
         calls: &mut CallStack<()>,
@@ -105,13 +105,13 @@ impl Ready {
         let here = self.here.unwrap_or_else(|| self.state(last));
         let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
         let number = *self.numbers.entry((here, repeated.number())).or_insert(next);
-        // The state of the stack is looked up.
+        // Only to look up the state of the stack.
         let _ = self.remembered.find(calls, (set, number), |()| 0);
         self.here = None;
         Writing(self.remembered.begin_learning(calls, (set, number)))
     }
 
-    /// It was written: this, if that depends on nothing else.
+    /// The passage was written, as `lines` if these depend on nothing else.
     pub(super) fn end(
         &mut self,
         calls: &mut CallStack<()>,
@@ -126,7 +126,7 @@ impl Ready {
         self.remembered.end_learning(calls, learning, lines, |()| 0);
     }
 
-    /// Something else is written, and happens to the stack.
+    /// Other text is written, and the stack changes.
     #[inline]
     pub(super) fn disturb(&mut self, calls: &mut CallStack<()>) {
         self.here = None;

@@ -1,7 +1,7 @@
-//! Packets that were written before, without their times.
+//! Caches packets without their times.
 //!
-//! Most items of a timeline are the same as one before, but for the time: a call of the same function, an end on the same track. Their
-//! bytes are kept, so that such an item is a copy.
+//! Most items of a timeline equal an earlier one apart from the time: a call of the same function, an end on the same track.
+//! Their bytes are kept, so that such an item is a copy.
 
 use std::hash::{BuildHasher, BuildHasherDefault};
 use std::io;
@@ -13,16 +13,16 @@ use super::messages::Packet;
 use tracewalk_analysis::quick::QuickHasher;
 use tracewalk_analysis::timeline::{Certainty, Change, Finish, Item, Start, Track, What};
 
-/// How many are kept: a power of two. A packet is some dozens of bytes.
+/// The number of packets that are kept: a power of two. A packet has some dozens of bytes.
 const KEPT: usize = 1 << 12;
 
-/// The field of `Trace` that packets are.
+/// The header of `Trace.packet`.
 const PACKET_HEADER: u8 = 0b0000_1010;
 
-/// The field of `TracePacket` that the time is: the first of those that are used.
+/// The header of `TracePacket.timestamp`, the first of the fields in use.
 const TIMESTAMP_HEADER: u8 = 0b0100_0000;
 
-/// What a packet without names that are new depends on, beside the time.
+/// The key of a packet without new names: everything that it depends on apart from the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Content {
     Begin { track: Track, what: What, start: Start, certainty: Certainty },
@@ -36,7 +36,7 @@ struct Known {
     bytes: Vec<u8>,
 }
 
-/// The packets of one source that were written last. Each has one slot where it may be.
+/// A direct-mapped cache of the last packets of one source.
 #[derive(Debug, Default)]
 pub(super) struct Written {
     /// Empty before the first.
@@ -44,7 +44,7 @@ pub(super) struct Written {
 }
 
 impl Content {
-    /// That of an item; `None` of a mark, whose text may be of any kind.
+    /// The key of an item; `None` for a mark, whose text may be anything.
     #[inline]
     pub(super) fn of(item: &Item) -> Option<Self> {
         let certainty = item.at.certainty;
@@ -65,7 +65,7 @@ impl Content {
 }
 
 impl Written {
-    /// The bytes of a packet after its time, if it is one of the last.
+    /// The bytes of a packet after its time, if it is cached.
     #[inline]
     pub(super) fn get(&self, content: &Content) -> Option<&[u8]> {
         let known = self.slots.get(content.slot())?.as_ref()?;
@@ -89,7 +89,7 @@ pub(super) fn without_time(packet: &Packet) -> Vec<u8> {
     packet.encode_to_vec()
 }
 
-/// Appends a packet of which this stands after its time.
+/// Appends a packet with these bytes after its time.
 #[inline]
 pub(super) fn append_at(time: u64, bytes: &[u8], to: &mut Vec<u8>) {
     to.push(PACKET_HEADER);

@@ -54,7 +54,7 @@ impl Element {
     }
 }
 
-/// An address, and what it says of the instruction set.
+/// An address, and its information about the instruction set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Place {
@@ -63,7 +63,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The place that was sent, unless nobody knows what it is compressed against.
+    /// The place that was sent, unless its base is unknown.
     pub(super) const fn of(sent: SentAddress) -> Option<Self> {
         match sent.address {
             Some(address) => Some(Self { address, alignment: sent.alignment }),

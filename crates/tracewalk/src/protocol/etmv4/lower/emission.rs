@@ -1,4 +1,4 @@
-//! What is certain, in the words of directives.
+//! Certain elements → directives.
 
 use alloc::vec::Vec;
 
@@ -173,7 +173,7 @@ impl Emission {
         self.address = None;
     }
 
-    /// Emits what is held.
+    /// Emits the held directives.
     pub(super) fn release(&mut self, emit: &mut impl Emit) {
         self.held.drain(..).for_each(|(directive, span)| emit.emit(directive, span));
     }

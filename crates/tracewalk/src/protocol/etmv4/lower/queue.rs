@@ -110,7 +110,7 @@ impl Queue {
         Ok(())
     }
 
-    /// The newest atom is the other one, so that what it went to is not where execution went.
+    /// The newest atom is inverted, so that execution did not go to its target.
     pub(super) fn turn_newest_atom(&mut self) {
         let mut index = self.entries.len();
         while index > 0 {
@@ -126,7 +126,7 @@ impl Queue {
         }
     }
 
-    /// Nothing in the queue happened, but what is certain.
+    /// Only the certain elements in the queue happened.
     pub(super) fn discard(&mut self, mut tell: impl FnMut(Element, Span)) {
         for Entry { element, span, .. } in core::mem::take(self).entries {
             if element.is_certain() {

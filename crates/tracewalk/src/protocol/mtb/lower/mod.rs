@@ -63,7 +63,7 @@ impl Lowering {
         Self { reader: self.reader.halted_at(program_counter), ..self }
     }
 
-    /// Passes on what is certain. What is not decided by the last step stays open, unless it `must` be.
+    /// Passes on certain directives. Undecided steps stay open, unless they `must` be decided.
     fn decide(&mut self, must: bool, emit: &mut impl Emit) {
         while let Some((step, span)) = self.held.front().copied() {
             let directive = match step {

@@ -27,7 +27,7 @@ const MOST_TURNS: usize = 128;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Nesting(Vec<Account>);
 
-/// One account of what is active.
+/// One hypothesis about the active exceptions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Account {
@@ -82,7 +82,7 @@ impl Nesting {
         let accounts = self.accounts();
         let possible = || accounts.iter().filter(|account| account.can_return(to_thread));
         let is_on_record = possible().any(|account| account.active.last() == Some(&Some(to)));
-        // Code that was interrupted elsewhere does not go on here, unless somebody changed where it does.
+        // Code that was interrupted elsewhere does not resume here, unless its return address was changed.
         let is_elsewhere = !is_on_record && possible().all(|account| !account.active.is_empty());
         Look {
             went_on: reduced(accounts.iter().filter_map(|account| account.went_on(to_thread, to)).collect()),
@@ -162,7 +162,7 @@ impl Account {
     fn went_on(&self, to_thread: bool, to: Address) -> Option<Self> {
         let mut account = self.returning(to_thread)?;
         match account.active.pop() {
-            // Schedulers change where a thread continues; nobody changes where a handler does.
+            // Schedulers change the place where a thread continues, but not that of a handler.
             Some(Some(from)) if from != to => account.odd += if to_thread { 1 } else { 4 },
             Some(_) => {}
             None => account.base = Base::of(to_thread),
