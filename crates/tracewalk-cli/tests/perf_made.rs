@@ -449,6 +449,30 @@ fn profiles_and_timelines_are_by_process_and_thread() {
     assert!(names.iter().all(|name| timeline.contains(&format!("\"{name}\""))), "{timeline:.2000}");
 }
 
+#[test]
+fn a_profile_is_by_binary_and_thread() {
+    let (machine, [spinner, thread, wanderer]) = three_threads();
+    let folder = folder();
+    let path = folder.path().join("perf.data");
+    std::fs::write(&path, machine.recording.file()).unwrap();
+    let root = folder.path().join("root");
+    let arguments = ["profile", path.to_str().unwrap(), "--symfs", root.to_str().unwrap()];
+    let outcome = run(arguments.iter().chain(&["--by", "binaries", "--format", "csv", "--quiet"]));
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let mut rows = outcome.stdout.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    assert_eq!(rows.next().unwrap(), ["source", "task", "binary", "self", "self_instructions"]);
+    let mut found =
+        rows.map(|row| (row[1].to_owned(), row[2].to_owned(), row[3].parse().unwrap())).collect::<Vec<_>>();
+    found.sort();
+    let expected = [
+        ("spinner 10", "spin", spinner),
+        ("spinner 10/11", "spin", thread),
+        ("wanderer 20", "wander", wanderer),
+    ];
+    let expected = expected.map(|(task, binary, cost)| (task.to_owned(), binary.to_owned(), cost));
+    assert_eq!(found, expected);
+}
+
 /// What the kernel cannot have meant: more mappings than can be kept, processes that are one another's parents, code that changes its place again
 /// and again. It ends in a sentence or in what is known, in little memory.
 #[cfg(target_os = "linux")]

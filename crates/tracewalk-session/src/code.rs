@@ -213,6 +213,10 @@ impl symbols::Symbols for ImageSymbols {
         Some(symbols::Object { name: object.name.clone(), start: object.start, end: object.end })
     }
 
+    fn binary(&self, address: Address) -> Option<&str> {
+        self.symbols.image_at(address)?.file.file_name()?.to_str()
+    }
+
     fn source_checksums(&self) -> Vec<symbols::SourceChecksum> {
         let checksum = |(file, md5): (Arc<str>, [u8; 16])| symbols::SourceChecksum {
             file: file.as_ref().to_owned(),

@@ -10,6 +10,7 @@
 //! makes, not by the trace's length.
 
 mod analysis;
+mod binaries;
 mod charges;
 mod collected;
 mod record;
@@ -33,6 +34,7 @@ use super::clock::{Cost, Unit};
 use crate::quick::QuickMap;
 
 pub use analysis::Profiling;
+pub use binaries::BinaryCost;
 pub use collected::{Profiles, ProgramProfiles};
 pub use record::Profiler;
 pub use tables::{Edge, FunctionCost, LineCost};

@@ -110,6 +110,15 @@ impl Image {
         Some((width, &self.bytes, place(mapped).wrapping_sub(place(part))))
     }
 
+    /// Whether some bytes of the file are in this and in another image of the same file.
+    #[must_use]
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let overlap = |one: &Segment, other: &Segment| {
+            one.range.start < other.range.end && other.range.start < one.range.end
+        };
+        self.segments.iter().any(|one| other.segments.iter().any(|other| overlap(one, other)))
+    }
+
     /// Where the byte at `address` is in another image of the same file; `None` if it is in none of its segments.
     #[must_use]
     pub fn address_in(&self, other: &Self, address: Address) -> Option<Address> {

@@ -45,6 +45,7 @@ use crate::limit::MemoryLimit;
 pub use attributes::Attributes;
 pub(crate) use contents::Width;
 pub use contents::{Image, ImageForm, Segment};
+pub use elf::{build_id_of, build_id_of_file};
 pub use error::{ImageError, ImageErrorKind, Looks};
 pub use request::{ImageKind, ImageRequest, ParseImageError};
 pub use shared::SharedImages;
@@ -156,6 +157,12 @@ impl ImageLoader {
     /// Takes this for the content of a file, which is not read then.
     pub fn give(&mut self, file: PathBuf, bytes: Bytes) {
         self.files.insert(file, bytes);
+    }
+
+    /// The content of a file that was read, or given.
+    #[must_use]
+    pub fn content(&self, file: &Path) -> Option<&[u8]> {
+        self.files.get(file).map(|bytes| &**bytes)
     }
 
     /// How long the next file may be.

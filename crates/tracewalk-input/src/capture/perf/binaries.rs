@@ -3,16 +3,17 @@
 //! A file in an archive has no name of its own here: it is given with its bytes, and called by the archive and its name on the
 //! machine that was traced.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use tracewalk::ids::Address;
 use tracewalk::program::Scope;
 
 use super::archive::Archive;
+use super::contexts::ContextTrace;
 use super::maps::{BuildId, KERNEL, Mapping};
 use super::parts::processes;
-use super::recorded::{ContextTrace, Recorded};
+use super::recorded::Recorded;
 use crate::bytes::Bytes;
 use crate::capture::error::{CaptureError, CaptureErrorKind};
 use crate::image::elf::{build_id_of, build_id_of_file};
@@ -146,7 +147,9 @@ impl Recorded {
         if self.contexts == ContextTrace::None {
             return vec![Scope::EVERYWHERE];
         }
-        all.map(|tid| self.contexts.scope(tid)).collect()
+        // Threads of a process may look alike in the trace.
+        let scopes = all.map(|tid| self.contexts.scope(tid)).collect::<BTreeSet<_>>();
+        scopes.into_iter().collect()
     }
 }
 
@@ -270,7 +273,7 @@ fn by_build_id(id: &BuildId) -> Vec<PathBuf> {
     let names =
         lengths.into_iter().filter(|length| *length >= id.len()).map(|length| format!("{id:0<length$}"));
     let places = names.filter_map(|name| Some(PathBuf::from(name.get(..2)?).join(name.get(2..)?)));
-    let places = places.collect::<std::collections::BTreeSet<_>>();
+    let places = places.collect::<BTreeSet<_>>();
     let files = |place: PathBuf| {
         let file = Path::new(".build-id").join(place);
         [file.join("elf"), file.clone(), file.with_extension("debug")]

@@ -14,6 +14,8 @@
 
 mod archive;
 mod binaries;
+mod branch_list;
+mod contexts;
 mod fields;
 mod header;
 mod maps;
@@ -43,17 +45,18 @@ use records::Records;
 use units::Units;
 
 pub use binaries::{Binaries, Binary, BinaryPlaces, NoBinary};
+pub use contexts::ContextTrace;
 pub use maps::BuildId;
 pub use parts::TraceCounts;
 pub use problem::PerfProblem;
-pub use recorded::{ContextTrace, Recorded};
+pub use recorded::Recorded;
 
 /// What perf and simpleperf record, as a file or as a directory with one.
 pub(super) const FORMAT: Format = Format {
     name: "a perf.data file",
     holds: Holds::PerfData,
     streams: false,
-    sniff: |given| is_one(&given.head) || is_directory(&given.path),
+    sniff: |given| is_one(&given.head) || branch_list::is_one(&given.head) || is_directory(&given.path),
     open,
     names: |given| match is_directory(&given.path) {
         true => [vec![given.path.join(DATA)], threads(&given.path)].concat(),
@@ -113,13 +116,17 @@ fn read(
     (file, others): (Bytes, &[Bytes]),
     kcore: Option<PathBuf>,
 ) -> Result<Capture, PerfProblem> {
-    let header = Header::read(&file)?;
-    if header.is_branch_list {
+    if branch_list::is_one(&file) {
         return Err(PerfProblem::BranchList);
     }
+    let header = Header::read(&file)?;
     let data = header.data;
     let mut records = Records::new(header.clone());
     records.take_all(&file, data.0, data.0.saturating_add(data.1))?;
+    // In a file that came through a pipe a record says it.
+    if records.header.is_branch_list {
+        return Err(PerfProblem::BranchList);
+    }
     let mut bytes = file;
     let others = others.iter().filter(|other| !other.is_empty()).collect::<Vec<_>>();
     if records.has_compressed || !others.is_empty() {
@@ -133,7 +140,7 @@ fn read(
     }
     let units = records.units.take().ok_or(PerfProblem::NoCoreSight { kind: None })?;
     let trace_event = records.header.events.iter().find(|event| event.kind == units.event_kind);
-    let contexts = ContextTrace::of(trace_event.map_or(0, |event| event.config), &units);
+    let contexts = ContextTrace::of(trace_event.map_or(0, |event| event.config), &units, &records.changes);
     let mut processes = Processes::default();
     let parts = Parts::of(&mut records, &mut processes, contexts != ContextTrace::None)?;
     let programs = programs(&parts);
@@ -157,7 +164,7 @@ fn read(
         is_simpleperf: header.is_simpleperf,
         cpus: units.units.iter().map(|unit| unit.cpu).collect(),
         contexts,
-        short_context_ids: recorded::short_context_ids(&units),
+        short_context_ids: contexts::too_short(contexts, &units),
         trace: parts.counts,
         lost_records: lost,
         is_cut,
