@@ -1,5 +1,9 @@
 //! perf.data files made here, of what no file of the corpus shows: the command finds what was executed.
 
+#[path = "perf_made/kernel.rs"]
+mod kernel;
+#[path = "perf_made/page.rs"]
+mod page;
 #[path = "perf_made/places.rs"]
 mod places;
 
@@ -110,6 +114,11 @@ impl Kind {
     /// The bytes of this many turns of a thread, and the records of them.
     fn trace(self, code: Code, thread: u32, turns: usize) -> (Vec<u8>, Vec<String>) {
         let (program, path) = code.path(thread, turns);
+        self.trace_of(&path, &program, thread)
+    }
+
+    /// The bytes of a path of a thread, and the records of it.
+    fn trace_of(self, path: &Path, program: &Program, thread: u32) -> (Vec<u8>, Vec<String>) {
         let etmcr = Some(CONTEXT_IDS);
         let trace = match self {
             Self::Etmv3 => {
@@ -118,7 +127,7 @@ impl Kind {
                     Registers { etmcr, etmccer: Some(A7[0]), etmidr: Some(A7[1]), ..Registers::default() };
                 let config = Config::from_registers(registers, Core::named("cortex-a7")).unwrap();
                 let options = etmv3::Options { synchronise_every: Some(200), ..etmv3::Options::default() };
-                etmv3::encode(&path, &program, &config, &options).unwrap()
+                etmv3::encode(path, program, &config, &options).unwrap()
             }
             Self::Ptm => {
                 use pft_protocol::{Config, Core, Registers};
@@ -126,7 +135,7 @@ impl Kind {
                     Registers { etmcr, etmccer: Some(A15[0]), etmidr: Some(A15[1]), ..Registers::default() };
                 let config = Config::from_registers(registers, Core::named("cortex-a15")).unwrap();
                 let options = pft::Options { synchronise_every: Some(200), ..pft::Options::default() };
-                pft::encode(&path, &program, &config, &options).unwrap()
+                pft::encode(path, program, &config, &options).unwrap()
             }
             Self::Etmv4 | Self::Vmid | Self::Ete => {
                 use etmv4_protocol::{Config, Registers};
@@ -147,7 +156,7 @@ impl Kind {
                     vmid: (self != Self::Etmv4).then_some(Vmid(thread)),
                     ..etmv4::Options::default()
                 };
-                etmv4::encode(&path, &program, &config, &options).unwrap()
+                etmv4::encode(path, program, &config, &options).unwrap()
             }
         };
         let runs = Record::of_path(Profile::Ar, &trace.told).runs().to_string();

@@ -117,7 +117,7 @@ pub(crate) fn without_names(memory: &Memory) -> Option<(PathBuf, RecordForm)> {
     let images = || memory.images.iter().map(|visible| &visible.image);
     let records = images().find_map(|image| match image.form {
         ImageForm::Records(form) => Some((image.file.clone(), form)),
-        ImageForm::Elf32 | ImageForm::Elf64 | ImageForm::Raw => None,
+        ImageForm::Elf32 | ImageForm::Elf64 | ImageForm::Raw | ImageForm::Names => None,
     });
     records.filter(|_| images().all(|image| image.elf_bytes().is_none()))
 }

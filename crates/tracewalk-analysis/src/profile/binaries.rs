@@ -45,8 +45,10 @@ impl Profile {
             let binary = scopes.find_map(|scope| code.in_scope(scope).symbols.binary(entry.piece.start));
             *sums.entry((task.filter(|_| !is_one), binary)).or_default() += entry.cost;
         }
-        let cost = |((task, binary), own): ((Option<Task>, Option<&str>), Cost)| {
-            BinaryCost { task: task.map(|task| task.name(code)), binary: binary.map(str::to_owned), own }
+        let cost = |((task, binary), own): ((Option<Task>, Option<&str>), Cost)| BinaryCost {
+            task: task.map(|task| task.name(code)),
+            binary: binary.map(str::to_owned),
+            own,
         };
         let mut costs = sums.into_iter().map(cost).collect::<Vec<_>>();
         costs.retain(|cost| !cost.own.is_zero());

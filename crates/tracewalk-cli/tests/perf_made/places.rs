@@ -4,7 +4,7 @@ use super::*;
 use crate::support::{has, tracewalk};
 
 /// A core file of Armv7-A with one segment, as perf copies the kernel's: readable, writable and executable.
-fn core_file(address: u32, code: &[u8]) -> Vec<u8> {
+pub(super) fn core_file(address: u32, code: &[u8]) -> Vec<u8> {
     const HEADERS: u32 = 52 + 32;
     const CORE: u16 = 4;
     const ARM: u16 = 40;
@@ -190,7 +190,7 @@ fn halves(halves: &[u32]) -> Vec<u8> {
 }
 
 /// The file with another record at the end, `HEADER_BUILD_ID`: a file's build-id.
-fn with_build_id(mut file: Vec<u8>, name: &str, build_id: &[u8; 20]) -> Vec<u8> {
+pub(super) fn with_build_id(mut file: Vec<u8>, name: &str, build_id: &[u8; 20]) -> Vec<u8> {
     const HEADER_BUILD_ID: u32 = 67;
     let mut name = name.as_bytes().to_vec();
     name.resize((name.len() / 8 + 1) * 8, 0);
@@ -311,4 +311,62 @@ fn coverage_is_of_each_binary_at_its_own_addresses() {
     found.sort_unstable();
     expected.sort_unstable();
     assert_eq!(found, expected);
+}
+
+/// The most memory of its own that a command had while it ran, in KiB, and its status.
+#[cfg(target_os = "linux")]
+fn private_memory(arguments: &[&str]) -> (u64, bool) {
+    use std::process::{Command, Stdio};
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tracewalk"));
+    let mut child = command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut most = 0;
+    loop {
+        // Of one that has just ended nothing is said.
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        most = most.max(kib.unwrap_or(0));
+        if let Some(status) = child.try_wait().unwrap() {
+            return (most, status.success());
+        }
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn counts_of_a_large_recording_take_little_memory_of_their_own() {
+    const MOST_KIB: u64 = 64 << 10;
+    // What is made takes longer than what is measured.
+    let file = if std::env::var_os("TRACEWALK_WHOLE").is_some() { 100 << 20 } else { 8 << 20 };
+    let mut machine = Machine::new(Kind::Etmv4);
+    machine.mapped(at(10, 1, 0), SPIN);
+    machine.mapped(at(20, 1, 0), WANDER);
+    // What the kernel takes out of a sink at once: some hundred kilobytes.
+    let traces = [(10, SPIN), (20, WANDER)].map(|(thread, code)| Kind::Etmv4.trace(code, thread, 30_000).0);
+    let mut time = 2;
+    let mut written = 0;
+    while written < file {
+        let (thread, bytes) = [(10, &traces[0]), (20, &traces[1])][usize::from(time % 2 == 1)];
+        let cpu = u32::try_from(time / 2 % 4).unwrap();
+        let id = TraceId::new(IDS[cpu as usize]).unwrap();
+        let bytes = frames(&[SourceBytes { id, bytes: bytes.clone() }], FormatterOptions::default());
+        machine.taken(at(thread, time, cpu), &bytes, 0);
+        written += bytes.len();
+        time += 1;
+    }
+    let folder = folder();
+    let path = folder.path().join("perf.data");
+    std::fs::write(&path, machine.recording.file()).unwrap();
+    drop(machine);
+    let root = folder.path().join("root");
+    let common = [path.to_str().unwrap(), "--symfs", root.to_str().unwrap()];
+    let pgo = ["--binary", "spin"];
+    for (command, options) in [("counts", &[][..]), ("pgo", &pgo), ("coverage", &[])] {
+        let arguments = [&[command][..], &common, options].concat();
+        let (kib, is_success) = private_memory(&arguments);
+        println!("{command}: {kib} KiB beside {written} bytes");
+        assert!(is_success && (1..MOST_KIB).contains(&kib), "{command}: {kib} KiB");
+    }
 }

@@ -57,6 +57,7 @@ fn read_class<E: FileHeader<Endian = LittleEndian>>(
         attributes: attributes::<E>(&sections, data),
         entry: entry(header),
         bytes: bytes.clone(),
+        moved: 0,
         form: if header.is_type_64() { ImageForm::Elf64 } else { ImageForm::Elf32 },
     })
 }

@@ -26,6 +26,7 @@
 mod contents;
 mod dwarf;
 mod functions;
+pub(crate) mod kallsyms;
 mod lines;
 mod note;
 mod objects;

@@ -17,9 +17,12 @@ mod binaries;
 mod branch_list;
 mod contexts;
 mod fields;
+mod file2;
 mod header;
+mod kernel;
 mod maps;
 mod parts;
+mod places;
 mod plain;
 mod problem;
 mod recorded;
@@ -44,10 +47,11 @@ use recorded::ProgramOf;
 use records::Records;
 use units::Units;
 
-pub use binaries::{Binaries, Binary, BinaryPlaces, NoBinary};
+pub use binaries::{Binaries, Binary, NoBinary};
 pub use contexts::ContextTrace;
 pub use maps::BuildId;
 pub use parts::TraceCounts;
+pub use places::BinaryPlaces;
 pub use problem::PerfProblem;
 pub use recorded::Recorded;
 
@@ -96,13 +100,17 @@ fn open(given: &Given, wires: &WireOptions) -> Result<Capture, CaptureError> {
         None => file::map(&path, file::LONGEST_CAPTURE)
             .map_err(|problem| CaptureError::of_file(&path, problem))?,
     };
-    let kcore = directory.then(|| given.path.join("kcore_dir").join("kcore")).filter(|file| file.is_file());
+    let of_kernel = |name: &str| {
+        let file = given.path.join("kcore_dir").join(name);
+        Some(file).filter(|file| directory && file.is_file())
+    };
+    let (kcore, kallsyms) = (of_kernel("kcore"), of_kernel(kernel::LIST));
     let others = if directory { threads(&given.path) } else { Vec::new() };
     let others = others.iter().map(|file| {
         file::map(file, file::LONGEST_CAPTURE).map_err(|problem| CaptureError::of_file(file, problem))
     });
     let others = others.collect::<Result<Vec<_>, _>>()?;
-    let capture = read(&path, (bytes, &others), kcore).map_err(|problem| CaptureError {
+    let capture = read(&path, (bytes, &others), (kcore, kallsyms)).map_err(|problem| CaptureError {
         file: path.clone(),
         line: None,
         kind: CaptureErrorKind::Perf(problem),
@@ -114,7 +122,7 @@ fn open(given: &Given, wires: &WireOptions) -> Result<Capture, CaptureError> {
 fn read(
     path: &Path,
     (file, others): (Bytes, &[Bytes]),
-    kcore: Option<PathBuf>,
+    (kcore, kallsyms): (Option<PathBuf>, Option<PathBuf>),
 ) -> Result<Capture, PerfProblem> {
     if branch_list::is_one(&file) {
         return Err(PerfProblem::BranchList);
@@ -172,11 +180,13 @@ fn read(
         has_times,
         names,
         build_ids: header.build_ids,
+        module_text: header.module_text,
         epochs: parts.epochs,
         threads: processes.threads,
         process_names: processes.names,
         programs,
         kcore,
+        kallsyms,
     };
     Ok(Capture {
         path: path.to_owned(),

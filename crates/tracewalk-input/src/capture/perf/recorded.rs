@@ -50,6 +50,10 @@ pub struct Recorded {
     pub(super) programs: Vec<(ProgramOf, Option<String>)>,
     /// The kernel's code as it ran.
     pub(super) kcore: Option<PathBuf>,
+    /// The kernel's names, beside it.
+    pub(super) kallsyms: Option<PathBuf>,
+    /// How far the code of modules is from where they were mapped, as far as it is recorded.
+    pub(super) module_text: BTreeMap<String, u64>,
 }
 
 /// Which program a part of the trace is of.
