@@ -58,6 +58,11 @@ pub trait Symbols: Send + Sync {
         None
     }
 
+    /// The file that the code at `address` is of, without its folders.
+    fn binary(&self, _address: Address) -> Option<&str> {
+        None
+    }
+
     /// The source files that were compiled, with the checksums of the debug information.
     fn source_checksums(&self) -> Vec<SourceChecksum> {
         Vec::new()

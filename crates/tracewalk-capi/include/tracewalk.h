@@ -1180,7 +1180,7 @@ struct tracewalk_options *tracewalk_options_new(void);
 /*
  States something, in the words of the command's options without their dashes: `image`, `source`, `root`, `id`, `debug-dir` (each
  may be given several times), `container`, `frame-start`, `read-pointer`, `swap-words`, `dump-address`, `vector-table`, `svd`, `symfs`,
- `registers`, `mtb-position`, `mtb-master`, `mtb-base`, `mtb-pc`, `memory`, `strict`, `trust-image`, `doubtful`, `threads`. Switches take
+ `kallsyms`, `registers`, `mtb-position`, `mtb-master`, `mtb-base`, `mtb-pc`, `memory`, `strict`, `trust-image`, `doubtful`, `threads`. Switches take
  `true` or `false`. `doubtful` is `keep` if nobody states it: gaps say which elements may be wrong.
  */
 tracewalk_status tracewalk_options_set(const struct tracewalk_options *options,

@@ -59,6 +59,7 @@ impl Asked {
             "vector-table" => stated.vector_table = Some(Address::new(number(name, value)?)),
             "svd" => stated.svd = Some(PathBuf::from(value)),
             "symfs" => stated.binaries.symfs = Some(PathBuf::from(value)),
+            "kallsyms" => stated.binaries.kallsyms = Some(PathBuf::from(value)),
             "debug-dir" => stated.binaries.debug_dirs.push(PathBuf::from(value)),
             "registers" => stated.mtb.registers = Some(PathBuf::from(value)),
             "mtb-position" => stated.mtb.position = Some(small(name, value)?),
@@ -118,7 +119,7 @@ pub extern "C" fn tracewalk_options_new() -> Box<tracewalk_options> {
 
 /// States something, in the words of the command's options without their dashes: `image`, `source`, `root`, `id`, `debug-dir` (each
 /// may be given several times), `container`, `frame-start`, `read-pointer`, `swap-words`, `dump-address`, `vector-table`, `svd`, `symfs`,
-/// `registers`, `mtb-position`, `mtb-master`, `mtb-base`, `mtb-pc`, `memory`, `strict`, `trust-image`, `doubtful`, `threads`. Switches take
+/// `kallsyms`, `registers`, `mtb-position`, `mtb-master`, `mtb-base`, `mtb-pc`, `memory`, `strict`, `trust-image`, `doubtful`, `threads`. Switches take
 /// `true` or `false`. `doubtful` is `keep` if nobody states it: gaps say which elements may be wrong.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracewalk_options_set(

@@ -15,6 +15,7 @@ use tracewalk::ids::TraceId;
 use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::Statistics;
 use tracewalk_analysis::itm::ItmCounts;
+use tracewalk_input::image::{build_id_of, build_id_of_file};
 
 use tracewalk_session::{Itm, Lost, LostPlace, LostPlaces, Notice, Outcome, Session, Severity, Source};
 
@@ -27,11 +28,22 @@ const VERSION: u64 = 2;
 /// The record of a running command.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
-    /// The files that were read, each with its role and path.
-    inputs: Vec<(&'static str, PathBuf)>,
+    /// The files that were read.
+    inputs: Vec<Input>,
     buffers: Vec<BufferRecord>,
     sources: Vec<SourceRecord>,
     notices: Vec<NoticeRecord>,
+}
+
+/// A file that was read.
+#[derive(Debug)]
+struct Input {
+    role: &'static str,
+    path: PathBuf,
+    /// Of an image, if it has one.
+    build_id: Option<String>,
+    /// The content of a file inside an archive, and the archive.
+    inside: Option<(Contents, PathBuf)>,
 }
 
 /// A notice without its words, which may change.
@@ -51,11 +63,11 @@ struct Document<'a> {
     command: &'a str,
     arguments: &'a [String],
     complete: bool,
-    inputs: Vec<FileRecord>,
+    inputs: Vec<FileRecord<'a>>,
     buffers: &'a [BufferRecord],
     sources: &'a [SourceRecord],
     notices: &'a [NoticeRecord],
-    results: Vec<FileRecord>,
+    results: Vec<FileRecord<'a>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -67,15 +79,20 @@ struct Tool {
 /// A file: its name without folders, its size and its hash. A directory, such as a trace in CTF, or an input that cannot be read
 /// again, such as standard input, has only its name.
 #[derive(Debug, Serialize)]
-struct FileRecord {
+struct FileRecord<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<&'static str>,
     name: String,
     #[serde(flatten)]
     contents: Option<Contents>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    build_id: Option<&'a str>,
+    /// The archive that it is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    archive: Option<String>,
 }
 
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Contents {
     bytes: u64,
     sha256: String,
@@ -158,9 +175,29 @@ impl From<&Lost> for Losses {
 impl Record {
     /// Notes a file that the result depends on.
     pub(crate) fn input(&mut self, role: &'static str, path: &Path) {
-        if !self.inputs.iter().any(|(_, known)| known == path) {
-            self.inputs.push((role, path.to_owned()));
+        if !self.has_input(path) {
+            self.inputs.push(Input { role, path: path.to_owned(), build_id: None, inside: None });
         }
+    }
+
+    fn has_input(&self, path: &Path) -> bool {
+        self.inputs.iter().any(|known| known.path == path)
+    }
+
+    /// Notes a program, which may lie inside an archive.
+    fn image(&mut self, session: &Session, path: &Path) {
+        if self.has_input(path) {
+            return;
+        }
+        let content = session.image_content(path);
+        let build_id = content.map_or_else(|| build_id_of_file(path), build_id_of);
+        let archive = path.ancestors().skip(1).find(|parent| parent.is_file());
+        if let Some(archive) = archive {
+            self.input("archive", archive);
+        }
+        let inside = content.zip(archive).map(|(bytes, archive)| (Contents::of(bytes), archive.to_owned()));
+        let build_id = build_id.map(|id| hex(&id));
+        self.inputs.push(Input { role: "image", path: path.to_owned(), build_id, inside });
     }
 
     /// Notes a session: its files, containers and losses.
@@ -183,10 +220,7 @@ impl Record {
             self.input("capture", &buffer.file);
             let told = BufferRecord {
                 name: file_name(&buffer.file),
-                contents: Contents {
-                    bytes: buffer.bytes.len() as u64,
-                    sha256: hex(Sha256::digest(&*buffer.bytes).as_slice()),
-                },
+                contents: Contents::of(&buffer.bytes),
                 container: contents.container.value.to_string(),
                 frames: contents.frames.as_ref().map(|frames| FramesRecord {
                     lost_bytes: frames.lost(),
@@ -201,7 +235,7 @@ impl Record {
             }
         }
         for image in &capture.images {
-            self.input("image", &image.file);
+            self.image(session, &image.file);
         }
     }
 
@@ -279,7 +313,7 @@ impl Record {
         results: &[&Path],
         out: &mut dyn Write,
     ) -> Result<(), Failure> {
-        let inputs = self.inputs.iter().map(|(role, path)| FileRecord::of(Some(role), path));
+        let inputs = self.inputs.iter().map(FileRecord::of_input);
         let results = results.iter().map(|path| FileRecord::of(None, path));
         let document = Document {
             version: VERSION,
@@ -303,7 +337,21 @@ fn all(kinds: &BTreeMap<&'static str, Lost>) -> BTreeMap<&'static str, Losses> {
     kinds.iter().map(|(kind, lost)| (*kind, lost.into())).collect()
 }
 
-impl FileRecord {
+impl<'a> FileRecord<'a> {
+    fn of_input(input: &'a Input) -> Result<Self, Failure> {
+        let of_file = match &input.inside {
+            None => Self::of(Some(input.role), &input.path)?,
+            Some((contents, archive)) => Self {
+                role: Some(input.role),
+                name: file_name(&input.path),
+                contents: Some(contents.clone()),
+                build_id: None,
+                archive: Some(file_name(archive)),
+            },
+        };
+        Ok(Self { build_id: input.build_id.as_deref(), ..of_file })
+    }
+
     fn of(role: Option<&'static str>, path: &Path) -> Result<Self, Failure> {
         let contents = path.is_file().then(|| hash(path)).transpose().map_err(|error| {
             Failure::input(
@@ -312,7 +360,13 @@ impl FileRecord {
                 "leave out --provenance",
             )
         })?;
-        Ok(Self { role, name: file_name(path), contents })
+        Ok(Self { role, name: file_name(path), contents, build_id: None, archive: None })
+    }
+}
+
+impl Contents {
+    fn of(bytes: &[u8]) -> Self {
+        Self { bytes: bytes.len() as u64, sha256: hex(Sha256::digest(bytes).as_slice()) }
     }
 }
 

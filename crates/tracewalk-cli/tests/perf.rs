@@ -183,3 +183,38 @@ fn binaries_are_found_by_build_id() {
         printed(&["pgo", &file, "--debug-dir", folder.path().to_str().unwrap(), "--format", "autofdo"]);
     assert!(!autofdo(&text).0.is_empty());
 }
+
+/// A phone's kernel: of its modules one is at hand. Where that was is recorded, and follows from its sections.
+#[test]
+fn a_phone_s_trace_runs_through_a_module_of_its_kernel() {
+    let (Some(file), Some(module)) = (linux("simpleperf/perf_kernel.data"), linux("simpleperf/rq_stats.ko"))
+    else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let modules = folder.path().join("vendor/lib/modules");
+    std::fs::create_dir_all(&modules).unwrap();
+    std::fs::copy(module, modules.join("rq_stats.ko")).unwrap();
+    let symfs = folder.path().to_str().unwrap();
+    // Without the last feature (132), which says it.
+    let mut silent = std::fs::read(&file).unwrap();
+    silent[72 + 132 / 8] &= !(1 << (132 % 8));
+    let other = folder.path().join("perf.data");
+    std::fs::write(&other, silent).unwrap();
+    let mut found = Vec::new();
+    for file in [&*file, other.to_str().unwrap()] {
+        let (outcome, kinds) = run_with_notices(["profile", file, "--symfs", symfs, "--format", "csv"]);
+        // Trace and file agree wherever it ran.
+        assert!(!kinds.has("contradictions") && !kinds.has("code_undecodable"), "{kinds:?}");
+        let rows = outcome.stdout.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let ran = rows.skip(1).filter(|row| row[6].parse::<u64>().is_ok_and(|own| own > 0));
+        let functions = ran.map(|row| row[1].to_owned()).collect::<Vec<_>>();
+        assert!(functions.iter().any(|name| name == "wakeup_user"), "{functions:?}");
+        // simpleperf counts this module, too, and at the addresses of its file.
+        let options = ["--binary", "rq_stats.ko", "--format", "autofdo", "--quiet"];
+        let ranges = autofdo(&run(["pgo", file, "--symfs", symfs].iter().chain(&options)).stdout).0;
+        assert!(ranges.len() >= 5, "{ranges:?}");
+        found.push((functions, ranges));
+    }
+    assert_eq!(found[0], found[1]);
+}

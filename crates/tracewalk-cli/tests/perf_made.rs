@@ -1,5 +1,9 @@
 //! perf.data files made here, of what no file of the corpus shows: the command finds what was executed.
 
+#[path = "perf_made/kernel.rs"]
+mod kernel;
+#[path = "perf_made/page.rs"]
+mod page;
 #[path = "perf_made/places.rs"]
 mod places;
 
@@ -110,6 +114,11 @@ impl Kind {
     /// The bytes of this many turns of a thread, and the records of them.
     fn trace(self, code: Code, thread: u32, turns: usize) -> (Vec<u8>, Vec<String>) {
         let (program, path) = code.path(thread, turns);
+        self.trace_of(&path, &program, thread)
+    }
+
+    /// The bytes of a path of a thread, and the records of it.
+    fn trace_of(self, path: &Path, program: &Program, thread: u32) -> (Vec<u8>, Vec<String>) {
         let etmcr = Some(CONTEXT_IDS);
         let trace = match self {
             Self::Etmv3 => {
@@ -118,7 +127,7 @@ impl Kind {
                     Registers { etmcr, etmccer: Some(A7[0]), etmidr: Some(A7[1]), ..Registers::default() };
                 let config = Config::from_registers(registers, Core::named("cortex-a7")).unwrap();
                 let options = etmv3::Options { synchronise_every: Some(200), ..etmv3::Options::default() };
-                etmv3::encode(&path, &program, &config, &options).unwrap()
+                etmv3::encode(path, program, &config, &options).unwrap()
             }
             Self::Ptm => {
                 use pft_protocol::{Config, Core, Registers};
@@ -126,7 +135,7 @@ impl Kind {
                     Registers { etmcr, etmccer: Some(A15[0]), etmidr: Some(A15[1]), ..Registers::default() };
                 let config = Config::from_registers(registers, Core::named("cortex-a15")).unwrap();
                 let options = pft::Options { synchronise_every: Some(200), ..pft::Options::default() };
-                pft::encode(&path, &program, &config, &options).unwrap()
+                pft::encode(path, program, &config, &options).unwrap()
             }
             Self::Etmv4 | Self::Vmid | Self::Ete => {
                 use etmv4_protocol::{Config, Registers};
@@ -147,7 +156,7 @@ impl Kind {
                     vmid: (self != Self::Etmv4).then_some(Vmid(thread)),
                     ..etmv4::Options::default()
                 };
-                etmv4::encode(&path, &program, &config, &options).unwrap()
+                etmv4::encode(path, program, &config, &options).unwrap()
             }
         };
         let runs = Record::of_path(Profile::Ar, &trace.told).runs().to_string();
@@ -447,6 +456,30 @@ fn profiles_and_timelines_are_by_process_and_thread() {
     assert_eq!(found, instructions);
     let timeline = print("timeline", "chrome");
     assert!(names.iter().all(|name| timeline.contains(&format!("\"{name}\""))), "{timeline:.2000}");
+}
+
+#[test]
+fn a_profile_is_by_binary_and_thread() {
+    let (machine, [spinner, thread, wanderer]) = three_threads();
+    let folder = folder();
+    let path = folder.path().join("perf.data");
+    std::fs::write(&path, machine.recording.file()).unwrap();
+    let root = folder.path().join("root");
+    let arguments = ["profile", path.to_str().unwrap(), "--symfs", root.to_str().unwrap()];
+    let outcome = run(arguments.iter().chain(&["--by", "binaries", "--format", "csv", "--quiet"]));
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let mut rows = outcome.stdout.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    assert_eq!(rows.next().unwrap(), ["source", "task", "binary", "self", "self_instructions"]);
+    let mut found =
+        rows.map(|row| (row[1].to_owned(), row[2].to_owned(), row[3].parse().unwrap())).collect::<Vec<_>>();
+    found.sort();
+    let expected = [
+        ("spinner 10", "spin", spinner),
+        ("spinner 10/11", "spin", thread),
+        ("wanderer 20", "wander", wanderer),
+    ];
+    let expected = expected.map(|(task, binary, cost)| (task.to_owned(), binary.to_owned(), cost));
+    assert_eq!(found, expected);
 }
 
 /// What the kernel cannot have meant: more mappings than can be kept, processes that are one another's parents, code that changes its place again

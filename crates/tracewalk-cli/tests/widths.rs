@@ -23,6 +23,7 @@ const VIEWS: &[View] = &[
     ("profile", &[]),
     ("profile", &["--by", "lines"]),
     ("profile", &["--by", "calls"]),
+    ("profile", &["--by", "binaries"]),
     ("calls", &[]),
     ("calls", &["--fold", "none"]),
     ("calls", &["--fold", "chains"]),

@@ -168,6 +168,8 @@ answers! {
         lines,
         /// Who called what.
         calls,
+        /// What each task spent in each file.
+        binaries,
     }
     /// How often exceptions were taken, and how long they took.
     Interrupts {

@@ -67,7 +67,7 @@ pub(crate) struct Session {
 #[pyfunction]
 #[pyo3(signature = (
     capture, *, image = None, source = None, container = None, ids = None, root = None, svd = None, symfs = None, debug_dir = None,
-    registers = None, frame_start = None, read_pointer = None, swap_words = false, dump_address = None, vector_table = None,
+    kallsyms = None, registers = None, frame_start = None, read_pointer = None, swap_words = false, dump_address = None, vector_table = None,
     mtb_position = None, mtb_master = None, mtb_base = None, mtb_pc = None, strict = false, memory = None, threads = None,
     trust_image = false, doubtful = None, source_dirs = None, programs = None, progress = None,
 ))]
@@ -83,6 +83,7 @@ pub(crate) fn open(
     svd: Option<PathBuf>,
     symfs: Option<PathBuf>,
     debug_dir: Option<Several>,
+    kallsyms: Option<PathBuf>,
     registers: Option<PathBuf>,
     frame_start: Option<u8>,
     read_pointer: Option<u32>,
@@ -109,6 +110,7 @@ pub(crate) fn open(
         debug_dir: debug_dir.unwrap_or_default(),
         container,
         symfs,
+        kallsyms,
         svd,
         registers,
         memory,

@@ -8,7 +8,9 @@ use tracewalk_input::capture::perf::{Binary, NoBinary, TraceCounts};
 use tracewalk_input::capture::stream::{End, Place};
 use tracewalk_input::capture::{CaptureError, CaptureErrorKind};
 use tracewalk_session::mtb_order::Ending;
-use tracewalk_session::{Certainty, Change, Correction, Finding, Notice, NoticeKind, Question};
+use tracewalk_session::{
+    Certainty, Change, Correction, Finding, ModulesLeftOut, Notice, NoticeKind, Question,
+};
 
 use super::names::{as_option, option, place, source_name};
 use super::remedies::remedy;
@@ -27,9 +29,10 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
         K::EntryLeftOut(problem) => format!("{problem}; it is left out"),
         K::OtherBinary(binary) => other_binary(binary),
         K::BinariesMissing(binaries) => binaries_missing(binaries),
-        K::ModulesLeftOut(modules) => format!(
-            "no code of {} is known: the kernel changes a module when it loads it, so that its file is not what ran",
-            counted(*modules, "kernel module")
+        K::ModulesLeftOut(modules) => modules_left_out(*modules),
+        K::ModuleBranchesUnknown(branches) => format!(
+            "nothing says where {} of kernel modules lead; execution is not followed there. Give the kernel's names with --kallsyms",
+            counted(*branches, "branch")
         ),
         K::TraceNotRecorded(counts) => trace_not_recorded(*counts),
         K::MappingsMixed(count) => format!(
@@ -372,6 +375,8 @@ fn binaries_missing(binaries: &[Binary]) -> String {
     const NAMED: usize = 4;
     let is_absent = |binary: &&Binary| matches!(binary.file, Err(NoBinary::NotFound));
     let (absent, others) = binaries.iter().partition::<Vec<_>, _>(is_absent);
+    let is_broken = |binary: &&Binary| matches!(binary.file, Err(NoBinary::NoModule { .. }));
+    let (broken, others) = others.into_iter().partition::<Vec<_>, _>(is_broken);
     let named = |binaries: &[&Binary]| {
         let mut words =
             binaries.iter().take(NAMED).map(|binary| Plain(&binary.name).to_string()).collect::<Vec<_>>();
@@ -388,8 +393,30 @@ fn binaries_missing(binaries: &[Binary]) -> String {
             named(&absent)
         ));
     }
+    if !broken.is_empty() {
+        sentences.push(format!("damaged, or no module of a kernel for Arm: {}", named(&broken)));
+    }
     if !others.is_empty() {
         sentences.push(format!("no file has the code of {}", named(&others)));
+    }
+    sentences.join("; ")
+}
+
+/// Why no code of kernel modules is known.
+fn modules_left_out(modules: ModulesLeftOut) -> String {
+    let ModulesLeftOut { not_found, unplaced } = modules;
+    let mut sentences = Vec::new();
+    if not_found > 0 {
+        sentences.push(format!(
+            "no code of {} is known: give the traced machine's files with --symfs",
+            counted(not_found, "kernel module")
+        ));
+    }
+    if unplaced > 0 {
+        sentences.push(format!(
+            "nothing says where the kernel put the code of {}: give its names with --kallsyms",
+            counted(unplaced, "kernel module")
+        ));
     }
     sentences.join("; ")
 }

@@ -117,7 +117,7 @@ pub(crate) fn without_names(memory: &Memory) -> Option<(PathBuf, RecordForm)> {
     let images = || memory.images.iter().map(|visible| &visible.image);
     let records = images().find_map(|image| match image.form {
         ImageForm::Records(form) => Some((image.file.clone(), form)),
-        ImageForm::Elf32 | ImageForm::Elf64 | ImageForm::Raw => None,
+        ImageForm::Elf32 | ImageForm::Elf64 | ImageForm::Raw | ImageForm::Names => None,
     });
     records.filter(|_| images().all(|image| image.elf_bytes().is_none()))
 }
@@ -211,6 +211,10 @@ impl symbols::Symbols for ImageSymbols {
     fn object(&self, address: Address) -> Option<symbols::Object> {
         let object = self.symbols.object_at(address)?;
         Some(symbols::Object { name: object.name.clone(), start: object.start, end: object.end })
+    }
+
+    fn binary(&self, address: Address) -> Option<&str> {
+        self.symbols.image_at(address)?.file.file_name()?.to_str()
     }
 
     fn source_checksums(&self) -> Vec<symbols::SourceChecksum> {

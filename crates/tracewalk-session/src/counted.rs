@@ -100,7 +100,7 @@ impl<'a> File<'a> {
             let base = self.visible.image.load_address().or(found.base);
             return CountedBinary { base, ..found };
         };
-        let base = linked.load_address();
-        CountedBinary { base, ..found.moved(|address| self.visible.image.address_in(linked, address)) }
+        let moved = found.moved(|address| self.visible.image.address_in(linked, address));
+        CountedBinary { base: linked.load_address().or(moved.base), ..moved }
     }
 }

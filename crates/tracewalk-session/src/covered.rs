@@ -1,5 +1,7 @@
 //! The coverage of a source's programs: of the code visible in all contexts, and of the code in each context that has
-//! images of its own.
+//! images of its own. Of a system's recording each binary is a program.
+
+mod binaries;
 
 use std::io;
 use std::sync::Arc;
@@ -13,6 +15,7 @@ use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::{Context, InDoubt, Section};
 use tracewalk_input::image::ImageError;
 
+use self::binaries::Binaries;
 use crate::error::RunError;
 use crate::model::Source;
 use crate::observer::Observer;
@@ -35,7 +38,8 @@ pub struct Covered {
 }
 
 impl Session {
-    /// The coverage of a source's programs. `name` is the capture's name in the answer.
+    /// The coverage of a source's programs; of each binary by the addresses in its file, if the capture is a system's recording.
+    /// `name` is the capture's name in the answer.
     ///
     /// # Errors
     ///
@@ -51,7 +55,14 @@ impl Session {
         if covered.programs.is_empty() {
             return Err(RunError::NoProgram);
         }
-        self.run_observed(source, how, covered, observer)
+        if self.capture().recorded.is_none() {
+            return self.run_observed(source, how, covered, observer);
+        }
+        // Systems map the same files into many processes, at addresses of their own.
+        let scopes = covered.programs.iter().map(|(scope, _)| *scope).collect::<Vec<_>>();
+        let binaries = Binaries::of(self, source, how, observer)?;
+        let outcome = self.run_observed(source, how, covered, observer)?;
+        Ok(outcome.map(|found, _| binaries.split(scopes.into_iter().zip(found))))
     }
 }
 

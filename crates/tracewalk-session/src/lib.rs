@@ -88,7 +88,9 @@ pub use infer::{Answer, Certainty, Change, Correction, Finding};
 pub use info::{INFO_TABLES, Info, ItmInfo};
 pub use keep::{Keep, Key};
 pub use model::{Contents, Dumped, Itm, Source};
-pub use notice::{Bound, Inferred, NoContext, Notice, NoticeKind, Question, Remedy, Severity, WrongImage};
+pub use notice::{
+    Bound, Inferred, ModulesLeftOut, NoContext, Notice, NoticeKind, Question, Remedy, Severity, WrongImage,
+};
 pub use observer::{Late, Notices, Observer};
 pub use open::interrupts;
 pub use outcome::{Follow, Losses, Outcome, Trust};

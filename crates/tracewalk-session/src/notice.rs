@@ -156,6 +156,15 @@ pub struct WrongImage {
     pub context: Option<Scope>,
 }
 
+/// Kernel modules whose code is not known, by the reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ModulesLeftOut {
+    /// How many have no file here.
+    pub not_found: u64,
+    /// How many have a file, and nothing says where the kernel put its code.
+    pub unplaced: u64,
+}
+
 /// The kind of a notice. `source` is the trace ID of the source; `None` for one without an ID.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -167,8 +176,10 @@ pub enum NoticeKind {
     OtherBinary(Box<Binary>),
     /// The code of files that were mapped is not known.
     BinariesMissing(Vec<Binary>),
-    /// The number of kernel modules without known code: the code that runs is not in their files.
-    ModulesLeftOut(u64),
+    /// The code of some kernel modules is not known.
+    ModulesLeftOut(ModulesLeftOut),
+    /// The number of branches in kernel modules that are left out, because where they lead is not known.
+    ModuleBranchesUnknown(u64),
     /// Trace was made that is not in the recording, or there is none.
     TraceNotRecorded(TraceCounts),
     /// The number of mappings that replaced another and are not distinguished.

@@ -4,7 +4,7 @@ use tracewalk_input::capture::perf::{Binaries, BinaryPlaces, NoBinary, Recorded}
 use tracewalk_input::image::{ImageLoader, ImageRequest};
 
 use crate::error::OpenError;
-use crate::notice::NoticeKind;
+use crate::notice::{ModulesLeftOut, NoticeKind};
 use crate::observer::{Observer, Say};
 
 /// The images of the programs that ran. Says which files were not found, or are not the ones that ran; what is in archives goes to
@@ -15,14 +15,16 @@ pub(crate) fn images(
     loader: &mut ImageLoader,
     observer: &dyn Observer,
 ) -> Result<Vec<ImageRequest>, OpenError> {
-    let Binaries { images, binaries, archived } = recorded.images(places)?;
+    let Binaries { images, binaries, archived, prepared, unknown_branches } = recorded.images(places)?;
     archived.into_iter().for_each(|(file, bytes)| loader.give(file, bytes));
-    let (mut modules, mut missing) = (0, Vec::new());
+    prepared.into_iter().for_each(|(kind, image)| loader.give_image(kind, image));
+    let (mut modules, mut missing) = (ModulesLeftOut::default(), Vec::new());
     for binary in binaries {
         match binary.file {
             Ok(_) => {}
             // A kernel has hundreds.
-            Err(NoBinary::Module) => modules += 1,
+            Err(NoBinary::Module) => modules.not_found += 1,
+            Err(NoBinary::ModuleUnplaced) => modules.unplaced += 1,
             Err(NoBinary::OtherBuildId { .. }) => observer.say(NoticeKind::OtherBinary(Box::new(binary))),
             Err(_) => missing.push(binary),
         }
@@ -30,8 +32,11 @@ pub(crate) fn images(
     if !missing.is_empty() {
         observer.say(NoticeKind::BinariesMissing(missing));
     }
-    if modules > 0 {
+    if modules != ModulesLeftOut::default() {
         observer.say(NoticeKind::ModulesLeftOut(modules));
+    }
+    if unknown_branches > 0 {
+        observer.say(NoticeKind::ModuleBranchesUnknown(unknown_branches));
     }
     Ok(images)
 }

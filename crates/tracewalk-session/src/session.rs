@@ -14,7 +14,6 @@ use tracewalk_analysis::itm::ItmCounts;
 use tracewalk_analysis::programs::SourceId;
 use tracewalk_analysis::record::ItmRecord;
 use tracewalk_analysis::{Code, Interrupts, Section};
-use tracewalk_input::capture::perf::ContextTrace;
 use tracewalk_input::capture::{Buffer, Capture, Protocol, SourceDescription};
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::{Image, ImageError, ImageLoader, ImageRequest, Memory, VisibleImage};
@@ -246,7 +245,7 @@ impl Session {
 
     /// Whether the images of processes are in their own contexts alone.
     fn leaves_out(&self) -> bool {
-        self.capture.recorded.as_ref().map(|recorded| recorded.contexts) == Some(ContextTrace::Process)
+        self.capture.recorded.as_ref().is_some_and(|recorded| recorded.contexts.has_address_spaces())
     }
 
     /// What the threads are called that contexts are of, if the capture says it.
@@ -296,6 +295,12 @@ impl Session {
             Ok(VisibleImage { image: self.loader.load(request)?, scope: request.scope })
         };
         self.capture.images_for(&source.description).map(load).collect()
+    }
+
+    /// The content of an image's file, if it was read. It need not be a file here: it may be inside an archive.
+    #[must_use]
+    pub fn image_content(&self, file: &Path) -> Option<&[u8]> {
+        self.loader.content(file)
     }
 
     /// The source files that the programs' debug information leads to, searched in `directories` as well. An output must not

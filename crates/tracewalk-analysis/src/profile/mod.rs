@@ -36,6 +36,7 @@
 //! ```
 
 mod analysis;
+mod binaries;
 mod charges;
 mod collected;
 mod record;
@@ -59,6 +60,7 @@ use super::clock::{Cost, Unit};
 use crate::quick::QuickMap;
 
 pub use analysis::Profiling;
+pub use binaries::BinaryCost;
 pub use collected::{Profiles, ProgramProfiles};
 pub use record::Profiler;
 pub use tables::{Edge, FunctionCost, LineCost};

@@ -113,6 +113,11 @@ pub(crate) struct CaptureArgs {
     #[arg(long = "debug-dir", value_name = "DIR", value_hint = ValueHint::AnyPath, help_heading = "Program")]
     pub(crate) debug_dirs: Vec<PathBuf>,
 
+    /// Of a perf.data file: the names of the kernel that ran, a copy of its /proc/kallsyms. A recording that is a directory has
+    /// one beside it, and perf's cache may have one.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Program")]
+    pub(crate) kallsyms: Option<PathBuf>,
+
     /// The chip's CMSIS-SVD file, which names its interrupts.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Program")]
     pub(crate) svd: Option<PathBuf>,

@@ -200,6 +200,8 @@ pub(crate) enum ProfileRows {
     Lines,
     /// Callers and what they call.
     Calls,
+    /// Files that code is of, and tasks that ran it.
+    Binaries,
 }
 
 /// A number of events in a second, with or without a unit.

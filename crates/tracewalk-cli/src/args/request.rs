@@ -23,7 +23,11 @@ impl CaptureArgs {
                 swap_words: self.swap_words,
                 dump_address: self.dump_address.map(Address::from),
                 wires: self.recording.options(),
-                binaries: BinaryPlaces { symfs: self.symfs.clone(), debug_dirs: self.debug_dirs.clone() },
+                binaries: BinaryPlaces {
+                    symfs: self.symfs.clone(),
+                    debug_dirs: self.debug_dirs.clone(),
+                    kallsyms: self.kallsyms.clone(),
+                },
                 sources: self.sources.clone(),
                 mtb: MtbStatements {
                     position: self.mtb_position,

@@ -110,6 +110,7 @@ fn print_recorded(out: &mut dyn Write, recorded: &Recorded) -> Result<(), Failur
         ContextTrace::None => "not in the trace",
         ContextTrace::ContextId => "by context ID",
         ContextTrace::Process => "by context ID, above its address space",
+        ContextTrace::ProcessByte => "by the lowest byte in the context ID, above its address space",
         ContextTrace::Vmid => "by VMID",
     };
     writeln!(out, "  processes     {says}")?;

@@ -76,6 +76,7 @@ fn report(
         ProfileRows::Functions => ProfileTable::Functions,
         ProfileRows::Lines => ProfileTable::Lines,
         ProfileRows::Calls => ProfileTable::Calls,
+        ProfileRows::Binaries => ProfileTable::Binaries,
     };
     let look = look_for(args.output.as_deref());
     let options = ProfileTextOptions { look, table, rows: args.rows };

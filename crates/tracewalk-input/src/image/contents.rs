@@ -24,6 +24,8 @@ pub struct Image {
     pub entry: Option<Location>,
     /// The whole file; of records the memory in them, one segment after the other.
     pub(super) bytes: Bytes,
+    /// How far an ELF file is from its own addresses, which are as if it began at 0: of what a kernel loaded.
+    pub(super) moved: u64,
     /// The form of the file.
     pub form: ImageForm,
 }
@@ -39,6 +41,8 @@ pub enum ImageForm {
     Records(RecordForm),
     /// Plain bytes, at an address that is stated elsewhere.
     Raw,
+    /// Names of a kernel alone, as `/proc/kallsyms` lists them.
+    Names,
 }
 
 /// How wide addresses in an ELF file are.
@@ -62,6 +66,26 @@ pub struct Segment {
 }
 
 impl Image {
+    /// A list of a kernel's names, as `/proc/kallsyms` has them, and no code.
+    #[must_use]
+    pub fn of_names(file: PathBuf, list: Bytes) -> Self {
+        Self {
+            file,
+            segments: Vec::new(),
+            build_id: None,
+            attributes: Attributes::default(),
+            entry: None,
+            bytes: list,
+            moved: 0,
+            form: ImageForm::Names,
+        }
+    }
+
+    /// The list of a kernel's names, if it is one.
+    pub(crate) fn names(&self) -> Option<&[u8]> {
+        (self.form == ImageForm::Names).then_some(&*self.bytes)
+    }
+
     /// Whether another file of the same name has the same content, in any directory.
     #[must_use]
     pub fn is_copy_of(&self, other: &Self) -> bool {
@@ -83,12 +107,13 @@ impl Image {
         self.elf_file().map(|(_, bytes)| bytes)
     }
 
-    /// The ELF file's bytes, and how wide addresses in it are; `None` for other images.
+    /// The ELF file's bytes, and how wide addresses in it are; `None` for other images, and for one that is not at its own addresses.
     pub(crate) const fn elf_file(&self) -> Option<(Width, &Bytes)> {
         match self.form {
+            _ if self.moved > 0 => None,
             ImageForm::Elf32 => Some((Width::Bits32, &self.bytes)),
             ImageForm::Elf64 => Some((Width::Bits64, &self.bytes)),
-            ImageForm::Records(_) | ImageForm::Raw => None,
+            ImageForm::Records(_) | ImageForm::Raw | ImageForm::Names => None,
         }
     }
 
@@ -99,6 +124,9 @@ impl Image {
             return Some((width, bytes, 0));
         }
         let linked = self.linked()?;
+        if self.moved > 0 {
+            return linked.elf_file().map(|(width, _)| (width, &self.bytes, self.moved));
+        }
         let mapped = self.segments.first()?;
         // The mapping may begin with what is no code, and end before the code does.
         let part = linked
@@ -108,6 +136,15 @@ impl Image {
         let place = |segment: &Segment| segment.address.get().wrapping_sub(segment.range.start as u64);
         let (width, _) = linked.elf_file()?;
         Some((width, &self.bytes, place(mapped).wrapping_sub(place(part))))
+    }
+
+    /// Whether some bytes of the file are in this and in another image of the same file.
+    #[must_use]
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let overlap = |one: &Segment, other: &Segment| {
+            one.range.start < other.range.end && other.range.start < one.range.end
+        };
+        self.segments.iter().any(|one| other.segments.iter().any(|other| overlap(one, other)))
     }
 
     /// Where the byte at `address` is in another image of the same file; `None` if it is in none of its segments.

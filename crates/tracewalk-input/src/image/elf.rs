@@ -57,6 +57,7 @@ fn read_class<E: FileHeader<Endian = LittleEndian>>(
         attributes: attributes::<E>(&sections, data),
         entry: entry(header),
         bytes: bytes.clone(),
+        moved: 0,
         form: if header.is_type_64() { ImageForm::Elf64 } else { ImageForm::Elf32 },
     })
 }
@@ -299,14 +300,15 @@ fn entry<E: FileHeader<Endian = LittleEndian>>(header: &E) -> Option<Location> {
     (entry != 0).then_some(Location::new(Address::new(entry & !1), isa))
 }
 
-/// The contents of the note that identifies a build (`NT_GNU_BUILD_ID`).
 /// The build-id of an ELF file, whatever else it is.
-pub(crate) fn build_id_of(data: &[u8]) -> Option<Vec<u8>> {
+#[must_use]
+pub fn build_id_of(data: &[u8]) -> Option<Vec<u8>> {
     object::File::parse(data).ok()?.build_id().ok()?.map(<[u8]>::to_vec)
 }
 
-/// The same of a file here, of which only that is read.
-pub(crate) fn build_id_of_file(file: &Path) -> Option<Vec<u8>> {
+/// The build-id of the ELF file with this path, of which little else is read.
+#[must_use]
+pub fn build_id_of_file(file: &Path) -> Option<Vec<u8>> {
     let cache = object::ReadCache::new(std::fs::File::open(file).ok()?);
     object::File::parse(&cache).ok()?.build_id().ok()?.map(<[u8]>::to_vec)
 }
@@ -316,6 +318,7 @@ pub(super) fn first_loaded(data: &[u8]) -> Option<u64> {
     object::File::parse(data).ok()?.segments().next().map(|segment| segment.address())
 }
 
+/// The contents of the note that identifies a build (`NT_GNU_BUILD_ID`).
 fn build_id<E: FileHeader<Endian = LittleEndian>>(
     sections: &SectionTable<'_, E>,
     data: &[u8],

@@ -25,7 +25,9 @@ mod attributes;
 mod contents;
 pub(crate) mod elf;
 mod error;
+pub(crate) mod module;
 mod records;
+mod relocation;
 mod request;
 mod shared;
 
@@ -45,6 +47,7 @@ use crate::limit::MemoryLimit;
 pub use attributes::Attributes;
 pub(crate) use contents::Width;
 pub use contents::{Image, ImageForm, Segment};
+pub use elf::{build_id_of, build_id_of_file};
 pub use error::{ImageError, ImageErrorKind, Looks};
 pub use request::{ImageKind, ImageRequest, ParseImageError};
 pub use shared::SharedImages;
@@ -88,7 +91,7 @@ impl Image {
             return Err(error(ImageErrorKind::File(file::FileProblem::Empty)));
         }
         match kind {
-            ImageKind::Addressed => match records::form(&bytes) {
+            ImageKind::Addressed | ImageKind::Placed { .. } => match records::form(&bytes) {
                 Some(form) => records::read(file, form, &bytes).map_err(error),
                 None => elf::read(file, &bytes).map_err(error),
             },
@@ -107,6 +110,7 @@ impl Image {
                     attributes: Attributes::default(),
                     entry: None,
                     bytes,
+                    moved: 0,
                     form: ImageForm::Raw,
                 })
             }
@@ -126,9 +130,17 @@ impl Image {
         elf::first_loaded(&self.bytes).map(Address::new)
     }
 
-    /// The ELF file as a linker made it, if these are its bytes as a system mapped them into memory.
+    /// The ELF file as a linker made it, if these are its bytes as a system mapped them into memory; or as it would be at 0, if
+    /// a kernel put it in a place.
     #[must_use]
     pub fn linked(&self) -> Option<Self> {
+        if self.moved > 0 {
+            let segments = self.segments.iter().map(|segment| Segment {
+                address: Address::new(segment.address.get().wrapping_sub(self.moved)),
+                ..segment.clone()
+            });
+            return Some(Self { segments: segments.collect(), moved: 0, ..self.clone() });
+        }
         let is_mapped = self.form == ImageForm::Raw;
         is_mapped.then(|| elf::read(&self.file, &self.bytes).ok()).flatten()
     }
@@ -156,6 +168,17 @@ impl ImageLoader {
     /// Takes this for the content of a file, which is not read then.
     pub fn give(&mut self, file: PathBuf, bytes: Bytes) {
         self.files.insert(file, bytes);
+    }
+
+    /// Takes this for what [`ImageLoader::load`] makes of a file, of which it is the image.
+    pub fn give_image(&mut self, kind: ImageKind, image: Image) {
+        self.images.insert((image.file.clone(), kind), Arc::new(image));
+    }
+
+    /// The content of a file that was read, or given.
+    #[must_use]
+    pub fn content(&self, file: &Path) -> Option<&[u8]> {
+        self.files.get(file).map(|bytes| &**bytes)
     }
 
     /// How long the next file may be.

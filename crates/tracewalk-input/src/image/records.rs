@@ -50,6 +50,7 @@ pub(super) fn read(file: &Path, form: RecordForm, bytes: &Bytes) -> Result<Image
         attributes: Attributes::default(),
         entry: None,
         bytes: all.into(),
+        moved: 0,
         form: ImageForm::Records(form),
     })
 }

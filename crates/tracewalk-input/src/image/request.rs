@@ -44,6 +44,12 @@ pub enum ImageKind {
         /// The address space, in a snapshot's words (`S`, `N`, `H`). It is kept and shown; all spaces are one memory.
         space: Option<String>,
     },
+    /// As a system's recording says that its kernel loaded it: the image is given with the recording
+    /// ([`ImageLoader::give_image`](super::ImageLoader::give_image)).
+    Placed {
+        /// Where it begins.
+        address: Address,
+    },
 }
 
 impl ImageKind {

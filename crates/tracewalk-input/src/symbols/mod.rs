@@ -26,6 +26,7 @@
 mod contents;
 mod dwarf;
 mod functions;
+pub(crate) mod kallsyms;
 mod lines;
 mod note;
 mod objects;
@@ -39,7 +40,7 @@ use tracewalk::ids::{Address, Isa};
 use tracewalk::program::Scope;
 
 use crate::cpu::Profile;
-use crate::image::{Memory, VisibleImage};
+use crate::image::{Image, Memory, VisibleImage};
 use crate::limit::MemoryLimit;
 
 pub use contents::Content;
@@ -104,6 +105,13 @@ impl SymbolTable {
     #[must_use]
     pub fn object_at(&self, address: Address) -> Option<&Object> {
         self.objects.at(address)
+    }
+
+    /// The image that has a byte at `address`; where several have one, the one that covers the others.
+    #[must_use]
+    pub fn image_at(&self, address: Address) -> Option<&Image> {
+        let image = self.images.iter().find(|visible| visible.image.segment_at(address).is_some())?;
+        Some(&image.image)
     }
 
     /// The kind of content at `address` by the mapping symbols: code of an instruction set, or data between the code.

@@ -85,6 +85,11 @@ impl<'data> Table<'data> {
         room: Option<u64>,
         is_wanted: impl Fn(&[u8]) -> bool,
     ) -> Result<Self, String> {
+        if let Some(list) = image.names() {
+            let most = room.map_or(MOST_SYMBOLS, |room| MOST_SYMBOLS.min(room / SYMBOL_BYTES));
+            let table = super::kallsyms::table(list, most, is_wanted);
+            return table.map_err(|problem| format!("its names cannot be read: {problem}"));
+        }
         let Some((width, bytes, moved)) = image.named_file() else { return Ok(Self::empty(Width::Bits32)) };
         let mut table = match width {
             Width::Bits32 => Self::parse::<FileHeader32<LittleEndian>>(width, bytes, room, is_wanted),

@@ -137,6 +137,8 @@ class Profile(Answer):
     def lines(self) -> Table: ...
     @property
     def calls(self) -> Table: ...
+    @property
+    def binaries(self) -> Table: ...
 
 @final
 class Interrupts(Answer):
@@ -211,6 +213,7 @@ def open(
     svd: _Path | None = None,
     symfs: _Path | None = None,
     debug_dir: _Several | None = None,
+    kallsyms: _Path | None = None,
     registers: _Path | None = None,
     frame_start: int | None = None,
     read_pointer: int | None = None,

@@ -19,6 +19,8 @@ pub enum ProfileTable {
     Lines,
     /// Callers and what they call.
     Calls,
+    /// The files that code is of, and the tasks that ran it.
+    Binaries,
 }
 
 /// The profiles of a capture's sources.
@@ -161,7 +163,7 @@ pub(crate) fn duration(seconds: f64) -> String {
 
 impl Tabular for ProfileReport {
     fn tables(&self) -> Vec<Table> {
-        [ProfileTable::Functions, ProfileTable::Lines, ProfileTable::Calls]
+        [ProfileTable::Functions, ProfileTable::Lines, ProfileTable::Calls, ProfileTable::Binaries]
             .map(|table| self.table(table))
             .into()
     }
@@ -175,6 +177,7 @@ impl ProfileReport {
             ProfileTable::Functions => self.functions(),
             ProfileTable::Lines => self.lines(),
             ProfileTable::Calls => self.calls(),
+            ProfileTable::Binaries => self.binaries(),
         }
     }
 
@@ -263,6 +266,29 @@ impl ProfileReport {
                     edge.calls.into(),
                     self.cell(&tree, &edge.total),
                 ]);
+            }
+        }
+        table
+    }
+}
+
+impl ProfileReport {
+    fn binaries(&self) -> Table {
+        let columns = [
+            text("source"),
+            text("task"),
+            text("binary"),
+            Column::new("self", Kind::Time).of(self.unit.name()),
+            Column::new("self_instructions", Kind::Integer),
+        ];
+        let mut table = Table::new("binaries", 1, columns);
+        for (section, profile) in &self.sources {
+            let whole = profile.total();
+            for found in profile.binaries(&section.code, |cost| self.value(cost)) {
+                let own = if self.value(&whole) == 0 { Cell::Unknown } else { self.value(&found.own).into() };
+                let instructions = (whole.instructions > 0).then_some(found.own.instructions);
+                let name = self.name_of(section);
+                table.push([name.into(), found.task.into(), found.binary.into(), own, instructions.into()]);
             }
         }
         table

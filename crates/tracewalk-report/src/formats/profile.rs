@@ -54,7 +54,7 @@ pub const PROFILE: &[Format<WriteProfile>] = &[
     ),
     format(
         "json",
-        "The tables of functions, lines and calls as one JSON document (docs/formats.md)",
+        "The tables of functions, lines, calls and binaries as one JSON document (docs/formats.md)",
         |out, report, _| write_tables_json(out, &report.tables(), report.complete),
     ),
     format("none", "Count everything and print nothing", |_, _, _| Ok(())),

@@ -52,6 +52,7 @@ impl NoticeKind {
             K::OtherBinary(_)
             | K::BinariesMissing(_)
             | K::ModulesLeftOut(_)
+            | K::ModuleBranchesUnknown(_)
             | K::MappingsMixed(_)
             | K::ContextIdsShort(_)
             | K::EntryLeftOut(_)
@@ -153,7 +154,10 @@ impl NoticeKind {
             | K::CodeMissing { .. }
             | K::CodeUndecodable { .. }
             | K::Contradictions { .. } => Remedy::Image,
-            K::OtherBinary(_) | K::BinariesMissing(_) => Remedy::Binaries,
+            K::OtherBinary(_)
+            | K::BinariesMissing(_)
+            | K::ModulesLeftOut(_)
+            | K::ModuleBranchesUnknown(_) => Remedy::Binaries,
             K::SourcesMissing { .. } => Remedy::SourceDirectories,
             K::ImageMoved { .. } => Remedy::ImageAddress,
             K::ContextAbsent { .. } => Remedy::ImageContext,
@@ -169,7 +173,6 @@ impl NoticeKind {
             | K::ContextIdsShort(_)
             | K::RecordsLost(_) => Remedy::TraceAgain,
             K::EntryLeftOut(_)
-            | K::ModulesLeftOut(_)
             | K::MappingsMixed(_)
             | K::RecordsCut { .. }
             | K::Inferred(_)
@@ -202,6 +205,7 @@ impl NoticeKind {
             K::OtherBinary(_) => "other_binary",
             K::BinariesMissing(_) => "binaries_missing",
             K::ModulesLeftOut(_) => "modules_left_out",
+            K::ModuleBranchesUnknown(_) => "module_branches_unknown",
             K::TraceNotRecorded(_) => "trace_not_recorded",
             K::MappingsMixed(_) => "mappings_mixed",
             K::ContextIdsShort(_) => "context_ids_short",

@@ -3,30 +3,26 @@
 //! A file in an archive has no name of its own here: it is given with its bytes, and called by the archive and its name on the
 //! machine that was traced.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use tracewalk::ids::Address;
 use tracewalk::program::Scope;
 
 use super::archive::Archive;
+use super::contexts::ContextTrace;
+use super::kernel::{ByName, KernelNames, is_module};
 use super::maps::{BuildId, KERNEL, Mapping};
 use super::parts::processes;
-use super::recorded::{ContextTrace, Recorded};
+use super::places::{BinaryPlaces, programs_by_build_id};
+use super::recorded::Recorded;
 use crate::bytes::Bytes;
 use crate::capture::error::{CaptureError, CaptureErrorKind};
+use crate::file;
 use crate::image::elf::{build_id_of, build_id_of_file};
-use crate::image::{ImageKind, ImageRequest};
+use crate::image::module::Unplaced;
+use crate::image::{Image, ImageKind, ImageRequest};
 use crate::origin::Origin;
-
-/// Where the files are that ran.
-#[derive(Clone, Debug, Default)]
-pub struct BinaryPlaces {
-    /// The traced machine's files, as a directory that stands for its root.
-    pub symfs: Option<PathBuf>,
-    /// Directories of files by build-id: `.build-id/ab/cdef…/elf`, as perf's cache has them; or archives that `perf archive` made of them.
-    pub debug_dirs: Vec<PathBuf>,
-}
 
 /// The programs that ran, as images.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +33,10 @@ pub struct Binaries {
     pub binaries: Vec<Binary>,
     /// The bytes of those that are in archives, by the names in `images`.
     pub archived: Vec<(PathBuf, Bytes)>,
+    /// What is made of files in another way than by reading them: the kernel's names and its modules.
+    pub prepared: Vec<(ImageKind, Image)>,
+    /// How many branches of modules are left out, because nothing says where they lead.
+    pub unknown_branches: u64,
 }
 
 /// What became of a file that was mapped.
@@ -65,8 +65,15 @@ pub enum NoBinary {
     },
     /// Code that no file has: of the kernel, of a just-in-time compiler.
     NoFile,
-    /// A kernel module: its file is not what ran, because the kernel relocates it.
+    /// A kernel module whose file was not found.
     Module,
+    /// A kernel module of which nothing says where the kernel put its code.
+    ModuleUnplaced,
+    /// A file that is damaged, or no module of a kernel for Arm.
+    NoModule {
+        /// The file.
+        file: PathBuf,
+    },
     /// There are more processes than there can be programs.
     TooManyProcesses,
 }
@@ -89,24 +96,29 @@ impl Recorded {
             })
         });
         let archives = archives.collect::<Result<Vec<_>, _>>()?;
+        let names = KernelNames::of(self, places, &archives)?;
+        let mut modules = Modules::of(names.as_ref());
         let archived = BTreeMap::new();
         let mut finder = Finder { recorded: self, places, archives, archived, found: BTreeMap::new() };
         let mut images = Vec::new();
         images.extend(self.kcore.as_ref().map(|file| self.image(file, ImageKind::Addressed)));
+        images.extend(modules.prepared.iter().map(|(kind, image)| self.image(&image.file, kind.clone())));
         for (index, epoch) in self.epochs.iter().enumerate() {
             if self.programs.iter().all(|(program, _)| program.epoch != index) {
                 continue;
             }
             let alone = processes(epoch).count() <= 1;
             let mut contexts = 0;
-            for (pid, space) in &epoch.spaces {
+            // What the kernel's core file holds is what ran.
+            let spaces = epoch.spaces.iter().filter(|(pid, _)| **pid != KERNEL || self.kcore.is_none());
+            for (pid, space) in spaces {
                 let scopes = self.scopes(*pid, alone);
                 let fits = contexts + scopes.len() <= MOST_CONTEXTS;
                 contexts += if fits { scopes.len() } else { 0 };
                 for mapping in space.values() {
                     let found = finder.find(mapping, *pid);
                     if !fits {
-                        finder.left_out(mapping);
+                        finder.not_used(mapping, NoBinary::TooManyProcesses);
                         continue;
                     }
                     let Some(file) = found else { continue };
@@ -118,7 +130,11 @@ impl Recorded {
                     if cores.is_empty() && self.programs.iter().any(|(_, core)| core.is_some()) {
                         continue;
                     }
-                    let Some(kind) = mapped(finder.length(&file), mapping) else { continue };
+                    let kind = match *pid {
+                        KERNEL => modules.place(&mut finder, &file, mapping),
+                        _ => mapped(finder.length(&file), mapping),
+                    };
+                    let Some(kind) = kind else { continue };
                     images.extend(scopes.iter().map(|scope| ImageRequest {
                         cores: cores.clone(),
                         scope: *scope,
@@ -129,7 +145,8 @@ impl Recorded {
         }
         let Finder { found, archived, .. } = finder;
         let (binaries, archived) = (found.into_values().collect(), archived.into_iter().collect());
-        Ok(Binaries { images, binaries, archived })
+        let Modules { prepared, unknown_branches, .. } = modules;
+        Ok(Binaries { images, binaries, archived, prepared, unknown_branches })
     }
 
     fn image(&self, file: &Path, kind: ImageKind) -> ImageRequest {
@@ -146,7 +163,9 @@ impl Recorded {
         if self.contexts == ContextTrace::None {
             return vec![Scope::EVERYWHERE];
         }
-        all.map(|tid| self.contexts.scope(tid)).collect()
+        // Threads of a process may look alike in the trace.
+        let scopes = all.map(|tid| self.contexts.scope(tid)).collect::<BTreeSet<_>>();
+        scopes.into_iter().collect()
     }
 }
 
@@ -160,6 +179,50 @@ fn mapped(bytes: Option<u64>, mapping: &Mapping) -> Option<ImageKind> {
         length: Some(length),
         space: None,
     })
+}
+
+/// Modules of the kernel as they are placed.
+struct Modules<'a> {
+    names: Option<ByName<'a>>,
+    prepared: Vec<(ImageKind, Image)>,
+    unknown_branches: u64,
+}
+
+impl<'a> Modules<'a> {
+    fn of(names: Option<&'a KernelNames>) -> Self {
+        let list = names.map(|names| Image::of_names(names.file.clone(), names.list.clone()));
+        let prepared = list.into_iter().map(|image| (ImageKind::Placed { address: Address::new(0) }, image));
+        Self { names: names.map(KernelNames::by_name), prepared: prepared.collect(), unknown_branches: 0 }
+    }
+
+    /// Puts a module's file where it is mapped.
+    fn place(&mut self, finder: &mut Finder<'_>, file: &Path, mapping: &Mapping) -> Option<ImageKind> {
+        let kind = ImageKind::Placed { address: Address::new(mapping.start) };
+        if self.prepared.iter().any(|(known, image)| *known == kind && image.file == file) {
+            return Some(kind);
+        }
+        let placed = match finder.bytes(file) {
+            Some(bytes) => finder.recorded.place_module((file, &bytes), mapping, self.names.as_ref()),
+            None => Err(Unplaced::Damaged),
+        };
+        match placed {
+            Ok(placed) => {
+                self.unknown_branches += placed.branches;
+                self.prepared.push((kind.clone(), placed.image));
+                Some(kind)
+            }
+            Err(why) => {
+                finder.not_used(
+                    mapping,
+                    match why {
+                        Unplaced::Unknown => NoBinary::ModuleUnplaced,
+                        Unplaced::Damaged => NoBinary::NoModule { file: file.to_owned() },
+                    },
+                );
+                None
+            }
+        }
+    }
 }
 
 struct Finder<'a> {
@@ -187,11 +250,20 @@ impl Finder<'_> {
         found
     }
 
-    fn left_out(&mut self, mapping: &Mapping) {
+    /// A file that was found is not used.
+    fn not_used(&mut self, mapping: &Mapping, why: NoBinary) {
         if let Some(binary) = self.found.get_mut(&(mapping.file, mapping.build_id))
             && binary.file.is_ok()
         {
-            binary.file = Err(NoBinary::TooManyProcesses);
+            binary.file = Err(why);
+        }
+    }
+
+    /// The content of a file that was found.
+    fn bytes(&self, file: &Path) -> Option<Bytes> {
+        match self.archived.get(file) {
+            Some(bytes) => Some(bytes.clone()),
+            None => file::map(file, file::LONGEST_IMAGE).ok(),
         }
     }
 
@@ -204,9 +276,8 @@ impl Finder<'_> {
     }
 
     fn look(&mut self, name: &str, build_id: Option<BuildId>, pid: u32) -> Result<PathBuf, NoBinary> {
-        if pid == KERNEL {
-            let is_module = name.ends_with(".ko") || name.starts_with('[') && !name.starts_with("[kernel");
-            return Err(if is_module { NoBinary::Module } else { NoBinary::NoFile });
+        if pid == KERNEL && !is_module(name) {
+            return Err(NoBinary::NoFile);
         }
         let is_file = name.starts_with('/') && !name.starts_with("//") && !name.starts_with("/memfd:");
         let own = name.strip_suffix(" (deleted)").unwrap_or(name);
@@ -237,19 +308,24 @@ impl Finder<'_> {
         if let Some(file) = build_id.and_then(|id| self.unpacked(name, &id)) {
             return Ok(file);
         }
-        Err(other.unwrap_or(if is_file { NoBinary::NotFound } else { NoBinary::NoFile }))
+        let nothing = match is_file {
+            _ if pid == KERNEL => NoBinary::Module,
+            true => NoBinary::NotFound,
+            false => NoBinary::NoFile,
+        };
+        Err(other.unwrap_or(nothing))
     }
 
     /// Where directories by build-id may have a file.
     fn cached(&self, id: &BuildId) -> Vec<PathBuf> {
-        let places = by_build_id(id);
+        let places = programs_by_build_id(id);
         let of = |dir: &PathBuf| places.iter().map(|place| dir.join(place)).collect::<Vec<_>>();
         self.places.debug_dirs.iter().flat_map(of).collect()
     }
 
     /// Takes a file out of the first archive that has it.
     fn unpacked(&mut self, name: &str, id: &BuildId) -> Option<PathBuf> {
-        let places = by_build_id(id);
+        let places = programs_by_build_id(id);
         let is_it = |bytes: &&[u8]| build_id_of(bytes).is_some_and(|found| id.is_of(&found));
         let in_archive = |archive: &Archive| {
             places.iter().filter_map(|place| archive.file(place)).find(is_it).map(<[u8]>::to_vec)
@@ -260,20 +336,4 @@ impl Finder<'_> {
         self.archived.insert(file.clone(), bytes.into());
         Some(file)
     }
-}
-
-/// Where a directory by build-ids may have a file.
-fn by_build_id(id: &BuildId) -> Vec<PathBuf> {
-    // Zeros at the end may belong to it.
-    let lengths = [id.known().len(), 16, 20].map(|bytes| 2 * bytes);
-    let id = id.to_string();
-    let names =
-        lengths.into_iter().filter(|length| *length >= id.len()).map(|length| format!("{id:0<length$}"));
-    let places = names.filter_map(|name| Some(PathBuf::from(name.get(..2)?).join(name.get(2..)?)));
-    let places = places.collect::<std::collections::BTreeSet<_>>();
-    let files = |place: PathBuf| {
-        let file = Path::new(".build-id").join(place);
-        [file.join("elf"), file.clone(), file.with_extension("debug")]
-    };
-    places.into_iter().flat_map(files).collect()
 }

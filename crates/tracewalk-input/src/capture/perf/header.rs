@@ -30,6 +30,8 @@ pub(super) struct Header {
     pub(super) is_simpleperf: bool,
     pub(super) build_ids: Vec<(String, BuildId)>,
     pub(super) is_branch_list: bool,
+    /// How far the code of modules of the kernel is from where they were mapped.
+    pub(super) module_text: BTreeMap<String, u64>,
     /// Which bytes of the file are records.
     pub(super) data: (u64, u64),
 }
@@ -135,6 +137,7 @@ impl Header {
                 }
             }
             129 => self.is_simpleperf = true,
+            132 => self.module_text.extend(super::file2::module_texts(bytes)),
             133 => self.is_branch_list = true,
             _ => {}
         }

@@ -14,10 +14,15 @@
 
 mod archive;
 mod binaries;
+mod branch_list;
+mod contexts;
 mod fields;
+mod file2;
 mod header;
+mod kernel;
 mod maps;
 mod parts;
+mod places;
 mod plain;
 mod problem;
 mod recorded;
@@ -42,18 +47,20 @@ use recorded::ProgramOf;
 use records::Records;
 use units::Units;
 
-pub use binaries::{Binaries, Binary, BinaryPlaces, NoBinary};
+pub use binaries::{Binaries, Binary, NoBinary};
+pub use contexts::ContextTrace;
 pub use maps::BuildId;
 pub use parts::TraceCounts;
+pub use places::BinaryPlaces;
 pub use problem::PerfProblem;
-pub use recorded::{ContextTrace, Recorded};
+pub use recorded::Recorded;
 
 /// What perf and simpleperf record, as a file or as a directory with one.
 pub(super) const FORMAT: Format = Format {
     name: "a perf.data file",
     holds: Holds::PerfData,
     streams: false,
-    sniff: |given| is_one(&given.head) || is_directory(&given.path),
+    sniff: |given| is_one(&given.head) || branch_list::is_one(&given.head) || is_directory(&given.path),
     open,
     names: |given| match is_directory(&given.path) {
         true => [vec![given.path.join(DATA)], threads(&given.path)].concat(),
@@ -93,13 +100,17 @@ fn open(given: &Given, wires: &WireOptions) -> Result<Capture, CaptureError> {
         None => file::map(&path, file::LONGEST_CAPTURE)
             .map_err(|problem| CaptureError::of_file(&path, problem))?,
     };
-    let kcore = directory.then(|| given.path.join("kcore_dir").join("kcore")).filter(|file| file.is_file());
+    let of_kernel = |name: &str| {
+        let file = given.path.join("kcore_dir").join(name);
+        Some(file).filter(|file| directory && file.is_file())
+    };
+    let (kcore, kallsyms) = (of_kernel("kcore"), of_kernel(kernel::LIST));
     let others = if directory { threads(&given.path) } else { Vec::new() };
     let others = others.iter().map(|file| {
         file::map(file, file::LONGEST_CAPTURE).map_err(|problem| CaptureError::of_file(file, problem))
     });
     let others = others.collect::<Result<Vec<_>, _>>()?;
-    let capture = read(&path, (bytes, &others), kcore).map_err(|problem| CaptureError {
+    let capture = read(&path, (bytes, &others), (kcore, kallsyms)).map_err(|problem| CaptureError {
         file: path.clone(),
         line: None,
         kind: CaptureErrorKind::Perf(problem),
@@ -111,15 +122,19 @@ fn open(given: &Given, wires: &WireOptions) -> Result<Capture, CaptureError> {
 fn read(
     path: &Path,
     (file, others): (Bytes, &[Bytes]),
-    kcore: Option<PathBuf>,
+    (kcore, kallsyms): (Option<PathBuf>, Option<PathBuf>),
 ) -> Result<Capture, PerfProblem> {
-    let header = Header::read(&file)?;
-    if header.is_branch_list {
+    if branch_list::is_one(&file) {
         return Err(PerfProblem::BranchList);
     }
+    let header = Header::read(&file)?;
     let data = header.data;
     let mut records = Records::new(header.clone());
     records.take_all(&file, data.0, data.0.saturating_add(data.1))?;
+    // In a file that came through a pipe a record says it.
+    if records.header.is_branch_list {
+        return Err(PerfProblem::BranchList);
+    }
     let mut bytes = file;
     let others = others.iter().filter(|other| !other.is_empty()).collect::<Vec<_>>();
     if records.has_compressed || !others.is_empty() {
@@ -133,7 +148,7 @@ fn read(
     }
     let units = records.units.take().ok_or(PerfProblem::NoCoreSight { kind: None })?;
     let trace_event = records.header.events.iter().find(|event| event.kind == units.event_kind);
-    let contexts = ContextTrace::of(trace_event.map_or(0, |event| event.config), &units);
+    let contexts = ContextTrace::of(trace_event.map_or(0, |event| event.config), &units, &records.changes);
     let mut processes = Processes::default();
     let parts = Parts::of(&mut records, &mut processes, contexts != ContextTrace::None)?;
     let programs = programs(&parts);
@@ -157,7 +172,7 @@ fn read(
         is_simpleperf: header.is_simpleperf,
         cpus: units.units.iter().map(|unit| unit.cpu).collect(),
         contexts,
-        short_context_ids: recorded::short_context_ids(&units),
+        short_context_ids: contexts::too_short(contexts, &units),
         trace: parts.counts,
         lost_records: lost,
         is_cut,
@@ -165,11 +180,13 @@ fn read(
         has_times,
         names,
         build_ids: header.build_ids,
+        module_text: header.module_text,
         epochs: parts.epochs,
         threads: processes.threads,
         process_names: processes.names,
         programs,
         kcore,
+        kallsyms,
     };
     Ok(Capture {
         path: path.to_owned(),

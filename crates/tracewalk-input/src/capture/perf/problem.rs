@@ -13,7 +13,7 @@ pub enum PerfProblem {
         /// What of it.
         what: &'static str,
     },
-    /// It was reduced to counts of branches when it was recorded: there is no trace in it.
+    /// simpleperf reduced it to counts of branches: there is no trace in it.
     BranchList,
     /// Nothing in it describes CoreSight trace.
     NoCoreSight {
@@ -59,7 +59,7 @@ impl fmt::Display for PerfProblem {
             Self::BigEndian => f.write_str("recorded on a big-endian machine, which is not read"),
             Self::Header { what } => write!(f, "{what} is not as perf writes it: the file is damaged or cut"),
             Self::BranchList => f.write_str(
-                "simpleperf reduced this recording to a list of branches, and it holds no trace: record without --decode-etm",
+                "simpleperf reduced this recording to a list of branches, which holds no trace: `simpleperf inject -i FILE --symdir DIR` makes AutoFDO's text of it; for tracewalk, record without --decode-etm",
             ),
             Self::NoCoreSight { kind: None } => {
                 f.write_str("no CoreSight trace was recorded: record with `perf record -e cs_etm//u`")

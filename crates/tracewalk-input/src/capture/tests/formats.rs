@@ -29,6 +29,7 @@ fn samples() -> (TemporaryDirectory, Vec<(&'static str, PathBuf)>) {
         ("an ELF file", directory.write("app", b"\x7fELF\x01\x01\x01\0")),
         ("a perf.data file", directory.write("perf.data", b"PERFILE2\x68\0\0\0\0\0\0\0")),
         ("a perf.data file", directory.write("other_order", b"2ELIFREP\0\0\0\0\0\0\0\x68")),
+        ("a perf.data file", directory.write("branches", b"simpleperf:EtmBranchList\x01\0\0\0\0")),
         ("a DSTREAM unit's blocks", directory.write("DSTREAM_0.bin", &dstream)),
         ("text", directory.write("notes", b"Just some notes.\n")),
         ("trace bytes", directory.write("trace.bin", &[0, 0, 0, 0, 0, 0x80, 0x08])),

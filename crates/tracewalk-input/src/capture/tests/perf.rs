@@ -402,6 +402,27 @@ fn what_cannot_be_is_refused_or_left_out() {
 }
 
 #[test]
+fn lists_of_branches_are_refused_by_name() {
+    let recorded = Perf::new(CONTEXT_ID).etmv4(0, 0x10);
+    // As a feature, whose number is its bit in the header and whose place stands after the records.
+    let mut feature = recorded.file(112);
+    feature[72 + 133 / 8] |= 1 << (133 % 8);
+    let at = feature.len() as u64 + 16;
+    feature.extend(words(&[at, 4]));
+    feature.extend(b"list");
+    assert_eq!(open(&feature).unwrap_err(), PerfProblem::BranchList);
+    let mut pipe = recorded.pipe();
+    pipe.extend(record(80, 0, &[words(&[133]), b"list____".to_vec()].concat()));
+    assert_eq!(open(&pipe).unwrap_err(), PerfProblem::BranchList);
+    // As files of their own: since 2024 with a version and messages of a length, before as one message.
+    let name = b"simpleperf:EtmBranchList";
+    let versions = [[&name[..], &[1, 0, 0, 0, 0]].concat(), [&[0x0a, 24], &name[..], &[0x12, 0]].concat()];
+    for file in versions {
+        assert_eq!(open(&file).unwrap_err(), PerfProblem::BranchList);
+    }
+}
+
+#[test]
 fn more_mappings_than_any_recording_has_are_refused() {
     let mut perf = Perf::new(0).etmv4(0, 0x10);
     let one = Perf::new(0).mapped(1, 0, 0x1000, 0x1000, "/bin/old").records;

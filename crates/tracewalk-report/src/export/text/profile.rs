@@ -1,4 +1,4 @@
-//! `profile --format text`: tables of functions, lines or calls.
+//! `profile --format text`: tables of functions, lines, calls or binaries.
 
 use std::io::{self, Write};
 
@@ -39,6 +39,7 @@ pub fn write_profile_text(
             ProfileTable::Functions => table.functions()?,
             ProfileTable::Lines => table.lines()?,
             ProfileTable::Calls => table.calls()?,
+            ProfileTable::Binaries => table.binaries(source)?,
         }
         table.notes(&source.1)?;
     }
@@ -127,6 +128,25 @@ impl Table<'_> {
             )?;
         }
         self.rest(edges.len() - rows, "calls")
+    }
+
+    fn binaries(&mut self, (section, profile): &(Section, Profile)) -> io::Result<()> {
+        let binaries = profile.binaries(&section.code, |cost| self.report.value(cost));
+        let Palette { quiet, function, .. } = self.options.look.palette;
+        let has_tasks = binaries.iter().any(|binary| binary.task.is_some());
+        let head = if has_tasks { "  task" } else { "" };
+        writeln!(self.out, "{quiet}{:>12} {:>6}  binary{head}{quiet:#}", "self", "")?;
+        let rows = self.shown(binaries.len());
+        for found in binaries.iter().take(rows) {
+            let (value, percent) = self.known(self.report.value(&found.own));
+            let binary = found.binary.as_deref().unwrap_or("?");
+            write!(self.out, "{value:>12} {percent:>6}  {function}{binary}{function:#}")?;
+            match &found.task {
+                Some(task) => writeln!(self.out, "  {task}")?,
+                None => writeln!(self.out)?,
+            }
+        }
+        self.rest(binaries.len() - rows, "binaries")
     }
 
     /// A cost, and its part of the whole; a dash if it was not measured, which is unknown and not 0.

@@ -1,0 +1,380 @@
+//! A kernel module, as a file that is not linked → the code that the kernel made of it: where it put each section, and where
+//! branches lead then.
+//!
+//! The file's tables have addresses from 0 on then, wherever the kernel put the module: what is counted of it in two runs is alike.
+//!
+//! The kernel puts sections with code one after the other from the module's address on, and fills in what the file leaves open.
+//! Addresses in data do not matter here. A branch to an address that is not known is left out: whoever follows it finds no code
+//! there, instead of a wrong way.
+//!
+//! What the kernel changes later, when it patches alternatives or traces functions, is not in the file.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+
+use object::LittleEndian;
+use object::elf::{self, FileHeader32, FileHeader64};
+use object::read::elf::{FileHeader, Rel, Rela, SectionHeader, Sym};
+use object::{SectionIndex, SymbolIndex};
+use tracewalk::ids::Address;
+
+use super::contents::{Image, Segment, Width};
+use super::elf::{check_identity, read};
+use super::relocation::{Kind, Patch};
+use crate::bytes::Bytes;
+
+const ENDIAN: LittleEndian = LittleEndian;
+
+/// Where the kernel put a module.
+pub(crate) struct Placing<'a> {
+    /// Where its code begins.
+    pub(crate) start: u64,
+    /// How many bytes it has there.
+    pub(crate) length: u64,
+    /// How far from there `.text` is, if that was recorded.
+    pub(crate) text: Option<u64>,
+    /// Where a function of the module is, by its name.
+    pub(crate) function: &'a dyn Fn(&str) -> Option<u64>,
+    /// Where something of the kernel or of another module is.
+    pub(crate) export: &'a dyn Fn(&str) -> Option<u64>,
+}
+
+/// A module in memory.
+#[derive(Debug)]
+pub(crate) struct Placed {
+    pub(crate) image: Image,
+    /// How many branches are left out because their targets are not known.
+    pub(crate) branches: u64,
+}
+
+/// Why a module's code is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unplaced {
+    /// The file is damaged, or no module for Arm.
+    Damaged,
+    /// Where its code is cannot be told.
+    Unknown,
+}
+
+/// Puts a module where the kernel had it.
+pub(crate) fn place(file: &Path, bytes: &Bytes, placing: &Placing<'_>) -> Result<Placed, Unplaced> {
+    let width = check_identity(bytes).map_err(|_| Unplaced::Damaged)?;
+    let (patched, holes) = match width {
+        Width::Bits32 => place_class::<FileHeader32<LittleEndian>>(bytes, placing)?,
+        Width::Bits64 => place_class::<FileHeader64<LittleEndian>>(bytes, placing)?,
+    };
+    let mut image = read(file, &Bytes::from(patched)).map_err(|_| Unplaced::Damaged)?;
+    image.segments = without(image.segments, &holes);
+    for segment in &mut image.segments {
+        segment.address = Address::new(segment.address.get().wrapping_add(placing.start));
+    }
+    image.moved = placing.start;
+    let branches = holes.len() as u64;
+    Ok(Placed { image, branches })
+}
+
+/// The segments without these places of the file, which are in order.
+fn without(segments: Vec<Segment>, holes: &[Range<usize>]) -> Vec<Segment> {
+    let pieces = segments.into_iter().flat_map(|segment| {
+        let (mut pieces, mut from) = (Vec::new(), segment.range.start);
+        let end = segment.range.end;
+        let inside = holes.iter().filter(|hole| segment.range.start <= hole.start && hole.end <= end);
+        for hole in inside.chain([&(end..end)]) {
+            let skipped = (from - segment.range.start) as u64;
+            let range = from..hole.start.max(from);
+            if let (false, Some(address)) = (range.is_empty(), segment.address.checked_add(skipped)) {
+                pieces.push(Segment { address, range, name: segment.name.clone(), ..segment });
+            }
+            from = from.max(hole.end);
+        }
+        pieces
+    });
+    pieces.collect()
+}
+
+/// The file with its addresses filled in, and the places of branches to nowhere known.
+fn place_class<E: FileHeader<Endian = LittleEndian>>(
+    bytes: &[u8],
+    placing: &Placing<'_>,
+) -> Result<(Vec<u8>, Vec<Range<usize>>), Unplaced> {
+    let damaged = |_| Unplaced::Damaged;
+    let header = E::parse(bytes).map_err(damaged)?;
+    if header.e_type(ENDIAN) != elf::ET_REL {
+        return Err(Unplaced::Damaged);
+    }
+    let module = Module::<E> {
+        header,
+        bytes,
+        sections: header.sections(ENDIAN, bytes).map_err(damaged)?,
+        symbols: header
+            .sections(ENDIAN, bytes)
+            .and_then(|sections| sections.symbols(ENDIAN, bytes, elf::SHT_SYMTAB))
+            .map_err(damaged)?,
+    };
+    let addresses = module.addresses(placing).ok_or(Unplaced::Unknown)?;
+    let own = addresses.iter().map(|(section, address)| (*section, address.wrapping_sub(placing.start)));
+    let own = own.collect::<Addresses>();
+    let mut patched = Patched { bytes: bytes.to_vec(), holes: Vec::new() };
+    module.relocate((&addresses, &own), placing, &mut patched);
+    module.write_tables(&own, &mut patched).ok_or(Unplaced::Damaged)?;
+    patched.holes.sort_by_key(|hole| hole.start);
+    Ok((patched.bytes, patched.holes))
+}
+
+/// Where each section with code is, by its number.
+type Addresses = BTreeMap<usize, u64>;
+
+struct Module<'data, E: FileHeader<Endian = LittleEndian>> {
+    header: &'data E,
+    bytes: &'data [u8],
+    sections: object::read::elf::SectionTable<'data, E>,
+    symbols: object::read::elf::SymbolTable<'data, E>,
+}
+
+struct Patched {
+    bytes: Vec<u8>,
+    holes: Vec<Range<usize>>,
+}
+
+impl Patched {
+    fn put(&mut self, at: usize, bytes: &[u8]) -> Option<()> {
+        self.bytes.get_mut(at..at.checked_add(bytes.len())?)?.copy_from_slice(bytes);
+        Some(())
+    }
+}
+
+impl<E: FileHeader<Endian = LittleEndian>> Module<'_, E> {
+    /// Where sections are: by the names that the kernel lists, else by the order in which the kernel places them.
+    fn addresses(&self, placing: &Placing<'_>) -> Option<Addresses> {
+        let mut addresses = self.by_names(placing)?;
+        for (section, address) in self.by_order(placing) {
+            addresses.entry(section).or_insert(address);
+        }
+        let fits = |(section, address): (&usize, &u64)| {
+            let size = self
+                .sections
+                .section(SectionIndex(*section))
+                .map_or(0, |section| section.sh_size(ENDIAN).into());
+            let end = address.checked_add(size);
+            *address >= placing.start
+                && end.is_some_and(|end| end <= placing.start.saturating_add(placing.length))
+        };
+        // `.text` is what all modules have; without it the code is not known.
+        let has_code = addresses.keys().any(|section| self.size(*section) > 0);
+        (has_code && addresses.iter().all(fits)).then_some(addresses)
+    }
+
+    fn size(&self, section: usize) -> u64 {
+        self.sections.section(SectionIndex(section)).map_or(0, |section| section.sh_size(ENDIAN).into())
+    }
+
+    /// The sections with code that stay in memory, in the order of the file.
+    fn code(&self) -> impl Iterator<Item = (usize, &E::SectionHeader, &[u8])> {
+        self.sections.enumerate().filter_map(|(index, section)| {
+            let name = self.sections.section_name(ENDIAN, section).unwrap_or_default();
+            let flags = section.sh_flags(ENDIAN);
+            let is_code = flags.contains(elf::SHF_ALLOC) && flags.contains(elf::SHF_EXECINSTR);
+            // What only runs when the module is loaded is put somewhere else, and gone afterwards.
+            (is_code && !name.starts_with(b".init")).then_some((index.0, section, name))
+        })
+    }
+
+    /// By functions that the kernel lists under the same names; `None` if they contradict one another.
+    fn by_names(&self, placing: &Placing<'_>) -> Option<Addresses> {
+        let code = self.code().map(|(index, ..)| index).collect::<Vec<_>>();
+        let mut addresses = Addresses::new();
+        for symbol in self.symbols.iter().filter(|symbol| symbol.st_type() == elf::STT_FUNC) {
+            let section = symbol.st_shndx(ENDIAN).index().map(|index| usize::from(index));
+            let Some(section) = section.filter(|section| code.contains(section)) else { continue };
+            let name =
+                self.symbols.symbol_name(ENDIAN, symbol).ok().and_then(|name| std::str::from_utf8(name).ok());
+            let Some(at) = name.and_then(placing.function) else { continue };
+            // A list has no Thumb bits.
+            let value: u64 = symbol.st_value(ENDIAN).into() & !1;
+            let start = (at & !1).wrapping_sub(value);
+            if *addresses.entry(section).or_insert(start) != start {
+                return None;
+            }
+        }
+        Some(addresses)
+    }
+
+    /// By the order in which the kernel places sections, as far as it is certain.
+    fn by_order(&self, placing: &Placing<'_>) -> Vec<(usize, u64)> {
+        let branches = self.branches();
+        // From where to where the next section may begin.
+        let (mut least, mut most) = (0_u64, 0_u64);
+        let mut found = Vec::new();
+        for (index, section, name) in self.code() {
+            let align = section.sh_addralign(ENDIAN).into().max(1);
+            let up = |offset: u64| offset.checked_next_multiple_of(align).unwrap_or(u64::MAX);
+            (least, most) = (up(least), up(most));
+            if let (b".text", Some(text)) = (name, placing.text) {
+                (least, most) = (text, text);
+            }
+            // Stubs for branches that lead too far are made when the module is loaded, in sections that are empty in the file.
+            if matches!(name, b".plt" | b".text.ftrace_trampoline") {
+                most = most.saturating_add(STUB.saturating_mul(branches + SPARE_STUBS));
+                continue;
+            }
+            if least == most {
+                found.push((index, placing.start.saturating_add(least)));
+            }
+            let size = section.sh_size(ENDIAN).into();
+            (least, most) = (least.saturating_add(size), most.saturating_add(size));
+        }
+        found
+    }
+
+    /// At most how many branches need a stub.
+    fn branches(&self) -> u64 {
+        let code = self.code().map(|(index, ..)| index).collect::<Vec<_>>();
+        let of_code = self.sections.iter().filter(|section| {
+            usize::try_from(section.sh_info(ENDIAN)).is_ok_and(|index| code.contains(&index))
+        });
+        let count = |section: &E::SectionHeader| {
+            let entry = section.sh_entsize(ENDIAN).into().max(1);
+            section.sh_size(ENDIAN).into() / entry
+        };
+        of_code.map(count).sum()
+    }
+
+    /// Fills in branches in code, and addresses in debug information.
+    fn relocate(
+        &self,
+        (addresses, own): (&Addresses, &Addresses),
+        placing: &Placing<'_>,
+        patched: &mut Patched,
+    ) {
+        for section in self.sections.iter() {
+            let Ok(target) = usize::try_from(section.sh_info(ENDIAN)) else { continue };
+            let Ok(to) = self.sections.section(SectionIndex(target)) else { continue };
+            let name = self.sections.section_name(ENDIAN, to).unwrap_or_default();
+            let flags = to.sh_flags(ENDIAN);
+            let is_debug = name.starts_with(b".debug_") && !flags.contains(elf::SHF_COMPRESSED);
+            let address = addresses.get(&target).copied();
+            if address.is_none() && !is_debug {
+                continue;
+            }
+            let file: u64 = to.sh_offset(ENDIAN).into();
+            let size = to.sh_size(ENDIAN).into();
+            let entries = self.entries(section);
+            for Entry { offset, kind, symbol, addend } in entries.filter(|entry| entry.offset < size) {
+                let Some(at) = file.checked_add(offset).and_then(|at| usize::try_from(at).ok()) else {
+                    continue;
+                };
+                // Debug information is of the file's own addresses.
+                let target = self.value(symbol, if address.is_some() { addresses } else { own }, placing);
+                let place = address.unwrap_or(0).wrapping_add(offset);
+                let kind = Kind::of(self.header.e_machine(ENDIAN), kind);
+                match kind.patch(&patched.bytes, at, (place, target, addend)) {
+                    Patch::Nothing => {}
+                    Patch::Bytes(bytes) => drop(patched.put(at, &bytes)),
+                    // Debug information of what is not known leads nowhere.
+                    Patch::Unknown(_) if address.is_none() => {}
+                    Patch::Unknown(length) => patched.holes.push(at..at.saturating_add(length)),
+                }
+            }
+        }
+    }
+
+    fn entries(&self, section: &E::SectionHeader) -> impl Iterator<Item = Entry> {
+        let is_mips = false;
+        let with = section.rela(ENDIAN, self.bytes).ok().flatten().map_or(&[][..], |(entries, _)| entries);
+        let without = section.rel(ENDIAN, self.bytes).ok().flatten().map_or(&[][..], |(entries, _)| entries);
+        let with = with.iter().map(move |entry| Entry {
+            offset: entry.r_offset(ENDIAN).into(),
+            kind: entry.r_type(ENDIAN, is_mips).0,
+            symbol: entry.r_sym(ENDIAN, is_mips),
+            addend: Some(entry.r_addend(ENDIAN).into()),
+        });
+        let without = without.iter().map(|entry| Entry {
+            offset: entry.r_offset(ENDIAN).into(),
+            kind: entry.r_type(ENDIAN).0,
+            symbol: entry.r_sym(ENDIAN),
+            addend: None,
+        });
+        with.chain(without)
+    }
+
+    /// What a symbol stands for; `None` if it is not known.
+    fn value(&self, symbol: u32, addresses: &Addresses, placing: &Placing<'_>) -> Option<u64> {
+        let symbol = self.symbols.symbol(SymbolIndex(usize::try_from(symbol).ok()?)).ok()?;
+        let value: u64 = symbol.st_value(ENDIAN).into();
+        if symbol.is_undefined(ENDIAN) {
+            let name = self.symbols.symbol_name(ENDIAN, symbol).ok()?;
+            return (placing.export)(std::str::from_utf8(name).ok()?);
+        }
+        let section = usize::from(symbol.st_shndx(ENDIAN).index()?);
+        match addresses.get(&section) {
+            Some(address) => Some(address.wrapping_add(value)),
+            None => {
+                // Debug sections refer to one another by offsets.
+                let of = self.sections.section(SectionIndex(section)).ok()?;
+                (!of.sh_flags(ENDIAN).contains(elf::SHF_ALLOC)).then_some(value)
+            }
+        }
+    }
+
+    /// Writes where sections and symbols are, so that the file reads as a linked one. What has no place is no part of the program.
+    fn write_tables(&self, addresses: &Addresses, patched: &mut Patched) -> Option<()> {
+        const TYPE: usize = 16;
+        patched.put(TYPE, &elf::ET_DYN.0.to_le_bytes())?;
+        let is_64 = self.header.is_type_64();
+        let table = usize::try_from(self.header.e_shoff(ENDIAN).into()).ok()?;
+        let entry = usize::from(self.header.e_shentsize(ENDIAN));
+        for (index, section) in self.sections.enumerate() {
+            let at = table.checked_add(entry.checked_mul(index.0)?)?;
+            let flags = section.sh_flags(ENDIAN);
+            match addresses.get(&index.0) {
+                Some(address) if is_64 => patched.put(at + 0x10, &address.to_le_bytes())?,
+                Some(address) => patched.put(at + 0xc, &u32::try_from(*address).ok()?.to_le_bytes())?,
+                None if flags.contains(elf::SHF_ALLOC) => {
+                    // The flag is in the lowest byte.
+                    let alloc = u8::try_from(elf::SHF_ALLOC.0).ok()?;
+                    let lowest = *patched.bytes.get(at + 8)?;
+                    patched.put(at + 8, &[lowest & !alloc])?;
+                }
+                None => {}
+            }
+        }
+        let symbols = self.sections.iter().find(|section| section.sh_type(ENDIAN) == elf::SHT_SYMTAB);
+        let Some(symbols) = symbols else { return Some(()) };
+        let table = usize::try_from(symbols.sh_offset(ENDIAN).into()).ok()?;
+        let (entry, section_at, value_at) = if is_64 { (24, 6, 8) } else { (16, 14, 4) };
+        for (index, symbol) in self.symbols.iter().enumerate() {
+            let Some(section) = symbol.st_shndx(ENDIAN).index().map(|index| usize::from(index)) else {
+                continue;
+            };
+            let at = table.checked_add(index.checked_mul(entry)?)?;
+            let value: u64 = symbol.st_value(ENDIAN).into();
+            match addresses.get(&section) {
+                Some(address) if is_64 => {
+                    patched.put(at + value_at, &address.wrapping_add(value).to_le_bytes())?
+                }
+                Some(address) => {
+                    let value = u32::try_from(address.wrapping_add(value)).ok()?;
+                    patched.put(at + value_at, &value.to_le_bytes())?;
+                }
+                None => patched.put(at + section_at, &[0, 0])?,
+            }
+        }
+        Some(())
+    }
+}
+
+/// What is to be filled in.
+struct Entry {
+    offset: u64,
+    kind: u32,
+    symbol: u32,
+    /// `None` if it stands in the place itself.
+    addend: Option<i64>,
+}
+
+/// The most bytes of a stub: two are needed where the first does not reach (`struct plt_entry`, `struct mod_plt_sec`).
+const STUB: u64 = 16;
+
+/// Stubs beside those for branches: for tracing functions, and what a cache line holds.
+const SPARE_STUBS: u64 = 8;
