@@ -50,8 +50,8 @@ pub(in crate::source) struct Entry {
     word: u64,
     state: SituationId,
     pub(in crate::source) next: SituationId,
-    first_element: u32,
-    instructions: u16,
+    instructions: u32,
+    first_element: u16,
     /// The number of its [`StackEffects`]; 0 for none at all.
     effects: u16,
     /// The entry that came after it the last time. It is a guess.
@@ -107,10 +107,10 @@ pub(in crate::source) struct Memo<S> {
 }
 
 /// How many entries are kept. With their elements they take a few MB; tests fill less.
-const MOST_ENTRIES: usize = if cfg!(test) { 24 } else { u16::MAX as usize };
+const MOST_ENTRIES: usize = if cfg!(test) { 24 } else { 1 << 14 };
 
 /// How many elements are kept.
-const MOST_ELEMENTS: usize = 1 << 17;
+const MOST_ELEMENTS: usize = 1 << 16;
 
 /// How many slots an entry can stand in. Keys that many entries share, each taking other places from the stacks, must not
 /// make looking one up slow.
@@ -246,7 +246,7 @@ impl<S: Eq + Hash> Memo<S> {
             // No others are kept where they are before all is forgotten.
             id: PassageId(u64::from(self.generation) << 32 | u64::from(entry.first_element)),
             all: &self.elements,
-            first: entry.first_element,
+            first: u32::from(entry.first_element),
             count: entry.elements,
             origin,
             totals: entry.totals(),
@@ -285,8 +285,8 @@ impl<S: Eq + Hash> Memo<S> {
             word: key.word,
             state: key.state,
             next: meaning.next,
-            first_element: u32::try_from(self.elements.len()).ok()?,
-            instructions: u16::try_from(instructions).ok()?,
+            instructions,
+            first_element: u16::try_from(self.elements.len()).ok()?,
             effects: u16::try_from(effects).ok()?,
             successor: EntryId(FREE),
             elements: u8::try_from(meaning.elements.len()).ok()?,
@@ -342,11 +342,7 @@ impl Entry {
     /// How much there is in its elements.
     #[inline]
     fn totals(&self) -> Totals {
-        Totals {
-            blocks: u32::from(self.blocks),
-            instructions: u32::from(self.instructions),
-            gaps: u32::from(self.gaps),
-        }
+        Totals { blocks: u32::from(self.blocks), instructions: self.instructions, gaps: u32::from(self.gaps) }
     }
 }
 
