@@ -85,12 +85,15 @@ fn the_documents_show_what_is_printed() {
 fn the_page_on_rust_shows_parts_of_examples() {
     let read = |file: &str| std::fs::read_to_string(root().join(file)).unwrap();
     let page = read("docs/rust.md");
-    let examples =
-        ["crates/tracewalk/examples/two_sources.rs", "crates/tracewalk-session/examples/coverage.rs"]
-            .map(read);
+    let examples = [
+        "crates/tracewalk/examples/two_sources.rs",
+        "crates/tracewalk/examples/packets.rs",
+        "crates/tracewalk-session/examples/coverage.rs",
+    ];
+    let examples = examples.map(read);
     let blocks =
         page.split("```rust\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect::<Vec<_>>();
-    assert_eq!(blocks.len(), 2);
+    assert_eq!(blocks.len(), 3);
     for block in blocks {
         assert!(examples.iter().any(|example| example.contains(block)), "no example has\n{block}");
     }

@@ -1,7 +1,7 @@
 //! The registries: every output format by its name, one line each.
 //!
 //! A command asks its registry for the formats' names, their help, and how to write each; formats are distinguished nowhere
-//! else. A new format is a file in `export` and a line here (`docs/dev/adding-an-output.md`).
+//! else. A new format is a file in `export` and an entry in its command's file (`docs/dev/adding-an-output.md`).
 //!
 //! ```
 //! use tracewalk_report::formats::{FLOW, find};

@@ -11,6 +11,7 @@ mod instruction_classes;
 mod mtb_flow;
 mod mtb_runs;
 mod mtb_vectors;
+mod packets_example;
 mod pft_flow;
 mod pft_vectors;
 mod support;

@@ -197,11 +197,13 @@ pub(super) const fn role_name(role: Role) -> &'static str {
 pub(super) const fn missing(missing: Missing) -> &'static str {
     match missing {
         Missing::FaultStatus => {
-            "The fault status registers: print the words from 0xe000ed00 on (x/16wx 0xe000ed00)."
+            "The fault status registers, unless it is ARMv6-M, which has none: print the words from 0xe000ed00 \
+                           on (x/16wx 0xe000ed00)."
         }
         Missing::Frame => {
-            "The registers that the exception stacked: print the memory at the stack pointer, with the \
-                           processor halted at the handler's first instruction."
+            "The registers that the exception stacked: print the memory at the stack pointer (if bit 2 of lr is \
+                           set that is psp: print it, too), with the processor halted at the handler's first \
+                           instruction."
         }
         Missing::Registers => "The core registers: print them with the memory.",
         Missing::Number => "Which exception it was: its handler is shared, and no register names it.",
