@@ -1,0 +1,49 @@
+//! The example program that counts packets finds those that the source was known to send before it was put into frames.
+
+use std::collections::BTreeMap;
+
+use tracewalk::protocol::{Describe, Item, Packets, etmv3};
+use tracewalk::span::Span;
+
+#[path = "../examples/packets.rs"]
+#[expect(dead_code, reason = "its main function is the program's")]
+mod example;
+
+#[test]
+fn the_example_counts_the_packets_of_the_bytes_without_frames() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/examples/a7-etmv3/trace.bin");
+    let bytes = std::fs::read(file).expect("a file of the project");
+    let registers = etmv3::Registers { etmcr: Some(0x5000), ..Default::default() };
+    let config =
+        etmv3::Config::from_registers(registers, etmv3::Core::named("cortex-a7")).expect("sound registers");
+    let mut frames = Frames::default();
+    let mut deframer = tracewalk::frame::Deframer::new(tracewalk::frame::Framing::Buffer);
+    deframer.push(&bytes, &mut frames);
+    deframer.finish(&mut frames);
+    let mut counts = BTreeMap::new();
+    let mut packets = Packets::new(etmv3::Decoder::new(&config));
+    let mut note = |item: Item<etmv3::Packet>, _: Span, _: &[u8]| {
+        let Item::Packet(packet) = item else { panic!("{item:?}") };
+        *counts.entry(packet.name()).or_default() += 1_u64;
+    };
+    packets.push(&frames.0, &mut note);
+    packets.finish(&mut note);
+    assert!(counts["a_sync"] >= 5 && counts.len() >= 4, "{counts:?}");
+    assert_eq!(example::counts().expect("the capture can be read"), counts);
+}
+
+/// The bytes of all sources: there is one.
+#[derive(Default)]
+struct Frames(Vec<u8>);
+
+impl tracewalk::frame::FrameSink for Frames {
+    fn data(&mut self, owner: tracewalk::frame::Owner, piece: tracewalk::frame::Piece<'_>) {
+        if matches!(owner, tracewalk::frame::Owner::Source(_)) {
+            piece.append_to(&mut self.0);
+        }
+    }
+
+    fn discontinuity(&mut self, discontinuity: tracewalk::frame::Discontinuity) {
+        panic!("{discontinuity}");
+    }
+}
