@@ -1,4 +1,4 @@
-//! Why a command ends without what it was asked for.
+//! Why a command fails.
 
 use std::fmt;
 use std::io;
@@ -9,7 +9,7 @@ use tracewalk_session::{OpenError, RunError};
 
 use tracewalk_sentences::{NO_PROGRAM, of_open};
 
-/// What went wrong, as one sentence that ends in what to try.
+/// A failure: one sentence, ending in a remedy.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// Nobody reads the output any more.
@@ -20,13 +20,13 @@ pub(crate) enum Failure {
     Open(OpenError),
     /// A file cannot be written.
     Write { file: PathBuf, error: io::Error },
-    /// What was to be compared differs.
+    /// The compared captures differ.
     Different,
-    /// No fault was found, which was asked for.
+    /// `crash` found no fault.
     NoFault,
-    /// What was to be checked does not hold.
+    /// A check failed.
     Unmet(String),
-    /// The input is not what it should be.
+    /// The input is invalid.
     Input { kind: &'static str, problem: String, hint: String },
 }
 
@@ -35,7 +35,7 @@ impl Failure {
         Self::Input { kind, problem: problem.into(), hint: hint.into() }
     }
 
-    /// A short name of what went wrong, which does not change from one version to the next (docs/formats.md).
+    /// A short name of the failure, which is stable across versions (docs/formats.md).
     pub(crate) const fn kind(&self) -> &'static str {
         match self {
             Self::ClosedPipe => "closed_pipe",
@@ -48,7 +48,7 @@ impl Failure {
         }
     }
 
-    /// What is written to a file that is a pipe may have a reader that went away.
+    /// A named pipe may have lost its reader.
     pub(crate) fn write(file: &Path, error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::ClosedPipe,

@@ -27,9 +27,9 @@ use failure::Failure;
 use messages::Messages;
 use output::{Destination, DestinationKind, Replaced, pager};
 
-/// Everything was decoded, and what was to be checked held.
+/// Everything was decoded, and all checks passed.
 const COMPLETE: u8 = 0;
-/// Something was to be checked, and it did not hold.
+/// A check failed.
 const UNMET: u8 = 1;
 /// Something could not be read, or trace was malformed or missing.
 const INCOMPLETE: u8 = 2;
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         let outcome = cli.command.task().run(&messages);
         messages.say_late();
         match (&outcome, provenance) {
-            // A result that does not hold what was to be checked is one, too.
+            // A result that fails a check is a result, too.
             (Ok(()) | Err(Failure::Unmet(_) | Failure::Different | Failure::NoFault), Some(file)) => {
                 write_provenance(&cli, &file, &messages).and(outcome)
             }
@@ -61,9 +61,9 @@ fn main() -> ExitCode {
     let status = match outcome {
         Ok(()) if messages.failed() => INCOMPLETE,
         Ok(()) => COMPLETE,
-        // Whoever read the output has seen enough, like `head`.
+        // The reader of the output has seen enough, like `head`.
         Err(Failure::ClosedPipe) => COMPLETE,
-        // What differs was printed; a comparison that is not complete is an error before all.
+        // The differences were printed; an incomplete comparison is an error first of all.
         Err(Failure::Different | Failure::NoFault) if messages.failed() => INCOMPLETE,
         Err(Failure::Different | Failure::NoFault) => UNMET,
         Err(failure @ Failure::Unmet(_)) => {
@@ -75,7 +75,7 @@ fn main() -> ExitCode {
             INCOMPLETE
         }
     };
-    // What cannot be shown any more was reported, or nobody wants to see it.
+    // Errors of this flush were reported before, or the reader has gone.
     let _ = io::stdout().flush();
     match pager::finish() {
         None => ExitCode::from(status),
@@ -90,8 +90,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Says what is wrong with the arguments, or what was asked about them. Where a shell filled in the names of files, they may
-/// hold anything, and are quoted.
+/// Prints an error of the arguments, or the requested help. File names from a shell may contain anything, and are escaped.
 fn refuse(error: clap::Error) -> ! {
     let arguments = std::env::args_os().map(|word| plain(word.to_string_lossy()).into_owned());
     let arguments = arguments.collect::<Vec<_>>();
@@ -106,7 +105,7 @@ fn refuse(error: clap::Error) -> ! {
     shown.exit()
 }
 
-/// Names `--image` if what was not expected is a program, or an option of another tool for one.
+/// Suggests `--image` if the unexpected argument is a program, or another tool's option for one.
 fn suggest_image(error: &mut clap::Error) {
     const OPTIONS: [&str; 6] = ["--elf", "--axf", "--firmware", "--program", "--exe", "--binary"];
     const EXTENSIONS: [&str; 4] = ["elf", "axf", "out", "hex"];
@@ -123,8 +122,7 @@ fn suggest_image(error: &mut clap::Error) {
     }
 }
 
-/// Whether everything can be written that is to be written; before any work. Returns which file `--provenance` is about, and
-/// what is replaced.
+/// Checks before any work that all outputs can be written. Returns the file of `--provenance`, and the files that are replaced.
 fn prepare(cli: &Cli) -> Result<(Option<PathBuf>, Replaced), Failure> {
     let provenance = cli.provenance.as_ref().map(|file| match file {
         Some(file) => Ok(file.clone()),

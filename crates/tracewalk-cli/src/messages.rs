@@ -1,7 +1,7 @@
-//! What is said on standard error.
+//! Messages on standard error.
 //!
-//! Three severities: an error ends the command, a warning tells of something that is not as it should be and ends in what
-//! to try, a note states what was inferred.
+//! Three severities: an error ends the command, a warning reports a problem and ends in a remedy, a note states what was
+//! inferred.
 
 use std::fmt;
 use std::io::{IsTerminal as _, Write};
@@ -22,18 +22,18 @@ use crate::progress::Bar;
 use crate::provenance::Record;
 use tracewalk_sentences::sentence;
 
-/// Says things on standard error.
+/// Prints messages on standard error.
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
     quiet: bool,
     format: MessageFormat,
-    /// Whether something was said that makes the exit status 2.
+    /// Whether a message made the exit status 2.
     failed: AtomicBool,
     /// Whether decoding ended before the capture did.
     cut: AtomicBool,
-    /// What is recorded for `--provenance`.
+    /// The record for `--provenance`.
     record: Option<Mutex<Record>>,
-    /// What arises when names are looked up, said at the end.
+    /// Notices that arise when names are looked up, printed at the end.
     late: Late,
     /// The files that results replace.
     pub(crate) replaced: Replaced,
@@ -45,7 +45,7 @@ impl Messages {
         Self { quiet, format, record, ..Self::default() }
     }
 
-    /// Adds to what is recorded for `--provenance`, if that was asked for.
+    /// Adds to the record for `--provenance`, if requested.
     pub(crate) fn record(&self, add: impl FnOnce(&mut Record) -> Result<(), Failure>) -> Result<(), Failure> {
         match &self.record {
             Some(record) => add(&mut record.lock().unwrap_or_else(PoisonError::into_inner)),
@@ -53,7 +53,7 @@ impl Messages {
         }
     }
 
-    /// Whether `--provenance` was asked for.
+    /// Whether `--provenance` was requested.
     pub(crate) const fn records(&self) -> bool {
         self.record.is_some()
     }
@@ -63,17 +63,17 @@ impl Messages {
         self.say(Severity::Note, kind, None, &text);
     }
 
-    /// Something is not as it should be; the work continues.
+    /// There is a problem; the work continues.
     pub(crate) fn warning(&self, kind: &str, text: impl fmt::Display) {
         self.say(Severity::Warning, kind, None, &text);
     }
 
-    /// As a warning, of something that could not be read: the exit status will be 2.
+    /// As a warning, for an incomplete result: the exit status will be 2.
     pub(crate) fn incomplete(&self, kind: &str, text: impl fmt::Display) {
         self.say(Severity::Incomplete, kind, None, &text);
     }
 
-    /// The command ends without what it was asked for.
+    /// The command failed.
     pub(crate) fn error(&self, failure: &Failure) {
         self.failed.store(true, Ordering::Relaxed);
         write(self.format, Label::Error, failure.kind(), None, failure);
@@ -97,12 +97,12 @@ impl Messages {
         Box::new(Bar::of_captures(all as u64, std::io::stderr().is_terminal() && !self.quiet))
     }
 
-    /// Says what arose when names were looked up.
+    /// Prints the notices of name look-ups.
     pub(crate) fn say_late(&self) {
         self.late.take().into_iter().for_each(|notice| self.notice(notice));
     }
 
-    /// Whether everything was decoded that there is.
+    /// Whether the whole capture was decoded.
     pub(crate) fn complete(&self) -> bool {
         !self.cut.load(Ordering::Relaxed)
     }
@@ -132,7 +132,7 @@ impl Observer for Messages {
     }
 }
 
-/// What stands before a message.
+/// The label of a message.
 #[derive(Clone, Copy, Debug)]
 enum Label {
     Note,
@@ -159,7 +159,7 @@ impl Label {
     }
 }
 
-/// Says as JSON what is wrong with the arguments.
+/// Prints an error of the arguments as JSON.
 pub(crate) fn refuse(error: &clap::Error) {
     let text = error.render().to_string();
     // A paragraph each for the mistake, for tips, and for the usage.
@@ -184,8 +184,8 @@ fn write(
         message: String,
     }
     let (severity, style) = (label.name(), label.style());
-    // Whatever a message quotes, it is one line and nothing that the terminal obeys.
-    // Where standard error is closed there is nobody to tell.
+    // A message is one line without control characters, whatever it quotes. If standard error is closed, messages cannot be
+    // shown.
     let _ = match format {
         MessageFormat::Text => {
             writeln!(anstream::stderr(), "{style}{severity}:{style:#} {}", Plain(text))

@@ -1,4 +1,4 @@
-//! Opening what the arguments name, as a whole or as it arrives.
+//! Opens captures, as a whole or as they arrive.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,17 +12,17 @@ use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::signals;
 
-/// Opens a capture when all of it is there.
+/// Opens a capture once it is complete.
 pub(crate) fn whole(args: &CaptureArgs, messages: &Messages) -> Result<Session, Failure> {
     open(args, Begin::Whole, None, messages)
 }
 
-/// As [`whole`], of what executed.
+/// As [`whole`], for program flow.
 pub(crate) fn whole_trace(args: &CaptureArgs, messages: &Messages) -> Result<Session, Failure> {
     trace(args, whole(args, messages)?)
 }
 
-/// As [`whole_trace`], with what takes long kept for the next time.
+/// As [`whole_trace`], with a cache for indexes.
 #[cfg(any(feature = "gdb", feature = "view"))]
 pub(crate) fn whole_trace_kept(
     args: &CaptureArgs,
@@ -32,12 +32,12 @@ pub(crate) fn whole_trace_kept(
     trace(args, open(args, Begin::Whole, keep, messages)?)
 }
 
-/// Opens a capture of what executed; one that arrives over time as soon as it is known what it is.
+/// Opens a capture for program flow; a capture that arrives over time as soon as its sources are known.
 pub(crate) fn live(args: &CaptureArgs, messages: &Messages) -> Result<Session, Failure> {
     after(0, args, messages)
 }
 
-/// As [`live`], where an ITM alone will do.
+/// As [`live`], if an ITM alone suffices.
 pub(crate) fn live_or_itm(args: &CaptureArgs, messages: &Messages) -> Result<Session, Failure> {
     open(args, Begin::Trace { at_least: 0 }, None, messages)
 }
@@ -47,7 +47,7 @@ pub(crate) fn after(bytes: usize, args: &CaptureArgs, messages: &Messages) -> Re
     trace(args, open(args, Begin::Trace { at_least: bytes }, None, messages)?)
 }
 
-/// Refuses a capture of nothing but ITMs: an answer without rows would read as if nothing had happened.
+/// Refuses a capture with only ITMs: an answer without rows would look as if nothing had happened.
 fn trace(args: &CaptureArgs, session: Session) -> Result<Session, Failure> {
     if session.sources().is_empty() && !session.itms().is_empty() {
         return Err(OpenError::OnlyItm(args.capture.clone()).into());
@@ -65,7 +65,7 @@ pub(crate) fn comes_over_time(args: &CaptureArgs) -> Result<bool, Failure> {
     Ok(place(args)?.is_some())
 }
 
-/// What is to be opened, with what is known of this machine.
+/// The request to open the capture, with this machine's caches.
 pub(crate) fn request(args: &CaptureArgs) -> Request {
     let mut request = args.request();
     // perf's own cache.
@@ -84,7 +84,7 @@ fn open(
     let mut session = match place(args)? {
         None => Session::open_kept(request, keep, messages)?,
         Some(place) => {
-            // What is recorded has a hash of all its bytes.
+            // Provenance needs a hash of all bytes.
             let begin = if messages.records() { Begin::Whole } else { begin };
             let arrival = arrive(place, args, messages)?;
             Session::open_arriving(request, arrival, begin, messages)?
@@ -98,7 +98,7 @@ fn open(
     Ok(session)
 }
 
-/// Where the capture comes from over time; `None` if all of it is there.
+/// The source of an arriving capture; `None` for a complete one.
 fn place(args: &CaptureArgs) -> Result<Option<Place>, OpenError> {
     let capture = &args.capture;
     match Place::of(capture)? {
@@ -111,7 +111,7 @@ fn place(args: &CaptureArgs) -> Result<Option<Place>, OpenError> {
     }
 }
 
-/// Connects to where the capture comes from. A signal ends it from here on.
+/// Connects to the source of the capture. A signal ends the stream from here on.
 fn arrive(place: Place, args: &CaptureArgs, messages: &Messages) -> Result<Arrival, OpenError> {
     if let Place::Growing(path) = &place
         && Growing::is_waited_for(path)

@@ -9,7 +9,7 @@ use super::named::{Entry, Member};
 use super::numbers::Numbers;
 use crate::quick::{QuickMap, mix, tag_of};
 
-/// The most members of a group.
+/// The most members of a group, and the longest stretch of trace that it covers.
 const MOST: usize = 24;
 const LONGEST: u32 = 1 << 10;
 

@@ -1,4 +1,4 @@
-//! Captures, and saved files in their place → what was found of each program, and the programs.
+//! Captures and saved files → the answer for each program, and the programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -29,18 +29,18 @@ use tracewalk_session::{FollowedProgram, Session, interrupts};
 /// The longest text of another kind.
 const LONGEST_TEXT: u64 = 256 << 20;
 
-/// What `--save` writes, and `merge` puts together.
+/// The kinds of saved files, which `merge` adds up.
 const KINDS: [&str; 4] =
     [ProgramCoverage::KIND, ProgramProfiles::KIND, ProgramActivities::KIND, CountedBinary::KIND];
 
-/// What is found, as far as it has been gathered.
+/// The answers gathered so far.
 #[derive(Debug)]
 pub(super) struct Gathered<'a, T> {
     pub(super) found: Programs<T>,
     pub(super) statistics: Statistics,
     follow: &'a FollowArgs,
     captures: Vec<&'a Path>,
-    /// The saved files, and what is in each.
+    /// The saved files, with their contents.
     parts: Vec<(&'a Path, Programs<T>)>,
     copies: Copies,
     /// The programs of the captures.
@@ -48,7 +48,7 @@ pub(super) struct Gathered<'a, T> {
 }
 
 impl<'a, T: Save> Gathered<'a, T> {
-    /// Reads the saved files among what is named; the captures are still to be followed.
+    /// Reads the saved files among the arguments; the captures are followed later.
     pub(super) fn open(
         follow: &'a FollowArgs,
         more: &'a [PathBuf],
@@ -81,14 +81,14 @@ impl<'a, T: Save> Gathered<'a, T> {
         self.captures.iter().map(capture).collect()
     }
 
-    /// A capture was opened, to be followed: warns if it holds what another one holds.
+    /// A capture was opened to be followed: warns if it is a copy of another one.
     pub(super) fn opened(&mut self, capture: &CaptureArgs, session: &Session, messages: &Messages) {
         if self.captures.len() > 1 {
             self.copies.opened(&capture.capture, session, messages);
         }
     }
 
-    /// Refuses a window where there are saved files.
+    /// Refuses a window if there are saved files.
     pub(super) fn refuse_window(&self, window: &Window) -> Result<(), Failure> {
         match self.parts.first().filter(|_| *window != Window::default()) {
             None => Ok(()),
@@ -100,12 +100,12 @@ impl<'a, T: Save> Gathered<'a, T> {
         }
     }
 
-    /// What is in the saved files.
+    /// The contents of the saved files.
     pub(super) fn parts(&self) -> impl Iterator<Item = (&'a Path, &Programs<T>)> {
         self.parts.iter().map(|(path, part)| (*path, part))
     }
 
-    /// Whether a saved file knows the runs that it is of.
+    /// Whether a saved file has runs.
     pub(super) fn knows_runs(&self) -> bool {
         self.parts.iter().any(|(_, part)| knows_runs(part))
     }
@@ -116,13 +116,13 @@ impl<'a, T: Save> Gathered<'a, T> {
         self.parts.iter_mut().for_each(|(path, part)| names.name(path, part));
     }
 
-    /// Adds what was found of a program.
+    /// Adds the answer for a program.
     pub(super) fn add(&mut self, program: FollowedProgram, found: T) {
         self.found.add(program.id.clone(), program.images, found);
         self.programs.insert(program.id, program.code);
     }
 
-    /// Adds what is in the saved files, now that all captures are followed.
+    /// Adds the saved files, after all captures were followed.
     pub(super) fn finish(mut self, messages: &Messages) -> Result<Self, Failure> {
         self.found.complete &= messages.complete();
         if self.captures.is_empty() {
@@ -135,7 +135,8 @@ impl<'a, T: Save> Gathered<'a, T> {
         Ok(self)
     }
 
-    /// Saves what was found. Notes which images a program has whose identity is its memory: the file says nothing else of them.
+    /// Saves the answers. For a program that is identified by its memory, notes its images, because the file does not name them
+    /// otherwise.
     pub(super) fn save(&self, file: &Path, messages: &Messages) -> Result<(), Failure> {
         write_to(Some(file), |out| self.found.save(out))?;
         for (id, program) in &self.found.programs {
@@ -151,16 +152,16 @@ impl<'a, T: Save> Gathered<'a, T> {
         Ok(())
     }
 
-    /// The program with this identity; `None` if nobody gave it.
+    /// The program with this identity; `None` if it was not given.
     pub(super) fn code(&self, id: &ProgramId) -> Option<&Arc<Code>> {
         self.programs.get(id)
     }
 
-    /// Loads the images that the options name, where no capture did.
+    /// Loads the images of the options, if no capture did.
     fn load_images(&mut self, messages: &Messages) -> Result<(), Failure> {
         let args = &self.follow.capture;
         let interrupts = interrupts(&args.request(), messages)?;
-        // Of a source whose program nobody knew nothing can be named.
+        // Nothing can be named for a source without a known program.
         let unknown = Arc::new(Code { interrupts, ..Code::unknown() });
         let nothing = ProgramId::of(&Program::new(), []);
         let is_of_nothing = |part: &Programs<T>| part.programs.contains_key(&nothing);
@@ -177,7 +178,7 @@ impl<'a, T: Save> Gathered<'a, T> {
         Ok(())
     }
 
-    /// Says so where a part is of another program than the one at hand.
+    /// Refuses a part of another program than the current one.
     fn refuse_other_program(&self, path: &Path, part: &Programs<T>) -> Result<(), Failure> {
         if self.programs.is_empty() {
             return Ok(());
@@ -205,7 +206,7 @@ impl<'a, T: Save> Gathered<'a, T> {
     }
 }
 
-/// Refuses a capture or saved file that is named twice: what is in it would count twice.
+/// Refuses a capture or saved file that is given twice: it would count twice.
 pub(super) fn refuse_twice<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
     let mut known = BTreeSet::new();
     for path in paths {
@@ -227,7 +228,7 @@ pub(super) fn knows_runs<T: Save>(part: &Programs<T>) -> bool {
 #[derive(Debug)]
 pub(super) struct RunNames<'a> {
     messages: &'a Messages,
-    /// The runs, and the file in which each came first.
+    /// The runs, each with the first file that has it.
     known: BTreeMap<String, PathBuf>,
 }
 
@@ -237,7 +238,7 @@ impl<'a> RunNames<'a> {
         Self { messages, known: BTreeMap::new() }
     }
 
-    /// Names the run of a saved file that does not know its runs by the file. Warns of runs that stand in two files, which become one.
+    /// Names the run of a saved file without runs after the file. Warns of runs of the same name in two files, which become one.
     pub(super) fn name<T: Save>(&mut self, path: &Path, part: &mut Programs<T>) {
         let mut names = BTreeSet::new();
         for program in part.programs.values_mut() {
@@ -262,7 +263,7 @@ impl<'a> RunNames<'a> {
     }
 }
 
-/// Adds what is in a saved file.
+/// Adds the contents of a saved file.
 pub(super) fn add_part<T: Save>(
     found: &mut Programs<T>,
     path: &Path,
@@ -277,17 +278,17 @@ pub(super) fn add_part<T: Save>(
     })
 }
 
-/// Which of the saved kinds a file is meant as; `None` for all others.
+/// The saved kind of a file; `None` for other files.
 pub(super) fn kind_of(path: &Path) -> Option<&'static str> {
     saved_kind(&head(path), &KINDS)
 }
 
-/// The first bytes of a file. What is read from a pipe is gone: of that there are none.
+/// The first bytes of a file. Empty for a pipe, whose bytes could not be read again.
 pub(super) fn head(path: &Path) -> Vec<u8> {
     let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
     let mut head = Vec::new();
     if let Some(file) = File::open(path).ok().filter(|_| is_file) {
-        // What cannot be read is no saved file; whoever reads it says why.
+        // An unreadable file counts as not saved; reading it later reports the error.
         let _ = file.take(64).read_to_end(&mut head);
     }
     head

@@ -53,7 +53,7 @@ fn run(args: &Gdb, messages: &Messages) -> Result<(), Failure> {
     .map_err(served::failure)
 }
 
-/// What is said of debuggers.
+/// Messages about debuggers.
 #[cfg(feature = "gdb")]
 mod served {
     use tracewalk_gdb::{Event, GdbError};

@@ -1,4 +1,4 @@
-//! `info`: what is in a capture.
+//! `info`: the contents of a capture.
 
 use std::io::Write;
 
@@ -38,7 +38,7 @@ impl Task for args::Info {
     }
 }
 
-/// Prints what is in a capture.
+/// Prints the contents of a capture.
 fn run(args: &args::Info, messages: &Messages) -> Result<(), Failure> {
     let session = open::whole(&args.capture, messages)?;
     let info = session.info(messages)?;
@@ -76,7 +76,7 @@ fn print(out: &mut dyn Write, session: &Session, info: &Info<'_>) -> Result<(), 
     unused(out, session)
 }
 
-/// What the description says that nothing was done with.
+/// The unused statements of the description.
 fn unused(out: &mut dyn Write, session: &Session) -> Result<(), Failure> {
     const SHOWN: usize = 20;
     let unused = &session.capture().unused;
@@ -93,7 +93,7 @@ fn unused(out: &mut dyn Write, session: &Session) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a recording of perf says beside its trace.
+/// The information in a recording of perf besides its trace.
 fn print_recorded(out: &mut dyn Write, recorded: &Recorded) -> Result<(), Failure> {
     let head = look().palette.head;
     let writer = if recorded.is_simpleperf { "simpleperf" } else { "perf" };
@@ -195,7 +195,7 @@ fn print_buffer(
     Ok(())
 }
 
-/// What was inferred, the evidence, and the next best answer.
+/// The findings, each with its evidence and the next best answer.
 fn findings(out: &mut dyn Write, findings: &[Finding]) -> Result<(), Failure> {
     let that_matter = |finding: &&Finding| finding.certainty != Certainty::Indifferent;
     for (index, finding) in findings.iter().filter(that_matter).enumerate() {
@@ -233,7 +233,7 @@ fn wires(out: &mut dyn Write, reading: &Reading) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What every packet of a source shows.
+/// The survey of a source's packets.
 fn print_source(out: &mut dyn Write, source: &Source, survey: &Survey) -> Result<(), Failure> {
     let head = look().palette.head;
     writeln!(out, "\n{head}{}{head:#}, {}", source_name(source.id), source.config.protocol())?;
@@ -275,12 +275,12 @@ fn print_source(out: &mut dyn Write, source: &Source, survey: &Survey) -> Result
     Ok(())
 }
 
-/// The registers that a description says, and on which nothing depends.
+/// The registers in a description that decoding does not depend on.
 fn other_registers(description: &SourceDescription) -> Option<String> {
     let (zeros, others): (Vec<_>, Vec<_>) =
         description.other_registers().partition(|(_, stated)| stated.value == 0);
     let others = others.into_iter().map(|(name, stated)| format!("{name}=0x{:x}", stated.value));
-    // A trace unit has a hundred comparators and counters that nobody used.
+    // A trace unit has a hundred comparators and counters, most of them unused.
     let zeros = match zeros.as_slice() {
         [] => None,
         [(name, _)] => Some(format!("{name}=0x0")),
@@ -290,7 +290,7 @@ fn other_registers(description: &SourceDescription) -> Option<String> {
     (!all.is_empty()).then(|| all.join(" "))
 }
 
-/// What an ITM sent.
+/// The contents of an ITM's trace.
 fn print_itm(out: &mut dyn Write, ItmInfo { itm, counts, texts }: &ItmInfo) -> Result<(), Failure> {
     let head = look().palette.head;
     writeln!(out, "\n{head}{}{head:#}, itm", itm_name(itm.id))?;

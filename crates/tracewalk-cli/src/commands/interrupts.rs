@@ -38,7 +38,7 @@ impl Task for Interrupts {
     }
 }
 
-/// Measures exceptions, writes and saves what was found.
+/// Measures exceptions, writes and saves the result.
 fn run(args: &Interrupts, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
     let gathered = gather(args, messages)?;
@@ -68,7 +68,7 @@ fn gather<'a>(args: &'a Interrupts, messages: &Messages) -> Result<Gathered<'a, 
     let captures = gathered.captures();
     let mut opened = match captures.as_slice() {
         [only] => vec![open(only, args.axis.axis.unit().or(saved.map(|saved| saved.unit)), messages)?],
-        // Open together, captures need memory for their images as many times: with a limit each is opened again to be followed.
+        // Several open captures each need memory for their images: with a limit, each is opened again to be followed.
         _ if follow.capture.memory.is_some() => Vec::new(),
         all => {
             all.iter().try_for_each(refuse_stream)?;
@@ -89,7 +89,7 @@ fn gather<'a>(args: &'a Interrupts, messages: &Messages) -> Result<Gathered<'a, 
         view.check(&mut session, &how, messages)?;
         session.each_source(messages, |session, source| {
             let measuring = Measuring::new(scale, window.clone(), functions);
-            // All of what ITMs report can be read on its own, if all of it is there.
+            // A complete capture's ITMs can be read separately.
             let is_apart = !session.is_live() && window == Window::default();
             let measuring = if is_apart { measuring } else { measuring.with_itms() };
             let outcome = window::run(session, source, (&how, &view), measuring, messages)?;
@@ -112,7 +112,7 @@ fn gather<'a>(args: &'a Interrupts, messages: &Messages) -> Result<Gathered<'a, 
     gathered.finish(messages)
 }
 
-/// What the saved files say, if there are any; refuses what was asked for and is not in them.
+/// The answer of the saved files, if there are any; refuses options that they cannot satisfy.
 fn saved(args: &Interrupts, gathered: &Gathered<'_, ProgramActivities>) -> Result<Option<Measured>, Failure> {
     let mut found = None;
     for (path, part) in gathered.parts() {
@@ -139,7 +139,7 @@ fn saved(args: &Interrupts, gathered: &Gathered<'_, ProgramActivities>) -> Resul
     Ok(found)
 }
 
-/// The axis of each capture. All count the same.
+/// The axis of each capture. All have the same unit.
 fn scales(
     args: &Interrupts,
     saved: Option<Measured>,
@@ -159,11 +159,11 @@ fn scales(
     }
     let stated = axis.axis.unit().or(saved.map(|saved| saved.unit));
     let unit = best_unit(&probed, is_live, stated, axis.frequency)?;
-    // What lies between timestamps is found as in each capture alone: saved or not, it adds up to the same.
+    // Interpolation between timestamps is by each capture alone, so that saved and followed captures add up to the same.
     Ok(probed.iter().map(|probes| Scale::of(probes, unit, axis.frequency)).collect())
 }
 
-/// Refuses a capture that comes over time and can be read only once.
+/// Refuses a capture that arrives over time and can be read only once.
 fn refuse_stream(capture: &CaptureArgs) -> Result<(), Failure> {
     if !comes_over_time(capture)? {
         return Ok(());
@@ -186,7 +186,7 @@ fn report(
     let all = all.reduce(|a, b| Measured { counts_cycles: a.counts_cycles && b.counts_cycles, ..a });
     let Measured { unit, counts_cycles, .. } = all.unwrap_or(nothing);
     let scale = Scale { unit, counts_cycles, frequency: args.axis.frequency };
-    // Exceptions have their names without any program.
+    // Exceptions have names even without a program.
     let interrupts = interrupts(&args.axis.follow.capture.request(), messages)?;
     let unknown = || Arc::new(Code { interrupts: interrupts.clone(), ..Code::unknown() });
     let (mut sources, mut named) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! `itm`: what ITMs reported.
+//! `itm`: reports of ITMs.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -30,7 +30,7 @@ impl Task for Itm {
     }
 }
 
-/// Prints what ITMs reported.
+/// Prints the reports of ITMs.
 fn run(args: &Itm, messages: &Messages) -> Result<(), Failure> {
     if !args.ports.is_empty() && !args.format.make.of_ports {
         let problem = "--port is for --format text, and other formats tell of every port";
@@ -74,7 +74,7 @@ fn run(args: &Itm, messages: &Messages) -> Result<(), Failure> {
     Ok(session.end_source(messages)?)
 }
 
-/// How many bytes software wrote to each stimulus port.
+/// The number of bytes that software wrote to each stimulus port.
 #[derive(Debug, Default)]
 struct Written(BTreeMap<u8, u64>);
 
@@ -88,9 +88,9 @@ impl Written {
         *self.0.entry(*port).or_default() += bytes;
     }
 
-    /// Says which of these ports nothing was written to, and which ones something was.
+    /// Reports the requested ports without bytes, and the ports with bytes.
     fn tell_missing(&self, ports: &[u8], asked: bool, messages: &Messages) {
-        /// As many as fit into a sentence.
+        /// The most ports in a sentence.
         const NAMED: usize = 8;
         let missing = ports.iter().filter(|port| !self.0.contains_key(port)).map(u8::to_string);
         let missing = missing.collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! `merge`: what was saved of several runs together.
+//! `merge`: adds up saved files of several runs.
 
 use std::path::PathBuf;
 
@@ -31,7 +31,7 @@ impl Task for Merge {
     }
 }
 
-/// Puts saved parts together.
+/// Adds up saved files.
 fn run(args: &Merge, messages: &Messages) -> Result<(), Failure> {
     refuse_twice(args.parts.iter().map(PathBuf::as_path))?;
     let Some(first) = args.parts.first() else { return Ok(()) };
@@ -46,7 +46,7 @@ fn run(args: &Merge, messages: &Messages) -> Result<(), Failure> {
         Some(kind) if kind == CountedBinary::KIND => merge::<CountedBinary>(args, messages),
         Some(_) => merge::<ProgramCoverage>(args, messages),
         None => {
-            // It may be that it cannot be read at all.
+            // Reports an unreadable file as such.
             read_text(first)?;
             Err(Failure::input(
                 "not_saved",
@@ -57,7 +57,7 @@ fn run(args: &Merge, messages: &Messages) -> Result<(), Failure> {
     }
 }
 
-/// One file after the other, so that any number of them needs the memory of one, and of what comes out.
+/// One file after another, so that memory holds only one file and the result.
 fn merge<T: Save>(args: &Merge, messages: &Messages) -> Result<(), Failure> {
     let by_run = args.by_run || args.parts.iter().any(|path| keeps_runs(&head(path)));
     let (mut merged, mut parts) = (Programs::<T>::default(), Parts::new(messages));

@@ -1,4 +1,4 @@
-//! One file for each command, and what they share.
+//! One file for each command, and their common parts.
 
 mod calls;
 mod copies;
@@ -54,11 +54,11 @@ fn print_statistics(statistics: &Statistics, time: Duration, threads: u16, messa
     let Statistics { bytes, packets, malformed, ranges, instructions, gaps } = *statistics;
     let (seconds, complete) = (time.as_secs_f64(), messages.complete());
     let line = Line { bytes, packets, ranges, instructions, gaps, malformed, seconds, threads, complete };
-    // Where standard error is closed there is nobody to tell.
+    // If standard error is closed, the error cannot be reported.
     let _ = serde_json::to_string(&line).map(|line| writeln!(std::io::stderr(), "{line}"));
 }
 
-/// The trace has not what `option` asks to measure by.
+/// The trace lacks the measure that `option` asks for.
 fn no_measure(unit: Unit, option: &str) -> Failure {
     let NotMeasured { missing, switch } = not_measured(unit);
     Failure::input(

@@ -1,4 +1,4 @@
-//! Saved files → what is in them, each once.
+//! Saved files → their contents, each file once.
 
 use std::collections::HashMap;
 use std::collections::hash_map::{DefaultHasher, Entry};
@@ -13,24 +13,24 @@ use tracewalk_input::FileProblem;
 use crate::failure::Failure;
 use crate::messages::Messages;
 
-/// The longest file of saved findings. They are read line by line, and what is of one place in several files is kept once.
+/// The longest saved file. Files are read line by line, and entries for the same place are merged.
 const LONGEST: u64 = 1 << 30;
 
 /// Reads saved files, and knows which it has read.
 #[derive(Debug)]
 pub(super) struct Parts<'a> {
     messages: &'a Messages,
-    /// The files by what is in them.
+    /// The files by a hash of their contents.
     read: HashMap<u64, PathBuf>,
 }
 
 impl<'a> Parts<'a> {
-    /// Nothing is read yet.
+    /// No file is read yet.
     pub(super) fn new(messages: &'a Messages) -> Self {
         Self { messages, read: HashMap::new() }
     }
 
-    /// Reads a saved file. Warns where one with the same content was read before: two runs may be equal, and a copy counts twice.
+    /// Reads a saved file. Warns if one with the same content was read before: two runs may be equal, but a copy counts twice.
     pub(super) fn read<T: Save>(&mut self, path: &Path) -> Result<Programs<T>, Failure> {
         let (part, hash) = read_hashed(path, self.messages)?;
         match self.read.entry(hash) {
@@ -78,12 +78,12 @@ fn read_hashed<T: Save>(path: &Path, messages: &Messages) -> Result<(Programs<T>
     Ok((part, file.hasher.finish()))
 }
 
-/// That a file cannot be read.
+/// The error for an unreadable file.
 pub(super) fn unreadable(path: &Path, problem: &FileProblem) -> Failure {
     Failure::input(problem.name(), format!("{}: {problem}", path.display()), "check the file's name")
 }
 
-/// Hashes what is read.
+/// Hashes the bytes that are read.
 struct Hashed<R> {
     inner: R,
     hasher: DefaultHasher,
@@ -103,7 +103,7 @@ impl<R: BufRead> BufRead for Hashed<R> {
     }
 
     fn consume(&mut self, amount: usize) {
-        // What is consumed has been read already.
+        // Consumed bytes have been read already.
         if let Ok(bytes) = self.inner.fill_buf() {
             self.hasher.write(bytes.get(..amount).unwrap_or_default());
         }

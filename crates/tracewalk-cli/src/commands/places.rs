@@ -1,4 +1,4 @@
-//! What is said of a place that is not in the program, or that execution never came to.
+//! Errors for a place that is not in the program, or that execution never reached.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use tracewalk_input::nearest;
 use crate::failure::Failure;
 use tracewalk_report::counted;
 
-/// How many names are suggested.
+/// The number of suggested names.
 const NAMED: usize = 3;
 
 /// Whether a place is an exception.
@@ -80,7 +80,7 @@ pub(super) fn unknown(what: &Happening, why: &Unknown, code: &Code) -> Failure {
     }
 }
 
-/// Execution did not come to a place as often as it was to.
+/// Execution did not reach a place often enough.
 pub(super) fn never(missing: &Happened, exceptions: &BTreeSet<String>) -> Failure {
     let Happened { place, times, .. } = missing;
     let what = match place {

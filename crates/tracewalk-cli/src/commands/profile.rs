@@ -1,4 +1,4 @@
-//! `profile`: what functions cost.
+//! `profile`: the cost of functions.
 use std::sync::Arc;
 
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ impl Task for args::Profile {
     }
 }
 
-/// Records what functions cost, writes and saves it.
+/// Records the cost of functions, writes and saves it.
 fn run(args: &args::Profile, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
     let parts = (args.window.window()?, args.work.threads);
@@ -83,7 +83,7 @@ fn report(
     write_to(args.output.as_deref(), |out| (format.make)(out, &report, &options))
 }
 
-/// What the captures are called together.
+/// The common name of the captures.
 fn name(args: &args::Profile) -> String {
     let first = Plain(args.follow.capture.capture.display());
     match args.more.len() {
@@ -139,14 +139,14 @@ pub(super) fn sources(
     Ok(sources)
 }
 
-/// What the programs are called.
+/// The names of the programs.
 fn programs(gathered: &Gathered<'_, ProgramProfiles>) -> Vec<(Arc<Code>, String)> {
     let programs = gathered.found.programs.iter();
     let named = programs.filter_map(|(id, program)| Some((Arc::clone(gathered.code(id)?), program.name())));
     named.filter(|(_, name)| !name.is_empty()).collect()
 }
 
-/// What cost is measured in, if all sources have it.
+/// The unit of cost, if all sources have it.
 fn unit(choice: CostChoice, sources: &[(Section, Profile)]) -> Result<Unit, Failure> {
     let profiles = || sources.iter().map(|(_, profile)| profile);
     let unit = match choice {

@@ -1,4 +1,4 @@
-//! `completions` and `man`: what a shell and `man` want to know of the command line.
+//! `completions` and `man`: the command line, described for a shell and for `man`.
 
 use std::io::Write as _;
 

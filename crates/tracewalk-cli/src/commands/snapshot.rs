@@ -26,9 +26,9 @@ use tracewalk_sentences::source_name;
 /// The trace ID in the registers of a source that has none.
 const USUAL_ID: u32 = 0x10;
 
-/// The registers that OpenCSD asks for beside the trace ID, of ETMv3 and PFT.
+/// The registers that OpenCSD needs besides the trace ID, for ETMv3 and PFT.
 const EARLIER: &[&str] = &["ETMCR", "ETMIDR", "ETMCCER"];
-/// Of ETMv4.
+/// For ETMv4.
 const LATER: &[&str] = &[
     "TRCCONFIGR",
     "TRCAUTHSTATUS",
@@ -42,7 +42,7 @@ const LATER: &[&str] = &[
     "TRCIDR12",
     "TRCIDR13",
 ];
-/// Of ETE.
+/// For ETE.
 const EXTENSION: &[&str] = &["TRCCONFIGR", "TRCDEVARCH", "TRCIDR0", "TRCIDR1", "TRCIDR2", "TRCIDR8"];
 
 impl Task for args::Snapshot {
@@ -118,7 +118,7 @@ fn write(directory: &Path, snapshot: &Snapshot<'_>) -> Result<(), Failure> {
     folder.finish()
 }
 
-/// A trace unit with all registers that OpenCSD asks for.
+/// A trace unit with all registers that OpenCSD needs.
 fn trace_unit(source: &Source, index: usize, core: String) -> Result<SnapshotSource, Failure> {
     let (kind, minor_version, needed, id_register) = match &source.config {
         SourceConfig::Etmv3(config) => ("ETM", config.minor_version(), EARLIER, "ETMTRACEIDR"),
@@ -164,14 +164,14 @@ fn itm(source: &SourceDescription) -> Option<SnapshotSource> {
     Some(SnapshotSource { name, protocol: Protocol::Itm, minor_version: 0, registers, core: None })
 }
 
-/// A buffer's bytes as OpenCSD takes them. They may be more than there is memory.
+/// A buffer's bytes as OpenCSD takes them. They may exceed the memory.
 #[derive(Debug)]
 enum Trace<'a> {
     /// One source's.
     Source(&'a [u8]),
-    /// Frames as they have to be.
+    /// Frames that need no change.
     Frames(&'a [u8]),
-    /// Frames that are packed anew as they are written.
+    /// Frames that are repacked when written.
     Repacked(&'a [u8], Framing),
 }
 
@@ -184,7 +184,7 @@ impl TraceBytes for Trace<'_> {
     }
 }
 
-/// The trace of each buffer; says what of it a snapshot cannot hold.
+/// The trace of each buffer; reports the parts that a snapshot cannot hold.
 fn traces<'a>(session: &'a Session, messages: &Messages) -> Vec<Trace<'a>> {
     let buffers = session.capture().buffers.iter().zip(session.contents());
     let trace = buffers.map(|(buffer, contents)| match &contents.frames {
@@ -209,7 +209,7 @@ fn traces<'a>(session: &'a Session, messages: &Messages) -> Vec<Trace<'a>> {
     trace.collect()
 }
 
-/// Frames from a buffer that continues without any mark.
+/// Whether frames are those of a buffer, without discontinuities.
 fn is_aligned(frames: &Frames) -> bool {
     frames.framing == Framing::Buffer && frames.discontinuities == 0
 }

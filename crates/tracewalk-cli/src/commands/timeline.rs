@@ -1,4 +1,4 @@
-//! `timeline`: when what ran.
+//! `timeline`: functions, interrupts and tasks along an axis.
 
 use std::io::{self, BufWriter, Write};
 use std::time::Instant;
@@ -19,7 +19,7 @@ use crate::output::{self, Destination, OutputFolder, look_for, standard_output, 
 use crate::task::{Reads, Task};
 use tracewalk_session::Session;
 
-/// How much of a capture that is still coming is awaited to see what it has to measure time by.
+/// The number of bytes of an arriving capture to wait for, to see which units its trace has.
 const FIRST_PROBE: usize = 16 << 10;
 
 impl Task for args::Timeline {
@@ -90,8 +90,8 @@ fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Opens a capture to find out what it has to measure time by; where it is still coming, and the axis does not say it, as
-/// soon as that can be seen.
+/// Opens a capture and probes its units of time; a capture that is still arriving as soon as they can be seen, or at once if the
+/// axis is stated.
 pub(super) fn open(
     capture: &CaptureArgs,
     stated: Option<Unit>,
@@ -99,13 +99,13 @@ pub(super) fn open(
 ) -> Result<Session, Failure> {
     match stated {
         Some(Unit::Instructions | Unit::Cycles) => open::live(capture, messages),
-        // Between timestamps cycles are counted, if there are any.
+        // Interpolation between timestamps is by cycles, if there are any.
         None | Some(Unit::Time) => open::after(FIRST_PROBE, capture, messages),
     }
 }
 
-/// What the axis counts: what was asked for, or the best that all sources of these captures have. Of a capture that
-/// is still coming, more may come than was seen.
+/// The unit of the axis: the requested one, or the best that all sources of these captures have. A capture that is still arriving
+/// may have more than was seen.
 pub(super) fn best_unit(
     captures: &[Vec<Probe>],
     is_live: bool,

@@ -59,7 +59,7 @@ fn run(args: &View, messages: &Messages) -> Result<(), Failure> {
     }
     let place = Place { port: args.port, at: args.at };
     serve(&mut session, &options, place, messages, &mut |address| {
-        // Whoever reads it knows that it is there, and has what nobody else knows.
+        // The printed address tells that the server is ready, and contains the secret token.
         let mut out = standard_output();
         let _ = writeln!(out, "{address}").and_then(|()| out.flush());
         messages.note("listening", "the page is at this address until Ctrl-C ends the command");
@@ -70,7 +70,7 @@ fn run(args: &View, messages: &Messages) -> Result<(), Failure> {
     .map_err(shown::failure)
 }
 
-/// What is said of the page.
+/// Messages about the page.
 #[cfg(feature = "view")]
 mod shown {
     use std::process::{Command, Stdio};
@@ -95,7 +95,7 @@ mod shown {
         }
     }
 
-    /// Opens a page in the user's browser; returns whether something was started that does.
+    /// Opens a page in the user's browser; returns whether a program was started for it.
     pub(super) fn open(address: &str) -> bool {
         let (program, arguments): (_, &[&str]) = match std::env::consts::OS {
             "macos" => ("open", &[]),

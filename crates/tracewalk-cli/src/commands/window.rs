@@ -1,4 +1,4 @@
-//! Watching what a window holds: one that holds nothing is most often a mistake.
+//! Watches the contents of a window: an empty window is usually a mistake.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -21,12 +21,12 @@ use crate::messages::Messages;
 #[derive(Debug, Default)]
 pub(super) struct View {
     pub(super) window: Window,
-    /// What is counted on the axis, if that was stated.
+    /// The unit of the axis, if it was stated.
     stated: Option<Unit>,
     seen: RefCell<Sought>,
 }
 
-/// What was seen in all sources of what the window's ends wait for.
+/// The happenings at the window's ends, in all sources.
 #[derive(Debug, Default)]
 struct Sought {
     ends: [Option<Happened>; 2],
@@ -38,7 +38,7 @@ impl View {
         Self { window, stated, seen: RefCell::default() }
     }
 
-    /// Refuses a window whose ends are in the program of none of a capture's sources.
+    /// Refuses a window if no source's program has its ends.
     pub(super) fn check(
         &self,
         session: &mut Session,
@@ -68,14 +68,14 @@ impl View {
         Ok(())
     }
 
-    /// Refuses a window whose ends never came in any source that was followed.
+    /// Refuses a window whose ends never happened in any followed source.
     pub(super) fn finish(&self) -> Result<(), Failure> {
         let seen = self.seen.borrow();
         let missing = seen.ends.iter().flatten().find(|happened| !happened.is_reached);
         missing.map_or(Ok(()), |missing| Err(places::never(missing, &seen.exceptions)))
     }
 
-    /// Adds what was seen in a source.
+    /// Adds the happenings in a source.
     fn add(&self, windowed: &Windowed, exceptions: BTreeSet<String>) {
         let mut seen = self.seen.borrow_mut();
         for (known, found) in seen.ends.iter_mut().zip(windowed.happened()) {
@@ -88,8 +88,8 @@ impl View {
     }
 }
 
-/// Runs an analysis of a part of a source, and says if that part is not in it. Refuses an axis if what is counted on it is not in the
-/// trace: of a capture that is still arriving nobody knows it sooner.
+/// Runs an analysis of a part of a source, and reports if the source lacks the part. Refuses an axis if the trace lacks its unit,
+/// which is not known sooner for a capture that is still arriving.
 pub(super) fn run<A: Analysis>(
     session: &mut Session,
     source: &Source,
@@ -125,7 +125,7 @@ pub(super) fn run<A: Analysis>(
     Ok(Outcome { found, statistics, losses, code, itms, notices, ended_at, complete })
 }
 
-/// Says if the window is not in the source that was followed.
+/// Reports if the source lacks the window.
 fn say(source: &Source, window: &Window, windowed: &Windowed, holds_something: bool, messages: &Messages) {
     let (source, Window { from, to }) = (source.id, window);
     let position = |place: &Option<Place>| place.as_ref().and_then(Place::position);
@@ -142,7 +142,7 @@ fn say(source: &Source, window: &Window, windowed: &Windowed, holds_something: b
     }
 }
 
-/// Hands on a source's records to an analysis, and sees which of them are in the window.
+/// Hands on a source's records to an analysis, and watches which of them are in the window.
 struct Watched<A> {
     analysis: A,
     shows_itm: bool,
@@ -154,7 +154,7 @@ struct Watched<A> {
     section: Option<Section>,
 }
 
-/// What an analysis found, and what was seen of the window.
+/// An analysis' answer, and the happenings of the window.
 struct Seen<T> {
     found: T,
     windowed: Windowed,
@@ -162,7 +162,7 @@ struct Seen<T> {
     exceptions: BTreeSet<String>,
 }
 
-/// Whether a position is counted by something that not every trace has.
+/// Whether a position has a unit that not every trace has.
 const fn is_counted(position: Position) -> bool {
     matches!(position, Position::Cycles(_) | Position::Time(_))
 }
@@ -174,7 +174,7 @@ impl<A: Analysis> Watched<A> {
         self.analysis.sink().record(record)
     }
 
-    /// Takes note of exceptions.
+    /// Notes exceptions.
     fn see(&mut self, element: &Element) {
         if let (Some(section), Element::Event(event)) = (&self.section, element)
             && let EventKind::Exception { exception: Some(exception), .. } = event.kind
@@ -199,7 +199,7 @@ impl<A: Analysis> Sink<FlowRecord> for Watched<A> {
     }
 
     fn record(&mut self, mut record: FlowRecord) -> io::Result<()> {
-        // What happens begins a block of its own, for whatever looks at the window.
+        // Divides blocks, so that a happening begins a block of its own.
         while let Element::Block(block) = &record.element
             && let Some((head, tail)) = self.windowed.divide(block, false)
         {

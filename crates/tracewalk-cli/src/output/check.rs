@@ -1,6 +1,6 @@
-//! Whether outputs can be written, and destroy nothing that is read: before any work.
+//! Checks before any work that outputs can be written, and do not overwrite inputs.
 //!
-//! Files are the same where the file system says so, whatever their names: through symbolic and hard links.
+//! Files are compared by the file system's identity, through symbolic and hard links.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use super::file::{OutputFile, is_standard, target};
 use super::folder::check_empty;
 use crate::failure::Failure;
 
-/// What a command writes.
+/// A destination of a command's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Destination<'a> {
     /// The option that names it.
@@ -31,7 +31,7 @@ pub(crate) enum DestinationKind {
 }
 
 impl<'a> Destination<'a> {
-    /// Standard output, where no option names anything else.
+    /// Standard output, for commands without another destination.
     pub(crate) fn standard_output() -> Self {
         Self::file("the result", Path::new("-"))
     }
@@ -102,25 +102,25 @@ pub(crate) fn check(outputs: &[Destination<'_>], inputs: Vec<PathBuf>) -> Result
     Ok(())
 }
 
-/// The files that the results are to replace: what is found to be read only when a capture is open is compared with them.
+/// The files that the results replace. Inputs that are known only after opening a capture are compared with them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Replaced {
-    /// With the option that names each.
+    /// Each with its option.
     files: Vec<(&'static str, PathBuf)>,
-    /// Where else source files are looked for.
+    /// Further directories of source files.
     source_dirs: Vec<PathBuf>,
 }
 
 impl Replaced {
-    /// Of these outputs, those that exist.
+    /// Those of the outputs that exist.
     pub(crate) fn by(outputs: &[Destination<'_>], source_dirs: &[PathBuf]) -> Self {
         let replaced = outputs.iter().filter(|output| !is_standard(output.path) && output.path.is_file());
         let files = replaced.map(|output| (output.option, output.path.to_owned()));
         Self { files: files.collect(), source_dirs: source_dirs.to_vec() }
     }
 
-    /// Refuses to replace one of the source files that `find` finds, also in these folders. To find them takes a while, and is done only
-    /// if a result replaces anything.
+    /// Refuses to replace one of the source files that `find` returns, including those in these folders. The search takes a
+    /// while, and is done only if a result replaces a file.
     pub(crate) fn spare(&self, find: impl FnOnce(&[PathBuf]) -> BTreeSet<PathBuf>) -> Result<(), Failure> {
         if self.files.is_empty() {
             return Ok(());
@@ -130,7 +130,7 @@ impl Replaced {
     }
 }
 
-/// What makes each of some files itself.
+/// The identities of files.
 fn identities(files: impl IntoIterator<Item = PathBuf>) -> Vec<(PathBuf, Identity)> {
     files.into_iter().filter_map(|path| Identity::of(&path).map(|identity| (path, identity))).collect()
 }
@@ -152,7 +152,7 @@ fn refuse_input(option: &str, path: &Path, inputs: &[(PathBuf, Identity)]) -> Re
 /// Tries whether a file could be written.
 fn try_file(path: &Path) -> Result<(), Failure> {
     let tried = match target(path) {
-        // To open a pipe may wait for its reader, and end it.
+        // Opening a pipe may wait for its reader, and closing it would end the reader.
         Ok(None) => Ok(()),
         Ok(Some(_)) => OutputFile::create(path).map(drop),
         Err(error) => Err(error),
@@ -160,7 +160,7 @@ fn try_file(path: &Path) -> Result<(), Failure> {
     tried.map_err(|error| Failure::write(path, error))
 }
 
-/// What makes a file itself.
+/// The identity of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Identity {
     StandardOutput,
@@ -169,12 +169,12 @@ enum Identity {
         device: u64,
         file: u64,
     },
-    /// A file that does not exist yet, by its directory's one name; elsewhere any file.
+    /// A file that does not exist yet, by its directory's canonical name; on other systems, any file.
     Path(PathBuf),
 }
 
 impl Identity {
-    /// `None` for what cannot be overwritten, like a pipe.
+    /// `None` for a file that cannot be overwritten, like a pipe.
     fn of(path: &Path) -> Option<Self> {
         match fs::metadata(path) {
             Ok(found) if found.is_file() || found.is_dir() => {

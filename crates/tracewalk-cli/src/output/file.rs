@@ -1,9 +1,9 @@
 //! A file that has its name only when it is complete.
 //!
 //! The bytes go to a temporary file in the same directory, which takes the name at the end: a command that fails or is ended
-//! leaves what stood there before. A symbolic link is followed, so that the file it leads to is replaced. Where a new file
-//! cannot stand for the old one (other hard links lead to it, or it is another user's), the bytes are copied into the old one
-//! at the end. What is no regular file, like a pipe or `/dev/null`, is written as it is.
+//! leaves the old file unchanged. A symbolic link is followed, so that its target is replaced. If a new file cannot replace the
+//! old one (it has other hard links, or another owner), the bytes are copied into the old one at the end. A file that is not
+//! regular, like a pipe or `/dev/null`, is written directly.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -25,21 +25,21 @@ pub(crate) enum OutputFile {
 #[derive(Debug)]
 pub(crate) struct Replacement {
     out: BufWriter<NamedTempFile>,
-    /// Where they are to stand.
+    /// The final path.
     target: PathBuf,
-    /// Whether the file that stands there is to be kept, and only its bytes are new.
+    /// Whether to keep the old file, and only replace its bytes.
     keeps_old: bool,
     unfinished: Unfinished,
 }
 
-/// What the names of unfinished files begin with.
+/// The prefix of unfinished files' names.
 pub(super) const TEMPORARY: &str = ".tracewalk-";
 
-/// More links than this lead nowhere.
+/// The most symbolic links that are followed.
 const MOST_LINKS: usize = 40;
 
 impl OutputFile {
-    /// Starts to write a file. It is an error already where it could not be finished.
+    /// Starts to write a file. Fails at once if it could not be finished.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         match target(path)? {
             None => Ok(Self::Direct(BufWriter::new(OpenOptions::new().append(true).open(path)?))),
@@ -83,7 +83,7 @@ impl Replacement {
         let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty());
         let ((file, unfinished), is_beside) = match (temporary(directory.unwrap_or(Path::new("."))), &old) {
             (Ok(file), _) => (file, true),
-            // The file may be written to, and its directory may not.
+            // The file is writable, but its directory is not.
             (Err(error), Some(_)) if error.kind() == io::ErrorKind::PermissionDenied => {
                 (temporary(&std::env::temp_dir())?, false)
             }
@@ -120,11 +120,11 @@ pub(super) fn is_standard(path: &Path) -> bool {
     ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path.as_os_str() == *name)
 }
 
-/// The regular file that a path leads to, or would lead to; `None` for what is written as it is.
+/// The regular file that a path leads to, or would lead to; `None` for a file that is written directly.
 pub(super) fn target(path: &Path) -> io::Result<Option<PathBuf>> {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
-        // What a process has open, like standard error in `/dev/stderr`, may have a name that leads to something else by now.
+        // An open file of a process, like `/dev/stderr`, may have a name that leads to another file by now.
         if path.starts_with("/proc") {
             return Ok(None);
         }
@@ -149,10 +149,10 @@ fn temporary(directory: &Path) -> io::Result<(NamedTempFile, Unfinished)> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
-        // As any new file: without what the user's mask takes away.
+        // The mode of any new file, subject to the user's mask.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    // The name of the temporary file is nobody's: what cannot be written is the file that the user named.
+    // Errors name the user's file, not the temporary one.
     if !directory.is_dir() {
         let problem = format!("there is no directory {}", directory.display());
         return Err(io::Error::new(io::ErrorKind::NotFound, problem));

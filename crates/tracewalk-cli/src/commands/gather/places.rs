@@ -32,7 +32,7 @@ pub(super) enum PlaceKind {
     Saved,
 }
 
-/// Everything that is named, each place once, in the order of names.
+/// All places, each once, in the order of names.
 pub(super) fn places<T: Save>(args: &Gather) -> Result<Vec<Place>, Failure> {
     let mut seeker = Seeker { args, results: results(args), found: BTreeMap::new() };
     for word in std::iter::once(&args.follow.capture.capture).chain(&args.more) {
@@ -55,7 +55,7 @@ pub(super) fn places<T: Save>(args: &Gather) -> Result<Vec<Place>, Failure> {
     Ok(seeker.found.into_values().collect())
 }
 
-/// The results, which may stand among what is gathered when the command is run again.
+/// The results of an earlier run, which may be in the directories that are searched.
 fn results(args: &Gather) -> BTreeSet<PathBuf> {
     let results = [Some(&args.save), args.output.as_ref(), args.resume.as_ref()];
     results.into_iter().flatten().filter_map(|path| path.canonicalize().ok()).collect()
@@ -78,12 +78,12 @@ fn listed(list: &str) -> Result<Vec<String>, Failure> {
 struct Seeker<'a> {
     args: &'a Gather,
     results: BTreeSet<PathBuf>,
-    /// By the one name that each has.
+    /// By canonical name.
     found: BTreeMap<PathBuf, Place>,
 }
 
 impl Seeker<'_> {
-    /// What was named itself: a directory to look into, or what it is.
+    /// Adds an argument: a directory to search, or a capture or saved file.
     fn named<T: Save>(&mut self, path: &Path) -> Result<(), Failure> {
         if path.as_os_str() == "-" || !matches!(stream::Place::of(path), Ok(None)) {
             return Err(Failure::input(
@@ -143,7 +143,7 @@ impl Seeker<'_> {
 }
 
 impl Place {
-    /// The files that it consists of, as far as that shows before it is opened.
+    /// Its files, as far as known before it is opened.
     pub(super) fn files(&self, args: &Gather) -> Vec<PathBuf> {
         files(&self.path, &args.follow.capture.roots)
     }
@@ -160,7 +160,7 @@ fn is_matched(patterns: &[Pattern], path: &Path) -> bool {
     patterns.iter().any(|pattern| [&*whole, &*name].iter().any(|name| pattern.is_match(name)))
 }
 
-/// How long the files of a capture are, and when they changed last.
+/// A hash of the lengths and times of a capture's files.
 fn stamp(path: &Path, args: &Gather) -> u64 {
     let mut hasher = DefaultHasher::new();
     for file in files(path, &args.follow.capture.roots) {

@@ -1,10 +1,10 @@
 //! The file that a run which was stopped continues from.
 //!
 //! ```text
-//! {"gathering":"counts","version":1,"settings":"9f86d0…"}     what is gathered, and the hash of all options that the answer depends on
+//! {"gathering":"counts","version":1,"settings":"9f86d0…"}     the kind of answer, and the hash of all options that it depends on
 //! {"capture":"/runs/1/capture.toml","stamp":12,"row":{…}}     a capture that counts
 //! …
-//! {"saved":"counts","version":3,"complete":true}              what was gathered of them, as `--save` writes it
+//! {"saved":"counts","version":3,"complete":true}              their answer, as `--save` writes it
 //! …
 //! ```
 
@@ -51,14 +51,14 @@ struct Line {
 }
 
 impl<'a> Resume<'a> {
-    /// `settings` is a text of everything that the answer depends on, but for the captures.
+    /// `settings` is a text of everything that the answer depends on, apart from the captures.
     pub(super) fn new(file: &'a Path, settings: &str) -> Self {
         let hash = Sha256::digest(format!("{} {settings}", env!("CARGO_PKG_VERSION")));
         let settings = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
         Self { file, settings }
     }
 
-    /// What was gathered so far: nothing where there is no file, or an empty one.
+    /// The sum so far: empty if the file is missing or empty.
     pub(super) fn read<T: Save>(&self) -> Result<Sum<T>, Failure> {
         if std::fs::metadata(self.file).map_or(true, |found| found.len() == 0) {
             return Ok(Sum::default());
@@ -96,7 +96,7 @@ impl<'a> Resume<'a> {
         Ok(sum)
     }
 
-    /// Notes what is gathered. The file is replaced when all of it is written.
+    /// Saves the sum. The file is replaced once it is complete.
     pub(super) fn write<T: Save>(&self, sum: &Sum<T>) -> Result<(), Failure> {
         write_to(Some(self.file), |out| {
             let head =

@@ -1,4 +1,4 @@
-//! What is gathered so far.
+//! The sum so far.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,27 +16,27 @@ use crate::commands::parts::Parts;
 use crate::failure::Failure;
 use crate::messages::Messages;
 
-/// What is gathered so far.
+/// The sum so far.
 #[derive(Debug)]
 pub(super) struct Sum<T> {
     pub(super) found: Programs<T>,
-    /// The captures that count, by the one name that each has.
+    /// The captures that count, by canonical name.
     pub(super) captures: BTreeMap<PathBuf, Counted>,
     /// Those that were left out in this run.
     left_out: BTreeMap<PathBuf, OneOfMany>,
-    /// Of this run.
+    /// The totals of this run.
     pub(super) statistics: Statistics,
     /// The places of this run, by how they were named.
     names: BTreeMap<PathBuf, (PathBuf, u64)>,
     copies: Copies,
-    /// How many of this run hold what another one holds, and the first of them with that.
+    /// The number of copies in this run, and the first pair.
     copied: (u64, Option<[PathBuf; 2]>),
 }
 
 /// A capture that counts.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
 pub(super) struct Counted {
-    /// How long its files were, and when they changed last.
+    /// A hash of the lengths and times of its files.
     pub(super) stamp: u64,
     pub(super) row: OneOfMany,
 }
@@ -70,7 +70,7 @@ impl<T: Save> Sum<T> {
         }
     }
 
-    /// Adds what was saved before.
+    /// Adds a saved file.
     pub(super) fn saved(&mut self, place: &Place, messages: &Messages) -> Result<(), Failure> {
         let part = Parts::new(messages).read::<T>(&place.path)?;
         self.found.add_all(part);
@@ -79,7 +79,7 @@ impl<T: Save> Sum<T> {
         Ok(())
     }
 
-    /// Adds what was found of a capture.
+    /// Adds the answer of a capture.
     pub(super) fn capture(&mut self, of: OfCapture<T>) {
         let row = row(&of);
         let (known_as, stamp) = self.names.get(&of.capture).cloned().unwrap_or((of.capture, 0));
@@ -97,7 +97,7 @@ impl<T: Save> Sum<T> {
         }
     }
 
-    /// Warns of captures that hold what others hold: two runs may be equal, and a copy counts twice.
+    /// Warns of copies: two runs may be equal, but a copy counts twice.
     pub(super) fn say_copies(&self, messages: &Messages) {
         if let (count, Some([one, other])) = &self.copied {
             messages.warning(
@@ -111,7 +111,7 @@ impl<T: Save> Sum<T> {
         }
     }
 
-    /// The table of what became of each capture.
+    /// The table of captures and their outcomes.
     pub(super) fn into_captures(self) -> Captures {
         let counted = self.captures.into_iter().map(|(path, counted)| (path, counted.row));
         let mut rows = self.left_out;
