@@ -189,7 +189,7 @@ impl<E: FileHeader<Endian = LittleEndian>> Module<'_, E> {
         let code = self.code().map(|(index, ..)| index).collect::<Vec<_>>();
         let mut addresses = Addresses::new();
         for symbol in self.symbols.iter().filter(|symbol| symbol.st_type() == elf::STT_FUNC) {
-            let section = symbol.st_shndx(ENDIAN).index().map(|index| usize::from(index));
+            let section = symbol.st_shndx(ENDIAN).index().map(usize::from);
             let Some(section) = section.filter(|section| code.contains(section)) else { continue };
             let name =
                 self.symbols.symbol_name(ENDIAN, symbol).ok().and_then(|name| std::str::from_utf8(name).ok());
@@ -349,14 +349,14 @@ impl<E: FileHeader<Endian = LittleEndian>> Module<'_, E> {
         let table = usize::try_from(symbols.sh_offset(ENDIAN).into()).ok()?;
         let (entry, section_at, value_at) = if is_64 { (24, 6, 8) } else { (16, 14, 4) };
         for (index, symbol) in self.symbols.iter().enumerate() {
-            let Some(section) = symbol.st_shndx(ENDIAN).index().map(|index| usize::from(index)) else {
+            let Some(section) = symbol.st_shndx(ENDIAN).index().map(usize::from) else {
                 continue;
             };
             let at = table.checked_add(index.checked_mul(entry)?)?;
             let value: u64 = symbol.st_value(ENDIAN).into();
             match addresses.get(&section) {
                 Some(address) if is_64 => {
-                    patched.put(at + value_at, &address.wrapping_add(value).to_le_bytes())?
+                    patched.put(at + value_at, &address.wrapping_add(value).to_le_bytes())?;
                 }
                 Some(address) => {
                     let value = u32::try_from(address.wrapping_add(value)).ok()?;
