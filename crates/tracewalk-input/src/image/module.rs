@@ -53,7 +53,7 @@ pub(crate) struct Placed {
 pub(crate) enum Unplaced {
     /// The file is damaged, or no module for Arm.
     Damaged,
-    /// Where its code is cannot be told.
+    /// Nothing says where its code is.
     Unknown,
 }
 

@@ -112,7 +112,7 @@ impl Kind {
     }
 }
 
-/// How many words a target is away, if so many bits can say it: further away the kernel makes a stub, whose place is not known.
+/// How many words a target is away, if a number of this many bits can say it: further away the kernel makes a stub, whose place is not known.
 fn words_between(place: u64, target: u64, bits: u32) -> Option<u32> {
     let bytes = target.wrapping_sub(place).cast_signed();
     let reach = 1_i64 << (bits + 1);
