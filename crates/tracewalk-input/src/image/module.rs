@@ -53,7 +53,7 @@ pub(crate) struct Placed {
 pub(crate) enum Unplaced {
     /// The file is damaged, or no module for Arm.
     Damaged,
-    /// Where its code is cannot be told.
+    /// Nothing says where its code is.
     Unknown,
 }
 
@@ -79,7 +79,8 @@ fn without(segments: Vec<Segment>, holes: &[Range<usize>]) -> Vec<Segment> {
     let pieces = segments.into_iter().flat_map(|segment| {
         let (mut pieces, mut from) = (Vec::new(), segment.range.start);
         let end = segment.range.end;
-        let inside = holes.iter().filter(|hole| segment.range.start <= hole.start && hole.end <= end);
+        let first = holes.partition_point(|hole| hole.start < segment.range.start);
+        let inside = holes.iter().skip(first).take_while(|hole| hole.end <= end);
         for hole in inside.chain([&(end..end)]) {
             let skipped = (from - segment.range.start) as u64;
             let range = from..hole.start.max(from);
@@ -118,7 +119,10 @@ fn place_class<E: FileHeader<Endian = LittleEndian>>(
     let mut patched = Patched { bytes: bytes.to_vec(), holes: Vec::new() };
     module.relocate((&addresses, &own), placing, &mut patched);
     module.write_tables(&own, &mut patched).ok_or(Unplaced::Damaged)?;
-    patched.holes.sort_by_key(|hole| hole.start);
+    if patched.holes.len() > MOST_HOLES {
+        return Err(Unplaced::Damaged);
+    }
+    patched.holes.sort_by_key(|hole| (hole.start, hole.end));
     Ok((patched.bytes, patched.holes))
 }
 
@@ -185,7 +189,7 @@ impl<E: FileHeader<Endian = LittleEndian>> Module<'_, E> {
         let code = self.code().map(|(index, ..)| index).collect::<Vec<_>>();
         let mut addresses = Addresses::new();
         for symbol in self.symbols.iter().filter(|symbol| symbol.st_type() == elf::STT_FUNC) {
-            let section = symbol.st_shndx(ENDIAN).index().map(|index| usize::from(index));
+            let section = symbol.st_shndx(ENDIAN).index().map(usize::from);
             let Some(section) = section.filter(|section| code.contains(section)) else { continue };
             let name =
                 self.symbols.symbol_name(ENDIAN, symbol).ok().and_then(|name| std::str::from_utf8(name).ok());
@@ -213,15 +217,16 @@ impl<E: FileHeader<Endian = LittleEndian>> Module<'_, E> {
             if let (b".text", Some(text)) = (name, placing.text) {
                 (least, most) = (text, text);
             }
-            // Stubs for branches that lead too far are made when the module is loaded, in sections that are empty in the file.
+            let size = section.sh_size(ENDIAN).into();
+            // Stubs for branches that lead too far are made when the module is loaded, in sections that have one byte in the file.
             if matches!(name, b".plt" | b".text.ftrace_trampoline") {
-                most = most.saturating_add(STUB.saturating_mul(branches + SPARE_STUBS));
+                least = least.saturating_add(size);
+                most = most.saturating_add(STUB.saturating_mul(branches + SPARE_STUBS).max(size));
                 continue;
             }
             if least == most {
                 found.push((index, placing.start.saturating_add(least)));
             }
-            let size = section.sh_size(ENDIAN).into();
             (least, most) = (least.saturating_add(size), most.saturating_add(size));
         }
         found
@@ -344,14 +349,14 @@ impl<E: FileHeader<Endian = LittleEndian>> Module<'_, E> {
         let table = usize::try_from(symbols.sh_offset(ENDIAN).into()).ok()?;
         let (entry, section_at, value_at) = if is_64 { (24, 6, 8) } else { (16, 14, 4) };
         for (index, symbol) in self.symbols.iter().enumerate() {
-            let Some(section) = symbol.st_shndx(ENDIAN).index().map(|index| usize::from(index)) else {
+            let Some(section) = symbol.st_shndx(ENDIAN).index().map(usize::from) else {
                 continue;
             };
             let at = table.checked_add(index.checked_mul(entry)?)?;
             let value: u64 = symbol.st_value(ENDIAN).into();
             match addresses.get(&section) {
                 Some(address) if is_64 => {
-                    patched.put(at + value_at, &address.wrapping_add(value).to_le_bytes())?
+                    patched.put(at + value_at, &address.wrapping_add(value).to_le_bytes())?;
                 }
                 Some(address) => {
                     let value = u32::try_from(address.wrapping_add(value)).ok()?;
@@ -373,8 +378,116 @@ struct Entry {
     addend: Option<i64>,
 }
 
+/// The most branches that are left out: large modules have some thousands to the kernel.
+const MOST_HOLES: usize = 1 << 16;
+
 /// The most bytes of a stub: two are needed where the first does not reach (`struct plt_entry`, `struct mod_plt_sec`).
 const STUB: u64 = 16;
 
 /// Stubs beside those for branches: for tracing functions, and what a cache line holds.
 const SPARE_STUBS: u64 = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOP: u32 = 0xd503_201f;
+    const START: u64 = 0xffff_ffc0_0800_0000;
+
+    /// A module of AArch64 with a function of two instructions, of which the second calls something of the kernel.
+    fn module() -> Vec<u8> {
+        let words = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
+        let halves = |halves: &[u32]| halves.iter().flat_map(|half| half.to_le_bytes()).collect::<Vec<_>>();
+        let names = b"\0.text\0.rela.text\0.symtab\0.strtab\0own\0other\0".to_vec();
+        let name = |name: &str| {
+            let at = names.windows(name.len()).position(|window| window == name.as_bytes());
+            u32::try_from(at.unwrap()).unwrap()
+        };
+        let symbol = |called: u32, info: u32, section: u32, size: u64| {
+            [halves(&[called, section << 16 | info]), words(&[0, size])].concat()
+        };
+        let contents = [
+            halves(&[NOP, 0x9400_0000]),
+            words(&[4, 2 << 32 | 283, 0]),
+            [symbol(0, 0, 0, 0), symbol(name("own"), 2, 1, 8), symbol(name("other"), 0x10, 0, 0)].concat(),
+            names.clone(),
+        ];
+        let mut file = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
+        file.extend(halves(&[183 << 16 | 1, 1]));
+        let table = 64 + contents.iter().map(Vec::len).sum::<usize>() as u64;
+        file.extend(words(&[0, 0, table]));
+        file.extend(halves(&[0, 64, 64 << 16, 4 << 16 | 5]));
+        let mut offset = 64;
+        // Name, kind, flags, linked section, what it is about, alignment, size of an entry.
+        let of = [
+            (name(".text"), 1, 6, 0, 0, 4, 0),
+            (name(".rela.text"), 4, 0x40, 3, 1, 8, 24),
+            (name(".symtab"), 2, 0, 4, 2, 8, 24),
+            (name(".strtab"), 3, 0, 0, 0, 1, 0),
+        ];
+        let mut sections = vec![0; 64];
+        for ((called, kind, flags, link, info, align, entry), bytes) in of.into_iter().zip(&contents) {
+            sections.extend(halves(&[called, kind]));
+            sections.extend(words(&[flags, 0, offset, bytes.len() as u64]));
+            sections.extend(halves(&[link, info]));
+            sections.extend(words(&[align, entry]));
+            offset += bytes.len() as u64;
+        }
+        [file, contents.concat(), sections].concat()
+    }
+
+    fn placed(bytes: &[u8], other: Option<u64>) -> Result<Placed, Unplaced> {
+        let export = |name: &str| other.filter(|_| name == "other");
+        let placing =
+            Placing { start: START, length: 0x1000, text: None, function: &|_| None, export: &export };
+        place("own.ko".as_ref(), &bytes.to_vec().into(), &placing)
+    }
+
+    fn code(placed: &Placed) -> Vec<(u64, Vec<u8>)> {
+        let segments = placed.image.segments.iter();
+        segments
+            .map(|segment| (segment.address.get(), placed.image.segment_bytes(segment).to_vec()))
+            .collect()
+    }
+
+    #[test]
+    fn a_call_is_filled_in_or_left_out() {
+        let nop = NOP.to_le_bytes().to_vec();
+        let unknown = placed(&module(), None).unwrap();
+        assert_eq!((code(&unknown), unknown.branches), (vec![(START, nop.clone())], 1));
+        let known = placed(&module(), Some(START + 0x104)).unwrap();
+        let call = 0x9400_0040_u32.to_le_bytes().to_vec();
+        assert_eq!((code(&known), known.branches), (vec![(START, [nop, call].concat())], 0));
+        // Wherever it was, its own addresses begin at 0.
+        let linked = known.image.linked().unwrap();
+        assert_eq!(linked.segments[0].address, Address::new(0));
+        assert_eq!(known.image.address_in(&linked, Address::new(START + 4)), Some(Address::new(4)));
+        assert_eq!(known.image.named_file().map(|(_, _, moved)| moved), Some(START));
+    }
+
+    #[test]
+    fn a_stub_of_unknown_size_before_the_code_hides_its_place_unless_it_is_recorded() {
+        let mut module = module();
+        // The name of `.text` becomes that of a section of stubs, before another one.
+        let at = module.windows(5).position(|window| window == b".text").unwrap();
+        module[at..at + 5].copy_from_slice(b".plt\0");
+        assert_eq!(placed(&module, None).unwrap_err(), Unplaced::Unknown);
+    }
+
+    #[test]
+    fn damaged_modules_are_refused_or_read() {
+        let module = module();
+        for end in 0..module.len() {
+            let _ = placed(&module[..end], Some(START));
+        }
+        for at in 0..module.len() {
+            for bits in [0xff, 0x80, 0x01] {
+                let mut damaged = module.clone();
+                damaged[at] ^= bits;
+                if let Ok(placed) = placed(&damaged, Some(START)) {
+                    assert!(placed.image.segments.iter().all(|segment| !segment.is_empty()), "byte {at}");
+                }
+            }
+        }
+    }
+}

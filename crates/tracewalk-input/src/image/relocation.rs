@@ -112,11 +112,13 @@ impl Kind {
     }
 }
 
-/// How many words a target is away, if so many bits can say it: further away the kernel makes a stub, whose place is not known.
+/// How many words a target is away, if a number of this many bits can say it: further away the kernel makes a stub, whose place is not known.
 fn words_between(place: u64, target: u64, bits: u32) -> Option<u32> {
     let bytes = target.wrapping_sub(place).cast_signed();
     let reach = 1_i64 << (bits + 1);
-    (bytes % 4 == 0 && (-reach..reach).contains(&bytes)).then(|| ((bytes >> 2) as u64 & 0xffff_ffff) as u32)
+    let is_in_reach = bytes % 4 == 0 && (-reach..reach).contains(&bytes);
+    // The lower half of a negative number, too, has all its bits.
+    is_in_reach.then(|| u32::try_from((bytes >> 2).cast_unsigned() & u64::from(u32::MAX)).ok()).flatten()
 }
 
 #[cfg(test)]

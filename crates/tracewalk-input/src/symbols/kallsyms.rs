@@ -1,13 +1,6 @@
 //! The kernel's own list of its symbols, `/proc/kallsyms`: an address, a kind and a name in each line, and the module in brackets
 //! if the symbol is of one. It has no sizes, and no code.
 
-use std::borrow::Cow;
-
-use tracewalk::plain::plain;
-
-use super::table::{Binding, Kind, Symbol, Table};
-use crate::image::Width;
-
 /// A line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Line<'a> {
@@ -45,45 +38,6 @@ pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
     })
 }
 
-/// The functions of a list, as far as their names are wanted and fit, or why there are none.
-pub(super) fn table(bytes: &[u8], most: u64, is_wanted: impl Fn(&[u8]) -> bool) -> Result<Table<'_>, String> {
-    let (mut symbols, mut highest, mut count) = (Vec::new(), 0, 0);
-    for line in lines(bytes) {
-        highest = highest.max(line.address);
-        count += 1;
-        if count > most {
-            return Err(format!("found more symbols than the expected {most}"));
-        }
-        // Mapping symbols are in lists of some kernels.
-        if !line.is_code() || line.name.starts_with('$') || !is_wanted(line.name.as_bytes()) {
-            continue;
-        }
-        symbols.push(Symbol {
-            name: plain(Cow::Borrowed(line.name)),
-            value: line.address,
-            size: 0,
-            kind: Kind::Function,
-            binding: match line.kind {
-                b'T' => Binding::Global,
-                b'W' | b'w' => Binding::Weak,
-                _ => Binding::Local,
-            },
-            section: None,
-        });
-    }
-    match (count, highest) {
-        (0, _) => Err("found no line `ADDRESS KIND NAME`, as /proc/kallsyms has them".to_owned()),
-        (_, 0) => {
-            Err("all its addresses are 0: the kernel hid them (kernel.kptr_restrict) from who copied it"
-                .to_owned())
-        }
-        _ => {
-            let width = if u32::try_from(highest).is_ok() { Width::Bits32 } else { Width::Bits64 };
-            Ok(Table { width, symbols, sections: Vec::new() })
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,20 +51,6 @@ mod tests {
         let expected =
             [("_text", None), ("local", None), ("data", None), ("$x", None), ("helper", Some("some_module"))];
         assert_eq!(found, expected);
-        let table = table(LIST, 100, |_| true).unwrap();
-        let names = table.symbols.iter().map(|symbol| (&*symbol.name, symbol.value)).collect::<Vec<_>>();
-        let [text, local, helper] = [0xffff_ffc0_0800_0000, 0xffff_ffc0_0800_0040, 0xffff_ffb0_0000_0000];
-        assert_eq!(names, [("_text", text), ("local", local), ("helper", helper)]);
-    }
-
-    #[test]
-    fn lists_without_addresses_or_of_other_text_say_why_they_have_no_names() {
-        for list in
-            [&b"0000000000000000 T _text\n0000000000000000 t local\n"[..], b"", b"\x7fELF", b"hello world\n"]
-        {
-            assert!(table(list, 100, |_| true).is_err());
-        }
-        assert!(table(LIST, 2, |_| true).is_err());
     }
 
     #[test]

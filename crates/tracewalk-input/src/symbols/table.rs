@@ -7,6 +7,7 @@ use object::read::elf::{FileHeader, SectionHeader, Sym};
 use object::{LittleEndian, SectionIndex};
 use tracewalk::plain::plain;
 
+use super::kallsyms::lines;
 use crate::image::Image;
 use crate::image::Width;
 
@@ -87,8 +88,8 @@ impl<'data> Table<'data> {
     ) -> Result<Self, String> {
         if let Some(list) = image.names() {
             let most = room.map_or(MOST_SYMBOLS, |room| MOST_SYMBOLS.min(room / SYMBOL_BYTES));
-            let table = super::kallsyms::table(list, most, is_wanted);
-            return table.map_err(|problem| format!("its names cannot be read: {problem}"));
+            return of_names(list, most, is_wanted)
+                .map_err(|problem| format!("its names cannot be read: {problem}"));
         }
         let Some((width, bytes, moved)) = image.named_file() else { return Ok(Self::empty(Width::Bits32)) };
         let mut table = match width {
@@ -188,5 +189,70 @@ impl<'data> Table<'data> {
     /// The section of a symbol; `None` for an absolute one.
     pub(super) fn section_of(&self, symbol: &Symbol<'_>) -> Option<&Section<'data>> {
         self.sections.get(symbol.section?)
+    }
+}
+
+/// The functions of a list, as far as their names are wanted and fit, or why there are none.
+fn of_names(bytes: &[u8], most: u64, is_wanted: impl Fn(&[u8]) -> bool) -> Result<Table<'_>, String> {
+    let (mut symbols, mut highest, mut count) = (Vec::new(), 0, 0);
+    for line in lines(bytes) {
+        highest = highest.max(line.address);
+        count += 1;
+        if count > most {
+            return Err(format!("found more symbols than the expected {most}"));
+        }
+        // Mapping symbols are in lists of some kernels.
+        if !line.is_code() || line.name.starts_with('$') || !is_wanted(line.name.as_bytes()) {
+            continue;
+        }
+        symbols.push(Symbol {
+            name: plain(Cow::Borrowed(line.name)),
+            value: line.address,
+            size: 0,
+            kind: Kind::Function,
+            binding: match line.kind {
+                b'T' => Binding::Global,
+                b'W' | b'w' => Binding::Weak,
+                _ => Binding::Local,
+            },
+            section: None,
+        });
+    }
+    match (count, highest) {
+        (0, _) => Err("found no line `ADDRESS KIND NAME`, as /proc/kallsyms has them".to_owned()),
+        (_, 0) => {
+            Err("all its addresses are 0: the kernel hid them (kernel.kptr_restrict) from who copied it"
+                .to_owned())
+        }
+        _ => {
+            let width = if u32::try_from(highest).is_ok() { Width::Bits32 } else { Width::Bits64 };
+            Ok(Table { width, symbols, sections: Vec::new() })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIST: &[u8] = b"ffffffc008000000 T _text\nffffffc008000040 t local\nffffffc008000080 D data\n\
+        ffffffc008000048 t $x\nffffffb000000000 t helper\t[some_module]\n";
+
+    #[test]
+    fn functions_are_those_of_the_kernel_and_of_modules() {
+        let table = of_names(LIST, 100, |_| true).unwrap();
+        let names = table.symbols.iter().map(|symbol| (&*symbol.name, symbol.value)).collect::<Vec<_>>();
+        let [text, local, helper] = [0xffff_ffc0_0800_0000, 0xffff_ffc0_0800_0040, 0xffff_ffb0_0000_0000];
+        assert_eq!(names, [("_text", text), ("local", local), ("helper", helper)]);
+    }
+
+    #[test]
+    fn lists_without_addresses_or_of_other_text_say_why_they_have_no_names() {
+        for list in
+            [&b"0000000000000000 T _text\n0000000000000000 t local\n"[..], b"", b"\x7fELF", b"hello world\n"]
+        {
+            assert!(of_names(list, 100, |_| true).is_err());
+        }
+        assert!(of_names(LIST, 2, |_| true).is_err());
     }
 }
