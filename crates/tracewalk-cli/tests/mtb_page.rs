@@ -161,7 +161,7 @@ fn the_other_commands_of_the_page_work() {
     assert_eq!((outcome.status, outcome.stdout.lines().count()), (0, 1 + 1 + 128), "{}", outcome.stderr);
 
     // The registers of the page are of its own buffer; those of the example stand in their place.
-    let options = "--mtb-position 0x11bc --mtb-master 8 --mtb-base 0x1ffff000";
+    let options = "--mtb-position 0x1bc --mtb-master 8 --mtb-base 0x1ffff000";
     assert!(page.contains(&format!("`{options}`")));
     let example = "--mtb-position 0x34 --mtb-master 0x80000006 --mtb-base 0x20001000";
     let by_options = run_line(&format!("tracewalk flow trace.bin {example} --image m0-crash.elf --last 50"));

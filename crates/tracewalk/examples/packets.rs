@@ -5,7 +5,7 @@
 use std::{collections::BTreeMap, error::Error, fs};
 
 use tracewalk::frame::{Discontinuity, FrameSink, Framing, Owner, Piece, RecoveringDeframer};
-use tracewalk::protocol::{Describe, etmv3};
+use tracewalk::protocol::etmv3;
 use tracewalk::source::PacketItem;
 use tracewalk::{PacketStream, SourceConfig, TraceId};
 
