@@ -1,5 +1,5 @@
-//! `documents`: whether the documents are there that users look for, every link in a Markdown file leads somewhere, and every
-//! block of code ends.
+//! `documents`: whether the documents are there that users look for, every link in a Markdown file leads somewhere, every
+//! block of code ends, and GDB takes the comments in its commands.
 //!
 //! Links to files and folders of the project have to exist, links to a heading need that heading. Links to other places
 //! are not followed: what they lead to changes without us.
@@ -44,7 +44,8 @@ pub(crate) fn run() -> Answer {
     for file in &files {
         let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
         let shown = file.strip_prefix(&root).unwrap_or(file).display();
-        let found = broken_links(file, &text).into_iter().chain(open_blocks(&text));
+        let found =
+            broken_links(file, &text).into_iter().chain(open_blocks(&text)).chain(gdb_comments(&text));
         problems.extend(found.map(|problem| format!("{shown}:{problem}")));
     }
     if problems.is_empty() {
@@ -95,6 +96,22 @@ fn open_blocks(text: &str) -> Vec<String> {
         }
     }
     problems.extend(open.map(|began| format!("{began}: found a block of code without an end")));
+    problems
+}
+
+/// The comments after commands of GDB, which takes a comment only on a line of its own.
+fn gdb_comments(text: &str) -> Vec<String> {
+    let mut is_gdb = false;
+    let mut problems = Vec::new();
+    for (line, number) in text.lines().map(str::trim_start).zip(1..) {
+        match line.strip_prefix("```") {
+            Some(info) => is_gdb = !is_gdb && info.trim() == "gdb",
+            None if is_gdb && !line.starts_with('#') && line.contains(" #") => {
+                problems.push(format!("{number}: found a comment after a command, which GDB refuses"));
+            }
+            None => {}
+        }
+    }
     problems
 }
 
@@ -193,6 +210,17 @@ mod tests {
         assert_eq!(open_blocks("a\n\n```yaml\necho '\n\nb\n\n```yaml\nc\n```\n").len(), 1);
         assert!(open_blocks("a\n\n```yaml\necho '\n\nb\n\n```yaml\nc\n```\n")[0].starts_with("3: "));
         assert!(open_blocks("a\n```\nb\n")[0].starts_with("2: "));
+    }
+
+    #[test]
+    fn a_comment_after_a_command_of_gdb_is_found_with_its_line() {
+        assert_eq!(
+            gdb_comments("```gdb\n# a\nset $x = 1\n```\n\n```sh\nls # b\n```\n"),
+            Vec::<String>::new()
+        );
+        let found = gdb_comments("a\n```gdb\ninfo registers\n  set $x = 1  # a\n```\nb # c\n");
+        assert_eq!(found.len(), 1);
+        assert!(found[0].starts_with("4: "));
     }
 
     #[test]

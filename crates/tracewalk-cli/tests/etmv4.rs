@@ -139,7 +139,10 @@ fn a_capture_without_its_registers_is_read_right_or_declared_doubtful() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     // Nothing in its 13 bytes says where execution was.
     assert_eq!(undecided, ["event_test", "event_test"]);
-    assert!(right >= 50 && doubtful.len() <= 4, "{right} right, {doubtful:?} doubtful");
+    // Damage that two readings meet, and settings that these few bytes do not show.
+    doubtful.sort();
+    assert_eq!(doubtful, ["a55-test-tpiu", "a55-test-tpiu", "ete_ip", "ete_spec_2", "ete_spec_2"]);
+    assert!(right >= 51, "{right} right");
 }
 
 /// The trace names addresses of 64 bits, whose lower halves the image of raw bytes fits by chance.
