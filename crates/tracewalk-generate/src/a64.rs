@@ -1,4 +1,12 @@
 //! Programs in A64 that nobody wrote: every kind of instruction that flow distinguishes, in random order.
+//!
+//! ```
+//! use tracewalk_generate::a64;
+//!
+//! let firmware = a64::firmware(7);
+//! assert!(firmware.path.instructions().count() > 100);
+//! assert_eq!(firmware.path, a64::firmware(7).path);
+//! ```
 
 use tracewalk::ids::{Address, Exception, Isa, Location};
 use tracewalk::program::Program;

@@ -1,4 +1,15 @@
 //! The command line's arguments, of this crate's program and of the one that checks its traces.
+//!
+//! ```
+//! use tracewalk_generate::arguments::Arguments;
+//!
+//! let words = ["--times", "--size", "0x40", "trace.bin"].map(str::to_owned);
+//! let mut arguments = Arguments::new(&words);
+//! assert!(arguments.flag("--times"));
+//! assert_eq!(arguments.number("--size")?, Some(64));
+//! assert_eq!(arguments.words(), ["trace.bin"]);
+//! # Ok::<(), String>(())
+//! ```
 
 /// The arguments of a command that were not looked at yet.
 #[derive(Clone, Debug)]

@@ -1,5 +1,14 @@
 //! A capture as the files of a folder: trace bytes and what is needed to decode them, in the project's own form or as a
 //! snapshot for OpenCSD.
+//!
+//! ```
+//! use tracewalk_generate::capture::{Capture, Container, Unit};
+//!
+//! let unit = Unit { protocol: "etmv3", cpu: Some("cortex-m3".to_owned()), id: None, registers: Vec::new() };
+//! let capture = Capture { container: Container::Raw, unit, itm: None, bytes: vec![0, 0, 0, 0, 0, 0x80] };
+//! let names = capture.files(&["m3.elf"]).into_iter().map(|file| file.name).collect::<Vec<_>>();
+//! assert!(names.contains(&"capture.toml".to_owned()) && names.contains(&"trace.bin".to_owned()));
+//! ```
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,14 @@
 //! Sources' bytes → the bytes of a capture file.
+//!
+//! ```
+//! use tracewalk::frame::FormatterOptions;
+//! use tracewalk::ids::TraceId;
+//! use tracewalk_generate::container::{SourceBytes, frames};
+//!
+//! let id = TraceId::new(0x10).expect("a source's ID");
+//! let capture = frames(&[SourceBytes { id, bytes: vec![0x2a; 100] }], FormatterOptions::default());
+//! assert!(capture.len() > 100 && capture.len() % 16 == 0); // whole frames
+//! ```
 
 use tracewalk::frame::{Formatter, FormatterOptions};
 use tracewalk::ids::TraceId;

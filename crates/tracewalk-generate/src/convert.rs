@@ -1,4 +1,20 @@
 //! A path ↔ its record: the record leaves out what the program says of each instruction.
+//!
+//! ```
+//! use tracewalk::ids::Address;
+//! use tracewalk::program::Program;
+//! use tracewalk_generate::path::Path;
+//! use tracewalk_generate::record::Record;
+//! use tracewalk_generate::record::Profile;
+//!
+//! # let mut program = Program::new();
+//! # program.add(Address::new(0x100), &[0x01, 0x38, 0xfd, 0xd1, 0x70, 0x47])?; // 1: subs r0, #1; bne 1b; bx lr
+//! let record = "# tracewalk record 1\nP m\nR 100 104 t32\nR 100 104 t32 !102\n";
+//! let path = Path::expand(&Record::parse(record)?, &program)?;
+//! assert_eq!(path.instructions().count(), 4);
+//! assert_eq!(Record::of_path(Profile::M, &path).to_string(), record);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use tracewalk::ids::{Address, Location};
 use tracewalk::isa;

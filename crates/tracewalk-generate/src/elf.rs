@@ -1,4 +1,14 @@
 //! A program from an ELF file: what is loaded where, and the profile of the processor that runs it.
+//!
+//! ```
+//! use tracewalk_generate::elf;
+//! use tracewalk_generate::record::Profile;
+//!
+//! let elf = elf::read(&std::fs::read("../../testdata/examples/m3-etmv3/m3.elf")?)?;
+//! assert_eq!(elf.profile, Profile::M);
+//! assert!(!elf.program.is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use std::error::Error;
 

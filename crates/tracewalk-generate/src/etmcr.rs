@@ -1,4 +1,11 @@
 //! ETMCR's bits that change what a trace unit sends (IHI 0014Q, 3.5.1; IHI 0035B, 3.15.1), and every combination of them.
+//!
+//! ```
+//! use tracewalk_generate::etmcr::combinations;
+//!
+//! // Branch broadcast or not, cycle-accurate or not.
+//! assert_eq!(combinations(&[1 << 8, 1 << 12], &[0]).len(), 4);
+//! ```
 
 /// The values of data transfers are traced.
 pub const DATA_VALUES: u32 = 1 << 2;

@@ -1,4 +1,13 @@
 //! The example programs and what the emulator recorded of them.
+//!
+//! ```
+//! use std::path::Path;
+//! use tracewalk_generate::firmware::Firmware;
+//!
+//! let firmware = Firmware::read(Path::new("../../testdata/firmware"), "m3", |file| std::fs::read(file))?;
+//! assert!(firmware.path.instructions().count() > 10_000);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use std::error::Error;
 use std::fmt::{self, Debug, Formatter};

@@ -1,4 +1,26 @@
 //! What a decoder found, as a path: to be compared with the one that was reported.
+//!
+//! ```
+//! use tracewalk::ids::Address;
+//! use tracewalk::program::Program;
+//! use tracewalk_generate::path::Path;
+//! use tracewalk_generate::record::Record;
+//! use tracewalk::SourceConfig;
+//! use tracewalk::protocol::etmv3::Config;
+//! use tracewalk_generate::etmv3::{Options, encode};
+//! use tracewalk_generate::found::{Found, first_difference};
+//! use tracewalk_generate::record::Profile;
+//!
+//! # let mut program = Program::new();
+//! # program.add(Address::new(0x100), &[0x01, 0x38, 0xfd, 0xd1, 0x70, 0x47])?; // 1: subs r0, #1; bne 1b; bx lr
+//! let record = "# tracewalk record 1\nP m\nR 100 104 t32\nR 100 104 t32 !102\n";
+//! let path = Path::expand(&Record::parse(record)?, &program)?;
+//! let config = Config::for_core("cortex-m3").expect("a known core");
+//! let trace = encode(&path, &program, &config, &Options::default())?;
+//! let found = Found::of(&SourceConfig::Etmv3(config), &trace.bytes, &program);
+//! assert!(first_difference(Profile::M, &trace.told, &found.path).is_none());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use tracewalk::directive::TransferValue;
 use tracewalk::flow::{Block, BranchKind, Element, Ending, EventKind, Gap};

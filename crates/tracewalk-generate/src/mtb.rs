@@ -7,6 +7,24 @@
 //!
 //! A path does not say the value of EXC_RETURN. It is made up from what was interrupted: a handler, or the thread, whose
 //! stack is an option.
+//!
+//! ```
+//! use tracewalk::ids::Address;
+//! use tracewalk::program::Program;
+//! use tracewalk_generate::path::Path;
+//! use tracewalk_generate::record::Record;
+//! use tracewalk::protocol::mtb::BufferSize;
+//! use tracewalk_generate::mtb::{Options, encode};
+//!
+//! # let mut program = Program::new();
+//! # program.add(Address::new(0x100), &[0x01, 0x38, 0xfd, 0xd1, 0x70, 0x47])?; // 1: subs r0, #1; bne 1b; bx lr
+//! let record = "# tracewalk record 1\nP m\nR 100 104 t32\nR 100 104 t32 !102\n";
+//! let path = Path::expand(&Record::parse(record)?, &program)?;
+//! let size = BufferSize::new(64).expect("a power of two");
+//! let buffer = encode(&path, &program, &Options::new(size, Address::new(0x2000_0000)))?;
+//! assert_eq!(buffer.bytes.len(), 64);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use std::ops::Range;
 

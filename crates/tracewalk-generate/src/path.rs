@@ -1,4 +1,19 @@
 //! The path that a program took: the instructions it executed, and what happened between them.
+//!
+//! ```
+//! use tracewalk::ids::Address;
+//! use tracewalk::program::Program;
+//! use tracewalk_generate::path::Path;
+//! use tracewalk_generate::record::Record;
+//!
+//! # let mut program = Program::new();
+//! # program.add(Address::new(0x100), &[0x01, 0x38, 0xfd, 0xd1, 0x70, 0x47])?; // 1: subs r0, #1; bne 1b; bx lr
+//! let record = "# tracewalk record 1\nP m\nR 100 104 t32\nR 100 104 t32 !102\n";
+//! let path = Path::expand(&Record::parse(record)?, &program)?;
+//! let last = path.instructions().last().expect("four of them");
+//! assert_eq!((last.address, last.passed), (Address::new(0x102), false)); // bne failed its condition
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use tracewalk::ids::{Address, ContextId, Exception, Isa, Location};
 use tracewalk::isa::{self, Instruction};

@@ -12,6 +12,24 @@
 //!
 //! PFT does not tell the conditions of instructions that are no waypoints. No M-profile processor has it: a path with
 //! M-profile exceptions is refused.
+//!
+//! ```
+//! use tracewalk::ids::Address;
+//! use tracewalk::program::Program;
+//! use tracewalk::protocol::pft::Config;
+//! use tracewalk_generate::path::Path;
+//! use tracewalk_generate::pft::{Options, encode};
+//! use tracewalk_generate::record::Record;
+//!
+//! # let mut program = Program::new();
+//! # program.add(Address::new(0x100), &[0x01, 0x38, 0xfd, 0xd1, 0x70, 0x47])?; // 1: subs r0, #1; bne 1b; bx lr
+//! let record = "# tracewalk record 1\nP ar\nR 100 104 t32\nR 100 104 t32 !102\n";
+//! let path = Path::expand(&Record::parse(record)?, &program)?;
+//! let config = Config::for_core("cortex-a9").expect("a known core");
+//! let trace = encode(&path, &program, &config, &Options::default())?;
+//! assert!(trace.bytes.starts_with(&[0, 0, 0, 0, 0, 0x80])); // A-sync
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use tracewalk::ids::{Address, ContextId, Exception, Isa, Location};
 use tracewalk::isa::{Barrier, Class, Instruction};

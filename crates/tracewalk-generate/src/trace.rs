@@ -1,4 +1,13 @@
 //! What an encoder makes of a path.
+//!
+//! ```
+//! use tracewalk_generate::trace::Pauses;
+//!
+//! // 700 steps are traced, then 90 are not, because the trace unit overflows.
+//! let pauses = "700:90:overflow".parse::<Pauses>()?;
+//! assert_eq!(pauses.traced, 700);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use tracewalk::ids::ContextId;
 use tracewalk::protocol::ISyncReason;

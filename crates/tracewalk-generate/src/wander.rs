@@ -4,6 +4,25 @@
 //! both ways, indirect branches to anywhere, exceptions between any two instructions. What it keeps to is the
 //! architecture: direct branches lead to their targets, only conditional instructions fail, and returns from
 //! exceptions resume what was interrupted.
+//!
+//! ```
+//! use tracewalk::ids::{Address, Isa, Location};
+//! use tracewalk::program::Program;
+//! use tracewalk_generate::record::Profile;
+//! use tracewalk_generate::wander::Wander;
+//!
+//! let mut program = Program::new();
+//! program.add(Address::new(0x100), &[0x01, 0x38, 0xfd, 0xd1, 0xfc, 0xe7])?; // 1: subs r0, #1; bne 1b; b 1b
+//! let start = Location::new(Address::new(0x100), Isa::T32);
+//! let wander = Wander { program: &program, profile: Profile::M, start, handlers: Vec::new(), steps: 100 };
+//! let mut number = 0;
+//! let path = wander.path(&mut || {
+//!     number += 1;
+//!     number
+//! });
+//! assert_eq!(path.steps.len(), 100);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use tracewalk::ids::{Address, Exception, Isa, Location};
 use tracewalk::isa::{self, Class, Instruction, Raises, Return};

@@ -10,6 +10,25 @@
 //!   call and an undefined instruction are traced and stay. A jump to where nothing is has nothing to trace;
 //! - the exception exit packet between a return's atom and its branch packet. On M profile, where another exception
 //!   takes the return's place, that exception's packet cancels the return.
+//!
+//! ```
+//! use tracewalk::ids::Address;
+//! use tracewalk::program::Program;
+//! use tracewalk_generate::path::Path;
+//! use tracewalk_generate::record::Record;
+//! use tracewalk::protocol::etmv3::Config;
+//! use tracewalk_generate::etmv3::{Options, encode};
+//!
+//! # let mut program = Program::new();
+//! # program.add(Address::new(0x100), &[0x01, 0x38, 0xfd, 0xd1, 0x70, 0x47])?; // 1: subs r0, #1; bne 1b; bx lr
+//! let record = "# tracewalk record 1\nP m\nR 100 104 t32\nR 100 104 t32 !102\n";
+//! let path = Path::expand(&Record::parse(record)?, &program)?;
+//! let config = Config::for_core("cortex-m3").expect("a known core");
+//! let trace = encode(&path, &program, &config, &Options::default())?;
+//! assert!(trace.bytes.starts_with(&[0, 0, 0, 0, 0, 0x80])); // A-sync
+//! assert_eq!(trace.told, path);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod p_headers;
 

@@ -14,6 +14,25 @@
 //!
 //! The trace does not tell the conditions of instructions that are no P0 instructions, nor where an exception's handler begins apart from
 //! where execution goes on: the handler of what is reported is 0.
+//!
+//! ```
+//! use tracewalk::ids::Address;
+//! use tracewalk::program::Program;
+//! use tracewalk_generate::path::Path;
+//! use tracewalk_generate::record::Record;
+//! use tracewalk::protocol::etmv4::Config;
+//! use tracewalk_generate::etmv4::{Options, encode};
+//!
+//! # let mut program = Program::new();
+//! # program.add(Address::new(0x100), &[0x01, 0x38, 0xfd, 0xd1, 0x70, 0x47])?; // 1: subs r0, #1; bne 1b; bx lr
+//! let record = "# tracewalk record 1\nP m\nR 100 104 t32\nR 100 104 t32 !102\n";
+//! let path = Path::expand(&Record::parse(record)?, &program)?;
+//! let config = Config::for_core("cortex-m33").expect("a known core");
+//! let trace = encode(&path, &program, &config, &Options::default())?;
+//! assert!(trace.bytes.starts_with(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80])); // A-sync
+//! assert_eq!(trace.told, path);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod exceptions;
 mod options;

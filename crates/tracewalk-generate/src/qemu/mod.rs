@@ -10,6 +10,16 @@
 //!
 //! The log ends where the program ends: at a semihosting call, or at an instruction that branches to itself.
 //! Data accesses come from the plugin `testdata/firmware/accesses.c`.
+//!
+//! ```
+//! use tracewalk::program::Program;
+//! use tracewalk_generate::qemu::LogReader;
+//! use tracewalk_generate::record::Profile;
+//!
+//! // A log without any instruction is an error, not an empty path.
+//! let program = Program::new();
+//! assert!(LogReader::new(Profile::M, &program).finish().is_err());
+//! ```
 
 mod condition;
 mod log;
