@@ -18,7 +18,7 @@
 //! let config = Config::for_core("cortex-m3").expect("a known core");
 //! let trace = encode(&path, &program, &config, &Options::default())?;
 //! let found = Found::of(&SourceConfig::Etmv3(config), &trace.bytes, &program);
-//! assert!(first_difference(Profile::M, &trace.told, &found.path).is_none());
+//! assert!(first_difference(Profile::M, &path, &found.path).is_none());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -26,7 +26,7 @@
 //! let config = Config::for_core("cortex-m3").expect("a known core");
 //! let trace = encode(&path, &program, &config, &Options::default())?;
 //! assert!(trace.bytes.starts_with(&[0, 0, 0, 0, 0, 0x80])); // A-sync
-//! assert_eq!(trace.told, path);
+//! assert_eq!(trace.starts, 1); // tracing begins once
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
