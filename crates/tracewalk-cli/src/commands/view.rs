@@ -59,7 +59,7 @@ fn run(args: &View, messages: &Messages) -> Result<(), Failure> {
     }
     let place = Place { port: args.port, at: args.at };
     serve(&mut session, &options, place, messages, &mut |address| {
-        // The printed address tells that the server is ready, and contains the secret token.
+        // The printed address shows that the server is ready, and contains the secret token.
         let mut out = standard_output();
         let _ = writeln!(out, "{address}").and_then(|()| out.flush());
         messages.note("listening", "the page is at this address until Ctrl-C ends the command");

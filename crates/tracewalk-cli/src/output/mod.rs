@@ -82,7 +82,7 @@ pub(crate) fn set_colours(when: When) {
     }
 }
 
-/// The terminal behind the pager, or that of standard output.
+/// The terminal that the pager writes to, or that of standard output.
 fn seen_on() -> Terminal {
     pager::behind().unwrap_or_else(Terminal::of_standard_output)
 }

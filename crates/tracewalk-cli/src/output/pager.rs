@@ -17,7 +17,7 @@ mod unix {
 
     static PAGER: Mutex<Pager> = Mutex::new(Pager::Absent);
 
-    /// The terminal behind the pager.
+    /// The terminal that the pager writes to.
     static BEHIND: OnceLock<Terminal> = OnceLock::new();
 
     enum Pager {
@@ -60,7 +60,7 @@ mod unix {
         redirected.err().map(|error| format!("standard output cannot go to the pager: {error}"))
     }
 
-    /// The terminal behind the pager, if one runs.
+    /// The terminal that the pager writes to, if one runs.
     pub(crate) fn behind() -> Option<Terminal> {
         BEHIND.get().copied()
     }

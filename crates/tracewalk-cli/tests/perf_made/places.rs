@@ -242,8 +242,8 @@ fn a_program_out_of_an_archive_is_listed_with_its_hash_and_build_id() {
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         let found = comparable(&outcome.stdout).into_iter().filter(|line| line != "U").collect::<Vec<_>>();
         assert_same_runs(&found, &machine.runs);
-        let told: serde_json::Value = serde_json::from_slice(&std::fs::read(&origin).unwrap()).unwrap();
-        let inputs = told["inputs"].as_array().unwrap();
+        let recorded: serde_json::Value = serde_json::from_slice(&std::fs::read(&origin).unwrap()).unwrap();
+        let inputs = recorded["inputs"].as_array().unwrap();
         let image = inputs.iter().find(|input| input["role"] == "image").unwrap();
         assert_eq!(image["build_id"], hex.as_str());
         assert_eq!(image["sha256"], sha256(&place.join("elf")));

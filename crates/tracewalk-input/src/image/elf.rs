@@ -306,7 +306,7 @@ pub fn build_id_of(data: &[u8]) -> Option<Vec<u8>> {
     object::File::parse(data).ok()?.build_id().ok()?.map(<[u8]>::to_vec)
 }
 
-/// The build-id of the ELF file with this path, of which little else is read.
+/// The build-id of the ELF file with this path. Little else of the file is read.
 #[must_use]
 pub fn build_id_of_file(file: &Path) -> Option<Vec<u8>> {
     let cache = object::ReadCache::new(std::fs::File::open(file).ok()?);

@@ -67,7 +67,7 @@ pub enum NoBinary {
     NoFile,
     /// A kernel module whose file was not found.
     Module,
-    /// A kernel module of which nothing says where the kernel put its code.
+    /// A kernel module without a record of where the kernel put its code.
     ModuleUnplaced,
     /// A file that is damaged, or no module of a kernel for Arm.
     NoModule {

@@ -18,7 +18,8 @@ pub enum ContextTrace {
     ContextId,
     /// The context ID is the thread's number above the number of an address space, which has eight bits: of Armv7-A.
     Process,
-    /// The same of which two bytes are traced: the lowest byte of the thread's number, which differs between all processes with code.
+    /// The same with two bytes traced: the lowest byte of the thread's number identifies the process, because it differs between all
+    /// processes with code.
     ProcessByte,
     /// The VMID is, where the kernel is its own hypervisor.
     Vmid,
