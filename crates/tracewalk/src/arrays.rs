@@ -1,4 +1,4 @@
-//! Arrays of any length for serde, which itself knows those of up to 32 elements.
+//! Arrays of any length for serde, whose own implementations stop at 32 elements.
 
 use alloc::vec::Vec;
 

@@ -1,8 +1,8 @@
 //! A formatted capture of several sources to the program flow of each.
 //!
-//! [`CaptureDecoder`] joins what every reader of a formatted capture needs: it takes the frames apart, gives each source's bytes
-//! to a [`FlowStream`] of its own, and reports to each what a discontinuity of the frames means. Inference of a
-//! capture's sources, and file access, are in other crates.
+//! [`CaptureDecoder`] joins what every reader of a formatted capture needs: it takes the frames apart, gives
+//! each source's bytes to a [`FlowStream`] of its own, and reports the frames' discontinuities to each
+//! stream. Inference of a capture's sources, and file access, are in other crates.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -19,8 +19,8 @@ const PIECE_BYTES: usize = 4096;
 
 /// Decodes a formatted capture: frames of bytes to the program flow of each source.
 ///
-/// Bytes of other trace IDs than those of the sources are passed over. A source that is cut by a barrier, or that lost bytes
-/// with their frames, has a [`Gap`](crate::flow::Gap) there and continues at its next synchronisation.
+/// Bytes of other trace IDs are skipped. A source that is cut by a barrier, or that lost bytes with their
+/// frames, has a [`Gap`](crate::flow::Gap) there and continues at its next synchronisation.
 ///
 /// ```
 /// use tracewalk::flow::Element;
@@ -65,7 +65,7 @@ struct Source<P> {
     id: TraceId,
     stream: FlowStream,
     program: P,
-    /// Whether it had bytes: before the first one nothing is lost.
+    /// Whether the source had bytes. A discontinuity before the first byte loses nothing.
     begun: bool,
 }
 
@@ -138,7 +138,7 @@ pub fn elements(mut stream: FlowStream, bytes: &[u8], program: &Program) -> impl
     })
 }
 
-/// What `feed` finds in the pieces of `bytes`, and at their end, one by one.
+/// The items that `feed` finds in the pieces of `bytes`, and at their end, one by one.
 fn pull<T>(bytes: &[u8], mut feed: impl FnMut(Option<&[u8]>, &mut VecDeque<T>)) -> impl Iterator<Item = T> {
     let (mut pieces, mut found, mut done) = (bytes.chunks(PIECE_BYTES), VecDeque::new(), false);
     core::iter::from_fn(move || {
@@ -154,7 +154,7 @@ fn pull<T>(bytes: &[u8], mut feed: impl FnMut(Option<&[u8]>, &mut VecDeque<T>)) 
 /// Gives each source its bytes.
 struct Sources<'a, P, S> {
     sources: &'a mut [Source<P>],
-    /// A piece's bytes one after the other; kept to be used again.
+    /// A piece's bytes in one slice; the allocation is reused.
     bytes: Vec<u8>,
     sink: &'a mut S,
 }
@@ -211,7 +211,7 @@ mod tests {
         [(id(0x10), SourceConfig::Etmv3(etm), program), (id(0x20), SourceConfig::Pft(ptm), program)]
     }
 
-    /// Both sources, cut by a barrier; then the first one again, beside one that nobody knows.
+    /// Both sources, a barrier, then the first source again and one that is not in the list of sources.
     fn capture() -> Vec<u8> {
         let (mut formatter, mut capture) = (Formatter::new(FormatterOptions::default()), Vec::new());
         formatter.write(id(0x10), &ETM, &mut capture);
@@ -250,7 +250,7 @@ mod tests {
         let mut note = |id, element| pieces.push((id, element));
         capture.chunks(1).for_each(|byte| decoder.push(byte, &mut note));
         assert_eq!(decoder.finish(&mut note).bytes, 0);
-        // Between the sources the order may differ.
+        // The order between sources may differ.
         let of = |id| pieces.iter().copied().filter(move |(found, _)| *found == id);
         let whole = whole.collect::<Vec<_>>();
         for id in [id(0x10), id(0x20)] {

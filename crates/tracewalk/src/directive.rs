@@ -1,9 +1,10 @@
-//! What a trace unit's packets mean, in terms that no protocol owns.
+//! The meaning of a trace unit's packets, independent of the protocol.
 //!
-//! Packets go in (`protocol::*::lower`), directives come out; [`flow`](crate::flow) follows them through the program. Three of them pass
-//! instructions, one for each way in which trace units count: [`Directive::Instructions`] (ETMv3: one atom, one instruction),
-//! [`Directive::Waypoint`] (PFT and ETMv4: one atom, everything up to the next waypoint) and [`Directive::RunTo`] (MTB and PFT's
-//! waypoint update: everything up to an address). Later stages do not depend on the protocol.
+//! Packets go in (`protocol::*::lower`), directives come out; [`flow`](crate::flow) follows them through the
+//! program. Three directives pass instructions, one for each way in which trace units count:
+//! [`Directive::Instructions`] (ETMv3: one atom, one instruction), [`Directive::Waypoint`] (PFT and ETMv4:
+//! one atom, everything up to the next waypoint) and [`Directive::RunTo`] (MTB and PFT's waypoint update:
+//! everything up to an address). Later stages do not depend on the protocol.
 //!
 //! Cancelled instructions do not appear here: `lower` holds an instruction back until nothing can cancel it.
 //!
@@ -50,7 +51,7 @@ pub enum Directive {
     Confirm(Location),
     /// The next `executed` instructions passed their condition; then one failed its own, if `then_failed`.
     Instructions {
-        /// How many were executed.
+        /// The number of executed instructions.
         executed: u8,
         /// Whether one more was passed whose condition failed.
         then_failed: bool,
@@ -61,7 +62,7 @@ pub enum Directive {
         /// the newest return stack entry.
         executed: bool,
     },
-    /// As an executed [`Directive::Waypoint`], which went here.
+    /// As an executed [`Directive::Waypoint`], after which execution continues here.
     WaypointTo(Location),
     /// As an executed [`Directive::Waypoint`] whose address may still come: an indirect branch goes to the address of the next
     /// [`Directive::Continue`], or to the newest return stack entry if another instruction is passed first.
@@ -70,16 +71,16 @@ pub enum Directive {
     /// execution is not known to come that way, only this one instruction was executed. The instruction set is that of execution, and
     /// this one only if execution is not known.
     WaypointAt(Location),
-    /// Instructions were executed, which the trace does not name; execution continues at `then`.
+    /// Instructions were executed that the trace does not name; execution continues at `then`.
     Unseen {
-        /// How many; `None` if the trace does not say.
+        /// The number of instructions; `None` if the trace does not state it.
         instructions: Option<u64>,
         /// The next instruction.
         then: Location,
     },
     /// Everything from here to `address` was passed, without any branch taken on the way.
     RunTo {
-        /// Where it ended.
+        /// The end of the run.
         address: Address,
         /// How the instruction at `address` takes part.
         end: RunEnd,
@@ -88,7 +89,7 @@ pub enum Directive {
     Continue(Location),
     /// An exception was taken.
     Exception {
-        /// Which one; `None` if the trace does not say, and the vector table may.
+        /// The exception; `None` if the trace does not state it. The vector table may.
         exception: Option<Exception>,
         /// Where the handler starts.
         handler: Handler,
@@ -143,18 +144,18 @@ pub enum Directive {
     Cut,
 }
 
-/// What became of a transaction.
+/// What happened to a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Transaction {
-    /// It begins: instructions from here on take effect only if it is committed.
+    /// The transaction begins: instructions from here on take effect only if it is committed.
     Started,
-    /// One was under way when the trace could first be followed.
+    /// A transaction was under way when the trace could first be followed.
     UnderWay,
-    /// The outermost one ended, and took effect.
+    /// The outermost transaction ended, and took effect.
     Committed,
-    /// It failed: the instructions since its start took no effect.
+    /// The transaction failed: the instructions since its start took no effect.
     Failed,
 }
 
@@ -192,7 +193,7 @@ pub enum BeginReason {
     Overflow,
     /// The processor left Debug state.
     DebugExit,
-    /// The decoder came into step, at the start of a capture or after damage.
+    /// The decoder synchronised, at the start of a capture or after damage.
     Synchronised,
 }
 
@@ -214,15 +215,16 @@ impl BeginReason {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum RunEnd {
-    /// It was executed and jumped, to the address of a [`Directive::Continue`].
+    /// The instruction was executed and jumped, to the address of a [`Directive::Continue`].
     Jumps,
-    /// It was not executed: an exception came first. Branches that were not taken may be on the way.
+    /// The instruction was not executed: an exception came first. Branches that were not taken may be on the
+    /// way.
     Before,
-    /// It was not executed: an exception came first. No waypoint is on the way, for the trace has an atom for each. The
-    /// address may also lie inside the last instruction.
+    /// The instruction was not executed: an exception came first. No waypoint is on the way, because the
+    /// trace has an atom for each waypoint. The address may also lie inside the last instruction.
     BeforeWithoutWaypoints,
-    /// It was executed. The address may also lie inside it, or in none: the run ends before the first instruction
-    /// with a greater address.
+    /// The instruction was executed. The address may also lie inside an instruction, or in none: the run ends
+    /// before the first instruction with a greater address.
     Through,
 }
 
@@ -236,7 +238,7 @@ pub enum Handler {
     Pending,
     /// No handler: the processor entered Debug state, which is not traced up to the next [`Directive::Begin`].
     DebugState,
-    /// The trace does not state it.
+    /// The trace does not state the handler.
     Unknown,
 }
 
@@ -333,17 +335,17 @@ pub struct Rules {
     pub loads_are_waypoints: bool,
     /// Stores are waypoints too.
     pub stores_are_waypoints: bool,
-    /// The code may go on for long without a waypoint: the trace unit sends nothing for its length alone.
+    /// Long code may have no waypoint: the trace unit sends nothing for the length of code alone.
     pub waypoints_may_be_far: bool,
-    /// A waypoint that is no branch, and that the trace reports as not executed, failed its condition. Without this, the trace states
-    /// only that it was passed.
+    /// A waypoint that is not a branch, and that the trace reports as not executed, failed its condition.
+    /// Without this rule, the trace states only that the waypoint was passed.
     pub waypoints_fail_by_condition: bool,
-    /// The trace does not mark returns from exceptions: an instruction that returns from one by its form is one.
+    /// The trace does not mark returns from exceptions: the form of an instruction decides.
     pub exception_returns_by_form: bool,
 }
 
 impl Rules {
-    /// The rules of a source of which nothing is known: what a protocol's rules begin with.
+    /// The rules of an unknown source, from which each protocol's rules start.
     pub(crate) const NONE: Self = Self {
         granularity: Granularity::Instructions,
         barriers_are_waypoints: false,

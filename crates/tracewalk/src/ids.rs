@@ -63,7 +63,7 @@ impl fmt::Display for TraceId {
 
 /// A virtual address of a byte in the traced processor's memory: 64 bits wide.
 ///
-/// Bit 0 never carries an instruction set: that is what [`Isa`] is for. Addresses have no wrapping arithmetic, because
+/// Bit 0 never carries the instruction set; [`Isa`] does. Addresses have no wrapping arithmetic, because
 /// where memory ends depends on the instruction set: see [`Location`].
 // Aligned like a word, so that a `Location` takes 12 bytes instead of 16: elements, stacks and blocks are full of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -186,7 +186,7 @@ impl Isa {
         }
     }
 
-    /// Arm's name for it.
+    /// Arm's name of the instruction set.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -198,7 +198,7 @@ impl Isa {
         }
     }
 
-    /// Its word in line formats.
+    /// The word for the instruction set in line formats.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -266,7 +266,8 @@ impl Location {
         self.address.0.wrapping_sub(earlier.0) & self.isa.last_address().0
     }
 
-    /// Whether an instruction can stand there: the address is aligned and lies in the instruction set's memory.
+    /// Whether an instruction can start here: the address is aligned and lies in the instruction set's
+    /// memory.
     #[must_use]
     pub const fn is_possible(self) -> bool {
         let address = self.address.0;

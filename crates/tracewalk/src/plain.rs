@@ -1,8 +1,8 @@
 //! Text from a file, made safe for messages and terminals.
 //!
-//! Names in a file may hold anything: a line break that makes two messages of one, an escape sequence that the terminal
-//! obeys. [`Plain`] is where they lose that. Every message that quotes something goes through it, and every name of a
-//! program when it is read.
+//! Names in a file may hold anything: a line break that makes two messages of one, an escape sequence that
+//! the terminal obeys. [`Plain`] replaces such characters. Every message that quotes a file goes through
+//! [`Plain`], and every name of a program when it is read.
 //!
 //! ```
 //! use tracewalk::plain::Plain;
@@ -14,8 +14,7 @@ use alloc::borrow::Cow;
 use alloc::string::{String, ToString as _};
 use core::fmt::{self, Write as _};
 
-/// Displays as what it holds, on one line and without what a terminal would obey: each such character is replaced by
-/// U+FFFD.
+/// Displays its content on one line. U+FFFD replaces each character that a terminal would obey.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain<T>(pub T);
 
@@ -28,13 +27,14 @@ pub fn plain(text: Cow<'_, str>) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(shown).collect::<String>())
 }
 
-/// The character that is shown for one.
+/// The character that is shown for `character`: itself or U+FFFD.
 #[must_use]
 pub fn shown(character: char) -> char {
     if is_plain(character) { character } else { char::REPLACEMENT_CHARACTER }
 }
 
-/// Neither a control character, nor one that ends a line or turns the direction of what follows around.
+/// Whether a character neither is a control character, nor ends a line, nor changes the direction of the text
+/// after it.
 fn is_plain(character: char) -> bool {
     !character.is_control()
         && !matches!(character, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -42,7 +42,7 @@ fn is_plain(character: char) -> bool {
 
 impl<T: fmt::Display> fmt::Display for Plain<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What is padded has to be known as a whole.
+        // Padding needs the length of the whole text.
         if f.width().is_some() || f.precision().is_some() {
             return f.pad(&plain(self.0.to_string().into()));
         }

@@ -1,4 +1,4 @@
-//! The program's code: regions of bytes by address, and by context where code at an address changes.
+//! The program's code: regions of bytes by address, and by context if the code at an address depends on it.
 //!
 //! Regions are added once, then only read, and shared by everything that follows execution. Touching regions become
 //! one, so that an instruction may lie across the border of two memory dumps. ELF files and symbols are not here.
@@ -38,7 +38,8 @@ use views::Part;
 
 /// The known code of a program, by address.
 ///
-/// What its methods say is what is visible where no context is known; [`Program::view`] gives what is visible in one.
+/// Methods answer for the code that is visible while no context is known, unless they state otherwise.
+/// [`Program::view`] gives the code that is visible in a context.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
     regions: Regions,
@@ -46,13 +47,13 @@ pub struct Program {
     vector_table: Option<Address>,
     /// Whether the low byte of a context ID is an address space's number, which scopes leave out.
     has_address_spaces: bool,
-    /// What is visible in some contexts only, the least particular scopes first.
+    /// Code that is visible in some contexts only, the least specific scopes first.
     parts: Vec<Part>,
-    /// What is visible in the contexts that the parts name, made anew with every part.
+    /// The views of the contexts that the parts name, rebuilt with every part.
     views: Vec<View>,
 }
 
-/// What is visible where exactly this is known of the context, or nothing more that any part names.
+/// The code that is visible in `context`, and in contexts that add only IDs that no part names.
 #[derive(Clone, Debug)]
 struct View {
     context: Scope,
@@ -85,16 +86,18 @@ impl Program {
         }
     }
 
-    /// Adds the bytes at `start`, visible in all contexts. Where memory is already known the bytes have to be the same.
+    /// Adds the bytes at `start`, visible in all contexts. If memory is already known, its bytes have to be
+    /// the same.
     ///
-    /// An error leaves the program as it was. To add many regions use a [`ProgramBuilder`]: every call here works out anew
-    /// what each context sees.
+    /// An error leaves the program as it was. To add many regions use a [`ProgramBuilder`]: every call of
+    /// this method rebuilds the views of all contexts.
     pub fn add(&mut self, start: Address, bytes: &[u8]) -> Result<(), AddRegionError> {
         self.add_in(Scope::EVERYWHERE, start, bytes)
     }
 
-    /// Adds the bytes at `start`, visible in the contexts of `scope` alone, and there instead of what is visible in more
-    /// contexts. Where memory is already known for the same scope the bytes have to be the same.
+    /// Adds the bytes at `start`, visible only in the contexts of `scope`. There they hide code that is
+    /// visible in more contexts. If memory is already known for the same scope, its bytes have to be the
+    /// same.
     ///
     /// An error leaves the program as it was.
     pub fn add_in(&mut self, scope: Scope, start: Address, bytes: &[u8]) -> Result<(), AddRegionError> {
@@ -103,7 +106,7 @@ impl Program {
         Ok(())
     }
 
-    /// A builder that holds what this program holds, to add more.
+    /// A builder that holds this program's code, to add more.
     #[must_use]
     pub fn into_builder(self) -> ProgramBuilder {
         ProgramBuilder { unfinished: Self { views: Vec::new(), ..self } }
@@ -165,7 +168,7 @@ impl Program {
         everywhere.chain(self.regions_in_scopes())
     }
 
-    /// The scopes for which something was added, those that cover others after them.
+    /// The scopes for which code was added. A scope comes after those that it covers.
     pub fn scopes(&self) -> impl Iterator<Item = Scope> {
         self.parts.iter().map(|part| part.scope)
     }
@@ -176,7 +179,7 @@ impl Program {
         self.code(address).is_some() || self.parts.iter().any(|part| part.regions.code(address).is_some())
     }
 
-    /// For which scope the byte was added that is visible at `address` in this context.
+    /// The scope of the byte that is visible at `address` in this context.
     #[must_use]
     pub fn scope_at(&self, context_id: Option<ContextId>, vmid: Option<Vmid>, address: Address) -> Scope {
         let context_id = self.named(context_id);
@@ -185,7 +188,7 @@ impl Program {
         self.parts.iter().rev().find(shows).map_or(Scope::EVERYWHERE, |part| part.scope)
     }
 
-    /// Whether nothing is known.
+    /// Whether the program has no code.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.regions.all().is_empty() && self.parts.is_empty()
@@ -197,33 +200,35 @@ impl Program {
         scope::nearest(&self.views.iter().map(|view| view.context), self.named(context_id), vmid)
     }
 
-    /// Says that the low byte of context IDs in the trace is the number of an address space (ASID), which belongs to no process: the
-    /// context IDs of scopes have 0 there. So it is under Linux on Armv7-A (CONTEXTIDR, ARM DDI 0406C, B4.1.36).
+    /// Declares that the low byte of context IDs in the trace is an address space's number (ASID), which does
+    /// not identify a process: the context IDs of scopes have 0 there. Linux on Armv7-A uses context IDs in
+    /// this way (CONTEXTIDR, ARM DDI 0406C, B4.1.36).
     pub const fn leave_out_address_spaces(&mut self) {
         self.has_address_spaces = true;
     }
 
-    /// What scopes name of a context ID.
+    /// The part of a context ID that scopes name.
     #[must_use]
     pub fn named(&self, context_id: Option<ContextId>) -> Option<ContextId> {
         const ADDRESS_SPACE: u32 = 0xff;
         context_id.map(|id| if self.has_address_spaces { ContextId(id.0 & !ADDRESS_SPACE) } else { id })
     }
 
-    /// What is visible there, as a program of its own: its regions are visible everywhere, and it has no views.
+    /// The code of a view, as a program without views whose regions are visible everywhere. The default view
+    /// is the program itself.
     #[must_use]
     #[inline]
     pub fn view(&self, id: ViewId) -> &Self {
         id.index().and_then(|index| self.views.get(index)).map_or(self, |view| &view.program)
     }
 
-    /// All views: first that of where no context is known, then those that show something else.
+    /// All views: first the one for an unknown context, then those of contexts that see other code.
     pub fn views(&self) -> impl Iterator<Item = (ViewId, Scope)> {
         let others = self.views.iter().enumerate().map(|(index, view)| (ViewId::of(index), view.context));
         core::iter::once((ViewId::default(), Scope::EVERYWHERE)).chain(others)
     }
 
-    /// Adds the bytes without making views of them. An error leaves everything as it was.
+    /// Adds the bytes without rebuilding the views. An error leaves everything as it was.
     fn put(&mut self, scope: Scope, start: Address, bytes: &[u8]) -> Result<(), AddRegionError> {
         if scope == Scope::EVERYWHERE || bytes.is_empty() {
             return self.regions.add(start, bytes);
@@ -254,7 +259,7 @@ impl Program {
     }
 }
 
-/// Collects the code of a [`Program`]; what each context sees is worked out once, when the program is built.
+/// Collects the code of a [`Program`]; the views are built once, with the program.
 ///
 /// ```
 /// use tracewalk::ids::{Address, ContextId};
@@ -269,7 +274,7 @@ impl Program {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct ProgramBuilder {
-    /// Without views.
+    /// The program so far, without views.
     unfinished: Program,
 }
 

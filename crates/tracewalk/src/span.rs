@@ -52,7 +52,7 @@ impl Span {
         Self { start, end: StreamOffset(start.0 + bytes) }
     }
 
-    /// How many bytes it covers.
+    /// The number of bytes.
     #[must_use]
     pub const fn bytes(self) -> u64 {
         self.end.0 - self.start.0
@@ -66,7 +66,7 @@ impl Span {
 }
 
 impl Span {
-    /// The span, counted from `origin` on; it may lie before it.
+    /// The span relative to `origin`. Offsets before `origin` wrap.
     #[inline]
     #[must_use]
     pub(crate) const fn relative_to(self, origin: StreamOffset) -> Self {
@@ -76,7 +76,7 @@ impl Span {
         }
     }
 
-    /// The way back.
+    /// The inverse of [`Span::relative_to`].
     #[inline]
     #[must_use]
     pub(crate) const fn placed_behind(self, origin: StreamOffset) -> Self {

@@ -45,7 +45,7 @@ pub enum Exception {
 }
 
 impl Exception {
-    /// The exception that ETMv4 and ETE call by this TYPE. M profile's types are restored to the architecture's numbers if
+    /// The exception with this TYPE in ETMv4 and ETE. M profile's types become the architecture's numbers, if
     /// they have one.
     #[must_use]
     pub const fn from_type(profile: Profile, number: u16) -> Self {
@@ -69,7 +69,7 @@ impl Exception {
         }
     }
 
-    /// The number by itself, in its numbering.
+    /// The number in the exception's numbering.
     #[must_use]
     pub const fn number(self) -> u16 {
         match self {
@@ -78,7 +78,7 @@ impl Exception {
         }
     }
 
-    /// A short name of its numbering, which with [`Exception::number`] names the exception.
+    /// A short name of the numbering. Together with [`Exception::number`] it identifies the exception.
     #[must_use]
     pub const fn numbering(self) -> &'static str {
         match self {
@@ -101,7 +101,7 @@ impl Exception {
         }
     }
 
-    /// The profile of the processor that takes it.
+    /// The profile of the processor that takes the exception.
     #[must_use]
     pub const fn profile(self) -> Profile {
         match self {
@@ -110,7 +110,7 @@ impl Exception {
         }
     }
 
-    /// What the architecture calls it; `None` for a reserved number and for M profile's numbered interrupts.
+    /// The architecture's name; `None` for a reserved number and for M profile's numbered interrupts.
     #[must_use]
     pub const fn name(self) -> Option<&'static str> {
         match self {
@@ -136,7 +136,8 @@ impl Exception {
         matches!(self, Self::Ar(1) | Self::ArType(1) | Self::MType(24))
     }
 
-    /// Whether it is an instruction's doing: a supervisor call or a fault. Others come from outside.
+    /// Whether an instruction causes the exception: a supervisor call or a fault. Other exceptions come from
+    /// outside.
     #[must_use]
     pub const fn is_synchronous(self) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! With which privilege code runs: the exception level and the security state.
+//! The privilege of code: its exception level and security state.
 
 use core::fmt;
 
@@ -82,7 +82,7 @@ impl fmt::Display for SecurityState {
     }
 }
 
-/// With which privilege code runs.
+/// The privilege with which code runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Privilege {

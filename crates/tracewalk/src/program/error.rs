@@ -8,19 +8,19 @@ use crate::ids::Address;
 /// Why a region cannot be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddRegionError {
-    /// It ends after the last address of 64 bits.
+    /// The region ends after the last 64-bit address.
     PastEndOfMemory {
-        /// Where it was to start.
+        /// The start of the region.
         start: Address,
-        /// How long it is.
+        /// The length of the region.
         bytes: usize,
     },
-    /// Memory there is already known and holds other bytes.
+    /// Memory in the region is already known and holds other bytes.
     Conflict {
         /// The first address where the two differ.
         at: Address,
     },
-    /// Memory would look different in more contexts than are kept apart.
+    /// Memory would look different in more contexts than a program can distinguish.
     TooManyViews,
 }
 

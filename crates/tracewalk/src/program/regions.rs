@@ -44,7 +44,7 @@ impl Region {
     }
 }
 
-/// An address in the arithmetic of regions' ends.
+/// An address as a number, for arithmetic on the ends of regions.
 fn number(address: Address) -> u128 {
     address.get().into()
 }
@@ -70,7 +70,7 @@ impl Regions {
         self.code(address)?.first_chunk().copied().map(u32::from_le_bytes)
     }
 
-    /// Adds bytes, which have to be the same where memory is already known.
+    /// Adds bytes. If memory is already known, its bytes have to be the same.
     pub(super) fn add(&mut self, start: Address, bytes: &[u8]) -> Result<(), AddRegionError> {
         if bytes.is_empty() {
             return Ok(());
@@ -88,7 +88,7 @@ impl Regions {
         Ok(())
     }
 
-    /// Puts a region over what is already known.
+    /// Puts a region over the known bytes.
     pub(super) fn cover(&mut self, region: &Region) {
         let end = region.end();
         let touching = self.touching(number(region.start), end);
@@ -99,7 +99,7 @@ impl Regions {
         }
     }
 
-    /// Which regions touch the memory between two addresses.
+    /// The indices of the regions that touch the memory between two addresses.
     fn touching(&self, start: u128, end: u128) -> core::ops::Range<usize> {
         let first = self.0.partition_point(|region| region.end() < start);
         first..self.0.partition_point(|region| number(region.start) <= end)
@@ -126,7 +126,7 @@ impl Regions {
     }
 }
 
-/// The first address at which `region` and the `bytes` at `start` both say something, and not the same.
+/// The first address at which `region` and the `bytes` at `start` both have a byte, and the two differ.
 fn first_difference(region: &Region, start: Address, bytes: &[u8]) -> Option<Address> {
     let from = region.start.max(start);
     let known = region.code(from)?;

@@ -5,55 +5,56 @@ use core::fmt;
 
 use crate::ids::{ContextId, Vmid};
 
-/// In which contexts code is visible: where all that is named here is what the trace says. What is not known is not
-/// what is named.
+/// The contexts in which code is visible: those in which the trace states every ID that the scope names. An
+/// unknown ID matches no named one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Scope {
-    /// The context ID, whole as it is traced; `None` for any.
+    /// The context ID as [`Program::named`](super::Program::named) gives it; `None` for any.
     pub context_id: Option<ContextId>,
     /// The virtual machine; `None` for any.
     pub vmid: Option<Vmid>,
 }
 
-/// The name of what is visible in a context. The default is what is visible where no context is known.
+/// Identifies a view: the code that is visible in a context. The default is the view for an unknown context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ViewId(u16);
 
-/// How many views there may be: each may have its own copy of what touches or covers something.
+/// The maximum number of views. Each may have its own copy of regions that touch or cover others.
 pub(super) const MOST_VIEWS: usize = 256;
 
 impl Scope {
-    /// All contexts, and where none is known.
+    /// All contexts, and an unknown context.
     pub const EVERYWHERE: Self = Self { context_id: None, vmid: None };
 
-    /// Where the context ID is this one.
+    /// The contexts with this context ID.
     #[must_use]
     pub const fn context(context_id: ContextId) -> Self {
         Self { context_id: Some(context_id), vmid: None }
     }
 
-    /// Where the virtual machine is this one.
+    /// The contexts of this virtual machine.
     #[must_use]
     pub const fn vmid(vmid: Vmid) -> Self {
         Self { context_id: None, vmid: Some(vmid) }
     }
 
-    /// Whether it holds in a context of which this is known.
+    /// Whether the scope includes a context with these IDs; `None` means unknown.
     #[must_use]
     pub fn includes(self, context_id: Option<ContextId>, vmid: Option<Vmid>) -> bool {
         (self.context_id.is_none() || self.context_id == context_id)
             && (self.vmid.is_none() || self.vmid == vmid)
     }
 
-    /// Whether its code is visible instead of the other's, where both are.
+    /// Whether this scope's code hides the other's in the contexts of both.
     #[must_use]
     pub fn covers(self, other: Self) -> bool {
         self.rank() > other.rank()
     }
 
-    /// The more particular a scope, the higher: a process within a virtual machine before a process.
+    /// The rank of a scope, higher for a more specific one: a process within a virtual machine ranks above
+    /// the process.
     pub(super) const fn rank(self) -> (bool, Option<ContextId>, Option<Vmid>) {
         (self.context_id.is_some(), self.context_id, self.vmid)
     }
@@ -83,7 +84,7 @@ impl ViewId {
     }
 }
 
-/// The contexts that see something else than what is visible everywhere, where code was added for these scopes.
+/// The contexts that see more than the code that is visible everywhere, if code was added for these scopes.
 pub(super) fn contexts(scopes: &[Scope]) -> impl Iterator<Item = Scope> {
     fn named<T: Ord>(names: impl Iterator<Item = Option<T>>) -> Vec<Option<T>> {
         let mut named = names.chain([None]).collect::<Vec<_>>();
@@ -100,8 +101,8 @@ pub(super) fn contexts(scopes: &[Scope]) -> impl Iterator<Item = Scope> {
     all.filter(|context| scopes.iter().any(|scope| scope.includes(context.context_id, context.vmid)))
 }
 
-/// The view of a context, if these are the contexts of all views: that of what is named of it, or of less if that shows the
-/// same.
+/// The view of a context, if `views` are the contexts of all views. If none has both IDs, the view with one
+/// of them shows the same code.
 pub(super) fn nearest(
     views: &(impl Iterator<Item = Scope> + Clone),
     context_id: Option<ContextId>,

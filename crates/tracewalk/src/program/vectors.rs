@@ -1,12 +1,13 @@
 //! Reading M profile's vector table.
 //!
-//! ARMv7-M Architecture Reference Manual (DDI 0403E), B1.5.2 and B1.5.3: word `n` is the address of exception `n`'s
-//! handler with bit 0 set. How long the table is stands nowhere; it ends where its words stop making sense.
+//! ARMv7-M Architecture Reference Manual (DDI 0403E), B1.5.2 and B1.5.3: word `n` is the address of exception
+//! `n`'s handler with bit 0 set. The length of the table is not recorded: the table ends at the first
+//! handler, or at a word that cannot be a vector.
 
 use super::regions::Regions;
 use crate::ids::Address;
 
-/// The system's vectors, which are always there: 1 is reset, the interrupts start at 16.
+/// The number of the first interrupt. The system's vectors before it are always there; 1 is reset.
 const SYSTEM_VECTORS: u16 = 16;
 /// ARMv8-M has the most: 480 interrupts (DDI 0553B, B3.9).
 const MOST_VECTORS: u16 = SYSTEM_VECTORS + 480;
@@ -26,8 +27,9 @@ pub(super) fn handlers(regions: &Regions, table: Address) -> impl Iterator<Item 
                 bytes = bytes.min(handler.offset_from(table).unwrap_or(bytes));
                 return Some((number, handler));
             }
-            // Vectors that are not used are 0 or erased flash; a handler may also lie in code that no image holds. The
-            // system's reserved ones hold anything, like the table's checksum. An even word is no vector.
+            // Unused vectors are 0 or erased flash; a handler may also lie in code that no image holds. The
+            // system's reserved vectors hold anything, such as the table's checksum. Any other even word is
+            // not a vector and ends the table.
             if word & 1 == 0 && word != 0 && number >= SYSTEM_VECTORS {
                 return None;
             }
@@ -43,7 +45,7 @@ mod tests {
     use super::*;
     use crate::ids::Exception;
 
-    /// A table at 0x1000 with these vectors after the stack pointer, and after it `code` as words.
+    /// A table at 0x1000 with these vectors after the stack pointer, followed by `code` as words.
     fn program(vectors: &[u32], code: &[u32]) -> Program {
         let words = [0x2000_4000].iter().chain(vectors).chain(code).flat_map(|word| word.to_le_bytes());
         let mut program = Program::new();
@@ -76,7 +78,7 @@ mod tests {
         vectors[0] = 0x1045;
         let code = [0xbf00_bf00, 0x1109].repeat(40);
         assert_eq!(program(&vectors, &code).vectors_to(Address::new(0x1108)), Vectors::One(Exception::M(14)));
-        // An even word ends it as well.
+        // An even word ends the table as well.
         let code = [0x4770_4770, 0x1109].repeat(40);
         assert_eq!(
             program(&table(&[]), &code).vectors_to(Address::new(0x1108)),

@@ -1,4 +1,4 @@
-//! What is visible in which context.
+//! The code that is visible in a context.
 
 use super::regions::Regions;
 use super::scope::Scope;
@@ -10,7 +10,7 @@ pub(super) struct Part {
     pub(super) regions: Regions,
 }
 
-/// What of `regions` and the parts is visible in a context.
+/// The code of `regions` and the parts that is visible in a context.
 pub(super) fn visible(regions: &Regions, parts: &[Part], context: Scope) -> Regions {
     let visible = parts.iter().filter(|part| part.scope.includes(context.context_id, context.vmid));
     let mut regions = regions.clone();
