@@ -1,14 +1,14 @@
-//! Beginning in the middle of a trace, and finding out whether that was right.
+//! Starts in the middle of a trace, and checks later whether the result is valid.
 //!
 //! ```text
 //! the worker before:  …──────────────┤ real, here
 //! the next worker:        guess: ┤?──┬──part──┬──part──┬──part──▶
-//!                                    └ same state: what it made of the parts after this is what the trace says
+//!                                    └ same state: its output for the parts after this is valid
 //! ```
 //!
-//! A stream that begins in the middle knows neither the position nor the entries of the return stacks. The position comes with
-//! the next synchronisation. Entries below those that were pushed since may never be known, and need not be, as long as nothing
-//! asks for them: a part in which something did is not to be trusted.
+//! A stream that begins in the middle knows neither the position nor the entries of the return stacks. The
+//! next synchronisation gives the position. Entries below those pushed since may stay unknown. The output of
+//! a part that reads such an entry is not valid.
 
 use crate::directive::Rules;
 use crate::program::Program;
@@ -18,7 +18,7 @@ use super::follow::Flow;
 use super::watched_stack::WatchedStack;
 
 impl Flow {
-    /// The whole state, spelled out. Here a part ends and the next one begins.
+    /// The complete state. A part ends here and the next one begins.
     pub(crate) fn checkpoint(&mut self, program: &Program) -> Execution {
         self.spell_out(program);
         let checkpoint = self.execution.clone();
@@ -27,12 +27,12 @@ impl Flow {
         checkpoint
     }
 
-    /// Goes back to where no position is known.
+    /// Resets to an unknown position.
     pub(crate) fn begin_again(&mut self) {
         self.execution = Execution::new(self.execution.rules);
     }
 
-    /// Goes on in this state.
+    /// Continues in this state.
     pub(crate) fn go_on_from(&mut self, checkpoint: &Execution, program: &Program) {
         self.execution = checkpoint.clone();
         self.execution.begin_part();
@@ -46,20 +46,20 @@ impl Execution {
         Self { returns: WatchedStack::unknown(), interrupted: WatchedStack::unknown(), ..Self::new(rules) }
     }
 
-    /// From here on [`Execution::is_certain`] concerns a new part.
+    /// Begins a new part for [`Execution::is_certain`].
     const fn begin_part(&mut self) {
         self.returns.begin_part();
         self.interrupted.begin_part();
     }
 
-    /// Whether what was found in the part that ended in this state is right, if `real` [proves](Self::proves) what was
-    /// guessed before.
+    /// Whether the output of the part that ended in this state is valid, if `real` [proves](Self::proves)
+    /// `guess`, the state before the part.
     pub(crate) const fn is_certain(&self, real: &Self, guess: &Self) -> bool {
         self.returns.is_certain(&real.returns, &guess.returns)
             && self.interrupted.is_certain(&real.interrupted, &guess.interrupted)
     }
 
-    /// Whether this is what `guess` is, but for what that one does not know.
+    /// Whether this state equals `guess`, except for what `guess` does not know.
     pub(crate) fn proves(&self, guess: &Self) -> bool {
         let Self {
             rules,
@@ -82,8 +82,8 @@ impl Execution {
             && interrupted.proves(&guess.interrupted)
     }
 
-    /// What this state comes to after some parts: it [proves](Self::proves) `guess`, which was before them, and these are
-    /// the states after each of them.
+    /// This state after some parts. The state [proves](Self::proves) `guess`, the state before the parts;
+    /// `parts` are the states after each part.
     pub(crate) fn continued<'a>(&self, guess: &Self, parts: impl Iterator<Item = &'a Self> + Clone) -> Self {
         let end = parts.clone().last().unwrap_or(guess);
         Self {

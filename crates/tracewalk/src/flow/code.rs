@@ -7,14 +7,15 @@ use crate::program::Program;
 
 use super::element::{BranchKind, GapReason};
 
-/// How far the code may go on without a waypoint. A trace unit sends a waypoint update if more than 4096 bytes lie
-/// between waypoints (IHI 0035B, 4.6).
+/// The longest code without a waypoint, in bytes. A trace unit sends a waypoint update if more than 4096
+/// bytes lie between waypoints (IHI 0035B, 4.6).
 const FARTHEST_WAYPOINT: u64 = 4096 + 8;
 
-/// The same of a trace unit that sends nothing for the length of code alone: longer straight code is not a program.
+/// The same for a trace unit that sends nothing for the length of code alone: no program has longer straight
+/// code.
 const FARTHEST_BY_PROGRAMS: u64 = 1 << 16;
 
-/// How far the code may go on without a waypoint.
+/// The longest code without a waypoint, in bytes.
 pub(super) const fn farthest_waypoint(rules: Rules) -> u64 {
     if rules.waypoints_may_be_far { FARTHEST_BY_PROGRAMS } else { FARTHEST_WAYPOINT }
 }
@@ -41,10 +42,10 @@ pub(super) const fn is_waypoint(rules: Rules, instruction: &Instruction) -> bool
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Exit {
     pub(super) at: Location,
-    /// What stands after it.
+    /// The location after the instruction.
     pub(super) behind: Location,
     pub(super) kind: BranchKind,
-    /// Where it goes if it is taken; `None` if only the trace can say.
+    /// The target if the instruction is taken; `None` if only the trace can state it.
     pub(super) target: Option<Location>,
     pub(super) link: bool,
     pub(super) returns: Option<Return>,
@@ -65,7 +66,8 @@ impl Exit {
     }
 }
 
-/// The code from `at` on. It ends where the instruction set's memory does: what an image holds there belongs to others.
+/// The code from `at` to the end of the instruction set's memory. An image's bytes after that end belong to
+/// other instruction sets.
 #[inline]
 pub(super) fn code_at(program: &Program, at: Location) -> Option<&[u8]> {
     let code = program.code(at.address)?;
@@ -86,11 +88,11 @@ pub(super) fn instruction_at(program: &Program, at: Location) -> Result<Instruct
 
 /// Whether an IT instruction may make the instruction at `at` conditional.
 ///
-/// Execution may have come into an IT block by a return from an exception, so that what was passed does not decide: the
-/// code before it does. That a data halfword or half an instruction looks like an IT instruction is harmless: a
-/// contradiction goes unnoticed there.
+/// A return from an exception may have entered an IT block, so the code before `at` decides, not the
+/// instructions passed. A data halfword or half an instruction may look like an IT instruction. The only
+/// effect is that a contradiction there goes unnoticed.
 pub(super) fn may_be_in_it_block(program: &Program, at: Location) -> bool {
-    /// An IT instruction governs four instructions of four bytes at the most.
+    /// An IT instruction governs at most four instructions of four bytes.
     const FARTHEST_IT: i64 = 1 + 3 * 2;
     let is_it = |halfwords: i64| {
         let code = program.code(at.moved(-2 * halfwords).address).and_then(<[u8]>::first_chunk::<2>);

@@ -1,4 +1,4 @@
-//! Data accesses, given to the instructions that made them.
+//! Assigns data accesses to the instructions that made them.
 
 use crate::directive::{Transfer, TransferValue};
 use crate::ids::{Address, Location};
@@ -18,7 +18,7 @@ pub(super) struct DataState {
 }
 
 impl DataState {
-    /// The transfer, with its instruction: the load or store passed last. `None` where its value comes later.
+    /// The transfer, with its instruction: the load or store passed last. `None` if its value comes later.
     pub(super) fn transfer(
         &mut self,
         program: &Program,
@@ -28,13 +28,14 @@ impl DataState {
         let access = passed.and_then(|at| access(program, at));
         let (instruction, access) = match (passed, access) {
             (Some(at), Some(access)) => (Some(at), Some(access)),
-            // The instruction passed last accesses no memory: the transfer is that of the last one that did.
+            // The instruction passed last accesses no memory: the transfer belongs to the last instruction
+            // that does.
             _ => {
                 let last = self.last.map(|(at, _)| at);
                 (last, last.and_then(|at| self::access(program, at)))
             }
         };
-        // A load multiple sends its address once; the transfers after it go upwards.
+        // The trace has the address of a load multiple once; the addresses of later transfers ascend.
         let follows = self.last.filter(|(at, _)| Some(*at) == instruction).map(|(_, behind)| behind);
         let address = transfer.address.or(follows);
         let bytes = access.map(|access| access.bytes);

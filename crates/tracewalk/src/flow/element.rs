@@ -7,7 +7,7 @@ use crate::ids::{Address, ContextId, Exception, Isa, Location, Privilege, Securi
 use crate::isa::{Return, Unclassified};
 use crate::span::Span;
 
-/// One piece of the story.
+/// One piece of program flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element {
     /// Instructions that were executed one after the other.
@@ -16,12 +16,12 @@ pub enum Element {
     Event(Event),
     /// Execution that could not be followed.
     Gap(Gap),
-    /// Nothing happened: what comes from here on does not rest on what came before.
+    /// A known position, not an event: elements from here on do not depend on earlier trace.
     Proof(Proof),
 }
 
 impl Element {
-    /// The trace that proves it.
+    /// The trace that proves the element.
     #[inline]
     #[must_use]
     pub const fn span(&self) -> Span {
@@ -41,9 +41,9 @@ pub struct Block {
     pub start: Address,
     /// The address after the last instruction. Never equal to `start`.
     pub end: Address,
-    /// The instruction set of all of them.
+    /// The instruction set of all instructions.
     pub isa: Isa,
-    /// How many instructions, at least one.
+    /// The number of instructions, at least one.
     pub instructions: u32,
     /// The address of the last instruction.
     pub last: Address,
@@ -56,13 +56,13 @@ pub struct Block {
 /// How a block ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// With an instruction that is no branch: something happened after it.
+    /// With an instruction that is not a branch: something happened after it.
     Interrupted,
-    /// With an instruction that is no branch, and whose condition failed.
+    /// With an instruction that is not a branch, and whose condition failed.
     ConditionFailed,
     /// With a branch or a barrier.
     Branch {
-        /// Of which kind.
+        /// The kind of instruction.
         kind: BranchKind,
         /// Whether it was taken (a barrier: executed).
         taken: bool,
@@ -76,9 +76,9 @@ pub enum Ending {
 /// The kinds of instructions that end blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BranchKind {
-    /// Its target stands in the code.
+    /// A branch whose target is in the code.
     Direct,
-    /// Its target is computed at run time.
+    /// A branch whose target is computed at run time.
     Indirect,
     /// A barrier that the trace unit treats as a waypoint.
     Barrier,
@@ -89,7 +89,7 @@ pub enum BranchKind {
 pub struct Event {
     /// What happened.
     pub kind: EventKind,
-    /// The trace that says so.
+    /// The trace that reports the event.
     pub span: Span,
 }
 
@@ -102,12 +102,12 @@ pub enum EventKind {
     TraceOn(BeginReason),
     /// An exception was taken.
     Exception {
-        /// Which; `None` where neither the trace nor the vector table say.
+        /// The exception; `None` if neither the trace nor the vector table states it.
         exception: Option<Exception>,
-        /// Where the architecture would resume; `None` where it is unknown.
+        /// Where the architecture would resume; `None` if unknown.
         preferred_return: Option<Address>,
-        /// The handler's first instruction; `None` for the entry to Debug state, where the trace does not say it, and where it
-        /// comes later: the next block begins there.
+        /// The handler's first instruction; `None` for the entry to Debug state, if the trace does not state
+        /// the handler, and if the trace states it later: then the next block begins there.
         handler: Option<Location>,
     },
     /// The instruction before this returned from an exception.
@@ -116,16 +116,16 @@ pub enum EventKind {
     Transaction(Transaction),
     /// The context of the instructions from here on.
     Context {
-        /// The context ID, where it was traced.
+        /// The context ID, if it was traced.
         context_id: Option<ContextId>,
-        /// The virtual machine, where it was traced.
+        /// The virtual machine, if it was traced.
         vmid: Option<Vmid>,
         /// The exception level, if it was traced, and the security state.
         privilege: Privilege,
     },
     /// The processor's clock speed changed since the last timestamp; the next one follows.
     ClockChanged,
-    /// The time of the last instruction; 0 where the source did not know it.
+    /// The time of the last instruction; 0 if the source did not know it.
     Timestamp(u64),
     /// Cycles spent on the instructions from the last count up to the end of the next block, or, before a
     /// [`EventKind::TraceOn`], on what was not traced.
@@ -144,37 +144,38 @@ pub enum EventKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct DataTransfer {
-    /// The load or store; `None` where flow does not know the position.
+    /// The load or store; `None` if flow does not know the position.
     pub instruction: Option<Location>,
-    /// The address; `None` where it was not traced and does not follow from the transfer before.
+    /// The address; `None` if it was not traced and does not follow from the transfer before.
     pub address: Option<Address>,
     /// The value.
     pub value: TransferValue,
-    /// The size in bytes, from the instruction; `None` where that is unknown.
+    /// The size in bytes, from the instruction; `None` if that is unknown.
     pub bytes: Option<u8>,
-    /// Whether it is a store; `None` where the instruction is unknown.
+    /// Whether the access is a store; `None` if the instruction is unknown.
     pub store: Option<bool>,
-    /// Set where the trace says that the value is big-endian.
+    /// Whether the trace marks the value as big-endian.
     pub big_endian: bool,
 }
 
 /// Execution that could not be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// Why not.
+    /// Why execution could not be followed.
     pub reason: GapReason,
-    /// The trace in which it was found. For lost trace: the bytes that could not be used.
+    /// The trace in which flow detected the gap. For lost trace: the bytes that could not be used.
     pub span: Span,
     /// Whether elements since the last [`Proof`] may be wrong, because only damage explains this gap.
     pub doubt: bool,
 }
 
-/// A place that the trace names by itself, whatever came before.
+/// A position that the trace states, independent of earlier trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Proof {
     /// Where execution is; `None` after a jump whose target comes next.
     pub at: Option<Location>,
-    /// The trace that proves it. What trace in front of it proves is confirmed, unless a [`Gap`] has put it in doubt.
+    /// The trace that proves the position. Elements of earlier trace are confirmed, unless a [`Gap`] has put
+    /// them in doubt.
     pub span: Span,
 }
 
@@ -186,19 +187,19 @@ pub enum GapReason {
     NoCode(Location),
     /// Execution reached code that cannot be decoded.
     Undecodable(Location, Unclassified),
-    /// The trace does not say where execution went.
+    /// The trace does not state where execution went.
     AddressUnknown,
     /// Trace and image disagree: one of them is wrong, or the configuration is.
     Contradiction(Contradiction),
     /// Trace was malformed or lost.
     TraceLost,
-    /// The trace unit says that instructions were executed, and not which.
+    /// The trace unit reports that instructions were executed, but not which.
     Unseen {
         /// The first of them, if it is known.
         from: Option<Location>,
-        /// How many, if the trace unit says so.
+        /// The number of instructions, if the trace unit states it.
         instructions: Option<u64>,
-        /// Where execution went on.
+        /// Where execution continued.
         then: Location,
     },
 }
@@ -207,16 +208,16 @@ pub enum GapReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Contradiction {
-    /// The trace says that this instruction's condition failed, but it has none.
+    /// The trace reports that this instruction's condition failed, but the instruction has none.
     UnconditionalFailed(Location),
-    /// By the trace, execution went elsewhere after an instruction that does not branch.
+    /// According to the trace, execution jumped after an instruction that does not branch.
     NotABranch {
         /// The instruction.
         at: Location,
-        /// Where the trace says that execution went on.
+        /// Where execution continued, according to the trace.
         went_to: Location,
     },
-    /// A direct branch went elsewhere than the image says.
+    /// A direct branch went to another address than its target in the image.
     WrongTarget {
         /// The branch.
         at: Location,
@@ -225,9 +226,9 @@ pub enum Contradiction {
         /// Its target in the trace.
         found: Location,
     },
-    /// A periodic synchronisation names another position than the one that execution had come to.
+    /// A periodic synchronisation states another position than the one that flow had reached.
     WrongPosition {
-        /// The position that flow had come to.
+        /// The position that flow had reached.
         expected: Location,
         /// The position in the trace.
         found: Location,
@@ -239,21 +240,21 @@ pub enum Contradiction {
         /// Where the run should have ended.
         until: Address,
     },
-    /// A run ends at an address at which no instruction starts, or which lies before it.
+    /// A run ends at an address at which no instruction starts, or before its own start.
     RunMissesEnd {
         /// Where the run started.
         from: Location,
-        /// Where it should have ended.
+        /// Where the run should have ended.
         until: Address,
     },
-    /// The code goes on so long without any branch that it cannot be what ran.
+    /// The code has no branch for so long that it cannot be the code that ran.
     NoBranchInReach(Location),
-    /// A return that the trace unit says it predicted, where no call is known.
+    /// The trace unit predicted a return, but no call is known.
     ReturnStackEmpty(Location),
 }
 
 impl Contradiction {
-    /// Where in the program it was found.
+    /// Where in the program flow detected the contradiction.
     #[must_use]
     pub const fn location(self) -> Location {
         match self {
@@ -270,7 +271,7 @@ impl Contradiction {
 }
 
 impl GapReason {
-    /// Whether a sound trace of the right program never gives a reason for this.
+    /// Whether a sound trace of the right program never has this gap.
     pub(super) const fn casts_doubt(self) -> bool {
         match self {
             // Not every image holds all code that runs, and of Jazelle nothing is known.

@@ -1,11 +1,13 @@
 //! The block graph: blocks found once for each place and linked to the ones that follow.
 //!
-//! For each region of the program and each instruction set there is an index, one entry for a halfword (Thumb) or a word
-//! (A32, A64), that names the block starting there; it takes memory for what was executed alone. A block knows its end, how many instructions it has, and what
-//! ends it; the next blocks are determined when first needed, and remembered. Following an atom is then
-//! one dependent load.
+//! For each region of the program and each instruction set there is an index, one entry for a halfword
+//! (Thumb) or a word (A32, A64), that names the block starting there. The index takes memory only for code
+//! that was executed. A block has its end, its number of instructions, and the kind of its last instruction.
+//! The next blocks are determined when first needed, and remembered: following an atom is then one dependent
+//! load.
 //!
-//! The graph is a cache: it belongs to one worker, is made from one view of one program, and can be emptied at any time.
+//! The graph is a cache. It belongs to one worker, is made from one view of one program, and can be emptied
+//! at any time.
 
 use alloc::vec::Vec;
 
@@ -19,11 +21,11 @@ use super::code::{Exit, code_at, farthest_waypoint, is_waypoint, may_be_in_it_bl
 use super::element::{Block, BranchKind, Ending};
 use super::pages::PagedTable;
 
-/// A block's name.
+/// Identifies a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct NodeId(u32);
 
-/// A block: straight code up to an instruction that flow has to ask about.
+/// A block: straight code up to an instruction whose outcome flow needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
     pub(super) start: Address,
@@ -35,39 +37,39 @@ pub(super) struct Node {
     pub(super) kind: BranchKind,
     pub(super) link: bool,
     pub(super) returns: Option<Return>,
-    /// Whether the block also ends with its last instruction where that was not executed.
+    /// Whether the block also ends with its last instruction if that instruction was not executed.
     pub(super) may_fail: bool,
-    /// Where the last instruction goes by itself: a direct branch's target, or the address after a barrier.
-    /// Meaningless where `kind` is indirect.
+    /// The target in the code: a direct branch's target, or the address after a barrier. Meaningless if
+    /// `kind` is indirect.
     target: Location,
-    /// The blocks that come next where the last instruction is taken and where it is not, as far as they are known.
+    /// The next blocks, as far as known: if the last instruction is not taken, and if it is.
     next: [u32; 2],
 }
 
 /// No block: not looked up yet, in an index or a link.
 const UNKNOWN: u32 = 0;
-/// No block: the code there is not one that the graph can hold.
+/// No block: the graph cannot hold the code there.
 const UNFIT: u32 = u32::MAX;
 
-/// How many blocks are kept. Programs that execute more start again with an empty graph; that costs time, not memory.
-/// Tests have so few that forgetting comes all the time.
+/// The maximum number of blocks. A program that executes more starts again with an empty graph, which costs
+/// time, not memory. The limit in tests is small, so that graphs are emptied often.
 const MOST_NODES: usize = if cfg!(test) { 8 } else { 1 << 18 };
 
 /// The cache.
 #[derive(Clone, Debug)]
 pub(super) struct Graph {
     rules: Rules,
-    /// The part of the program that it was made from.
+    /// The view of the program that the graph was made from.
     view: ViewId,
-    /// One for each region of the program, in its order.
+    /// One index for each region of the program, in the program's order.
     regions: Vec<RegionIndex>,
     /// The region in which the last block was looked up.
     last_region: usize,
-    /// The first one is no block, so that `UNKNOWN` names none.
+    /// The first entry is not a block, so that `UNKNOWN` names none.
     nodes: Vec<Node>,
 }
 
-/// Which blocks start where, in one region.
+/// The blocks by their start, in one region.
 #[derive(Clone, Debug)]
 struct RegionIndex {
     start: Address,
@@ -79,7 +81,7 @@ struct RegionIndex {
 }
 
 impl Node {
-    /// What fills the place of `UNKNOWN`.
+    /// Fills the entry of `UNKNOWN`.
     const NONE: Self = Self {
         start: Address::new(0),
         end: Address::new(0),
@@ -114,13 +116,13 @@ impl Node {
         Location::new(self.start, self.isa)
     }
 
-    /// Where the instruction stands that ends the block.
+    /// The location of the instruction that ends the block.
     #[inline]
     pub(super) const fn last_location(&self) -> Location {
         Location::new(self.last, self.isa)
     }
 
-    /// Where the last instruction goes by itself; `None` where only the trace can say.
+    /// The last instruction's target; `None` if only the trace can state it.
     #[inline]
     pub(super) const fn target(&self) -> Option<Location> {
         match self.kind {
@@ -142,8 +144,8 @@ impl Node {
         Location::new(self.end, self.isa)
     }
 
-    /// How many of the block's instructions start at or before `until`, which lies before the last one. `program` is what
-    /// is visible of it.
+    /// The number of the block's instructions that start at or before `until`, which lies before the last
+    /// one. `program` is the visible view.
     pub(super) fn instructions_through(&self, program: &Program, until: Address) -> u32 {
         let code = program.code(self.start).unwrap_or_default();
         let (mut count, mut at) = (0, self.first_location());
@@ -154,7 +156,8 @@ impl Node {
         count
     }
 
-    /// Where the block's instruction number `index` stands, and the one before it. `program` is what is visible of it.
+    /// The addresses of the instruction before the block's instruction number `index`, and of that
+    /// instruction. `program` is the visible view.
     pub(super) fn instruction(&self, program: &Program, index: u32) -> (Option<Address>, Address) {
         let code = program.code(self.start).unwrap_or_default();
         let (mut before, mut at) = (None, Location::new(self.start, self.isa));
@@ -173,10 +176,10 @@ impl Node {
 }
 
 impl Graph {
-    /// An empty graph of the visible view of `program`.
+    /// An empty graph of a view of `program`.
     pub(super) fn new(rules: Rules, program: &Program, view: ViewId) -> Self {
         let regions = program.view(view).regions().iter().map(|region| {
-            // A region may start and end inside of a word.
+            // A region may start and end inside a word.
             let entries = |shift: u32| (region.bytes().len() >> shift) + 2;
             RegionIndex {
                 start: region.start(),
@@ -189,12 +192,12 @@ impl Graph {
         Self { rules, view, regions: regions.collect(), last_region: 0, nodes: alloc::vec![Node::NONE] }
     }
 
-    /// The part of the program that it was made from.
+    /// The view of the program that the graph was made from.
     pub(super) const fn view(&self) -> ViewId {
         self.view
     }
 
-    /// Whether it should be emptied before more blocks are added.
+    /// Whether the graph has to be emptied before more blocks are added.
     pub(super) fn is_full(&self) -> bool {
         self.nodes.len() >= MOST_NODES
     }
@@ -216,7 +219,7 @@ impl Graph {
         self.nodes.get(id.0 as usize).unwrap_or(&Node::NONE)
     }
 
-    /// The block that starts at `at`; `None` where there is no code, or code that only the walk can follow.
+    /// The block that starts at `at`; `None` if there is no code, or code that only the walk can follow.
     #[inline]
     pub(super) fn node_at(&mut self, program: &Program, at: Location) -> Option<NodeId> {
         match *self.slot(at)? {
@@ -293,7 +296,8 @@ impl Graph {
                     link: exit.link,
                     returns: exit.returns,
                     may_fail: match exit.kind {
-                        // One that fails by its condition is passed like any instruction that is no branch.
+                        // A barrier that fails its condition is passed like any instruction that is not a
+                        // branch.
                         BranchKind::Barrier => !self.rules.waypoints_fail_by_condition,
                         _ => instruction.conditional || may_be_in_it_block(program, at),
                     },
@@ -308,7 +312,7 @@ impl Graph {
         }
     }
 
-    /// Whether flow has to ask how an instruction ended.
+    /// Whether flow needs the outcome of an instruction.
     const fn ends_block(&self, instruction: &Instruction) -> bool {
         let waypoints = matches!(self.rules.granularity, Granularity::Waypoints);
         instruction.is_branch() || waypoints && is_waypoint(self.rules, instruction)

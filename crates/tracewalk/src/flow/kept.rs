@@ -1,4 +1,4 @@
-//! A passage's elements apart from the stream that gave them, to be given again.
+//! A passage's elements, kept apart from their stream, to be emitted again.
 
 use alloc::boxed::Box;
 use core::hash::{Hash, Hasher};
@@ -11,7 +11,7 @@ use super::passage::{Passage, PassageId, Totals, Waited};
 /// The elements of a passage. Equal passages differ only in their places in the trace and in the cycles that waited before them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptPassage {
-    /// Spans in them count from where the passage begins.
+    /// Spans in them are relative to the start of the passage.
     elements: Box<[Element]>,
     totals: Totals,
 }
@@ -24,20 +24,20 @@ pub struct Placing {
 }
 
 impl Passage<'_> {
-    /// The elements, wherever they stand.
+    /// The elements, independent of their place.
     #[must_use]
     pub fn keep(&self) -> KeptPassage {
         KeptPassage { elements: self.relative().into(), totals: self.totals() }
     }
 
-    /// Whether the cycles of its first block begin before it.
+    /// Whether the cycles of the passage's first block begin before the passage.
     #[inline]
     #[must_use]
     pub const fn waits(&self) -> bool {
         self.waited.is_some()
     }
 
-    /// How many elements it has.
+    /// The number of elements.
     #[inline]
     #[must_use]
     pub fn len(&self) -> u64 {
@@ -51,7 +51,7 @@ impl Passage<'_> {
         self.count == 0
     }
 
-    /// Where they stand.
+    /// The place of the elements.
     #[inline]
     #[must_use]
     pub const fn placing(&self) -> Placing {
@@ -67,7 +67,7 @@ impl KeptPassage {
         Self { totals: Totals::of(&[element]), elements: Box::new([element]) }
     }
 
-    /// The passage where it stands.
+    /// The passage at a place.
     #[must_use]
     pub fn placed(&self, placing: Placing) -> Passage<'_> {
         let Placing { origin, waited } = placing;
@@ -83,13 +83,13 @@ impl KeptPassage {
         }
     }
 
-    /// How much there is in it.
+    /// The number of blocks, instructions and gaps.
     #[must_use]
     pub const fn totals(&self) -> Totals {
         self.totals
     }
 
-    /// How many elements it has.
+    /// The number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         self.elements.len()
@@ -101,7 +101,7 @@ impl KeptPassage {
         self.elements.is_empty()
     }
 
-    /// Whether there is nothing in it but blocks, exceptions, returns from exceptions, and cycles.
+    /// Whether the passage holds only blocks, exceptions, returns from exceptions, and cycles.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.elements.iter().all(|element| match element {
@@ -114,7 +114,7 @@ impl KeptPassage {
         })
     }
 
-    /// The span of the last one with bytes of its own.
+    /// The span of the last element with bytes of its own.
     fn last(&self) -> Option<Span> {
         self.elements.iter().rev().map(Element::span).find(|span| span.start != span.end)
     }
@@ -135,28 +135,28 @@ impl Hash for KeptPassage {
 }
 
 impl Placing {
-    /// Where a passage stands that nothing was waited for.
+    /// The place of a passage without cycles that waited before it.
     #[inline]
     #[must_use]
     pub const fn at(origin: StreamOffset) -> Self {
         Self { origin, waited: None }
     }
 
-    /// Where it begins.
+    /// The start of the passage.
     #[inline]
     #[must_use]
     pub const fn origin(&self) -> StreamOffset {
         self.origin
     }
 
-    /// Whether the cycles of its first block begin before it.
+    /// Whether the cycles of the passage's first block begin before the passage.
     #[inline]
     #[must_use]
     pub const fn waits(&self) -> bool {
         self.waited.is_some()
     }
 
-    /// How many of the cycles of its first block were stated before it.
+    /// The cycles of the passage's first block that were stated before the passage.
     #[inline]
     #[must_use]
     pub fn waited_cycles(&self) -> u64 {

@@ -3,8 +3,9 @@
 //! Directives and a [`Program`](crate::program::Program) go in, [`Element`]s come out: blocks of executed instructions,
 //! events between them, and gaps where execution could not be followed. Protocols and packets are unknown here.
 //!
-//! There is one state, `execution::Execution`. The walk (`walk`) drives it instruction by instruction: simple, obviously right,
-//! and what [`Flow`] is tested against, which drives it a block at a time if the graph has one.
+//! There is one state, `execution::Execution`. The walk (`walk`) drives the state instruction by instruction.
+//! The walk is simple and obviously right: tests compare [`Flow`] with it. `Flow` drives the state a block at
+//! a time, if the graph has the block.
 //!
 //! [`Flow`] has an example. To decode a source's bytes, use [`FlowStream`](crate::FlowStream), which feeds a `Flow`. Elements
 //! print as text:

@@ -10,8 +10,8 @@ pub(super) const NOWHERE: Location = Location::new(Address::new(0), Isa::A32);
 
 /// A stack that drops its oldest entry when it is full.
 ///
-/// Addresses and instruction sets stand apart: the place of either is then one addressing mode, while a location of 12 bytes
-/// takes arithmetic.
+/// Addresses and instruction sets are separate arrays: indexing either is one addressing mode, while indexing
+/// locations of 12 bytes takes arithmetic.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct LocationStack {
@@ -19,7 +19,7 @@ pub(super) struct LocationStack {
     isas: [Isa; DEPTH],
     /// Where the next entry goes.
     top: usize,
-    /// How many entries count, at most `DEPTH`.
+    /// The number of valid entries, at most `DEPTH`.
     count: usize,
 }
 
@@ -43,7 +43,7 @@ impl LocationStack {
         self.count = (self.count + 1).min(DEPTH);
     }
 
-    /// Drops the newest `count` entries, which there have to be.
+    /// Drops the newest `count` entries. The stack must hold as many.
     #[inline(always)]
     pub(super) const fn drop_newest(&mut self, count: usize) {
         self.top = (self.top + DEPTH - count) % DEPTH;

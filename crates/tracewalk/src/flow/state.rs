@@ -1,7 +1,8 @@
-//! Putting the state of flow aside, and taking it up again when the same comes back.
+//! Saves the state of flow, and restores it when the same packets come again.
 //!
-//! A state is what the meaning of the next packets depends on, but for the stacks of places to return to: these are as
-//! many as there are ways to come somewhere. What packets do to them is recorded as [`StackEffects`].
+//! A state has everything that the meaning of the next packets depends on, except the stacks of places to
+//! return to: their content differs with every path to a place. [`StackEffects`] records the changes that
+//! packets make to the stacks.
 
 use crate::span::StreamOffset;
 
@@ -9,7 +10,7 @@ use super::execution::{Arrival, Context, Execution, Inside, Last, Place, Trust};
 use super::follow::Flow;
 use super::watched_stack::StackEffect;
 
-/// How far execution was followed.
+/// The state of execution, without the stacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FlowState {
     place: Place,
@@ -20,7 +21,7 @@ pub(crate) struct FlowState {
     notes_calls: bool,
 }
 
-/// What became of the stacks of places to return to.
+/// The changes to the stacks of places to return to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct StackEffects {
     interrupted: StackEffect,
@@ -36,7 +37,7 @@ impl Flow {
             Place::Open(_) => return None,
             _ if !self.has_graphs() => return None,
             Place::Inside(inside @ Inside { passed: 1.., .. }) => {
-                // Inside of a block these follow from the place.
+                // Inside a block, the place implies both.
                 (last, arrival) = (Last::At(None), Arrival::Straight);
                 Place::Inside(Inside { span: inside.span.relative_to(at), ..inside })
             }
@@ -46,8 +47,8 @@ impl Flow {
         Some(FlowState { place, last, arrival, context, trust, notes_calls })
     }
 
-    /// Goes on in this state before the byte at `at`. The context may differ from the present one by its security
-    /// state, which makes nothing else visible of the program.
+    /// Continues in this state before the byte at `at`. The context may differ from the present one in its
+    /// security state, which does not change the visible code.
     pub(crate) fn resume(&mut self, state: &FlowState, at: StreamOffset) {
         let FlowState { place, last, arrival, context, trust, notes_calls } = *state;
         let place = match place {
@@ -61,7 +62,7 @@ impl Flow {
         (execution.context, execution.trust, execution.notes_calls) = (context, trust, notes_calls);
     }
 
-    /// From here on [`Flow::stack_effects`] says what becomes of the stacks.
+    /// Starts to record the changes that [`Flow::stack_effects`] returns.
     pub(crate) const fn watch_stacks(&mut self) {
         self.execution.interrupted.watch();
         self.execution.returns.watch();
@@ -75,14 +76,14 @@ impl Flow {
         Some(StackEffects { interrupted, returns })
     }
 
-    /// Whether the stacks hold what is taken from them.
+    /// Whether the stacks hold the entries that `effects` takes from them.
     #[inline]
     pub(crate) fn allows(&self, effects: &StackEffects) -> bool {
         self.execution.interrupted.allows(&effects.interrupted)
             && self.execution.returns.allows(&effects.returns)
     }
 
-    /// Does this to the stacks, which [allow](Flow::allows) it.
+    /// Applies the changes to the stacks, which must [allow](Flow::allows) them.
     #[inline]
     pub(crate) fn apply(&mut self, effects: &StackEffects) {
         self.execution.interrupted.apply(&effects.interrupted);

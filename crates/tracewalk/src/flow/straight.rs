@@ -1,17 +1,18 @@
-//! Whether code runs from here to there by itself.
+//! Whether code runs straight from one place to another.
 
 use crate::ids::{Address, Location};
 use crate::isa::{self, Class};
 use crate::program::Program;
 
-/// How far to look. Code seldom runs so far without a jump, and this question is asked of many pairs of addresses.
+/// The longest distance in bytes to search. Code seldom runs this far without a jump, and callers try many
+/// pairs of addresses.
 const FARTHEST: usize = 4096;
 
 /// Whether execution at `from` can come to the instruction at `to` without any branch taken on the way, apart from
 /// branches to the next instruction.
 ///
-/// A branch in between may have failed its condition; one that has none, nor got one from an IT instruction after
-/// `from`, is in the way.
+/// A conditional branch in between may have failed its condition. A branch is in the way if it has no
+/// condition, neither its own nor that of an IT instruction after `from`.
 #[must_use]
 pub fn runs_straight(program: &Program, from: Location, to: Address) -> bool {
     let distance =

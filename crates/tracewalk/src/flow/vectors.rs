@@ -1,18 +1,18 @@
-//! What the table of vectors says where the trace does not say what happened.
+//! Answers from the vector table if the trace does not state what happened.
 
 use crate::ids::{Exception, Location};
 use crate::program::{Program, Vectors};
 
-/// What brought execution to a place that no instruction led to.
+/// The cause of execution at a place that no instruction led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entered {
-    /// An exception; `None` where the table does not say which.
+    /// An exception; `None` if the table does not identify it.
     Exception(Option<Exception>),
     /// No handler starts there: a debugger wrote the program counter.
     ByDebugger,
 }
 
-/// What brought execution to `place`.
+/// The cause of execution at `place`.
 pub(super) fn entered(program: &Program, place: Location) -> Entered {
     match program.vectors_to(place.address) {
         Vectors::One(exception) => Entered::Exception(Some(exception)),
@@ -21,9 +21,10 @@ pub(super) fn entered(program: &Program, place: Location) -> Entered {
     }
 }
 
-/// Whether a return from an exception that leads to `place` was none, but another exception's beginning, and which.
+/// Whether an apparent return from an exception to `place` is the start of another exception, and of which.
 pub(super) fn tail_chained(program: &Program, place: Location) -> Option<Option<Exception>> {
-    /// Nothing is chained to a reset; code that was interrupted before its first instruction is.
+    /// A reset is never chained. A return to its handler resumes code that was interrupted before its first
+    /// instruction.
     const RESET: Exception = Exception::M(1);
     match program.vectors_to(place.address) {
         Vectors::One(RESET) | Vectors::None | Vectors::Unknown => None,
