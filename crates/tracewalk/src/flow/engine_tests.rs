@@ -1,4 +1,4 @@
-//! The fast path gives what the walk gives, element for element.
+//! The fast path gives the same elements as the walk.
 
 use std::vec::Vec;
 
@@ -13,10 +13,10 @@ use crate::ids::{Address, ContextId, Exception, Isa, Location, Privilege, Securi
 use crate::program::{Program, Scope};
 use crate::span::{Span, StreamOffset};
 
-/// Where the random code stands.
+/// The address of the random code.
 const BASE: u32 = 0x1000;
 
-/// Halfwords that branch, return, barrier and IT more often than chance would have it, among random ones.
+/// Random code in which branches, returns, barriers and IT are more frequent than by chance.
 fn any_code() -> impl Strategy<Value = Vec<u8>> {
     let branchy = prop_oneof![
         0xd000_u16..0xd010, // b<c>
@@ -131,7 +131,7 @@ fn any_program() -> impl Strategy<Value = Program> {
     })
 }
 
-/// Directives that mostly fit the code: where the walk waits for a target, one follows.
+/// Random directives, of a kind that the rules' granularity allows.
 fn any_case() -> impl Strategy<Value = (Rules, Program, Vec<Directive>)> {
     let granularity = prop_oneof![Just(Granularity::Instructions), Just(Granularity::Waypoints)];
     (granularity, any::<(bool, bool, bool)>(), proptest::bool::weighted(0.125), any_program()).prop_flat_map(
@@ -190,7 +190,7 @@ proptest! {
 #[test]
 fn code_is_looked_up_in_the_context_that_the_trace_names() {
     let mut program = Program::new();
-    // b 1000, which is all there is of one process; nop; b 1000 of the other
+    // All code of one process: b 0x1000. Of the other: nop; b 0x1000.
     program.add_in(Scope::context(ContextId(1)), Address::from(BASE), &[0xfe, 0xe7]).expect("one region");
     program
         .add_in(Scope::context(ContextId(2)), Address::from(BASE), &[0x00, 0xbf, 0xfd, 0xe7])

@@ -1,12 +1,13 @@
-//! How far execution was followed: the one state that the walk and the block graph both drive.
+//! The state of execution, which the walk and the block graph both drive.
 //!
 //! ```text
 //! place: lost | target pending | at an instruction | after the open block | in a block of the graph
 //! ```
 //!
-//! Following an atom through the graph is a matter of a few machine instructions because the state names the block and the
-//! number of its instructions that were passed, and not what follows from these: addresses, and the instruction passed last.
-//! [`Execution::spell_out`] replaces the names by what they stand for; whatever reads code does that first.
+//! Following an atom through the graph takes a few machine instructions, because the state has only the block
+//! and the number of its instructions that were passed. The addresses and the instruction passed last follow
+//! from these two. [`Execution::spell_out`] replaces the block by locations. Call it before any step that
+//! reads code.
 
 use crate::directive::Rules;
 use crate::ids::{Address, ContextId, Isa, Location, Privilege, Vmid};
@@ -26,59 +27,61 @@ use super::watched_stack::WatchedStack;
 pub(crate) struct Execution {
     pub(super) rules: Rules,
     pub(super) place: Place,
-    /// The instruction passed last, unless the place is inside of a block.
+    /// The instruction passed last, unless the place is inside a block.
     pub(super) last: Last,
     pub(super) arrival: Arrival,
-    /// Where predicted returns go: after the calls that were executed.
+    /// The targets of predicted returns: the locations after executed calls.
     pub(super) returns: WatchedStack,
-    /// Whether calls make entries on that stack now. Invariant: false without a return stack.
+    /// Whether calls push entries on `returns` now. Invariant: false without a return stack.
     pub(super) notes_calls: bool,
-    /// Where exceptions were taken from and execution has not returned to.
+    /// The locations that exceptions interrupted and that execution has not returned to.
     pub(super) interrupted: WatchedStack,
     /// Whether the first half of a 32-bit Thumb instruction was passed, if halfwords count.
     pub(super) half_passed: bool,
     pub(super) context: Context,
-    /// What the context makes visible of the program.
+    /// The view of the program in the context.
     pub(super) view: ViewId,
     pub(super) data: DataState,
     pub(super) trust: Trust,
 }
 
-/// Where execution has come to.
+/// The place of execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Place {
     /// Unknown, and reported as such.
     Lost,
-    /// Where the trace has still to say.
+    /// At an address that the trace has yet to state.
     Pending(Pending),
     /// At this instruction, with nothing to report.
     At(Location),
     /// After these instructions, which were passed and not reported yet.
     Open(OpenBlock),
-    /// In a block of the graph. In no checkpoint.
+    /// In a block of the graph. Never in a checkpoint.
     #[cfg_attr(feature = "serde", serde(skip))]
     Inside(Inside),
 }
 
-/// Whose address the trace has still to give.
+/// A place whose address the trace has yet to state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Pending {
     /// The target of the last instruction.
     Target {
-        /// Whether it returns from an exception, by its form.
+        /// Whether the instruction returns from an exception, by its form.
         exception_return: bool,
     },
     /// The target of the last instruction; the newest return stack entry if something else comes first.
     TargetOrReturn {
-        /// What has to be pushed as soon as the target is known: a call that was predicted takes its target from the stack
-        /// before it makes its own entry.
+        /// The entry to push as soon as the target is known: a predicted call pops its target before it
+        /// pushes its own entry.
         call: Option<Location>,
-        /// Whether a synchronisation came after the branch: the next address may be its own, and the branch predicted all the same.
+        /// Whether a synchronisation came after the branch: the next address may be the synchronisation's
+        /// own, and the branch predicted all the same.
         synchronised: bool,
     },
-    /// The handler of the exception that was taken, or where execution goes on after a failed transaction.
+    /// The handler of the exception that was taken, or the place where execution continues after a failed
+    /// transaction.
     Handler,
     /// No position: in Debug state, nothing is traced before tracing begins again.
     DebugState,
@@ -100,7 +103,7 @@ pub(super) struct OpenBlock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Inside {
     pub(super) node: NodeId,
-    /// The number of its instructions that were passed; less than it has.
+    /// The number of the block's instructions that were passed, less than all.
     pub(super) passed: u32,
     /// The trace that proves the last of them.
     pub(super) span: Span,
@@ -110,18 +113,19 @@ pub(super) struct Inside {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Last {
-    /// This one; `None` if nothing is known of it.
+    /// This instruction; `None` if it is unknown.
     At(Option<Location>),
-    /// The one that ends this block of the graph. In no checkpoint.
+    /// The last instruction of this block of the graph. Never in a checkpoint.
     #[cfg_attr(feature = "serde", serde(skip))]
     OfBlock(NodeId),
 }
 
-/// What brought execution to its place, if that is an instruction: what another address in the trace would contradict.
+/// How execution came to its place, if that is an instruction. Decides whether another address in the trace
+/// is a contradiction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Arrival {
-    /// The trace itself named the place, or nothing is known of the way.
+    /// The trace itself stated the place, or the way there is unknown.
     Named,
     /// The instruction passed last is a direct branch to it that was taken.
     Branched,
@@ -141,19 +145,20 @@ pub(super) struct Context {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Trust {
-    /// Nothing speaks against it.
+    /// The position is not in doubt.
     #[default]
     Sound,
-    /// A gap casts doubt on what comes until the position is proven.
+    /// A gap casts doubt on flow until the position is proven.
     InDoubt,
-    /// A synchronisation contradicts what was sound: either may be what is damaged, so that it proves nothing itself.
+    /// A synchronisation contradicts sound flow. Either may be damaged, so the synchronisation proves
+    /// nothing.
     Disputed,
 }
 
 /// Why an instruction could not be passed.
 pub(super) enum Obstacle {
     Gap(GapReason),
-    /// The position was lost before, and that was reported.
+    /// The position was lost before, and the loss was reported.
     Lost,
 }
 
@@ -166,15 +171,15 @@ impl From<Contradiction> for Obstacle {
 /// How the trace reports the target of an indirect branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TargetIs {
-    /// An address comes.
+    /// The trace sends the address.
     Sent,
-    /// There is no address: it went to the newest return stack entry.
+    /// The trace sends no address: the target is the newest return stack entry.
     Predicted,
-    /// An address comes, or else it went to the newest return stack entry.
+    /// The trace sends the address, or else the target is the newest return stack entry.
     SentOrPredicted,
 }
 
-/// Who the elements are reported to, and the trace that proves them.
+/// The consumer of the elements, and the trace that proves them.
 pub(super) struct Report<'a, S> {
     pub(super) span: Span,
     pub(super) sink: &'a mut S,
@@ -235,7 +240,7 @@ impl Execution {
         }
     }
 
-    /// Leaves a block by its last instruction: what that does to the stacks, and where it leads.
+    /// Leaves a block by its last instruction: updates the stacks and the place.
     #[inline(always)]
     pub(super) fn leave(
         &mut self,
@@ -255,9 +260,9 @@ impl Execution {
                 if exception_return {
                     self.interrupted.pop();
                 }
-                // Without an entry nothing is known of the place.
+                // Without an entry, the place is unknown.
                 self.place = Place::Lost;
-                // The newest entry is the target; a call that was predicted has still to make its own.
+                // The newest entry is the target. A predicted call pushes its own entry after that.
                 let target = self.predicted(exit.at)?;
                 self.arrival = Arrival::Named;
                 Place::At(target)
@@ -287,7 +292,7 @@ impl Execution {
         }
     }
 
-    /// If a call leaves the block, it makes an entry on the return stack.
+    /// Pushes an entry on the return stack if a call leaves the block.
     #[inline(always)]
     pub(super) fn call(&mut self, taken: bool, exit: &Exit) {
         if let Some(location) = self.returns_to(taken, exit) {
@@ -295,7 +300,7 @@ impl Execution {
         }
     }
 
-    /// Where a call returns to, if one leaves the block and the trace unit notes it.
+    /// The location that a call returns to, if a call leaves the block and the trace unit notes it.
     #[inline(always)]
     fn returns_to(&self, taken: bool, exit: &Exit) -> Option<Location> {
         Some(exit.behind).filter(|_| taken && exit.link && self.notes_calls)
@@ -307,7 +312,7 @@ impl Execution {
         target.ok_or(Contradiction::ReturnStackEmpty(at))
     }
 
-    /// The address comes that was pending.
+    /// Continues at the address that was pending.
     #[inline(always)]
     pub(super) fn arrive(&mut self, pending: Pending, address: Location) {
         let target = match pending {
@@ -317,7 +322,8 @@ impl Execution {
                 target
             }
             Pending::TargetOrReturn { call, synchronised } => {
-                // A trace unit that holds the address has predicted it.
+                // If the address is the newest entry, the trace unit predicted the branch and popped the
+                // entry.
                 if synchronised && self.returns.newest() == Some(address) {
                     self.returns.pop();
                 }
@@ -330,7 +336,7 @@ impl Execution {
         self.arrival = Arrival::Named;
     }
 
-    /// No address came for a target that may have been predicted: it was.
+    /// Resolves a target that may have been predicted: no address came, so it was.
     pub(super) fn resolve_pending(&mut self) -> Result<(), Contradiction> {
         let Place::Pending(Pending::TargetOrReturn { call, .. }) = self.place else { return Ok(()) };
         let Some(at) = self.last() else { return Ok(()) };
@@ -341,7 +347,7 @@ impl Execution {
         Ok(())
     }
 
-    /// A synchronisation begins: calls make no entries on the return stack up to its address.
+    /// A synchronisation begins: calls push no return stack entries until its address comes.
     pub(super) const fn begin_synchronisation(&mut self) {
         self.notes_calls = false;
         if let Place::Pending(Pending::TargetOrReturn { synchronised, .. }) = &mut self.place {
@@ -349,7 +355,7 @@ impl Execution {
         }
     }
 
-    /// Makes the return stack entry of a call whose target was pending.
+    /// Pushes the return stack entry of a call whose target was pending.
     #[inline(always)]
     fn call_pending(&mut self, call: Option<Location>) {
         if let Some(call) = call {
@@ -357,12 +363,12 @@ impl Execution {
         }
     }
 
-    /// Where a return from an exception really goes that the trace says goes to `target`.
+    /// The real target of a return from an exception, if the trace states `target`.
     ///
-    /// A change of the instruction set needs an address of five bytes. If the next exception comes before the first
-    /// instruction after a return, captures were seen to send fewer: the instruction set is then that of the handler,
-    /// and the address is rounded down to its alignment. A return into the word that was interrupted, in another
-    /// instruction set, is such a one: it goes where the exception was taken from.
+    /// A change of the instruction set needs an address of five bytes. If the next exception comes before the
+    /// first instruction after a return, some captures have fewer bytes: the instruction set is then that of
+    /// the handler, and the address is rounded down to its alignment. A return into the interrupted word in
+    /// another instruction set is such a case. Its real target is the place at which the exception was taken.
     fn unrounded(&mut self, target: Location) -> Location {
         let rounded = |interrupted: &Location| {
             interrupted.address != target.address
@@ -371,15 +377,15 @@ impl Execution {
         self.interrupted.newest().filter(rounded).unwrap_or(target)
     }
 
-    /// Execution goes on at a place that the instruction passed last does not lead to.
+    /// Continues at a place that the instruction passed last does not lead to.
     pub(super) fn jump(&mut self, place: Place) {
         self.place = place;
         self.arrival = Arrival::Named;
         self.half_passed = false;
     }
 
-    /// Where predicted returns go is not known any more. Without a return stack there is nothing to forget, which a memo of
-    /// what became of the stack should not take for something.
+    /// Forgets the targets of predicted returns. Without a return stack there is nothing to forget, and a
+    /// memo must not record a change to the stack.
     pub(super) fn forget_returns(&mut self) {
         if self.rules.return_stack {
             self.returns.clear();
@@ -428,7 +434,7 @@ impl Execution {
                 self.gap(reason, report);
             }
             self.jump(Place::Lost);
-            // Calls and returns pass unseen now, and the trace unit's stack goes its own way.
+            // Flow no longer sees calls and returns, so the trace unit's stack diverges.
             self.forget_returns();
         }
     }
@@ -442,7 +448,7 @@ impl<S: FnMut(Element)> Report<'_, S> {
 }
 
 impl Arrival {
-    /// Where the last instruction goes by itself if it is taken.
+    /// The arrival at the target of a taken instruction of this kind, if the target is in the code.
     #[inline]
     pub(super) const fn by(kind: BranchKind) -> Self {
         match kind {
@@ -453,7 +459,7 @@ impl Arrival {
 }
 
 impl Pending {
-    /// Whether a branch is what leads there.
+    /// Whether a branch leads to the pending place.
     pub(super) const fn is_target(self) -> bool {
         matches!(self, Self::Target { .. } | Self::TargetOrReturn { .. })
     }

@@ -1,12 +1,12 @@
-//! Following directives a block at a time.
+//! Follows directives a block at a time.
 //!
 //! ```text
-//! fast: the place is inside of a block of the graph, or the trace gives a pending target
-//! everything else: the state is spelled out, the walk follows the directive, and where the graph has a block the
-//!     state names it again
+//! fast: the place is inside a block of the graph, or the trace gives a pending target
+//! everything else: the state is spelled out, the walk follows the directive, and if the graph has a block
+//!     the state names it again
 //! ```
 //!
-//! The elements are what the walk alone would give, one for one.
+//! The elements equal those of the walk, one for one.
 
 use alloc::vec::Vec;
 
@@ -20,8 +20,8 @@ use super::execution::{Arrival, Execution, Inside, Last, Pending, Place, Report,
 use super::graph::{Graph, NodeId};
 use super::walk::event_kind;
 
-/// How many graphs are kept for contexts that may come back. Contexts change seldom if there are more of them; a graph
-/// made anew costs time, not memory.
+/// The number of graphs that are kept for contexts that may return. Programs with more contexts change them
+/// seldom; rebuilding a graph costs time, not memory.
 pub(super) const MOST_OTHER_GRAPHS: usize = 7;
 
 /// Program flow.
@@ -53,11 +53,11 @@ pub(super) const MOST_OTHER_GRAPHS: usize = 7;
 pub struct Flow {
     pub(super) execution: Execution,
     engine: Engine,
-    /// Made from the view of the first context that is followed.
+    /// The graph of the view that was entered last, made when it is first needed.
     graph: Option<Graph>,
-    /// Those of other contexts, the one that was used last at the end.
+    /// The graphs of other views, the most recently used last.
     pub(super) other_graphs: Vec<Graph>,
-    /// How often blocks were forgotten, and with them what names them.
+    /// How often blocks were dropped, which invalidates every state that names one.
     forgotten: u64,
 }
 
@@ -67,7 +67,7 @@ pub enum Engine {
     /// A block at a time if possible.
     #[default]
     Graph,
-    /// Instruction by instruction: what the other is tested against.
+    /// Instruction by instruction: the reference in tests of the graph.
     Walk,
 }
 
@@ -78,15 +78,15 @@ impl Flow {
         Self::with_engine(rules, Engine::default())
     }
 
-    /// Flow that knows no position yet, followed in this way.
+    /// Flow that knows no position yet, with this engine.
     #[must_use]
     pub fn with_engine(rules: Rules, engine: Engine) -> Self {
         let execution = Execution::new(rules);
         Self { execution, engine, graph: None, other_graphs: Vec::new(), forgotten: 0 }
     }
 
-    /// Follows one directive and calls `sink` with the elements that it proves. `span` is the trace that it came from. The
-    /// program has to be the same at every call.
+    /// Follows one directive and calls `sink` with the elements that it proves. `span` is the directive's
+    /// place in the trace. The program has to be the same at every call.
     #[inline(always)]
     pub fn follow(
         &mut self,
@@ -121,13 +121,13 @@ impl Flow {
         }
     }
 
-    /// The trace ends here.
+    /// Ends the trace.
     pub fn finish(&mut self, program: &Program, sink: &mut impl FnMut(Element)) {
         self.spell_out(program);
         self.execution.close(&mut Report { span: Span::default(), sink });
     }
 
-    /// Directives other than atoms and targets, and blocks that the graph lacks.
+    /// Follows a directive that is neither an atom nor a target, or whose block the graph lacks.
     #[inline(never)]
     fn by_walk(
         &mut self,
@@ -149,7 +149,7 @@ impl Flow {
         self.enter_any(program);
     }
 
-    /// If a waypoint comes instead of an address that was pending, names the block that the return stack predicted.
+    /// If a waypoint comes instead of a pending address, enters the block that the return stack predicted.
     fn enter_predicted(&mut self, program: &Program, directive: Directive) -> bool {
         let waypoint = matches!(directive, Directive::Waypoint { .. } | Directive::WaypointPending);
         let pending = matches!(self.execution.place, Place::Pending(Pending::TargetOrReturn { .. }));
@@ -191,7 +191,7 @@ impl Flow {
             self.execution.last = Last::OfBlock(inside.node);
             self.execution.arrival = Arrival::by(node.kind);
             let Some(next) = graph.successor(program, inside.node, true) else {
-                // With an address to come there is no prediction that could fail.
+                // The target is sent, so there is no prediction that could fail.
                 let _ = self.execution.leave(&graph.node(inside.node).exit(), true, TargetIs::Sent);
                 if left > 0 || then_failed {
                     let executed = u8::try_from(left).unwrap_or(u8::MAX);
@@ -231,7 +231,7 @@ impl Flow {
         self.by_walk(program, Directive::Instructions { executed: 0, then_failed: true }, report);
     }
 
-    /// Everything up to the next waypoint; `false` if the walk has to do it.
+    /// Passes everything up to the next waypoint; `false` if the walk has to do it.
     #[inline(always)]
     fn waypoint(
         &mut self,
@@ -262,7 +262,7 @@ impl Flow {
         true
     }
 
-    /// Everything up to the next waypoint, which went to `target`; `false` if the walk has to do it.
+    /// Passes everything up to the next waypoint, which went to `target`; `false` if the walk has to do it.
     #[inline(always)]
     fn waypoint_to(
         &mut self,
@@ -278,7 +278,7 @@ impl Flow {
         }
         report.element(Element::Block(node.block(true, report.span)));
         self.execution.last = Last::OfBlock(id);
-        // With an address there is no prediction that could fail.
+        // The target is sent, so there is no prediction that could fail.
         let _ = self.execution.leave(&node.exit(), true, TargetIs::Sent);
         self.execution.arrival = Arrival::Named;
         if let Place::Pending(pending) = self.execution.place {
@@ -288,7 +288,8 @@ impl Flow {
         true
     }
 
-    /// Everything through `until`, if that lies before the block's last instruction; `false` if the walk has to do it.
+    /// Passes everything through `until`, if that lies before the block's last instruction; `false` if the
+    /// walk has to do it.
     fn run_through(&mut self, program: &Program, inside: Inside, until: Address, span: Span) -> bool {
         let Some(graph) = self.graph.as_ref().filter(|_| inside.passed == 0) else { return false };
         let node = graph.node(inside.node);
@@ -300,7 +301,7 @@ impl Flow {
         true
     }
 
-    /// Where the trace says that execution goes on; `false` if the walk has to do it.
+    /// Continues at the address that the trace states; `false` if the walk has to do it.
     #[inline(always)]
     fn go_on_at(&mut self, program: &Program, target: Location) -> bool {
         match (&self.execution.place, &self.graph) {
@@ -320,7 +321,7 @@ impl Flow {
         }
     }
 
-    /// Names the block of the graph that starts at the position, if there is one.
+    /// Enters the graph's block that starts at the position, if there is one.
     #[inline]
     fn enter(&mut self, program: &Program) {
         let Place::At(at) = self.execution.place else { return };
@@ -334,7 +335,7 @@ impl Flow {
         }
     }
 
-    /// The same, also if the graph has to be made, changed or emptied for it, and if a block is open.
+    /// As `enter`, also if the graph has to be made, changed or emptied, and if a block is open.
     #[inline(never)]
     pub(super) fn enter_any(&mut self, program: &Program) {
         let Execution { place, arrival, view, rules, .. } = self.execution;
@@ -369,7 +370,7 @@ impl Flow {
         }
     }
 
-    /// Whether blocks are looked for at all.
+    /// Whether flow uses graphs at all.
     pub(super) fn has_graphs(&self) -> bool {
         let rules = self.execution.rules;
         self.engine == Engine::Graph && rules.granularity != Granularity::Runs && !rules.halfwords_count
@@ -389,7 +390,7 @@ impl Flow {
         }
     }
 
-    /// How often blocks were forgotten. A state from before that is none any more.
+    /// How often blocks were dropped. A state from before then is no longer valid.
     #[inline]
     pub(crate) const fn forgotten(&self) -> u64 {
         self.forgotten

@@ -68,8 +68,8 @@ impl Flow {
         self.execution.returns.watch();
     }
 
-    /// What became of the stacks since they were [watched](Flow::watch_stacks); `None` if that depends on what lay in them, or
-    /// is too much to say.
+    /// The changes to the stacks since [`Flow::watch_stacks`]; `None` if a stack ran empty or was cleared, or
+    /// if there are too many changes.
     pub(crate) fn stack_effects(&self) -> Option<StackEffects> {
         let interrupted = self.execution.interrupted.effect()?;
         let returns = self.execution.returns.effect()?;

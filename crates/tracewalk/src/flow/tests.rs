@@ -34,12 +34,12 @@ fn executed(executed: u8) -> Directive {
 
 const FAILED: Directive = Directive::Instructions { executed: 0, then_failed: true };
 
-/// What the directives prove, instruction by instruction.
+/// The elements of the directives, by the walk.
 fn follow(rules: Rules, program: &Program, directives: &[Directive]) -> Vec<Element> {
     follow_by(Engine::Walk, rules, program, directives)
 }
 
-/// The same by the graph.
+/// The elements of the directives, by the graph.
 fn follow_by_graph(rules: Rules, program: &Program, directives: &[Directive]) -> Vec<Element> {
     follow_by(Engine::Graph, rules, program, directives)
 }
@@ -175,7 +175,7 @@ fn a_synchronisation_that_contradicts_sound_flow_proves_nothing() {
     assert_eq!(proofs(&directives), 2, "either may be wrong");
     directives.extend(confirmed(0x10a));
     assert_eq!(proofs(&directives), 3, "the next one agrees");
-    // Where flow is in doubt already, a synchronisation is what ends it.
+    // If flow is already in doubt, a synchronisation ends the doubt.
     directives.extend([Directive::Lost, begin(t32(0x100)), executed(1)]);
     directives.extend(confirmed(0x106));
     assert_eq!(proofs(&directives), 4);
@@ -228,7 +228,7 @@ fn where_halfwords_count_a_bl_takes_two_atoms() {
     let rules = Rules { halfwords_count: true, ..Rules::default() };
     let found = follow(rules, &program, &[begin(t32(0x100)), executed(3)]);
     assert_eq!(outline(&found).0, [(0x100, 0x104, 1), (0x108, 0x10a, 1)]);
-    // Two of them, one after the other: bl .+4; bl .+4; nop.
+    // Two calls, one after the other: bl .+4; bl .+4; nop.
     let twice = thumb(0x100, &[0xf000, 0xf800, 0xf000, 0xf800, NOP]);
     let found = follow(rules, &twice, &[begin(t32(0x100)), executed(3)]);
     assert_eq!(outline(&found).0, [(0x100, 0x104, 1)], "the third atom is half of the second");
@@ -285,7 +285,8 @@ fn exceptions_name_where_execution_resumes() {
 
 #[test]
 fn unseen_code_empties_the_return_stack() {
-    // 0x100: bl 0x200, where no image holds code. What runs there may return, and call what returns to 0x104 again.
+    // 0x100: bl 0x200, where no image holds code. The code there may return, and call a function that returns
+    // to 0x104 again.
     let program = thumb(0x100, &[0xf000, 0xf87e, BX_LR]);
     let rules = Rules { return_stack: true, ..Rules::default() };
     let waypoint = Directive::Waypoint { executed: true };
@@ -441,7 +442,8 @@ fn a_run_that_passes_a_branch_or_misses_its_end_is_a_contradiction() {
 
 #[test]
 fn a_run_may_pass_a_branch_to_the_next_address() {
-    // An MTB may write no packet for it: the program counter changes as it would without.
+    // An MTB may write no packet for such a branch: the program counter changes as it would without the
+    // branch.
     let branch_to_next = 0xe7ff;
     let program = thumb(0x100, &[NOP, branch_to_next, NOP, NOP]);
     let run = |end| {
@@ -456,7 +458,7 @@ fn a_run_may_pass_a_branch_to_the_next_address() {
 
 #[test]
 fn only_m_profile_has_vectors_that_tell_the_exception() {
-    // A table of vectors at 0, whose word 2 says that NMI is handled at 0x100; nothing starts at 0x102.
+    // A vector table at 0, whose word 2 is NMI's handler at 0x100; no handler starts at 0x102.
     let mut program = thumb(0x100, &[NOP, NOP, NOP, NOP]);
     let table = [0x2000_4000_u32, 0x107, 0x101].map(u32::to_le_bytes);
     program.add(Address::new(0), table.as_flattened()).expect("a region of its own");
@@ -618,7 +620,7 @@ fn a_return_from_an_exception_that_was_predicted_is_one() {
         exception,
         waypoint,
         begin(a32(0x200)),
-        // Nothing is left that was interrupted, in this word or elsewhere.
+        // No interrupted place is left, in this word or elsewhere.
         Directive::WaypointTo(a32(0x108)),
         exception,
     ];
@@ -637,7 +639,8 @@ fn a_return_from_an_exception_that_was_predicted_is_one() {
 
 #[test]
 fn a_return_to_elsewhere_goes_there() {
-    // As where an operating system goes on with another task. 0x100 in Thumb; the handler at 0x200: subs pc, lr, #4.
+    // As when an operating system switches to another task. 0x100 in Thumb; the handler at 0x200: subs pc,
+    // lr, #4.
     let mut program = thumb(0x100, &[NOP, NOP, NOP, BX_LR]);
     program.add(Address::new(0x200), &[0x04, 0xf0, 0x5e, 0xe2]).expect("a region of its own");
     let exception = Directive::Exception {
@@ -663,7 +666,7 @@ fn a_return_to_elsewhere_goes_there() {
     }
 }
 
-/// What both engines find, which has to be the same.
+/// The elements of both engines, which have to be the same.
 fn follow_both(rules: Rules, program: &Program, directives: &[Directive]) -> Vec<Element> {
     let found = follow(rules, program, directives);
     assert_eq!(follow_by_graph(rules, program, directives), found);
@@ -711,7 +714,7 @@ fn a_pending_target_is_popped_when_the_next_waypoint_comes_without_an_address() 
     let found = follow_both(RETURN_STACK, &call_and_return(), &directives);
     let blocks = std::vec![(0x100, 0x104, 1), (0x108, 0x10a, 1), (0x104, 0x108, 2)];
     assert_eq!(outline(&found), (blocks, std::vec![]));
-    // An atom that was not executed asks as well: the b at 0x106 has no condition.
+    // A not-executed atom pops the entry as well: the b at 0x106 has no condition.
     let failed =
         [begin(t32(0x100)), EXECUTED, Directive::WaypointPending, Directive::Waypoint { executed: false }];
     let found = follow_both(RETURN_STACK, &call_and_return(), &failed);
@@ -734,7 +737,8 @@ fn an_address_cancels_the_pop_of_a_pending_target_and_leaves_the_entry() {
     assert_eq!(outline(&found), (blocks, std::vec![]));
 }
 
-/// A trace unit that predicts a return sends no address for it; that of a synchronisation directly after it is the same one.
+/// A trace unit that predicts a return sends no address for it; the address of a synchronisation directly
+/// after the return is the same.
 #[test]
 fn an_address_of_a_synchronisation_does_not_hide_that_a_return_was_predicted() {
     // 0x100: bl 0x108; 0x104: b .; 0x108: bl 0x110; 0x10c: bx lr; 0x110: bx lr
@@ -756,7 +760,7 @@ fn an_address_of_a_synchronisation_does_not_hide_that_a_return_was_predicted() {
     let called = [(0x100, 0x104, 1), (0x108, 0x10c, 1), (0x110, 0x112, 1)];
     let blocks = [&called[..], &[(0x10c, 0x10e, 1), (0x104, 0x106, 1)]].concat();
     assert_eq!(returns(0x10c), (blocks, std::vec![]));
-    // Another address is the branch's own: both entries stay.
+    // Any other address is the branch's own: both entries stay.
     let blocks = [&called[..], &[(0x110, 0x112, 1), (0x10c, 0x10e, 1)]].concat();
     assert_eq!(returns(0x110).0, blocks);
 }
@@ -776,7 +780,7 @@ fn a_pending_target_without_an_entry_is_a_contradiction_for_an_atom_and_unknown_
     let empty = GapReason::Contradiction(Contradiction::ReturnStackEmpty(t32(0x108)));
     assert_eq!(found(EXECUTED), [empty]);
     assert_eq!(found(until(0x10a)), [GapReason::AddressUnknown]);
-    // Nothing is asked for where tracing begins again or is lost.
+    // No target is needed if tracing begins again or is lost.
     assert_eq!(found(begin(t32(0x104))), []);
     assert_eq!(found(Directive::Lost), [GapReason::TraceLost]);
 }
@@ -801,7 +805,7 @@ fn a_call_with_a_pending_target_takes_its_entry_before_it_makes_one() {
     // Predicted: to 0x104, which returns after the blx.
     let blocks = [&called[..], &[(0x104, 0x106, 1), (0x10a, 0x10c, 1)]].concat();
     assert_eq!(outline(&[Directive::WaypointPending, EXECUTED]), (blocks, std::vec![]));
-    // With an address: it returns after the blx, and there to 0x104.
+    // With an address: the code at 0x104 also returns after the blx.
     let to = Directive::Continue(t32(0x104));
     let blocks = [&called[..], &[(0x104, 0x106, 1), (0x10a, 0x10c, 1)]].concat();
     assert_eq!(outline(&[to, Directive::WaypointPending, EXECUTED]), (blocks, std::vec![]));
@@ -813,7 +817,7 @@ fn a_return_from_an_exception_never_asks_the_return_stack() {
     let program = thumb(0x100, &[0xf000, 0xf802, 0xe7fe, NOP, 0xf3de, 0x8f04]);
     let by_form = [begin(t32(0x100)), EXECUTED, Directive::WaypointPending, EXECUTED];
     assert_eq!(outline(&follow_both(RETURN_STACK, &program, &by_form)).1, [GapReason::AddressUnknown]);
-    // M profile's bx lr is one where the trace says so.
+    // M profile's bx lr is a return from an exception if the trace marks it.
     let by_packet =
         [begin(t32(0x100)), EXECUTED, Directive::WaypointPending, Directive::ExceptionReturn, EXECUTED];
     assert_eq!(

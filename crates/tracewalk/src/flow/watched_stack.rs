@@ -1,8 +1,8 @@
 //! A return stack that records its changes, for the memo and for segments.
 //!
-//! The memo wants to know what a stretch of execution does to a stack whatever lies deeper in it: a [`StackEffect`]. A
-//! worker that began in the middle of a trace does not know what lies below its own entries: [`Below`] notes whether
-//! that mattered.
+//! The memo needs the effect of a stretch of execution on a stack, independent of deeper entries: a
+//! [`StackEffect`]. A worker that began in the middle of a trace does not know the entries below its own:
+//! [`Below`] records whether they were needed.
 
 use core::hash::{Hash, Hasher};
 
@@ -15,64 +15,65 @@ use super::stack::{DEPTH, LocationStack, NOWHERE};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct WatchedStack {
     stack: LocationStack,
-    /// Begun anew when decoding continues from a checkpoint.
+    /// Restarted when decoding continues from a checkpoint.
     #[cfg_attr(feature = "serde", serde(skip, default = "Watch::new"))]
     watch: Watch,
     below: Below,
 }
 
-/// What became of a stack since [`WatchedStack::watch`].
+/// The changes to a stack since [`WatchedStack::watch`].
 #[derive(Clone, Copy, Debug)]
 struct Watch {
-    /// Pushes less pops.
+    /// Pushes minus pops.
     level: i32,
-    /// The least and the greatest it was, or, if an entry was only looked at, what it would have been.
+    /// The lowest and the highest level. An entry that was only looked at counts as popped.
     lowest: i32,
     highest: i32,
-    /// An entry was asked for when there was none, or the stack was cleared.
+    /// Whether an entry was asked for when there was none, or the stack was cleared.
     exhausted: bool,
-    /// The entries that were taken or looked at below the first level, the first one first; those of `lowest` count.
+    /// The entries below level 0 that were popped or looked at, in order. `lowest` bounds the valid ones.
     taken: [Location; MOST],
 }
 
-/// What lies below the entries, and whether it mattered.
+/// Whether there are entries below the known ones, and whether they were needed.
 #[derive(Clone, Copy, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Below {
-    /// Decoding began in the middle: there may be more.
+    /// Whether unknown entries may lie below, because decoding began in the middle.
     unknown: bool,
-    /// It was asked for, in vain, since [`WatchedStack::begin_part`].
+    /// Whether an unknown entry was asked for since [`WatchedStack::begin_part`].
     asked: bool,
-    /// The most entries since then: they push out what lies below.
+    /// The maximum number of entries since then. They push out entries below.
     highest: usize,
 }
 
-/// What a stretch of execution does to a stack, whatever lies deeper in it: it takes entries, which have to be these,
+/// The effect of a stretch of execution on a stack, independent of deeper entries: it takes certain entries,
 /// and leaves others.
 ///
-/// Replaying reads one of these for every other window. The counts and the first of each entries stand together in 28 bytes,
-/// mostly in one line of the cache; the rest is seldom looked at.
+/// Replay reads an effect for every other window. The counts, the first entry taken and the first entry left
+/// share 28 bytes, mostly in one cache line; the rest is seldom read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub(super) struct StackEffect {
-    /// How many entries it takes.
+    /// The number of entries that the effect takes.
     taken: u8,
-    /// How many it leaves.
+    /// The number of entries that the effect leaves.
     given: u8,
-    /// How far above the first level it came: that many of the oldest entries may be dropped.
+    /// The highest level above the first: the stack may have dropped as many of its oldest entries.
     rise: u8,
-    /// What is taken and what is given, each from the oldest to the newest. Those after the counts are nowhere.
+    /// The entries taken and the entries left, each from the oldest to the newest. Entries after the counts
+    /// are [`NOWHERE`].
     entries: [Exchanged; MOST],
 }
 
-/// An entry that is taken and one that is given.
+/// An entry that the effect takes, and one that it leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Exchanged {
     taken: Location,
     given: Location,
 }
 
-/// The number of entries that an effect has at most.
+/// The maximum number of entries of an effect.
 const MOST: usize = 4;
 
 impl WatchedStack {
@@ -106,7 +107,7 @@ impl WatchedStack {
         newest
     }
 
-    /// What [`WatchedStack::pop`] would give.
+    /// The entry that [`WatchedStack::pop`] would return.
     #[inline]
     pub(super) fn newest(&mut self) -> Option<Location> {
         let newest = self.stack.newest();
@@ -125,27 +126,27 @@ impl WatchedStack {
         self.below.unknown = false;
     }
 
-    /// From here on [`WatchedStack::is_certain`] concerns a new part.
+    /// Begins a new part for [`WatchedStack::is_certain`].
     pub(super) const fn begin_part(&mut self) {
         self.below.asked = false;
         self.below.highest = self.stack.len();
     }
 
-    /// Whether what was done in a part, after which the stack was this, does not depend on what lay below `guess`: it was
-    /// not asked for, or there was nothing on the stack `real`, which [proves](Self::proves) the guess.
+    /// Whether the part that ended with this stack does not depend on entries below `guess`: none was asked
+    /// for, or the stack `real`, which [proves](Self::proves) the guess, has none there.
     pub(super) const fn is_certain(&self, real: &Self, guess: &Self) -> bool {
         !self.below.asked || real.stack.len() == guess.stack.len()
     }
 
-    /// Whether this is what `guess` is, which may know less of what lies below.
+    /// Whether this stack equals `guess`, except for entries below that `guess` does not know.
     pub(super) fn proves(&self, guess: &Self) -> bool {
         let (mine, guessed) = (&self.stack, &guess.stack);
         let same = (0..guessed.len()).all(|depth| mine.at_depth(depth) == guessed.at_depth(depth));
         same && guessed.len() <= mine.len() && (guess.below.unknown || guessed.len() == mine.len())
     }
 
-    /// This stack, when what was done in some parts is done to it: it [proves](Self::proves) what `guess` was before them,
-    /// and this is what it was after each of them, all of them [certain](Self::is_certain).
+    /// This stack after some parts. The stack [proves](Self::proves) `guess`, the stack before the parts;
+    /// `parts` are the stacks after each part, all of them [certain](Self::is_certain).
     pub(super) fn continued<'a>(&self, guess: &Self, parts: impl Iterator<Item = &'a Self>) -> Self {
         let (mut highest, mut end) = (guess.stack.len(), guess);
         for part in parts {
@@ -164,21 +165,21 @@ impl WatchedStack {
         stack
     }
 
-    /// From here on [`WatchedStack::effect`] says what became of the stack.
+    /// Starts to record the changes that [`WatchedStack::effect`] returns.
     pub(super) const fn watch(&mut self) {
         let taken = self.watch.taken;
         self.watch = Watch { taken, ..Watch::NEW };
     }
 
-    /// What became of the stack since it was [watched](WatchedStack::watch); `None` if that depends on what lay in it, or
-    /// is too much to say.
+    /// The changes since [`WatchedStack::watch`]; `None` if the stack ran empty or was cleared, or if there
+    /// are too many changes.
     pub(super) fn effect(&self) -> Option<StackEffect> {
         let Watch { level, lowest, highest, exhausted, taken } = &self.watch;
         if *exhausted {
             return None;
         }
         if *lowest == 0 && *highest == 0 {
-            // Most windows do nothing to it.
+            // Most windows do not change the stack.
             return Some(StackEffect::default());
         }
         let mut effect = StackEffect {
@@ -195,7 +196,7 @@ impl WatchedStack {
         Some(effect)
     }
 
-    /// Whether the effect takes the entries that this stack has. Nearly always that is one, or none.
+    /// Whether this stack has the entries that the effect takes: nearly always one or none.
     #[inline(always)]
     pub(super) fn allows(&self, effect: &StackEffect) -> bool {
         let [first, ..] = &effect.entries;
@@ -206,7 +207,7 @@ impl WatchedStack {
         }
     }
 
-    /// Does what the effect says, which is [allowed](WatchedStack::allows).
+    /// Applies the effect, which must be [allowed](WatchedStack::allows).
     #[inline(always)]
     pub(super) fn apply(&mut self, effect: &StackEffect) {
         // Of the two stacks of a program one is seldom used.
@@ -233,7 +234,7 @@ impl Watch {
 
     const NEW: Self = Self { level: 0, lowest: 0, highest: 0, exhausted: false, taken: [NOWHERE; MOST] };
 
-    /// The newest entry, this one, is taken or looked at.
+    /// Records that the newest entry is popped or looked at.
     #[inline]
     fn look(&mut self, newest: Location) {
         let below = self.level.wrapping_sub(1);
@@ -248,7 +249,7 @@ impl Watch {
 }
 
 impl Below {
-    /// There were `count` entries: what lies below is forgotten as far as there is no room for it.
+    /// Records that there were `count` entries: a full stack has pushed out all entries below.
     #[inline]
     fn rise_to(&mut self, count: usize) {
         self.highest = self.highest.max(count);
@@ -257,7 +258,7 @@ impl Below {
 }
 
 impl StackEffect {
-    /// Whether it takes only the newest entries.
+    /// Whether the entries that the effect takes are the newest of `stack`.
     #[inline(never)]
     fn takes_newest_of(&self, stack: &LocationStack) -> bool {
         let mut from_newest = self.entries.iter().take(self.taken.into()).rev().zip(0..);
@@ -265,7 +266,7 @@ impl StackEffect {
     }
 }
 
-/// A number of entries that an effect can have.
+/// The number of entries; `None` if it is more than an effect can have.
 fn count(entries: u32) -> Option<u8> {
     u8::try_from(entries).ok().filter(|&count| usize::from(count) <= MOST)
 }
@@ -302,7 +303,7 @@ mod tests {
         core::iter::from_fn(|| stack.pop()).collect()
     }
 
-    /// A stack that got these entries.
+    /// The stack after these entries are pushed.
     fn with(mut stack: WatchedStack, entries: core::ops::Range<u32>) -> WatchedStack {
         entries.for_each(|entry| stack.push(at(entry)));
         stack

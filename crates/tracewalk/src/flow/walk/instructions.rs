@@ -1,4 +1,4 @@
-//! Passing one instruction.
+//! Passes one instruction.
 
 use crate::ids::Location;
 use crate::isa::{Class, Instruction};
@@ -39,7 +39,8 @@ impl Execution {
         self.pass_branch(program, (at, instruction), executed, TargetIs::Sent, report)
     }
 
-    /// Passes an instruction that may be a branch. A barrier is none: it ends a block only as a waypoint.
+    /// Passes an instruction that may be a branch. A barrier is not a branch: it ends a block only as a
+    /// waypoint.
     pub(super) fn pass_branch(
         &mut self,
         program: &Program,
@@ -73,7 +74,7 @@ impl Execution {
             report.element(Element::Block(open.block(Ending::ConditionFailed)));
             self.place = Place::At(behind);
         } else if behind.address < at.address {
-            // No block goes on at the other end of memory.
+            // No block continues across the end of memory.
             self.close(report);
         }
         Ok(())
@@ -91,14 +92,15 @@ impl Execution {
         if !executed && !instruction.is_branch() && self.rules.waypoints_fail_by_condition {
             return self.pass_straight(program, (at, instruction), false, report);
         }
-        // PFTv1.0 does not say of a barrier whether it was executed: either atom only says that it was passed.
+        // PFTv1.0 does not report whether a barrier was executed: either atom reports only that it was
+        // passed.
         if !matches!(instruction.class, Class::Barrier(_)) {
             check_condition(program, at, &instruction, executed)?;
         }
         self.pass_exit_unchecked((at, instruction), executed, target_is, report)
     }
 
-    /// The same, whether or not the instruction has a condition that can fail.
+    /// As `pass_exit`, whether or not the instruction has a condition that can fail.
     pub(super) fn pass_exit_unchecked(
         &mut self,
         (at, instruction): (Location, Instruction),
@@ -142,7 +144,7 @@ impl Execution {
         Ok((at, instruction))
     }
 
-    /// Where an instruction is to be passed: if its address is pending, none came.
+    /// The location of the next instruction. If its address is still pending, the trace sent none.
     pub(super) fn here(&mut self) -> Result<Location, Obstacle> {
         self.resolve_pending()?;
         self.position().ok_or(match self.place {
@@ -152,7 +154,7 @@ impl Execution {
     }
 }
 
-/// An instruction whose condition failed has to have one.
+/// Checks that an instruction whose condition failed has a condition.
 fn check_condition(
     program: &Program,
     at: Location,

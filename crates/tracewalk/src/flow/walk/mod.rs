@@ -1,10 +1,11 @@
-//! Following directives instruction by instruction: simple, obviously right, and what anything faster is tested against.
+//! Follows directives instruction by instruction: simple, obviously right, and the reference in tests of
+//! anything faster.
 //!
 //! ```text
 //! to pass an instruction: fetch it, classify it, add it to the open block;
 //!     a branch, a failed condition and every event close the open block
 //! a taken direct branch moves the position, a taken indirect one waits for its target, everything else continues after itself
-//! what the image cannot confirm is a Gap, and the position is lost until the trace names one
+//! anything that the image cannot confirm is a Gap, and the position is lost until the trace names one
 //! ```
 
 mod instructions;
@@ -145,7 +146,7 @@ impl Execution {
             return;
         }
         match core::mem::take(&mut self.trust) {
-            // A run continues after the proof, and is reported as one.
+            // A run of instructions continues after the proof, and is reported as one block.
             Trust::Sound => {}
             // A block is in doubt as a whole or not at all.
             Trust::InDoubt => self.close(report),
@@ -158,7 +159,7 @@ impl Execution {
         report.element(Element::Proof(Proof { at, span }));
     }
 
-    /// Trace is missing; `doubt` says whether what came before may be wrong.
+    /// Handles missing trace; `doubt` states whether earlier elements may be wrong.
     fn lose(&mut self, doubt: bool, report: &mut Report<'_, impl FnMut(Element)>) {
         self.close(report);
         if doubt {
@@ -172,7 +173,7 @@ impl Execution {
     }
 }
 
-/// The event that a directive is, if it moves nothing.
+/// The event of a directive that does not move execution.
 #[inline]
 pub(super) const fn event_kind(directive: Directive) -> Option<EventKind> {
     match directive {
@@ -183,7 +184,7 @@ pub(super) const fn event_kind(directive: Directive) -> Option<EventKind> {
         Directive::Trigger => Some(EventKind::Trigger),
         Directive::Events(events) => Some(EventKind::Events(events)),
         Directive::Instrumentation(instrumentation) => Some(EventKind::Instrumentation(instrumentation)),
-        // A failed one moves execution.
+        // A failed transaction moves execution.
         Directive::Transaction(
             transaction @ (Transaction::Started | Transaction::UnderWay | Transaction::Committed),
         ) => Some(EventKind::Transaction(transaction)),

@@ -1,4 +1,4 @@
-//! Where the trace says that execution is, or goes on.
+//! Directives that state where execution is or continues.
 
 use crate::directive::{BeginReason, Granularity, Handler, PreferredReturn};
 use crate::ids::{Address, Exception, Location};
@@ -11,7 +11,7 @@ use super::super::execution::{Arrival, Execution, Last, Pending, Place, Report, 
 use super::super::vectors::{self, Entered};
 
 impl Execution {
-    /// Where the trace says that execution goes on.
+    /// Continues at the address that the trace states.
     pub(super) fn go_on_at(&mut self, target: Location, report: &mut Report<'_, impl FnMut(Element)>) {
         self.half_passed = false;
         if let Place::Pending(pending) = self.place {
@@ -31,7 +31,7 @@ impl Execution {
         self.arrival = Arrival::Named;
     }
 
-    /// What speaks against execution going on at `found` instead of at `expected`.
+    /// The contradiction if execution continues at `found` instead of at `expected`.
     fn contradiction(&self, expected: Location, found: Location) -> Option<Contradiction> {
         let at = self.last()?;
         match self.arrival {
@@ -48,7 +48,8 @@ impl Execution {
         why: BeginReason,
         report: &mut Report<'_, impl FnMut(Element)>,
     ) {
-        // An ETM says where a branch went even if nothing after it is traced; if it overflowed it cannot.
+        // An ETM sends the target of a branch even if nothing after the branch is traced, unless it
+        // overflowed.
         let target_is_missing = self.rules.granularity == Granularity::Instructions
             && matches!(self.place, Place::Pending(pending) if pending.is_target());
         if target_is_missing && matches!(why, BeginReason::Enabled | BeginReason::DebugExit) {
@@ -61,7 +62,7 @@ impl Execution {
         self.event(EventKind::TraceOn(why), report);
     }
 
-    /// A periodic synchronisation.
+    /// Compares the position with that of a periodic synchronisation.
     pub(super) fn confirm(&mut self, at: Location, report: &mut Report<'_, impl FnMut(Element)>) {
         match self.position() {
             Some(expected) if expected == at => {}
@@ -108,13 +109,14 @@ impl Execution {
         });
     }
 
-    /// Where execution should resume after an exception.
+    /// The address at which execution should resume after an exception.
     fn preferred_return(&self, program: &Program, preferred_return: PreferredReturn) -> Option<Address> {
         let is_fault: fn(&Program, Location) -> bool = match preferred_return {
             PreferredReturn::At(address) => return Some(address),
             PreferredReturn::Unknown => return None,
             PreferredReturn::Next => |_, _| false,
-            // A branch that was passed is not the instruction that could not be executed: that one was not traced.
+            // A branch that was passed is not the instruction that could not be executed: the latter was not
+            // traced.
             PreferredReturn::Last => |program, last| !is_branch(program, last),
             PreferredReturn::AtFault => is_undefined,
         };
@@ -122,7 +124,7 @@ impl Execution {
         fault.or(self.position()).map(|at| at.address)
     }
 
-    /// Where execution goes on after a return from an exception.
+    /// Continues after a return from an exception.
     pub(super) fn resume(
         &mut self,
         program: &Program,

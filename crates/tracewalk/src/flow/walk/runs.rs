@@ -1,4 +1,4 @@
-//! Passing everything up to a waypoint or an address.
+//! Passes everything up to a waypoint or an address.
 
 use crate::directive::RunEnd;
 use crate::ids::{Address, Location};
@@ -9,12 +9,12 @@ use super::super::code::{farthest_waypoint, is_waypoint, may_be_in_it_block};
 use super::super::element::{Contradiction, Element, GapReason};
 use super::super::execution::{Execution, Obstacle, Report, TargetIs};
 
-/// How far a run that names its end may go. Straight code of this length is not a program, and every eight bytes of a
-/// damaged MTB buffer may ask for a run.
+/// The maximum length in bytes of a run that names its end. No program has straight code of this length, and
+/// every eight bytes of a damaged MTB buffer may name a run.
 const LONGEST_RUN: u64 = 1 << 16;
 
 impl Execution {
-    /// Everything up to and including the next waypoint.
+    /// Passes everything up to and including the next waypoint.
     pub(super) fn waypoint(
         &mut self,
         program: &Program,
@@ -26,7 +26,7 @@ impl Execution {
         self.pass_exit(program, waypoint, executed, target_is, report)
     }
 
-    /// Passes what stands before the next waypoint, which it returns.
+    /// Passes the instructions before the next waypoint, and returns the waypoint.
     fn run_to_waypoint(
         &mut self,
         program: &Program,
@@ -45,8 +45,8 @@ impl Execution {
         }
     }
 
-    /// Passes several instructions that the trace proves together: if it contradicts the last ones, nothing says that the
-    /// first ones were executed.
+    /// Passes several instructions that the trace proves together: if the trace contradicts the last ones, it
+    /// does not prove that the first ones were executed.
     fn all_or_nothing<T>(
         &mut self,
         pass: impl FnOnce(&mut Self) -> Result<T, Obstacle>,
@@ -63,7 +63,7 @@ impl Execution {
         is_waypoint(self.rules, instruction)
     }
 
-    /// Everything up to `until`.
+    /// Passes everything up to `until`.
     pub(super) fn run_to(
         &mut self,
         program: &Program,
@@ -87,7 +87,8 @@ impl Execution {
         report: &mut Report<'_, impl FnMut(Element)>,
     ) -> Result<(), Obstacle> {
         let from = match (self.here(), end) {
-            // An exception may come before the address of a branch is sent, whether that was predicted or not.
+            // An exception may come before the address of a branch is sent, whether the branch was predicted
+            // or not.
             (Err(Obstacle::Gap(_)), RunEnd::BeforeWithoutWaypoints) => {
                 return Err(Obstacle::Gap(GapReason::AddressUnknown));
             }
@@ -99,14 +100,15 @@ impl Execution {
             return Err(misses.into());
         };
         loop {
-            // After the last instruction of memory addresses begin again, distances go on.
+            // After the last instruction of memory, addresses wrap and distances do not.
             let passed = self.here()?.bytes_since(from.address);
             match end {
                 RunEnd::Through if passed > distance => return Ok(()),
                 RunEnd::BeforeWithoutWaypoints if passed >= distance => return Ok(()),
                 RunEnd::Before if passed == distance => return Ok(()),
                 RunEnd::Jumps if passed == distance => {
-                    // After an instruction that cannot jump flow goes on, and what the trace says next contradicts that.
+                    // If the instruction cannot jump, flow continues after it, and the next address in the
+                    // trace contradicts that.
                     let jump = self.next_instruction(program)?;
                     return self.pass_branch(program, jump, true, TargetIs::Sent, report);
                 }
@@ -116,7 +118,7 @@ impl Execution {
         }
     }
 
-    /// An instruction of a run, which does not branch.
+    /// Passes an instruction inside a run, which does not branch.
     fn pass_inside_run(
         &mut self,
         program: &Program,
@@ -127,7 +129,7 @@ impl Execution {
         let (at, instruction) = self.next_instruction(program)?;
         let passes = Contradiction::RunPassesBranch { at, until };
         if matches!(end, RunEnd::Through | RunEnd::BeforeWithoutWaypoints) {
-            // The trace has an atom for each waypoint, a barrier no less than a branch.
+            // The trace has an atom for each waypoint, for a barrier as for a branch.
             if self.is_waypoint(&instruction) {
                 return Err(passes.into());
             }
@@ -136,7 +138,7 @@ impl Execution {
         if !instruction.is_branch() {
             return self.pass_straight(program, (at, instruction), true, report);
         }
-        // A branch to the next address changes nothing that an MTB must write a packet for (DDI 0486B, 2.3.1).
+        // An MTB need not write a packet for a branch to the next address (DDI 0486B, 2.3.1).
         let next = at.after(instruction.bytes.into());
         if instruction.class == Class::Direct(next) && !instruction.conditional {
             return self.pass_exit(program, (at, instruction), true, TargetIs::Sent, report);

@@ -1,4 +1,4 @@
-//! What the trace names by an address of its own, or not at all: source addresses and instructions on unknown paths.
+//! Waypoints that the trace names by their own address, and instructions on unknown paths.
 
 use crate::ids::Location;
 use crate::isa::{Class, Instruction};
@@ -8,11 +8,11 @@ use super::super::code::{farthest_waypoint, instruction_at, is_waypoint};
 use super::super::element::{Contradiction, Element, GapReason};
 use super::super::execution::{Arrival, Execution, Obstacle, Place, Report, TargetIs};
 
-/// The most instructions that are looked at to find out whether their path is known after all.
+/// The maximum number of unnamed instructions whose path flow tries to work out.
 const MOST_INSTRUCTIONS: u64 = 1 << 12;
 
 impl Execution {
-    /// Everything up to the waypoint at `target`, which was executed.
+    /// Passes everything up to the waypoint at `target`, which was executed.
     pub(super) fn waypoint_at(
         &mut self,
         program: &Program,
@@ -23,7 +23,7 @@ impl Execution {
         let distance = |from: &Location| target.address.offset_from(from.address);
         let from = self.here().ok();
         let from = from.filter(|from| distance(from).is_some_and(|bytes| bytes <= farthest));
-        // A trace unit was seen to send the place of an A32 instruction as that of a T32 one.
+        // At least one trace unit sends the address of an A32 instruction as that of a T32 one.
         let target = Location::new(target.address, from.map_or(target.isa, |from| from.isa));
         if from.is_none() {
             self.close(report);
@@ -41,7 +41,7 @@ impl Execution {
                 return Err(misses.into());
             }
             if is_waypoint {
-                // Without an atom for it nothing says more than that execution continued after it.
+                // Without an atom for the waypoint, the trace proves only that execution continued after it.
                 self.pass_exit_unchecked((at, instruction), false, TargetIs::Sent, report)?;
             } else {
                 self.pass_straight(program, (at, instruction), true, report)?;
@@ -52,7 +52,7 @@ impl Execution {
         }
     }
 
-    /// A number of instructions was executed, and execution continues at `then`.
+    /// Passes instructions that the trace does not name; execution continues at `then`.
     pub(super) fn unseen(
         &mut self,
         program: &Program,
@@ -76,8 +76,8 @@ impl Execution {
         self.jump(Place::At(then));
     }
 
-    /// The last of a number of instructions if there is one path alone from `from` to `then`: straight on, with a branch at most as the
-    /// last instruction.
+    /// The last of `count` instructions, if the path from `from` to `then` is unique: straight code in which
+    /// at most the last instruction branches.
     fn only_path(
         &self,
         program: &Program,
