@@ -148,7 +148,8 @@ const fn load_store_word_and_byte(word: u32) -> Instruction {
     instruction.accessing(access)
 }
 
-/// LDR Rt, [SP], #imm12: no register offset, P 0, U 1, W 0. Library code drops more than its own word from the stack.
+/// LDR Rt, [SP], #imm12: no register offset, P 0, U 1, W 0. Library code may drop more than one word from the
+/// stack.
 const fn is_stack_pop(word: u32) -> bool {
     matches!((field::<25, 20>(word), field::<19, 16>(word)), (0b00_1001, SP))
 }
@@ -186,7 +187,7 @@ const fn branch(word: u32, address: Address) -> Instruction {
     if bit::<24>(word) { instruction.linking() } else { instruction }
 }
 
-/// The address that imm24 leads to; the PC reads as the instruction's address and 8 (A2.3).
+/// The address that imm24 leads to; the PC reads as the instruction's address plus 8 (A2.3).
 const fn branch_target(word: u32, address: Address) -> Location {
     let pc = Location::new(address.aligned_for(Isa::A32), Isa::A32).after(8);
     pc.moved((sign_extend::<24>(field::<23, 0>(word)) << 2) as i64)

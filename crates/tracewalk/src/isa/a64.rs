@@ -1,7 +1,8 @@
 //! A64 encodings (Arm Architecture Reference Manual for A-profile, DDI 0487L, C4.1), each function one of the manual's tables.
 //!
-//! What a later version of the architecture adds is recognised whatever the core is: earlier cores have hints or undefined encodings in
-//! its place, which programs for them do not hold. Of memory accesses the direction alone is given: no trace of A64 has data.
+//! Instructions of later versions of the architecture are recognised for every core: for earlier cores they
+//! are hints or undefined encodings, which programs for those cores do not contain. A memory access has only
+//! its direction, because no trace of A64 has data.
 
 use super::a64_access::access;
 use super::bits::{bit, field, sign_extend};
@@ -65,7 +66,7 @@ const fn compare_and_branch(word: u32, place: Location) -> Instruction {
     let is_allocated = match (bit::<31>(word), bit::<24>(word), field::<15, 14>(word)) {
         // Registers of a word or a doubleword; of a byte, of a halfword.
         (_, false, 0b00) | (false, false, 0b10 | 0b11) => true,
-        // An immediate, of which bit 15 is one.
+        // An immediate, which includes bit 15.
         (_, true, bits) => bits & 0b01 == 0,
         _ => false,
     };

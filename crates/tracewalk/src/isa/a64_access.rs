@@ -1,9 +1,10 @@
-//! Which A64 encodings load and store (Arm Architecture Reference Manual for A-profile, DDI 0487L, C4.1: "Loads and Stores", "SVE
-//! encodings", "SME encodings"), each function one of the manual's tables.
+//! The A64 encodings that load and store (Arm Architecture Reference Manual for A-profile, DDI 0487L, C4.1:
+//! "Loads and Stores", "SVE encodings", "SME encodings"), each function one of the manual's tables.
 //!
-//! The direction alone is decided: a trace unit may count loads and stores as P0 instructions. How much is transferred depends on the
-//! length of vectors, and no trace of A64 has data. A prefetch, and maintenance of a cache, transfer nothing. What the manual leaves
-//! unallocated raises an exception, and is taken for the instruction whose fields it has.
+//! An access has only its direction, because a trace unit may count loads and stores as P0 instructions. The
+//! size of a transfer depends on the length of vectors, and no trace of A64 has data. Prefetches and cache
+//! maintenance transfer nothing. An unallocated encoding raises an exception, and is classified as the
+//! instruction whose fields it has.
 
 use super::bits::{bit, field};
 use super::instruction::{Access, Direction};
@@ -13,7 +14,7 @@ const STORE: Option<Access> = Some(Access::of_any_size(Direction::Store));
 /// An instruction that reads memory and writes it.
 const BOTH: Option<Access> = Some(Access::of_any_size(Direction::Swap));
 
-/// The accesses of an encoding that is no branch and not of the system.
+/// The accesses of an encoding that is neither a branch nor a system instruction.
 pub(super) const fn access(word: u32) -> Option<Access> {
     if bit::<27>(word) && !bit::<25>(word) {
         return load_or_store(word);
@@ -71,7 +72,8 @@ const fn exclusive_or_ordered(word: u32, is_unprivileged: bool) -> Option<Access
     }
 }
 
-/// C4.1, "LDAPR/STLR (unscaled immediate)", "Load/store memory tags", "Memory Copy and Memory Set" and what shares their bits.
+/// C4.1, "LDAPR/STLR (unscaled immediate)", "Load/store memory tags", "Memory Copy and Memory Set" and the
+/// encodings that share their bits.
 const fn ordered_offset_tag_or_copy(word: u32) -> Option<Access> {
     let opc = field::<23, 22>(word);
     match (bit::<21>(word), field::<11, 10>(word)) {
@@ -114,7 +116,7 @@ const fn atomic(word: u32) -> Option<Access> {
     let has_o3 = bit::<15>(word);
     let (is_simd, size) = (bit::<26>(word), field::<31, 30>(word));
     match (has_o3, field::<14, 12>(word)) {
-        // LDAPR, which is no atomic operation.
+        // LDAPR, which is not an atomic operation.
         (true, 0b100) if !is_simd => LOAD,
         // LD64B; ST64B, ST64BV, ST64BV0.
         (true, 0b101) if size == 0b11 && !is_simd => LOAD,

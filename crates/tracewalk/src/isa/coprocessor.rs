@@ -1,7 +1,7 @@
 //! Coprocessor and extension register encodings, which A32 and T32 share but for their first four bits
 //! (DDI 0406C, A5.6, A6.3.18, A7.5 to A7.9).
 //!
-//! A T32 encoding comes here as one word, its first halfword on top.
+//! A T32 encoding is one word here, with its first halfword on top.
 
 use super::bits::{bit, field};
 use super::instruction::{Access, Barrier, Direction, Instruction};
@@ -19,7 +19,7 @@ pub(super) const fn classify(word: u32) -> Instruction {
     }
 }
 
-/// MCR, of which CP15 has the forms of the barriers that ARMv6 knew (B3.17, c7). MCR2 has none.
+/// MCR. CP15 has ARMv6's barriers (B3.17, c7); MCR2 has none.
 const fn move_to_coprocessor(word: u32) -> Instruction {
     const CP15: u32 = 0b1111;
     const C5: u32 = 5;
@@ -49,11 +49,12 @@ const fn load_store(word: u32) -> Option<Access> {
         (true, _) if field::<31, 28>(word) == 0b1111 => None,
         // VLDR, VSTR.
         (true, true) => access.times(if double { 2 } else { 1 }),
-        // VLDM, VSTM, VPUSH, VPOP: imm8 counts words. FLDMX and FSTMX have one more than their registers hold.
+        // VLDM, VSTM, VPUSH, VPOP: imm8 counts words. FLDMX and FSTMX count one word more than their
+        // registers hold.
         (true, false) if double => access.times(field8::<7, 0>(word) & !1),
         (true, false) => access.times(field8::<7, 0>(word)),
-        // How many words LDC and STC transfer is the coprocessor's to say. The only one that ARMv7 defines is CP14,
-        // with one word (C6.1).
+        // The coprocessor defines how many words LDC and STC transfer. ARMv7 defines only CP14, with one word
+        // (C6.1).
         (false, _) => access.times(1),
     }
 }
@@ -93,7 +94,7 @@ const fn single_structure(word: u32, direction: Direction) -> Option<Access> {
         (0b00, ..) => 1,
         (0b01, ..) => 2,
         (0b10, ..) => 4,
-        // To all lanes; only loads have that.
+        // To all lanes, which only loads can do.
         (_, Direction::Load, size @ 0b00..=0b10) => 1 << size,
         // VLD4 to all lanes, 32 bits with a stricter alignment.
         (_, Direction::Load, _) if elements == 4 => 4,

@@ -1,4 +1,4 @@
-//! What flow must know of one instruction.
+//! The properties of one instruction that program flow needs, as types.
 
 use core::fmt;
 
@@ -7,29 +7,30 @@ use crate::ids::Location;
 /// The properties of one instruction that program flow needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
-    /// Its size: 2 or 4 bytes.
+    /// The size: 2 or 4 bytes.
     pub bytes: u8,
-    /// How it takes part in program flow.
+    /// The instruction's part in program flow.
     pub class: Class,
-    /// Whether its own encoding makes it conditional. An IT block makes any instruction in it conditional, which only
-    /// the code before it can tell.
+    /// Whether the encoding itself makes the instruction conditional. An IT block also makes its instructions
+    /// conditional, which only the code before them shows.
     pub conditional: bool,
-    /// Whether it writes the return address to the link register.
+    /// Whether the instruction writes the return address to the link register.
     pub link: bool,
-    /// Whether it is an instruction that returns, by its form.
+    /// The kind of return, by the instruction's form.
     pub returns: Option<Return>,
-    /// Whether it raises an exception by itself.
+    /// The exception that the instruction raises by itself.
     pub raises: Option<Raises>,
-    /// How many instructions after it an IT instruction makes conditional, 1 to 4; 0 for every other instruction.
+    /// The number of instructions that an IT instruction makes conditional, 1 to 4; 0 for every other
+    /// instruction.
     pub it_block: u8,
-    /// The memory accesses it makes; `None` if it makes none.
+    /// The instruction's memory accesses; `None` if there are none.
     pub access: Option<Access>,
 }
 
-/// How an instruction takes part in program flow.
+/// The part of an instruction in program flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// Execution continues after it.
+    /// Execution continues after the instruction.
     Other,
     /// A branch with its target in the instruction.
     Direct(Location),
@@ -37,9 +38,11 @@ pub enum Class {
     Indirect,
     /// A barrier: a waypoint that continues after itself.
     Barrier(Barrier),
-    /// It waits for an interrupt or an event (WFI, WFE, WFIT, WFET): a waypoint if [`Rules`](crate::directive::Rules) make it one.
+    /// A wait for an interrupt or an event (WFI, WFE, WFIT, WFET): a waypoint if
+    /// [`Rules`](crate::directive::Rules) make it one.
     Wait,
-    /// It begins a transaction (TSTART): a waypoint if [`Rules`](crate::directive::Rules) make it one. If the transaction fails, execution continues here.
+    /// The start of a transaction (TSTART): a waypoint if [`Rules`](crate::directive::Rules) make it one. If
+    /// the transaction fails, execution continues here.
     TransactionStart,
 }
 
@@ -83,22 +86,22 @@ pub enum Raises {
 /// given, with 0 in the other fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Which way the data goes.
+    /// The direction of the data.
     pub direction: Direction,
     /// The size of each transfer in bytes, 1, 2, 4 or 8; 0 for A64.
     pub bytes: u8,
-    /// How many transfers, at least 1; for [`Direction::Swap`] in each direction. 0 for A64.
+    /// The number of transfers, at least 1; for [`Direction::Swap`] in each direction. 0 for A64.
     pub transfers: u8,
 }
 
-/// Which way data goes.
+/// The direction of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From memory.
     Load,
     /// To memory.
     Store,
-    /// Both, as SWP does, and A64's atomic operations and copies of memory.
+    /// Both: SWP, and A64's atomic operations and copies of memory.
     Swap,
 }
 
@@ -124,7 +127,7 @@ impl fmt::Display for Unclassified {
 impl core::error::Error for Unclassified {}
 
 impl Instruction {
-    /// An instruction of this size that does nothing flow has to know of.
+    /// An instruction of this size without effect on flow.
     #[must_use]
     pub const fn other(bytes: u8) -> Self {
         Self {
@@ -175,7 +178,7 @@ impl Instruction {
         Self { access, ..self }
     }
 
-    /// Whether it is a branch, direct or indirect.
+    /// Whether the instruction is a branch, direct or indirect.
     #[must_use]
     pub const fn is_branch(&self) -> bool {
         matches!(self.class, Class::Direct(_) | Class::Indirect)
@@ -191,14 +194,14 @@ impl Access {
         Self { direction, bytes: 0, transfers: 0 }
     }
 
-    /// The same, repeated; `None` for no times.
+    /// This access, repeated; `None` for 0 transfers.
     pub(super) const fn times(self, transfers: u8) -> Option<Self> {
         if transfers == 0 { None } else { Some(Self { transfers, ..self }) }
     }
 }
 
 impl Direction {
-    /// The direction that the encodings' L bit tells.
+    /// The direction of an encoding with this L bit.
     pub(super) const fn from_load_bit(load: bool) -> Self {
         if load { Self::Load } else { Self::Store }
     }

@@ -1,15 +1,15 @@
 //! Code bytes → the properties of one instruction that flow needs: its size, whether it branches, and its target.
 //!
-//! Code bytes, an address and an instruction set go in, an [`Instruction`] comes out. The functions are pure and total:
-//! every bit pattern has an answer. They never read past the end of the bytes they are given: a 16-bit instruction that
-//! ends a region is decoded from its two bytes. Mnemonics, operands and the effect on registers are not here; that is a
-//! disassembler's work.
+//! Code bytes, an address and an instruction set go in, an [`Instruction`] comes out. The functions are pure
+//! and total: every bit pattern has an answer. They never read past the end of the code bytes: a 16-bit
+//! instruction that ends a region is decoded from its two bytes. Mnemonics, operands and the effect on
+//! registers are not here; that is a disassembler's work.
 //!
-//! The encodings follow the tables of the ARM Architecture Reference Manual, ARMv7-A and ARMv7-R edition (DDI 0406C),
-//! in their order; what ARMv8-M adds (DDI 0553B) is marked. A64 follows the A-profile edition (DDI 0487). An encoding that the manual calls UNPREDICTABLE is taken
-//! for the instruction whose fields it has, and for a branch only where that instruction is one of the manual's
-//! branches (T32's `ADD.W` to the PC is not). One that it calls UNDEFINED is [`Class::Other`]: it raises an exception.
-//! Bits that should be one or zero are not looked at.
+//! The encodings follow the tables of the ARM Architecture Reference Manual, ARMv7-A and ARMv7-R edition (DDI
+//! 0406C), in their order; what ARMv8-M adds (DDI 0553B) is marked. A64 follows the A-profile edition (DDI
+//! 0487). An UNPREDICTABLE encoding is classified as the instruction whose fields it has, and as a branch
+//! only if that instruction is one of the manual's branches (T32's `ADD.W` to the PC is not). An UNDEFINED
+//! encoding is [`Class::Other`]: it raises an exception. Bits that should be one or zero are ignored.
 //!
 //! ```
 //! use tracewalk::ids::{Address, Isa, Location};
@@ -32,7 +32,7 @@ mod t32;
 use crate::ids::{Address, Isa};
 
 pub use instruction::{Access, Barrier, Class, Direction, Instruction, Raises, Return, Unclassified};
-/// The size in bytes of the instruction at the start of `code`, which is known to be one that can be classified.
+/// The size in bytes of the instruction at the start of `code`, which must be one that can be classified.
 #[inline]
 #[must_use]
 pub(crate) const fn size(code: &[u8], isa: Isa) -> u64 {

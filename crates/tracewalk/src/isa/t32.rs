@@ -16,7 +16,7 @@ pub(super) const fn is_32_bit(first: u16) -> bool {
     matches!(first >> 11, 0b11101..=0b11111)
 }
 
-/// The location `offset` bytes from the PC, which reads as the instruction's address and 4 (A2.3).
+/// The location `offset` bytes from the PC, which reads as the instruction's address plus 4 (A2.3).
 const fn relative(at: Location, offset: i32) -> Location {
     at.after(4).moved(offset as i64)
 }
@@ -156,7 +156,7 @@ const fn conditional_branch_and_supervisor_call(code: u32, place: Location) -> I
 
 /// A9.2.1, the 16-bit encodings that T32EE has in the place of LDM and STM.
 ///
-/// The handlers that HB and its kin branch to stand in a table at TEEHBR, which no instruction names.
+/// HB and its kin branch to handlers in a table at TEEHBR, an address that no instruction contains.
 const fn thumb_ee(code: u32) -> Instruction {
     let load = Access::of(Direction::Load, 4).times(1);
     match field::<11, 8>(code) {
@@ -249,13 +249,13 @@ const fn low_overhead_loop(first: u32, second: u32, place: Location) -> Instruct
     let offset = (field::<10, 1>(second) << 2 | field::<11, 11>(second) << 1).cast_signed();
     let pc = place.after(4);
     match (field::<15, 12>(second), field::<10, 4>(first), field::<3, 0>(first)) {
-        // LE LR and LETP go back while the count in LR lasts, LE always.
+        // LE LR and LETP branch back while the count in LR lasts; LE always branches back.
         (0b1100, 0b000_0000 | 0b000_0001, PC) => {
             Instruction::direct(4, pc.moved(-(offset as i64))).conditional()
         }
         (0b1100, 0b000_0010, PC) => Instruction::direct(4, pc.moved(-(offset as i64))),
         (0b1100, 0b000_0011, PC) => Instruction::other(4),
-        // WLS and WLSTP pass over the loop if the count is 0.
+        // WLS and WLSTP skip the loop if the count is 0.
         (0b1100, 0b000_0000..=0b000_0100, _) => Instruction::direct(4, pc.moved(offset as i64)).conditional(),
         // DLS, DLSTP, LCTP, which count; BF, BFX, BFL, BFLX, BFCSEL, which known cores treat as NOP; undefined.
         _ => Instruction::other(4),
@@ -285,7 +285,7 @@ const fn branch_offset(first: u32, second: u32) -> i32 {
 const fn miscellaneous_control(second: u32, place: Location) -> Instruction {
     let next = place.after(4).address;
     match field::<7, 4>(second) {
-        // LEAVEX and ENTERX (A9.3.1) go on after themselves, in the named instruction set.
+        // LEAVEX and ENTERX (A9.3.1) continue after themselves, in the named instruction set.
         0b0000 => Instruction::direct(4, Location::new(next, Isa::T32)),
         0b0001 => Instruction::direct(4, Location::new(next, Isa::T32EE)),
         0b0100 => Instruction::barrier(4, Barrier::Dsb),
@@ -324,7 +324,7 @@ const fn load_store_multiple(first: u32, second: u32) -> Instruction {
 const fn dual_exclusive_and_table_branch(first: u32, second: u32) -> Instruction {
     let direction = Direction::from_load_bit(bit::<4>(first));
     match (field::<8, 7>(first), field::<5, 4>(first), field::<7, 4>(second)) {
-        // ARMv8-M's SG and TT stand among the unpredictable forms of LDRD and STREX.
+        // ARMv8-M's SG and TT are among the unpredictable forms of LDRD and STREX.
         _ if first == 0xe97f && second == 0xe97f => Instruction::other(4),
         (0b00, 0b00, _) if field::<15, 12>(second) == PC => Instruction::other(4),
         // STREX, LDREX.
@@ -368,7 +368,7 @@ const fn load_single(first: u32, second: u32) -> Instruction {
     if !(literal || is_addressing_mode(first, second)) || to_pc && bytes != 4 {
         return Instruction::other(4);
     }
-    // LDR Rt, [SP], #imm8: P 0, U 1, W 1. Library code drops more than its own word from the stack.
+    // LDR Rt, [SP], #imm8: P 0, U 1, W 1. Library code may drop more than one word from the stack.
     let is_stack_pop = !wide_offset && field::<3, 0>(first) == SP && field::<11, 8>(second) == 0b1011;
     let instruction = match (to_pc, is_stack_pop) {
         (true, true) => Instruction::indirect(4).returning(Return::Function),
@@ -394,7 +394,7 @@ const fn store_single(first: u32, second: u32) -> Instruction {
     }
 }
 
-/// Whether a single load or store has a defined way to address: op1 and op2 of A6.3.7 to A6.3.10.
+/// Whether a single load or store has a defined addressing mode: op1 and op2 of A6.3.7 to A6.3.10.
 const fn is_addressing_mode(first: u32, second: u32) -> bool {
     let wide_offset = bit::<7>(first);
     wide_offset

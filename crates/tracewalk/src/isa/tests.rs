@@ -18,7 +18,7 @@ fn t32(code: u32, isa: Isa) -> Instruction {
     classify(&bytes, ADDRESS, isa).expect("two halfwords hold a whole instruction")
 }
 
-/// What holds for every instruction, whatever its bits.
+/// Asserts the properties that every instruction has, whatever its bits.
 fn assert_plausible(code: &[u8], address: Address, isa: Isa) {
     let instruction = classify(code, address, isa).expect("four bytes hold a whole instruction");
     let bytes = usize::from(instruction.bytes);
