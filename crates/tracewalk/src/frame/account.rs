@@ -1,4 +1,4 @@
-//! What became of every byte of a capture.
+//! Accounts for every byte of a capture.
 
 use core::ops::AddAssign;
 
@@ -57,7 +57,7 @@ impl AddAssign for Account {
     }
 }
 
-/// An owner as a number that something can be looked up by: an ID's, or one that no ID has.
+/// An owner as the index of a table: its ID, or a number that no ID has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct OwnerKey(u8);
@@ -89,7 +89,8 @@ impl From<Owner> for OwnerKey {
     }
 }
 
-/// The owners by their keys: looked up, because telling them apart takes longer for short pieces than anything else.
+/// The owners by key. A table, because working out the owner takes more time than anything else for short
+/// pieces.
 const OWNERS: [Owner; 0x81] = {
     let mut owners = [Owner::Unknown; 0x81];
     let mut number = 0_u8;
@@ -100,11 +101,11 @@ const OWNERS: [Owner; 0x81] = {
     owners
 };
 
-/// What an [`Account`] is made of.
+/// The counts that make up an [`Account`].
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Tally {
-    /// Data, by whose it is.
+    /// Data bytes by owner.
     #[cfg_attr(feature = "serde", serde(with = "crate::arrays"))]
     owners: [u64; 0x81],
     pub(super) overhead: u64,
@@ -126,7 +127,7 @@ impl Tally {
         }
     }
 
-    /// How many bytes each owner has that has any.
+    /// The owners that have bytes, and how many.
     pub(super) fn owners(&self) -> impl Iterator<Item = (Owner, u64)> {
         OWNERS.into_iter().zip(self.owners).filter(|(_, bytes)| *bytes > 0)
     }

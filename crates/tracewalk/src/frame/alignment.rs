@@ -1,4 +1,4 @@
-//! Where the frames of a capture start.
+//! The start of a capture's frames.
 
 use core::fmt;
 

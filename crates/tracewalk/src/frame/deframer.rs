@@ -16,7 +16,7 @@ use crate::span::CaptureOffset;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Framing {
-    /// Nothing, as in a trace buffer: a frame every 16 bytes from the first byte on. Barriers are recognised.
+    /// None, as in a trace buffer: a frame every 16 bytes from the first byte on. Barriers are recognised.
     #[default]
     Buffer,
     /// FSYNCs and HSYNCs, as on a trace port. Frames start after the first FSYNC, at any byte, or (with recovery) by
@@ -29,16 +29,16 @@ pub enum Framing {
 /// The incomplete frame at the end of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tail {
-    /// Where it starts; the end of the capture if there is none.
+    /// The start of the frame; the end of the capture if there is none.
     pub at: CaptureOffset,
-    /// How many bytes it takes, with the HSYNCs in it.
+    /// The number of its bytes, including HSYNCs.
     pub bytes: u64,
 }
 
-/// A capture, in pieces of any size, to the bytes of each owner.
+/// Splits a capture, in pieces of any size, into the bytes of each owner.
 ///
-/// Takes the frames as they are: only FSYNCs correct their start. Nothing is held back but an incomplete frame. For
-/// captures in which bytes may be missing there is [`RecoveringDeframer`](super::RecoveringDeframer).
+/// Takes the frames as they are: only FSYNCs correct their start. Holds back only an incomplete frame. If
+/// bytes may be missing, use [`RecoveringDeframer`](super::RecoveringDeframer).
 ///
 /// How the capture is cut into pieces makes no difference, except that a run of whole frames may come as one
 /// [`Piece`](super::Piece) or as several.
@@ -77,12 +77,12 @@ pub struct Deframer {
     pub(super) unpacker: Unpacker,
 }
 
-/// It is not known where frames start.
+/// The state while the start of frames is unknown.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Unsynchronised {
     cause: Cause,
-    /// Where the first frame starts, if the caller knows.
+    /// The start of the first frame, if the caller knows it.
     start: Option<u64>,
 }
 
@@ -127,7 +127,7 @@ impl Deframer {
         }
     }
 
-    /// The capture ends here.
+    /// Ends the capture.
     pub fn finish(&mut self, sink: &mut impl FrameSink) -> Tail {
         let end = self.framer.taken();
         if let Some(Unsynchronised { cause, .. }) = self.unsynchronised {
@@ -139,7 +139,7 @@ impl Deframer {
         Tail { at: CaptureOffset(start), bytes: end - start }
     }
 
-    /// What became of the bytes so far.
+    /// The account of the bytes so far.
     #[must_use]
     pub fn account(&self) -> Account {
         self.unpacker.account()
@@ -153,7 +153,7 @@ impl Deframer {
         match self.framer.take(byte, at) {
             Some(Completed::FullSync) => self.full_sync(sink),
             Some(Completed::Barrier) => self.barrier(sink),
-            // Only an FSYNC can help after an ID that does not exist.
+            // After an ID that does not exist, only an FSYNC gives the start of frames.
             Some(Completed::Frame) | None if self.framer.names_impossible_id() => {
                 self.unpacker.overhead_until(self.framer.partial.start().unwrap_or(at));
                 self.framer.partial.clear();
@@ -181,13 +181,13 @@ impl Deframer {
         self.unsynchronised = None;
     }
 
-    /// An FSYNC was completed where it was not known where frames start.
+    /// Handles an FSYNC that was completed while the start of frames was unknown.
     pub(super) fn first_full_sync(&mut self, cause: Cause, sink: &mut impl FrameSink) {
         self.unpacker.lose_until(self.framer.full_sync_start(), cause, sink);
         self.unpacker.overhead_until(self.framer.taken());
     }
 
-    /// An FSYNC was completed: it stands between frames, or cuts one.
+    /// Handles a completed FSYNC, which is between frames or cuts one.
     pub(super) fn full_sync(&mut self, sink: &mut impl FrameSink) {
         let sync = self.framer.full_sync_start();
         let start = self.framer.partial.start().unwrap_or(sync);
@@ -199,7 +199,7 @@ impl Deframer {
         self.unpacker.overhead_until(self.framer.taken());
     }
 
-    /// A barrier was completed.
+    /// Handles a completed barrier.
     pub(super) fn barrier(&mut self, sink: &mut impl FrameSink) {
         self.framer.partial.clear();
         self.unpacker.overhead_until(self.framer.taken());

@@ -6,23 +6,23 @@ use core::num::NonZeroU32;
 use super::layout::{FRAME_BYTES, FSYNC, HSYNC};
 use crate::ids::TraceId;
 
-/// What a [`Formatter`] adds to the data.
+/// The IDs and the synchronisation that a [`Formatter`] adds to the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FormatterOptions {
-    /// Repeat the ID when this many frames had none, so that a reader that comes in late finds the owner. A TPIU does
-    /// it about every 8 frames (ETB TRM, DDI 0314H).
+    /// Repeat the ID after this number of frames without one, so that a reader that starts late learns the
+    /// owner. A TPIU repeats the ID about every 8 frames (ETB TRM, DDI 0314H).
     pub repeat_id_after: Option<NonZeroU32>,
-    /// An FSYNC before the first frame, and again each time this many frames have passed.
+    /// An FSYNC before the first frame, and again after every such number of frames.
     pub full_sync_every: Option<NonZeroU32>,
-    /// An HSYNC each time this many pairs of bytes have passed.
+    /// An HSYNC after every such number of pairs of bytes.
     pub half_sync_every: Option<NonZeroU32>,
 }
 
-/// Several sources' bytes to frames, the way back from [`Deframer`](super::Deframer).
+/// Encodes several sources' bytes as frames: the inverse of [`Deframer`](super::Deframer).
 ///
-/// Complete frames go to the `output` that each call is given. A change of ID takes a mixed byte of its own: an
-/// immediate change where the new source's first byte falls on an odd place, a delayed one where it would fall on the
-/// odd place that still is the old source's.
+/// Each call appends complete frames to its `output`. A change of ID takes a mixed byte of its own. If the
+/// next place is even, the ID goes there and the change is immediate. If the next place is odd, the old
+/// source's last byte moves there, the ID takes that byte's place, and the change is delayed.
 ///
 /// ```
 /// use tracewalk::frame::{Formatter, FormatterOptions};
@@ -52,7 +52,7 @@ pub struct Formatter {
     place: usize,
     /// The ID of the next bytes; none at first.
     owner: Option<u8>,
-    /// How many frames are complete since the last ID byte.
+    /// The number of complete frames since the last ID byte.
     frames_without_id: u32,
     frames: u32,
     pairs: u32,
@@ -82,19 +82,19 @@ impl Formatter {
         }
     }
 
-    /// The next bytes of source `id`.
+    /// Writes the next bytes of source `id`.
     pub fn write(&mut self, id: TraceId, bytes: &[u8], output: &mut Vec<u8>) {
         for &byte in bytes {
             self.put(id.get(), byte, output);
         }
     }
 
-    /// A trigger: a zero byte of ID `0x7d`.
+    /// Writes a trigger: a zero byte of ID `0x7d`.
     pub fn trigger(&mut self, output: &mut Vec<u8>) {
         self.put(TRIGGER, 0, output);
     }
 
-    /// Fills up the frame in work with padding. The next byte starts with its ID.
+    /// Fills the current frame with padding. The next byte starts with its ID.
     pub fn flush(&mut self, output: &mut Vec<u8>) {
         while self.place != 0 {
             self.put(PADDING, 0, output);
@@ -102,7 +102,7 @@ impl Formatter {
         self.owner = None;
     }
 
-    /// A barrier, as Linux's drivers put it into a buffer where a trace was cut. Flushes first.
+    /// Writes a barrier, as Linux's drivers put it into a buffer where a trace was cut. Flushes first.
     pub fn barrier(&mut self, output: &mut Vec<u8>) {
         self.flush(output);
         output.extend_from_slice(FSYNC.repeat(FRAME_BYTES / FSYNC.len()).as_slice());
@@ -125,7 +125,7 @@ impl Formatter {
         self.place.is_multiple_of(2) && self.options.repeat_id_after.is_some_and(due)
     }
 
-    /// Puts the ID byte for what comes next.
+    /// Writes the ID byte of the next data.
     fn change_owner(&mut self, owner: u8, output: &mut Vec<u8>) {
         self.owner = Some(owner);
         self.frames_without_id = 0;

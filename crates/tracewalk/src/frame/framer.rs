@@ -1,39 +1,39 @@
-//! Bytes → frames and what a trace port puts between them.
+//! Bytes → frames, and the synchronisation that a trace port puts between them.
 
 use super::layout::{FRAME_BYTES, FSYNC, Frame};
 use super::partial::{PartialFrame, SyncMatcher};
 
-/// Puts the bytes of a synchronised capture together to frames.
+/// Assembles the bytes of a synchronised capture into frames.
 ///
-/// Frames that lie in the input in one piece are taken from there ([`Framer::whole_frames`], [`Framer::step_over`]), all
-/// others byte by byte ([`Framer::take`]).
+/// Frames that are contiguous in the input are taken from there ([`Framer::whole_frames`],
+/// [`Framer::step_over`]), all others byte by byte ([`Framer::take`]).
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Framer {
-    /// FSYNCs and HSYNCs are in the capture; otherwise barriers.
+    /// Whether the capture has FSYNCs and HSYNCs; otherwise barriers.
     is_port: bool,
     /// The start of a frame whose rest has not arrived.
     pub(super) partial: PartialFrame,
-    /// What has arrived of an FSYNC, at any alignment.
+    /// The part of an FSYNC that has arrived, at any alignment.
     sync: SyncMatcher,
-    /// Where the next new byte stands.
+    /// The place of the next new byte.
     position: u64,
     /// The place after the last byte that was taken.
     taken: u64,
 }
 
-/// What the last byte completed.
+/// The unit that the last byte completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Completed {
     /// A frame: [`Framer::partial`].
     Frame,
-    /// An FSYNC. [`Framer::partial`] holds it, after what it cut off of a frame.
+    /// An FSYNC. [`Framer::partial`] holds the start of the frame that it cuts, and then the FSYNC.
     FullSync,
     /// A frame of four FSYNCs in a buffer: [`Framer::partial`].
     Barrier,
 }
 
-/// The most frames that are taken at a time: few enough to stay in the fastest cache.
+/// The maximum number of frames that are taken at a time: few enough to stay in the fastest cache.
 const BLOCK_FRAMES: usize = 1024;
 
 impl Framer {
@@ -47,7 +47,7 @@ impl Framer {
         }
     }
 
-    /// Where the next new byte stands.
+    /// The place of the next new byte.
     pub(super) const fn position(&self) -> u64 {
         self.position
     }
@@ -57,12 +57,12 @@ impl Framer {
         self.taken
     }
 
-    /// Where the FSYNC starts that the last byte completed.
+    /// The start of the FSYNC that the last byte completed.
     pub(super) const fn full_sync_start(&self) -> u64 {
         self.taken.saturating_sub(FSYNC.len() as u64)
     }
 
-    /// The frames at the start of the input, as far as its first byte starts a frame and nothing is pending.
+    /// The frames at the start of the input; none if a frame or an FSYNC is pending.
     pub(super) fn whole_frames<'a>(&self, input: &'a [u8]) -> &'a [[u8; FRAME_BYTES]] {
         if self.partial.start().is_some() || self.sync.is_nearly_complete() {
             return &[];
@@ -71,7 +71,7 @@ impl Framer {
         frames.get(..BLOCK_FRAMES).unwrap_or(frames)
     }
 
-    /// Takes frames in one piece, which have no synchronisation in them.
+    /// Takes contiguous frames, which have no synchronisation in them.
     pub(super) fn step_over(&mut self, frames: &[[u8; FRAME_BYTES]]) {
         if let Some([.., last]) = frames.last() {
             self.sync = SyncMatcher::after(*last);
@@ -86,8 +86,8 @@ impl Framer {
         self.position - 1
     }
 
-    /// Takes a byte of a frame or of synchronisation, which stood `at`. Whoever uses what it completed clears
-    /// [`Framer::partial`].
+    /// Takes a byte of a frame or of synchronisation, from place `at`. The caller clears [`Framer::partial`]
+    /// after it has used a completed unit.
     pub(super) fn take(&mut self, byte: u8, at: u64) -> Option<Completed> {
         self.taken = at + 1;
         self.partial.take(byte, at);
@@ -104,13 +104,13 @@ impl Framer {
         }
     }
 
-    /// Takes a byte if it is not known where frames start. Returns whether it completed an FSYNC.
+    /// Takes a byte while the start of frames is unknown. Returns whether the byte completes an FSYNC.
     pub(super) fn pass_over(&mut self, byte: u8, at: u64) -> bool {
         self.taken = at + 1;
         self.sync.take(byte)
     }
 
-    /// Takes new bytes if it is not known where frames start, none of which ends an FSYNC.
+    /// Takes new bytes while the start of frames is unknown. None of the bytes ends an FSYNC.
     pub(super) fn pass_over_all(&mut self, bytes: &[u8]) {
         for &byte in bytes.last_chunk::<3>().map_or(bytes, |last| last) {
             self.sync.take(byte);
@@ -119,25 +119,26 @@ impl Framer {
         self.taken = self.position;
     }
 
-    /// A frame starts at the next byte, whatever came before.
+    /// Starts a frame at the next byte, whatever came before.
     pub(super) fn start_frame(&mut self) {
         self.partial.clear();
         self.sync = SyncMatcher::default();
     }
 
-    /// All bytes up to the newest one have been taken, synchronisation included.
+    /// Marks all bytes up to the newest one as taken, including synchronisation.
     pub(super) fn take_all(&mut self) {
         self.taken = self.position;
     }
 
-    /// On a port, the frame in work has an ID byte for ID `0x7f` that is no part of an FSYNC.
+    /// Whether, on a port, the current frame has an ID byte for ID `0x7f` that is not part of an FSYNC.
     pub(super) fn names_impossible_id(&self) -> bool {
         // An `ff` in a mixed place may be the start of an FSYNC as long as only `ff`s follow it.
         let decided = self.partial.is_complete() || !self.sync.is_in_progress();
         self.is_port && decided && self.partial.frame().has_sync_byte()
     }
 
-    /// Whether a frame may have synchronisation in it: on a port a part of an FSYNC, in a buffer nothing but a barrier.
+    /// Whether a frame may have synchronisation in it: on a port a part of an FSYNC, in a buffer only a
+    /// barrier.
     pub(super) fn may_be_sync(&self, bytes: &[u8; FRAME_BYTES]) -> bool {
         let frame = Frame::new(bytes);
         if self.is_port { frame.has_sync_byte() } else { frame.is_barrier() }

@@ -1,13 +1,14 @@
-//! The places of a capture's frames, located once, so that each source's bytes can be taken out of any part of it.
+//! The places of a capture's frames, located once, so that each source's bytes can be taken out of any part
+//! of the capture.
 //!
-//! Where frames are depends on everything that came before: on what was learned of their data, and on what was lost. But
-//! where they lie one after the other, taking them apart needs no more than to know whose byte is the first one.
+//! The places of frames depend on all earlier bytes: on evidence from their data, and on losses. But
+//! contiguous frames can be unpacked if only the owner of the first byte is known.
 //!
 //! ```text
 //! all bytes, once ─▶ Indexer ─▶ Index: a list of sections, and how many bytes each source has before each
 //! a section ─▶ Extraction ─▶ one source's bytes
 //!     frames only:     its first owner
-//!     anything else:   the deframer as it was before it, which continues from there
+//!     anything else:   the deframer's state before the section, which continues from there
 //! ```
 
 use alloc::boxed::Box;
@@ -23,9 +24,9 @@ use super::sink::{Cause, Discontinuity, FrameSink, Piece};
 use crate::ids::TraceId;
 use crate::span::CaptureOffset;
 
-/// Where a capture's frames are. A copy costs nothing.
+/// The places of a capture's frames. Cheap to clone.
 ///
-/// With the feature `serde` it can be serialised, for the same version of this crate.
+/// With the feature `serde`, an index can be serialised, for the same version of this crate.
 ///
 /// ```
 /// use tracewalk::frame::{Discontinuity, Formatter, FormatterOptions, FrameSink, Framing, Indexer, Owner, Piece};
@@ -63,7 +64,7 @@ use crate::span::CaptureOffset;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Index {
     contents: Arc<Contents>,
-    /// How many of the sections are looked at.
+    /// The number of sections in use.
     sections: usize,
 }
 
@@ -71,11 +72,11 @@ pub struct Index {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Contents {
     pub(super) framing: Framing,
-    /// How many bytes the deframer was given at a time.
+    /// The number of bytes that the deframer takes at a time.
     pub(super) chunk: u64,
     /// Ascending; the first one begins with the capture.
     pub(super) sections: Vec<Section>,
-    /// The bytes after the last one.
+    /// The border after the last section.
     pub(super) end: Border,
 }
 
@@ -92,29 +93,29 @@ pub(super) struct Section {
 pub(super) enum Kind {
     /// Frames, one after the other.
     Frames {
-        /// Whose the first byte is.
+        /// The owner of the first byte.
         owner: Owner,
     },
     /// Anything else.
     Mixed {
-        /// As it was before the section; `None` for one that was given nothing.
+        /// The deframer's state before the section; `None` for a new deframer.
         deframer: Option<Box<RecoveringDeframer>>,
-        /// Where in the capture the bytes start that it was given.
+        /// The place in the capture at which the deframer's bytes start.
         base: u64,
     },
-    /// No frames: those after it do not continue those before.
+    /// A gap: the frames after it do not continue those before.
     Gap,
 }
 
-/// Between two sections.
+/// The border between two sections.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Border {
-    /// Up to where everything was handed out.
+    /// The place up to which all bytes were handed out.
     pub(super) at: u64,
-    /// How many bytes the deframer had been given then.
+    /// The place up to which the deframer had been given bytes.
     pub(super) pushed: u64,
-    /// How many bytes each source has before it, by ID.
+    /// The number of bytes of each source before the border.
     pub(super) before: Vec<(TraceId, u64)>,
 }
 
@@ -125,19 +126,19 @@ impl Border {
 }
 
 impl Index {
-    /// All sections.
+    /// An index of all sections.
     pub(super) fn new(contents: Contents) -> Self {
         let sections = contents.sections.len();
         Self { contents: Arc::new(contents), sections }
     }
 
-    /// How the frames lie in the capture.
+    /// The framing of the capture.
     #[must_use]
     pub fn framing(&self) -> Framing {
         self.contents.framing
     }
 
-    /// How many bytes a source has.
+    /// The number of bytes of a source.
     #[must_use]
     pub fn bytes_of(&self, id: TraceId) -> u64 {
         self.contents.end.before(id)
@@ -154,7 +155,7 @@ impl Index {
         0..self.sections
     }
 
-    /// How many bytes a source has in a section, if there are only frames in it: then it can be taken apart in one piece.
+    /// The number of bytes of a source in a section that is not mixed, and so can be unpacked in one piece.
     #[must_use]
     pub fn bytes_in(&self, section: usize, id: TraceId) -> Option<u64> {
         let is_frames = |found: &&Section| matches!(found.kind, Kind::Frames { .. } | Kind::Gap);
@@ -180,7 +181,7 @@ impl Index {
         self.contents.sections.iter().any(|section| matches!(section.kind, Kind::Gap))
     }
 
-    /// The first sections that hold a number of bytes of frames.
+    /// An index of the first sections that hold `bytes` bytes of frames.
     #[must_use]
     pub fn head(&self, bytes: u64) -> Self {
         let mut rest = bytes;
@@ -195,38 +196,39 @@ impl Index {
         Self { contents: Arc::clone(&self.contents), sections }
     }
 
-    /// Where a section ends.
+    /// The border after a section.
     fn behind(&self, section: usize) -> &Border {
         self.contents.sections.get(section + 1).map_or(&self.contents.end, |next| &next.start)
     }
 }
 
-/// One source's bytes on their way out of a capture.
+/// Extracts one source's bytes from a capture.
 #[derive(Clone, Debug)]
 pub struct Extraction {
     index: Index,
     id: TraceId,
     /// The sections that are not begun.
     sections: Range<usize>,
-    /// The section that is, where it is mixed.
+    /// The section that is begun, if it is mixed.
     inside: Option<InSection>,
 }
 
-/// A place inside a section in which there are not only frames, and what it takes to go on from there: see [`Index::rest`].
+/// A place inside a section in which there are not only frames, and the state to continue from there: see
+/// [`Index::rest`].
 ///
-/// With the feature `serde` it can be serialised, for the same version of this crate.
+/// With the feature `serde`, this state can be serialised, for the same version of this crate.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct InSection {
     deframer: Box<RecoveringDeframer>,
     base: u64,
     section: usize,
-    /// How many bytes it was given.
+    /// The place up to which the deframer was given bytes.
     pushed: u64,
 }
 
 impl Extraction {
-    /// Whose bytes they are.
+    /// The source.
     #[must_use]
     pub const fn id(&self) -> TraceId {
         self.id
@@ -238,8 +240,9 @@ impl Extraction {
         self.inside
     }
 
-    /// Takes the next piece of the `capture` apart that the index is of. Returns how many of its bytes are done; `None` where
-    /// there was nothing left. The sink is given bytes of other sources where that is less work than leaving them out.
+    /// Unpacks the next piece of `capture`, which must be the capture of the index. Returns the offset up to
+    /// which the capture is done; `None` if nothing was left. The sink also receives bytes of other sources
+    /// if that is less work than leaving them out.
     pub fn advance(&mut self, capture: &[u8], sink: &mut impl FrameSink) -> Option<u64> {
         if let Some(inside) = self.inside.take() {
             return Some(self.go_on(inside, capture, sink));
@@ -272,7 +275,7 @@ impl Extraction {
     }
 
     fn go_on(&mut self, mut inside: InSection, capture: &[u8], sink: &mut impl FrameSink) -> u64 {
-        // The same pieces as at the first time make it hand out as much at each border.
+        // With the same pieces as the first time, the deframer hands out the same bytes up to each border.
         let end = self.index.behind(inside.section).pushed;
         let done = (inside.pushed + self.index.contents.chunk).min(end);
         let mut placed = Placed { base: inside.base, sink };
@@ -293,12 +296,12 @@ fn slice(capture: &[u8], start: u64, end: u64) -> &[u8] {
     capture.get(start..end).unwrap_or_default()
 }
 
-/// What a gap is to the frames after it.
+/// The discontinuity that a gap is for the frames after it.
 pub(super) const fn gap(at: u64) -> Discontinuity {
     Discontinuity { at: CaptureOffset(at), bytes: 0, cause: Cause::Barrier }
 }
 
-/// Takes what a deframer hands out that was given the bytes of the capture from `base` on.
+/// Moves the output of a deframer whose bytes start at `base` to its place in the capture.
 pub(super) struct Placed<'a, S> {
     pub(super) base: u64,
     pub(super) sink: &'a mut S,

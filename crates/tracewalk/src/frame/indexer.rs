@@ -1,4 +1,4 @@
-//! Making an [`Index`] of a capture.
+//! Makes an [`Index`] of a capture.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -11,14 +11,13 @@ use super::sink::FrameSink;
 use crate::ids::TraceId;
 use crate::span::CaptureOffset;
 
-/// How many bytes a deframer is given at a time. A section begins at a multiple of this number.
+/// The number of bytes that a deframer takes at a time. A section begins at a multiple of this number.
 const CHUNK: u64 = 1 << 16;
 
-/// At this number of sections, they become twice as long, so that a large capture takes no more memory.
+/// At this number of sections, sections become twice as long, to bound the memory for a large capture.
 const MOST_SECTIONS: usize = 1 << 14;
 
-/// The number of places with something else than frames that are remembered. A deframer takes some
-/// kilobytes.
+/// The maximum number of mixed sections. Each has a deframer, which takes some kilobytes.
 const MOST_MIXED: usize = 1 << 8;
 
 /// Builds the index of a capture that arrives in pieces of any size, and hands out the content of its frames like a deframer.
@@ -26,32 +25,32 @@ const MOST_MIXED: usize = 1 << 8;
 pub struct Indexer {
     framing: Framing,
     deframer: RecoveringDeframer,
-    /// Where in the capture the bytes start that the deframer was given.
+    /// The place in the capture at which the deframer's bytes start.
     base: u64,
-    /// What came of the frames before the last gap: how many bytes of each source, and of what.
+    /// The number of bytes of each source before the last gap, and the account of all bytes before it.
     before: Vec<(TraceId, u64)>,
     account: Account,
     pushed: u64,
     sections: Vec<Section>,
-    /// The section that is not complete: where it begins, and the deframer there.
+    /// The incomplete section: its start, and the deframer there.
     open: (Border, Box<RecoveringDeframer>),
-    /// How many bytes the deframer is given at a time, and for a section.
+    /// The number of bytes that the deframer takes at a time, and the length of a section.
     chunk: u64,
     length: u64,
-    /// How many of `sections` are mixed.
+    /// The number of mixed sections.
     mixed: usize,
-    /// At this number of sections, each two are joined.
+    /// At this number of sections, pairs of sections are joined.
     most: usize,
 }
 
 impl Indexer {
-    /// For a capture from its first byte.
+    /// An indexer for a capture from its first byte.
     #[must_use]
     pub fn new(framing: Framing) -> Self {
         Self::with_sections(framing, CHUNK)
     }
 
-    /// As [`Indexer::new`], with sections of `length` bytes as long as they do not become too many.
+    /// As [`Indexer::new`], with sections of `length` bytes until there are too many.
     #[must_use]
     pub fn with_sections(framing: Framing, length: u64) -> Self {
         let length = length.max(1);
@@ -89,8 +88,8 @@ impl Indexer {
         }
     }
 
-    /// The frames end here. Others start at `at`, which is anywhere in the capture, and do not continue those before: the bytes that
-    /// are pushed next stand there.
+    /// Ends the frames. The bytes that are pushed next start at `at`, anywhere in the capture. Their frames
+    /// do not continue those before.
     ///
     /// ```
     /// use tracewalk::frame::{Discontinuity, Formatter, FormatterOptions, FrameSink, Framing, Indexer, Owner, Piece};
@@ -135,7 +134,7 @@ impl Indexer {
         sink.discontinuity(gap(at.0));
     }
 
-    /// The capture ends here: hands out the bytes that were held back.
+    /// Ends the capture: hands out the bytes that were held back.
     pub fn finish(mut self, sink: &mut impl FrameSink) -> (Index, Account, Tail) {
         let tail = self.end(sink);
         self.account += self.deframer.account();
@@ -143,7 +142,7 @@ impl Indexer {
         (Index::new(Contents { framing, chunk, sections, end }), account, tail)
     }
 
-    /// The frames end here: hands out the bytes that were held back.
+    /// Ends the frames: hands out the bytes that were held back.
     fn end(&mut self, sink: &mut impl FrameSink) -> Tail {
         let tail = self.deframer.finish(&mut Placed { base: self.base, sink });
         if self.pushed > self.base || self.sections.is_empty() {
@@ -154,7 +153,7 @@ impl Indexer {
         Tail { at: CaptureOffset(at), ..tail }
     }
 
-    /// A section ends here, and the next one begins.
+    /// Ends a section and begins the next one.
     fn close(&mut self) {
         let Self { deframer, sections, .. } = self;
         let handed_out = deframer.unpacker();
@@ -172,7 +171,8 @@ impl Indexer {
         if is_behind_mixed && (!is_frames || self.mixed >= MOST_MIXED) {
             return;
         }
-        // There may be more gaps than deframers should be kept: after one the deframer is a new one.
+        // There may be more gaps than deframers to keep. The deframer after a gap is new, so it need not be
+        // kept.
         let is_gap = |section: &Section| matches!(section.kind, Kind::Gap);
         if !is_frames
             && self.mixed >= MOST_MIXED
@@ -194,7 +194,7 @@ impl Indexer {
         }
     }
 
-    /// Joins each two sections of frames.
+    /// Joins pairs of sections of frames.
     fn join_sections(&mut self) {
         self.length *= 2;
         let mut takes_next = false;
@@ -204,7 +204,7 @@ impl Indexer {
             takes_next = is_frames && !joins;
             !joins
         });
-        // Gaps stay: there may be as many as the capture has.
+        // Gaps are not joined, whatever their number.
         self.most = MOST_SECTIONS.max(2 * self.sections.len());
     }
 }

@@ -1,4 +1,4 @@
-//! The layout of one frame: its 16 bytes as two words, and what can be asked of them without looking at each byte.
+//! The layout of one frame: its 16 bytes as two words, and queries that do not look at each byte.
 
 use wide::u8x16;
 
@@ -7,7 +7,7 @@ use super::owner::Owner;
 /// The bytes of a frame.
 pub const FRAME_BYTES: usize = 16;
 
-/// The most data bytes that a frame can carry: all but the auxiliary byte.
+/// The maximum number of data bytes in a frame: all but the auxiliary byte.
 pub const FRAME_DATA_BYTES: usize = 15;
 
 /// The full synchronisation of a trace port, `0x7fff_ffff` with its low byte first (IHI 0029, "Formatter protocol").
@@ -36,10 +36,11 @@ pub(super) struct DataSpan {
     pub(super) end: usize,
 }
 
-/// The number of frames whose ID bytes are found in one word.
+/// The number of frames whose ID bytes are marked in one word.
 pub(super) const GROUP: usize = 8;
 
-/// Calls `visit` with some frames in groups of [`GROUP`], and with the rest. The usual size is one that the compiler knows.
+/// Calls `visit` with some frames in groups of [`GROUP`], and with the rest. The compiler knows the size of a
+/// whole group.
 #[inline(always)]
 pub(super) fn groups<'a>(
     frames: &'a [[u8; FRAME_BYTES]],
@@ -52,7 +53,8 @@ pub(super) fn groups<'a>(
     }
 }
 
-/// The ID bytes of eight frames: bit 8m + n is set where mixed byte 2n of frame m is one. Frames that are missing have none.
+/// The ID bytes of eight frames: bit 8m + n is set if mixed byte 2n of frame m is an ID byte. Missing frames
+/// have none.
 #[inline(always)]
 pub(super) fn id_pairs(frames: &[[u8; FRAME_BYTES]]) -> u64 {
     if frames.as_array::<GROUP>().is_some_and(|group| !has_ids(group)) {
@@ -82,8 +84,9 @@ fn has_ids(group: &[[u8; FRAME_BYTES]; GROUP]) -> bool {
     (all & BIT_0).simd_eq(u8x16::ZERO).to_bitmask() != 0xffff
 }
 
-/// Writes the data of frames one after the other, bit 0 restored, as [`Frame::restored`] has it; ID bytes are in it and mean
-/// nothing, and there has to be room for a byte more. Eight frames are done without asking how much room there is.
+/// Writes the data of frames one after the other, with bit 0 restored as by [`Frame::restored`]. The output
+/// includes ID bytes, which are meaningless. `data` needs room for one more byte. Eight frames take one check
+/// for room.
 #[inline(always)]
 pub(super) fn restore(frames: &[[u8; FRAME_BYTES]], data: &mut [u8]) {
     const ROOM: usize = GROUP * FRAME_DATA_BYTES + 1;
@@ -99,12 +102,12 @@ pub(super) fn restore(frames: &[[u8; FRAME_BYTES]], data: &mut [u8]) {
 
 #[inline(always)]
 fn restore_some(frames: &[[u8; FRAME_BYTES]], data: &mut [u8]) {
-    /// By place in the frame: the auxiliary byte's bit that goes with a mixed byte.
+    /// The auxiliary byte's bit for each mixed byte, by place in the frame.
     const BITS: u8x16 = u8x16::new([1, 0, 2, 0, 4, 0, 8, 0, 16, 0, 32, 0, 64, 0, 128, 0]);
     for (bytes, start) in frames.iter().zip((0..).step_by(FRAME_DATA_BYTES)) {
         let [.., auxiliary] = *bytes;
         let is_set = (u8x16::splat(auxiliary) & BITS).simd_eq(BITS);
-        // All 16 bytes are written, because that is quicker; the next frame overwrites the last one.
+        // Writing all 16 bytes is quicker; the next frame overwrites the last one.
         if let Some(slot) = data.get_mut(start..start + FRAME_BYTES) {
             slot.copy_from_slice(&(u8x16::new(*bytes) | is_set & BIT_0).to_array());
         }
@@ -119,7 +122,7 @@ impl Frame {
         Self { low: u64::from_le_bytes(*low), high: u64::from_le_bytes(*high) }
     }
 
-    /// Bit n is set where mixed byte 2n is an ID byte.
+    /// Bit n is set if mixed byte 2n is an ID byte.
     #[inline]
     pub(super) const fn id_pairs(self) -> u64 {
         gather(self.low & MIXED_BIT_0 | (self.high & MIXED_BIT_0) << 4)
@@ -138,13 +141,13 @@ impl Frame {
         })
     }
 
-    /// A mixed byte is `0xff`: synchronisation, or an ID that does not exist.
+    /// Whether a mixed byte is `0xff`: synchronisation, or an ID that does not exist.
     #[inline]
     pub(super) const fn has_sync_byte(self) -> bool {
         has_mixed_ff(self.low) || has_mixed_ff(self.high)
     }
 
-    /// The frame is four FSYNCs.
+    /// Whether the frame is four FSYNCs.
     #[inline]
     pub(super) const fn is_barrier(self) -> bool {
         const TWO: u64 = 0x7fff_ffff_7fff_ffff;
@@ -166,7 +169,7 @@ impl Frame {
         self.high >> 56
     }
 
-    /// Calls `visit` with each stretch of data, in order, and returns the owner of what comes after the frame.
+    /// Calls `visit` with each stretch of data, in order, and returns the owner of the bytes after the frame.
     #[inline]
     pub(super) fn data_spans(self, owner: Owner, mut visit: impl FnMut(DataSpan)) -> Owner {
         let auxiliary = self.auxiliary();
@@ -177,7 +180,7 @@ impl Frame {
                 visit(DataSpan { owner, start, end: place });
             }
             start = place + 1;
-            // Byte 14 has no data byte after it that the change could be delayed by.
+            // Byte 14 has no data byte after it to delay the change.
             let is_delayed = auxiliary >> (place / 2) & 1 == 1 && start < FRAME_DATA_BYTES;
             if is_delayed {
                 visit(DataSpan { owner, start, end: start + 1 });
@@ -192,21 +195,22 @@ impl Frame {
     }
 }
 
-/// Moves bit n of a 4-bit number to bit 16n: one multiplication puts copies at every 15th place, the mask keeps one of
-/// each.
+/// Moves bit n of a 4-bit number to bit 16n: one multiplication puts copies at every 15th place, the mask
+/// keeps one copy of each bit.
 #[inline]
 const fn spread(bits: u64) -> u64 {
     bits.wrapping_mul(1 | 1 << 15 | 1 << 30 | 1 << 45) & MIXED_BIT_0
 }
 
-/// The way back from [`spread`] for two numbers at once, of which the second one's bits stand 4 places higher: bit 16n
-/// becomes bit n, and bit 16n + 4 becomes bit n + 4. No two of all the products meet.
+/// The inverse of [`spread`] for two numbers at once, the second one's bits 4 places higher: bit 16n becomes
+/// bit n, and bit 16n + 4 becomes bit n + 4. The partial products do not overlap.
 #[inline]
 const fn gather(word: u64) -> u64 {
     word.wrapping_mul(1 << 48 | 1 << 33 | 1 << 18 | 1 << 3) >> 48 & 0xff
 }
 
-/// A mixed byte of a half frame is `0xff`. Adding 1 to each carries into the byte above only from there.
+/// Whether a mixed byte of a half frame is `0xff`. Adding 1 to each mixed byte carries into the byte above
+/// only from `0xff`.
 #[inline]
 const fn has_mixed_ff(word: u64) -> bool {
     const MIXED: u64 = 0xff * MIXED_BIT_0;

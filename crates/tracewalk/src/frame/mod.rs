@@ -17,12 +17,14 @@
 //!   Every capture byte is accounted for once: see [`Account`].
 //! - [`RecoveringDeframer`] does the same if bytes may be missing: it finds the frames again, and reports the losses.
 //! - [`Indexer`] finds the frames once, so that each source's bytes can be taken out of any part of the capture.
-//! - [`AlignmentRanking`] says where frames start in bytes without synchronisation, and why: see [`AlignmentEvidence`].
-//! - [`Formatter`] is the way back.
-//! - [`PlaceMap`] remembers where a source's bytes stood in the capture.
+//! - [`AlignmentRanking`] works out where frames start in bytes without synchronisation, and why: see
+//!   [`AlignmentEvidence`].
+//! - [`Formatter`] makes frames of each source's bytes.
+//! - [`PlaceMap`] maps a source's bytes to their offsets in the capture.
 //!
-//! Not here: what the bytes mean, and which protocol a trace ID speaks. A change of trace ID says nothing about the
-//! packets: they run on across frames and across other sources' bytes, and a sink must not reset anything there.
+//! Not here: the meaning of the bytes, and the protocol of a trace ID. A change of trace ID is not a boundary
+//! of packets. Packets continue across frames and across other sources' bytes, and a sink must not reset
+//! anything there.
 //!
 //! ```
 //! use tracewalk::frame::{Deframer, Formatter, FormatterOptions, FrameSink, Framing, Discontinuity, Owner, Piece};

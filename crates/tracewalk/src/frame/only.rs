@@ -1,6 +1,6 @@
-//! One source's bytes, out of frames that lie one after the other.
+//! Extracts one source's bytes from contiguous frames.
 //!
-//! The other sources' bytes are not read: of frames without the source only their ID bytes are looked at.
+//! Other sources' bytes are not read: in frames without the source, only ID bytes are.
 
 use super::layout::{FRAME_BYTES, FRAME_DATA_BYTES, id_bytes, restore};
 use super::owner::Owner;
@@ -15,12 +15,12 @@ pub(super) struct Only {
     id: TraceId,
     /// Whether the next byte is the source's.
     is_open: bool,
-    /// The data of a run of frames, as far as it is the source's, and some bytes after it.
+    /// The source's data of a run of frames, and some bytes after it.
     run: [u8; RUN_FRAMES * FRAME_DATA_BYTES + PADDING],
 }
 
 impl Only {
-    /// The first byte of the first frame is `first`'s.
+    /// For the bytes of `id`; `first` is the owner of the first frame's first byte.
     pub(super) fn new(id: TraceId, first: Owner) -> Self {
         Self { id, is_open: first == Owner::Source(id), run: [0; RUN_FRAMES * FRAME_DATA_BYTES + PADDING] }
     }
@@ -55,7 +55,8 @@ impl Only {
         }
     }
 
-    /// Hands out what lies in these places of the frames, and, where the change after it `is_delayed`, the byte after that.
+    /// Hands out the data in these places of the frames and, if the change after them `is_delayed`, the byte
+    /// after the ID byte.
     fn stretch(
         &mut self,
         at: u64,
@@ -64,7 +65,7 @@ impl Only {
         is_delayed: bool,
         sink: &mut impl FrameSink,
     ) {
-        // After the last data byte of a frame the next one begins.
+        // After the last data byte of a frame, the next frame begins.
         let start = places.start + usize::from(places.start % FRAME_BYTES == FRAME_DATA_BYTES);
         let delayed = usize::from(is_delayed);
         let (from, to) = (data_place(start), data_place(places.end) + delayed);

@@ -1,10 +1,10 @@
-//! Whose bytes they are.
+//! The owners of bytes in a capture.
 
 use core::fmt;
 
 use crate::ids::TraceId;
 
-/// Whose bytes they are.
+/// The owner of bytes in a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Owner {
@@ -34,7 +34,7 @@ impl Owner {
         }
     }
 
-    /// The trace source, if it is one.
+    /// The trace source, if the owner is one.
     #[must_use]
     #[inline]
     pub const fn trace_id(self) -> Option<TraceId> {

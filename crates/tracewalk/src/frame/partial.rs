@@ -1,22 +1,22 @@
-//! Frames that do not lie in one piece: what a trace port puts between and into them, byte by byte.
+//! Frames that are not contiguous, and the synchronisation that a trace port puts between and into them.
 
 use super::layout::{FRAME_BYTES, Frame, HSYNC};
 
 /// The pairs of bytes in a frame. HSYNCs come between pairs only.
 const PAIRS: usize = FRAME_BYTES / 2;
 
-/// Where the bytes of frames stood.
+/// The places of the bytes of frames.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum FramePlaces {
-    /// One after the other, the first one here.
+    /// One after the other, from this place on.
     Contiguous(u64),
     /// With HSYNCs between the pairs of bytes: a single frame.
     Pairs([u64; PAIRS]),
 }
 
 impl FramePlaces {
-    /// Where byte `index` of the frames stood.
+    /// The place of byte `index` of the frames.
     #[inline]
     pub(super) fn place(&self, index: usize) -> u64 {
         match self {
@@ -31,14 +31,14 @@ impl FramePlaces {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct PartialFrame {
     bytes: [u8; FRAME_BYTES],
-    /// How many of `bytes` are there; the others are zero.
+    /// The number of valid `bytes`; the others are zero.
     filled: usize,
-    /// Where each pair of them stood.
+    /// The place of each pair of bytes.
     pairs: [u64; PAIRS],
 }
 
 impl PartialFrame {
-    /// Adds a byte. The caller takes a complete frame away before it adds another byte.
+    /// Adds a byte. The caller removes a complete frame before it adds another byte.
     pub(super) fn take(&mut self, byte: u8, at: u64) {
         if let Some(slot) = self.bytes.get_mut(self.filled) {
             *slot = byte;
@@ -49,7 +49,7 @@ impl PartialFrame {
         self.filled += 1;
     }
 
-    /// Takes an HSYNC at the end away, if there is one.
+    /// Removes an HSYNC at the end, if there is one.
     pub(super) fn drop_half_sync(&mut self) {
         let Some(pair) = self.filled.checked_sub(2).filter(|pair| pair % 2 == 0) else { return };
         if let Some(last) = self.bytes.get_mut(pair..self.filled).filter(|last| *last == HSYNC) {
@@ -62,7 +62,7 @@ impl PartialFrame {
         *self = Self::default();
     }
 
-    /// Where the first byte stood, if there is one.
+    /// The place of the first byte, if there is one.
     pub(super) fn start(&self) -> Option<u64> {
         let [start, ..] = self.pairs;
         (self.filled != 0).then_some(start)
@@ -86,12 +86,12 @@ impl PartialFrame {
         Frame::new(&self.bytes)
     }
 
-    /// Where byte `index` stood.
+    /// The place of byte `index`.
     pub(super) fn place(&self, index: usize) -> u64 {
         self.pairs.get(index / 2).map_or(0, |pair| pair + (index % 2) as u64)
     }
 
-    /// Where the bytes of the complete frame stood.
+    /// The places of the complete frame's bytes.
     pub(super) fn places(&self) -> FramePlaces {
         let [first, .., last] = self.pairs;
         match last - first == (FRAME_BYTES - 2) as u64 {
@@ -101,12 +101,12 @@ impl PartialFrame {
     }
 }
 
-/// Finds FSYNCs at any alignment. No frame has those four bytes in it, wherever one starts to read: three `ff` in a
-/// row put one into a mixed place, where it would be ID `0x7f`.
+/// Finds FSYNCs at any alignment. Frames do not contain these four bytes at any alignment: of three `ff` in a
+/// row, one is in a mixed place, where it would be ID `0x7f`.
 #[derive(Clone, Copy, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct SyncMatcher {
-    /// How many `ff` came last, at most 3.
+    /// The number of `ff` that came last, at most 3.
     ones: u8,
 }
 
@@ -123,12 +123,12 @@ impl SyncMatcher {
         complete
     }
 
-    /// One byte is missing.
+    /// Whether only one byte of an FSYNC is missing.
     pub(super) fn is_nearly_complete(self) -> bool {
         self.ones == 3
     }
 
-    /// The last byte may belong to an FSYNC.
+    /// Whether the last byte may belong to an FSYNC.
     pub(super) fn is_in_progress(self) -> bool {
         self.ones != 0
     }

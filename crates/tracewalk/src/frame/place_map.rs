@@ -8,8 +8,8 @@ use crate::span::{CaptureOffset, StreamOffset};
 
 /// A map from one source's [`StreamOffset`]s to [`CaptureOffset`]s.
 ///
-/// It grows at the end as bytes arrive and is trimmed at the front as they are used up, so that it stays as small as
-/// the window that is in work. Runs of whole frames take one entry however long they are.
+/// The map grows at the end as bytes arrive, and the caller trims its front as bytes are used up, so that the
+/// map stays as small as the window in use. A run of whole frames takes one entry, whatever its length.
 ///
 /// ```
 /// use tracewalk::frame::{Piece, PlaceMap};
@@ -30,9 +30,9 @@ pub struct PlaceMap {
     end: u64,
     /// Bytes before this one are trimmed.
     start: u64,
-    /// The entry that answered last. A hint: any value is right.
+    /// The entry that the last look-up found. A hint: any value is correct.
     recent: usize,
-    /// Where and how the last entry would go on; meaningless without entries.
+    /// The place and the rule by which the last entry would continue; meaningless without entries.
     next: (u64, Rule),
 }
 
@@ -49,8 +49,8 @@ enum Rule {
     /// Byte after byte.
     #[default]
     Contiguous,
-    /// As a [`Piece`]: an auxiliary byte is stepped over after every 15 bytes of a frame, of which the first byte is the
-    /// one of this number.
+    /// As a [`Piece`]: an auxiliary byte follows every 15 bytes of a frame. The number is the first byte's
+    /// place in its frame.
     Frames(u8),
 }
 
@@ -82,13 +82,13 @@ impl Rule {
 }
 
 impl PlaceMap {
-    /// A map that knows nothing yet; the first byte to come is stream byte 0.
+    /// An empty map; the first byte to arrive is stream byte 0.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The source's next bytes, as a deframer hands them out.
+    /// Appends the source's next bytes, as a deframer hands them out.
     #[inline]
     pub fn append(&mut self, piece: Piece<'_>) {
         let bytes = piece.bytes.len() as u64;
@@ -102,7 +102,7 @@ impl PlaceMap {
         }
     }
 
-    /// The source's next bytes, of an unformatted capture: they stand one after the other.
+    /// Appends the source's next bytes of an unformatted capture, in which they are contiguous.
     pub fn append_contiguous(&mut self, at: CaptureOffset, bytes: u64) {
         self.append_bytes(at.0, bytes, Rule::Contiguous);
     }
@@ -119,9 +119,9 @@ impl PlaceMap {
         self.end += bytes;
     }
 
-    /// The capture offset of the stream's byte at `at`. `None` when it has not arrived yet or is trimmed.
+    /// The capture offset of the stream's byte at `at`. `None` if the byte has not arrived yet or is trimmed.
     ///
-    /// Questions in ascending order take constant time each, others a binary search.
+    /// Look-ups in ascending order take constant time each, others a binary search.
     #[must_use]
     pub fn locate(&mut self, at: StreamOffset) -> Option<CaptureOffset> {
         if at.0 < self.start || at.0 >= self.end {
@@ -144,7 +144,7 @@ impl PlaceMap {
         StreamOffset(self.end)
     }
 
-    /// Forgets the bytes before `before`: they will not be asked for again.
+    /// Forgets the bytes before `before`, which can no longer be located.
     pub fn trim(&mut self, before: StreamOffset) {
         self.start = self.start.max(before.0.min(self.end));
         while self.entries.get(1).is_some_and(|second| second.stream <= self.start) {
@@ -153,7 +153,7 @@ impl PlaceMap {
         }
     }
 
-    /// How many entries the map holds: what its memory is proportional to.
+    /// The number of entries, to which the map's memory is proportional.
     #[must_use]
     pub fn entries(&self) -> usize {
         self.entries.len()

@@ -1,4 +1,4 @@
-//! What a deframer hands out.
+//! The output of a deframer.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -8,10 +8,10 @@ use super::layout::{FRAME_BYTES, FRAME_DATA_BYTES};
 use super::owner::Owner;
 use crate::span::CaptureOffset;
 
-/// Bytes of one owner, in the order in which it made them.
+/// Bytes of one owner, in the order in which the owner made them.
 ///
-/// They lie in frames, one after the other in the capture: after the 15th byte of each an auxiliary byte is stepped
-/// over, and before the last byte of a piece an ID byte may be. One rule covers all: see [`Piece::place`].
+/// The bytes lie in contiguous frames of the capture: an auxiliary byte follows the 15th byte of each frame,
+/// and an ID byte may precede the last byte of a piece. [`Piece::place`] gives the offset of each byte.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece<'a> {
     /// The offset of the first byte in the capture.
@@ -20,22 +20,23 @@ pub struct Piece<'a> {
     pub bytes: &'a [u8],
     /// The first byte's place in its frame, 0 to 14.
     pub(super) phase: u8,
-    /// Whether an ID byte is before the last byte, which is not the only one.
+    /// Whether an ID byte precedes the last byte. Invariant: false for a single byte.
     pub(super) last_is_delayed: bool,
-    /// `bytes`, and perhaps some after them that mean nothing.
+    /// `bytes`, possibly followed by meaningless bytes.
     padded: &'a [u8],
 }
 
 impl<'a> Piece<'a> {
-    /// Bytes that stand one after the other in the capture from `at` on, at most 15; or, where they are more, as the data
+    /// Bytes that are contiguous in the capture from `at` on, at most 15; more bytes are placed as the data
     /// of whole frames.
     #[must_use]
     pub const fn new(at: CaptureOffset, bytes: &'a [u8]) -> Self {
         Self { at, bytes, phase: 0, last_is_delayed: false, padded: bytes }
     }
 
-    /// Data of frames that start at `frames`, from the frames' byte `start` on. Where the change of owner after it
-    /// `is_delayed`, the last byte stands after the ID byte. After them in `padded` lie bytes that mean nothing.
+    /// Data of frames that start at `frames`, from the frames' byte `start` on. If the change of owner after
+    /// the data `is_delayed`, the last byte is after the ID byte. `padded` is `bytes` followed by meaningless
+    /// bytes.
     #[inline(always)]
     pub(super) fn in_frames(
         frames: CaptureOffset,
@@ -83,8 +84,8 @@ impl<'a> Piece<'a> {
         })
     }
 
-    /// Appends the bytes, which is quicker here than by their slice: nearly all pieces are short, and copying too much of
-    /// them takes less time than finding out how much.
+    /// Appends the bytes, faster than from their slice: nearly all pieces are short, and copying a fixed
+    /// number of bytes takes less time than copying a variable one.
     #[inline]
     pub fn append_to(&self, bytes: &mut Vec<u8>) {
         const SHORT: usize = 32;
@@ -99,11 +100,11 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// A break: the bytes before and after it do not belong together. It concerns every source.
+/// A break for every source: the bytes before and after it do not belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Discontinuity {
-    /// Where in the capture.
+    /// The place in the capture.
     pub at: CaptureOffset,
     /// The number of bytes from there that could not be read; 0 if none are missing from this file.
     pub bytes: u64,
@@ -123,12 +124,13 @@ pub enum Cause {
     MisplacedSync,
     /// An ID byte for ID `0x7f`, which no formatter makes, in a trace port's capture that is read without recovery.
     ImpossibleId,
-    /// Frames continue some bytes later than they should: that number modulo 16 was inserted, or the rest to 16 is missing.
+    /// Frames continue `by` bytes later than they should: modulo 16, `by` bytes were inserted or 16 - `by`
+    /// are missing.
     Shifted {
-        /// How many.
+        /// The number of bytes, modulo 16.
         by: FrameAlignment,
     },
-    /// There are no frames at any alignment, for a while.
+    /// A stretch without frames at any alignment.
     NoFrames,
 }
 
@@ -153,11 +155,11 @@ impl fmt::Display for Discontinuity {
     }
 }
 
-/// What a [`Deframer`](super::Deframer) hands its results to.
+/// Receives the output of a [`Deframer`](super::Deframer).
 pub trait FrameSink {
     /// The next bytes of `owner`.
     fn data(&mut self, owner: Owner, piece: Piece<'_>);
 
-    /// What comes next does not follow on what came before, for any source.
+    /// The next bytes do not continue the earlier ones, for any source.
     fn discontinuity(&mut self, discontinuity: Discontinuity);
 }

@@ -1,4 +1,4 @@
-//! Handing frames out: whose bytes are in them, and the account of all bytes.
+//! Hands out the bytes of frames by owner, and keeps the account of all bytes.
 
 use core::fmt;
 
@@ -9,27 +9,27 @@ use super::sink::{Cause, Discontinuity, FrameSink, Piece};
 use crate::ids::TraceId;
 use crate::span::CaptureOffset;
 
-/// The last station of a frame.
+/// The last stage of deframing.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Unpacker {
-    /// Whose bytes come next.
+    /// The owner of the next bytes.
     pub(super) owner: OwnerKey,
     /// All capture bytes before this one are in `tally`.
     accounted: u64,
     tally: Tally,
-    /// How often something else came than whole frames that lie one after the other.
+    /// The number of times that anything but contiguous whole frames came.
     breaks: u64,
-    /// The data of a run of frames, and some bytes after it. It lies here because a new one would have to be cleared for
-    /// each run.
+    /// The data of a run of frames, and some bytes after it. Kept here, because a new buffer would have to be
+    /// cleared for each run.
     #[cfg_attr(feature = "serde", serde(skip))]
     run: Run,
 }
 
-/// How many frames are taken at a time, a multiple of 8. More do not make it faster.
+/// The number of frames that are taken at a time, a multiple of 8. A larger number is not faster.
 pub(super) const RUN_FRAMES: usize = 128;
 
-/// How many bytes there are after the data of the longest run: see [`Piece::append_to`].
+/// The number of bytes after the data of the longest run: see [`Piece::append_to`].
 pub(super) const PADDING: usize = 64;
 
 /// Room for the data of a run of frames, and for some bytes after it. Its content is meaningless between two runs.
@@ -59,7 +59,7 @@ impl Unpacker {
         }
     }
 
-    /// What became of the bytes so far.
+    /// The account of the bytes so far.
     pub(super) fn account(&self) -> Account {
         self.tally.account()
     }
@@ -69,12 +69,12 @@ impl Unpacker {
         self.accounted
     }
 
-    /// How many bytes of each source were handed out, by ID.
+    /// The number of bytes that were handed out for each source.
     pub(super) fn sources(&self) -> impl Iterator<Item = (TraceId, u64)> {
         self.tally.owners().filter_map(|(owner, bytes)| Some((owner.trace_id()?, bytes)))
     }
 
-    /// How often something else was handed out than whole frames that lie one after the other.
+    /// The number of times that anything but contiguous whole frames was handed out.
     pub(super) const fn breaks(&self) -> u64 {
         self.breaks
     }
@@ -97,14 +97,14 @@ impl Unpacker {
         }
     }
 
-    /// Hands out frames that lie one after the other, at most `RUN_FRAMES`: stretches of data from one ID byte to the next
-    /// one, across frames.
+    /// Hands out contiguous frames, at most `RUN_FRAMES`: stretches of data from one ID byte to the next one,
+    /// across frames.
     #[inline]
     fn run(&mut self, frames: &[[u8; FRAME_BYTES]], sink: &mut impl FrameSink) {
         let run = self.run.0.as_mut_slice();
         restore(frames, run);
-        // All ID bytes are looked for before anything goes out, because reading bytes directly after writing one of them
-        // makes the processor wait.
+        // Finds all ID bytes before anything goes out, because reading bytes directly after writing one of
+        // them stalls the processor.
         let mut changes = [Changes::default(); RUN_FRAMES / GROUP];
         let count = find_changes(frames, run, &mut changes);
         let mut handing =
@@ -126,7 +126,7 @@ impl Unpacker {
         self.accounted += bytes as u64;
     }
 
-    /// A frame with HSYNCs in it, which cut its data into several pieces.
+    /// Hands out a frame with HSYNCs in it, which cut its data into several pieces.
     fn broken_frame(&mut self, frame: Frame, places: FramePlaces, sink: &mut impl FrameSink) {
         self.breaks += 1;
         let restored = frame.restored();
@@ -148,14 +148,14 @@ impl Unpacker {
         self.overhead_until(places.place(FRAME_BYTES - 1) + 1);
     }
 
-    /// The remaining bytes before `end` have no owner.
+    /// Counts the remaining bytes before `end` as overhead.
     pub(super) fn overhead_until(&mut self, end: u64) {
         self.breaks += u64::from(end > self.accounted);
         self.tally.overhead += end.saturating_sub(self.accounted);
         self.accounted = self.accounted.max(end);
     }
 
-    /// What comes before `end` and is not accounted for could not be read. The owner is not known any more.
+    /// Counts the remaining bytes before `end` as lost. The owner is unknown afterwards.
     pub(super) fn lose_until(&mut self, end: u64, cause: Cause, sink: &mut impl FrameSink) {
         self.breaks += 1;
         let bytes = end.saturating_sub(self.accounted);
@@ -167,7 +167,7 @@ impl Unpacker {
         self.owner = OwnerKey::UNKNOWN;
     }
 
-    /// The capture ends at `end`, with an incomplete frame from `start` on.
+    /// Ends the capture at `end`, with an incomplete frame from `start` on.
     pub(super) fn end(&mut self, start: u64, end: u64) {
         self.overhead_until(start);
         self.tally.tail += end - start;
@@ -182,12 +182,12 @@ struct Changes {
     group: usize,
     /// By pair of bytes: whether the first one is an ID.
     ids: u64,
-    /// Of these, those where the byte after is still the old owner's.
+    /// By pair of bytes: whether the byte after the ID is still the old owner's.
     delayed: u64,
 }
 
-/// Finds the ID bytes in `frames`, whose data is in `run`; returns of how many groups. A delayed byte moves up to the ID byte's
-/// place, where nothing of use is otherwise.
+/// Finds the ID bytes in `frames`, whose data is in `run`; returns the number of groups with ID bytes. A
+/// delayed byte moves to the ID byte's place, which has no data otherwise.
 #[inline]
 fn find_changes(frames: &[[u8; FRAME_BYTES]], run: &mut [u8], changes: &mut [Changes]) -> usize {
     let mut slots = changes.iter_mut();
@@ -218,36 +218,36 @@ fn find_changes(frames: &[[u8; FRAME_BYTES]], run: &mut [u8], changes: &mut [Cha
     count
 }
 
-/// Whether a change of owner in the first byte of a pair of some frames leaves the second one to the old owner.
+/// Whether a change of owner in the first byte of a pair leaves the second byte to the old owner.
 #[inline(always)]
 pub(super) fn is_delayed(frames: &[[u8; FRAME_BYTES]], pair: usize) -> bool {
     let auxiliary = frames.get(pair / 8).map_or(0, |[.., auxiliary]| *auxiliary);
-    // Byte 14 has no data byte after it that the change could be delayed by.
+    // Byte 14 has no data byte after it to delay the change.
     (auxiliary & 0b0111_1111) >> (pair % 8) & 1 == 1
 }
 
-/// Where the data of a byte of some frames is, without their auxiliary bytes.
+/// The index of a byte of frames in their data, which omits the auxiliary bytes.
 #[inline(always)]
 pub(super) const fn data_place(place: usize) -> usize {
     place - place / FRAME_BYTES
 }
 
-/// Stretches of data on their way out of a run of frames.
+/// Hands out the stretches of data in a run of frames.
 struct Handing<'a> {
-    /// Where the run's first frame stands.
+    /// The place of the run's first frame.
     at: u64,
     /// The run's data.
     run: &'a [u8],
     tally: &'a mut Tally,
-    /// Where the next stretch starts in the run's data, and in its frames.
+    /// The start of the next stretch in the run's data, and in its frames.
     start: usize,
     place: usize,
-    /// How many bytes went out.
+    /// The number of bytes that were handed out.
     data: usize,
 }
 
 impl Handing<'_> {
-    /// The stretch up to a place where the owner changes.
+    /// Hands out the stretch up to a place where the owner changes.
     #[inline(always)]
     fn stretch(&mut self, owner: OwnerKey, place: usize, is_delayed: bool, sink: &mut impl FrameSink) {
         let delayed = usize::from(is_delayed);
