@@ -1,11 +1,12 @@
-//! What speaks for and against reading bytes as frames at one alignment.
+//! The evidence for and against reading bytes as frames at one alignment.
 //!
-//! A frame has no checksum. But a reader who is off by some bytes sees things that no formatter writes:
+//! A frame has no checksum. But a reader that is off by some bytes sees things that no formatter writes:
 //!
-//! - Off by an odd number, data is taken for ID bytes: reserved IDs, ever new IDs, padding that is not zero.
-//! - Off by an even number, the ID bytes still are where they are looked for. But another byte is taken for the
-//!   auxiliary byte, and so bit 0 of every second data byte is wrong. The other half of the data bytes has its own
-//!   bit 0, and so tells which values are likely: a trace's bytes are anything but evenly spread. Padding that does
+//! - Off by an odd number, the reader takes data for ID bytes: reserved IDs, ever new IDs, padding that is
+//!   not zero.
+//! - Off by an even number, the reader still finds the ID bytes. But it takes another byte for the auxiliary
+//!   byte, so bit 0 of every second data byte is wrong. The other half of the data bytes has its own bit 0,
+//!   and shows which values are likely: a trace's bytes are far from evenly distributed. Padding that does
 //!   not end with a frame is a sign as well.
 
 use core::fmt;
@@ -20,13 +21,13 @@ pub struct AlignmentEvidence {
     pub frames: u32,
     /// ID bytes.
     pub id_bytes: u32,
-    /// The trace sources that they named.
+    /// The trace sources that the ID bytes name.
     pub sources: IdSet,
-    /// Of the ID bytes, those for a source that is not expected.
+    /// ID bytes for a source that is not expected.
     pub unexpected_ids: u32,
-    /// Of the ID bytes, those for a reserved ID other than `0x7f`.
+    /// ID bytes for a reserved ID other than `0x7f`.
     pub reserved_ids: u32,
-    /// Of the ID bytes, those for ID `0x7f`, which a formatter must not use.
+    /// ID bytes for ID `0x7f`, which a formatter must not use.
     pub impossible_ids: u32,
     /// Padding bytes that are zero, in frames where the padding starts.
     pub clean_padding: u32,
@@ -40,19 +41,20 @@ pub struct AlignmentEvidence {
     pub full_syncs: u32,
     /// FSYNCs inside frames.
     pub misplaced_syncs: u32,
-    /// How well bit 0 of the mixed data bytes goes with the values of the other data bytes, in 64ths of a bit.
+    /// How well bit 0 of the mixed data bytes agrees with the values of the other data bytes, in 64ths of a
+    /// bit.
     pub low_bits: i32,
 }
 
 impl AlignmentEvidence {
     /// The evidence in one number, about the bits of information in favour of the alignment.
     ///
-    /// The weights are the logarithms of how much rarer each sign is on one side than on the other, rounded, and
-    /// proved on hardware captures that were cut at every place.
+    /// Each weight is the logarithm of how much rarer the sign is at right than at wrong alignments, or the
+    /// reverse, rounded. The weights were tested on hardware captures that were cut at every place.
     #[must_use]
     pub fn score(&self) -> i64 {
-        // Data may have an order of its own that goes against the statistics, a counter for example. That is no reason to prefer
-        // random bytes.
+        // Data with an order of its own, such as a counter, may contradict the statistics. This contradiction
+        // is no reason to prefer random bytes.
         self.score_of_ids_and_padding() + self.score_of_low_bits().max(-i64::from(self.frames / 2))
     }
 
@@ -64,8 +66,8 @@ impl AlignmentEvidence {
     /// The part of the score that comes from everything else.
     pub(super) fn score_of_ids_and_padding(&self) -> i64 {
         let weigh = |number: u32, weight: i64| i64::from(number) * weight;
-        // A source more is no reason to doubt, a source more in every frame is. But they must not outweigh the rest:
-        // a capture of many sources with little to say has nothing else to show.
+        // One more source is no reason for doubt; one more in every frame is. But sources must not outweigh
+        // the rest: a capture of many quiet sources has no other evidence.
         let sources = weigh(self.sources.len().min(8), -4);
         sources
             + weigh(self.unexpected_ids, -8)
@@ -79,29 +81,31 @@ impl AlignmentEvidence {
             + weigh(self.misplaced_syncs, -32)
     }
 
-    /// It beats `other` by more than chance explains.
+    /// Whether this evidence is better than `other` by more than chance explains.
     #[must_use]
     pub fn is_clearly_better_than(&self, other: &Self) -> bool {
         self.score() - other.score() >= self.chance()
     }
 
-    /// The same without the evidence from bit 0 of the data.
+    /// As [`Self::is_clearly_better_than`], without the evidence from bit 0 of the data.
     pub(super) fn is_certainly_better_than(&self, other: &Self) -> bool {
         self.score_of_ids_and_padding() - other.score_of_ids_and_padding() >= self.chance()
     }
 
-    /// What chance explains. In random data, which has no evidence to offer, the best of 16 alignments leads by less
-    /// than 40 in 64 frames (600 trials), and by the square root of the frames' number more for more.
+    /// The lead that chance explains. In random data, which has no evidence, the best of 16 alignments leads
+    /// by less than 40 in 64 frames (600 trials). The lead grows with the square root of the number of
+    /// frames.
     fn chance(&self) -> i64 {
         48 + i64::from(self.frames) / 8
     }
 
-    /// How many things were seen that a formatter does not write. It does write IDs that the caller did not expect.
+    /// The number of signs that a formatter does not write. Unexpected IDs do not count, because a formatter
+    /// may write them.
     const fn wrong(&self) -> u32 {
         self.impossible_ids + self.reserved_ids + self.dirty_padding + self.misplaced_syncs
     }
 
-    /// Nearly nothing was seen that a formatter does not write. A damaged frame is allowed for.
+    /// Whether nearly nothing was seen that a formatter does not write. A damaged frame is allowed.
     #[must_use]
     pub const fn is_plausible(&self) -> bool {
         self.frames != 0 && self.wrong() <= Self::most_wrong_of(self.frames)
@@ -112,7 +116,7 @@ impl AlignmentEvidence {
         8 + frames / 16
     }
 
-    /// Too much was seen that a formatter does not write: these are not frames.
+    /// Whether too much was seen that a formatter does not write: these are not frames.
     pub(super) const fn is_hopeless_for(&self, frames: u32) -> bool {
         self.wrong() > 8 + frames / 4
     }
@@ -187,7 +191,7 @@ impl Examiner {
             if is_padding {
                 evidence.dirty_padding += count(data.len() - zeros);
             }
-            // A formatter ends its padding with the frame. More of it is no better than any source's zeros.
+            // A formatter's padding ends with the frame. Longer padding is no better than any source's zeros.
             if is_padding && data.len() < FRAME_DATA_BYTES {
                 evidence.clean_padding += count(zeros);
             } else if is_new {
@@ -203,7 +207,7 @@ fn count(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
-/// How often each byte value came at the odd places of frames, where data has its own bit 0.
+/// The counts of each byte value at the odd places of frames, where data has its own bit 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Values {
@@ -213,7 +217,7 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// The number of values after which older ones count half: a trace changes.
+    /// The number of values after which older ones count half, because a trace changes.
     const MEMORY: u16 = 8192;
 
     /// Added to each count, so that few observations do not weigh like many. With 2, random data does not reach half
@@ -236,21 +240,23 @@ impl Values {
         self.total += 7;
     }
 
-    /// Their evidence about bit 0 of each value.
+    /// The evidence of these counts about bit 0 of each value.
     pub(super) fn weights(&self) -> Weights {
         let mut weights = Weights::NONE;
         for (pair, counts) in weights.0.as_chunks_mut::<2>().0.iter_mut().zip(self.counts.as_chunks::<2>().0)
         {
             let counts = counts.map(|count| u32::from(count) + Self::RESERVE);
             let both: u32 = counts.iter().sum();
-            // From the ratio, and not as a difference of two logarithms: their roundings would add up over many bytes.
+            // The logarithm of the ratio, not the difference of two logarithms, whose roundings would add up
+            // over many bytes.
             *pair = counts.map(|count| log2_of_65536ths((count << 16) / both) + UNITS_OF_A_BIT);
         }
         weights
     }
 }
 
-/// How much more likely each byte value is than the one with the other bit 0.
+/// For each byte value, the logarithm of its share among the two values that differ in bit 0 only, relative
+/// to one half.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Weights(#[cfg_attr(feature = "serde", serde(with = "crate::arrays"))] [i16; 256]);
@@ -259,7 +265,7 @@ pub(super) struct Weights(#[cfg_attr(feature = "serde", serde(with = "crate::arr
 pub(super) const UNITS_OF_A_BIT: i16 = 64;
 
 impl Weights {
-    /// Nothing is known.
+    /// No evidence about any value.
     pub(super) const NONE: Self = Self([0; 256]);
 
     /// The weight of a value, in 64ths of a bit.
@@ -296,7 +302,7 @@ mod tests {
         assert_eq!(one.union(IdSet::EMPTY), one);
     }
 
-    /// One of everything, but that each number is another one.
+    /// Evidence of every kind, each with a different number.
     const SEEN: AlignmentEvidence = AlignmentEvidence {
         frames: 1000,
         id_bytes: 2000,
@@ -319,17 +325,17 @@ mod tests {
         assert_eq!(SEEN.score_of_ids_and_padding(), parts.iter().sum::<i64>());
         assert_eq!(SEEN.score_of_low_bits(), -10);
         assert_eq!(SEEN.score(), parts.iter().sum::<i64>() - 10);
-        // Statistics that speak against it count for half a bit a frame at most.
+        // Statistics against an alignment count at most half a bit for each frame.
         let order = AlignmentEvidence { frames: 10, low_bits: -6400, ..AlignmentEvidence::default() };
         assert_eq!(order.score(), -5);
-        // No more than eight sources do.
+        // At most eight sources count.
         let many = AlignmentEvidence { sources: (1..=20).map(id).collect(), ..AlignmentEvidence::default() };
         assert_eq!(many.score(), -32);
     }
 
     #[test]
     fn better_is_what_chance_does_not_explain() {
-        // 48, and an eighth of the frames.
+        // 48 plus an eighth of the frames.
         let with =
             |clean_padding| AlignmentEvidence { frames: 80, clean_padding, ..AlignmentEvidence::default() };
         assert!(

@@ -11,7 +11,7 @@ use super::super::partial::{FramePlaces, PartialFrame};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Held {
     frames: Vec<[u8; FRAME_BYTES]>,
-    /// How many of `frames` have left the queue; they are removed now and then.
+    /// The number of `frames` that have left the queue. They are removed now and then.
     gone: usize,
     /// The number of the first frame in the queue.
     first: u64,
@@ -46,7 +46,7 @@ impl Held {
         self.frames.get(index(start)..index(end)).unwrap_or_default()
     }
 
-    /// Adds frames that lie one after the other in the capture.
+    /// Adds frames that are contiguous in the capture.
     pub(super) fn extend(&mut self, frames: &[[u8; FRAME_BYTES]], at: u64) {
         if frames.is_empty() {
             return;
@@ -61,7 +61,7 @@ impl Held {
         self.frames.extend_from_slice(frames);
     }
 
-    /// Adds a frame that was put together.
+    /// Adds an assembled frame.
     pub(super) fn push(&mut self, frame: &PartialFrame) {
         match frame.places() {
             FramePlaces::Contiguous(at) => self.extend(core::slice::from_ref(frame.padded()), at),
@@ -72,7 +72,7 @@ impl Held {
         }
     }
 
-    /// Frames from the front of the queue up to number `until` with their places, as many as lie in one piece.
+    /// Frames from the front of the queue up to number `until` with their places, as many as are contiguous.
     pub(super) fn front(&self, until: u64) -> Option<(FramePlaces, &[[u8; FRAME_BYTES]])> {
         let run = self.runs.front()?;
         let end = self.runs.get(1).map_or(u64::MAX, |next| next.number).min(until);
@@ -85,9 +85,9 @@ impl Held {
         Some((places, self.frames(self.first, end))).filter(|(_, frames)| !frames.is_empty())
     }
 
-    /// Takes `count` frames of those that [`Held::front`] shows out of the queue.
+    /// Removes the first `count` frames that [`Held::front`] returns.
     pub(super) fn drop_front(&mut self, count: usize) {
-        /// Frames that left are removed at this number: moving the others up then costs next to nothing.
+        /// Frames that left are removed at this number, so that moving the others up costs next to nothing.
         const SHIFT_AFTER: usize = 256;
         self.gone += count;
         self.first += count as u64;
@@ -103,7 +103,7 @@ impl Held {
         }
     }
 
-    /// A number of frames went past the queue, which is empty.
+    /// Counts frames that bypass the queue, which is empty.
     pub(super) fn pass(&mut self, count: usize) {
         debug_assert!(self.runs.is_empty(), "frames must not overtake each other");
         self.first += count as u64;
@@ -124,7 +124,7 @@ impl Held {
         }
     }
 
-    /// Takes all frames out of the queue.
+    /// Removes all frames from the queue.
     pub(super) fn clear(&mut self) {
         self.first = self.end();
         self.gone = 0;
@@ -133,9 +133,10 @@ impl Held {
     }
 }
 
-/// The bytes up to the place `end`, and the HSYNCs between them that were left out: at another alignment they are data.
+/// The bytes up to the place `end`, and the HSYNCs that were left out between them, which are data at another
+/// alignment.
 pub(super) fn with_half_syncs(bytes: &[(u8, u64)], end: u64) -> Vec<(u8, u64)> {
-    /// The number of their bytes that an idle port sends.
+    /// A longer gap is the HSYNCs of an idle port, not data.
     const IDLE: u64 = 256;
     let next_places = bytes.iter().skip(1).map(|&(_, at)| at).chain([end]);
     let with_gap = bytes.iter().zip(next_places).flat_map(|(&(byte, at), next)| {

@@ -10,26 +10,26 @@ use super::held::Held;
 use super::ranking::{AlignmentRanking, Frames, weights};
 use super::watch::Watch;
 
-/// The number of frames, from the doubtful one on, that decide about it. 1 KiB tells the alignment in every stretch of a
-/// Cortex-M3's SWO and of a Versatile Express TC2's buffer, 512 bytes in nine of ten.
+/// The number of frames, from the doubtful one on, that decide about it. 1 KiB shows the alignment in every
+/// stretch of a Cortex-M3's SWO and of a Versatile Express TC2's buffer, 512 bytes in nine stretches of ten.
 pub(super) const DECIDING_FRAMES: u64 = 64;
 
-/// Where fewer of the deciding frames are wrong, the alignment was not lost.
+/// If fewer of the deciding frames are wrong, the alignment was not lost.
 const FEWEST_LOST: u64 = 8;
 
 /// The decision about a doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Nothing: no other alignment explains the bytes clearly better.
+    /// No other alignment explains the bytes clearly better.
     Unfounded,
-    /// The frames from `keep` on are not frames. They are at `alignment`, the first one `resume` bytes after the
-    /// first held one's start.
+    /// The frames from `keep` on are not frames. The real frames are at `alignment`, the first one `resume`
+    /// bytes after the first held frame's start.
     Realign { keep: u64, resume: usize, alignment: FrameAlignment },
-    /// The frames from `keep` on are not frames, and it is not clear where they are.
+    /// The frames from `keep` on are not frames, and the places of the real frames are not clear.
     Lost { keep: u64 },
 }
 
-/// Judges the watch's next frame by it and the frames after it, as far as they are there.
+/// Judges the watch's next frame by that frame and the frames after it, as far as they have arrived.
 ///
 /// `owner` is the owner of the first held frame's first byte.
 pub(super) fn judge(held: &Held, watch: &Watch, owner: Owner, is_port: bool) -> Verdict {
@@ -45,8 +45,8 @@ pub(super) fn judge(held: &Held, watch: &Watch, owner: Owner, is_port: bool) -> 
     let current = current.map(|candidate| candidate.evidence).unwrap_or_default();
     let best = ranking.best();
     let is_clear = ranking.is_clear() && best.alignment != FrameAlignment::default();
-    // Data that has an order of its own may have nothing but bit 0 against it, and equally much at any alignment but a
-    // wrong one. Only better IDs and padding condemn an alignment where no other one stands out.
+    // Bit 0 alone may speak against data that has an order of its own, even at the right alignment. So only
+    // better IDs and padding condemn an alignment if no other one stands out.
     let is_certain = best.evidence.is_certainly_better_than(&current);
     if is_clear || is_certain {
         let region = held.frames(held.first(), end).as_flattened();
@@ -55,14 +55,15 @@ pub(super) fn judge(held: &Held, watch: &Watch, owner: Owner, is_port: bool) -> 
         return if is_clear {
             Verdict::Realign { keep, resume, alignment: best.alignment }
         } else if keep + FEWEST_LOST > end {
-            // Nearly all of these frames are right: it was a damaged one, and the others count for the alignment.
+            // Nearly all of these frames are right: one was damaged, and the others support the alignment.
             Verdict::Unfounded
         } else {
             Verdict::Lost { keep }
         };
     }
-    // A buffer's frames are where its memory was read; on a port, what looks like no frames at all is none. If it does
-    // not look so from the doubtful frame on, there will be another doubt.
+    // The places of a buffer's frames follow from its memory. On a port, bytes that do not look like frames
+    // at all are none. If the bytes from the doubtful frame on still look like frames, there will be another
+    // doubt.
     if is_port && current.is_hopeless_for(current.frames) && is_bad_from_the_start(deciding, watch) {
         return Verdict::Lost { keep: watch.next };
     }
@@ -75,31 +76,32 @@ fn is_bad_from_the_start(deciding: &[u8], watch: &Watch) -> bool {
     best.is_some_and(|best| best.start < 4 * FRAME_BYTES)
 }
 
-/// Where one alignment ends and another one begins.
+/// The place at which one alignment ends and another one begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Split {
-    /// How many frames of the old alignment are right.
+    /// The number of right frames at the old alignment.
     pub(super) keep: u64,
     /// The first byte of the first frame at the new alignment.
     pub(super) resume: usize,
-    /// How much better this is than to keep all frames of the old alignment.
+    /// The gain in score over keeping all frames of the old alignment.
     pub(super) gain: i64,
 }
 
-/// Splits bytes that start as frames and end as frames at `alignment` where it makes most sense.
+/// Splits bytes that start as frames and end as frames at `alignment`, at the best place.
 ///
 /// ```text
 /// for every border between frames of the old alignment, and the next few borders of the new one after it:
-///     the gain is the score of the old frames in front + the score of the new frames after
-/// of the best split and those nearly as good next to it, the one that trusts the fewest frames wins
+///     the gain is the score of the old frames before + the score of the new frames after
+/// among the best split and its neighbours that are nearly as good, the one that trusts the fewest frames
+///     wins
 /// ```
 ///
-/// Bytes that are wrong are worse than bytes that are lost: a decoder in step believes them.
+/// Wrong bytes are worse than lost bytes, because a synchronised decoder believes them.
 pub(super) fn split(region: &[u8], alignment: FrameAlignment, watch: &Watch, owner: Owner) -> Split {
-    // A single frame has not much more than this for or against it.
+    // A single frame has little more evidence than this for or against it.
     const NEARLY: i64 = 8;
     const NEXT_FRAMES: usize = 2;
-    // Here only the place is in question: a source that never was trusted need not be wrong, but rather is.
+    // Only the place is in question here: a source that was never trusted is more likely wrong than right.
     let expected = Some(watch.trusted_sources()).filter(|trusted| !trusted.is_empty());
     let old = scores(region, FrameAlignment::default(), expected, owner);
     let new = scores(region, alignment, expected, Owner::Unknown);
@@ -116,7 +118,7 @@ pub(super) fn split(region: &[u8], alignment: FrameAlignment, watch: &Watch, own
     let nothing = Split { keep: 0, resume: region.len(), gain: i64::MIN };
     let best = splits().max_by_key(|split| split.gain).unwrap_or(nothing);
     if best.keep == 0 {
-        // The old alignment never was right here, so that no frame is the one that the loss went through.
+        // The old alignment was never right here, so no frame contains the loss.
         return Split { resume: usize::from(alignment.bytes()), ..best };
     }
     let next = |split: &Split| {
@@ -131,19 +133,19 @@ pub(super) fn split(region: &[u8], alignment: FrameAlignment, watch: &Watch, own
     })
 }
 
-/// The border before a frame, and what speaks for the frames before it.
+/// The border before a frame, and the evidence for the frames before it.
 #[derive(Clone, Copy, Debug)]
 struct Border {
     start: usize,
     /// All evidence.
     score: i64,
-    /// The evidence that is certain even where the data has an order of its own.
+    /// The evidence that is certain even if the data has an order of its own.
     certain: i64,
 }
 
 impl Border {
-    /// Each frame counts a little for itself, so that one with little against it is not thrown away. A frame at the
-    /// wrong alignment has 8 and more against it.
+    /// A bonus for each frame, so that a frame with little evidence against it is kept. A frame at the wrong
+    /// alignment has 8 or more against it.
     const FRAME_SCORE: i64 = 2;
 
     fn behind(evidence: &AlignmentEvidence, start: usize) -> Self {
@@ -153,10 +155,10 @@ impl Border {
     }
 }
 
-/// Where the first good frame starts in bytes that end as frames of `sources` at `alignment`: before it are the
-/// bytes before the first frame, and frames that are clearly worse than none.
+/// The start of the first good frame in bytes that end as frames of `sources` at `alignment`. Before that
+/// start are the bytes before the first frame, and frames that are clearly worse than none.
 pub(super) fn good_start(bytes: &[u8], alignment: FrameAlignment, sources: IdSet, watch: &Watch) -> usize {
-    /// One damaged frame reaches it, new sources in healthy ones do not.
+    /// One damaged frame reaches this score; new sources in healthy frames do not.
     const CLEARLY: i64 = -24;
     let expected = Some(watch.trusted_sources().union(sources));
     let borders = scores(bytes, alignment, expected, Owner::Unknown);

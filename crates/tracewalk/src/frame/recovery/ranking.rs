@@ -1,4 +1,4 @@
-//! Finding where frames start, without FSYNCs.
+//! Works out where frames start, without FSYNCs.
 
 use core::fmt;
 
@@ -7,12 +7,12 @@ use super::super::layout::{FRAME_BYTES, FSYNC, Frame, HSYNC};
 use super::super::owner::{IdSet, Owner};
 use super::evidence::{AlignmentEvidence, Examiner, Values, Weights};
 
-/// One alignment and what speaks for it.
+/// One alignment and the evidence for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AlignmentCandidate {
     /// The alignment.
     pub alignment: FrameAlignment,
-    /// Its evidence.
+    /// The evidence of the alignment.
     pub evidence: AlignmentEvidence,
 }
 
@@ -46,9 +46,10 @@ pub struct AlignmentRanking {
 }
 
 impl AlignmentRanking {
-    /// Reads `bytes` at each alignment. `expected` are the trace IDs that can be in it, where the caller knows.
+    /// Reads `bytes` at each alignment. `expected` are the trace IDs that can be in `bytes`, if the caller
+    /// knows them.
     ///
-    /// The work is that of taking the bytes apart 16 times; a part of the capture, say 64 KiB, is enough.
+    /// The work is that of deframing the bytes 16 times; a part of the capture, say 64 KiB, is enough.
     #[must_use]
     pub fn of(bytes: &[u8], expected: Option<IdSet>) -> Self {
         let mut candidates = [AlignmentCandidate::default(); FRAME_BYTES];
@@ -73,20 +74,20 @@ impl AlignmentRanking {
         Self { candidates }
     }
 
-    /// The best one.
+    /// The best candidate.
     #[must_use]
     pub const fn best(&self) -> &AlignmentCandidate {
         let [best, ..] = &self.candidates;
         best
     }
 
-    /// All of them, best first.
+    /// All candidates, best first.
     #[must_use]
     pub const fn candidates(&self) -> &[AlignmentCandidate; FRAME_BYTES] {
         &self.candidates
     }
 
-    /// The best one is plausible, and better than the next one by more than chance explains.
+    /// Whether the best candidate is plausible, and better than the next one by more than chance explains.
     #[must_use]
     pub fn is_clear(&self) -> bool {
         let [best, second, ..] = &self.candidates;
@@ -94,8 +95,8 @@ impl AlignmentRanking {
     }
 }
 
-/// What the odd places of the frames in a slice say about bit 0. Nothing older goes in: a trace's values change with what
-/// the program does, and then bit 0 would seem wrong at the right alignment only.
+/// The weights of bit 0, from the odd places of the frames in a slice. Older frames are not used: a trace's
+/// values change with what the program does, and then bit 0 would seem wrong at the right alignment only.
 pub(super) fn weights(bytes: &[u8], alignment: FrameAlignment) -> Weights {
     let mut values = Values::new();
     Frames::new(bytes, alignment).for_each(|found| values.learn(&found.bytes));
@@ -115,9 +116,9 @@ pub(super) struct Frames<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     pub(super) bytes: [u8; FRAME_BYTES],
-    /// Where in the slice it starts.
+    /// The start of the frame in the slice.
     pub(super) start: usize,
-    /// Where in the slice the next byte stands.
+    /// The place of the next byte in the slice.
     pub(super) end: usize,
 }
 
@@ -130,10 +131,10 @@ impl<'a> Frames<'a> {
         self.bytes.get(self.position..).unwrap_or_default()
     }
 
-    /// Steps over synchronisation; returns how many FSYNCs it was.
+    /// Skips synchronisation; returns the number of FSYNCs.
     fn skip_syncs(&mut self) -> u32 {
         let mut full_syncs = 0;
-        // Every pair comes through here, and nearly none starts with `ff`.
+        // Every pair passes through here, and nearly none starts with `ff`.
         while self.rest().first() == Some(&0xff) {
             if self.rest().starts_with(&FSYNC) {
                 self.position += FSYNC.len();

@@ -1,4 +1,4 @@
-//! Frames → the bytes of each owner, where bytes may be missing.
+//! Frames → the bytes of each owner, if bytes may be missing.
 //!
 //! ```text
 //! bytes ─▶ Framer ─▶ watched, held back ─▶ Unpacker
@@ -23,11 +23,11 @@ use super::ranking::Frames;
 use super::search::{Search, Start};
 use super::watch::Watch;
 
-/// A [`Deframer`] that finds the frames again where bytes were lost or inserted.
+/// A [`Deframer`] that finds frames again after bytes were lost or inserted.
 ///
-/// It watches for signs that the frames are not where they seem, and finds them by FSYNC or by evidence (see
-/// [`AlignmentEvidence`](super::AlignmentEvidence)). To be able to take back what turned out to be no frames, it holds the
-/// newest frames back: at most 4 KiB of them. A loss of whole frames leaves no signs.
+/// The deframer watches for signs that frames are not where they seem, and finds them by FSYNC or by evidence
+/// (see [`AlignmentEvidence`](super::AlignmentEvidence)). It holds back the newest frames, at most 4 KiB, so
+/// that bytes that turn out not to be frames can be read again. A loss of whole frames leaves no signs.
 ///
 /// How the capture is cut into pieces makes no difference, except that a run of whole frames may come as one
 /// [`Piece`](super::super::Piece) or as several.
@@ -71,9 +71,9 @@ use super::watch::Watch;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RecoveringDeframer {
     framing: Framing,
-    /// Is always synchronised: searching is done here.
+    /// Always synchronised, because this type does the searching.
     deframer: Deframer,
-    /// While it is not known where frames start.
+    /// Present while the start of frames is unknown.
     search: Option<Search>,
     held: Held,
     watch: Watch,
@@ -81,7 +81,7 @@ pub struct RecoveringDeframer {
     again: Vec<(u8, u64)>,
 }
 
-/// How many of the newest frames are held back. It must outlast the time from a loss to the first doubt.
+/// The number of newest frames that are held back. The first doubt after a loss must come within this number.
 const HELD_FRAMES: usize = 128;
 
 impl RecoveringDeframer {
@@ -118,7 +118,7 @@ impl RecoveringDeframer {
         self.take_again(sink);
     }
 
-    /// The capture ends here: hands out the bytes that were held back.
+    /// Ends the capture: hands out the bytes that were held back.
     pub fn finish(&mut self, sink: &mut impl FrameSink) -> Tail {
         loop {
             match self.search.as_ref().map(|search| (search.find(&self.watch), search.cause)) {
@@ -138,7 +138,7 @@ impl RecoveringDeframer {
         self.deframer.finish(sink)
     }
 
-    /// What became of the bytes so far. Those that are held back are not in it yet.
+    /// The account of the bytes so far, without those that are held back.
     #[must_use]
     pub fn account(&self) -> Account {
         self.deframer.account()
@@ -167,8 +167,8 @@ impl RecoveringDeframer {
         1
     }
 
-    /// Takes what comes while frames are searched for, up to where it is time to look or an FSYNC may end. Returns how many
-    /// bytes.
+    /// Takes bytes during a search, up to the next look or the possible end of an FSYNC. Returns the number
+    /// of bytes taken.
     fn take_unframed(&mut self, input: &[u8], sink: &mut impl FrameSink) -> usize {
         let Some(search) = &mut self.search else { return 0 };
         let room = search.room();
@@ -182,8 +182,8 @@ impl RecoveringDeframer {
         bytes.len()
     }
 
-    /// The fast path: takes frames as long as they are in order, and hands out all but the newest ones from where they
-    /// lie; returns how many it took.
+    /// The fast path: takes frames as long as they are in order, and hands out all but the newest ones
+    /// directly from the input; returns the number of frames taken.
     fn take_frames(&mut self, frames: &[[u8; FRAME_BYTES]], sink: &mut impl FrameSink) -> usize {
         let framer = &self.deframer.framer;
         let usual = self.watch.look_at(frames, |bytes| framer.may_be_sync(bytes));
@@ -221,7 +221,7 @@ impl RecoveringDeframer {
         while let Some((byte, at)) = self.again.pop() {
             self.take_byte(byte, at, sink);
         }
-        // After the last of them there may have been an HSYNC.
+        // An HSYNC may have followed the last of these bytes.
         self.deframer.framer.take_all();
     }
 
@@ -249,7 +249,7 @@ impl RecoveringDeframer {
         }
     }
 
-    /// An FSYNC was completed.
+    /// Handles a completed FSYNC.
     fn full_sync(&mut self, sink: &mut impl FrameSink) {
         let framer = &mut self.deframer.framer;
         if framer.partial.start() == Some(framer.full_sync_start()) {
@@ -266,10 +266,10 @@ impl RecoveringDeframer {
         self.deframer.full_sync(sink);
     }
 
-    /// Frames end at an FSYNC: the frames before a misplaced one, from some place on, are not where they seemed.
-    /// `None` if nothing shows that it is farther away than the frame that the FSYNC cuts.
+    /// Frames end at an FSYNC, so the frames before a misplaced FSYNC are misaligned from some place on.
+    /// Finds that place; `None` if nothing shows that it lies before the frame that the FSYNC cuts.
     fn split_before_sync(&self) -> Option<Split> {
-        /// A few frames at the wrong alignment have so much against them, a healthy one never has.
+        /// A few frames at the wrong alignment have this much against them; a healthy frame never has.
         const CLEARLY: i64 = 24;
         let held = self.held.frames(self.held.first(), self.held.end()).as_flattened();
         let mut region = [held, self.deframer.framer.partial.bytes()].concat();
@@ -282,14 +282,14 @@ impl RecoveringDeframer {
         (found.gain >= CLEARLY).then_some(Split { keep: self.held.first() + found.keep, ..found })
     }
 
-    /// The frames up to here are where they were taken to be.
+    /// Records that the frames so far are aligned.
     fn prove(&mut self, sink: &mut impl FrameSink) {
         self.watch.be_quiet_until(self.held.end());
         self.look(false, sink);
         self.release(self.held.end(), sink);
     }
 
-    /// Looks at the new frames and hands out the old ones. `is_end` says that nothing follows them.
+    /// Looks at the new frames and hands out the old ones. `is_end` states that no frames follow.
     fn look(&mut self, is_end: bool, sink: &mut impl FrameSink) {
         loop {
             let Self { watch, held, deframer, framing, .. } = self;
@@ -326,7 +326,7 @@ impl RecoveringDeframer {
         self.watch.restart(self.held.end());
     }
 
-    /// A byte was added to the search, and perhaps completed an FSYNC.
+    /// Continues the search after a byte, which may have completed an FSYNC.
     fn go_on_searching(&mut self, completes_sync: bool, sink: &mut impl FrameSink) {
         let Some(search) = &mut self.search else { return };
         if completes_sync {
@@ -345,13 +345,13 @@ impl RecoveringDeframer {
         }
     }
 
-    /// The search found frames.
+    /// Ends the search at the frames that it found.
     fn start_at(&mut self, start: Start, sink: &mut impl FrameSink) {
         self.watch.trust(start.sources);
         self.start_after(start.index, sink);
     }
 
-    /// The search ends: frames start after the first `lost` of its bytes.
+    /// Ends the search: frames start after the first `lost` of its bytes.
     fn start_after(&mut self, lost: usize, sink: &mut impl FrameSink) {
         let Some(search) = self.search.take() else { return };
         let end = search.places.get(lost).copied().unwrap_or(self.deframer.framer.taken());
@@ -361,7 +361,8 @@ impl RecoveringDeframer {
         self.restart_watch();
     }
 
-    /// Only the frames before `keep` are right. Goes on with byte `resume` after the first held frame's start.
+    /// Keeps only the frames before `keep`. Continues with byte `resume`, counted from the first held frame's
+    /// start.
     fn restart(&mut self, keep: u64, resume: usize, cause: Cause, sink: &mut impl FrameSink) {
         let (mut bytes, lost) = self.take_back(keep, resume, sink);
         self.deframer.unpacker.overhead_until(lost);
@@ -373,7 +374,7 @@ impl RecoveringDeframer {
         self.restart_watch();
     }
 
-    /// Only the frames before `keep` are right, and the next one does not start where it seemed to.
+    /// Keeps only the frames before `keep`, and searches for the next one.
     fn lose_frames(&mut self, keep: u64, sink: &mut impl FrameSink) {
         let index = usize::try_from(keep - self.held.first()).unwrap_or(usize::MAX);
         let (mut bytes, lost) = self.take_back(keep, index.saturating_mul(FRAME_BYTES) + 1, sink);

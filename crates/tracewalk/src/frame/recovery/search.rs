@@ -1,4 +1,4 @@
-//! Searching for frames where nothing is known about where they start.
+//! Searches for frames while their start is unknown.
 
 use alloc::vec::Vec;
 
@@ -11,34 +11,35 @@ use super::judge::good_start;
 use super::ranking::{AlignmentRanking, Frames};
 use super::watch::Watch;
 
-/// The search for the start of a frame. The bytes that are not accounted for yet are lost if it fails.
+/// The search for the start of a frame. The bytes that are not accounted for yet are lost if the search
+/// fails.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Search {
     pub(super) cause: Cause,
-    /// The number of bytes to pass over, if it is known.
+    /// The number of bytes to skip, if it is known.
     pub(super) skip: Option<usize>,
     /// The newest bytes, at most `MOST`.
     pub(super) bytes: Vec<u8>,
-    /// Where each of them stood.
+    /// The place of each byte.
     pub(super) places: Vec<u64>,
-    /// How many of them were there at the last look.
+    /// The number of bytes at the last look.
     looked_at: usize,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Start {
-    /// How many of the search's bytes stand before the first good frame.
+    /// The number of the search's bytes before the first good frame.
     pub(super) index: usize,
     /// The sources of the frames.
     pub(super) sources: IdSet,
-    /// An FSYNC stands where these frames would have one, and none where they would not.
+    /// Whether there are FSYNCs between these frames, and none inside them.
     agrees_with_sync: bool,
 }
 
 impl Search {
-    /// The number of new bytes that are worth another look.
+    /// The number of new bytes that justify another look.
     const STEP: usize = 1024;
 
     /// The number of the newest bytes that show whether there are frames.
@@ -50,19 +51,19 @@ impl Search {
         Self { cause, skip: None, bytes: Vec::new(), places: Vec::new(), looked_at: 0 }
     }
 
-    /// The wait for a start that is known.
+    /// A search that waits for a known start.
     pub(super) fn until(start: FrameAlignment) -> Self {
         Self { skip: Some(usize::from(start.bytes())), ..Self::new(Cause::Start) }
     }
 
-    /// Takes the next byte, and forgets the oldest ones if there is need.
+    /// Takes the next byte, and forgets the oldest ones if necessary.
     pub(super) fn take(&mut self, byte: u8, at: u64) {
         self.make_room();
         self.bytes.push(byte);
         self.places.push(at);
     }
 
-    /// How many bytes may be taken together before it is time to look.
+    /// The number of bytes that may be taken before the next look.
     pub(super) fn room(&mut self) -> usize {
         if self.skip.is_some() {
             return 0;
@@ -71,7 +72,7 @@ impl Search {
         (self.looked_at + Self::STEP).min(Self::MOST) - self.bytes.len()
     }
 
-    /// Takes bytes for which there is [`Search::room`], and which stand one after the other from a place on.
+    /// Takes contiguous bytes from `place` on, for which there must be [`Search::room`].
     pub(super) fn take_all(&mut self, bytes: &[u8], place: u64) {
         self.bytes.extend_from_slice(bytes);
         self.places.extend((place..).take(bytes.len()));
@@ -85,7 +86,7 @@ impl Search {
         }
     }
 
-    /// Looks for frames when there are enough new bytes.
+    /// Looks for frames if there are enough new bytes.
     pub(super) fn find_now_and_then(&mut self, watch: &Watch) -> Option<Start> {
         if self.bytes.len() < self.looked_at + Self::STEP {
             return None;
@@ -94,12 +95,12 @@ impl Search {
         self.find(watch)
     }
 
-    /// Looks for frames where an FSYNC has come just now: only for such as agree with it.
+    /// Looks for frames that agree with an FSYNC that has just ended.
     pub(super) fn find_before_sync(&self, watch: &Watch) -> Option<Start> {
         self.find(watch).filter(|start| start.agrees_with_sync)
     }
 
-    /// Looks for frames that explain the newest bytes clearly, and for where the first one of them is.
+    /// Looks for frames that clearly explain the newest bytes, and for the first of these frames.
     pub(super) fn find(&self, watch: &Watch) -> Option<Start> {
         let older = self.bytes.len().saturating_sub(Self::DECIDING);
         let newest = self.bytes.get(older..).unwrap_or_default();
@@ -109,7 +110,7 @@ impl Search {
         let ranking = AlignmentRanking::of(newest, watch.expected);
         let best = ranking.is_clear().then_some(ranking.best())?;
         let first_newest = older + usize::from(best.alignment.bytes());
-        // The same frames seen from the oldest byte on, unless there are HSYNCs in between.
+        // The alignment of the same frames from the oldest byte on, unless there are HSYNCs in between.
         let from_oldest = u8::try_from(first_newest % FRAME_BYTES).ok().and_then(FrameAlignment::new)?;
         let same_frames = Frames::new(&self.bytes, from_oldest).any(|frame| frame.start == first_newest);
         let index = if same_frames {
@@ -125,10 +126,10 @@ impl Search {
 /// Whether the bytes name reserved IDs so often that an [`AlignmentRanking`] has no plausible candidate. Most junk is like that, and
 /// counting takes a small part of the time of ranking.
 ///
-/// The mixed bytes of a frame stand at every second place: all alignments of the same parity have the same ones. Synchronisation
-/// comes in pairs of bytes, so that it moves none to another parity.
+/// The mixed bytes of a frame are at every second place, so all alignments of the same parity have the same
+/// mixed bytes. Synchronisation comes in pairs of bytes, so it moves no byte to the other parity.
 fn are_no_frames(bytes: &[u8]) -> bool {
-    /// At the ends, bytes may stand in no whole frame.
+    /// Bytes at the ends may be in no whole frame.
     const ENDS: usize = 3 * FRAME_BYTES;
     let inside = bytes.get(FRAME_BYTES..bytes.len().saturating_sub(ENDS)).unwrap_or_default();
     let mut reserved = [0_u32; 2];
@@ -141,7 +142,7 @@ fn are_no_frames(bytes: &[u8]) -> bool {
     reserved.iter().all(|&count| count > most)
 }
 
-/// Whether it is the ID byte of a reserved ID. Of `ff` it may be synchronisation.
+/// Whether the byte is the ID byte of a reserved ID. `ff` does not count, because it may be synchronisation.
 const fn names_reserved_id(byte: u8) -> bool {
     byte & 1 == 1 && byte > LAST_ID_BYTE && byte != TRIGGER_ID_BYTE && byte != 0xff
 }
@@ -160,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    /// Bytes that are frames, are none, or are frames among others.
+    /// Random bytes, or bytes that seldom name reserved IDs.
     fn bytes() -> impl Strategy<Value = Vec<u8>> {
         let random = proptest::collection::vec(any::<u8>(), 0..2048);
         let mostly = proptest::collection::vec(prop_oneof![9 => 0_u8..0xe0, 1 => any::<u8>()], 1024..2048);

@@ -1,6 +1,6 @@
-//! Watching for the signs that the alignment of frames was lost.
+//! Watches for signs that the alignment of frames was lost.
 //!
-//! The watch is cheap and easily alarmed: a doubt costs a closer look (see `recover`) and no more.
+//! The watch is cheap and easily alarmed: a doubt costs a closer look (see `judge`) and no more.
 
 use core::ops::RangeInclusive;
 
@@ -13,46 +13,46 @@ use crate::ids::TraceId;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Watch {
-    /// The trace IDs that can be in the capture, where the caller knows.
+    /// The trace IDs that can be in the capture, if the caller knows them.
     pub(super) expected: Option<IdSet>,
     values: Values,
     /// IDs, by number, that do not raise a doubt.
     trusted: u128,
-    /// By ID byte: those that are not worth a look.
+    /// By ID byte: whether it needs no look.
     #[cfg_attr(feature = "serde", serde(with = "crate::arrays"))]
     unremarkable: [bool; 256],
     /// The number of the next frame to look at.
     pub(super) next: u64,
-    /// That frame was found doubtful, and it is not decided yet.
+    /// Whether that frame is doubtful, and not decided yet.
     is_doubtful: bool,
-    /// Padding comes next, there.
+    /// Whether that frame begins with padding.
     is_padding: bool,
     /// Up to this frame nothing raises a doubt.
     quiet_until: u64,
-    /// For how many frames it was quiet then.
+    /// The length of that quiet stretch, in frames.
     quiet: u64,
-    /// One frame in this number goes into the statistics of values, once there are enough.
+    /// One frame in this number goes into the statistics of values, once the statistics have enough frames.
     interval: u64,
-    /// The next one that does.
+    /// The next frame that goes into the statistics.
     next_sample: u64,
-    /// How many frames went into the statistics.
+    /// The number of frames in the statistics.
     learned: u32,
-    /// What the statistics say, renewed now and then.
+    /// The weights from the statistics, renewed now and then.
     weights: Weights,
-    /// How far the low bits went against the statistics lately, in 64ths of a bit.
+    /// How far recent low bits contradict the statistics, in 64ths of a bit.
     drift: i32,
     /// The drift that raises a doubt.
     drift_limit: i32,
 }
 
-/// After an unfounded doubt, at least this number of frames raises no other, and twice as many each time
-/// that the next doubt comes soon. It bounds the work on captures that are odd everywhere.
+/// The range of the number of frames that raise no doubt after an unfounded one. The number doubles each time
+/// that the next doubt comes soon. This pause bounds the work on captures that are odd everywhere.
 const QUIET_FRAMES: RangeInclusive<u64> = 32..=4096;
 
 /// The number of frames after which the statistics are used, and the weights renewed.
 const LEARN_FRAMES: u32 = 64;
 
-/// Three frames' worth: low bits that are restored wrongly go against the statistics by about a bit each.
+/// Three frames' worth: each wrongly restored low bit contradicts the statistics by about one bit.
 const DRIFT_LIMIT: i32 = 24 * UNITS_OF_A_BIT as i32;
 
 impl Watch {
@@ -99,8 +99,9 @@ impl Watch {
         }
     }
 
-    /// Looks at the next frames in groups, up to the first one whose ID bytes or padding are worth a look of their own, or that
-    /// is doubtful; returns how many are in order. Of the others only the values matter, and those of a few of them.
+    /// Looks at the next frames in groups, up to the first one whose ID bytes or padding need a look of their
+    /// own, or that is doubtful; returns how many are in order. Only the values of a few of the other frames
+    /// matter.
     #[inline]
     fn unremarkable_frames(&mut self, frames: &[[u8; FRAME_BYTES]]) -> usize {
         let start = self.next;
@@ -118,7 +119,7 @@ impl Watch {
         let unremarkable = self.unremarkable_in(group);
         let (start, end) = (self.next, self.next + unremarkable as u64);
         loop {
-            // The frame to look at may have been lost, and then it is the next one that there is.
+            // The frame to look at may have been lost. Then the next frame takes its place.
             let sample = self.next.max(self.next_sample);
             if sample >= end {
                 break;
@@ -133,7 +134,7 @@ impl Watch {
         unremarkable == group.len()
     }
 
-    /// How many frames there are before the first one whose ID bytes are worth a look.
+    /// The number of frames before the first one whose ID bytes need a look.
     #[inline(always)]
     fn unremarkable_in(&self, group: &[[u8; FRAME_BYTES]]) -> usize {
         for (pair, id_byte) in id_bytes(group) {
@@ -166,11 +167,12 @@ impl Watch {
         false
     }
 
-    /// Whether these frames, which lie after a doubtful one, are so much as all before that it must be where it seemed: they
-    /// name no new source, end their padding as it should be, and bit 0 of their data goes with its values. At any wrong
-    /// alignment some of that is wrong in nearly every frame.
+    /// Whether these frames, which follow a doubtful one, are so similar to all earlier frames that the
+    /// alignment must be right: they name no new source, their padding is zero, and bit 0 of their data
+    /// agrees with the statistics. At any wrong alignment, nearly every frame breaks one of these rules.
     pub(super) fn is_content_with(&self, frames: &[[u8; FRAME_BYTES]]) -> bool {
-        /// The number of frames that are evidence, and the bits by which bit 0 of their data should be right, in the mean.
+        /// The minimum number of frames, and the minimum evidence from bit 0 of their data, in bits for each
+        /// frame.
         const FEWEST: usize = 16;
         const BITS: i32 = 1;
         if self.learned < LEARN_FRAMES || frames.len() < FEWEST {
@@ -191,7 +193,7 @@ impl Watch {
         low_bits >= frames.saturating_mul(BITS * i32::from(UNITS_OF_A_BIT))
     }
 
-    /// The next frame is in order after all: things like it raise no doubt any more.
+    /// Records that the next frame is in order after all: similar frames raise no doubt any more.
     pub(super) fn acquit(&mut self, bytes: &[u8; FRAME_BYTES]) {
         Frame::new(bytes).id_bytes().for_each(|(_, id_byte)| self.trust_owner(Owner::from_id_byte(id_byte)));
         self.is_doubtful = false;
@@ -205,14 +207,14 @@ impl Watch {
         self.drift = 0;
     }
 
-    /// Frames are known to be right up to number `end`.
+    /// Records that frames up to number `end` are right.
     pub(super) fn be_quiet_until(&mut self, end: u64) {
         self.is_doubtful = false;
         self.quiet_until = end;
         self.drift = 0;
     }
 
-    /// Frames start anew with number `next`, after a loss.
+    /// Restarts with frame number `next`, after a loss.
     pub(super) fn restart(&mut self, next: u64) {
         self.next = next;
         self.is_doubtful = false;
@@ -221,7 +223,7 @@ impl Watch {
         self.drift = 0;
     }
 
-    /// These sources raise no doubt.
+    /// Trusts these sources: they raise no doubt.
     pub(super) fn trust(&mut self, sources: IdSet) {
         sources.iter().for_each(|id| self.trust_owner(Owner::Source(id)));
     }
@@ -243,8 +245,7 @@ impl Watch {
         }
     }
 
-    /// Whether a frame, which begins with padding or does not, names trusted sources only and has clean padding; and whether
-    /// it ends in padding.
+    /// Whether a frame names only trusted sources and has clean padding, and whether it ends in padding.
     #[inline]
     fn is_usual(&self, frame: Frame, begins_with_padding: bool) -> (bool, bool) {
         let mut is_usual = true;
@@ -258,7 +259,7 @@ impl Watch {
         (is_usual && (!has_padding || Self::is_padding_clean(frame, begins_with_padding)), is_padding)
     }
 
-    /// All padding is zero.
+    /// Whether all padding is zero.
     fn is_padding_clean(frame: Frame, begins_with_padding: bool) -> bool {
         let restored = frame.restored();
         let owner = if begins_with_padding { Owner::Padding } else { Owner::Unknown };
@@ -270,7 +271,7 @@ impl Watch {
         is_clean
     }
 
-    /// Low bits went against the statistics for too long.
+    /// Whether low bits contradicted the statistics for too long.
     fn is_drifting(&mut self, frame: Frame) -> bool {
         if self.learned < LEARN_FRAMES || self.is_padding {
             return false;
@@ -279,7 +280,7 @@ impl Watch {
         self.drift > self.drift_limit
     }
 
-    /// How well bit 0 of a frame's mixed data bytes goes with the statistics, in 64ths of a bit.
+    /// How well bit 0 of a frame's mixed data bytes agrees with the statistics, in 64ths of a bit.
     #[inline]
     fn low_bits(&self, frame: Frame) -> i32 {
         let ids = frame.id_pairs();
@@ -311,7 +312,7 @@ impl Watch {
     }
 }
 
-/// The ID byte that says that padding comes.
+/// The ID byte of padding.
 const PADDING_ID_BYTE: u8 = 0b0000_0001;
 
 /// The bit of an owner's ID. The ID that is never used has none: it cannot be trusted.

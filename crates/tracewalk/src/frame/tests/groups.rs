@@ -1,9 +1,9 @@
-//! Frames are taken in groups of eight: at which place of a group something stands, and where a piece ends, changes nothing.
+//! Frames are taken in groups of eight. A frame's place in the group and the ends of pieces change nothing.
 
 use super::index::assert_indexed_as_deframed;
 use super::*;
 
-/// A frame without ID bytes, or with one of a source that is known.
+/// A frame without ID bytes, or with one of a known source.
 pub(in crate::frame) fn ordinary_frame(number: usize) -> [u8; FRAME_BYTES] {
     let mut frame =
         [0x84, 0x88, 0x90, 0x41, 0x94, 0x57, 0x40, 0xcc, 0x08, 0x21, 0x80, 0x84, 0x88, 0x41, 0x90, 0];
@@ -14,13 +14,14 @@ pub(in crate::frame) fn ordinary_frame(number: usize) -> [u8; FRAME_BYTES] {
     frame
 }
 
-/// A frame with something in it that needs a look, by number: what it is, at each place of the frame, delayed or not.
+/// A frame with something that needs a look. `kind` selects what it is, its place in the frame, and whether
+/// it is delayed.
 pub(in crate::frame) fn odd_frame(kind: u8) -> [u8; FRAME_BYTES] {
     let place = 2 * usize::from(kind % 8);
     let delayed = if kind & 8 == 0 { 0 } else { 1 << (kind % 8) };
     let mut frame = ordinary_frame(0);
     match kind >> 4 {
-        // A source that is known, one that is not, padding, the trigger, and what is reserved.
+        // A known source, an unknown one, padding, the trigger, and reserved IDs.
         what @ 0..=5 => {
             frame[place] = [0x21, 0x33, 0x01, 0xfb, 0xe1, 0xf9][usize::from(what)];
             frame[15] = delayed;
@@ -58,7 +59,7 @@ pub(in crate::frame) fn odd_frame(kind: u8) -> [u8; FRAME_BYTES] {
     frame
 }
 
-/// What stands before the frames.
+/// The bytes before the frames.
 fn fronts() -> [Vec<u8>; 4] {
     let doubtful = odd_frame(0x10);
     [
@@ -88,7 +89,7 @@ fn assert_pieces_change_nothing(framing: Framing, input: &[u8], sizes: impl Into
 fn padding_in_the_first_frame_behind_a_misplaced_full_sync_is_not_taken_for_a_frame_of_padding() {
     let unknown_source = [0x21, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let begins_padding = [0x60, 0x21, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0x01, 5, 0, 0b0100_0000];
-    // Alone it is no reason for a loss, but together with the frame in front it is.
+    // Alone, this frame is no reason for a loss, but together with the frame before it is.
     let is_not_padding = [0x1c; FRAME_BYTES];
     let input = [&FSYNC[..], &unknown_source, &[0xd0; 3], &FSYNC, &begins_padding, &is_not_padding].concat();
     for size in [1, 7, 16, input.len()] {

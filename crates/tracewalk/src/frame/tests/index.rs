@@ -1,8 +1,9 @@
-//! What an index gives of a source is what a deframer gives: for every source, section and cut, with frames and without.
+//! An index gives the same bytes of a source as a deframer: for every source, section and cut, with frames
+//! and without.
 
 use super::*;
 
-/// What comes of a source, byte by byte, and what concerns all of them.
+/// A byte of a source, or a loss, which concerns all sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
     Byte(u64, u8),
@@ -40,7 +41,7 @@ fn index(framing: Framing, length: u64, input: &[u8], cuts: &[usize]) -> Index {
     indexer.push(rest, &mut record);
     let (index, account, tail) = indexer.finish(&mut record);
     assert_tiling(input, &record, tail, &account);
-    // What the index says is compared with what was handed out, and not with itself.
+    // The index is compared with the bytes that were handed out, not with itself.
     let mut sources = Vec::new();
     for id in (0..=u8::MAX).filter_map(TraceId::new) {
         let own = record.bytes.iter().filter(|(_, owner, _)| *owner == Owner::Source(id)).count() as u64;
@@ -53,12 +54,12 @@ fn index(framing: Framing, length: u64, input: &[u8], cuts: &[usize]) -> Index {
     index
 }
 
-/// What is taken out of an index is what a deframer hands out.
+/// Asserts that an index gives the bytes that a deframer hands out.
 pub(super) fn assert_indexed_as_deframed(framing: Framing, length: u64, input: &[u8]) {
     assert_as_deframed(framing, input, &index(framing, length, input, &[]));
 }
 
-/// How many sections are frames only.
+/// Compares an index with a deframer; returns the number of sections that are not mixed.
 fn assert_as_deframed(framing: Framing, input: &[u8], index: &Index) -> usize {
     let ids = (0..=u8::MAX).filter_map(TraceId::new);
     for id in ids.filter(|id| index.bytes_of(*id) > 0) {
@@ -86,7 +87,7 @@ fn assert_as_deframed(framing: Framing, input: &[u8], index: &Index) -> usize {
     index.sections().filter(|section| index.bytes_in(*section, some).is_some()).count()
 }
 
-/// An index and the places in its sections are the same after they were written and read.
+/// An index and the places in its sections stay the same when they are written and read.
 #[cfg(feature = "serde")]
 mod written {
     use super::*;
@@ -210,7 +211,7 @@ fn frames_of_several_parts_are_those_of_each_part() {
         }
         frames
     };
-    // More damaged parts than deframers are kept, and in another order than in the capture.
+    // More damaged parts than the deframers that are kept, in another order than in the capture.
     let parts = (0..300)
         .map(|seed: u16| part(u8::try_from(seed % 256).unwrap_or_default(), seed % 7 != 3))
         .collect::<Vec<_>>();

@@ -81,7 +81,7 @@ fn assert_tiling(input: &[u8], record: &Record, tail: Tail, account: &Account) {
     let mut claim = |at: u64| uses[usize::try_from(at).expect("a small test input")] += 1;
     record.bytes.iter().for_each(|&(at, ..)| claim(at));
     for &(at, _, byte) in &record.bytes {
-        // Bit 0 of a frame's even bytes stands in its last byte.
+        // Bit 0 of a frame's even bytes is in its last byte.
         let stood = input[usize::try_from(at).expect("a small test input")];
         assert_eq!(byte >> 1, stood >> 1, "the byte at {at} is another one");
     }
@@ -97,7 +97,7 @@ fn assert_tiling(input: &[u8], record: &Record, tail: Tail, account: &Account) {
     assert!(record.bytes.is_sorted_by_key(|&(at, ..)| at));
 }
 
-/// Bytes that look like frames and like synchronisation more often than chance would have it.
+/// Bytes that look like frames and like synchronisation more often than by chance.
 fn likely_bytes() -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![3 => any::<u8>(), 2 => Just(0xff), 1 => Just(0x7f), 1 => Just(0), 2 => Just(0x21)];
     let piece = prop_oneof![

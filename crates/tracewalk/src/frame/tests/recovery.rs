@@ -1,8 +1,8 @@
-//! Lost and inserted bytes: noticed, reported where they were, and survived.
+//! Lost and inserted bytes are detected, reported at their place, and survived.
 
 use super::*;
 
-/// Repeatable random numbers: what is said here of chances is said of these.
+/// Repeatable random numbers, so that the limits on chance below always hold.
 struct Random(u64);
 
 impl Random {
@@ -19,7 +19,7 @@ impl Random {
         u8::try_from(self.below(256)).expect("below 256")
     }
 
-    /// A byte as a trace has them: some values are much more likely than others.
+    /// A byte as in a trace: some values are much more likely than others.
     fn trace_byte(&mut self) -> u8 {
         match self.below(12) {
             0 => self.byte(),
@@ -51,15 +51,15 @@ fn repeating_ids() -> FormatterOptions {
     FormatterOptions { repeat_id_after: NonZeroU32::new(8), ..FormatterOptions::default() }
 }
 
-/// What a damaged capture's reading has in common with the undamaged one's.
+/// The differences between the output of a damaged and of the undamaged capture.
 struct Damage {
-    /// Bytes that were handed out as a source's and are not.
+    /// Bytes that were handed out as a source's but are not.
     wrong: usize,
     /// Bytes of sources that are missing although they were in the damaged capture.
     missing: usize,
 }
 
-/// Compares readings, where `place` tells where a byte of the damaged capture stood in the undamaged one.
+/// Compares outputs; `place` maps a place in the damaged capture to the undamaged one.
 fn damage(undamaged: &Record, damaged: &Record, place: impl Fn(u64) -> Option<u64>) -> Damage {
     let known = |record: &Record| -> Vec<_> {
         record.bytes.iter().filter(|(_, owner, _)| owner.trace_id().is_some()).copied().collect()
@@ -81,7 +81,7 @@ fn lost_and_inserted_bytes_are_noticed_and_frames_found_again_at_once() {
     let mut random = Random(1);
     for case in 0..120 {
         let sources = 1 + case % 3;
-        // Without repetitions a single source's bytes would have no owner any more.
+        // Without repeated IDs, a single source's bytes would have no owner after the loss.
         let options = if sources == 1 { repeating_ids() } else { FormatterOptions::default() };
         let capture = trace(&mut random, sources, 12_000, options);
         let framing = if case % 5 == 0 { Framing::Buffer } else { port_from(0) };
@@ -119,7 +119,7 @@ fn lost_and_inserted_bytes_are_noticed_and_frames_found_again_at_once() {
     }
 }
 
-/// Payloads that have an order of their own, which statistics may take for a sign.
+/// Payloads, most with an order of their own, which statistics may take for a sign.
 #[derive(Clone, Copy, Debug)]
 enum Payload {
     Random,
@@ -264,7 +264,7 @@ fn a_misplaced_full_sync_tells_where_the_frames_in_front_of_it_are() {
     let options = FormatterOptions { full_sync_every: NonZeroU32::new(40), ..repeating_ids() };
     let capture = trace(&mut random, 1, 8000, options);
     let (undamaged, ..) = deframe(Framing::Port, &capture, &[]);
-    // Few frames before an FSYNC are not enough to tell the alignment without it.
+    // A few frames before an FSYNC are not enough to work out the alignment without it.
     let sync =
         capture.windows(4).enumerate().skip(4000).find(|(_, bytes)| *bytes == FSYNC).expect("an FSYNC").0;
     for lost in 1..FRAME_BYTES {
@@ -284,7 +284,7 @@ fn a_misplaced_full_sync_tells_where_the_frames_in_front_of_it_are() {
     }
 }
 
-/// Frames of ID 0x10 only, of which the first one has the ID byte.
+/// Frames of ID 0x10 only; the first one has the ID byte.
 const FIRST_FRAME: [u8; FRAME_BYTES] = [0x21, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0];
 const SECOND_FRAME: [u8; FRAME_BYTES] = [0x10, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0];
 
@@ -365,7 +365,7 @@ proptest! {
             let end = damaged.len();
             damaged.splice(at.min(end)..(at + lost).min(end), inserted);
         }
-        // On a port, half-syncs may stand inside frames.
+        // On a port, half-syncs may be inside frames.
         for at in half_syncs {
             let at = (2 * at).min(damaged.len());
             damaged.splice(at..at, HSYNC);

@@ -1,4 +1,4 @@
-//! Frames that are looked at in groups are looked at as each by itself: the same stop, and the same state after it.
+//! Looking at frames in groups equals looking at each frame: the same stop, and the same state after it.
 
 use std::vec::Vec;
 
@@ -9,20 +9,20 @@ use super::*;
 
 type Bytes = [u8; FRAME_BYTES];
 
-/// What [`Watch::look_at`] says that it does.
+/// The specification of [`Watch::look_at`], frame by frame.
 fn look_at_each(watch: &mut Watch, frames: &[Bytes]) -> usize {
     let stops = |bytes: &Bytes| Frame::new(bytes).has_sync_byte() || watch.look(bytes);
     frames.iter().position(stops).unwrap_or(frames.len())
 }
 
-/// What becomes of the frame that the watch stopped at.
+/// The decision about the frame that the watch stopped at.
 #[derive(Clone, Copy, Debug)]
 enum Then {
-    /// It is in order after all.
+    /// The frame is in order after all.
     Acquit,
-    /// It was lost, and the number of frames before it that were not looked at.
+    /// The frame was lost, with this number of frames that were not looked at.
     Restart(u64),
-    /// It is in order by a synchronisation after it.
+    /// A synchronisation after the frame shows that it is in order.
     BeQuiet(u64),
 }
 
@@ -54,7 +54,7 @@ fn assert_as_each(watches: &mut [Watch; 2], frames: &[Bytes], then: &[Then]) {
                 Then::Restart(more) => watch.restart(watch.next + 1 + more),
                 Then::BeQuiet(end) => {
                     watch.be_quiet_until(watch.next + 1 + end);
-                    // Frames with synchronisation in them are put together, and looked at then.
+                    // Frames with synchronisation in them are assembled first, and looked at then.
                     watch.look(&ordinary_frame(0));
                 }
             }
@@ -71,7 +71,8 @@ fn a_frame_behind_a_loss_is_looked_at_once_where_the_lost_one_was_to_be_learned_
         assert!(watch.look(&unknown_source));
         watch.restart(1);
     }
-    // Padding, and the byte after its ID is still the owner's before. A second look takes the whole frame for padding.
+    // The byte after the ID of padding is still the earlier owner's. A second look takes the whole frame for
+    // padding.
     let begins_padding = [2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5, PADDING_ID_BYTE, 5, 0, 0b0100_0000];
     assert_eq!(
         groups.look_at(&[begins_padding], |bytes| Frame::new(bytes).has_sync_byte()),
