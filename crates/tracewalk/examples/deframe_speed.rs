@@ -1,10 +1,11 @@
-//! How fast frames are taken apart, compared with copying the same bytes.
+//! Measures the speed of deframing, compared with copying the same bytes.
 //!
 //! ```text
 //! cargo run --release -p tracewalk --example deframe_speed [CAPTURE]
 //! ```
 //!
-//! Without a capture it makes two: one source that repeats its ID every 8 frames, and four sources that take turns.
+//! Without a capture, the program makes three: one source with its ID once, one source that repeats its ID
+//! every 8 frames, and four sources that take turns.
 
 use std::hint::black_box;
 use std::num::NonZeroU32;
@@ -49,12 +50,12 @@ fn main() {
     }
 }
 
-/// What becomes of the bytes that come out.
+/// The use of the output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Output {
-    /// They are used at once: the next ones come where they were, and both are in the cache.
+    /// The bytes are used at once: the next ones replace them, and both are in the cache.
     Window,
-    /// They are kept, and go to memory.
+    /// The bytes are kept, and go to memory.
     Kept,
 }
 
@@ -97,7 +98,7 @@ fn measure(name: &str, capture: &[u8], output: Output) {
     report("without recovery", deframe!(Deframer));
 }
 
-/// Input bytes a call: what a reader of a file would pass on.
+/// The number of input bytes for each call, as a reader of a file would pass them.
 const CHUNK: usize = 1 << 16;
 
 /// GB/s of the fastest of several runs.

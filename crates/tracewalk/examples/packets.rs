@@ -1,4 +1,4 @@
-//! Takes a formatted capture apart, decodes the packets of one source, and counts them by name:
+//! Deframes a formatted capture, decodes the packets of one source, and counts them by name:
 //!
 //!     cargo run --package tracewalk --example packets
 
@@ -39,7 +39,7 @@ fn count(counts: &mut BTreeMap<&'static str, u64>, item: PacketItem<'_>) {
     *counts.entry(name).or_default() += 1;
 }
 
-/// How many packets of each name the Cortex-A7 sent.
+/// The number of packets of each name that the Cortex-A7 sent.
 pub(crate) fn counts() -> Result<BTreeMap<&'static str, u64>, Box<dyn Error>> {
     let capture = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/two-sources/trace.bin"))?;
     let registers = etmv3::Registers { etmcr: Some(0x5000), ..Default::default() };

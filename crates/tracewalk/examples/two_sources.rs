@@ -12,7 +12,7 @@ use tracewalk::{
 
 const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata");
 
-/// How many instructions each source executed.
+/// The number of instructions that each source executed.
 pub(crate) fn instructions() -> Result<BTreeMap<TraceId, u64>, Box<dyn Error>> {
     let (capture, elf) =
         (format!("{TESTDATA}/two-sources/trace.bin"), format!("{TESTDATA}/examples/a15-pft/a9.elf"));

@@ -1,4 +1,4 @@
-//! The tests of the core from outside, in one binary: what they share is linked once.
+//! The tests of the core from outside, in one binary, so that shared code is linked once.
 
 mod engines;
 mod etmv3_vectors;

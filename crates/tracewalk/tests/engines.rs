@@ -1,4 +1,5 @@
-//! The graph gives what the walk gives, and any cut of the input gives the same: over whole captures, sound and damaged.
+//! The graph and the walk give the same elements, however the input is cut: over whole captures, sound and
+//! damaged.
 
 use std::path::Path;
 
@@ -18,7 +19,7 @@ struct Capture {
     program: Program,
 }
 
-/// The corpus's captures that are one source's bytes: folder, trace, code, where that stands, ETMCR, ETMIDR.
+/// The corpus's captures that are one source's bytes: folder, trace, code, the code's address, ETMCR, ETMIDR.
 const CAPTURES: [(&str, &str, &str, u32, u32, u32); 6] = [
     ("synthetic/mix-m3-etmv3", "trace.bin", "program.bin", 0, 0x400, 0x4114_f250),
     ("synthetic/mix-m3-etmv3-broadcast", "trace.bin", "program.bin", 0, 0x500, 0x4114_f250),

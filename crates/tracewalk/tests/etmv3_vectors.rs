@@ -32,7 +32,7 @@ fn compare(vector: &Value, config: &Config, expected: &Map<String, Value>, found
             // The instruction set of a short branch and the exception's name are not packet fields; flow and a unit
             // test cover them.
             "isa_after" | "exception_name" => {}
-            // Of a P-header: how many W its atoms hold.
+            // For a P-header: the number of W among its atoms.
             "cycles" if found["kind"] == "p_header" => {
                 let atoms = found["atoms"].as_str().expect("a P-header has atoms");
                 assert_eq!(Some(atoms.matches('W').count() as u64), number(value), "{context}");
@@ -40,11 +40,11 @@ fn compare(vector: &Value, config: &Config, expected: &Map<String, Value>, found
             "kind" if value == "reserved" => assert_eq!(found["kind"], "malformed", "{context}"),
             "be" => assert_eq!(number(&found["big_endian"]), number(value), "{context}"),
             "ts" => {
-                // The vectors hold the bits as they were sent, also where ETMCCER says that they are a Gray code.
+                // The vectors have the bits as sent, even if ETMCCER states a Gray code.
                 let time = found["timestamp"].as_u64().expect("a timestamp has a value");
                 assert_eq!(Some(config.timestamp().raw(time)), number(value).map(raw), "{context}");
             }
-            // `0x??????28`: only a part is known, which is no address.
+            // `0x??????28`: only a part is known, which is not an address.
             "addr" if value.as_str().is_some_and(|text| text.contains('?')) => {
                 assert_eq!(found.get("addr"), None, "{context}");
             }
@@ -54,7 +54,7 @@ fn compare(vector: &Value, config: &Config, expected: &Map<String, Value>, found
     }
 }
 
-/// A timestamp's bits, as a format that changes nothing has them.
+/// A timestamp's bits in a format that does not change them.
 fn raw(bits: u64) -> tracewalk::protocol::timestamp::RawTimestamp {
     use tracewalk::protocol::timestamp::{TimestampCoding, TimestampFormat, TimestampWidth};
     TimestampFormat { width: TimestampWidth::Bits64, coding: TimestampCoding::Binary }.raw(bits)

@@ -1,4 +1,4 @@
-//! Captures of ETMv4 and ETE, from hardware, Arm's model and an emulator, against what is known to have been executed.
+//! Captures of ETMv4 and ETE, from hardware, Arm's model and an emulator, against the known execution.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ fn folders() -> Option<Vec<PathBuf>> {
     };
     let mut folders = inside(corpus.clone()).chain(inside(corpus.join("synthetic"))).collect::<Vec<_>>();
     folders.sort();
-    // The trace of another unit, with other registers: what is made of it only has to be bounded.
+    // The trace of another unit, with other registers: its decoding only has to be bounded.
     folders.retain(|folder| !folder.ends_with("infrastructure") && !folder.ends_with("synthetic"));
     Some(folders)
 }
@@ -35,20 +35,20 @@ fn lines(elements: &[Element]) -> Vec<String> {
     runs::joined(elements.iter().filter_map(runs::line))
 }
 
-/// What our lines say beside those that are expected.
+/// Our lines beside those that are expected.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Beside {
-    /// Places that the trace does not name. The expected lines do not mention them.
+    /// Places that the trace does not name, and that the expected lines do not mention.
     unknown: usize,
-    /// Disagreements of trace and image, which whoever wrote the expected lines did not look for.
+    /// Disagreements of trace and image, which the expected lines do not record.
     contradictions: usize,
 }
 
-/// How many lines decoders write that go on where flow stops, up to the next address.
+/// The maximum number of lines that other decoders write after flow stops, up to the next address.
 const MOST_SKIPPED: usize = 12;
 
-/// Compares what was found with what is expected. From a disagreement of trace and image to the next address flow stops, and other
-/// decoders go on.
+/// Compares the found lines with those expected. From a disagreement of trace and image to the next address,
+/// flow stops and other decoders continue.
 fn compare(found: &[String], expected: &[String]) -> Result<Beside, String> {
     let mut beside = Beside::default();
     let mut expected = expected.iter().enumerate();
@@ -87,10 +87,10 @@ fn start(line: &str) -> Option<&str> {
     line.strip_prefix("R ")?.split(' ').next()
 }
 
-/// Sessions in which flow says more than the expected lines, and what.
+/// Sessions in which flow has lines beside those expected, and which.
 ///
-/// ete_ip, q_elem: exceptions whose return address is not where execution had come to, because the address of a branch before is not in
-/// the trace. ete_spec_2: an atom follows an exception whose handler the trace does not name.
+/// ete_ip, q_elem: exceptions whose return address is not the position, because the trace lacks the address
+/// of an earlier branch. ete_spec_2: an atom follows an exception whose handler the trace does not name.
 const BESIDE: [(&str, Beside); 3] = [
     ("ete_ip 2", Beside { unknown: 2, contradictions: 0 }),
     ("ete_spec_2 1", Beside { unknown: 1, contradictions: 0 }),
@@ -106,7 +106,8 @@ fn every_capture_executes_what_is_known_to_have_been_executed() {
         let found = lines(&elements(&session, Engine::Graph, session.bytes.len().max(1)));
         let mut expected = runs::joined(session.runs().lines().map(String::from));
         if session.name == "ete_spec_2 1" {
-            // OpenCSD walks from the return address of an exception, where nothing says that execution went on.
+            // OpenCSD walks from the return address of an exception, although nothing in the trace states
+            // that execution continued there.
             assert_eq!(expected.pop().as_deref(), Some("R 2709c 270a0 a64"));
         }
         let allowed = BESIDE.into_iter().find(|(name, _)| *name == session.name);
@@ -172,7 +173,7 @@ fn events_instrumentation_and_transactions_are_as_many_as_recorded() {
 fn the_walk_and_any_cut_give_the_same() {
     let Some(folders) = folders() else { return };
     for session in folders.iter().flat_map(|folder| sessions(folder)) {
-        // The largest takes minutes by single instructions.
+        // The largest capture takes minutes by single instructions.
         if session.bytes.len() > 1 << 17 {
             continue;
         }
@@ -196,7 +197,7 @@ fn short_sessions(folders: &[PathBuf]) -> Vec<Session> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// What comes again is looked up: so everything comes twice.
+    /// Flow looks up trace that it has seen before, so all trace comes twice.
     #[test]
     fn damaged_captures_that_come_twice_give_the_same_by_graph_and_by_walk(
         which: prop::sample::Index,

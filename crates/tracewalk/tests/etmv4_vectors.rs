@@ -93,7 +93,7 @@ fn their_field(name: &'static str) -> &'static str {
     }
 }
 
-/// Whether a field that the vector names is what was found.
+/// Whether the found field equals the vector's.
 fn is_same(expected: &Value, found: Option<&Value>) -> bool {
     match expected {
         Value::String(text) => {
@@ -123,7 +123,7 @@ fn every_packet_vector_is_read_as_expected_however_it_is_cut() {
         assert_eq!(found.len(), expected.len(), "{}: {found:?}", vector["id"]);
         for (expected, found) in expected.iter().zip(&found) {
             for (key, value) in expected.as_object().expect("a packet is an object") {
-                // That it is the configuration which excludes a packet is for a unit test.
+                // A unit test covers packets that the configuration excludes.
                 let is_told = key != "for_config";
                 assert!(
                     !is_told || is_same(value, found.get(key)),
@@ -136,8 +136,8 @@ fn every_packet_vector_is_read_as_expected_however_it_is_cut() {
     }
 }
 
-/// A line of the vectors in our notation; `None` for what is compared elsewhere: the beginnings of trace, contexts, times and
-/// what flow does not list.
+/// A line of the vectors in our notation; `None` for lines that are compared elsewhere: the beginnings of
+/// trace, contexts, times, and lines that flow does not list.
 fn their_line(line: &str) -> Option<String> {
     let words = line.split(' ').collect::<Vec<_>>();
     let address = |text: &str| match text {
@@ -159,7 +159,8 @@ fn our_line(line: &str) -> Option<String> {
     (!matches!(line, "trace_on" | "timestamp")).then(|| line.to_owned())
 }
 
-/// Vectors whose bytes contradict their image, which flow reports, and how many of the last expected lines it does not reach.
+/// Vectors whose bytes contradict their image, which flow reports, and the number of last expected lines that
+/// flow does not reach.
 ///
 /// TF-084: LE without LR is not taken. TF-088, TF-093, TF-096: a direct branch goes elsewhere. TF-095: there is no call before a return.
 const CONTRADICTED: [(&str, usize); 5] =

@@ -1,4 +1,4 @@
-//! Frames of hardware captures: found wherever the file starts, and found again where bytes are missing.
+//! Frames of hardware captures are found wherever the file starts, and found again after missing bytes.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ fn read(framing: Framing, bytes: &[u8]) -> Reading {
 }
 
 impl Reading {
-    /// How many bytes are not as in `right`, where `place` tells where a byte stood there.
+    /// The number of bytes that differ from `right`; `place` maps a byte's place to its place in `right`.
     fn wrong(&self, right: &Self, place: impl Fn(u64) -> u64) -> usize {
         self.bytes.iter().filter(|(at, found)| right.bytes.get(&place(**at)) != Some(found)).count()
     }
@@ -99,7 +99,8 @@ fn captures_cut_at_the_front_are_read_from_the_first_whole_frame_on() {
                 else {
                     panic!("{name} from byte {front}: {:?}", reading.discontinuities)
                 };
-                // Where frames were believed to start with the first byte, one or two may be taken for right ones.
+                // If the deframer assumes that frames start with the first byte, up to two right frames may
+                // be lost as well.
                 let slack = if framing == Framing::Buffer { 32 } else { 0 };
                 let exact = 16 - front as u64;
                 assert!(
@@ -107,7 +108,7 @@ fn captures_cut_at_the_front_are_read_from_the_first_whole_frame_on() {
                     "{name} from byte {front} as {framing:?}: {lost}"
                 );
                 assert_eq!(reading.wrong(&whole, |at| at + front as u64), 0);
-                // Bytes in front of the first ID byte have no known owner.
+                // Bytes before the first ID byte have no known owner.
                 assert!(reading.bytes.len() + 200 > whole.bytes.len());
             }
         }

@@ -61,8 +61,8 @@ fn every_frame_vector_gives_the_expected_bytes_of_each_id_however_it_is_cut() {
     assert!(tested >= 18, "only {tested} frame vectors found");
 }
 
-/// Where the formatter has a choice, these are written as it chooses: an ID byte only where the owner changes, and
-/// padding to the end of the frame.
+/// Vectors that agree with the formatter's choices: an ID byte only at a change of owner, and padding to the
+/// end of the frame.
 const WRITTEN_ALIKE: [&str; 8] = ["F-001", "F-002", "F-004", "F-005", "F-006", "F-008", "F-013", "F-014"];
 
 #[test]

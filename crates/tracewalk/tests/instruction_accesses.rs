@@ -1,5 +1,5 @@
-//! Memory accesses of encodings that GNU as assembled, beside the text that objdump gives for them. What they access
-//! follows from the text, by the manual's pseudocode.
+//! Memory accesses of encodings that GNU as assembled, beside the text that objdump gives for them. The
+//! expected accesses follow from the text, by the manual's pseudocode.
 
 use tracewalk::ids::{Address, Isa};
 use tracewalk::isa::{Access, Direction, classify};
@@ -167,7 +167,7 @@ const T32: &[Row] = &[
     ("bf30", "wfi", NONE),
 ];
 
-/// Assembled and read by LLVM 22; of A64 the direction alone is reported.
+/// Assembled and disassembled by LLVM 22. For A64, only the direction is reported.
 #[rustfmt::skip]
 const A64: &[Row] = &[
     ("f9400441", "ldr x1, [x2, #0x8]", any(Direction::Load)),

@@ -7,7 +7,7 @@ use tracewalk::isa::{Barrier, Class, Instruction, Return, classify};
 /// The address that the table's targets are given for.
 const ADDRESS: Address = Address::new(0xc000_8000);
 
-/// The table's entries, or `None` where there is no corpus and none is demanded.
+/// The table's entries, or `None` if there is no corpus and none is required.
 fn instruction_classes() -> Option<Vec<Value>> {
     let vectors = crate::support::vectors_file()?;
     Some(vectors["instruction_classes"].as_array().expect("the table is an array").clone())
@@ -94,7 +94,7 @@ fn every_encoding_of_the_table_for_later_architectures_has_its_class_link_condit
         let code = code(entry);
         let instruction = classify(&code, Address::new(at), isa).expect("the whole instruction is there");
         assert_eq!(usize::from(instruction.bytes), code.len(), "size of {name}");
-        // The table does not name the barriers that are no waypoints in any of these traces.
+        // The table does not name the barriers that are waypoints in none of these traces.
         let class = match class_name(&instruction) {
             "dmb_dsb" => "other",
             class => class,

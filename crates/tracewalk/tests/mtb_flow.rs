@@ -1,4 +1,5 @@
-//! MTB packets through a small program: what the packets leave open and the program decides, and where they disagree.
+//! MTB packets through a small program: cases that the packets leave open and the program decides, and cases
+//! in which the two disagree.
 
 use proptest::prelude::*;
 use tracewalk::directive::BeginReason;
@@ -77,7 +78,7 @@ fn follow(program: &Program, packets: &[Packet]) -> Vec<Element> {
     elements
 }
 
-/// Runs and events as in the runs format, gaps in their own words. Neighbouring runs stay apart.
+/// Runs and events as in the runs format, and the reasons of gaps. Neighbouring runs are not joined.
 fn told(packets: &[Packet]) -> Vec<String> {
     tell(&follow(&program(true), packets))
 }
@@ -101,7 +102,7 @@ fn tell(elements: &[Element]) -> Vec<String> {
     elements.iter().filter(|element| !matches!(element, Element::Proof(_))).map(tell).collect()
 }
 
-/// What is reported after the first packet, a branch to `MAIN`.
+/// The lines after the first packet, a branch to `MAIN`.
 fn told_from_main(packets: &[Packet]) -> Vec<String> {
     let packets = [&[jump(0x10a, MAIN)], packets].concat();
     let told = told(&packets);

@@ -51,7 +51,7 @@ impl Case {
         Dump::new(&self.data, None)
     }
 
-    /// What flow finds, as lines of the runs format.
+    /// The elements of flow, as lines of the runs format.
     fn runs(&self, layout: &Layout, halted_at: Option<Address>) -> Vec<String> {
         let mut lines = Vec::new();
         let mut note = |element| lines.extend(runs::line(&element));
@@ -63,8 +63,8 @@ impl Case {
         runs::joined(lines)
     }
 
-    /// Checks that `runs` is the part of the record that ends `behind` lines before its end; of the first run only the
-    /// end is known.
+    /// Checks that `runs` is the part of the record that ends `behind` lines before its end. Only the end of
+    /// the first run is known.
     fn assert_end_of_record(&self, runs: &[String], behind: usize) {
         let end = self.record.len() - behind;
         let expected = &self.record[end - runs.len()..end];
@@ -76,7 +76,7 @@ impl Case {
     }
 }
 
-/// The segments of an ELF file, with the table of vectors at 0.
+/// The segments of an ELF file, with the vector table at 0.
 fn program(elf: &[u8]) -> Program {
     let file = object::File::parse(elf).expect("an ELF file");
     let mut program = Program::new();
@@ -99,7 +99,7 @@ fn a_buffer_that_held_everything_tells_the_whole_record() {
     let Some(case) = case("mix-m0-mtb-full") else { return };
     let layout = by_registers(case.dump(), &case.config).expect("the dump holds the buffer");
     let runs = case.runs(&layout, None);
-    // What ran after the last packet is known only where the halted program counter is.
+    // Execution after the last packet is known only if the halted program counter is.
     assert_eq!(runs.len(), case.record.len() - 1);
     case.assert_end_of_record(&runs, 1);
     let runs = case.runs(&layout, Some(HALTED_AT));

@@ -1,4 +1,4 @@
-//! The example program that counts packets finds those that the source was known to send before it was put into frames.
+//! The example program that counts packets finds the packets that the source's trace had before framing.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! PFT captures of the corpus, from hardware and from an emulator, against what is known to have been executed.
+//! PFT captures of the corpus, from hardware and from an emulator, against the known execution.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use tracewalk::source::SourceConfig;
 
 use crate::support::{corpus, number, packets, runs};
 
-/// What a Cortex-A15's PTM says of itself; the corpus' captures all have these values.
+/// The ID registers of a Cortex-A15's PTM, with these values in all captures of the corpus.
 const ETMIDR: u32 = 0x411c_f312;
 const ETMCCER: u32 = 0x34c0_1ac2;
 
@@ -77,7 +77,8 @@ impl FrameSink for Source {
     }
 }
 
-/// A Cortex-A15 of a TC2 board, cycle-accurate, in a buffer that had wrapped; the image holds a part of what ran.
+/// A Cortex-A15 of a TC2 board, cycle-accurate, in a buffer that had wrapped; the image has only a part of
+/// the executed code.
 fn tc2() -> Option<(Vec<Element>, Value)> {
     let folder = corpus()?.join("real/TC2");
     let mut source = Source { id: TraceId::new(0x13).expect("a trace ID"), bytes: Vec::new() };
@@ -119,8 +120,9 @@ fn tc2_has_opencsds_timestamps() {
     assert!(elements.iter().filter_map(timestamp).eq(expected));
 }
 
-/// OpenCSD counts no cycles for waypoints in code that no image holds. Here they are reported all the same: a count is for
-/// what comes next, and where that is no block, and tracing does not begin, nobody knows what the cycles were spent on.
+/// OpenCSD counts no cycles for waypoints in code that no image holds. Flow reports these cycles all the
+/// same. A count is for the next element. If that element is neither a block nor the start of tracing, it is
+/// unknown what the cycles were spent on.
 #[test]
 fn tc2_has_opencsds_cycles_where_the_code_is_known() {
     let Some((elements, totals)) = tc2() else { return };
@@ -188,7 +190,7 @@ fn returns_that_nothing_predicts_are_gaps() {
     assert!(gaps > 1000, "only {gaps} gaps");
 }
 
-/// A program that ran in an emulator. The record goes on a little after the end of the trace.
+/// A program that ran in an emulator. The record continues a little after the end of the trace.
 #[test]
 fn the_emulated_program_executes_what_the_emulator_recorded() {
     let Some(corpus) = corpus() else { return };

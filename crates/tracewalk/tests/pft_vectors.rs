@@ -7,7 +7,8 @@ use tracewalk::source::SourceConfig;
 
 use crate::support::{flow, hex, images, number, packets, vectors_file};
 
-/// Vectors in which `expected` records how OpenCSD goes on after an error, and why this decoder reads them otherwise.
+/// Vectors in which `expected` records how OpenCSD continues after an error, and why this decoder reads them
+/// otherwise.
 const SKIPPED: [(&str, &str); 2] = [
     (
         "P-043",
@@ -38,7 +39,7 @@ fn compare(vector: &Value, expected: &Map<String, Value>, found: &Map<String, Va
     for (key, value) in expected {
         let context = format!("{}: {key} of {expected:?}, found {found:?}", vector["id"]);
         match key.as_str() {
-            // The instruction set of a short branch is no packet field; flow and a unit test cover it.
+            // The instruction set of a short branch is not a packet field; flow and a unit test cover it.
             "isa_after" => {}
             "kind" if value == "reserved" => assert_eq!(found["kind"], "malformed", "{context}"),
             "ts" => assert_eq!(found.get("timestamp").and_then(number), number(value), "{context}"),
@@ -58,7 +59,7 @@ fn every_packet_vector_is_read_as_expected_however_it_is_cut() {
     assert!(vectors.len() >= 35, "only {} packet vectors found", vectors.len());
     for vector in vectors {
         let config = config(vector);
-        // The vectors hold the bits as they were sent, also where the registers say that they are a Gray code.
+        // The vectors have the bits as sent, even if the registers state a Gray code.
         let binary = TimestampFormat { coding: TimestampCoding::Binary, ..config.timestamp() };
         let source = SourceConfig::Pft(config.with_timestamp(binary));
         let bytes = hex(&vector["bytes"]);
@@ -87,7 +88,8 @@ fn every_flow_vector_is_followed_as_expected_however_it_is_cut() {
         let bytes = hex(&vector["bytes"]);
         let elements = vector["expected"][0]["elements"].as_array().expect("a list of elements");
         let mut expected = elements.iter().filter_map(Value::as_str).map(String::from).collect::<Vec<_>>();
-        // OpenCSD says that the condition of a waypoint update's instruction held, which nobody knows.
+        // OpenCSD states that the condition of a waypoint update's instruction held, which the trace does not
+        // show.
         let update =
             packets(&source, &bytes, bytes.len()).iter().any(|item| item["kind"] == "waypoint_update");
         for index in 1..expected.len() {
@@ -98,7 +100,7 @@ fn every_flow_vector_is_followed_as_expected_however_it_is_cut() {
         for size in 1..=bytes.len() {
             let mut found = flow(&source, &bytes, &program, size);
             if vector["id"] == "PF-011" {
-                // The image has a branch to itself where the packet goes elsewhere, which is said as well.
+                // The image has a branch to itself and the packet goes elsewhere, which flow also reports.
                 let said = found.extract_if(.., |line| line.starts_with("trace and image disagree"));
                 assert_eq!(said.count(), 1);
             }

@@ -1,4 +1,5 @@
-//! The example program for a capture of two sources counts what each of them is known to have executed.
+//! The example program for a capture of two sources counts the instructions that each source is known to have
+//! executed.
 
 #[path = "../examples/two_sources.rs"]
 #[expect(dead_code, reason = "its main function is the program's")]
@@ -78,7 +79,7 @@ fn the_example_counts_the_instructions_of_the_runs_that_each_source_is_known_for
     assert!(counted.into_iter().eq(ids.into_iter().zip(known)));
 }
 
-/// How many instructions a run `START END ISA` has.
+/// The number of instructions of a run `START END ISA`.
 fn instructions(program: &Program, run: &str) -> u64 {
     let [start, end, isa] = run.split(' ').collect::<Vec<_>>()[..] else { panic!("{run}") };
     let address = |word| Address::new(u64::from_str_radix(word, 16).expect("a hexadecimal number"));

@@ -1,4 +1,5 @@
-//! What the vector tests share: the corpus beside the project, its vectors, and a listing of flow in their notation.
+//! Shared by the vector tests: the corpus beside the project, its vectors, and a listing of flow in their
+//! notation.
 
 pub(crate) mod runs;
 pub(crate) mod snapshots;
@@ -65,7 +66,7 @@ pub(crate) fn packets(config: &SourceConfig, bytes: &[u8], size: usize) -> Vec<M
             PacketItem::Packet(packet) => {
                 object.insert("kind".into(), json!(packet.name()));
                 packet.fields(&mut |name, field| {
-                    // Who looks for times need not look into other packets.
+                    // Consumers that look for times need not look into other packets.
                     assert!(name != "timestamp" || packet.name() == name, "{}", packet.name());
                     let value = match field {
                         Field::Number(number) => json!(number),
@@ -144,7 +145,7 @@ pub(crate) fn flow(config: &SourceConfig, bytes: &[u8], program: &Program, size:
             EventKind::Instrumentation(written) => {
                 listing.push(format!("instrumentation {} {:x}", written.level.number(), written.value));
             }
-            // The vectors do not list them.
+            // The vectors do not list other events.
             _ => {}
         },
         Element::Gap(gap) => listing.push(match gap.reason {
@@ -162,7 +163,8 @@ pub(crate) fn flow(config: &SourceConfig, bytes: &[u8], program: &Program, size:
     listing
 }
 
-/// `ADDRESS E` for executed, `ADDRESS N` for a failed condition, `ADDRESS .` where the protocol does not say.
+/// `ADDRESS E` for executed, `ADDRESS N` for a failed condition, `ADDRESS .` if the protocol does not report
+/// which.
 fn instructions(block: &Block, config: &SourceConfig, program: &Program, listing: &mut Vec<String>) {
     let inside = if config.protocol() == "etmv3" { 'E' } else { '.' };
     let mut at = block.start;

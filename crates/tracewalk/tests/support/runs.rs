@@ -2,7 +2,7 @@
 
 use tracewalk::flow::{Element, EventKind, GapReason};
 
-/// An element's line; `None` for what the format does not tell.
+/// An element's line; `None` if the format has no line for the element.
 pub(crate) fn line(element: &Element) -> Option<String> {
     Some(match element {
         Element::Block(block) => {
@@ -16,7 +16,7 @@ pub(crate) fn line(element: &Element) -> Option<String> {
                 let returns = preferred_return.map_or("-".into(), |at| format!("{:x}", at.get()));
                 format!("X {number} {returns}")
             }
-            // The format has no line for them.
+            // The format has no line for other events.
             _ => return None,
         },
         Element::Gap(gap) => match gap.reason {
@@ -32,7 +32,7 @@ pub(crate) fn line(element: &Element) -> Option<String> {
     })
 }
 
-/// The lines without `O`, and with runs that touch made one.
+/// The lines without `O`, and with touching runs joined.
 pub(crate) fn joined(lines: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut joined = Vec::<String>::new();
     for line in lines.into_iter().filter(|line| line != "O") {

@@ -13,14 +13,14 @@ use tracewalk::protocol::etmv4::{Config, Profile, Registers};
 /// An ini file: its sections, in order, with their keys and values.
 type Ini = Vec<(String, Vec<(String, String)>)>;
 
-/// One session of a source, with what is known of it.
+/// One session of a source, with its expected results.
 pub(crate) struct Session {
     /// The capture, the source's ID and the session's number if there are several.
     pub(crate) name: String,
     pub(crate) config: Config,
     pub(crate) bytes: Vec<u8>,
     pub(crate) program: Program,
-    /// The file of what was executed.
+    /// The file of expected runs.
     runs: PathBuf,
     /// The file of sums.
     totals: PathBuf,
@@ -77,7 +77,7 @@ fn config(device: &Ini, core: &str) -> (Config, u64) {
     (Config::from_registers(registers, Some(profile)).expect("the registers are sound"), id.into())
 }
 
-/// The core's memory. Where two dumps overlap the first counts.
+/// The core's memory. If two dumps overlap, the first one counts.
 fn program(folder: &Path, core: &Ini) -> Program {
     let mut program = Program::new();
     for (_, entries) in core.iter().filter(|(name, _)| name.starts_with("dump")) {
@@ -124,7 +124,7 @@ fn source_bytes(file: &Path, format: &str, id: u64) -> Vec<u8> {
     source.bytes
 }
 
-/// All sessions of a capture of which it is known what was executed.
+/// All sessions of a capture whose execution is known.
 pub(crate) fn sessions(folder: &Path) -> Vec<Session> {
     let devices = section(&ini(&folder.join("snapshot.ini")), "device_list")
         .values()
@@ -189,7 +189,7 @@ impl Session {
         }
     }
 
-    /// How many elements of this kind OpenCSD's decode has.
+    /// The number of elements of this kind in OpenCSD's decode.
     pub(crate) fn recorded(&self, kind: &str) -> u64 {
         let text = std::fs::read_to_string(&self.totals).expect("a file of the corpus");
         let totals = serde_json::from_str::<Value>(&text).expect("totals.json is JSON");
@@ -197,7 +197,7 @@ impl Session {
         totals[&file]["elements"][kind].as_u64().unwrap_or(0)
     }
 
-    /// What was executed, in lines.
+    /// The expected runs, as lines.
     pub(crate) fn runs(&self) -> String {
         if self.runs.extension().is_some_and(|extension| extension == "gz") {
             let output = Command::new("gzip").arg("-dc").arg(&self.runs).output().expect("gzip runs");
