@@ -1,12 +1,13 @@
-//! Elements given several at once.
+//! Elements that are passed several at once.
 
 use crate::span::{Span, StreamOffset};
 
 use super::element::{Block, Element, Event, EventKind, Gap, Proof};
 
-/// Takes the elements of program flow.
+/// Receives the elements of program flow.
 ///
-/// Closures that take an [`Element`] do. Who only counts can count a whole [`Passage`] at once.
+/// Implemented for closures that take an [`Element`]. Consumers that only count can count a whole [`Passage`]
+/// at once.
 pub trait TakeElements {
     /// Takes the next element.
     fn element(&mut self, element: Element);
@@ -25,40 +26,40 @@ impl<F: FnMut(Element)> TakeElements for F {
     }
 }
 
-/// Elements that came together before, and come again.
+/// Elements that came together before and are repeated.
 #[derive(Clone, Copy, Debug)]
 pub struct Passage<'a> {
     pub(crate) id: PassageId,
     /// The elements of all passages. Spans in them count from `origin`.
     pub(crate) all: &'a [Element],
-    /// Which of them are these. Who only counts does not come to look.
+    /// The range of `all` that has this passage's elements. Consumers that only count never read them.
     pub(crate) first: u32,
     pub(crate) count: u8,
     pub(crate) origin: StreamOffset,
     pub(crate) totals: Totals,
-    /// Where the last one with bytes of its own begins, where nothing was waited for.
+    /// The start of the last element with bytes of its own, if no cycles waited before the passage.
     pub(crate) last: Option<StreamOffset>,
-    /// What was waited for before it. The passage's first event of cycles tells these as well, and has no span where all that
-    /// it tells was waited for; spans in front of the passage count from in front of these packets.
+    /// The cycles that waited before the passage. The passage's first event of cycles includes them, and has
+    /// no span if it includes no others. Spans before the passage are relative to the start of these packets.
     pub(crate) waited: Option<Waited>,
 }
 
-/// Cycles that the first instruction of a passage waited for, in packets directly in front of the passage.
+/// Cycles that the first instruction of a passage waited for, in packets directly before the passage.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waited {
     pub(crate) cycles: u64,
-    /// Where the last of the packets stands.
+    /// The span of the last packet.
     pub(crate) span: Span,
-    /// How many bytes the packets take.
+    /// The number of bytes of the packets.
     pub(crate) bytes: u64,
 }
 
-/// Which elements a passage has. Passages of one stream with the same number and any elements have the same elements, apart
-/// from where their spans begin and from how many cycles the first event of cycles tells.
+/// Identifies the elements of a passage. Passages of one stream with the same number have the same elements,
+/// if they have any, apart from the start of their spans and the cycles of the first event of cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PassageId(pub(crate) u64);
 
-/// How much there is in some elements.
+/// The number of blocks, instructions and gaps among some elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Totals {
     /// Blocks.
@@ -79,14 +80,15 @@ impl PassageId {
 }
 
 impl<'a> Passage<'a> {
-    /// Which elements it has, for one who counts passages.
+    /// Identifies the elements, for consumers that count passages.
     #[inline]
     #[must_use]
     pub const fn id(&self) -> PassageId {
         self.id
     }
 
-    /// Where the bytes that say it begin. What trace in front of them left open may be among its elements.
+    /// The start of the bytes that report the passage. Its elements may include some that earlier trace left
+    /// open.
     #[inline]
     #[must_use]
     pub const fn at(&self) -> StreamOffset {
@@ -111,28 +113,29 @@ impl<'a> Passage<'a> {
         })
     }
 
-    /// Where spans count from that lie in front of the passage.
+    /// The origin of spans before the passage.
     #[inline]
     fn before(&self) -> StreamOffset {
         StreamOffset(self.origin.0 - self.waited())
     }
 
-    /// How many bytes directly in front of [`Passage::at`] say nothing but what its first instruction waited for. In passages
-    /// with the same number what stands in front of these stands as far in front of them.
+    /// The number of bytes directly before [`Passage::at`] that report only the cycles that the first
+    /// instruction waited for. In passages with the same number, earlier elements have the same distance to
+    /// these bytes.
     #[inline]
     #[must_use]
     pub fn waited(&self) -> u64 {
         self.waited.map_or(0, |waited| waited.bytes)
     }
 
-    /// The same, with spans counted from the origin on.
+    /// The elements, with spans relative to the origin.
     #[inline]
     pub(crate) fn relative(&self) -> &'a [Element] {
         let first = self.first as usize;
         self.all.get(first..first + usize::from(self.count)).unwrap_or_default()
     }
 
-    /// Where the last one that has bytes of its own begins.
+    /// The start of the last element that has bytes of its own.
     #[inline]
     #[must_use]
     pub fn last_start(&self) -> Option<StreamOffset> {
@@ -142,8 +145,9 @@ impl<'a> Passage<'a> {
         }
     }
 
-    /// The same where something was waited for. It is apart, and takes a copy, so that passages are taken in line and stay in
-    /// registers: one that goes through memory is read before it has arrived there.
+    /// As `last_start`, if cycles waited before the passage. A separate function that takes a copy, so that
+    /// passages are inlined and stay in registers: a passage that goes through memory is read before its
+    /// writes have completed.
     #[cold]
     #[inline(never)]
     fn last_start_behind(self, waited: Waited) -> Option<StreamOffset> {
@@ -159,7 +163,7 @@ impl<'a> Passage<'a> {
         })
     }
 
-    /// How much there is in them.
+    /// The number of blocks, instructions and gaps.
     #[inline]
     #[must_use]
     pub const fn totals(&self) -> Totals {
@@ -167,21 +171,21 @@ impl<'a> Passage<'a> {
     }
 }
 
-/// Whether the passage itself says where an element stands.
+/// Whether an element has a span of its own in the passage.
 #[inline]
 const fn has_span(element: &Element) -> bool {
     let Span { start, end } = element.span();
     start.0 != end.0
 }
 
-/// Whether an element of a passage stands in front of it: there offsets from it are negative.
+/// Whether an element lies before its passage: its offset is negative.
 #[inline]
 const fn is_in_front(element: &Element) -> bool {
     element.span().start.0.cast_signed() < 0
 }
 
 impl Totals {
-    /// What these elements sum up to.
+    /// The totals of these elements.
     pub(crate) fn of(elements: &[Element]) -> Self {
         elements.iter().fold(Self::default(), |totals, element| match element {
             Element::Block(block) => Self {
@@ -196,7 +200,7 @@ impl Totals {
 }
 
 impl Element {
-    /// The element with its span counted from `origin` on.
+    /// The element with its span relative to `origin`.
     pub(crate) fn relative_to(self, origin: StreamOffset) -> Self {
         match self {
             Self::Block(block) => Self::Block(Block { span: block.span.relative_to(origin), ..block }),
@@ -206,7 +210,7 @@ impl Element {
         }
     }
 
-    /// The way back.
+    /// The inverse of [`Element::relative_to`].
     #[inline]
     fn placed_behind(&self, origin: StreamOffset) -> Self {
         match *self {
