@@ -91,9 +91,9 @@ pub enum Directive {
     Exception {
         /// The exception; `None` if the trace does not state it. The vector table may.
         exception: Option<Exception>,
-        /// Where the handler starts.
+        /// The start of the handler.
         handler: Handler,
-        /// Where the architecture says that execution should resume.
+        /// The place at which the architecture resumes execution.
         preferred_return: PreferredReturn,
     },
     /// The last instruction returned from an exception.
@@ -144,7 +144,7 @@ pub enum Directive {
     Cut,
 }
 
-/// What happened to a transaction.
+/// A change of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -228,7 +228,7 @@ pub enum RunEnd {
     Through,
 }
 
-/// Where the handler of an exception starts.
+/// The start of an exception's handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Handler {

@@ -87,13 +87,13 @@ pub enum BranchKind {
 /// Something that happened between instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What happened.
+    /// The kind of event.
     pub kind: EventKind,
     /// The trace that reports the event.
     pub span: Span,
 }
 
-/// What happened.
+/// The kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -104,7 +104,7 @@ pub enum EventKind {
     Exception {
         /// The exception; `None` if neither the trace nor the vector table states it.
         exception: Option<Exception>,
-        /// Where the architecture would resume; `None` if unknown.
+        /// The address at which the architecture would resume; `None` if unknown.
         preferred_return: Option<Address>,
         /// The handler's first instruction; `None` for the entry to Debug state, if the trace does not state
         /// the handler, and if the trace states it later: then the next block begins there.
@@ -172,7 +172,7 @@ pub struct Gap {
 /// A position that the trace states, independent of earlier trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Proof {
-    /// Where execution is; `None` after a jump whose target comes next.
+    /// The position; `None` after a jump whose target comes next.
     pub at: Option<Location>,
     /// The trace that proves the position. Elements of earlier trace are confirmed, unless a [`Gap`] has put
     /// them in doubt.
@@ -199,7 +199,7 @@ pub enum GapReason {
         from: Option<Location>,
         /// The number of instructions, if the trace unit states it.
         instructions: Option<u64>,
-        /// Where execution continued.
+        /// The place at which execution continued.
         then: Location,
     },
 }
@@ -214,16 +214,16 @@ pub enum Contradiction {
     NotABranch {
         /// The instruction.
         at: Location,
-        /// Where execution continued, according to the trace.
+        /// The place at which execution continued, according to the trace.
         went_to: Location,
     },
     /// A direct branch went to another address than its target in the image.
     WrongTarget {
         /// The branch.
         at: Location,
-        /// Its target in the image.
+        /// The branch's target in the image.
         expected: Location,
-        /// Its target in the trace.
+        /// The branch's target in the trace.
         found: Location,
     },
     /// A periodic synchronisation states another position than the one that flow had reached.
@@ -237,14 +237,14 @@ pub enum Contradiction {
     RunPassesBranch {
         /// The branch.
         at: Location,
-        /// Where the run should have ended.
+        /// The expected end of the run.
         until: Address,
     },
     /// A run ends at an address at which no instruction starts, or before its own start.
     RunMissesEnd {
-        /// Where the run started.
+        /// The start of the run.
         from: Location,
-        /// Where the run should have ended.
+        /// The expected end of the run.
         until: Address,
     },
     /// The code has no branch for so long that it cannot be the code that ran.
@@ -254,7 +254,7 @@ pub enum Contradiction {
 }
 
 impl Contradiction {
-    /// Where in the program flow detected the contradiction.
+    /// The place in the program at which flow detected the contradiction.
     #[must_use]
     pub const fn location(self) -> Location {
         match self {

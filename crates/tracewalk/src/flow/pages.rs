@@ -6,7 +6,8 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug)]
 pub(super) struct PagedTable {
     length: usize,
-    /// Where each page begins in `entries`, plus one; 0 for a page that was never used. Empty before the first use.
+    /// The start of each page in `entries`, plus one; 0 for a page that was never used. Empty before the
+    /// first use.
     pages: Vec<u32>,
     entries: Vec<u32>,
 }

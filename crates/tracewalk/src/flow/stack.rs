@@ -17,7 +17,7 @@ pub(super) const NOWHERE: Location = Location::new(Address::new(0), Isa::A32);
 pub(super) struct LocationStack {
     addresses: [Address; DEPTH],
     isas: [Isa; DEPTH],
-    /// Where the next entry goes.
+    /// The place of the next entry.
     top: usize,
     /// The number of valid entries, at most `DEPTH`.
     count: usize,

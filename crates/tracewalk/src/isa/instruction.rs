@@ -57,7 +57,7 @@ pub enum Barrier {
     Dmb,
 }
 
-/// What an instruction returns from, judged by its form.
+/// The kinds of return, by the form of the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Return {
     /// A function: `BX LR`, `MOV PC, LR`, `POP {.., PC}`, `LDR PC, [SP], #n`, `RET`, `RETAA`.

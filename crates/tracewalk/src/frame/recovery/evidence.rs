@@ -53,8 +53,8 @@ impl AlignmentEvidence {
     /// reverse, rounded. The weights were tested on hardware captures that were cut at every place.
     #[must_use]
     pub fn score(&self) -> i64 {
-        // Data with an order of its own, such as a counter, may contradict the statistics. This contradiction
-        // is no reason to prefer random bytes.
+        // Data with an order of its own, such as a counter, may contradict the statistics, which is no reason
+        // to prefer random bytes.
         self.score_of_ids_and_padding() + self.score_of_low_bits().max(-i64::from(self.frames / 2))
     }
 
