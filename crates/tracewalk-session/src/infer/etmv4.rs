@@ -1,57 +1,57 @@
 //! Contents of ETMv4 and ETE packets that no trace unit with this configuration sends.
 //!
-//! The format has few reserved headers, so that bytes that are read wrongly parse for long. What they say then contradicts
-//! the order in which trace units send packets, or names contexts and addresses that no processor has.
+//! The format has few reserved headers, so that a wrong reading parses for long. Its packets then contradict the order
+//! in which trace units send them, or name contexts and addresses that no processor has.
 
 use tracewalk::ids::{Address, Profile};
 use tracewalk::protocol::etmv4::{Config, Version};
 use tracewalk::protocol::{Describe, Field};
 
-/// Looks at a source's packets, one after the other.
+/// Checks a source's packets in their order.
 #[derive(Debug)]
 pub(super) struct PacketCheck {
     is_m_profile: bool,
     is_ete: bool,
     counts_cycles: bool,
     speculates: bool,
-    /// An A-sync packet came: trace info follows, and in ETE events before it.
+    /// After an A-sync packet: trace info follows, and events before it in ETE.
     after_a_sync: bool,
-    /// Trace info came: the next address is where execution was.
+    /// After trace info: the next address is where execution was.
     begins: bool,
-    /// An exception packet came, whose address follows.
+    /// After an exception packet: its address follows.
     wants_address: bool,
     /// SF of the last context.
     is_64_bit: Option<bool>,
     last_time: u64,
     /// P0 elements, roughly.
     elements: u64,
-    /// Packets that say of P0 elements that they are final, or that they did not happen.
+    /// Packets that commit or cancel P0 elements.
     settlements: u64,
     exceptions: u64,
     /// Whether an exception returned.
     returns: bool,
-    /// Whether a context named another exception level than EL0.
+    /// Whether a context named an exception level other than EL0.
     left_el0: bool,
 }
 
-/// No unit leaves more elements open.
+/// The most elements that a unit leaves uncommitted.
 const DEEPEST: u64 = 256;
 
-/// If there were this many exceptions, at least one of them has returned.
+/// Among this many exceptions, at least one has returned.
 const ENOUGH_EXCEPTIONS: u64 = 8;
 
 /// The statement of a packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Said {
-    /// How many things cannot be.
+    /// The number of impossible statements.
     pub(super) impossible: u64,
     /// An address.
     pub(super) address: Option<Address>,
-    /// Whether it is the first one after synchronisation.
+    /// Whether the address is the first after synchronisation.
     pub(super) is_beginning: bool,
 }
 
-/// The fields that are looked at.
+/// The fields that are checked.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fields {
     address: Option<Address>,
