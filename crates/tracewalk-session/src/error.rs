@@ -53,7 +53,7 @@ pub enum OpenError {
     SourceTwice(Option<TraceId>),
     /// The frame start is for a trace port, and the container is not one.
     FrameStartOfOther(String),
-    /// The description states the arrangement of the bytes already.
+    /// The description already states the arrangement of the bytes.
     ArrangedAlready { file: PathBuf, by: String },
     /// The bytes cannot be arranged like that.
     Arrangement { file: PathBuf, problem: String },

@@ -29,7 +29,7 @@ pub(super) struct Check<'a> {
     pub(super) in_program: u64,
     /// The numbers of values of data transfers, and of those that are not 0.
     values: (u64, u64),
-    /// The pages of memory that addresses are in.
+    /// The pages of memory that were addressed.
     places: BTreeSet<u64>,
 }
 

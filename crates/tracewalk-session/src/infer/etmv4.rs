@@ -165,19 +165,19 @@ impl PacketCheck {
         self.last_time = 0;
     }
 
-    /// How many things cannot be, which shows only at the end.
+    /// The number of contradictions that show only at the end.
     pub(super) fn impossible(&self) -> u64 {
-        // A unit that speculates says again and again which elements are final. A few such packets among many are damage.
+        // A unit that speculates keeps committing elements. A few such packets among many are damage.
         let is_settled = self.settlements * DEEPEST >= self.elements;
         let never_settled = if self.speculates && !is_settled { self.elements } else { 0 };
-        // ETMv4 has a packet for each return from an exception.
+        // ETMv4 sends a packet for each return from an exception.
         let never_returns = !self.is_ete && !self.returns && self.exceptions >= ENOUGH_EXCEPTIONS;
         // In A and R profile, exceptions are not taken to EL0.
         let stays_in_el0 = if self.is_m_profile || self.left_el0 { 0 } else { self.exceptions };
         never_settled + u64::from(never_returns) + stays_in_el0
     }
 
-    /// Whether a packet of this kind cannot come here.
+    /// 1 if a packet of this kind cannot come here, else 0.
     fn out_of_order(&mut self, name: &str) -> u64 {
         let is_anywhere = matches!(name, "event" | "ignore" | "timestamp_marker");
         if is_anywhere {
@@ -222,17 +222,17 @@ impl PacketCheck {
         if self.is_m_profile {
             return u64::from(level > 0 || fields.is_64_bit || fields.realm_extension);
         }
-        // EL3 is Secure, or Root where there is a Realm.
+        // EL3 is Secure, or Root if there is a Realm.
         let is_el3_elsewhere = level == 3 && fields.non_secure && !fields.realm_extension;
         u64::from(is_el3_elsewhere || fields.realm_extension && !self.is_ete)
     }
 
     fn address(&self, fields: &Fields) -> u64 {
         let Some(address) = fields.address else { return 0 };
-        // Virtual addresses have at most 52 bits, and continue the highest one of them upwards.
+        // Virtual addresses have at most 52 bits; the upper bits are all 0 or all 1.
         let upper = address.get() >> 52;
         let is_none = upper != 0 && upper != 0xfff;
-        // A return address that does not exist is sent as one of A32 in M profile.
+        // In M profile, a return address that does not exist is sent as an A32 address.
         let is_a32 = self.is_m_profile && !fields.is_t32 && address.get() < 0xffff_fff0;
         u64::from(is_none || is_a32)
     }
