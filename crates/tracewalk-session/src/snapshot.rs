@@ -25,7 +25,7 @@ impl Session {
 }
 
 fn add(snapshot: &mut Snapshot, dump: &MemoryDump) {
-    // Of a file it is not known where it was in memory.
+    // The address of a file's bytes in memory is unknown.
     for piece in dump.pieces.iter().filter(|_| !dump.is_file) {
         let Some(address) = piece.address.and_then(|address| u32::try_from(address.get()).ok()) else {
             continue;
