@@ -48,7 +48,7 @@ pub(crate) struct Core<'i> {
     halted: Halted,
     /// The distance to add to the addresses of artificial frames; 0 unless the real stack pointer is known.
     moved: u64,
-    /// The place of a handler at which a search stopped because the handler was entered there.
+    /// The place at which a search ended with [`Search::Entered`].
     entered: Option<u64>,
     state: Option<State>,
     /// The known states of waiting contexts, each with the step at which the context ran last.

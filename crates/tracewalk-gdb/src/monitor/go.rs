@@ -65,7 +65,7 @@ pub(super) fn find(core: &mut Core<'_>, name: &str, direction: Direction) -> Str
     let found = loop {
         match core.search(&starts, direction) {
             Search::Found => break true,
-            // The search does not stop in functions that these ones are inlined in.
+            // An exception entered such a function in the middle: the search goes on.
             Search::Entered => {}
             Search::End => break false,
             Search::Unfinished => {}
