@@ -28,7 +28,7 @@ use crate::timeline;
 /// The part of each source to write.
 #[derive(Clone, Copy, Debug)]
 pub struct Excerpt {
-    /// The step in its middle, which is shown first.
+    /// The step in the middle, which is shown first.
     pub at: At,
     /// The number of steps of each source.
     pub steps: u64,
