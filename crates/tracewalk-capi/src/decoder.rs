@@ -81,7 +81,7 @@ pub unsafe extern "C" fn tracewalk_decoder_new(
     error: *mut *mut tracewalk_error,
 ) -> tracewalk_status {
     let work = || {
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         let (id, config) = self::source(unsafe { text("source", source) }?)?;
         let chain = Chain::Source { id, stream: Box::new(FlowStream::new(&config)), program: code(program)? };
         // SAFETY: as above.
@@ -105,7 +105,7 @@ pub unsafe extern "C" fn tracewalk_decoder_new_formatted(
     error: *mut *mut tracewalk_error,
 ) -> tracewalk_status {
     let work = || {
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         let (sources, programs) =
             unsafe { (slice("sources", sources, count)?, slice("programs", programs, count)?) };
         let mut given = Vec::<(TraceId, SourceConfig, Arc<Program>)>::new();
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn tracewalk_decoder_on_packet(
         decoding.tap.callback = Some(PacketCallback::new(callback, user));
         Ok(tracewalk_status::Ok)
     };
-    // SAFETY: the program promises it, as the header says.
+    // SAFETY: the program keeps to the preconditions in the header.
     unsafe { guarded(error, work) }
 }
 
@@ -163,7 +163,7 @@ pub unsafe extern "C" fn tracewalk_decoder_push(
     error: *mut *mut tracewalk_error,
 ) -> tracewalk_status {
     let work = || {
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         let bytes = unsafe { slice("bytes", bytes, size) }?;
         let mut decoding = enter(decoder.map(|decoder| &decoder.0))?;
         decoding.go_on()?;
@@ -205,7 +205,7 @@ pub unsafe extern "C" fn tracewalk_decoder_lost(
         });
         Ok(tracewalk_status::Ok)
     };
-    // SAFETY: the program promises it, as the header says.
+    // SAFETY: the program keeps to the preconditions in the header.
     unsafe { guarded(error, work) }
 }
 
@@ -234,7 +234,7 @@ pub unsafe extern "C" fn tracewalk_decoder_finish(
         }
         Ok(tracewalk_status::Ok)
     };
-    // SAFETY: the program promises it, as the header says.
+    // SAFETY: the program keeps to the preconditions in the header.
     unsafe { guarded(error, work) }
 }
 
@@ -252,7 +252,7 @@ pub unsafe extern "C" fn tracewalk_decoder_next(
         let Some(element) = decoding.found.front() else {
             return Ok(if decoding.finished { tracewalk_status::End } else { tracewalk_status::NeedInput });
         };
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         unsafe { fill(out, size, FIRST_SIZE, element) }?;
         decoding.found.pop_front();
         Ok(tracewalk_status::Ok)
@@ -281,7 +281,7 @@ pub unsafe extern "C" fn tracewalk_decoder_each(
         }
         Ok(if decoding.finished { tracewalk_status::End } else { tracewalk_status::NeedInput })
     };
-    // SAFETY: the program promises it, as the header says.
+    // SAFETY: the program keeps to the preconditions in the header.
     unsafe { guarded(error, work) }
 }
 

@@ -111,7 +111,7 @@ pub unsafe extern "C" fn tracewalk_classify(
     error: *mut *mut tracewalk_error,
 ) -> tracewalk_status {
     let work = || {
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         let code = unsafe { slice("code", code, size) }?;
         let found = tracewalk_instruction::of(code, Address::new(address), named_isa(isa)?)?;
         // SAFETY: as above.

@@ -1,8 +1,8 @@
 //! tracewalk for C and C++: `include/tracewalk.h` declares the functions, docs/c.md shows how to use them.
 //!
 //! A thin front: [`decoder`] over the core for bytes that are pushed, [`session`] over `tracewalk-session` for files.
-//! No panic leaves the library, and nothing is global. Mistakes of a C program (null pointers, two threads in one
-//! handle, use of a handle that failed) give a status, if the library can detect them.
+//! No panic leaves the library, and nothing is global. A call with a mistake (null pointers, two threads in one handle,
+//! a handle that failed) returns a status, if the library can detect the mistake.
 #![allow(unsafe_code, reason = "C's pointers; all of them are read and written in `boundary`")]
 #![allow(non_camel_case_types, reason = "they are called in C as they are here")]
 #![allow(unreachable_pub, reason = "what is public is C's")]

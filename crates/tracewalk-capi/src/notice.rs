@@ -19,7 +19,7 @@ pub enum tracewalk_severity {
     Incomplete = 2,
 }
 
-/// A notice about the capture or an answer. Its texts live as long as the session.
+/// A notice about the capture or an answer. The texts live as long as the session.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct tracewalk_notice {

@@ -130,7 +130,7 @@ pub unsafe extern "C" fn tracewalk_options_set(
     error: *mut *mut tracewalk_error,
 ) -> tracewalk_status {
     let work = || {
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         let (name, value) = unsafe { (text("name", name)?, text("value", value)?) };
         wait(options.map(|options| &options.0))?.set(name, value)?;
         Ok(tracewalk_status::Ok)

@@ -93,7 +93,7 @@ pub unsafe extern "C" fn tracewalk_program_add(
     error: *mut *mut tracewalk_error,
 ) -> tracewalk_status {
     let work = || {
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         let bytes = unsafe { slice("bytes", bytes, size) }?;
         given(program)?.add(Scope::EVERYWHERE, Address::new(address), bytes)?;
         Ok(tracewalk_status::Ok)
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn tracewalk_program_add_in_context(
     error: *mut *mut tracewalk_error,
 ) -> tracewalk_status {
     let work = || {
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         let bytes = unsafe { slice("bytes", bytes, size) }?;
         given(program)?.add(Scope::context(ContextId(context_id)), Address::new(address), bytes)?;
         Ok(tracewalk_status::Ok)
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn tracewalk_program_add_file(
     error: *mut *mut tracewalk_error,
 ) -> tracewalk_status {
     let work = || {
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         let image = unsafe { text("image", image) }?;
         let request =
             image.parse::<ImageRequest>().map_err(|error| Problem::argument(format!("image: {error}")))?;
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn tracewalk_program_set_vector_table(
         wait(program.map(|program| &program.0))?.builder().set_vector_table(Address::new(address));
         Ok(tracewalk_status::Ok)
     };
-    // SAFETY: the program promises it, as the header says.
+    // SAFETY: the program keeps to the preconditions in the header.
     unsafe { guarded(error, work) }
 }
 
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn tracewalk_program_read(
             return Err(Problem::argument("bytes, got: found a null pointer, expected places to write to"));
         }
         let program = given(program)?.built()?;
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         let code = code_at(&program, unsafe { tracewalk_element::context(context) }, address);
         let code = &code[..code.len().min(size)];
         // SAFETY: the program promises that `size` bytes and a number can be written there; neither is the library's
@@ -211,7 +211,7 @@ pub unsafe extern "C" fn tracewalk_program_instruction(
     let work = || {
         let isa = named_isa(isa)?;
         let program = given(program)?.built()?;
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         let code = code_at(&program, unsafe { tracewalk_element::context(context) }, address);
         if code.is_empty() {
             return Ok(tracewalk_status::End);

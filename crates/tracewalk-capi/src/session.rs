@@ -69,7 +69,7 @@ pub enum tracewalk_profile {
     Classic = 4,
 }
 
-/// A source of trace in a capture. Its texts live as long as the session.
+/// A source of trace in a capture. The texts live as long as the session.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct tracewalk_source {
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn tracewalk_session_open(
     error: *mut *mut tracewalk_error,
 ) -> tracewalk_status {
     let work = || {
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         let path = PathBuf::from(unsafe { text("path", path) }?);
         let asked = options.map(tracewalk_options::asked).transpose()?.unwrap_or_default();
         let Asked { mut request, follow } = asked;
@@ -159,7 +159,7 @@ pub unsafe extern "C" fn tracewalk_session_source(
             },
             reserved: 0,
         };
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         unsafe { fill(out, size, size_of::<tracewalk_source>(), &source) }?;
         Ok(tracewalk_status::Ok)
     };
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn tracewalk_session_notice(
     let work = || {
         let opened = tracewalk_session::enter(session)?;
         let Some(said) = opened.said.get(index) else { return Ok(tracewalk_status::End) };
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         unsafe { fill(out, size, size_of::<tracewalk_notice>(), &said.to_c()) }?;
         Ok(tracewalk_status::Ok)
     };
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn tracewalk_session_notice(
 /// happens.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracewalk_session_free(session: *mut tracewalk_session) {
-    // SAFETY: the program promises that it is null or a session, as the header says.
+    // SAFETY: the program promises that `session` is null or a session, as the header states.
     let opened_here =
         unsafe { session.as_ref() }.is_some_and(|session| session.thread == thread::current().id());
     if opened_here {

@@ -96,7 +96,7 @@ unsafe fn report(
         packets: statistics.packets,
         malformed: statistics.malformed,
     };
-    // SAFETY: the caller promises it.
+    // SAFETY: the caller promises that `size` bytes can be written to `out`.
     unsafe { fill(out, size, size_of::<tracewalk_outcome>(), &outcome) }
 }
 
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn tracewalk_session_each(
             return Ok(tracewalk_status::Stopped);
         }
         let worked = worked?;
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         unsafe { report(out, size, worked.complete, &worked.statistics) }?;
         Ok(tracewalk_status::End)
     };
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn tracewalk_session_packets(
             return Ok(tracewalk_status::Stopped);
         }
         let statistics = worked.map_err(RunError::from)?;
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         unsafe { report(out, size, complete, &statistics) }?;
         Ok(tracewalk_status::End)
     };
@@ -198,7 +198,7 @@ pub unsafe extern "C" fn tracewalk_session_program(
         let listener = Listener::default();
         let code = session.code(&source, None, &listener);
         said.extend(listener.into_vec());
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         unsafe { give(out, tracewalk_program::of(Arc::clone(&code?.program))) }?;
         Ok(tracewalk_status::Ok)
     };

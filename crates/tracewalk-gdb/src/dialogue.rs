@@ -2,9 +2,9 @@
 //!
 //! GDB's threads are numbered from 1: first the recording of each source, at its place; then the contexts of each
 //! recording that has several. A context is at the place if it runs there, and else where it ran last. The thread of a
-//! recording steps through all that ran, the thread of a context only through its own turns: GDB takes a step that ends
-//! in another thread for a signal. One recording moves at a time: that of the thread which GDB names, or else the one
-//! that GDB looked at last. The others stay where they are.
+//! recording steps through all that ran, the thread of a context only through its own turns, because GDB treats a step
+//! that ends in another thread as a signal. One recording moves at a time: that of the thread which GDB names, or else
+//! the one that GDB looked at last. The others stay where they are.
 
 mod queries;
 mod resume;

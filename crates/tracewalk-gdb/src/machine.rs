@@ -19,7 +19,7 @@ pub(crate) struct Machine {
     pub(crate) memory: BTreeMap<u64, u8>,
 }
 
-/// One frame, as GDB shall find it.
+/// One frame, as GDB finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Level {
     /// The address at which the frame continues: the calling instruction, or the interrupted one.

@@ -19,7 +19,7 @@ use crate::request::Request;
 /// The largest trace buffer of a chip. The size of such a buffer is a power of two.
 const LARGEST_BUFFER: usize = 4 << 20;
 
-/// Puts the bytes of buffers in order, if the buffer makes sense only then.
+/// Rearranges the bytes of each buffer that makes sense only in another order.
 pub(crate) fn arrange(
     buffers: &mut [Buffer],
     request: &Request,

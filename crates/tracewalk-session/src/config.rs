@@ -11,7 +11,7 @@ use tracewalk_input::cpu;
 /// Why a source is not decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoConfig {
-    /// Its protocol is unknown, or does not trace instructions.
+    /// The source's protocol is unknown, or does not trace instructions.
     NotDecoded,
     /// The registers do not make a configuration.
     Registers(String),

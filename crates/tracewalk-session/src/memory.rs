@@ -178,7 +178,7 @@ fn trace_pieces(
         let found = by_registers(dump, registers, program);
         return found.ok_or(OpenError::NoBuffer { file, registers });
     }
-    // Pieces far apart with too much missing between them hold no buffer together.
+    // Pieces that cannot be joined hold no buffer together.
     let clusters = dump.clusters(NEAR).flat_map(|pieces| {
         let step = if dump.join(pieces.clone()).is_some() { pieces.len() } else { 1 };
         let end = pieces.end;

@@ -68,7 +68,7 @@ pub enum Remedy {
     Ids,
     /// Give the program that was traced.
     Image,
-    /// State where the files that ran are.
+    /// State where the executed files are.
     Binaries,
     /// State where source files are.
     SourceDirectories,

@@ -23,7 +23,7 @@ use crate::shared::{ByContent, Identified};
 /// A program that a source was followed in.
 #[derive(Clone, Debug)]
 pub struct FollowedProgram {
-    /// Its identity: its build IDs, or a hash of its code.
+    /// The program's identity: its build IDs, or a hash of its code.
     pub id: ProgramId,
     /// The program.
     pub code: Arc<Code>,

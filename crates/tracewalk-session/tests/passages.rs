@@ -249,7 +249,7 @@ fn examples() -> Vec<PathBuf> {
     ["m3-etmv3", "a7-etmv3", "a15-pft", "m0-crash-mtb"].map(|name| root.join(name)).to_vec()
 }
 
-/// A copy of a capture whose trace is another one.
+/// A copy of a capture with a changed trace.
 fn with_trace(example: &Path, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     for entry in fs::read_dir(example).expect("the example is a folder") {

@@ -6,8 +6,8 @@
 //!                    ─serve─▶ a page on this machine that asks for them     ─export─▶ the same page with answers inside
 //! ```
 //!
-//! The page asks only for windows, so that a large capture opens as fast as a small one. Nobody else can read it: the
-//! server listens on this machine only, and answers only requests with the token in the page's address.
+//! The page asks only for windows, so that its data do not grow with the capture. Nobody else can read them: the server
+//! listens on this machine only, and answers only requests with the token in the page's address.
 //!
 //! ```
 //! use tracewalk_session::{At, Notices, Request, Session};

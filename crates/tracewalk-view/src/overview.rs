@@ -1,5 +1,5 @@
-//! A source in a few thousand pieces, made in one pass: large windows are drawn from them, and calls can be followed
-//! from each.
+//! A source in at most some ten thousand pieces, made in one pass: large windows are drawn from the pieces. Kept call
+//! stacks allow calls to be followed from a step nearby.
 //!
 //! If there are too many pieces, every two become one and each is twice as long: memory is bounded.
 

@@ -1,4 +1,4 @@
-//! The page's own files. They are in the binary: nothing is fetched from elsewhere.
+//! The page's own files, which are in the binary: nothing is fetched from elsewhere.
 
 /// The page as it is served.
 pub(crate) const HTML: &str = include_str!("page/page.html");

@@ -39,14 +39,14 @@ impl Bars {
         Self { pixel, open: Vec::new(), bars: Vec::new(), last: Vec::new() }
     }
 
-    /// These frames run from a step on.
+    /// Notes that frames run from a step on.
     fn run(&mut self, frames: &[Drawn], now: u64) {
         let same = self.open.iter().zip(frames).take_while(|((open, _), frame)| open == *frame).count();
         self.close(same, now);
         self.open.extend(frames.iter().skip(same).map(|frame| (*frame, now)));
     }
 
-    /// The frames deeper than this end at a step.
+    /// Notes that frames deeper than this end at a step.
     fn close(&mut self, depth: usize, now: u64) {
         while self.open.len() > depth
             && let Some((frame, from)) = self.open.pop()

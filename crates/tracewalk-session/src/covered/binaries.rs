@@ -22,7 +22,7 @@ pub(super) struct Binaries(Vec<Binary>);
 /// A file, and its mappings.
 struct Binary {
     program: FollowedProgram,
-    /// The file as a linker made it, or the only place that it has.
+    /// The image as linked; if that is unknown, the image at its only address in memory.
     linked: Arc<Image>,
     mapped: Vec<VisibleImage>,
 }

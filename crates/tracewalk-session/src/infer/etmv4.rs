@@ -16,7 +16,7 @@ pub(super) struct PacketCheck {
     speculates: bool,
     /// After an A-sync packet: trace info follows, and events before it in ETE.
     after_a_sync: bool,
-    /// After trace info: the next address is where execution was.
+    /// After trace info: the next address is the current place of execution.
     begins: bool,
     /// After an exception packet: its address follows.
     wants_address: bool,

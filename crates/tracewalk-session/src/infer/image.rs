@@ -78,7 +78,7 @@ pub(crate) fn place(
     // The seam between a Micro Trace Buffer's newest and oldest packet may not show without the program.
     let seams = u64::from(matches!(config, SourceConfig::Mtb(_)));
     let anchor = anchor(&directives, others)?;
-    // `moved` counts in 32 bits: the lower halves of greater addresses would match places where nothing was traced.
+    // `moved` counts in 32 bits: the lower halves of greater addresses would match places that were not traced.
     if [anchor, image.address].iter().any(|address| address.get() > u64::from(u32::MAX)) {
         return None;
     }

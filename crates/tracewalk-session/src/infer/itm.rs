@@ -1,7 +1,7 @@
 //! Whether a source's bytes are an ITM's.
 //!
 //! An ITM's packets have no frame around them, and nearly three in four byte values begin a packet. The evidence for an
-//! ITM is plausible content: text, existing exceptions, addresses in the program.
+//! ITM is plausible content: text, valid exception numbers, addresses in the program.
 
 use tracewalk::ids::TraceId;
 use tracewalk::program::Program;

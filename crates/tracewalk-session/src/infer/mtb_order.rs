@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(narrowed(dump, nothing, |from, to| from == to), None);
     }
 
-    /// The guess for packets of a program without straight code: each packet begins where the one before went.
+    /// The guess for a program without straight code: each packet begins at the destination of the one before.
     fn found(entries: &[(u32, u32)]) -> Guess {
         let data = entries.iter().flat_map(|&entry| bytes_of(entry)).collect::<Vec<_>>();
         by_evidence(Dump::new(&data, None), |from, to| from == to).expect("there are packets")

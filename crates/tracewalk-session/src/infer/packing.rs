@@ -283,7 +283,7 @@ impl Evidence {
 
     /// Whether its frames are right only after a barrier, and everything before is out of order.
     fn begins_later_than(&self, other: &Self) -> bool {
-        // A few errors where trace was cut are normal.
+        // Cut trace causes a few errors.
         let reads_well = other.against() * 100 <= other.packets;
         self.are_both_frames(other)
             && self.packets * 4 <= other.packets * 3

@@ -25,7 +25,7 @@ pub struct Evidence {
     pub breaks_at_wrap: bool,
     /// Entries outside these bytes that were never written: zeros, or a pattern that is not a packet.
     pub unwritten: usize,
-    /// What the memory after the newest packet proves.
+    /// The evidence in memory that the newest packet is the newest one.
     pub end: Ending,
 }
 

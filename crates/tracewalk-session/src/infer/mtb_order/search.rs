@@ -69,7 +69,7 @@ pub(super) struct Entries<F> {
     pub(super) before: usize,
     /// The size of the dump in bytes, up to the end of its last whole packet.
     pub(super) bytes: usize,
-    /// The bytes that the dump holds, in the unit of `origin`'s addresses.
+    /// The bytes that the dump holds: addresses, or places in a dump of unknown address.
     pub(super) held: Vec<Range<u64>>,
     pub(super) known: Narrowing,
     pub(super) reaches: F,
@@ -352,7 +352,7 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
         Reading { layout, evidence }
     }
 
-    /// The bytes in this range that the dump does not hold, in the same unit as `held`.
+    /// The bytes in this range that the dump does not hold, in the form of `held`.
     pub(super) fn missing(&self, Range { start: mut from, end }: Range<u64>) -> Vec<Range<u64>> {
         let mut missing = Vec::new();
         for held in self.held.iter().filter(|held| held.start < end) {
