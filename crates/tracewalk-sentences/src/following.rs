@@ -13,7 +13,7 @@ use tracewalk_report::counted;
 /// How many contexts a message names.
 const NAMED: usize = 4;
 
-/// The sentence of a notice about what was executed.
+/// The sentence of a notice about execution.
 pub(super) fn sentence(notice: &Notice) -> Option<String> {
     use NoticeKind as K;
     let at = place(notice);
@@ -143,7 +143,7 @@ fn contexts(notice: &Notice) -> Option<String> {
     })
 }
 
-/// The sentence of a notice about where execution could not be followed, and what would help.
+/// The sentence of a notice about gaps in execution, with the remedy.
 fn gaps(notice: &Notice) -> Option<String> {
     use NoticeKind as K;
     let at = place(notice);

@@ -1,4 +1,4 @@
-//! A configuration that the trace contradicts: which part of it, from where on, and what fits better.
+//! A configuration that the trace contradicts: the wrong part, the first error, and the settings that fit better.
 
 use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::drive::NoProgress;

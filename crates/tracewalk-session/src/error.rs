@@ -71,7 +71,7 @@ pub enum OpenError {
     Registers(String),
     /// Nothing in the capture looks like an MTB's packet.
     NoMtbPacket,
-    /// The MTB's buffer holds zeros alone.
+    /// The MTB's buffer holds only zeros.
     MtbNeverOn,
     /// Frames hold several sources, and one has no trace ID.
     NoTraceId(Protocol),

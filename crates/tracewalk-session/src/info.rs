@@ -67,7 +67,7 @@ impl Session {
         let in_file = |at| CaptureOffset(buffer.file_offset(at));
         let survey = RefCell::new(Survey::default());
         let watch = self.watch(source, observer);
-        // Without a program flow has only what the trace itself states.
+        // Without a program, flow has only the trace's own statements.
         let program = Program::new();
         let followed = Follower::new(&source.config, &program).flow_and_packets(
             &self.input(source, &watch),

@@ -62,7 +62,7 @@ pub enum Remedy {
     MtbRegisters,
     /// State where the processor was halted.
     HaltedAt,
-    /// State which channels carry what, or record anew.
+    /// State the roles of the channels, or record again.
     Wires,
     /// Choose trace IDs.
     Ids,

@@ -43,7 +43,7 @@ fn add_registers(snapshot: &mut Snapshot, found: &ProcessorRegisters) {
     for (known, value) in snapshot.stack_pointers.iter_mut().zip(found.stack_pointers) {
         *known = value.or(*known);
     }
-    // In a handler the stack pointer is the main one, which OpenOCD prints alone.
+    // In a handler the stack pointer is the main one, the only one that OpenOCD prints.
     let in_handler = snapshot.exception_number().is_some();
     let [main, _] = snapshot.stack_pointers;
     if let Some(stack_pointer) = snapshot.registers.get_mut(13)

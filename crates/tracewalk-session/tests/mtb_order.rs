@@ -15,7 +15,7 @@ use tracewalk::protocol::mtb::order::{Dump, Layout, Piece, by_registers};
 use tracewalk::protocol::mtb::{Config, Packet, Registers};
 use tracewalk_session::mtb_order::{Ending, Guess, by_evidence, within_reach};
 
-/// The corpus, which lies beside the project and is not part of it.
+/// The corpus, in a folder beside the project.
 fn corpus() -> Option<PathBuf> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
     if path.is_dir() {

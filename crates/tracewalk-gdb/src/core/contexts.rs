@@ -102,7 +102,7 @@ impl Core<'_> {
         }
     }
 
-    /// The byte at an address, if it is the image's whatever the program does.
+    /// The byte at an address, if the program cannot change it, so that the image's byte is valid.
     pub(crate) fn constant(&self, at: Address, who: Who) -> Option<u8> {
         let code = self.seen_by(who);
         let is_variable = self.variables.iter().any(|range| range.contains(&at.get()));

@@ -11,7 +11,8 @@ use crate::core::Core;
 use crate::registers::Place;
 use crate::walk::{Direction, Search};
 
-/// The note after each jump: GDB 13 keeps the registers that it has read (`remote_target::rcmd`), whatever the answer.
+/// The note after each jump: GDB 13 keeps the registers that it has read (`remote_target::rcmd`), and no answer changes
+/// that.
 const READ_ANEW: &str = "GDB shows the place after `maintenance flush register-cache`\n";
 
 pub(super) fn go(core: &mut Core<'_>, goal: Goal) -> String {

@@ -48,7 +48,7 @@ impl Teller {
                         self.mark(&Mark::Exception(number, preferred_return));
                     }
                     EventKind::ExceptionReturn => self.mark(&Mark::ExceptionReturn),
-                    // Runs go on through these.
+                    // These events do not end a run.
                     _ => {}
                 }
             }
