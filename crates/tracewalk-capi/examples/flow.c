@@ -1,4 +1,5 @@
-/* flow IMAGE CAPTURE SOURCE: prints the addresses of all instructions that ran, of a capture in frames that is in memory.
+/* flow IMAGE CAPTURE SOURCE: prints the addresses of all executed instructions in a capture of frames that is in
+ * memory.
  *
  *     flow testdata/examples/m3-etmv3/m3.elf testdata/examples/m3-etmv3/trace.bin 0x10=etmv3,cpu=cortex-m3
  */

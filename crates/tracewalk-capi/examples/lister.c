@@ -1,6 +1,7 @@
 /* lister -ss_dir DIR -decode | -decode_only: packets and elements of a snapshot, in the words of OpenCSD's trc_pkt_lister.
  *
- * It shows what of OpenCSD's packets and generic elements a program finds where in tracewalk. docs/c.md says which of them differ.
+ * The program shows where tracewalk has the contents of OpenCSD's packets and generic elements. docs/c.md lists the
+ * differences.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -22,15 +23,15 @@ struct atom {
     char passed;
 };
 
-/* A context in a packet: what it leaves out stays what it was. */
+/* A context in a packet: fields that the packet omits keep their values. */
 struct context {
     unsigned level, not_secure, is_64_bit, instruction_set;
     uint64_t id, vmid;
     int has_level, has_security, has_id, has_vmid;
 };
 
-/* What elements do not have of their packets: that an exception returns to the target of the branch before, and the cycles of a
- * timestamp. */
+/* Contents of packets that elements lack: that an exception returns to the target of the branch before, and the cycles
+ * of a timestamp. */
 struct remark {
     uint64_t start, cycles;
     int at_target, has_cycles;
@@ -39,19 +40,19 @@ struct remark {
 /* A line, and the place in the source's bytes that it belongs to. */
 struct line {
     uint64_t start;
-    /* Of one packet first what came before it, then elements, then its context. */
+    /* For one packet, the text before it comes first, then its elements, then its context. */
     enum { PACKET, BEFORE, ELEMENT, CONTEXT } rank;
     size_t number;
     char *text;
 };
 
-/* A source's lines while they are put together. */
+/* A source's lines while they are collected. */
 struct listing {
     const struct frames *frames;
     const tracewalk_program *program;
     unsigned id;
     enum protocol protocol;
-    /* Whether packets have lines, and what their addresses depend on. */
+    /* Whether packets are listed, and the profile and instruction set that their addresses depend on. */
     int has_packets, is_m_profile;
     char packet_isa[16];
 
@@ -82,7 +83,7 @@ static void must(tracewalk_status status, tracewalk_error *error) {
     }
 }
 
-/* The place for one more value: memory doubles with the powers of two. */
+/* Memory for one more value: it doubles at powers of two. */
 static void *more(void *values, size_t count, size_t size) {
     if ((count & (count - 1)) == 0 && (values = realloc(values, (count == 0 ? 1 : count * 2) * size)) == NULL) {
         fail("found no memory");
@@ -146,7 +147,8 @@ static void add_context(struct listing *list, const tracewalk_packet *packet, tr
         !context->has_security ? "" : context->not_secure ? "N; " : "S; ", context->is_64_bit ? "64-bit; " : "32-bit; ", vmid, id);
 }
 
-/* What a packet says of the context: OpenCSD repeats it with each such packet, tracewalk has an element where something changes. */
+/* The context in a packet: OpenCSD repeats it with each such packet, tracewalk has an element only if something
+ * changes. */
 static void on_context(struct listing *list, const tracewalk_packet *packet) {
     struct context *context = &list->context, before = *context;
     tracewalk_isa isa = TRACEWALK_ISA_NONE;
@@ -186,7 +188,7 @@ static void remark(struct listing *list, struct remark remark) {
     list->remarks[list->remark_count++] = remark;
 }
 
-/* What lines take from packets: contexts, and which atom of ETMv3 stands for which instruction. */
+/* Collects the contents of packets for lines: contexts, and the atom of each instruction for ETMv3. */
 static int on_packet(void *user, const tracewalk_packet *packet) {
     struct listing *list = user;
     int cancels = 0;
@@ -224,13 +226,13 @@ static int on_packet(void *user, const tracewalk_packet *packet) {
         cancels |= strcmp(found->name, "cancel") == 0 && found->value != 0;
     }
     if (cancels && !list->returned && list->atom_count > 0) {
-        /* The instruction of the last atom was not executed. After a return it is the return that was cancelled. */
+        /* The instruction of the last atom was not executed. After a return, the return was cancelled instead. */
         list->atom_count--;
     }
     return 0;
 }
 
-/* `E BR  b+link `: what the last instruction of a range is. */
+/* `E BR  b+link `: the type of a range's last instruction. */
 static void range(struct listing *list, const tracewalk_element *block, struct atom atom, uint64_t from, uint64_t until, unsigned count,
                   const tracewalk_instruction *last) {
     static const char *const TYPES[] = {"--- ", "BR  ", "iBR ", "ISB ", "DSB.DMB", "DSB.DMB", "WFI.WFE", "TSTART"};
@@ -265,7 +267,7 @@ static void on_block(struct listing *list, const tracewalk_element *block) {
     }
 }
 
-/* What there is to remark on the packet of an element. */
+/* The remark on the packet of an element. */
 static struct remark remark_at(struct listing *list, uint64_t start) {
     const struct remark none = {start, 0, 0, 0};
     while (list->next_remark < list->remark_count && list->remarks[list->next_remark].start < start) {

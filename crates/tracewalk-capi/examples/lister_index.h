@@ -1,7 +1,7 @@
 /* OpenCSD's numbers of bytes: where a packet begins in a capture.
  *
- * OpenCSD counts the data of a frame from where the frame, or a source's part of it, begins, as if the bytes that name sources were not
- * there. tracewalk's offsets are the file's.
+ * OpenCSD counts the data of a frame from the start of the frame, or of a source's part in it, as if the bytes with
+ * source IDs did not exist. tracewalk's offsets are offsets in the file.
  */
 #ifndef LISTER_INDEX_H
 #define LISTER_INDEX_H
@@ -61,7 +61,7 @@ static uint64_t frames_index(const struct frames *frames, uint64_t offset) {
     for (unsigned at = 0; at < FRAME_BYTES - 1; at += 2) {
         int delayed = 0;
         if (frame[at] & 1) {
-            /* A source's ID: the next byte may belong to the one before. */
+            /* A source's ID: the next byte may belong to the source before. */
             delayed = at < 14 && (frame[15] >> (at / 2) & 1) != 0;
             if (delayed) {
                 if (start + at + 1 == offset) {

@@ -1,6 +1,6 @@
-/* The lines that trc_pkt_lister -decode has for packets, as far as instructions are traced: `[0x76 ];	ERET : Exception return packet; `.
+/* The lines of trc_pkt_lister -decode for packets of instruction trace: `[0x76 ];	ERET : Exception return packet; `.
  *
- * A packet that no line is known for has its name as it is in tracewalk.
+ * If no line is known for a packet, tracewalk's name of the packet is printed.
  */
 #ifndef LISTER_PACKETS_H
 #define LISTER_PACKETS_H
@@ -34,7 +34,7 @@ static const char *words(const tracewalk_packet *packet, const char *name) {
     return found != NULL ? found->text : "";
 }
 
-/* A line that is put together. */
+/* A line while it is built. */
 struct text {
     char letters[1024];
     size_t length;
@@ -50,7 +50,7 @@ static void say(struct text *text, const char *format, ...) {
     }
 }
 
-/* The bits of a value of which a number was sent. */
+/* The low bits of a value, if only these were sent. */
 static uint64_t low_bits(uint64_t value, unsigned bits) { return bits < 64 ? value & ((UINT64_C(1) << bits) - 1) : value; }
 
 /* The exceptions of PFT, and of ETMv3 for A profile. */
@@ -78,8 +78,8 @@ static const char *v4_exception(uint64_t number) {
     return number < sizeof NAMES / sizeof *NAMES ? NAMES[number] : "Reserved";
 }
 
-/* `Addr=0x600000F0 ~[0xF0]; `: an address of ETMv3 and PFT. Each byte has seven bits, bit 7 says that another one follows; the first
- * one begins at bit 1 of Thumb's addresses, or bit 2 of Arm's. */
+/* `Addr=0x600000F0 ~[0xF0]; `: an address of ETMv3 and PFT. Each byte has seven bits, and bit 7 if another byte
+ * follows; the first byte begins at bit 1 of Thumb addresses, or bit 2 of Arm addresses. */
 static void say_address(struct text *text, const tracewalk_packet *packet, size_t first, const char *isa) {
     size_t bytes = 1;
     while (bytes < 5 && first + bytes < packet->byte_count && packet->bytes[first + bytes - 1] & 0x80) {
@@ -90,7 +90,7 @@ static void say_address(struct text *text, const tracewalk_packet *packet, size_
     say(text, "Addr=0x%08" PRIX64 " ~[0x%" PRIX64 "]; ", address, low_bits(address, bits));
 }
 
-/* `ISA=Thumb2; `, if the packet states one that was not stated before. */
+/* `ISA=Thumb2; `, if the packet states another instruction set than the one before. */
 static void say_isa(struct text *text, const tracewalk_packet *packet, const char *before) {
     const char *isa = words(packet, "isa");
     if (isa[0] != '\0' && strcmp(isa, before) != 0) {
@@ -190,7 +190,7 @@ static void say_etmv4_address(struct text *text, const tracewalk_packet *packet)
             low_bits(address, bits));
     } else {
         int is_long = strcmp(form, "long64") == 0;
-        /* OpenCSD's words for IS1 with a context say IS0. */
+        /* OpenCSD prints IS0 for IS1 with a context. */
         say(text, "I_ADDR_%sL_%dIS%" PRIu64 " : Address%s, Long, %d bit, IS%" PRIu64 ".; Addr=0x%016" PRIX64 "; ", has_context ? "CTXT_" : "",
             is_long ? 64 : 32, set, has_context ? " & Context" : "", is_long ? 64 : 32, has_context ? 0 : set, address);
         if (has_context) {
@@ -255,7 +255,7 @@ static void say_etmv4(struct text *text, const tracewalk_packet *packet) {
     }
 }
 
-/* A packet's line without its place. `isa` is that of the last address that was sent before it. */
+/* A packet's line without its index. `isa` is the instruction set of the last address sent before it. */
 static struct text packet_text(enum protocol protocol, int is_m_profile, const char *isa, const tracewalk_packet *packet) {
     struct text text = {"", 0};
     say(&text, "[");

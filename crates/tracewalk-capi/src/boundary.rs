@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use crate::status::Problem;
 
-/// A text of C's.
+/// A text from C.
 ///
 /// # Safety
 ///
@@ -15,12 +15,12 @@ pub(crate) unsafe fn text<'a>(name: &str, text: *const c_char) -> Result<&'a str
     if text.is_null() {
         return Err(Problem::argument(format!("{name}: found a null pointer, expected a text")));
     }
-    // SAFETY: it is not null, and the caller promises the rest.
+    // SAFETY: `text` is not null, and the caller promises the rest.
     let text = unsafe { CStr::from_ptr(text) };
     text.to_str().map_err(|_| Problem::argument(format!("{name}: found a text that is not UTF-8")))
 }
 
-/// A stretch of C's memory; a null pointer stands for none if `count` is 0.
+/// A stretch of C's memory; the pointer may be null if `count` is 0.
 ///
 /// # Safety
 ///
@@ -33,7 +33,7 @@ pub(crate) unsafe fn slice<'a, T>(name: &str, first: *const T, count: usize) -> 
     if first.is_null() || !first.is_aligned() || count > most {
         return Err(Problem::argument(format!("{name}: found no memory of {count} values")));
     }
-    // SAFETY: it is neither null nor too long nor misaligned, and the caller promises the rest.
+    // SAFETY: `first` is neither null nor misaligned, `count` is not too large, and the caller promises the rest.
     Ok(unsafe { std::slice::from_raw_parts(first, count) })
 }
 
@@ -46,12 +46,12 @@ pub(crate) unsafe fn give<T>(out: *mut *mut T, value: T) -> Result<(), Problem> 
     if out.is_null() || !out.is_aligned() {
         return Err(Problem::argument("out: found no place for a pointer, expected one for the result"));
     }
-    // SAFETY: it is neither null nor misaligned, and the caller promises the rest.
+    // SAFETY: `out` is neither null nor misaligned, and the caller promises the rest.
     unsafe { out.write(Box::into_raw(Box::new(value))) };
     Ok(())
 }
 
-/// Writes as much of a structure as a program knows of it, and zeros for what it knows and this library does not.
+/// Writes the part of a structure that the program knows, and zeros for fields that this library does not know.
 ///
 /// # Safety
 ///
@@ -63,7 +63,7 @@ pub(crate) unsafe fn fill<T: Copy>(out: *mut T, size: usize, least: usize, value
         )));
     }
     let (out, known) = (out.cast::<u8>(), size.min(size_of::<T>()));
-    // SAFETY: `size` bytes can be written there, as the caller promises, and `value` has the `known` ones.
+    // SAFETY: the caller promises that `size` bytes can be written to `out`, and `value` has at least `known` bytes.
     unsafe {
         out.write_bytes(0, size);
         out.copy_from_nonoverlapping(std::ptr::from_ref(value).cast(), known);
@@ -79,13 +79,14 @@ pub(crate) const fn size_field<T>() -> u32 {
     size
 }
 
-/// What belongs to a handle that several threads may use at once: a call waits for another. No callback runs meanwhile.
+/// The content of a handle that several threads may use at once: a call waits for another. No callback runs meanwhile.
 pub(crate) fn wait<T>(handle: Option<&Mutex<T>>) -> Result<MutexGuard<'_, T>, Problem> {
     let handle = handle.ok_or_else(no_handle)?;
     handle.lock().map_err(|_| broken())
 }
 
-/// What belongs to a handle, for one call at a time: a call that meets another is refused, since a callback may have made it.
+/// The content of a handle for one call at a time. A call during another one is refused, because a callback may have
+/// made it.
 pub(crate) fn enter<T>(handle: Option<&Mutex<T>>) -> Result<MutexGuard<'_, T>, Problem> {
     let handle = handle.ok_or_else(no_handle)?;
     handle.try_lock().map_err(|error| match error {
@@ -104,12 +105,12 @@ fn broken() -> Problem {
     Problem::state("a defect ended earlier work on this handle: free it")
 }
 
-/// What a function answers that has no status.
+/// The result of a function that has no status.
 pub(crate) fn quiet<T>(otherwise: T, work: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(otherwise)
 }
 
-/// Frees what C holds.
+/// Frees an object that C held.
 pub(crate) fn release<T>(handle: Option<Box<T>>) {
     quiet((), || drop(handle));
 }

@@ -1,4 +1,4 @@
-//! What every call from C passes through: a problem becomes a status and an error, and so does a panic.
+//! The wrapper of every call from C: problems and panics become a status and an error.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -21,7 +21,7 @@ pub(crate) unsafe fn guarded(
     };
     if !error.is_null() && error.is_aligned() {
         let value = problem.map_or(std::ptr::null_mut(), |problem| Box::into_raw(Box::new(problem.into())));
-        // SAFETY: it is neither null nor misaligned, and the caller promises the rest.
+        // SAFETY: `error` is neither null nor misaligned, and the caller promises the rest.
         unsafe { error.write(value) };
     }
     status
@@ -35,12 +35,12 @@ mod tests {
     use crate::boundary::enter;
     use crate::error::{tracewalk_error_free, tracewalk_error_status};
 
-    /// The status of a call, which is also the one in its error.
+    /// The status of a call. The error has the same status.
     fn status(work: impl FnOnce() -> Result<tracewalk_status, Problem>) -> tracewalk_status {
         let mut error = std::ptr::null_mut();
         // SAFETY: a pointer can be written to `error`.
         let status = unsafe { guarded(&raw mut error, work) };
-        // SAFETY: it is null, or what `guarded` made, which nobody else has.
+        // SAFETY: `error` is null, or a box from `guarded` that nobody else has.
         let error = (!error.is_null()).then(|| unsafe { Box::from_raw(error) });
         assert_eq!(error.is_some(), (status as i32) < 0);
         assert!(error.is_none() || tracewalk_error_status(error.as_deref()) == status);

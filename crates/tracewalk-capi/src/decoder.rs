@@ -1,4 +1,4 @@
-//! Bytes that are pushed → elements that are pulled, or given to a callback.
+//! Pushed bytes → elements that are pulled, or given to a callback.
 
 use std::collections::VecDeque;
 use std::ffi::{c_char, c_int, c_void};
@@ -21,16 +21,16 @@ use crate::program::tracewalk_program;
 use crate::status::{Problem, tracewalk_status};
 use crate::tap::Tap;
 
-/// Takes bytes in pieces of any size. It holds the elements that they prove until the program has taken them.
+/// Decodes bytes in pieces of any size. Holds the elements until the program has taken them.
 #[derive(Debug)]
 pub struct tracewalk_decoder(Mutex<Decoding>);
 
 #[derive(Debug)]
 struct Decoding {
     chain: Chain,
-    /// Reports packets, if the program asked for them.
+    /// Reports packets, if the program requested them.
     tap: Tap,
-    /// Whether there were bytes.
+    /// Whether bytes were pushed.
     begun: bool,
     found: VecDeque<tracewalk_element>,
     finished: bool,
@@ -42,7 +42,7 @@ enum Chain {
     Formatted(Box<CaptureDecoder<Arc<Program>>>),
 }
 
-/// A source in the words of the command's `--source`, as far as a decoder needs it.
+/// Parses a source in the form of the command's `--source`, as far as a decoder needs it.
 fn source(words: &str) -> Result<(Option<TraceId>, SourceConfig), Problem> {
     let description =
         words.parse::<SourceDescription>().map_err(|error| Problem::argument(format!("source: {error}")))?;
@@ -61,7 +61,7 @@ impl Decoding {
         tracewalk_decoder(Mutex::new(Self { chain, tap, begun: false, found, finished: false }))
     }
 
-    /// Has the chain do something that comes before the end.
+    /// Refuses work after the end of the trace.
     fn go_on(&mut self) -> Result<(), Problem> {
         if self.finished {
             Err(Problem::state("the decoder was finished, and takes no more"))
@@ -71,8 +71,8 @@ impl Decoding {
     }
 }
 
-/// A decoder of one source's bytes, without frames around them. `source` is in the words of the command's `--source`, like
-/// `etmv3,cpu=cortex-m3,etmcr=0x500`. Without a program (null) it finds no instructions.
+/// Creates a decoder of one source's bytes, without frames around them. `source` has the form of the command's
+/// `--source`, like `etmv3,cpu=cortex-m3,etmcr=0x500`. Without a program (null) the decoder finds no instructions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracewalk_decoder_new(
     source: *const c_char,
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn tracewalk_decoder_new(
     error: *mut *mut tracewalk_error,
 ) -> tracewalk_status {
     let work = || {
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         let (id, config) = self::source(unsafe { text("source", source) }?)?;
         let chain = Chain::Source { id, stream: Box::new(FlowStream::new(&config)), program: code(program)? };
         // SAFETY: as above.
@@ -92,8 +92,9 @@ pub unsafe extern "C" fn tracewalk_decoder_new(
     unsafe { guarded(error, work) }
 }
 
-/// A decoder of CoreSight frames that hold `count` sources, each with its trace ID, like `0x10=etmv3,cpu=cortex-m3`, and its
-/// program, which may be null. With `port` other than 0 the frames are a trace port's, with FSYNCs; else a buffer's.
+/// Creates a decoder of CoreSight frames with `count` sources. Each source has its trace ID, like
+/// `0x10=etmv3,cpu=cortex-m3`, and its program, which may be null. With `port` other than 0 the frames are a trace
+/// port's, with FSYNCs; else a buffer's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracewalk_decoder_new_formatted(
     sources: *const *const c_char,
@@ -104,7 +105,7 @@ pub unsafe extern "C" fn tracewalk_decoder_new_formatted(
     error: *mut *mut tracewalk_error,
 ) -> tracewalk_status {
     let work = || {
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         let (sources, programs) =
             unsafe { (slice("sources", sources, count)?, slice("programs", programs, count)?) };
         let mut given = Vec::<(TraceId, SourceConfig, Arc<Program>)>::new();
@@ -130,8 +131,8 @@ pub unsafe extern "C" fn tracewalk_decoder_new_formatted(
     unsafe { guarded(error, work) }
 }
 
-/// Has packets reported to `callback` while bytes are pushed, each before what it proves; an answer other than 0 ends that. To be
-/// called before the first bytes.
+/// Reports packets to `callback` while bytes are pushed, each before the elements that it proves. A result other than 0
+/// ends the reports. Call this function before the first bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracewalk_decoder_on_packet(
     decoder: Option<&tracewalk_decoder>,
@@ -148,12 +149,12 @@ pub unsafe extern "C" fn tracewalk_decoder_on_packet(
         decoding.tap.callback = Some(PacketCallback::new(callback, user));
         Ok(tracewalk_status::Ok)
     };
-    // SAFETY: the program promises it, as the header says.
+    // SAFETY: the program keeps to the preconditions in the header.
     unsafe { guarded(error, work) }
 }
 
-/// Takes the next bytes. What they prove is held until it is taken, by `tracewalk_decoder_next` or `tracewalk_decoder_each`:
-/// push pieces of some kilobytes, and take in between.
+/// Decodes the next bytes. The elements are held until `tracewalk_decoder_next` or `tracewalk_decoder_each` takes them:
+/// push pieces of some kilobytes, and take elements in between.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracewalk_decoder_push(
     decoder: Option<&tracewalk_decoder>,
@@ -162,7 +163,7 @@ pub unsafe extern "C" fn tracewalk_decoder_push(
     error: *mut *mut tracewalk_error,
 ) -> tracewalk_status {
     let work = || {
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         let bytes = unsafe { slice("bytes", bytes, size) }?;
         let mut decoding = enter(decoder.map(|decoder| &decoder.0))?;
         decoding.go_on()?;
@@ -183,8 +184,8 @@ pub unsafe extern "C" fn tracewalk_decoder_push(
     unsafe { guarded(error, work) }
 }
 
-/// Bytes were lost before the next ones: a gap, and decoding continues at the next synchronisation. In frames the decoder
-/// notices that by itself.
+/// Reports that bytes were lost before the next ones: a gap, after which decoding continues at the next
+/// synchronisation. A decoder of frames detects losses itself, and refuses this call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracewalk_decoder_lost(
     decoder: Option<&tracewalk_decoder>,
@@ -204,11 +205,11 @@ pub unsafe extern "C" fn tracewalk_decoder_lost(
         });
         Ok(tracewalk_status::Ok)
     };
-    // SAFETY: the program promises it, as the header says.
+    // SAFETY: the program keeps to the preconditions in the header.
     unsafe { guarded(error, work) }
 }
 
-/// The trace ends here. The last elements can be taken.
+/// Ends the trace. The last elements can be taken.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracewalk_decoder_finish(
     decoder: Option<&tracewalk_decoder>,
@@ -233,12 +234,12 @@ pub unsafe extern "C" fn tracewalk_decoder_finish(
         }
         Ok(tracewalk_status::Ok)
     };
-    // SAFETY: the program promises it, as the header says.
+    // SAFETY: the program keeps to the preconditions in the header.
     unsafe { guarded(error, work) }
 }
 
-/// Takes the next element; `size` is `sizeof(tracewalk_element)`. `TRACEWALK_STATUS_NEED_INPUT`: none before more is pushed;
-/// `TRACEWALK_STATUS_END`: none any more.
+/// Takes the next element; `size` is `sizeof(tracewalk_element)`. `TRACEWALK_STATUS_NEED_INPUT`: there is none until
+/// more bytes are pushed; `TRACEWALK_STATUS_END`: there are no more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracewalk_decoder_next(
     decoder: Option<&tracewalk_decoder>,
@@ -251,7 +252,7 @@ pub unsafe extern "C" fn tracewalk_decoder_next(
         let Some(element) = decoding.found.front() else {
             return Ok(if decoding.finished { tracewalk_status::End } else { tracewalk_status::NeedInput });
         };
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         unsafe { fill(out, size, FIRST_SIZE, element) }?;
         decoding.found.pop_front();
         Ok(tracewalk_status::Ok)
@@ -260,8 +261,8 @@ pub unsafe extern "C" fn tracewalk_decoder_next(
     unsafe { guarded(error, work) }
 }
 
-/// Gives a callback all elements that were found so far. If it ends the work (`TRACEWALK_STATUS_STOPPED`) the element that it was
-/// given is taken, and those after it can be taken later.
+/// Gives all elements so far to a callback. If the callback ends the work (`TRACEWALK_STATUS_STOPPED`), the element
+/// that it received is taken, and the later ones can still be taken.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracewalk_decoder_each(
     decoder: Option<&tracewalk_decoder>,
@@ -273,18 +274,18 @@ pub unsafe extern "C" fn tracewalk_decoder_each(
         let mut decoding = enter(decoder.map(|decoder| &decoder.0))?;
         let callback = callback.ok_or_else(|| Problem::argument("callback: found a null pointer"))?;
         while let Some(element) = decoding.found.pop_front() {
-            // SAFETY: it is the program's own function, which it gave with what it takes.
+            // SAFETY: `callback` and `user` come from the program, which passed them together.
             if unsafe { callback(user, &raw const element) } != 0 {
                 return Ok(tracewalk_status::Stopped);
             }
         }
         Ok(if decoding.finished { tracewalk_status::End } else { tracewalk_status::NeedInput })
     };
-    // SAFETY: the program promises it, as the header says.
+    // SAFETY: the program keeps to the preconditions in the header.
     unsafe { guarded(error, work) }
 }
 
-/// Frees a decoder; a null pointer is none.
+/// Frees a decoder; a null pointer is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn tracewalk_decoder_free(decoder: Option<Box<tracewalk_decoder>>) {
     release(decoder);

@@ -13,44 +13,44 @@ use crate::vocabulary::{
     tracewalk_kind, tracewalk_numbering, tracewalk_returns, tracewalk_security,
 };
 
-/// `address` holds one.
+/// `address` is valid.
 pub const TRACEWALK_HAS_ADDRESS: u32 = 1;
-/// `return_address` holds one.
+/// `return_address` is valid.
 pub const TRACEWALK_HAS_RETURN_ADDRESS: u32 = 2;
-/// `exception` and `numbering` hold one.
+/// `exception` and `numbering` are valid.
 pub const TRACEWALK_HAS_EXCEPTION: u32 = 4;
-/// `context_id` holds one.
+/// `context_id` is valid.
 pub const TRACEWALK_HAS_CONTEXT_ID: u32 = 8;
-/// `vmid` holds one.
+/// `vmid` is valid.
 pub const TRACEWALK_HAS_VMID: u32 = 16;
-/// `level` holds an exception level.
+/// `level` is valid.
 pub const TRACEWALK_HAS_LEVEL: u32 = 32;
-/// `value` holds one.
+/// `value` is valid.
 pub const TRACEWALK_HAS_VALUE: u32 = 64;
-/// `capture_offset` holds one.
+/// `capture_offset` is valid.
 pub const TRACEWALK_HAS_CAPTURE_OFFSET: u32 = 128;
-/// `data_bytes` and `store` say how memory was accessed.
+/// `data_bytes` and `store` are valid.
 pub const TRACEWALK_HAS_ACCESS: u32 = 256;
 
-/// One piece of what the program did. Fields that `kind` does not name are 0.
+/// One piece of program flow. Fields that `kind` does not name are 0.
 ///
-/// Fields are added at the end: `size` says which ones the library has filled in.
+/// Later versions add fields at the end: the library fills in the first `size` bytes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct tracewalk_element {
-    /// How many bytes of this structure the library fills in.
+    /// The number of bytes of this structure that the library fills in.
     pub size: u32,
-    /// What it is.
+    /// The kind.
     pub kind: tracewalk_kind,
-    /// Which optional fields hold something: `TRACEWALK_HAS_…`.
+    /// The optional fields that are valid: `TRACEWALK_HAS_…`.
     pub has: u32,
     /// The source's trace ID; 0 for a source without one.
     pub trace_id: u32,
-    /// The first byte of the source's own bytes that proves it.
+    /// The first byte that proves the element, counted in the source's own bytes.
     pub stream_start: u64,
-    /// The byte after the last one.
+    /// The byte after the last one that proves the element.
     pub stream_end: u64,
-    /// Where in the capture's file that begins.
+    /// The offset of the first byte in the capture's file.
     pub capture_offset: u64,
     /// The first instruction.
     pub start: u64,
@@ -58,13 +58,13 @@ pub struct tracewalk_element {
     pub end: u64,
     /// The last instruction.
     pub last: u64,
-    /// A place in the program's memory.
+    /// An address in the program's memory.
     pub address: u64,
-    /// Where an exception would return to.
+    /// The address that the exception would return to.
     pub return_address: u64,
     /// A number: a time, cycles, a value.
     pub value: u64,
-    /// How many instructions.
+    /// The number of instructions.
     pub instructions: u32,
     /// The instruction set.
     pub isa: tracewalk_isa,
@@ -74,11 +74,11 @@ pub struct tracewalk_element {
     pub taken: u32,
     /// 1 if the branch writes the link register.
     pub link: u32,
-    /// What the branch returns from, by its form.
+    /// The kind of return, judged by the branch's form.
     pub returns: tracewalk_returns,
-    /// Why: see `kind`.
+    /// The reason: see `kind`.
     pub reason: u32,
-    /// 1 if what came since the last proof may be wrong.
+    /// 1 if elements since the last proof may be wrong.
     pub doubt: u32,
     /// How `exception` is numbered.
     pub numbering: tracewalk_numbering,
@@ -92,18 +92,18 @@ pub struct tracewalk_element {
     pub level: u32,
     /// The security state.
     pub security: tracewalk_security,
-    /// How many bytes of memory were accessed; 0 if that is unknown.
+    /// The number of accessed bytes of memory; 0 if unknown.
     pub data_bytes: u32,
     /// 1 for a store.
     pub store: u32,
 }
 
-/// Takes an element, which is valid during the call alone. An answer other than 0 ends the work. It must not use the handle
-/// that calls it, and must not leave by an exception or `longjmp`.
+/// Receives an element, which is valid only during the call. A result other than 0 ends the work. The callback must not
+/// use the handle that calls it, and must not leave by an exception or `longjmp`.
 pub type tracewalk_on_element =
     Option<unsafe extern "C" fn(user: *mut c_void, element: *const tracewalk_element) -> c_int>;
 
-/// How many bytes the structure had in the first version of the ABI.
+/// The size of the structure in the first version of the ABI.
 pub(crate) const FIRST_SIZE: usize = 152;
 const _: () = assert!(
     size_of::<tracewalk_element>() == FIRST_SIZE,
@@ -111,7 +111,7 @@ const _: () = assert!(
 );
 
 impl tracewalk_element {
-    /// The element of a source, and where in the capture it stands.
+    /// The element of a source, and its place in the capture.
     pub(crate) fn of(element: &Element, id: Option<TraceId>, at: Option<CaptureOffset>) -> Self {
         let span = element.span();
         let mut made = Self {
@@ -137,8 +137,8 @@ impl tracewalk_element {
         made
     }
 
-    /// The context ID and the virtual machine that a program's element states; a null pointer states nothing. Nothing else of it is
-    /// looked at, so that the program may have filled in these alone.
+    /// The context ID and the VMID of an element from the program; a null pointer has none. Other fields are not read,
+    /// so that the program may set these alone.
     ///
     /// # Safety
     ///
@@ -147,7 +147,7 @@ impl tracewalk_element {
         if element.is_null() || !element.is_aligned() {
             return (None, None);
         }
-        // SAFETY: it is neither null nor misaligned, and the caller promises the rest; any bytes are numbers.
+        // SAFETY: `element` is neither null nor misaligned, and the caller promises the rest; any bytes are numbers.
         let (has, context_id, vmid) = unsafe {
             (
                 (&raw const (*element).has).read(),

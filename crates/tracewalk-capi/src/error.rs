@@ -1,4 +1,4 @@
-//! Why a function has no answer.
+//! The reasons why a function failed.
 
 use std::ffi::{CString, c_char};
 
@@ -8,7 +8,7 @@ use tracewalk_session::{OpenError, RunError};
 use crate::boundary::{c_text, release};
 use crate::status::{Problem, tracewalk_status};
 
-/// Why a function failed. It belongs to the program, which frees it.
+/// The reason why a function failed. The program owns the error, and frees it.
 #[derive(Debug)]
 pub struct tracewalk_error {
     status: tracewalk_status,
@@ -49,19 +49,20 @@ pub extern "C" fn tracewalk_error_status(error: Option<&tracewalk_error>) -> tra
     error.map_or(tracewalk_status::Ok, |error| error.status)
 }
 
-/// A short name of why it failed, which stays what it is. It lives as long as the error; null for a null pointer.
+/// A short name of the reason, which is the same in all versions. The text lives as long as the error; null for a null
+/// pointer.
 #[unsafe(no_mangle)]
 pub extern "C" fn tracewalk_error_kind(error: Option<&tracewalk_error>) -> *const c_char {
     error.map_or(std::ptr::null(), |error| error.kind.as_ptr())
 }
 
-/// A sentence for people. It lives as long as the error; null for a null pointer.
+/// A sentence for people. The text lives as long as the error; null for a null pointer.
 #[unsafe(no_mangle)]
 pub extern "C" fn tracewalk_error_message(error: Option<&tracewalk_error>) -> *const c_char {
     error.map_or(std::ptr::null(), |error| error.message.as_ptr())
 }
 
-/// Frees an error; a null pointer is none.
+/// Frees an error; a null pointer is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn tracewalk_error_free(error: Option<Box<tracewalk_error>>) {
     release(error);

@@ -1,4 +1,4 @@
-//! One instruction, as far as program flow is concerned.
+//! One instruction, and its effect on program flow.
 
 use tracewalk::ids::{Address, Isa};
 use tracewalk::isa::{Barrier, Class, Instruction, classify};
@@ -9,15 +9,15 @@ use crate::error::tracewalk_error;
 use crate::status::{Problem, tracewalk_status};
 use crate::vocabulary::{isa, returns, tracewalk_isa, tracewalk_returns};
 
-/// How an instruction takes part in program flow.
+/// The effect of an instruction on program flow.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum tracewalk_class {
-    /// Execution continues after it.
+    /// Execution continues after the instruction.
     Other = 0,
-    /// A branch whose target stands in the instruction: `target` and `target_isa`.
+    /// A branch with its target in the instruction: `target` and `target_isa`.
     Direct = 1,
-    /// A branch whose target is computed.
+    /// A branch with a computed target.
     Indirect = 2,
     /// An instruction synchronisation barrier.
     Isb = 3,
@@ -25,31 +25,31 @@ pub enum tracewalk_class {
     Dsb = 4,
     /// A data memory barrier.
     Dmb = 5,
-    /// It waits for an interrupt or an event.
+    /// A wait for an interrupt or an event.
     Wait = 6,
-    /// It begins a transaction.
+    /// The start of a transaction.
     TransactionStart = 7,
 }
 
 /// An instruction.
 ///
-/// Fields are added at the end: `size` says which ones the library has filled in.
+/// Later versions add fields at the end: the library fills in the first `size` bytes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct tracewalk_instruction {
-    /// How many bytes of this structure the library fills in.
+    /// The number of bytes of this structure that the library fills in.
     pub size: u32,
-    /// How many bytes the instruction has: 2 or 4.
+    /// The size of the instruction in bytes: 2 or 4.
     pub bytes: u32,
-    /// How it takes part in program flow.
+    /// The effect on program flow.
     pub flow: tracewalk_class,
-    /// 1 if its own encoding makes it conditional. What an IT instruction before it does is not looked at.
+    /// 1 if the instruction's own encoding is conditional. An IT instruction before it is ignored.
     pub conditional: u32,
-    /// 1 if it writes the link register.
+    /// 1 if the instruction writes the link register.
     pub link: u32,
-    /// What it returns from, by its form.
+    /// The kind of return, judged by the instruction's form.
     pub returns: tracewalk_returns,
-    /// How many instructions after it an IT instruction makes conditional; 0 for every other instruction.
+    /// For an IT instruction, the number of following instructions that it makes conditional; else 0.
     pub it_block: u32,
     /// The instruction set at the target of a direct branch.
     pub target_isa: tracewalk_isa,
@@ -58,7 +58,7 @@ pub struct tracewalk_instruction {
 }
 
 impl tracewalk_instruction {
-    /// What is known of the instruction at the start of `code`.
+    /// The description of the instruction at the start of `code`.
     pub(crate) fn of(code: &[u8], address: Address, isa: Isa) -> Result<Self, Problem> {
         let found = classify(code, address, isa);
         found.map(Self::from).map_err(|why| Problem::argument(format!("{address}: {why}")))
@@ -91,15 +91,15 @@ impl From<Instruction> for tracewalk_instruction {
     }
 }
 
-/// The instruction set that a program names by its number, which may be any.
+/// The instruction set with this number from the program, which may be any.
 pub(crate) fn named_isa(number: u32) -> Result<Isa, Problem> {
     tracewalk_isa::to_isa(number).ok_or_else(|| {
         Problem::argument(format!("isa: found {number}, expected a tracewalk_isa from 1 to 5"))
     })
 }
 
-/// Reads the instruction at the start of `code`, which stands at `address`; `isa` is a `tracewalk_isa`, and `out_size` is
-/// `sizeof(tracewalk_instruction)`. Code after the instruction is not looked at.
+/// Describes the instruction at the start of `code`, which is at `address`; `isa` is a `tracewalk_isa`, and `out_size`
+/// is `sizeof(tracewalk_instruction)`. Code after the instruction is ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracewalk_classify(
     code: *const u8,
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn tracewalk_classify(
     error: *mut *mut tracewalk_error,
 ) -> tracewalk_status {
     let work = || {
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         let code = unsafe { slice("code", code, size) }?;
         let found = tracewalk_instruction::of(code, Address::new(address), named_isa(isa)?)?;
         // SAFETY: as above.

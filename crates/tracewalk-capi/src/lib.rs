@@ -1,8 +1,8 @@
-//! tracewalk for C and C++: `include/tracewalk.h` declares what is here, docs/c.md shows how it is used.
+//! tracewalk for C and C++: `include/tracewalk.h` declares the functions, docs/c.md shows how to use them.
 //!
-//! A thin front: [`decoder`] over the core for bytes that are pushed, [`session`] over `tracewalk-session` for files. No panic
-//! leaves the library, nothing is global, and what a C program must not do (null pointers, two threads in one handle, a handle
-//! that failed) is answered with a status, if it can be noticed at all.
+//! A thin front: [`decoder`] over the core for bytes that are pushed, [`session`] over `tracewalk-session` for files.
+//! No panic leaves the library, and nothing is global. A call with a mistake (null pointers, two threads in one handle,
+//! a handle that failed) returns a status, if the library can detect the mistake.
 #![allow(unsafe_code, reason = "C's pointers; all of them are read and written in `boundary`")]
 #![allow(non_camel_case_types, reason = "they are called in C as they are here")]
 #![allow(unreachable_pub, reason = "what is public is C's")]
@@ -26,17 +26,17 @@ mod work;
 
 use std::ffi::c_char;
 
-/// The number of the ABI. It changes if a program has to be compiled again; functions, fields at the end of structures, and
-/// values of enumerations may be added without.
+/// The ABI version, which changes if programs have to be compiled again. New functions, fields at the end of
+/// structures, and values of enumerations do not change it.
 pub const TRACEWALK_ABI: u32 = 0;
 
-/// The number of the ABI of the library that is loaded: compare it with `TRACEWALK_ABI`.
+/// The ABI version of the loaded library: compare it with `TRACEWALK_ABI`.
 #[unsafe(no_mangle)]
 pub extern "C" fn tracewalk_abi_version() -> u32 {
     TRACEWALK_ABI
 }
 
-/// The version of the library that is loaded, like `0.1.0`.
+/// The version of the loaded library, like `0.1.0`.
 #[unsafe(no_mangle)]
 pub extern "C" fn tracewalk_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()

@@ -1,4 +1,4 @@
-//! What a session has to say, as data.
+//! The notices of a session, as data.
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
@@ -7,7 +7,7 @@ use tracewalk_session::{Notice, Observer, Severity};
 
 use crate::boundary::{c_text, size_field};
 
-/// How much a notice matters.
+/// How serious a notice is.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum tracewalk_severity {
@@ -19,27 +19,27 @@ pub enum tracewalk_severity {
     Incomplete = 2,
 }
 
-/// Something worth knowing. Its texts live as long as the session.
+/// A notice about the capture or an answer. The texts live as long as the session.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct tracewalk_notice {
-    /// How many bytes of this structure the library fills in.
+    /// The number of bytes of this structure that the library fills in.
     pub size: u32,
-    /// How much it matters.
+    /// How serious the notice is.
     pub severity: tracewalk_severity,
-    /// 1 if `offset` holds one.
+    /// 1 if `offset` is valid.
     pub has_offset: u32,
     /// 0.
     pub reserved: u32,
-    /// Where in the file of the capture it shows first.
+    /// The offset in the capture's file at which the notice first occurs.
     pub offset: u64,
-    /// A short name of what it is about, which stays what it is.
+    /// A short name of the notice's kind, which is the same in all versions.
     pub kind: *const c_char,
     /// The sentence, as the command prints it.
     pub sentence: *const c_char,
 }
 
-/// Keeps what is said.
+/// Collects notices.
 #[derive(Debug, Default)]
 pub(crate) struct Listener(RefCell<Vec<Said>>);
 

@@ -1,4 +1,4 @@
-//! What is to be opened, in the words of the command's options.
+//! Options for opening a capture, named as the command's.
 
 use std::ffi::c_char;
 use std::fmt::Display;
@@ -15,7 +15,7 @@ use crate::call::guarded;
 use crate::error::tracewalk_error;
 use crate::status::{Problem, tracewalk_status};
 
-/// A capture to open, and what is known of it.
+/// Options for opening a capture.
 #[derive(Debug)]
 pub struct tracewalk_options(Mutex<Asked>);
 
@@ -26,7 +26,7 @@ pub(crate) struct Asked {
 }
 
 impl Default for Asked {
-    /// Nothing is stated. Elements in doubt are kept, as by a decoder: gaps say what is.
+    /// Nothing is stated. Elements in doubt are kept, as in a decoder: gaps mark them.
     fn default() -> Self {
         let trust = Trust { image: false, doubtful: Doubtful::Keep };
         Self { request: Request::default(), follow: Follow { names: None, trust, ..Follow::default() } }
@@ -111,16 +111,17 @@ fn unfit(name: &str, value: &str, expected: &str) -> Problem {
     Problem::argument(format!("{name}: found `{value}`, expected {expected}"))
 }
 
-/// Options with nothing stated: tracewalk works out everything.
+/// Creates options with nothing stated: tracewalk works out everything.
 #[unsafe(no_mangle)]
 pub extern "C" fn tracewalk_options_new() -> Box<tracewalk_options> {
     Box::new(tracewalk_options(Mutex::default()))
 }
 
-/// States something, in the words of the command's options without their dashes: `image`, `source`, `root`, `id`, `debug-dir` (each
-/// may be given several times), `container`, `frame-start`, `read-pointer`, `swap-words`, `dump-address`, `vector-table`, `svd`, `symfs`,
-/// `kallsyms`, `registers`, `mtb-position`, `mtb-master`, `mtb-base`, `mtb-pc`, `memory`, `strict`, `trust-image`, `doubtful`, `threads`. Switches take
-/// `true` or `false`. `doubtful` is `keep` if nobody states it: gaps say which elements may be wrong.
+/// Sets an option by the command's name without its dashes: `image`, `source`, `root`, `id`, `debug-dir` (each may be
+/// set several times), `container`, `frame-start`, `read-pointer`, `swap-words`, `dump-address`, `vector-table`, `svd`,
+/// `symfs`, `kallsyms`, `registers`, `mtb-position`, `mtb-master`, `mtb-base`, `mtb-pc`, `memory`, `strict`,
+/// `trust-image`, `doubtful`, `threads`. Switches take `true` or `false`. The default of `doubtful` is `keep`: gaps
+/// state which elements may be wrong.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracewalk_options_set(
     options: Option<&tracewalk_options>,
@@ -129,7 +130,7 @@ pub unsafe extern "C" fn tracewalk_options_set(
     error: *mut *mut tracewalk_error,
 ) -> tracewalk_status {
     let work = || {
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         let (name, value) = unsafe { (text("name", name)?, text("value", value)?) };
         wait(options.map(|options| &options.0))?.set(name, value)?;
         Ok(tracewalk_status::Ok)
@@ -138,7 +139,7 @@ pub unsafe extern "C" fn tracewalk_options_set(
     unsafe { guarded(error, work) }
 }
 
-/// Frees options; a null pointer is none. Sessions that were opened with them go on.
+/// Frees options; a null pointer is ignored. Sessions that were opened with them stay valid.
 #[unsafe(no_mangle)]
 pub extern "C" fn tracewalk_options_free(options: Option<Box<tracewalk_options>>) {
     release(options);

@@ -10,19 +10,19 @@ use tracewalk::span::{CaptureOffset, StreamOffset};
 use crate::boundary::{c_text, size_field};
 use crate::element::TRACEWALK_HAS_CAPTURE_OFFSET;
 
-/// What a stretch of a source's bytes is.
+/// The kind of a stretch of a source's bytes.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum tracewalk_packet_kind {
     /// A packet: `name` and `fields`.
     Packet = 0,
-    /// Bytes that are no packet: `name` is the reason.
+    /// Bytes that are not a packet: `name` is the reason.
     Malformed = 1,
     /// Bytes before a synchronisation, which cannot be read.
     Unsynchronised = 2,
 }
 
-/// What a field of a packet holds.
+/// The kind of a packet's field.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum tracewalk_field_kind {
@@ -38,13 +38,13 @@ pub enum tracewalk_field_kind {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct tracewalk_field {
-    /// Its name, as in `packets --format jsonl` of the command.
+    /// The field's name, as in `packets --format jsonl` of the command.
     pub name: *const c_char,
     /// A text; empty for a number and an address.
     pub text: *const c_char,
     /// A number or an address.
     pub value: u64,
-    /// Which of them it has.
+    /// The kind of the content.
     pub kind: tracewalk_field_kind,
     /// 0.
     pub reserved: u32,
@@ -52,36 +52,36 @@ pub struct tracewalk_field {
 
 /// A stretch of a source's bytes. The packets of a source cover each of its bytes once, in order.
 ///
-/// Fields are added at the end: `size` says which ones the library has filled in.
+/// Later versions add fields at the end: the library fills in the first `size` bytes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct tracewalk_packet {
-    /// How many bytes of this structure the library fills in.
+    /// The number of bytes of this structure that the library fills in.
     pub size: u32,
-    /// What it is.
+    /// The kind.
     pub kind: tracewalk_packet_kind,
-    /// Whether `capture_offset` holds something: `TRACEWALK_HAS_CAPTURE_OFFSET`.
+    /// `TRACEWALK_HAS_CAPTURE_OFFSET` if `capture_offset` is valid.
     pub has: u32,
     /// The source's trace ID; 0 for a source without one.
     pub trace_id: u32,
-    /// Its first byte among the source's own bytes.
+    /// The position of the first byte among the source's own bytes.
     pub stream_start: u64,
-    /// Where in the capture's file that byte stands.
+    /// The offset of the first byte in the capture's file.
     pub capture_offset: u64,
     /// The packet's name, as in `packets --format jsonl` of the command.
     pub name: *const c_char,
-    /// Its bytes.
+    /// The packet's bytes.
     pub bytes: *const u8,
-    /// How many bytes it has.
+    /// The number of bytes.
     pub byte_count: usize,
-    /// Its fields.
+    /// The packet's fields.
     pub fields: *const tracewalk_field,
-    /// How many fields it has.
+    /// The number of fields.
     pub field_count: usize,
 }
 
-/// Takes a packet, which is valid during the call alone, as are its texts. An answer other than 0 ends the work. It must not use the
-/// handle that calls it, and must not leave by an exception or `longjmp`.
+/// Receives a packet, which is valid only during the call, as are its texts. A result other than 0 ends the work. The
+/// callback must not use the handle that calls it, and must not leave by an exception or `longjmp`.
 pub type tracewalk_on_packet =
     Option<unsafe extern "C" fn(user: *mut c_void, packet: *const tracewalk_packet) -> c_int>;
 
@@ -102,7 +102,7 @@ impl PacketCallback {
         Self { callback, user, stopped: false }
     }
 
-    /// Gives a packet to the callback, unless that ended the work.
+    /// Gives a packet to the callback, unless the callback has ended the work.
     pub(crate) fn give(
         &mut self,
         (item, bytes): (PacketItem<'_>, &[u8]),
@@ -150,8 +150,8 @@ impl PacketCallback {
             fields: fields.as_ptr(),
             field_count: fields.len(),
         };
-        // SAFETY: it is the program's own function, which it gave with what it takes; what the packet points to lives until
-        // the call returns.
+        // SAFETY: `callback` and `user` come from the program, which passed them together; the packet's pointers are
+        // valid until the call returns.
         self.stopped = unsafe { (self.callback)(self.user, &raw const packet) } != 0;
     }
 }

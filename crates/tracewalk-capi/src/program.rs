@@ -1,4 +1,4 @@
-//! The code that ran, for bytes that are pushed.
+//! The executed code, for decoders of pushed bytes.
 
 use std::ffi::c_char;
 use std::sync::{Arc, Mutex};
@@ -14,11 +14,11 @@ use crate::error::tracewalk_error;
 use crate::instruction::{named_isa, tracewalk_instruction};
 use crate::status::{Problem, tracewalk_status};
 
-/// The code that ran: what decoders follow. A decoder keeps what was added before it was made.
+/// The executed code, which decoders follow. A decoder keeps the code that was added before it was created.
 #[derive(Debug, Default)]
 pub struct tracewalk_program(Mutex<Kept>);
 
-/// The code, in the form that was asked for last.
+/// The code, in the form that was needed last.
 #[derive(Debug)]
 enum Kept {
     Building(ProgramBuilder),
@@ -32,7 +32,7 @@ impl Default for Kept {
 }
 
 impl Kept {
-    /// The code, to add to. What decoders have stays what it is.
+    /// The code, to be extended. Decoders keep their own version.
     fn builder(&mut self) -> &mut ProgramBuilder {
         if let Self::Built(program) = self {
             *self = Self::Building(Arc::unwrap_or_clone(std::mem::take(program)).into_builder());
@@ -43,7 +43,7 @@ impl Kept {
         }
     }
 
-    /// The code, to look at.
+    /// The code, to be read.
     fn built(&mut self) -> &Arc<Program> {
         if let Self::Building(builder) = self {
             *self = Self::Built(Arc::new(std::mem::take(builder).build()));
@@ -56,12 +56,12 @@ impl Kept {
 }
 
 impl tracewalk_program {
-    /// A program that somebody has put together.
+    /// A program of existing code.
     pub(crate) const fn of(program: Arc<Program>) -> Self {
         Self(Mutex::new(Kept::Built(program)))
     }
 
-    /// What was added so far.
+    /// The code that was added so far.
     pub(crate) fn built(&self) -> Result<Arc<Program>, Problem> {
         Ok(Arc::clone(wait(Some(&self.0))?.built()))
     }
@@ -76,14 +76,14 @@ fn given(program: Option<&tracewalk_program>) -> Result<&tracewalk_program, Prob
     program.ok_or_else(|| Problem::argument("program: found a null pointer"))
 }
 
-/// A program without any code.
+/// Creates a program without code.
 #[unsafe(no_mangle)]
 pub extern "C" fn tracewalk_program_new() -> Box<tracewalk_program> {
     Box::default()
 }
 
-/// Adds code from memory: `size` bytes that stand at `address`, visible in all contexts. They are copied. Where memory is
-/// already known the bytes have to be the same.
+/// Adds code from memory: `size` bytes at `address`, visible in all contexts. The bytes are copied. If memory is
+/// already known, the bytes must be the same.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracewalk_program_add(
     program: Option<&tracewalk_program>,
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn tracewalk_program_add(
     error: *mut *mut tracewalk_error,
 ) -> tracewalk_status {
     let work = || {
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         let bytes = unsafe { slice("bytes", bytes, size) }?;
         given(program)?.add(Scope::EVERYWHERE, Address::new(address), bytes)?;
         Ok(tracewalk_status::Ok)
@@ -102,7 +102,7 @@ pub unsafe extern "C" fn tracewalk_program_add(
     unsafe { guarded(error, work) }
 }
 
-/// Adds code that is visible under one context ID alone, and there instead of what is visible everywhere.
+/// Adds code that is visible only under one context ID, and replaces there the code that is visible everywhere.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracewalk_program_add_in_context(
     program: Option<&tracewalk_program>,
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn tracewalk_program_add_in_context(
     error: *mut *mut tracewalk_error,
 ) -> tracewalk_status {
     let work = || {
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         let bytes = unsafe { slice("bytes", bytes, size) }?;
         given(program)?.add(Scope::context(ContextId(context_id)), Address::new(address), bytes)?;
         Ok(tracewalk_status::Ok)
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn tracewalk_program_add_in_context(
     unsafe { guarded(error, work) }
 }
 
-/// Adds code from a file, in the words of the command's `--image`: `FILE` for ELF, Intel HEX and Motorola S-records,
+/// Adds code from a file, in the form of the command's `--image`: `FILE` for ELF, Intel HEX and Motorola S-records,
 /// `ADDRESS:FILE` for bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracewalk_program_add_file(
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn tracewalk_program_add_file(
     error: *mut *mut tracewalk_error,
 ) -> tracewalk_status {
     let work = || {
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         let image = unsafe { text("image", image) }?;
         let request =
             image.parse::<ImageRequest>().map_err(|error| Problem::argument(format!("image: {error}")))?;
@@ -157,13 +157,13 @@ pub unsafe extern "C" fn tracewalk_program_set_vector_table(
         wait(program.map(|program| &program.0))?.builder().set_vector_table(Address::new(address));
         Ok(tracewalk_status::Ok)
     };
-    // SAFETY: the program promises it, as the header says.
+    // SAFETY: the program keeps to the preconditions in the header.
     unsafe { guarded(error, work) }
 }
 
-/// The known code from `address` on, as much as fits into `size` bytes and stands in one piece: `got` receives how many bytes were
-/// copied, 0 if the program holds nothing there. `context` is null, or an element of `TRACEWALK_KIND_CONTEXT`: what is visible
-/// under its context ID and VMID.
+/// Reads the known code from `address` on, as much as fits into `size` bytes without a hole. `got` receives the number
+/// of copied bytes, 0 if the program has no code there. `context` is null, or an element of `TRACEWALK_KIND_CONTEXT`,
+/// whose context ID and VMID select the visible code.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracewalk_program_read(
     program: Option<&tracewalk_program>,
@@ -179,10 +179,11 @@ pub unsafe extern "C" fn tracewalk_program_read(
             return Err(Problem::argument("bytes, got: found a null pointer, expected places to write to"));
         }
         let program = given(program)?.built()?;
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         let code = code_at(&program, unsafe { tracewalk_element::context(context) }, address);
         let code = &code[..code.len().min(size)];
-        // SAFETY: the program promises that `size` bytes and a number can be written there; they are not what the library has.
+        // SAFETY: the program promises that `size` bytes and a number can be written there; neither is the library's
+        // memory.
         unsafe {
             if !code.is_empty() {
                 bytes.copy_from_nonoverlapping(code.as_ptr(), code.len());
@@ -195,8 +196,8 @@ pub unsafe extern "C" fn tracewalk_program_read(
     unsafe { guarded(error, work) }
 }
 
-/// Reads the instruction at `address`; `isa` is a `tracewalk_isa`, and `size` is `sizeof(tracewalk_instruction)`. `context` as for
-/// `tracewalk_program_read`. `TRACEWALK_STATUS_END`: the program holds nothing there.
+/// Describes the instruction at `address`; `isa` is a `tracewalk_isa`, and `size` is `sizeof(tracewalk_instruction)`.
+/// `context` is as for `tracewalk_program_read`. `TRACEWALK_STATUS_END`: the program has no code there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracewalk_program_instruction(
     program: Option<&tracewalk_program>,
@@ -210,7 +211,7 @@ pub unsafe extern "C" fn tracewalk_program_instruction(
     let work = || {
         let isa = named_isa(isa)?;
         let program = given(program)?.built()?;
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         let code = code_at(&program, unsafe { tracewalk_element::context(context) }, address);
         if code.is_empty() {
             return Ok(tracewalk_status::End);
@@ -230,7 +231,7 @@ fn code_at(program: &Program, (context_id, vmid): (Option<ContextId>, Option<Vmi
     view.code(Address::new(address)).unwrap_or_default()
 }
 
-/// Frees a program; a null pointer is none. Decoders that were made with it go on.
+/// Frees a program; a null pointer is ignored. Decoders that were created with it stay valid.
 #[unsafe(no_mangle)]
 pub extern "C" fn tracewalk_program_free(program: Option<Box<tracewalk_program>>) {
     release(program);

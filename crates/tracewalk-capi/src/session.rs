@@ -18,12 +18,12 @@ use crate::status::{Problem, tracewalk_status};
 /// An open capture. Only the thread that opened it can use and free it.
 #[derive(Debug)]
 pub struct tracewalk_session {
-    /// The thread that opened it: what is inside is bound to it.
+    /// The thread that opened the session, to which its content is bound.
     thread: ThreadId,
     opened: Mutex<Opened>,
 }
 
-/// What a session handle holds.
+/// The content of a session handle.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) session: Session,
@@ -34,7 +34,7 @@ pub(crate) struct Opened {
 }
 
 impl tracewalk_session {
-    /// What a handle holds, for one call at a time by the thread that opened it.
+    /// The content of a handle, for one call at a time by the thread that opened it.
     pub(crate) fn enter(handle: Option<&Self>) -> Result<MutexGuard<'_, Opened>, Problem> {
         if handle.is_some_and(|handle| handle.thread != thread::current().id()) {
             return Err(Problem::state("another thread opened the session: use it there"));
@@ -57,7 +57,7 @@ impl Opened {
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum tracewalk_profile {
-    /// It is not known.
+    /// Unknown.
     Unknown = 0,
     /// Application: Cortex-A.
     A = 1,
@@ -65,19 +65,19 @@ pub enum tracewalk_profile {
     R = 2,
     /// Microcontroller: Cortex-M.
     M = 3,
-    /// Before there were profiles: ARM7 to ARM11.
+    /// Older than the profiles: ARM7 to ARM11.
     Classic = 4,
 }
 
-/// A source of trace in a capture. Its texts live as long as the session.
+/// A source of trace in a capture. The texts live as long as the session.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct tracewalk_source {
-    /// How many bytes of this structure the library fills in.
+    /// The number of bytes of this structure that the library fills in.
     pub size: u32,
-    /// Its trace ID; 0 for a source without one.
+    /// The trace ID; 0 for a source without one.
     pub trace_id: u32,
-    /// Its protocol: `etmv3`, `pft`, `etmv4` or `mtb`.
+    /// The protocol: `etmv3`, `pft`, `etmv4` or `mtb`.
     pub protocol: *const c_char,
     /// The processor, if it is known; else an empty text.
     pub cpu: *const c_char,
@@ -87,8 +87,8 @@ pub struct tracewalk_source {
     pub reserved: u32,
 }
 
-/// Opens a capture: a file of trace bytes, a perf.data file, a capture.toml, or a snapshot directory. What `options` do not state is
-/// inferred; a null pointer states nothing.
+/// Opens a capture: a file of trace bytes, a perf.data file, a capture.toml, or a snapshot directory. Settings that
+/// `options` do not state are inferred; a null pointer states nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracewalk_session_open(
     path: *const c_char,
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn tracewalk_session_open(
     error: *mut *mut tracewalk_error,
 ) -> tracewalk_status {
     let work = || {
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         let path = PathBuf::from(unsafe { text("path", path) }?);
         let asked = options.map(tracewalk_options::asked).transpose()?.unwrap_or_default();
         let Asked { mut request, follow } = asked;
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn tracewalk_session_open(
     unsafe { guarded(error, work) }
 }
 
-/// How many sources the capture has whose program flow can be decoded; 0 for a null pointer.
+/// The number of sources whose program flow can be decoded; 0 for a null pointer.
 #[unsafe(no_mangle)]
 pub extern "C" fn tracewalk_session_source_count(session: Option<&tracewalk_session>) -> usize {
     quiet(0, || tracewalk_session::enter(session).map_or(0, |opened| opened.names.len()))
@@ -159,7 +159,7 @@ pub unsafe extern "C" fn tracewalk_session_source(
             },
             reserved: 0,
         };
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         unsafe { fill(out, size, size_of::<tracewalk_source>(), &source) }?;
         Ok(tracewalk_status::Ok)
     };
@@ -167,8 +167,8 @@ pub unsafe extern "C" fn tracewalk_session_source(
     unsafe { guarded(error, work) }
 }
 
-/// Reads a notice: those of opening, then those of work, in the order in which they arose; `size` is `sizeof(tracewalk_notice)`.
-/// `TRACEWALK_STATUS_END` if `index` is not below the number of notices.
+/// Reads a notice: those of opening come first, then those of work, in the order in which they arose. `size` is
+/// `sizeof(tracewalk_notice)`. `TRACEWALK_STATUS_END` if `index` is not below the number of notices.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracewalk_session_notice(
     session: Option<&tracewalk_session>,
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn tracewalk_session_notice(
     let work = || {
         let opened = tracewalk_session::enter(session)?;
         let Some(said) = opened.said.get(index) else { return Ok(tracewalk_status::End) };
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         unsafe { fill(out, size, size_of::<tracewalk_notice>(), &said.to_c()) }?;
         Ok(tracewalk_status::Ok)
     };
@@ -188,14 +188,16 @@ pub unsafe extern "C" fn tracewalk_session_notice(
     unsafe { guarded(error, work) }
 }
 
-/// Frees a session; a null pointer is none. In another thread than the one that opened it nothing is freed.
+/// Frees a session; a null pointer is ignored. Only the thread that opened the session can free it; in others nothing
+/// happens.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracewalk_session_free(session: *mut tracewalk_session) {
-    // SAFETY: the program promises that it is null or a session, as the header says.
+    // SAFETY: the program promises that `session` is null or a session, as the header states.
     let opened_here =
         unsafe { session.as_ref() }.is_some_and(|session| session.thread == thread::current().id());
     if opened_here {
-        // SAFETY: `tracewalk_session_open` made it of a box, and the program promises that nobody else uses or frees it.
+        // SAFETY: `session` is a box from `tracewalk_session_open`, and the program promises that nobody else uses or
+        // frees it.
         release(Some(unsafe { Box::from_raw(session) }));
     }
 }

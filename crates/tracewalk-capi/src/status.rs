@@ -1,10 +1,10 @@
-//! What a call answers, and why it has no answer.
+//! The results of calls, and the reasons why calls fail.
 
-/// What a function answers. Below 0 it failed, and the error says why.
+/// The result of a function. Below 0 the function failed, and the error states the reason.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum tracewalk_status {
-    /// It is done.
+    /// Done.
     Ok = 0,
     /// There is nothing more.
     End = 1,
@@ -12,19 +12,19 @@ pub enum tracewalk_status {
     NeedInput = 2,
     /// A callback ended the work.
     Stopped = 3,
-    /// An argument is not what it should be.
+    /// An argument is invalid.
     Argument = -1,
     /// The capture or an image cannot be opened.
     Open = -2,
     /// Work on a source failed.
     Run = -3,
-    /// The handle is not in a state for this.
+    /// The handle's state does not allow the call.
     State = -4,
     /// A defect of the library: please report it.
     Defect = -5,
 }
 
-/// Why a call failed, on this side of the boundary.
+/// The reason why a call failed, in Rust's form.
 #[derive(Debug)]
 pub(crate) struct Problem {
     pub(crate) status: tracewalk_status,

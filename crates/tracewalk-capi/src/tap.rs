@@ -1,4 +1,4 @@
-//! The packets of bytes that are pushed, for a program that asked for them: read beside the flow, and before it.
+//! The packets of pushed bytes, for a program that requested them: read separately from the flow, and before it.
 
 use tracewalk::frame::{Cause, Discontinuity, FrameSink, Framing, Owner, Piece, RecoveringDeframer};
 use tracewalk::ids::TraceId;
@@ -10,7 +10,7 @@ use crate::packet::PacketCallback;
 /// Reports packets to a program's callback, if there is one.
 #[derive(Debug)]
 pub(crate) struct Tap {
-    /// What takes frames apart; `None` if the bytes are one source's.
+    /// The deframer; `None` if the bytes are one source's.
     deframer: Option<RecoveringDeframer>,
     streams: Vec<(Option<TraceId>, PacketStream)>,
     pub(crate) callback: Option<PacketCallback>,
@@ -32,7 +32,7 @@ impl Tap {
         Self { deframer: Some(RecoveringDeframer::new(framing)), streams, callback: None }
     }
 
-    /// Takes the bytes that the decoder is about to take.
+    /// Reads bytes before the decoder takes them.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.work(|deframer, streams| match deframer {
             Some(deframer) => deframer.push(bytes, streams),
@@ -62,15 +62,15 @@ impl Tap {
     }
 }
 
-/// The sources' packets, and who takes them.
+/// The sources' packet streams, and the callback.
 struct Streams<'a> {
     streams: &'a mut [(Option<TraceId>, PacketStream)],
     callback: &'a mut PacketCallback,
-    /// A piece's bytes one after the other; kept to be used again.
+    /// The bytes of a piece without a hole, in a buffer that is used again.
     bytes: Vec<u8>,
 }
 
-/// What takes a stream's packets.
+/// Receives a stream's packets.
 type Give<'a> = dyn FnMut(PacketItem<'_>, Span, &[u8]) + 'a;
 
 impl Streams<'_> {

@@ -1,15 +1,15 @@
-//! The words of elements and instructions: kinds, instruction sets, reasons. A value that a program does not know is of a later
-//! version of the library.
+//! The values in elements and instructions: kinds, instruction sets, reasons. A value that a program does not know is
+//! from a later version of the library.
 
 use tracewalk::directive::{BeginReason, Transaction};
 use tracewalk::ids::{Exception, Isa, SecurityState};
 use tracewalk::isa::Return;
 
-/// What an element is, and which of its fields say something.
+/// The kind of an element, and the fields that are valid.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum tracewalk_kind {
-    /// Of a kind that this version of the ABI has no fields for.
+    /// A kind that this version of the ABI has no fields for.
     #[default]
     Other = 0,
     /// Instructions that were executed one after the other: `start` to `end`, `last`, `isa`, `instructions`, `ending`.
@@ -38,9 +38,10 @@ pub enum tracewalk_kind {
     Instrumentation = 12,
     /// An access to memory: `address`, `value`, `data_bytes`, `store`; `start` and `isa` of the instruction if `instructions` is 1.
     Data = 13,
-    /// Execution could not be followed: `reason` is a `tracewalk_gap`, `doubt`; `address` and `isa` of where, if that is known.
+    /// Execution could not be followed: `reason` is a `tracewalk_gap`, `doubt`; `address` and `isa` of the place, if
+    /// known.
     Gap = 14,
-    /// A place that the trace names by itself: `address` and `isa`, if it is known.
+    /// A place that the trace states explicitly: `address` and `isa`, if known.
     Proof = 15,
 }
 
@@ -48,7 +49,7 @@ pub enum tracewalk_kind {
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum tracewalk_isa {
-    /// The element is about no instruction.
+    /// The element is not about an instruction.
     #[default]
     None = 0,
     /// ARM.
@@ -67,12 +68,12 @@ pub enum tracewalk_isa {
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum tracewalk_ending {
-    /// With an instruction that is no branch: something happened after it.
+    /// With an instruction that is not a branch: something happened after it.
     #[default]
     Interrupted = 0,
-    /// With an instruction that is no branch, and whose condition failed.
+    /// With an instruction that is not a branch, and whose condition failed.
     ConditionFailed = 1,
-    /// With a branch whose target stands in the code: see `taken`, `link`, `returns`.
+    /// With a branch whose target is in the code: see `taken`, `link`, `returns`.
     Direct = 2,
     /// With a branch whose target was computed.
     Indirect = 3,
@@ -80,11 +81,11 @@ pub enum tracewalk_ending {
     Barrier = 4,
 }
 
-/// What a branch returns from, by its form.
+/// The kind of return, judged by the branch's form.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum tracewalk_returns {
-    /// It is no return.
+    /// Not a return.
     #[default]
     No = 0,
     /// From a function.
@@ -114,7 +115,7 @@ pub enum tracewalk_numbering {
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum tracewalk_security {
-    /// It is not stated.
+    /// Not stated.
     #[default]
     Unknown = 0,
     /// Secure.
@@ -127,13 +128,13 @@ pub enum tracewalk_security {
     Realm = 4,
 }
 
-/// Why tracing began: `reason` of `TRACEWALK_KIND_TRACE_ON`.
+/// The reason why tracing began: `reason` of `TRACEWALK_KIND_TRACE_ON`.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum tracewalk_begin {
-    /// For another reason.
+    /// Another reason.
     Other = 0,
-    /// It was enabled.
+    /// Tracing was enabled.
     Enabled = 1,
     /// The trace unit's FIFO had overflowed.
     Overflow = 2,
@@ -143,39 +144,39 @@ pub enum tracewalk_begin {
     Synchronised = 4,
 }
 
-/// What became of a transaction: `reason` of `TRACEWALK_KIND_TRANSACTION`.
+/// The state of a transaction: `reason` of `TRACEWALK_KIND_TRANSACTION`.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum tracewalk_transaction {
-    /// Something else.
+    /// Another state.
     Other = 0,
-    /// It started.
+    /// The transaction started.
     Started = 1,
-    /// Execution is inside one.
+    /// Execution is inside a transaction.
     UnderWay = 2,
-    /// It was committed.
+    /// The transaction was committed.
     Committed = 3,
-    /// It failed.
+    /// The transaction failed.
     Failed = 4,
 }
 
-/// Why execution could not be followed: `reason` of `TRACEWALK_KIND_GAP`.
+/// The reason why execution could not be followed: `reason` of `TRACEWALK_KIND_GAP`.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum tracewalk_gap {
-    /// For another reason.
+    /// Another reason.
     Other = 0,
     /// No image holds the code.
     NoCode = 1,
     /// The code cannot be decoded.
     Undecodable = 2,
-    /// The trace does not say where execution went.
+    /// The trace lacks the address that execution went to.
     AddressUnknown = 3,
     /// Trace and image disagree.
     Contradiction = 4,
     /// Trace was malformed or lost.
     TraceLost = 5,
-    /// Instructions were executed, and the trace does not say which: `value` of them, if that is known.
+    /// The trace does not name the executed instructions: `value` of them, if their number is known.
     Unseen = 6,
 }
 
@@ -229,7 +230,7 @@ pub(crate) const fn security(state: SecurityState) -> tracewalk_security {
     }
 }
 
-/// What a branch returns from by its form.
+/// The kind of return, judged by the branch's form.
 pub(crate) const fn returns(returns: Option<Return>) -> tracewalk_returns {
     match returns {
         None => tracewalk_returns::No,

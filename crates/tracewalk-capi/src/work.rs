@@ -1,4 +1,4 @@
-//! Work on a source of a session: its program flow and its packets, each piece given to a callback.
+//! Work on a source of a session: each element of its program flow, or each packet, is given to a callback.
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -22,19 +22,19 @@ use crate::program::tracewalk_program;
 use crate::session::{Opened, tracewalk_session};
 use crate::status::{Problem, tracewalk_status};
 
-/// What came of following a source.
+/// The outcome of following a source.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct tracewalk_outcome {
-    /// How many bytes of this structure the library fills in.
+    /// The number of bytes of this structure that the library fills in.
     pub size: u32,
     /// 1 if all of the source was decoded.
     pub complete: u32,
-    /// How many instructions were executed.
+    /// The number of executed instructions.
     pub instructions: u64,
-    /// How many packets there were.
+    /// The number of packets.
     pub packets: u64,
-    /// How many stretches of bytes are no packet.
+    /// The number of stretches of bytes that are not packets.
     pub malformed: u64,
 }
 
@@ -56,7 +56,7 @@ impl Sink<FlowRecord> for Giving {
             return Err(io::ErrorKind::Interrupted.into());
         }
         let element = tracewalk_element::of(&record.element, self.id, Some(record.at));
-        // SAFETY: it is the program's own function, which it gave with what it takes.
+        // SAFETY: `callback` and `user` come from the program, which passed them together.
         self.stopped = unsafe { (self.callback)(self.user, &raw const element) } != 0;
         if self.stopped { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
     }
@@ -64,7 +64,7 @@ impl Sink<FlowRecord> for Giving {
 
 impl FlowSink for Giving {}
 
-/// Whether a program has a place for an outcome, or wants none.
+/// Refuses a place for an outcome that is too small. The program may want no outcome.
 fn fits(out: *mut tracewalk_outcome, size: usize) -> Result<(), Problem> {
     if !out.is_null() && size < size_of::<tracewalk_outcome>() {
         let least = size_of::<tracewalk_outcome>();
@@ -75,7 +75,7 @@ fn fits(out: *mut tracewalk_outcome, size: usize) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Writes what came of work, if a program wants it.
+/// Writes the outcome of work, if the program wants it.
 ///
 /// # Safety
 ///
@@ -96,12 +96,12 @@ unsafe fn report(
         packets: statistics.packets,
         malformed: statistics.malformed,
     };
-    // SAFETY: the caller promises it.
+    // SAFETY: the caller promises that `size` bytes can be written to `out`.
     unsafe { fill(out, size, size_of::<tracewalk_outcome>(), &outcome) }
 }
 
-/// Follows a source from its beginning, and gives a callback each element. `out` is null, or receives what came of it, if the callback
-/// did not end the work; `size` is `sizeof(tracewalk_outcome)`.
+/// Follows a source from its beginning, and gives each element to a callback. `out` is null, or receives the outcome if
+/// the callback did not end the work; `size` is `sizeof(tracewalk_outcome)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracewalk_session_each(
     session: Option<&tracewalk_session>,
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn tracewalk_session_each(
             return Ok(tracewalk_status::Stopped);
         }
         let worked = worked?;
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         unsafe { report(out, size, worked.complete, &worked.statistics) }?;
         Ok(tracewalk_status::End)
     };
@@ -134,8 +134,8 @@ pub unsafe extern "C" fn tracewalk_session_each(
     unsafe { guarded(error, work) }
 }
 
-/// Reads a source's packets from its beginning, and gives a callback each. `out` and `size` are as for `tracewalk_session_each`; no
-/// instructions are counted.
+/// Reads a source's packets from its beginning, and gives each to a callback. `out` and `size` are as for
+/// `tracewalk_session_each`; instructions are not counted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracewalk_session_packets(
     session: Option<&tracewalk_session>,
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn tracewalk_session_packets(
         let worked = session.input(&source, &watch).packets(&source.config, |record| {
             let at = CaptureOffset(buffer.file_offset(record.at));
             giving.give((record.content, record.bytes), source.id, start, Some(at));
-            // Packets cover the source's bytes without a gap.
+            // Packets cover the source's bytes without a hole.
             start.0 += record.bytes.len() as u64;
             if giving.stopped { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
         });
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn tracewalk_session_packets(
             return Ok(tracewalk_status::Stopped);
         }
         let statistics = worked.map_err(RunError::from)?;
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         unsafe { report(out, size, complete, &statistics) }?;
         Ok(tracewalk_status::End)
     };
@@ -182,8 +182,8 @@ pub unsafe extern "C" fn tracewalk_session_packets(
     unsafe { guarded(error, work) }
 }
 
-/// The code that a source's processor ran: from images, from the capture itself, and from dumps of memory. It belongs to the program,
-/// which frees it; it can be used from any thread, and after the session.
+/// Creates a program with the code that a source's processor ran: from images, from the capture itself, and from dumps
+/// of memory. The caller frees it, and can use it in any thread, and after the session.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracewalk_session_program(
     session: Option<&tracewalk_session>,
@@ -198,7 +198,7 @@ pub unsafe extern "C" fn tracewalk_session_program(
         let listener = Listener::default();
         let code = session.code(&source, None, &listener);
         said.extend(listener.into_vec());
-        // SAFETY: the program promises it, as the header says.
+        // SAFETY: the program keeps to the preconditions in the header.
         unsafe { give(out, tracewalk_program::of(Arc::clone(&code?.program))) }?;
         Ok(tracewalk_status::Ok)
     };

@@ -1,4 +1,4 @@
-/* calls EXAMPLES: every function of the library, as it is meant and as it is not. Compares kinds and numbers. */
+/* calls EXAMPLES: uses every function of the library correctly and incorrectly. Compares kinds and numbers. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static const uint8_t TRACE[] = {0, 0, 0, 0, 0, 0x80, 0x08, 0x21, 0x01, 0x01, 0, 
 static const uint8_t CODE[] = {0x01, 0x20, 0x70, 0x47};
 static const char SOURCE[] = "0x10=etmv3,cpu=cortex-m3";
 
-/* The call failed like this, and its error says so. */
+/* Checks that the call failed with this status, and that its error states the status. */
 static void fails(tracewalk_status expected, tracewalk_status status, tracewalk_error **error) {
     EXPECT(status == expected);
     EXPECT(tracewalk_error_status(*error) == expected);
@@ -83,7 +83,7 @@ static void programs(void) {
     tracewalk_program_free(NULL);
 }
 
-/* What a callback saw. */
+/* The counts of a callback. */
 struct seen {
     unsigned blocks, instructions, traced, packets, atoms, stops;
     uint64_t bytes;
@@ -132,7 +132,7 @@ static void decoders(void) {
     programs[0] = programs[1] = program;
     EXPECT(tracewalk_program_add(program, 0x100, CODE, sizeof CODE, NULL) == TRACEWALK_STATUS_OK);
 
-    /* Pulled, a byte at a time, with packets beside. */
+    /* Pulled after single bytes were pushed, with packets reported. */
     EXPECT(tracewalk_decoder_new(SOURCE, program, &decoder, NULL) == TRACEWALK_STATUS_OK);
     EXPECT(tracewalk_decoder_on_packet(decoder, on_packet, &seen, NULL) == TRACEWALK_STATUS_OK);
     EXPECT(tracewalk_decoder_next(decoder, &element, sizeof element, NULL) == TRACEWALK_STATUS_NEED_INPUT);
@@ -158,7 +158,7 @@ static void decoders(void) {
     fails(TRACEWALK_STATUS_STATE, tracewalk_decoder_on_packet(decoder, on_packet, &seen, &error), &error);
     tracewalk_decoder_free(decoder);
 
-    /* Given to a callback that may not use the handle, and one that stops; the code may go before the decoder. */
+    /* Given to a callback that stops, and to one that tries to use the handle. */
     EXPECT(tracewalk_decoder_new(SOURCE, program, &decoder, NULL) == TRACEWALK_STATUS_OK);
     EXPECT(tracewalk_decoder_push(decoder, TRACE, sizeof TRACE, NULL) == TRACEWALK_STATUS_OK);
     memset(&seen, 0, sizeof seen);
@@ -182,7 +182,7 @@ static void decoders(void) {
     fails(TRACEWALK_STATUS_ARGUMENT, tracewalk_decoder_next(NULL, &element, sizeof element, &error), &error);
     fails(TRACEWALK_STATUS_ARGUMENT, tracewalk_decoder_each(NULL, on_element, NULL, &error), &error);
 
-    /* Without a program, as with one that holds nothing. */
+    /* Without a program, as with an empty one. */
     EXPECT(tracewalk_decoder_new(SOURCE, NULL, &decoder, NULL) == TRACEWALK_STATUS_OK);
     fails(TRACEWALK_STATUS_ARGUMENT, tracewalk_decoder_each(decoder, NULL, NULL, &error), &error);
     fails(TRACEWALK_STATUS_ARGUMENT, tracewalk_decoder_on_packet(decoder, NULL, NULL, &error), &error);
@@ -190,7 +190,7 @@ static void decoders(void) {
     EXPECT(tracewalk_decoder_push(decoder, NULL, 0, NULL) == TRACEWALK_STATUS_OK);
     EXPECT(tracewalk_decoder_push(decoder, TRACE, sizeof TRACE, NULL) == TRACEWALK_STATUS_OK);
     fails(TRACEWALK_STATUS_ARGUMENT, tracewalk_decoder_next(decoder, &element, 8, &error), &error);
-    /* A later version's structure is longer: what the library does not know of it is 0. */
+    /* A structure of a later version is longer: fields that the library does not know are 0. */
     struct {
         tracewalk_element element;
         uint64_t later;
@@ -200,7 +200,7 @@ static void decoders(void) {
     EXPECT(longer.later == 0 && longer.element.size == sizeof longer.element);
     tracewalk_decoder_free(decoder);
 
-    /* Sources in frames: one without a trace ID, and one that is there twice. */
+    /* Frames: a decoder that refuses to lose bytes, a source that is given twice, and one without a trace ID. */
     EXPECT(tracewalk_decoder_new_formatted(sources, programs, 2, 0, &decoder, NULL) == TRACEWALK_STATUS_OK);
     fails(TRACEWALK_STATUS_STATE, tracewalk_decoder_lost(decoder, &error), &error);
     EXPECT(tracewalk_decoder_finish(decoder, NULL) == TRACEWALK_STATUS_OK);
@@ -214,7 +214,7 @@ static void decoders(void) {
     tracewalk_decoder_free(NULL);
 }
 
-/* A file's bytes pushed: the same elements and packets as a session's. */
+/* Pushes a file's bytes: the elements and packets are the same as a session's. */
 static void pushed(const char *path, const tracewalk_program *program, struct seen *seen, struct seen *packets) {
     static const char *const WORDS = SOURCE;
     tracewalk_decoder *decoder = NULL;
@@ -234,7 +234,7 @@ static void pushed(const char *path, const tracewalk_program *program, struct se
     fclose(file);
 }
 
-/* A session belongs to the thread that opened it: others are refused, and free nothing. */
+/* Only the thread that opened a session can use it: others are refused, and free nothing. */
 static void *elsewhere(void *handle) {
     tracewalk_error *error = NULL;
     tracewalk_session *session = handle;
@@ -302,7 +302,7 @@ static void sessions(const char *examples) {
     fails(TRACEWALK_STATUS_ARGUMENT, tracewalk_session_program(session, 9, &program, &error), &error);
     tracewalk_session_free(session);
 
-    /* The code of a session lives on. */
+    /* The program of a session outlives the session. */
     size_t got = 0;
     EXPECT(tracewalk_program_read(program, NULL, 0xc0, (uint8_t *)path, 2, &got, NULL) == TRACEWALK_STATUS_OK && got == 2);
     tracewalk_program_free(program);

@@ -1,4 +1,5 @@
-/* threads IMAGE CAPTURE SOURCE THREADS TIMES: many decoders in many threads over one program. Each thread has to find the same. */
+/* threads IMAGE CAPTURE SOURCE THREADS TIMES: many decoders in many threads over one program. All threads must find the
+ * same. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@ static const char *source;
 static const tracewalk_program *program;
 static unsigned long times;
 
-/* How many instructions the capture proves; 0 after a failed call. */
+/* The number of instructions that the capture proves; 0 after a failed call. */
 static uint64_t decode(void) {
     tracewalk_decoder *decoder = NULL;
     tracewalk_element element;

@@ -1,4 +1,4 @@
-//! One source's recording, and the place in it that a debugger is at.
+//! One source's recording, and the debugger's place in it.
 
 mod accesses;
 mod contexts;
@@ -22,18 +22,18 @@ use crate::walk::{self, Direction, Search};
 pub(crate) use accesses::Access;
 pub(crate) use contexts::Who;
 
-/// A source's recording, and where in it the debugger is.
+/// A source's recording, and the debugger's place in it.
 pub(crate) struct Core<'i> {
-    /// Its name.
+    /// The source's name.
     pub(crate) name: String,
     pub(crate) code: Arc<Code>,
     pub(crate) unwinder: &'i Unwinder,
     index: &'i FlowIndex<'i>,
     kept: &'i Kept,
     pub(crate) cursor: Cursor<'i>,
-    /// Whether the place is after the last step: the handler of an exception that the recording ends with.
+    /// Whether the place is after the last step, at the handler of the exception that the recording ends with.
     is_behind: bool,
-    /// That handler.
+    /// The handler of the exception that the recording ends with.
     handler: Option<Location>,
     /// Follows calls up to the place.
     follower: Cursor<'i>,
@@ -42,16 +42,16 @@ pub(crate) struct Core<'i> {
     near: Stacks,
     /// The calls of the steps before this one have been followed.
     followed: u64,
-    /// Where the program has variables.
+    /// The addresses of the program's variables.
     variables: Vec<Range<u64>>,
-    /// What the debugger that halted the processor saved.
+    /// The state that a debugger saved of the halted processor.
     halted: Halted,
-    /// What is to be added to the places of frames that were made up: nothing, unless the real stack pointer is known.
+    /// The distance to add to the addresses of artificial frames; 0 unless the real stack pointer is known.
     moved: u64,
-    /// The place of the handler that a search ended at because it was entered there.
+    /// The place at which a search ended with [`Search::Entered`].
     entered: Option<u64>,
     state: Option<State>,
-    /// What is known where contexts wait, each with the step at which it ran last.
+    /// The known states of waiting contexts, each with the step at which the context ran last.
     waiting: BTreeMap<usize, (u64, State)>,
 }
 
@@ -114,12 +114,12 @@ impl<'i> Core<'i> {
         Some(core)
     }
 
-    /// How many steps there are.
+    /// The number of steps.
     pub(crate) fn steps(&self) -> u64 {
         self.index.totals().steps + u64::from(self.handler.is_some())
     }
 
-    /// How much there is, and what before the place.
+    /// The index of the recording.
     pub(crate) const fn index(&self) -> &'i FlowIndex<'i> {
         self.index
     }
@@ -134,7 +134,7 @@ impl<'i> Core<'i> {
         }
     }
 
-    /// How far the made stack is from the real one, which is known where the processor halted.
+    /// The distance of the artificial stack from the real one, which is known if the processor was halted.
     fn real_distance(&mut self) -> u64 {
         let pointer = self.unwinder.architecture.stack_pointer();
         let Some(real) = self.halted.registers.get(&pointer).copied() else { return 0 };
@@ -145,13 +145,13 @@ impl<'i> Core<'i> {
         made.map_or(0, |made| real.wrapping_sub(made))
     }
 
-    /// The number of the step that it is on.
+    /// The number of the step at the place.
     pub(crate) fn step_number(&self) -> u64 {
         let here = self.cursor.current();
         if self.is_behind { self.index.totals().steps } else { here.map_or(0, |here| here.step) }
     }
 
-    /// Where it is.
+    /// The location of the place.
     pub(crate) fn location(&self) -> Option<Location> {
         if self.is_behind {
             return self.handler;
@@ -164,7 +164,7 @@ impl<'i> Core<'i> {
         self.cursor.current().map_or(&*self.code, |here| walk::seen(&self.code, &here))
     }
 
-    /// What the cursor is on; at the handler that the recording ends with, the place before.
+    /// The cursor's element; at the handler that the recording ends with, the element before.
     pub(crate) fn here(&self) -> Option<Here<'_>> {
         self.cursor.current()
     }
@@ -190,7 +190,7 @@ impl<'i> Core<'i> {
     pub(crate) fn search(&mut self, addresses: &BTreeSet<Address>, direction: Direction) -> Search {
         let is_there = |at: Option<Location>| at.is_some_and(|at| addresses.contains(&at.address));
         let place = self.step_number();
-        // It was stopped at before, and is now left.
+        // A search stopped here before, and now leaves.
         let leaves = self.entered.take() == Some(place);
         if self.is_behind {
             if direction == Direction::Forward {
@@ -244,7 +244,7 @@ impl<'i> Core<'i> {
         found
     }
 
-    /// Goes to where the exception of this number, from 0, begins: the first place of its handler.
+    /// Goes to the first place of the handler of the exception with this number, from 0.
     pub(crate) fn seek_exception(&mut self, number: u64) -> bool {
         let mark = self.step_number();
         if !self.cursor.seek_exception(number) {
@@ -255,7 +255,7 @@ impl<'i> Core<'i> {
         if is_last && self.handler.is_some() {
             return self.go_to_end(Direction::Forward);
         }
-        // The exception itself is a place if it interrupted code that nobody has.
+        // The exception itself is a place if it interrupted code that no image holds.
         self.cursor.step();
         if walk::settle(&mut self.cursor, &self.code, Direction::Forward) {
             return true;
@@ -279,7 +279,7 @@ impl<'i> Core<'i> {
         self.state.as_ref()
     }
 
-    /// Whether the place is the one at which the processor was halted whose registers are known.
+    /// Whether the processor was halted at this place, and its registers are known.
     fn is_halted_here(&self) -> bool {
         let counter = self.unwinder.architecture.program_counter();
         let (Some(at), Some(halted)) = (self.location(), self.halted.registers.get(&counter)) else {
@@ -300,7 +300,7 @@ impl<'i> Core<'i> {
         bytes.get(usize::try_from(at - start).ok()?).copied()
     }
 
-    /// What flow and the program give.
+    /// The state that flow and the program give.
     fn made_state(&mut self) -> Option<State> {
         let location = self.location()?;
         let (step, end) = (self.step_number(), self.index.totals().steps);
@@ -336,8 +336,8 @@ impl<'i> Core<'i> {
         places.into_iter().filter_map(move |(place, value)| Some((architecture.place(place), value?)))
     }
 
-    /// Calls `each` with the functions that were called from the frame of this depth between two steps: with the step at which each
-    /// began, and its first instruction.
+    /// Calls `each` for the functions that the frame of this depth called between two steps, with the step at which
+    /// each began, and its first instruction.
     pub(crate) fn each_call(&mut self, from: u64, to: u64, depth: usize, each: &mut dyn FnMut(u64, Address)) {
         let Some((start, checkpoint)) = self.kept.stacks.before(from) else { return };
         let mut calls = CallStack::new(Arc::clone(&self.code));
@@ -357,7 +357,7 @@ impl<'i> Core<'i> {
         }
     }
 
-    /// Follows calls up to a step, which is the first one of its element or after the last one.
+    /// Follows calls up to a step, which is the first one of its element, or after the last one of all.
     fn follow(&mut self, until: u64) -> Option<()> {
         let near = self.near.before(until);
         let whole = self.kept.stacks.before(until)?;
@@ -377,14 +377,14 @@ impl<'i> Core<'i> {
             self.near.keep(self.followed, &self.calls);
             self.calls.element(here.element, &mut self.unwinder.placing(self.followed));
             self.followed += steps(here.element);
-            // After the last element it stays, and goes back when it is asked for anything else.
+            // After the last element the follower stays there, and goes back for the next request.
             self.follower.next_element();
         }
         Some(())
     }
 }
 
-/// The beginning of an element, up to the instruction that it is about, which has not been executed.
+/// The beginning of an element, up to the instruction at `location`, which has not been executed.
 fn beginning(here: &Here<'_>, location: Location, code: &Code) -> Element {
     match here.element {
         Element::Block(block) => {

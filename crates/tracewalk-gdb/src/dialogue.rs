@@ -1,9 +1,10 @@
-//! What GDB asks for, and the answers (GDB manual, "Remote Protocol").
+//! GDB's requests, and the answers (GDB manual, "Remote Protocol").
 //!
-//! GDB speaks of threads, from number 1: first each source's recording, at its place; then the contexts of each, if there are several. A
-//! context is at the place if it runs there, and else stands where it ran last. The thread of a recording steps through all that ran, that
-//! of a context passes what others did: GDB takes a step that ends in another thread for a signal, so that no step may. One recording
-//! moves at a time: the one whose thread GDB names, or else the one that it looked at last. The others stay where they are.
+//! GDB's threads are numbered from 1: first the recording of each source, at its place; then the contexts of each
+//! recording that has several. A context is at the place if it runs there, and else where it ran last. The thread of a
+//! recording steps through all that ran, the thread of a context only through its own turns, because GDB treats a step
+//! that ends in another thread as a signal. One recording moves at a time: that of the thread which GDB names, or else
+//! the one that GDB looked at last. The others stay where they are.
 
 mod queries;
 mod resume;
@@ -28,9 +29,9 @@ pub(crate) struct Dialogue<'c, 'i> {
     cores: &'c mut [Core<'i>],
     /// The threads: first one for each recording, in the same order.
     threads: Vec<Thread>,
-    /// The thread that registers and memory are asked of.
+    /// The thread whose registers and memory GDB asks for.
     general: usize,
-    /// The thread that GDB said should move.
+    /// The thread that GDB chose to move.
     moving: Option<usize>,
     /// How many breakpoints are at each address.
     breakpoints: BTreeMap<Address, u32>,
@@ -42,27 +43,27 @@ pub(crate) struct Dialogue<'c, 'i> {
     is_over: bool,
 }
 
-/// What GDB takes for a thread.
+/// A thread for GDB.
 #[derive(Clone, Copy, Debug)]
 struct Thread {
     core: usize,
     who: Who,
 }
 
-/// Something was asked that cannot be done: what GDB is to say. Numbers mean nothing to it.
+/// The answer to a request that cannot be done. GDB ignores the number.
 pub(crate) const REFUSED: &str = "E01";
 const DONE: &str = "OK";
-/// The request is unknown.
+/// The answer to an unknown request.
 const UNKNOWN: &str = "";
 
-/// The same, with a sentence, which GDB prints for registers.
+/// A refusal with a sentence, which GDB prints for registers.
 const UNCHANGED: &str =
     "E.a recording cannot be changed; setting $step, $time or $exception goes to another place of it";
 
-/// Breakpoints that are kept.
+/// The most breakpoints.
 const MOST_BREAKPOINTS: usize = 1 << 16;
 
-/// Watchpoints that are kept.
+/// The most watchpoints.
 const MOST_WATCHPOINTS: usize = 1 << 8;
 
 impl<'c, 'i> Dialogue<'c, 'i> {
@@ -160,11 +161,11 @@ impl<'c, 'i> Dialogue<'c, 'i> {
         Some(vec![answer])
     }
 
-    /// The recording that registers and memory are asked of, and of whom in it.
+    /// The recording whose registers and memory GDB asks for, and the subject in it.
     fn asked(&mut self) -> (&mut Core<'i>, Who) {
         let general = self.general.min(self.threads.len() - 1);
         let Thread { core, who } = self.threads[general];
-        // GDB may still look at a context that after a jump back has not run yet.
+        // GDB may still look at a context that has not run yet after a jump back.
         let who = if self.is_listed(general) { who } else { Who::Running };
         (&mut self.cores[core], who)
     }
@@ -175,7 +176,7 @@ impl<'c, 'i> Dialogue<'c, 'i> {
         (index < self.threads.len()).then_some(index)
     }
 
-    /// Whether GDB is to see a thread now.
+    /// Whether GDB sees a thread at the place.
     fn is_listed(&self, thread: usize) -> bool {
         match self.threads.get(thread) {
             None => false,
@@ -186,7 +187,7 @@ impl<'c, 'i> Dialogue<'c, 'i> {
         }
     }
 
-    /// `H`: which thread what follows is about; 0 is any, -1 all.
+    /// `H`: the thread of the following requests; 0 is any, -1 all.
     fn select(&mut self, rest: &[u8]) -> String {
         let Some((kind, digits)) = rest.split_first() else { return REFUSED.to_owned() };
         let any = matches!(digits, b"0" | b"-1");
@@ -221,7 +222,7 @@ impl<'c, 'i> Dialogue<'c, 'i> {
         Some(shown(value, register))
     }
 
-    /// `P`: a register that says where the place is can be set, which is a jump; and nothing else.
+    /// `P`: only the registers that give the place can be set, which is a jump.
     fn set_register(&mut self, rest: &[u8]) -> String {
         let (core, _) = self.asked();
         let Some((register, value)) = split(rest, b'=') else { return REFUSED.to_owned() };
@@ -296,7 +297,7 @@ impl Dialogue<'_, '_> {
     }
 }
 
-/// A register's value as GDB wants it, in the order of its bytes.
+/// A register's value in GDB's form, in the order of its bytes.
 fn shown(value: Option<u64>, Register { bytes, .. }: Register) -> String {
     match value {
         Some(value) => hex(value.to_le_bytes().get(..bytes).unwrap_or_default()),
@@ -304,7 +305,7 @@ fn shown(value: Option<u64>, Register { bytes, .. }: Register) -> String {
     }
 }
 
-/// What is before the first such byte, and after it.
+/// The bytes before the first `at`, and the bytes after it.
 fn split(bytes: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
     let place = bytes.iter().position(|byte| *byte == at)?;
     Some((bytes.get(..place)?, bytes.get(place + 1..)?))

@@ -19,30 +19,30 @@ pub enum GdbError {
     Run(RunError),
     /// No source has program flow that can be followed.
     Nothing,
-    /// Two passes over a source differ: a mistake of tracewalk, or its file changed meanwhile.
+    /// Two passes over a source differ: a defect of tracewalk, or the source's file changed meanwhile.
     Differs {
         /// The steps of the first pass.
         followed: u64,
-        /// The steps of the second one.
+        /// The steps of the second pass.
         indexed: u64,
     },
     /// Memory ran out, or an observer ended the work.
     Ended {
-        /// After this byte of the capture.
+        /// The byte of the capture after which the work ended.
         byte: u64,
     },
     /// There is no such step.
     NoStep {
         /// The step.
         step: u64,
-        /// How many there are.
+        /// The number of steps.
         steps: u64,
     },
     /// The server cannot listen at the address.
     Listen {
         /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The reason.
         error: io::Error,
     },
     /// Standard input or output failed.

@@ -8,10 +8,11 @@
 //! connections: one debugger at a time, over TCP or standard streams           serve
 //! ```
 //!
-//! Program counters are exact. A register or a byte of memory that neither the trace nor the image gives is unavailable. GDB needs stack
-//! addresses to unwind: those that the program does not give are artificial, and nothing else is (see `unwind`).
+//! Program counters are exact. A register or a byte of memory that neither the trace nor the image gives is
+//! unavailable. GDB needs stack addresses to unwind: those that the program does not give are artificial, and only
+//! those (see `unwind`).
 //!
-//! The packets are read here and not by the crate `gdbstub`: see `docs/dev/decisions.md`.
+//! Packets are parsed here instead of by the crate `gdbstub`: see `docs/dev/decisions.md`.
 //!
 //! ```no_run
 //! use tracewalk_gdb::{Event, Listen, Options, serve};

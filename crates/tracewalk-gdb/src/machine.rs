@@ -1,8 +1,8 @@
-//! The registers and the stack at one place, as far as flow and the program's call frame information give them: what GDB needs
-//! to find the frames that flow knows.
+//! The registers and the stack at one place, as far as flow and the program's call frame information give them: GDB
+//! needs them to find the frames that flow knows.
 //!
-//! Each frame is followed from the outermost one inwards. What an outer frame needs of a register is either saved by a frame further
-//! in, in a slot whose place the call frame information says, or still in the register.
+//! Frames are followed from the outermost one inwards. A register that an outer frame needs is either saved by a frame
+//! further in, at the place that the call frame information gives, or still in the register.
 
 use std::collections::BTreeMap;
 
@@ -19,10 +19,10 @@ pub(crate) struct Machine {
     pub(crate) memory: BTreeMap<u64, u8>,
 }
 
-/// One frame as GDB is to find it.
+/// One frame, as GDB finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Level {
-    /// Where it continues: the calling instruction, or the one before which it was interrupted.
+    /// The address at which the frame continues: the calling instruction, or the interrupted one.
     pub(crate) at: Address,
     pub(crate) frame: Frame<Mark>,
 }
@@ -34,12 +34,13 @@ const THUMB: u64 = 1;
 const XPSR_T: u64 = 1 << 24;
 const CPSR_T: u64 = 1 << 5;
 
-/// What M profile's link register holds in a handler: a return to Handler or Thread mode on the main stack, without a frame of the
-/// floating-point unit (DDI 0403E, B1.5.8).
+/// The values of M profile's link register in a handler: a return to Handler or Thread mode on the main stack, without
+/// a frame of the floating-point unit (DDI 0403E, B1.5.8).
 const TO_HANDLER: u64 = 0xffff_fff1;
 const TO_THREAD: u64 = 0xffff_fff9;
 
-/// The levels of a stack, outermost first, whose innermost frame is at `at`; the whole stack moved by `moved` bytes.
+/// The levels of a stack, outermost first. The innermost frame is at `at`, and the whole stack is moved by `moved`
+/// bytes.
 pub(crate) fn levels<'a>(
     frames: impl Iterator<Item = &'a Frame<Mark>>,
     at: Address,
@@ -55,7 +56,7 @@ pub(crate) fn levels<'a>(
             Some(FrameKind::Exception(interruption)) => interruption.returns_to,
             Some(FrameKind::Root) => None,
         };
-        // In code that no image holds, nothing is known of the place.
+        // The place in code that no image holds is unknown.
         Some(Level { at: place.unwrap_or(Address::new(0)), frame })
     })
 }
@@ -64,7 +65,7 @@ impl Machine {
     /// The registers and the stack of these frames, outermost first.
     pub(crate) fn of(unwinder: &Unwinder, levels: &[Level], pc: Location) -> Self {
         let mut machine = Self::default();
-        // What outer frames need of registers that have not been saved.
+        // The values of registers that outer frames need and no frame has saved yet.
         let mut needed = BTreeMap::new();
         let mut exceptions = 0_u32;
         for (index, level) in levels.iter().enumerate() {
@@ -78,7 +79,7 @@ impl Machine {
                     let pointer = unwinder.stack_pointer(cfa, level.at);
                     machine.interrupt(unwinder, pointer, interruption.returns_to, &mut needed);
                 }
-                // The call writes it.
+                // The call writes the link register.
                 Some(_) => _ = needed.remove(&unwinder.architecture.link()),
                 None => {
                     let pointer = unwinder.stack_pointer(cfa, level.at);
@@ -94,7 +95,7 @@ impl Machine {
         machine
     }
 
-    /// What a function has saved by the time it is at its level's place.
+    /// Stores the registers that a function has saved by the time it is at its level's place.
     fn enter(
         &mut self,
         unwinder: &Unwinder,
@@ -104,7 +105,7 @@ impl Machine {
     ) {
         let architecture = unwinder.architecture;
         let Some(row) = unwinder.row(level.at) else {
-            // Nothing says where it keeps what it was called with.
+            // Without call frame information, it is unknown where the function keeps the registers of its caller.
             needed.remove(&architecture.link());
             needed.extend(returns_to.map(|address| (architecture.link(), address)));
             return;
@@ -126,7 +127,7 @@ impl Machine {
         }
     }
 
-    /// What the processor pushes when it takes an exception.
+    /// Stores the registers that the processor pushes when it takes an exception.
     fn interrupt(
         &mut self,
         unwinder: &Unwinder,
@@ -136,7 +137,7 @@ impl Machine {
     ) {
         let architecture = unwinder.architecture;
         if architecture != Architecture::M {
-            // The link register is another mode's, or ELR.
+            // The exception writes another mode's link register, or ELR.
             return;
         }
         let base = pointer.wrapping_sub(EXCEPTION_FRAME);
@@ -158,11 +159,11 @@ impl Machine {
     }
 }
 
-/// What a function returns to, as the link register had it when the function began; and the number of exceptions that enclose its caller.
+/// The value of the link register when a function began. `exceptions` counts the exceptions that enclose its caller.
 ///
-/// Of the outermost known function nobody knows it. Without a link register GDB ends a backtrace in an error ("PC not available")
-/// instead of a frame, and editors show none at all. A function that has pushed nothing seems to have called itself: GDB finds the
-/// same frame again, and says that the backtrace ends.
+/// For the outermost known function the value is unknown. Without a link register GDB ends a backtrace with an error
+/// ("PC not available") instead of a frame, and editors show no frame at all. So a function that has pushed nothing
+/// seems to have called itself: GDB finds the same frame again, and reports that the backtrace ends.
 fn return_address(
     unwinder: &Unwinder,
     level: &Level,
@@ -172,7 +173,7 @@ fn return_address(
     let architecture = unwinder.architecture;
     let is_plain = unwinder.stack_pointer(0, level.at) == 0;
     let thumb = |address: Address| {
-        // What AArch64 returns to in AArch32, PSTATE says of it and not the address.
+        // On AArch64, PSTATE and not the return address has the instruction set of AArch32 code.
         let tells = architecture != Architecture::A64;
         let is_thumb = caller.unwrap_or(level).frame.mark.isa.is_some_and(Isa::is_thumb);
         address.get() | if tells && is_thumb { THUMB } else { 0 }
@@ -187,8 +188,9 @@ fn return_address(
     }
 }
 
-/// The status register with what is known of it: the instruction set and, in M profile, the exception. GDB 13 unwinds no frame
-/// without it ("Register 25 is not available"), and a register cannot be available in part. AArch64 does without.
+/// The status register, with the known fields: the instruction set and, in M profile, the exception. GDB 13 unwinds no
+/// frame without the register ("Register 25 is not available"), and a register cannot be partly available. AArch64
+/// needs none.
 fn status(architecture: Architecture, levels: &[Level], pc: Location) -> Option<u64> {
     match architecture {
         Architecture::M => {
@@ -199,7 +201,7 @@ fn status(architecture: Architecture, levels: &[Level], pc: Location) -> Option<
     }
 }
 
-/// The number of the exception that is being handled, outermost first.
+/// The innermost exception that is being handled.
 pub(crate) fn handled(levels: &[Level]) -> Option<Exception> {
     levels.iter().rev().find_map(|level| match level.frame.kind {
         FrameKind::Exception(interruption) => interruption.exception,

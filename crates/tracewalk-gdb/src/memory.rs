@@ -1,10 +1,10 @@
 //! Known memory at a place.
 //!
 //! ```text
-//! the halted processor's memory    where it was halted and a debugger saved it
-//! the program's bytes              where the image says that the program cannot write
-//! what data trace reported         the last load or store before the place (`transfers`)
-//! the made stack                   slots that GDB needs to find callers, unless the processor's own registers are known
+//! the halted processor's memory    if it was halted here and a debugger saved it
+//! the program's bytes              if the image states that the program cannot write there
+//! data trace                       the last load or store before the place (`transfers`)
+//! the artificial stack             slots that GDB needs to find callers, unless the processor's own registers are known
 //! ```
 
 use tracewalk::ids::Address;
@@ -14,7 +14,7 @@ use crate::core::{Core, Who};
 /// The most bytes that are read at once.
 const MOST: u64 = 1 << 12;
 
-/// The bytes from `start` on, up to the first one that is not known.
+/// The bytes from `start` on, up to the first unknown one.
 pub(crate) fn read(core: &mut Core<'_>, who: Who, start: u64, length: u64) -> Vec<u8> {
     let addresses = (0..length.min(MOST)).map_while(|offset| start.checked_add(offset));
     addresses.map_while(|at| byte(core, who, at)).collect()

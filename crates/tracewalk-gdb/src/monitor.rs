@@ -26,7 +26,7 @@ After a jump GDB reads the registers anew with `maintenance flush register-cache
 These jump and do not need it: set $step = N, set $time = T, set $exception = K.
 ";
 
-/// What is answered to a line that is no command: how the one is used that it begins with, or which there are.
+/// The answer to an invalid line: the usage of the command that it begins with, or all commands.
 fn usage(line: &str) -> String {
     let Some(first) = line.split_whitespace().next() else { return HELP.to_owned() };
     let lines = HELP

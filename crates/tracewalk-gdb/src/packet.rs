@@ -1,22 +1,22 @@
 //! GDB's remote serial protocol: the shape of packets (GDB manual, "Remote Protocol", "Overview").
 //!
-//! Bytes come in as they arrive, requests go out. What is no packet is passed over; a packet whose checksum is wrong or that is too
-//! long is asked for again.
+//! Bytes come in as they arrive, requests go out. Bytes outside packets are ignored; a packet with a wrong checksum, or
+//! one that is too long, is requested again.
 
-/// Something that GDB asks for.
+/// A request of GDB.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
     /// A packet's contents, without escapes.
     Packet(Vec<u8>),
     /// A packet that is damaged or unreadable.
     Damaged,
-    /// To stop (Ctrl-C).
+    /// Stop execution (Ctrl-C).
     Interrupt,
-    /// To say the last answer again.
+    /// Repeat the last answer.
     Again,
 }
 
-/// Takes requests out of bytes.
+/// Parses requests.
 #[derive(Debug, Default)]
 pub(crate) struct Parser {
     state: State,
@@ -38,7 +38,7 @@ enum State {
     SecondDigit(Option<u8>),
 }
 
-/// The longest packet that is taken, in bytes; GDB knows it.
+/// The longest packet that is accepted, in bytes; reported to GDB.
 pub(crate) const LONGEST: usize = 1 << 14;
 
 const START: u8 = b'$';
@@ -58,7 +58,7 @@ impl Parser {
                 }
                 INTERRUPT => Some(Request::Interrupt),
                 b'-' => Some(Request::Again),
-                // An acknowledgement, or noise.
+                // Anything else is an acknowledgement, or noise.
                 _ => None,
             },
             State::Contents | State::Escaped => {
@@ -81,7 +81,7 @@ impl Parser {
     }
 
     fn contents(&mut self, byte: u8) {
-        // A packet that begins anew was cut off before.
+        // The packet before was cut off.
         if byte == START {
             *self = Self { state: State::Contents, ..Self::default() };
             return;
@@ -128,7 +128,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Hexadecimal digits as bytes; `None` if they are none, or not in pairs.
+/// Hexadecimal digits as bytes; `None` for other characters, or an odd number of digits.
 pub(crate) fn unhex(digits: &[u8]) -> Option<Vec<u8>> {
     let (pairs, rest) = digits.as_chunks::<2>();
     let byte = |[first, second]: &[u8; 2]| Some(digit(*first)? << 4 | digit(*second)?);

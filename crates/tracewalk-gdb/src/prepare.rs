@@ -5,7 +5,7 @@
 //!             ─▶ index                                one pass by all threads
 //! ```
 //!
-//! Both are kept, if somebody keeps them, and nothing is decoded when the same capture is opened again.
+//! If there is a store, it keeps both, and nothing is decoded when the same capture is opened again.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ pub struct Options<'k> {
     pub trust_image: bool,
     /// A file of registers and memory that a debugger saved.
     pub dump: Option<PathBuf>,
-    /// A store for indexes and call stacks, for the next time.
+    /// A store for indexes and call stacks, used when the capture is opened again.
     pub keep: Option<&'k dyn Keep>,
 }
 
@@ -49,11 +49,11 @@ pub(crate) struct Prepared {
     pub(crate) unwinder: Unwinder,
     pub(crate) kept: Kept,
     pub(crate) variables: Vec<Range<u64>>,
-    /// The index is kept under this.
+    /// The key of the kept index.
     key: Option<Key>,
 }
 
-/// Watches the pass that makes an index, and nothing later: cursors count the same bytes again.
+/// Watches the pass that makes an index, but no cursor: cursors count the same bytes again.
 #[derive(Debug)]
 pub(crate) struct Pass<'a>(RefCell<Option<Watch<'a>>>);
 
@@ -97,7 +97,7 @@ fn follow(
         Some(kept) => (kept, code, key),
         None => {
             let (kept, followed) = follow_calls(session, source, &follow, (&unwinder, &code), observer)?;
-            // Nothing is kept of a program that does not fit: that is reported each time.
+            // If the program does not fit, nothing is kept, so that this is reported each time.
             let fits = Arc::ptr_eq(&code, &followed);
             if let Some((key, keep)) = keep.filter(|_| fits)
                 && let Ok(bytes) = postcard::to_allocvec(&kept)
@@ -115,7 +115,8 @@ fn follow(
     Ok(Prepared { source: source.clone(), name, code, unwinder, kept, variables, key })
 }
 
-/// Follows a source once. Returns what is kept of it, and the program as it was followed: nothing if it is not what was traced.
+/// Follows a source once. Returns the data to keep, and the program that was followed: an empty one if it is not the
+/// traced one.
 fn follow_calls(
     session: &Session,
     source: &Source,
@@ -136,7 +137,7 @@ impl Prepared {
     ///
     /// # Errors
     ///
-    /// If it was not made to the end, or another pass found other steps.
+    /// If the index was not completed, or the other pass had a different number of steps.
     pub(crate) fn index<'a>(
         &'a self,
         session: &'a Session,
@@ -161,7 +162,7 @@ impl<'a> Pass<'a> {
         Self(RefCell::new(Some(session.watch(source, observer))))
     }
 
-    /// The pass is over. After which byte it was ended, if it was.
+    /// Ends the watch. Returns the byte after which the pass was ended, if it was.
     fn end(&self) -> Option<u64> {
         self.0.take().and_then(|watch| watch.ended_at())
     }
@@ -184,7 +185,7 @@ fn architecture(source: &Source, images: &[VisibleImage]) -> Architecture {
     }
 }
 
-/// Where the made stack begins: where no image has anything.
+/// The address of the artificial stack: far from all images.
 fn anchor(architecture: Architecture, program: &Program) -> u64 {
     const ROOM: u64 = 16 << 20;
     let starts: &[u64] = match architecture {
@@ -201,7 +202,7 @@ fn anchor(architecture: Architecture, program: &Program) -> u64 {
     starts.iter().find(is_free).or(starts.first()).copied().unwrap_or_default()
 }
 
-/// What a debugger saved of the halted processor.
+/// The state of the halted processor that a debugger saved.
 pub(crate) fn halted(session: &Session, options: &Options<'_>) -> Result<Halted, GdbError> {
     let snapshot = session.snapshot(options.dump.as_deref())?;
     let core = (0..).zip(snapshot.registers).filter_map(|(number, value)| Some((number, value?.into())));

@@ -1,11 +1,11 @@
-//! Which registers a processor has, as GDB numbers them, and how they are described to it.
+//! The registers of a processor, as GDB numbers them, and their description for GDB.
 //!
-//! GDB and DWARF number the core registers alike. After them come those that no processor has ([`Place`]): they say where in the
-//! recording the place is. Setting one is a jump, after which GDB reads everything anew.
+//! GDB and DWARF number the core registers alike. The artificial registers after them ([`Place`]) give the place in the
+//! recording. Setting one is a jump, after which GDB reads all registers again.
 
 use std::fmt::Write as _;
 
-/// What GDB takes the processor for.
+/// The processor's architecture, as GDB knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Architecture {
     /// M profile.
@@ -30,7 +30,7 @@ pub(crate) enum Place {
 /// One register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Register {
-    /// Its number, for GDB.
+    /// GDB's number of the register.
     pub(crate) number: u16,
     /// How many bytes it has.
     pub(crate) bytes: usize,
@@ -95,7 +95,7 @@ impl Architecture {
         general.chain([status]).chain(places).collect()
     }
 
-    /// The description that GDB asks for (GDB manual, "Target Descriptions").
+    /// The description of the registers for GDB (GDB manual, "Target Descriptions").
     pub(crate) fn description(self) -> String {
         let mut xml =
             String::from("<?xml version=\"1.0\"?>\n<!DOCTYPE target SYSTEM \"gdb-target.dtd\">\n<target>\n");

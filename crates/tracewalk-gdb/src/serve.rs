@@ -17,7 +17,7 @@ use crate::packet::Parser;
 use crate::prepare::{Options, Pass, halted, prepare};
 use crate::walk::Direction;
 
-/// Where debuggers come from.
+/// How debuggers connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listen {
     /// Debuggers connect to this address.
@@ -41,24 +41,24 @@ impl Listen {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// Debuggers can connect to this address.
+    /// The server accepts debuggers at this address.
     Listening(SocketAddr),
     /// A debugger has connected.
     Connected(SocketAddr),
-    /// Another one wanted to connect, and was sent away.
+    /// Another debugger tried to connect, and was refused.
     Refused(SocketAddr),
     /// The debugger ended the session.
     Left(SocketAddr),
-    /// The debugger is gone without a word.
+    /// The connection to the debugger was lost.
     Vanished(SocketAddr),
 }
 
-/// What threads send.
+/// Messages from the threads.
 enum Incoming {
     Client(TcpStream, SocketAddr),
-    /// Bytes of a client, which its number identifies.
+    /// Bytes from the client with this number.
     Bytes(u64, Vec<u8>),
-    /// A client sends no more.
+    /// The client with this number sends no more.
     End(u64),
 }
 
@@ -75,21 +75,21 @@ enum Ended {
     Gone,
 }
 
-/// Messages of threads that may wait.
+/// The most messages that wait in the queue.
 const WAITING: usize = 16;
 
 /// How long a client may take to receive an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Bytes that are read at once.
+/// The most bytes that are read at once.
 const PIECE: usize = 1 << 12;
 
-/// Follows the sources of a session and lets debuggers walk through them, each as a thread: over TCP until the process ends, over
-/// standard streams until the debugger leaves.
+/// Follows the sources of a session and serves debuggers, to which each source is a thread: over TCP until the process
+/// ends, over standard streams until the debugger leaves.
 ///
 /// # Errors
 ///
-/// If a source cannot be followed, or the address cannot be listened on.
+/// If a source cannot be followed, or the server cannot listen on the address.
 pub fn serve(
     session: &mut Session,
     options: &Options<'_>,
@@ -97,7 +97,7 @@ pub fn serve(
     observer: &dyn Observer,
     say: &mut dyn FnMut(&Event),
 ) -> Result<(), GdbError> {
-    // Before all the work.
+    // Listens first, so that an error is reported before the long work.
     let listener = match listen {
         Listen::Tcp(address) => {
             Some(TcpListener::bind(address).map_err(|error| GdbError::Listen { address, error })?)
@@ -130,7 +130,7 @@ pub fn serve(
     }
 }
 
-/// Puts all recordings where the debugger begins.
+/// Puts all recordings at the place at which the debugger starts.
 fn begin(cores: &mut [Core<'_>], at: At) -> Result<(), GdbError> {
     if cores.is_empty() {
         return Err(GdbError::Nothing);
@@ -162,7 +162,7 @@ fn over_tcp(
         let (stream, peer) = loop {
             match receiver.recv() {
                 Ok(Incoming::Client(stream, peer)) => break (stream, peer),
-                // Of a client that is gone.
+                // From a client that is gone.
                 Ok(Incoming::Bytes(..) | Incoming::End(_)) => {}
                 Err(_) => return Ok(()),
             }
@@ -177,7 +177,7 @@ fn over_tcp(
         thread::spawn(move || read(reader, number, &from_client));
         let mut client = Client { number, writer: stream };
         let ended = converse(cores, &mut client, &receiver, say);
-        // Its reader ends with this.
+        // Ends the client's reader.
         let _ = client.writer.shutdown(Shutdown::Both);
         say(&match ended {
             Ended::Goodbye => Event::Left(peer),
@@ -194,7 +194,7 @@ fn over_streams(cores: &mut [Core<'_>]) -> Result<(), GdbError> {
     Ok(())
 }
 
-/// Hands on who connects.
+/// Accepts connections, and passes them on.
 fn accept(listener: &TcpListener, to: &SyncSender<Incoming>) {
     loop {
         match listener.accept() {
@@ -203,13 +203,13 @@ fn accept(listener: &TcpListener, to: &SyncSender<Incoming>) {
                     return;
                 }
             }
-            // One connection failed (or there are too many files): others may not.
+            // If one connection fails (or too many files are open), others may not.
             Err(_) => thread::sleep(Duration::from_millis(100)),
         }
     }
 }
 
-/// Hands on what a client sends.
+/// Passes on the bytes of a client.
 fn read(mut from: impl Read, number: u64, to: &SyncSender<Incoming>) {
     let mut piece = vec![0; PIECE];
     loop {
@@ -225,7 +225,7 @@ fn read(mut from: impl Read, number: u64, to: &SyncSender<Incoming>) {
     }
 }
 
-/// Speaks with a client until it leaves.
+/// Serves a client until it leaves.
 fn converse<W: Write>(
     cores: &mut [Core<'_>],
     client: &mut Client<W>,

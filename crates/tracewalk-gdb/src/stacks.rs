@@ -1,6 +1,6 @@
-//! The functions that are running at any place of a source: call stacks kept at regular distances, in one pass over all of it.
+//! Call stacks at any place of a source: kept at regular distances, in one pass over the source.
 //!
-//! When there are too many, every other one is dropped and the distance doubles, as with `FlowIndex`.
+//! If there are too many, every other one is dropped and the distance doubles, as with `FlowIndex`.
 
 use std::io;
 use std::sync::Arc;
@@ -20,23 +20,23 @@ use crate::unwind::{Mark, Unwinder};
 /// Call stacks by step.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Stacks {
-    /// Each with the number of the step before which it holds; ascending.
+    /// Each with the step before which it is valid; ascending.
     kept: Vec<(u64, CallStackCheckpoint<Mark>)>,
-    /// How many frames they have together.
+    /// The number of frames in all of them.
     frames: usize,
     limits: Limits,
-    /// How many steps there are between two, now that some may have been dropped.
+    /// The current distance between two, in steps. It doubles when stacks are dropped.
     distance: u64,
 }
 
 /// How finely call stacks are kept.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(crate) struct Limits {
-    /// How many steps there are at least between two.
+    /// The least distance between two, in steps.
     pub(crate) distance: u64,
-    /// How many stacks there may be.
+    /// The most stacks.
     pub(crate) stacks: usize,
-    /// How many frames they may have together.
+    /// The most frames in all of them.
     pub(crate) frames: usize,
 }
 
@@ -46,11 +46,11 @@ pub(crate) struct Kept {
     pub(crate) stacks: Stacks,
     pub(crate) transfers: Transfers,
     pub(crate) turns: Turns,
-    /// How many steps there were.
+    /// The number of steps.
     pub(crate) steps: u64,
 }
 
-/// Makes [`Kept`] of a source's elements.
+/// Makes a [`Kept`] from a source's elements.
 #[derive(Debug)]
 pub(crate) struct Keeping<'u> {
     unwinder: &'u Unwinder,
@@ -58,12 +58,12 @@ pub(crate) struct Keeping<'u> {
     stacks: Stacks,
     transfers: Collecting,
     turns: Turns,
-    /// How many steps there were.
+    /// The number of steps so far.
     steps: u64,
 }
 
 impl Limits {
-    /// Of a whole source.
+    /// For a whole source.
     pub(crate) const WHOLE: Self = Self { distance: 1 << 16, stacks: 1 << 13, frames: 1 << 20 };
     /// Around a place.
     pub(crate) const NEAR: Self = Self { distance: 1 << 9, stacks: 1 << 8, frames: 1 << 18 };
@@ -74,13 +74,13 @@ impl Stacks {
         Self { kept: Vec::new(), frames: 0, limits, distance: limits.distance }
     }
 
-    /// The last one that is kept at or before a step.
+    /// The last stack that is kept at or before a step.
     pub(crate) fn before(&self, step: u64) -> Option<&(u64, CallStackCheckpoint<Mark>)> {
         let behind = self.kept.partition_point(|(at, _)| *at <= step);
         self.kept.get(behind.checked_sub(1)?)
     }
 
-    /// Keeps what holds before a step, if the last one that is kept is far enough from there.
+    /// Keeps the stack before a step, if it is far enough from the last one that is kept.
     pub(crate) fn keep(&mut self, step: u64, calls: &CallStack<Mark>) {
         if self.kept.last().is_some_and(|(last, _)| step < last.saturating_add(self.distance)) {
             return;
@@ -101,7 +101,7 @@ impl Stacks {
         }
     }
 
-    /// Forgets all.
+    /// Drops all stacks.
     pub(crate) fn clear(&mut self) {
         *self = Self::new(self.limits);
     }
@@ -145,7 +145,7 @@ impl<'u> Keeping<'u> {
 
 impl Sink<FlowRecord> for Keeping<'_> {
     fn section(&mut self, section: &Section) -> io::Result<()> {
-        // An empty one if the image is not the program that was traced.
+        // The code is empty if the image is not the traced program.
         self.calls = CallStack::new(Arc::clone(&section.code));
         Ok(())
     }
@@ -162,7 +162,7 @@ impl FlowSink for Keeping<'_> {
     }
 }
 
-/// How many steps an element has, for a cursor.
+/// The number of a cursor's steps in an element.
 pub(crate) fn steps(element: &Element) -> u64 {
     match element {
         Element::Block(block) => block.instructions.into(),
@@ -175,7 +175,8 @@ pub(crate) fn steps(element: &Element) -> u64 {
 mod tests {
     use super::*;
 
-    /// The steps that calls are followed over for a jump, to a thousand places of a recording with `steps` steps: their sum.
+    /// The sum of the steps over which calls are followed for jumps to a thousand places in a recording of `steps`
+    /// steps.
     fn followed(steps: u64) -> u64 {
         let calls = CallStack::new(Arc::new(Code::unknown()));
         let mut stacks = Stacks::new(Limits::WHOLE);

@@ -1,8 +1,8 @@
-//! What memory held, as far as data trace reported loads and stores of it.
+//! The contents of memory, as far as data trace reported loads and stores.
 //!
-//! A load shows what memory held, as a store does. What was traced last before a place holds there, unless something happened in
-//! between that the trace does not give: trace was lost, a store came without its address or value, or another context used the
-//! address, which may be another one's memory.
+//! A load shows the contents of memory, as a store does. The last traced access before a place gives the contents
+//! there, unless something unknown happened in between: trace was lost, a store came without its address or value, or
+//! another context, which may have other memory, used the address.
 
 use std::ops::Range;
 
@@ -18,9 +18,9 @@ use crate::walk::Direction;
 /// Loads and stores, each by the words of memory that it touched.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Transfers {
-    /// By word, then by step.
+    /// Sorted by word, then by step.
     touched: Vec<Touched>,
-    /// The steps at which all that was known ceased to be; ascending.
+    /// The steps at which all known contents became invalid; ascending.
     forgotten: Vec<u64>,
     /// Accesses of steps before this one are not kept.
     kept_from: u64,
@@ -33,7 +33,8 @@ pub(crate) struct Collecting {
     touched: Vec<Touched>,
     forgotten: Vec<u64>,
     kept_from: u64,
-    /// The instruction that executed last; `None` after an exception, whose accesses are the processor's own.
+    /// The instruction that executed last; `None` after an exception, because the next accesses are the processor's
+    /// own.
     last: Option<Address>,
 }
 
@@ -43,24 +44,24 @@ struct Touched {
     /// The word's address.
     word: u64,
     step: u64,
-    /// Whose memory it is.
+    /// The context whose memory it is.
     space: Scope,
-    /// Whether it is stored to, or only loaded.
+    /// Whether the access is a store.
     is_stored: bool,
-    /// The word's bytes that were touched: a bit for each.
+    /// The bytes of the word that were touched: a bit for each.
     mask: u8,
-    /// Their value from then on; `None` if unknown.
+    /// The bytes' contents from then on; `None` if unknown.
     bytes: Option<[u8; WORD_BYTES]>,
 }
 
 const WORD: u64 = 4;
 const WORD_BYTES: usize = 4;
 
-/// How many are kept: the newest ones, and at least half as many. Each takes about 40 bytes.
+/// The most accesses: the newest ones, and at least half as many. Each takes about 40 bytes.
 const MOST: usize = 1 << 21;
 
 impl Transfers {
-    /// What a byte held before a step, in a task.
+    /// The content of a byte before a step, in a task.
     pub(crate) fn byte(&self, at: u64, step: u64, task: Task) -> Option<u8> {
         let (word, lane) = (at - at % WORD, at % WORD);
         let end = self.touched.partition_point(|touched| (touched.word, touched.step) < (word, step));
@@ -77,7 +78,7 @@ impl Transfers {
         last.bytes?.get(usize::try_from(lane).ok()?).copied()
     }
 
-    /// Whether there are none.
+    /// Whether there are no accesses.
     pub(crate) const fn is_empty(&self) -> bool {
         self.touched.is_empty()
     }
@@ -87,7 +88,8 @@ impl Transfers {
         self.kept_from
     }
 
-    /// The first access of some bytes from a step on, or the last one before it: its step, and which of the bytes it touched first.
+    /// The first access to some bytes from a step on, or the last one before it: its step, and the first of the bytes
+    /// that it touched.
     pub(crate) fn access(&self, watched: &Watched, step: u64, direction: Direction) -> Option<(u64, u64)> {
         let Watched { kind, ref bytes } = *watched;
         let from = bytes.start - bytes.start % WORD;
@@ -121,7 +123,7 @@ pub(crate) struct Watched {
     pub(crate) bytes: Range<u64>,
 }
 
-/// Which accesses.
+/// The kind of accesses to watch for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Watch {
     Store,
@@ -139,7 +141,7 @@ impl Collecting {
             }
             Element::Event(Event { kind: EventKind::Exception { .. }, .. }) => self.last = None,
             Element::Event(Event { kind: EventKind::TraceOn(_), .. }) => self.forget(step),
-            // What ran there may have stored anything.
+            // The unseen code may have stored anything.
             Element::Gap(_) => self.forget(step),
             Element::Event(_) | Element::Proof(_) => {}
         }
@@ -157,14 +159,14 @@ impl Collecting {
         let is_load = transfer.store == Some(false) && self.last.is_some();
         let value = match transfer.value {
             TransferValue::Value(value) => Some(value),
-            // Memory stayed as it was.
+            // Memory is unchanged.
             TransferValue::StoreFailed => return,
             // An unknown number of accesses is missing.
             TransferValue::Suppressed => return self.forget(step),
             TransferValue::NotTraced | TransferValue::Pending(_) if is_load => return,
             TransferValue::NotTraced | TransferValue::Pending(_) => None,
         };
-        // A load whose value came late showed what memory held when it began.
+        // If the value of a load comes late, it is the content of memory when the load began.
         if is_load && !is_of_last {
             return;
         }
@@ -186,7 +188,7 @@ impl Collecting {
         }
     }
 
-    /// A byte was touched by the access of a step.
+    /// Notes that the access of a step touched a byte.
     fn touch(&mut self, at: u64, byte: Option<u8>, is_stored: bool, (step, task): (u64, Task)) {
         let (word, lane, space) = (at - at % WORD, at % WORD, space(task));
         let bit = 1_u8 << lane;
@@ -198,7 +200,7 @@ impl Collecting {
             Some(touched) => touched,
             None => {
                 if self.touched.len() >= MOST {
-                    // The oldest ones.
+                    // Drops the oldest ones.
                     self.touched.drain(..MOST / 2);
                     self.kept_from = self.touched.first().map_or(step, |first| first.step);
                 }
@@ -216,7 +218,7 @@ impl Collecting {
         }
     }
 
-    /// Nothing is known any more.
+    /// Invalidates all known contents.
     fn forget(&mut self, step: u64) {
         let known = self.touched.last().map(|touched| touched.step);
         if known.is_some_and(|known| self.forgotten.last().is_none_or(|last| *last < known)) {
@@ -225,7 +227,7 @@ impl Collecting {
     }
 }
 
-/// Whose memory a task uses: each context may have its own, and tasks that are distinguished by their stacks share one.
+/// The memory that a task uses: each context may have its own; tasks that are distinguished by their stacks share one.
 const fn space(task: Task) -> Scope {
     match task {
         Task::Context(scope) => scope,
@@ -278,7 +280,7 @@ mod tests {
         access(AT, Some(RAM), TransferValue::Value(value), true)
     }
 
-    /// What the first byte holds after each of these elements, of which each has one step.
+    /// The content of the first byte after each of these elements, which have one step each.
     fn held(elements: &[Element]) -> Vec<Option<u8>> {
         let mut collecting = Collecting::default();
         for (step, element) in (0..).zip(elements) {
@@ -304,7 +306,7 @@ mod tests {
             let elements = [block(AT), stored(1), block(AT), unseen, block(AT), stored(2)];
             assert_eq!(held(&elements), [None, Some(1), Some(1), None, None, Some(2)], "{unseen:?}");
         }
-        // Where a store's value was not traced, its bytes are unknown; where it did not store, they stay.
+        // The bytes of a store whose value was not traced are unknown; those of a failed store stay.
         for (value, after) in [(TransferValue::NotTraced, None), (TransferValue::StoreFailed, Some(1))] {
             let elements = [block(AT), stored(1), block(AT), access(AT, Some(RAM), value, true)];
             assert_eq!(held(&elements), [None, Some(1), Some(1), after]);

@@ -1,4 +1,4 @@
-//! When each context of a source ran: those that do not run at a place stand where they ran last.
+//! The turns of each context of a source: a context that does not run at a place is where it ran last.
 
 use serde::{Deserialize, Serialize};
 use tracewalk_analysis::call_stack::Task;
@@ -6,22 +6,23 @@ use tracewalk_analysis::call_stack::Task;
 /// The turns of each context.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Turns {
-    /// In the order in which they were first seen, each with the steps at which its turns begin and end, exclusive; ascending.
+    /// In the order in which they were first seen, each with the steps at which its turns begin and end, exclusive;
+    /// ascending.
     contexts: Vec<(Task, Vec<(u64, u64)>)>,
-    /// The turn that is not over.
+    /// The current turn.
     now: Option<(usize, u64)>,
-    /// How many turns are kept.
+    /// The number of turns.
     kept: usize,
 }
 
-/// The contexts that are distinguished; of later ones none has turns.
+/// The most contexts. Later ones have no turns.
 const MOST_CONTEXTS: usize = 256;
 
-/// The turns that are kept: the newest ones.
+/// The most turns: the newest ones.
 const MOST_TURNS: usize = 1 << 20;
 
 impl Turns {
-    /// Something executed in this task from a step on.
+    /// Notes that a task executes from a step on.
     pub(crate) fn runs(&mut self, task: Task, step: u64) {
         if self.now.is_some_and(|(index, _)| self.contexts.get(index).is_some_and(|(now, _)| *now == task)) {
             return;
@@ -30,7 +31,7 @@ impl Turns {
         self.now = self.begun(task).map(|index| (index, step));
     }
 
-    /// The recording ends before this step.
+    /// Ends the last turn before the step `end`, at the end of the recording.
     pub(crate) fn finish(mut self, end: u64) -> Self {
         self.end(end);
         self
@@ -62,9 +63,9 @@ impl Turns {
         Some((*start).max(step.saturating_add(1)))
     }
 
-    /// The number of a context that runs.
+    /// The number of a context, which is new if it has not run before; `None` if there are too many.
     fn begun(&mut self, task: Task) -> Option<usize> {
-        // Without context IDs tasks are distinguished by their stacks, which may be corrected later.
+        // Without context IDs, tasks are distinguished by their stacks, which may be corrected later.
         if !matches!(task, Task::Context(_)) {
             return None;
         }

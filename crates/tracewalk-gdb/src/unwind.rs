@@ -1,12 +1,13 @@
-//! Artificial places of frames on an unknown stack.
+//! Artificial addresses of frames on an unknown stack.
 //!
-//! A trace has no stack pointer, and GDB needs one to tell calls apart. How far apart frames are follows from the program: the call
-//! frame information says for each instruction how far the stack pointer is from the canonical frame address (CFA), and a
-//! callee's CFA is the caller's stack pointer at the call. What does not follow is where the stack is; so that is made up, once.
+//! A trace has no stack pointer, and GDB needs one to distinguish calls. The distances between frames follow from the
+//! program: the call frame information gives the distance of the stack pointer from the canonical frame address (CFA)
+//! at each instruction, and a callee's CFA is the caller's stack pointer at the call. Only the address of the stack is
+//! unknown, and is chosen once.
 //!
 //! ```text
 //! call           CFA of the callee = stack pointer of the caller at the call
-//! exception      CFA of the handler = stack pointer of what was interrupted − what the processor pushes
+//! exception      CFA of the handler = stack pointer of the interrupted code − size of the processor's exception frame
 //! tail call      the CFA stays
 //! return beyond  the stack pointer of the outer function is the CFA of the inner one
 //! ```
@@ -22,13 +23,13 @@ use tracewalk_input::symbols::{CallFrames, FrameRow};
 
 use crate::registers::Architecture;
 
-/// The call frame information of a program, with what was looked up of it.
+/// The call frame information of a program, with a cache of its rows.
 #[derive(Debug)]
 pub(crate) struct Unwinder {
     pub(crate) architecture: Architecture,
     frames: CallFrames,
     rows: RefCell<HashMap<Address, Option<Rc<FrameRow>>>>,
-    /// Where the CFA of the outermost frame is that is known of a stack.
+    /// The CFA of a stack's outermost known frame.
     anchor: u64,
 }
 
@@ -36,26 +37,26 @@ pub(crate) struct Unwinder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Mark {
     pub(crate) cfa: Cfa,
-    /// The step with which it began, or was first seen.
+    /// The step at which the frame began, or was first seen.
     pub(crate) began: u64,
-    /// The instruction set that it ran in last.
+    /// The last instruction set of the frame.
     pub(crate) isa: Option<Isa>,
 }
 
-/// Where a frame is.
+/// The address of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum Cfa {
-    /// Its canonical frame address.
+    /// The canonical frame address.
     At(u64),
-    /// The stack pointer at its next instruction.
+    /// The stack pointer at the frame's next instruction.
     StackPointerAt(u64),
 }
 
-/// Gives frames their places as they come and go.
+/// Gives frames their addresses as they begin and end.
 #[derive(Debug)]
 pub(crate) struct Placing<'u> {
     unwinder: &'u Unwinder,
-    /// The step that is followed.
+    /// The current step.
     step: u64,
     /// The frame that another function takes over.
     replaced: Option<Mark>,
@@ -63,14 +64,14 @@ pub(crate) struct Placing<'u> {
     returned: Option<u64>,
 }
 
-/// What M profile pushes when it takes an exception: r0 to r3, r12, lr, the return address, xPSR.
+/// The size of the frame that M profile pushes when it takes an exception: r0 to r3, r12, lr, the return address, xPSR.
 pub(crate) const EXCEPTION_FRAME: u64 = 0x20;
 
-/// How far below its CFA a function's stack pointer is taken to be beyond what its information says, if that gives it relative to
-/// another register.
+/// The size assumed for a function's local variables, if call frame information gives the CFA relative to a register
+/// other than the stack pointer.
 const LOCALS: u64 = 0x40;
 
-/// Rows that are remembered.
+/// The most rows in the cache.
 const MOST_ROWS: usize = 1 << 20;
 
 impl Unwinder {
@@ -78,7 +79,7 @@ impl Unwinder {
         Self { architecture, frames, rows: RefCell::default(), anchor }
     }
 
-    /// What holds before the instruction at `address`.
+    /// The row that is valid before the instruction at `address`.
     pub(crate) fn row(&self, address: Address) -> Option<Rc<FrameRow>> {
         let mut rows = self.rows.borrow_mut();
         if let Some(known) = rows.get(&address) {
@@ -92,7 +93,7 @@ impl Unwinder {
         found
     }
 
-    /// How far the stack pointer is below the CFA before the instruction at `address`.
+    /// The distance of the stack pointer from the CFA before the instruction at `address`.
     fn distance(&self, address: Address) -> u64 {
         match self.row(address) {
             Some(row) if row.register == self.architecture.stack_pointer() => row.offset.unsigned_abs(),
@@ -108,12 +109,12 @@ impl Unwinder {
         cfa.wrapping_sub(self.distance(address))
     }
 
-    /// Gives frames their places that come and go with the element that begins with a step.
+    /// Gives addresses to the frames that begin and end with the element at a step.
     pub(crate) const fn placing(&self, step: u64) -> Placing<'_> {
         Placing { unwinder: self, step, replaced: None, returned: None }
     }
 
-    /// What an exception puts on the stack.
+    /// The size of the frame that an exception pushes.
     pub(crate) const fn exception_frame(&self) -> u64 {
         match self.architecture {
             Architecture::M => EXCEPTION_FRAME,

@@ -1,8 +1,8 @@
 //! Places: where a debugger can stop in a source's flow.
 //!
-//! A place is a moment before something executes: before an instruction, before code that no image holds, or where the processor
-//! tried to execute such code and took an exception instead. Steps of a cursor that are only news of the trace (timestamps,
-//! contexts, interrupts that were taken) are passed.
+//! A place is a moment before an execution: of an instruction, of code that no image holds, or where the processor
+//! tried to execute such code and took an exception instead. A cursor's other steps (timestamps, contexts, interrupts
+//! that were taken) are passed.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use tracewalk::ids::{Address, Isa, Location};
 use tracewalk_analysis::drive::{Cursor, Here};
 use tracewalk_analysis::{Code, Position};
 
-/// In which direction.
+/// The direction of a step or a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Forward,
@@ -23,19 +23,19 @@ pub(crate) enum Direction {
 pub(crate) enum Search {
     /// At one of the addresses.
     Found,
-    /// Backwards, at the handler that an exception entered within a function that one of the addresses is the beginning of: GDB puts a
-    /// breakpoint there to come back to the caller, and the function was not entered there.
+    /// Backwards, at a handler inside a function that begins at one of the addresses. GDB puts a breakpoint at the
+    /// beginning to return to the caller, but an exception entered the function at the handler.
     Entered,
     /// At the recording's first or last place.
     End,
-    /// Not yet: it is to be asked again.
+    /// Not yet at an end: call the search again.
     Unfinished,
 }
 
-/// How many elements a search looks at before it can be interrupted.
+/// The most elements that a search examines before it can be interrupted.
 const SLICE: u32 = 1 << 12;
 
-/// Where the place is that a cursor is on; `None` if nothing executes there.
+/// The location of the place that a cursor is on; `None` if nothing executes there.
 pub(crate) fn location(here: &Here<'_>, code: &Code) -> Option<Location> {
     match here.element {
         Element::Block(_) => here.instruction.map(|instruction| instruction.location),
@@ -49,7 +49,7 @@ pub(crate) fn location(here: &Here<'_>, code: &Code) -> Option<Location> {
     }
 }
 
-/// The program as it is seen where a cursor is.
+/// The program as seen in a cursor's context.
 pub(crate) fn seen<'c>(code: &'c Code, here: &Here<'_>) -> &'c Code {
     match here.context {
         Some(EventKind::Context { context_id, vmid, .. }) => code.in_context(context_id, vmid),
@@ -64,7 +64,7 @@ fn is_place(cursor: &mut Cursor<'_>, code: &Code) -> bool {
     if !matches!(here.element, Element::Event(_)) {
         return true;
     }
-    // The attempt may have been reported as a gap already.
+    // The attempt may already have been reported as a gap.
     if !cursor.step_back() {
         return true;
     }
@@ -130,8 +130,8 @@ const fn opposite(direction: Direction) -> Direction {
     }
 }
 
-/// Goes on to the next place at one of these addresses, or back to the last one before. Without one it goes to the end. `leaves` is
-/// whether the handler that the place may be at was searched to before ([`Search::Entered`]).
+/// Goes on to the next place at one of these addresses, or back to the last one before. Goes to the end if there is
+/// none. `leaves` is set if the last search ended at this handler ([`Search::Entered`]).
 pub(crate) fn search(
     cursor: &mut Cursor<'_>,
     code: &Code,
@@ -157,7 +157,8 @@ pub(crate) fn search(
         if location(&here, code).is_some_and(|at| addresses.contains(&at.address)) {
             return Search::Found;
         }
-        // The rest of a block that holds none of them is passed, but for its outermost instruction: the recording may end there.
+        // Skips a block without any of the addresses, except its outermost instruction, because the recording may end
+        // there.
         if let Element::Block(Block { start, end, .. }) = here.element
             && addresses.range(*start..*end).next().is_none()
         {

@@ -1,4 +1,4 @@
-//! Answers: tables with names, and what is to be known of them.
+//! Answers: tables with names, and notices about them.
 
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -9,7 +9,7 @@ use crate::answers::Tables;
 use crate::notice::Said;
 use crate::table::Table;
 
-/// What an analysis found: tables, by their names.
+/// The answer of an analysis: tables, by their names.
 #[pyclass(name = "Answer", module = "tracewalk", subclass, frozen)]
 #[derive(Debug)]
 pub(crate) struct Answer {
@@ -34,13 +34,13 @@ impl Answer {
         self.complete
     }
 
-    /// What is worth knowing of it.
+    /// The notices about the answer.
     #[getter]
     fn notices(&self) -> Vec<Said> {
         self.notices.clone()
     }
 
-    /// How much there was: bytes, packets, malformed stretches, ranges, instructions and gaps.
+    /// The totals: bytes, packets, malformed stretches, ranges, instructions and gaps.
     #[getter]
     fn statistics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let Statistics { bytes, packets, malformed, ranges, instructions, gaps } = self.statistics;
@@ -123,7 +123,7 @@ macro_rules! answers {
 }
 
 answers! {
-    /// What is in a capture.
+    /// The contents of a capture.
     Info {
         /// The sources.
         sources,
@@ -131,7 +131,7 @@ answers! {
         packets,
         /// The buffers.
         buffers,
-        /// The answer.
+        /// The inferred settings, with their evidence.
         findings,
         /// The images of the program.
         images,
@@ -140,7 +140,7 @@ answers! {
         /// How many packets of each kind each ITM has.
         itm_packets,
     }
-    /// What of a program ran.
+    /// The coverage of a program.
     Coverage {
         /// The source files.
         files,
@@ -151,24 +151,24 @@ answers! {
         /// The conditional branches, and how often each was taken and not taken.
         branches,
     }
-    /// How often what ran, for each binary.
+    /// Execution counts, for each binary.
     Counts {
         /// Ranges of instructions that ran one after the other.
         ranges,
         /// Branches that were taken.
         branches,
-        /// Where the counts come from, and what was lost.
+        /// The origins of the counts, and the losses.
         sources,
     }
-    /// What functions cost.
+    /// The costs of functions.
     Profile {
         /// The functions.
         functions,
         /// The lines of source files.
         lines,
-        /// Who called what.
+        /// The calls between functions.
         calls,
-        /// What each task spent in each file.
+        /// The costs of each task in each file.
         binaries,
     }
     /// How often exceptions were taken, and how long they took.
@@ -176,24 +176,24 @@ answers! {
         /// A row for each exception.
         interrupts,
     }
-    /// When what ran.
+    /// Spans and marks in time.
     Timeline {
         /// A row for each span and each mark.
         timeline,
     }
-    /// How a program crashed, and why.
+    /// The crash of a program, and its cause.
     Crash {
         /// A row for each source.
         crashes,
         /// The functions that were running.
         stack,
-        /// The way to the crash.
+        /// The path to the crash.
         path,
         /// The last instructions.
         last,
-        /// The registers that are known.
+        /// The known registers.
         registers,
-        /// What proves the cause.
+        /// The proof of the cause.
         proof,
     }
 }

@@ -1,4 +1,4 @@
-//! A session → an answer's tables: the same that the command writes.
+//! A session → an answer's tables, which are those that the command writes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ use tracewalk_session::{Additive, Follow, FollowedProgram, Observer, Outcome, Ru
 use crate::problem::Problem;
 use crate::table::{Collected, Table};
 
-/// Tables, and how much there was.
+/// Tables, and the totals.
 #[derive(Debug)]
 pub(crate) struct Tables {
     pub(crate) tables: Vec<Table>,
@@ -32,17 +32,17 @@ pub(crate) struct Tables {
     pub(crate) complete: bool,
 }
 
-/// What was found of each program.
+/// The answer for each program.
 pub(crate) struct Answered<T> {
     pub(crate) found: Programs<T>,
     pub(crate) code: BTreeMap<ProgramId, Arc<Code>>,
     pub(crate) statistics: Statistics,
 }
 
-/// What an axis is to count, or costs are to be in.
+/// The unit of an axis or of costs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measure {
-    /// The best that there is, without it.
+    /// `None` for the best one that the trace has.
     pub(crate) unit: Option<Unit>,
     pub(crate) frequency: Option<f64>,
 }
@@ -61,7 +61,7 @@ impl<T> Answered<T> {
         self.code.get(id).ok_or_else(|| RunError::NoProgram.into())
     }
 
-    /// The sources with what was found of each, and with their programs.
+    /// The sources with their answers and their programs.
     fn sections<U>(
         &self,
         sources: impl Fn(&T) -> &BTreeMap<SourceId, U>,
@@ -79,7 +79,7 @@ impl<T> Answered<T> {
         Ok(sections)
     }
 
-    /// What the programs are called.
+    /// The names of the programs.
     fn names(&self) -> Vec<(Arc<Code>, String)> {
         let programs = self.found.programs.iter();
         let named =
@@ -100,14 +100,14 @@ impl<T: Merge> Answered<T> {
     }
 }
 
-/// What is in the capture.
+/// The contents of the capture.
 pub(crate) fn info(session: &Session, observer: &dyn Observer) -> Result<Tables, Problem> {
     let info = session.info(observer)?;
     let tables = info.tables().iter().map(Table::of).collect::<Result<_, _>>()?;
     Ok(Tables { tables, statistics: Statistics::default(), complete: info.complete })
 }
 
-/// An answer that adds up, of all sources.
+/// An additive answer, over all sources.
 pub(crate) fn additive<T: Additive>(
     session: &mut Session,
     how: &Follow,
@@ -124,7 +124,7 @@ pub(crate) fn additive<T: Additive>(
     Ok(answered)
 }
 
-/// The tables of what ran.
+/// The tables of coverage.
 pub(crate) fn covered(answered: &Answered<ProgramCoverage>) -> Result<Tables, Problem> {
     let inputs = answered.found.programs.iter().map(|(id, OfProgram { images, found })| {
         Ok(ProgramInput { id, images, coverage: found, code: answered.code(id)? })
@@ -133,7 +133,7 @@ pub(crate) fn covered(answered: &Answered<ProgramCoverage>) -> Result<Tables, Pr
     answered.tables(&Report::of(&inputs, &Every).tables())
 }
 
-/// The tables of how often what ran.
+/// The tables of execution counts.
 pub(crate) fn counted(answered: &Answered<CountedBinary>) -> Result<Tables, Problem> {
     let binaries = answered.found.programs.iter().map(|(id, program)| ReportedBinary {
         id: id.to_string(),
@@ -144,7 +144,7 @@ pub(crate) fn counted(answered: &Answered<CountedBinary>) -> Result<Tables, Prob
     answered.tables(&report.tables())
 }
 
-/// The tables of what functions cost.
+/// The tables of costs.
 pub(crate) fn profiled(
     answered: &Answered<ProgramProfiles>,
     (name, measure): (&str, Measure),
@@ -199,7 +199,7 @@ pub(crate) fn interrupts(
     answered.tables(&[report.table()])
 }
 
-/// When what ran.
+/// Spans and marks in time.
 pub(crate) fn timeline(
     session: &mut Session,
     how: &Follow,
@@ -223,7 +223,7 @@ pub(crate) fn timeline(
     Ok(Tables { tables: collected.table().into_iter().collect(), statistics, complete })
 }
 
-/// How the program crashed, and why.
+/// The crash of the program, and its cause.
 pub(crate) fn crash(
     session: &mut Session,
     how: &Follow,
@@ -248,7 +248,7 @@ fn made(tables: &[table::Table], statistics: Statistics, complete: bool) -> Resu
     Ok(Tables { tables, statistics, complete })
 }
 
-/// The axis: what was asked for, or the best that all sources have.
+/// The axis: the requested one, or the best that all sources have.
 fn scale(
     session: &mut Session,
     how: &Follow,

@@ -1,4 +1,4 @@
-//! Program flow as a stream of record batches, made while they are taken.
+//! Program flow as a stream of record batches, made while they are read.
 
 use std::io;
 use std::sync::Arc;
@@ -24,15 +24,15 @@ use crate::problem::Problem;
 use crate::table::{Table, schema_capsule, stream_capsule};
 use crate::worker::{Listener, Watch, guarded};
 
-/// Program flow: an iterator of tables, each of the next rows. It decodes no further ahead than a few tables.
+/// Program flow: an iterator of tables, each with the next rows. Decoding is only a few tables ahead.
 ///
-/// It can be handed to pyarrow, polars or DuckDB as a whole, once: `pyarrow.RecordBatchReader.from_stream(flow)`.
+/// All of it can be passed to pyarrow, polars or DuckDB, once: `pyarrow.RecordBatchReader.from_stream(flow)`.
 #[pyclass(name = "Flow", module = "tracewalk", frozen)]
 #[derive(Debug)]
 pub(crate) struct Flow {
     schema: SchemaRef,
     watch: Arc<Watch>,
-    /// Nothing when it was handed on as a whole, or has ended.
+    /// `None` if the flow has ended, or was passed on as a whole.
     coming: Mutex<Option<Receiver<Coming>>>,
     ended: Mutex<Option<(bool, Vec<Said>)>>,
 }
@@ -41,17 +41,17 @@ pub(crate) struct Flow {
 enum Coming {
     Schema(SchemaRef),
     Rows(RecordBatch),
-    /// It ends: whether all was decoded, and what was said.
+    /// The end: whether everything was decoded, and the notices.
     End(Result<bool, Problem>, Vec<Said>),
 }
 
-/// How many batches are made ahead.
+/// The number of batches that are made ahead.
 const AHEAD: usize = 2;
-/// How often Python is asked whether it continues.
+/// How often Python is asked for signals.
 const LOOK: Duration = Duration::from_millis(50);
 
 impl Flow {
-    /// Begins to follow a capture that is opened anew, so that the session can do something else meanwhile.
+    /// Follows a capture that is opened a second time, so that the session can do other work meanwhile.
     pub(crate) fn begin(py: Python<'_>, request: Request, how: Follow, rows: usize) -> PyResult<Self> {
         let watch = Arc::<Watch>::default();
         let (sender, coming) = sync_channel(AHEAD);
@@ -59,7 +59,7 @@ impl Flow {
         thread::Builder::new().name("tracewalk flow".to_owned()).spawn(move || {
             let listener = Listener::new(watched);
             let followed = guarded(|| follow(request, &how, (rows, &sender), &listener));
-            // Nobody may take it any more.
+            // The flow may have been dropped.
             let _ = sender.send(Coming::End(followed, listener.take()));
         })?;
         let flow = Self {
@@ -74,7 +74,7 @@ impl Flow {
         }
     }
 
-    /// What comes next; `None` at the end.
+    /// The next piece; `None` at the end.
     fn next(&self, py: Python<'_>) -> PyResult<Option<Coming>> {
         let Some(mut coming) = lock(&self.coming).take() else { return Ok(None) };
         loop {
@@ -117,25 +117,25 @@ impl Flow {
         })
     }
 
-    /// The names of its columns.
+    /// The names of the columns.
     #[getter]
     fn column_names(&self) -> Vec<&str> {
         self.schema.fields().iter().map(|field| field.name().as_str()).collect()
     }
 
-    /// Whether the capture was decoded to its end; `None` until that is known.
+    /// Whether the capture was decoded to its end; `None` until the end of the flow.
     #[getter]
     fn complete(&self) -> Option<bool> {
         lock(&self.ended).as_ref().map(|(complete, _)| *complete)
     }
 
-    /// What is worth knowing of it, when it has ended.
+    /// The notices, at the end of the flow.
     #[getter]
     fn notices(&self) -> Vec<Said> {
         lock(&self.ended).as_ref().map(|(_, said)| said.clone()).unwrap_or_default()
     }
 
-    /// Ends it before its end.
+    /// Ends the flow early.
     fn close(&self) {
         self.watch.stop.store(true, Ordering::Relaxed);
         lock(&self.coming).take();
@@ -155,7 +155,7 @@ impl Flow {
         schema_capsule(py, &self.schema)
     }
 
-    /// All that is left, by the Arrow PyCapsule interface: it can be taken once.
+    /// The remaining rows, by the Arrow PyCapsule interface: they can be taken once.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -175,7 +175,7 @@ impl Flow {
     }
 }
 
-/// All that is left, for whoever takes record batches.
+/// The remaining rows, as a reader of record batches.
 struct Rest {
     schema: SchemaRef,
     coming: Option<Receiver<Coming>>,
@@ -206,7 +206,7 @@ impl RecordBatchReader for Rest {
     }
 }
 
-/// Hands rows on in batches of a fixed number.
+/// Sends rows in batches of a fixed size.
 struct Sending<'a> {
     sender: &'a SyncSender<Coming>,
     size: usize,
@@ -247,7 +247,7 @@ impl TakeRows for Sending<'_> {
     }
 }
 
-/// Follows all sources. Returns whether they were decoded to their ends.
+/// Follows all sources. Returns whether all were decoded to their ends.
 fn follow(
     request: Request,
     how: &Follow,
@@ -255,7 +255,7 @@ fn follow(
     listener: &Listener,
 ) -> Result<bool, Problem> {
     let mut session = Session::open_observed(request, listener)?;
-    // What was said of the opening, the session has said already.
+    // The session has already reported the notices of the opening.
     listener.take();
     let mut flow = FlowTable::new(Sending { sender, size: rows.max(1), open: None });
     let mut complete = true;

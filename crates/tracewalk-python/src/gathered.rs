@@ -1,4 +1,4 @@
-//! Many captures as one: what was found of all of them, to be reported, saved, and put together with more.
+//! Many captures as one: the sum of their answers, which can be reported, saved, and merged with others.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ use crate::problem::Problem;
 use crate::table::Table;
 use crate::worker::{Watch, guarded, wait};
 
-/// What was found of captures, of one of the answers that add up.
+/// The sum of one additive answer over captures.
 #[derive(Clone, Debug)]
 enum Sum {
     Counts(Programs<CountedBinary>),
@@ -35,7 +35,7 @@ enum Sum {
     Profile(Programs<ProgramProfiles>),
 }
 
-/// Does the same whatever the answer is.
+/// Does the same for every kind of answer.
 macro_rules! each {
     ($sum:expr, $found:ident => $do:expr) => {
         match $sum {
@@ -46,7 +46,7 @@ macro_rules! each {
     };
 }
 
-/// What many captures say together: how often what ran, what ran, or what functions cost.
+/// The sum of many captures: execution counts, coverage, or the costs of functions.
 #[pyclass(module = "tracewalk", frozen)]
 #[derive(Debug)]
 pub(crate) struct Gathered {
@@ -54,10 +54,10 @@ pub(crate) struct Gathered {
     captures: Captures,
 }
 
-/// Gathers an answer of many captures, several at a time. One that cannot be read is a row of `captures` and nothing else.
+/// Gathers an answer of many captures, several at a time. A capture that cannot be read is only a row of `captures`.
 ///
-/// `answer` is `counts`, `coverage` or `profile`. The options are those of `open`. `programs` is what this call shares with others;
-/// `progress` receives the number of captures that are done, and of all.
+/// `answer` is `counts`, `coverage` or `profile`. The options are those of `open`. `programs` is the cache that this
+/// call shares with others; `progress` receives the number of captures that are done, and of all.
 #[pyfunction]
 #[pyo3(signature = (captures, *, answer = "counts", programs = None, progress = None, **options))]
 pub(crate) fn gather(
@@ -103,7 +103,7 @@ impl Work {
         let watch = Arc::clone(&self.watch);
         let (sender, answer) = channel();
         thread::Builder::new().name("tracewalk".to_owned()).spawn(move || {
-            // Nobody may wait any more.
+            // The caller may have gone.
             let _ = sender.send(guarded(|| self.gather(make)));
         })?;
         Ok(wait(py, answer, &watch, progress)??)
@@ -129,7 +129,7 @@ impl Work {
     }
 }
 
-/// Reads what `save`, `to_bytes` or the command's `--save` wrote: a file's name, or its bytes.
+/// Reads a file that `save`, `to_bytes` or the command's `--save` wrote: its name, or its bytes.
 #[pyfunction]
 pub(crate) fn read(saved: &Bound<'_, PyAny>) -> PyResult<Gathered> {
     let (name, bytes) = match saved.cast::<PyBytes>() {
@@ -144,13 +144,13 @@ pub(crate) fn read(saved: &Bound<'_, PyAny>) -> PyResult<Gathered> {
 
 #[pymethods]
 impl Gathered {
-    /// Which answer it is of: `counts`, `coverage` or `profile`.
+    /// The kind of answer: `counts`, `coverage` or `profile`.
     #[getter]
     fn answer(&self) -> &'static str {
         each!(&self.sum, found => kind(found))
     }
 
-    /// What became of each capture: a table with a row for each, in the order in which they were given.
+    /// The outcome of each capture: a table with one row for each, in the given order.
     #[getter]
     fn captures(&self) -> PyResult<Table> {
         let [table] = self.captures.tables().try_into().map_err(|_| Problem::defect("a table is missing"))?;
@@ -163,7 +163,7 @@ impl Gathered {
         self.captures.complete
     }
 
-    /// The same with what another one has.
+    /// The sum of this and another one.
     fn merge(&self, other: &Self) -> PyResult<Self> {
         let sum = match (self.sum.clone(), other.sum.clone()) {
             (Sum::Counts(one), Sum::Counts(other)) => Sum::Counts(merged(one, other)?),
@@ -179,14 +179,14 @@ impl Gathered {
         Ok(Self { sum, captures: Captures { captures, complete } })
     }
 
-    /// How often what ran, for each binary.
+    /// Execution counts, for each binary.
     fn counts(&self, py: Python<'_>) -> PyResult<Py<answer::Counts>> {
         let Sum::Counts(found) = &self.sum else { return Err(self.of_another("counts")) };
         let tables = answers::counted(&answered(found.clone(), Vec::new()))?;
         answer::Counts::new(py, tables, Vec::new())
     }
 
-    /// What of the programs ran. `image` and the other options are those of `open`.
+    /// The coverage of the programs. `image` and the other options are those of `open`.
     #[pyo3(signature = (**options))]
     fn coverage(
         &self,
@@ -199,7 +199,7 @@ impl Gathered {
         answer::Coverage::new(py, tables, said)
     }
 
-    /// What functions cost. `image` and the other options are those of `open`; `measure` as of a session.
+    /// The costs of functions. `image` and the other options are those of `open`; `measure` is as for a session.
     #[pyo3(signature = (*, measure = None, **options))]
     fn profile(
         &self,
@@ -214,7 +214,7 @@ impl Gathered {
         answer::Profile::new(py, tables, said)
     }
 
-    /// The same for each program alone: what makes it itself, and what was found of it.
+    /// The sum of each program alone, with the program's identity.
     fn by_program(&self) -> Vec<(String, Self)> {
         each!(&self.sum, found => alone(found))
             .into_iter()
@@ -225,7 +225,7 @@ impl Gathered {
             .collect()
     }
 
-    /// The bytes of a saved file, which the command's `merge` and the command of the answer's name take.
+    /// The bytes of a saved file, for the command's `merge`, and for the command with the answer's name.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(py, &self.saved()?))
     }
@@ -293,7 +293,7 @@ fn merged<T: Save>(mut one: Programs<T>, other: Programs<T>) -> Result<Programs<
     Ok(one)
 }
 
-/// Each program alone.
+/// The sum of each program alone.
 fn alone<T: Save + Clone>(found: &Programs<T>) -> Vec<(String, Sum)>
 where
     Sum: From<Programs<T>>,
@@ -317,7 +317,7 @@ macro_rules! sums {
 
 sums! { Counts(CountedBinary) Coverage(ProgramCoverage) Profile(ProgramProfiles) }
 
-/// The programs that the options name, all of those that something was found of.
+/// The programs that the options name, which must include all that ran.
 fn programs<T>(
     options: Option<&Bound<'_, PyDict>>,
     found: &Programs<T>,
@@ -334,7 +334,7 @@ fn programs<T>(
     Ok((programs, said))
 }
 
-/// What was found, with the programs.
+/// The sum, with the programs.
 fn answered<T>(found: Programs<T>, programs: Vec<FollowedProgram>) -> Answered<T> {
     let code = programs.into_iter().map(|program| (program.id, program.code));
     Answered { found, code: code.collect::<BTreeMap<_, Arc<Code>>>(), statistics: Statistics::default() }

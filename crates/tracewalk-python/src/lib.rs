@@ -1,6 +1,6 @@
-//! tracewalk for Python: the module `tracewalk._native`, which the package `tracewalk` is made of.
+//! tracewalk for Python: the module `tracewalk._native`, which is the core of the package `tracewalk`.
 //!
-//! A session runs on a thread of its own ([`worker`]), so that Python continues, takes Ctrl-C, and learns how far the work has come.
+//! A session runs on a thread of its own ([`worker`]), so that Python continues, takes Ctrl-C, and receives progress.
 //! Answers are tables of Arrow's columns ([`table`]), which pandas, polars, pyarrow and DuckDB take without a copy.
 #![forbid(unsafe_code)]
 

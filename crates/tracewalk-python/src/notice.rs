@@ -1,4 +1,4 @@
-//! What a session has to say, as objects and as Python's warnings.
+//! A session's notices, as objects and as Python's warnings.
 
 use std::ffi::CString;
 
@@ -7,15 +7,15 @@ use tracewalk_session::{Notice, Severity};
 
 use crate::problem::TracewalkWarning;
 
-/// Something worth knowing about a capture or an answer.
+/// A notice about a capture or an answer.
 #[pyclass(name = "Notice", module = "tracewalk", frozen, get_all, eq, hash)]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Said {
     /// `note`, `warning`, or `incomplete`: a part of the capture could not be read.
     severity: &'static str,
-    /// A short name of what it is about, which stays what it is.
+    /// A short name of the kind, which is the same in all versions.
     kind: &'static str,
-    /// Where in the file of the capture it shows first, for what shows at a place.
+    /// The offset in the capture's file at which the notice first occurs, if it has one.
     offset: Option<u64>,
     /// The sentence.
     message: String,
@@ -44,7 +44,7 @@ impl Said {
     }
 }
 
-/// Warns of what is more than a note.
+/// Warns of notices that are more serious than a note.
 pub(crate) fn warn(py: Python<'_>, said: &[Said]) -> PyResult<()> {
     let category = py.get_type::<TracewalkWarning>();
     for said in said.iter().filter(|said| said.severity != "note") {

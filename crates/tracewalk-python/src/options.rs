@@ -1,4 +1,4 @@
-//! Python's arguments → what a session is asked for.
+//! Python's arguments → a session's request.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Several {
 }
 
 impl Several {
-    /// Each of them, read as the command reads it.
+    /// Parses each text as the command does.
     fn read<T: FromStr<Err: Display>>(self, name: &str) -> Result<Vec<T>, Problem> {
         self.0.iter().map(|text| read(name, text)).collect()
     }
@@ -49,7 +49,7 @@ impl Several {
     }
 }
 
-/// What of a capture is stated by number.
+/// Statements about a capture that are numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Numbers {
     pub(crate) frame_start: Option<u8>,
@@ -62,7 +62,7 @@ pub(crate) struct Numbers {
     pub(crate) mtb_pc: Option<u32>,
 }
 
-/// What of a capture is stated by names and files.
+/// Statements about a capture that are names and files.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     pub(crate) image: Several,
@@ -80,7 +80,7 @@ pub(crate) struct Names {
     pub(crate) strict: bool,
 }
 
-/// What is believed, and how the work is done.
+/// The trust in image and trace, and the settings of the work.
 #[derive(Debug, Default)]
 pub(crate) struct Belief {
     pub(crate) threads: Option<u16>,
@@ -89,17 +89,17 @@ pub(crate) struct Belief {
     pub(crate) source_dirs: Option<Vec<PathBuf>>,
 }
 
-/// All that is said of captures.
+/// All settings for captures.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// What is to be opened, but for the capture.
+    /// The request, without the capture.
     pub(crate) request: Request,
     pub(crate) follow: Follow,
-    /// What becomes of what is in doubt, if somebody said it.
+    /// The treatment of instructions in doubt, if it was stated.
     pub(crate) doubtful: Option<Doubtful>,
 }
 
-/// Programs that several captures ran, and what was learned of them: whoever opens many captures hands it to each.
+/// A cache of programs that several captures ran, with learned effects: pass it to each call that opens captures.
 #[pyclass(module = "tracewalk", frozen)]
 #[derive(Debug, Default)]
 pub(crate) struct Programs(pub(crate) Shared);
@@ -126,7 +126,7 @@ impl Settings {
             }
         };
         let follow = Follow {
-            // What is added up leaves out what is in doubt; program flow shows it.
+            // Sums leave out instructions in doubt; program flow shows them.
             trust: Trust { image: belief.trust_image, doubtful: doubtful.unwrap_or(Doubtful::Drop) },
             threads: belief.threads.unwrap_or(Follow::default().threads).max(1),
             names: Some(belief.source_dirs.unwrap_or_default()),
@@ -135,7 +135,7 @@ impl Settings {
         Ok(Self { request: request(names, numbers)?, follow, doubtful })
     }
 
-    /// Those that these keywords are, named as in `open`.
+    /// The settings in these keywords, named as in `open`.
     pub(crate) fn of_keywords(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let mut left = Keywords(keywords.map(PyDictMethods::copy).transpose()?);
         let names = Names {
@@ -174,11 +174,11 @@ impl Settings {
     }
 }
 
-/// Keywords of a call, as far as nobody has taken them.
+/// The keywords of a call that are not taken yet.
 struct Keywords<'py>(Option<Bound<'py, PyDict>>);
 
 impl<'py> Keywords<'py> {
-    /// What a keyword is; its default for one that is missing or `None`.
+    /// The value of a keyword; the default if the keyword is missing or `None`.
     fn take<T>(&mut self, name: &str) -> PyResult<T>
     where
         T: Default + for<'a> FromPyObject<'a, 'py, Error: Into<PyErr>>,
@@ -189,7 +189,7 @@ impl<'py> Keywords<'py> {
         if value.is_none() { Ok(T::default()) } else { value.extract::<T>().map_err(Into::into) }
     }
 
-    /// Refuses what nobody knows.
+    /// Refuses unknown keywords.
     fn finish(self) -> PyResult<()> {
         let Some(unknown) = self.0.and_then(|keywords| keywords.keys().get_item(0).ok()) else {
             return Ok(());
@@ -200,7 +200,7 @@ impl<'py> Keywords<'py> {
     }
 }
 
-/// What is to be opened, but for the capture.
+/// The request, without the capture.
 fn request(names: Names, numbers: Numbers) -> Result<Request, Problem> {
     let container = names.container.filter(|container| container != "auto");
     // perf's own cache.
@@ -240,7 +240,7 @@ fn request(names: Names, numbers: Numbers) -> Result<Request, Problem> {
     })
 }
 
-/// What time or cost is counted in.
+/// The unit of time or cost.
 pub(crate) fn unit(name: Option<&str>) -> Result<Option<Unit>, Problem> {
     Ok(match name {
         None | Some("best") => None,

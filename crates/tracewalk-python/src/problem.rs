@@ -1,4 +1,4 @@
-//! Why something ends without its answer, as an exception.
+//! The reason why work ended without an answer, as an exception.
 
 use std::io;
 
@@ -21,7 +21,7 @@ create_exception!(
     "Something may be wrong with an answer, or a part of the capture could not be read."
 );
 
-/// Why there is no answer. It can be sent from one thread to another.
+/// The reason why there is no answer, in a form that can be sent between threads.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
     kind: String,
@@ -38,7 +38,7 @@ impl Problem {
         Self::new("internal", format!("tracewalk has a defect: {what}; please report it with the capture"))
     }
 
-    /// An argument that is not what it should be.
+    /// An invalid argument.
     pub(crate) fn argument(name: &str, problem: impl std::fmt::Display) -> Self {
         Self::new("arguments", format!("{name}: {problem}"))
     }

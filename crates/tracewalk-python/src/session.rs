@@ -20,9 +20,9 @@ use crate::worker::{Listener, Worker};
 #[pyclass(name = "Source", module = "tracewalk", frozen, get_all)]
 #[derive(Clone, Debug)]
 pub(crate) struct SourceInfo {
-    /// Its trace ID; `None` in a buffer without IDs.
+    /// The trace ID; `None` in a buffer without IDs.
     id: Option<u8>,
-    /// Its protocol: `etmv3`, `pft`, `etmv4` or `mtb`.
+    /// The protocol: `etmv3`, `pft`, `etmv4` or `mtb`.
     protocol: &'static str,
     /// The processor, if it was stated or inferred.
     cpu: Option<String>,
@@ -43,16 +43,16 @@ impl SourceInfo {
     }
 }
 
-/// An open capture, with what was inferred from it.
+/// An open capture, with its inferred settings.
 ///
-/// Its methods can be called from any thread; one works at a time.
+/// All methods can be called from any thread; one of them works at a time.
 #[pyclass(module = "tracewalk", frozen)]
 #[derive(Debug)]
 pub(crate) struct Session {
     worker: Mutex<Worker>,
     request: Request,
     follow: Follow,
-    /// What becomes of what is in doubt, if somebody said it.
+    /// The treatment of instructions in doubt, if it was stated.
     doubtful: Option<Doubtful>,
     name: String,
     progress: Option<Py<PyAny>>,
@@ -62,7 +62,7 @@ pub(crate) struct Session {
 
 /// Opens a capture: a file of trace bytes, a perf.data file, a capture.toml, or a snapshot directory.
 ///
-/// What is not stated is inferred from the bytes and the image. The arguments are the command's options; docs/python.md
+/// Missing settings are inferred from the bytes and the image. The arguments are the command's options; docs/python.md
 /// lists them.
 #[pyfunction]
 #[pyo3(signature = (
@@ -158,13 +158,13 @@ impl Session {
         self.sources.clone()
     }
 
-    /// What is worth knowing of the capture and of the answers so far.
+    /// The notices about the capture and about the answers so far.
     #[getter]
     fn notices(&self) -> Vec<Said> {
         lock(&self.notices).clone()
     }
 
-    /// Program flow, a row for each element, made while it is taken: an iterator of tables of `rows` rows.
+    /// Program flow, a row for each element, made while it is read: an iterator of tables of `rows` rows.
     #[pyo3(signature = (*, rows = 16384, names = true))]
     fn flow(&self, py: Python<'_>, rows: usize, names: bool) -> PyResult<Flow> {
         let follow = self.follow.clone();
@@ -173,13 +173,13 @@ impl Session {
         Flow::begin(py, self.request.clone(), follow, rows)
     }
 
-    /// What is in the capture.
+    /// The contents of the capture.
     fn info(&self, py: Python<'_>) -> PyResult<Py<answer::Info>> {
         let (tables, said) = self.run(py, |session, listener| answers::info(session, listener))?;
         answer::Info::new(py, tables, said)
     }
 
-    /// What of the program ran.
+    /// The coverage of the program.
     fn coverage(&self, py: Python<'_>) -> PyResult<Py<answer::Coverage>> {
         let (follow, name) = (self.follow.clone(), self.name.clone());
         let (tables, said) = self.run(py, move |session, listener| {
@@ -188,7 +188,7 @@ impl Session {
         answer::Coverage::new(py, tables, said)
     }
 
-    /// How often what ran, for each binary.
+    /// Execution counts, for each binary.
     fn counts(&self, py: Python<'_>) -> PyResult<Py<answer::Counts>> {
         let (follow, name) = (self.follow.clone(), self.name.clone());
         let (tables, said) = self.run(py, move |session, listener| {
@@ -197,7 +197,7 @@ impl Session {
         answer::Counts::new(py, tables, said)
     }
 
-    /// What functions cost. `measure` is `instructions`, `cycles`, `time`, or the best that the trace has.
+    /// The costs of functions. `measure` is `instructions`, `cycles`, `time`, or the best that the trace has.
     #[pyo3(signature = (*, measure = None))]
     fn profile(&self, py: Python<'_>, measure: Option<&str>) -> PyResult<Py<answer::Profile>> {
         let measure = Measure { unit: options::unit(measure)?, frequency: None };
@@ -225,7 +225,7 @@ impl Session {
         answer::Interrupts::new(py, tables, said)
     }
 
-    /// When what ran: a row for each function call, exception, task and gap.
+    /// Spans and marks in time: a row for each function call, exception, task and gap.
     #[pyo3(signature = (*, measure = None))]
     fn timeline(&self, py: Python<'_>, measure: Option<&str>) -> PyResult<Py<answer::Timeline>> {
         let measure = Measure { unit: options::unit(measure)?, frequency: None };
@@ -235,7 +235,7 @@ impl Session {
         answer::Timeline::new(py, tables, said)
     }
 
-    /// How the program crashed, and why. `dump` is a file with registers, if the capture has none.
+    /// The crash of the program, and its cause. `dump` is a file with registers, if the capture has none.
     #[pyo3(signature = (*, dump = None))]
     fn crash(&self, py: Python<'_>, dump: Option<PathBuf>) -> PyResult<Py<answer::Crash>> {
         let follow = self.follow.clone();
@@ -251,7 +251,7 @@ impl Session {
 }
 
 impl Session {
-    /// Has the session work; warns of what was said.
+    /// Runs work on the session's thread; warns of its notices.
     fn run(
         &self,
         py: Python<'_>,

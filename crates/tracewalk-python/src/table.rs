@@ -1,4 +1,4 @@
-//! A table of Arrow's columns, as Python sees it.
+//! A table of Arrow's columns, for Python.
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ use crate::problem::Problem;
 
 /// A table: named columns of one type each.
 ///
-/// pandas, polars, pyarrow and DuckDB take it as it is, without a copy: `pyarrow.table(table)`, `polars.DataFrame(table)`.
+/// pandas, polars, pyarrow and DuckDB read it directly, without a copy: `pyarrow.table(table)`,
+/// `polars.DataFrame(table)`.
 #[pyclass(name = "Table", module = "tracewalk", frozen)]
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
@@ -27,30 +28,30 @@ pub(crate) struct Table {
     batches: Arc<[RecordBatch]>,
 }
 
-/// How many rows a notebook shows.
+/// The most rows that a notebook shows.
 const SHOWN: usize = 20;
 
 #[pymethods]
 impl Table {
-    /// Its name, which stays what it is.
+    /// The name, which is the same in all versions.
     #[getter]
     fn name(&self) -> &str {
         &self.name
     }
 
-    /// The version of its columns. A column that is added after the others does not change it.
+    /// The version of the columns. A column that is added after the others does not change it.
     #[getter]
     const fn version(&self) -> u32 {
         self.version
     }
 
-    /// The names of its columns.
+    /// The names of the columns.
     #[getter]
     fn column_names(&self) -> Vec<&str> {
         self.schema.fields().iter().map(|field| field.name().as_str()).collect()
     }
 
-    /// How many rows it has.
+    /// The number of rows.
     #[getter]
     fn num_rows(&self) -> usize {
         self.batches.iter().map(RecordBatch::num_rows).sum()
@@ -142,20 +143,20 @@ impl Table {
         Self { name, version: version.parse().unwrap_or_default(), schema, batches: batches.into() }
     }
 
-    /// The first rows, each by its batch and its place in that.
+    /// The first rows, each with its batch and its position in the batch.
     fn rows(&self, most: usize) -> impl Iterator<Item = (&RecordBatch, usize)> {
         self.batches.iter().flat_map(|batch| (0..batch.num_rows()).map(move |row| (batch, row))).take(most)
     }
 }
 
-/// Makes record batches of rows as they come.
+/// Collects rows in record batches.
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     open: Option<Batches>,
     batches: Vec<RecordBatch>,
 }
 
-/// How many rows a batch has.
+/// The number of rows in a batch.
 const BATCH: usize = 1 << 14;
 
 impl Collected {
@@ -198,7 +199,7 @@ pub(crate) fn schema_capsule<'py>(py: Python<'py>, schema: &SchemaRef) -> PyResu
     PyCapsule::new_with_value(py, schema, c"arrow_schema")
 }
 
-/// Whoever takes the stream out of the capsule leaves an empty one behind.
+/// A capsule with a stream. A consumer that takes the stream leaves an empty one in the capsule.
 pub(crate) fn stream_capsule<'py>(
     py: Python<'py>,
     reader: Box<dyn RecordBatchReader + Send>,

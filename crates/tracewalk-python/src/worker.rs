@@ -1,11 +1,11 @@
-//! A session on a thread of its own, and how Python waits for what it does.
+//! A session on a thread of its own, and Python's wait for its work.
 //!
 //! ```text
-//! Python's thread: job ─────▶ session's thread: works, and looks whether it is to end
+//! Python's thread: job ─────▶ session's thread: works, and checks whether to end
 //!                  ◀──────── answer, notices
 //! ```
 //!
-//! While Python waits, other Python threads run, signals are seen, and the progress is reported, all of it in the thread that waits.
+//! While Python waits, other Python threads run. The waiting thread handles signals, and reports progress.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,10 +22,10 @@ use tracewalk_session::{Late, Notice, Observer, Request, Session};
 use crate::notice::Said;
 use crate::problem::Problem;
 
-/// How often Python is asked whether it continues.
+/// How often Python is asked for signals.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A session that does one job after the other.
+/// A session that does one job after another.
 #[derive(Debug)]
 pub(crate) struct Worker {
     jobs: Sender<Job>,
@@ -34,10 +34,10 @@ pub(crate) struct Worker {
 
 type Job = Box<dyn FnOnce(&mut Session, &Listener) + Send>;
 
-/// What came of a job, and what was said.
+/// The result of a job, and the notices.
 pub(crate) type Done<T> = (Result<T, Problem>, Vec<Said>);
 
-/// How far the work is, and whether it is to end.
+/// The progress of the work, and whether to end it.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     pub(crate) stop: Arc<AtomicBool>,
@@ -45,7 +45,7 @@ pub(crate) struct Watch {
     pub(crate) all: AtomicU64,
 }
 
-/// Keeps what is said.
+/// Collects notices.
 #[derive(Debug)]
 pub(crate) struct Listener {
     watch: Arc<Watch>,
@@ -58,7 +58,7 @@ impl Listener {
         Self { watch, said: RefCell::default(), late: Late::default() }
     }
 
-    /// What was said since the last time.
+    /// The notices since the last call.
     pub(crate) fn take(&self) -> Vec<Said> {
         let late = self.late.take();
         let mut said = self.said.take();
@@ -94,7 +94,7 @@ impl Progress for Told<'_> {
 }
 
 impl Worker {
-    /// Opens a capture on a new thread, and makes something of it there first.
+    /// Opens a capture on a new thread, and does the work `first` there.
     pub(crate) fn open<T: Send + 'static>(
         py: Python<'_>,
         request: Request,
@@ -116,7 +116,7 @@ impl Worker {
                 Ok((session, first)) => (Some(session), Ok(first)),
                 Err(problem) => (None, Err(problem)),
             };
-            // Nobody may wait any more.
+            // The caller may have gone.
             let _ = opened.send((first, listener.take()));
             drop(opened);
             if let Some(mut session) = session {
@@ -127,7 +127,7 @@ impl Worker {
         Ok((Self { jobs, watch }, done))
     }
 
-    /// Has the session do something, and waits for it.
+    /// Runs work on the session's thread, and waits for its result.
     pub(crate) fn run<T: Send + 'static>(
         &self,
         py: Python<'_>,
@@ -145,13 +145,13 @@ impl Worker {
     }
 }
 
-/// Does it, and makes a problem of a panic: it is a defect of this program, and of one capture.
+/// Does the work. A panic becomes a problem: a defect of this library that the capture revealed.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T, Problem>) -> Result<T, Problem> {
     catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|_| Err(Problem::defect("it gave up where it should not")))
 }
 
-/// Waits for an answer. Ctrl-C ends the work, and then waits for its end.
+/// Waits for an answer. Ctrl-C ends the work; this function still waits for its end.
 pub(crate) fn wait<T: Send>(
     py: Python<'_>,
     mut answer: Receiver<T>,

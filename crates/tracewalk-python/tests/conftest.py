@@ -10,10 +10,11 @@ ROOT = pathlib.Path(__file__).parents[3]
 EXAMPLES = ROOT / "testdata" / "examples"
 CORPUS = ROOT.parent / "shared" / "corpus"
 
-# Every table of every capture takes a quarter of an hour. Else each capture has some of them, and large captures are left out.
+# All tables of all captures take a quarter of an hour. By default each capture has some tables, and large captures are
+# left out.
 WHOLE = "TRACEWALK_WHOLE" in os.environ
 LARGE = 3 << 20
-# Few bytes, and many millions of instructions.
+# Few bytes, but many millions of instructions.
 LONG = {"a55-test-tpiu", "infrastructure", "juno_r1_1", "test-file-mem-offsets"}
 
 

@@ -22,7 +22,7 @@ def test_the_page_on_python_is_a_notebook_that_runs(monkeypatch, capsys):
     names = {}
     found = blocks("python.md")
     assert len(found) >= 4
-    # The last block makes errors of warnings, for whoever runs it.
+    # The last block turns warnings into errors, which `catch_warnings` undoes.
     with warnings.catch_warnings():
         for number, block in enumerate(found):
             exec(compile(block, f"python.md, block {number}", "exec"), names)

@@ -149,7 +149,7 @@ def test_a_capture_that_brings_its_process_down_is_a_row(fleet, monkeypatch):
 
     def crash_at_one(command, *, input, **options):
         if paths[1] in json.loads(input)["paths"]:
-            # As native code ends that writes where it may not.
+            # Ends like native code that writes to forbidden memory.
             command = [sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"]
         return run(command, input=input, **options)
 

@@ -148,7 +148,7 @@ def test_progress_is_told_and_may_end_the_work(tmp_path):
             session = opened(path, progress=end)
             for _ in range(100):
                 session.profile()
-        # Work that was ended has left the session as it was.
+        # Work that was ended does not affect later sessions.
         assert opened(path).info().complete
 
 

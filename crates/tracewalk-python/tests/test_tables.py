@@ -9,7 +9,7 @@ from conftest import WHOLE, captures, example, name
 
 import tracewalk
 
-# The answer, its table, and the command with what chooses it.
+# The answer, its table, and the command with the options for this table.
 TABLES = [
     ("coverage", "lines", ["coverage", "--table", "lines"]),
     ("coverage", "files", ["coverage", "--table", "files"]),
@@ -38,7 +38,7 @@ TABLES = [
     ("info", "itm_packets", ["info", "--table", "itm_packets"]),
 ]
 
-# Each capture has a share of the tables.
+# Each capture is tested with one in this number of the tables.
 SAMPLE = 6
 
 

@@ -1,4 +1,4 @@
-//! What became of one of many captures, as a row.
+//! The outcome of one of many captures, as a row.
 
 use tracewalk_analysis::Statistics;
 use tracewalk_analysis::captures::{CaptureOutcome, OneOfMany};
@@ -6,7 +6,7 @@ use tracewalk_session::{Found, OfCapture, Severity};
 
 use crate::{of_gather, sentence};
 
-/// What became of a capture, and the sentence of what was wrong with it first.
+/// The outcome of a capture, and the sentence of its first problem.
 #[must_use]
 pub fn row<T>(of: &OfCapture<T>) -> OneOfMany {
     let incomplete = of.notices.iter().find(|notice| notice.severity() == Severity::Incomplete);

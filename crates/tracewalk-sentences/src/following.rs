@@ -13,7 +13,7 @@ use tracewalk_report::counted;
 /// How many contexts a message names.
 const NAMED: usize = 4;
 
-/// The sentence of a notice about what was executed.
+/// The sentence of a notice about execution.
 pub(super) fn sentence(notice: &Notice) -> Option<String> {
     use NoticeKind as K;
     let at = place(notice);
@@ -143,7 +143,7 @@ fn contexts(notice: &Notice) -> Option<String> {
     })
 }
 
-/// The sentence of a notice about where execution could not be followed, and what would help.
+/// The sentence of a notice about gaps in execution, with the remedy.
 fn gaps(notice: &Notice) -> Option<String> {
     use NoticeKind as K;
     let at = place(notice);
@@ -236,14 +236,14 @@ fn not_counted(name: &str, bound: Bound, position: Position) -> String {
     )
 }
 
-/// Which image is wrong, and under which context.
+/// Names the wrong image, and its context.
 fn which_image(wrong: &WrongImage) -> String {
     let file = wrong.file.as_ref().map_or_else(String::new, |file| format!(" in {}", file.display()));
     let context = wrong.context.map_or_else(String::new, |scope| format!(" under {scope}"));
     file + &context
 }
 
-/// What stands after an image for a context.
+/// The suffix of an image option for a context.
 fn suffix(Scope { context_id, vmid }: Scope) -> Option<String> {
     let context_id = context_id.map(|ContextId(id)| format!("context=0x{id:x}"));
     let vmid = vmid.map(|Vmid(vmid)| format!("vmid={vmid}"));
@@ -259,7 +259,7 @@ fn list(names: &[String]) -> String {
     names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ") + &more
 }
 
-/// What became of instructions in doubt, and the option that changes it; `None` if there are none.
+/// The sentence about instructions in doubt, with the option that changes their treatment; `None` if there are none.
 fn in_doubt(InDoubt { left_out, counted }: InDoubt) -> Option<String> {
     let became = |count, became: &str, otherwise: &str| match count {
         1 => format!("1 instruction in doubt was {became}; {otherwise} it"),

@@ -74,7 +74,7 @@ pub fn of_gather(error: &GatherError) -> String {
     }
 }
 
-/// What a trace lacks that cannot be measured in this unit, and what to switch on when tracing.
+/// The packets that a trace lacks to be measured in this unit, and the trace unit's setting for them.
 #[must_use]
 pub const fn not_measured(unit: Unit) -> NotMeasured {
     let (missing, switch) = match unit {
@@ -85,16 +85,16 @@ pub const fn not_measured(unit: Unit) -> NotMeasured {
     NotMeasured { missing, switch }
 }
 
-/// What a trace lacks to be measured in a unit.
+/// The packets that a trace lacks to be measured in a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotMeasured {
     /// The missing packets, like `timestamps`.
     pub missing: &'static str,
-    /// What to switch on when tracing, with the register's bit.
+    /// The setting to switch on when tracing, with the register's bit.
     pub switch: &'static str,
 }
 
-/// What to try if there is no program to follow.
+/// The remedy if there is no program to follow.
 pub const NO_PROGRAM: &str = "give the ELF file that was running with --image";
 
 /// The README's example is compiled and run.

@@ -1,23 +1,23 @@
-//! What things are called in sentences, and the options that state them.
+//! The names of things in sentences, and the options that state them.
 
 use tracewalk::ids::TraceId;
 use tracewalk::span::CaptureOffset;
 use tracewalk_input::capture::SourceDescription;
 use tracewalk_session::{Inferred, Notice};
 
-/// What a source is called.
+/// The name of a source.
 #[must_use]
 pub fn source_name(id: Option<TraceId>) -> String {
     id.map_or_else(|| "the source".to_owned(), |id| format!("trace ID {id}"))
 }
 
-/// What an ITM is called.
+/// The name of an ITM.
 #[must_use]
 pub fn itm_name(id: Option<TraceId>) -> String {
     id.map_or_else(|| "the ITM".to_owned(), |id| format!("trace ID {id}"))
 }
 
-/// The `--source` option that says what a description says.
+/// The `--source` option for a description.
 #[must_use]
 pub fn as_option(description: &SourceDescription) -> String {
     let mut option = String::from("--source ");
@@ -29,7 +29,7 @@ pub fn as_option(description: &SourceDescription) -> String {
         option.push_str(&format!(",cpu={}", cpu.value.to_ascii_lowercase()));
     }
     for (name, value) in description.decoding_registers() {
-        // What is usual for the processor need not be said.
+        // The processor implies its usual values.
         if !value.origin.is_of_processor() {
             option.push_str(&format!(",{}=0x{:x}", name.to_ascii_lowercase(), value.value));
         }
@@ -37,7 +37,7 @@ pub fn as_option(description: &SourceDescription) -> String {
     option
 }
 
-/// The option that states what was inferred.
+/// The option for an inferred setting.
 pub(super) fn option(inferred: &Inferred) -> Option<String> {
     Some(match inferred {
         Inferred::SwappedWords => "--swap-words".to_owned(),
@@ -54,7 +54,7 @@ pub(super) fn option(inferred: &Inferred) -> Option<String> {
     })
 }
 
-/// An argument as a shell takes it: in quotes, if it needs them.
+/// An argument for a shell: in quotes, if it needs them.
 #[must_use]
 pub fn quoted(argument: &str) -> String {
     let is_plain = |character: char| character.is_alphanumeric() || "=_-./:,@+%".contains(character);
@@ -72,7 +72,7 @@ pub fn quoted(argument: &str) -> String {
     text
 }
 
-/// Where a notice shows first.
+/// The place at which a notice first occurs.
 pub(super) fn place(notice: &Notice) -> CaptureOffset {
     notice.at.unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What is said of a capture as it is opened, and as it ends.
+//! Notices about a capture as it is opened, and as it ends → sentences.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ const NAMED: usize = 4;
 /// How many pieces of memory a note names.
 const NAMED_PIECES: usize = 4;
 
-/// The sentence of a notice about a capture; `None` for one about what was executed.
+/// The sentence of a notice about a capture; `None` for a notice about execution.
 pub(super) fn sentence(notice: &Notice) -> Option<String> {
     use NoticeKind as K;
     Some(match &notice.kind {
@@ -229,7 +229,7 @@ fn stretches(stretches: &[Range<u64>], are_addresses: bool) -> String {
     }
 }
 
-/// The sentence of a notice about bytes that are not as they should be.
+/// The sentence of a notice about bytes that are wrong or missing.
 fn bytes(notice: &Notice) -> Option<String> {
     use NoticeKind as K;
     let what_was_seen =
@@ -336,7 +336,7 @@ fn contradicted(name: &str, from: &str, correction: &Correction) -> String {
     )
 }
 
-/// Why a stream ended. `cut` is how many of its bytes are the beginning of a frame.
+/// The reason why a stream ended. The last `cut` bytes are the beginning of a frame.
 fn stream_ended(place: &Place, end: &End, received: u64, cut: u64) -> String {
     let received = counted(received, "byte");
     match end {
@@ -355,7 +355,7 @@ fn stream_ended(place: &Place, end: &End, received: u64, cut: u64) -> String {
     }
 }
 
-/// A file that has another build-id than the one that ran.
+/// A file with another build-id than the one that ran.
 fn other_binary(binary: &Binary) -> String {
     let id = binary.build_id.map_or_else(String::new, |id| format!(" (build-id {id})"));
     let found = match &binary.file {
@@ -370,7 +370,7 @@ fn other_binary(binary: &Binary) -> String {
     format!("{}{id} ran, and {found}: it is another program, and is not used", Plain(&binary.name))
 }
 
-/// Files that were mapped, and whose code is not known.
+/// Mapped files whose code is unknown.
 fn binaries_missing(binaries: &[Binary]) -> String {
     const NAMED: usize = 4;
     let is_absent = |binary: &&Binary| matches!(binary.file, Err(NoBinary::NotFound));
@@ -402,7 +402,7 @@ fn binaries_missing(binaries: &[Binary]) -> String {
     sentences.join("; ")
 }
 
-/// Why no code of kernel modules is known.
+/// The reasons why the code of kernel modules is unknown.
 fn modules_left_out(modules: ModulesLeftOut) -> String {
     let ModulesLeftOut { not_found, unplaced } = modules;
     let mut sentences = Vec::new();
@@ -421,7 +421,7 @@ fn modules_left_out(modules: ModulesLeftOut) -> String {
     sentences.join("; ")
 }
 
-/// What of the trace is not in a recording.
+/// The trace that is not in a recording.
 fn trace_not_recorded(counts: TraceCounts) -> String {
     let mut words = Vec::new();
     if counts.missing > 0 {

@@ -1,10 +1,10 @@
-//! Why a capture cannot be opened → which option helps.
+//! Errors of opening a capture → the options that help.
 
 use tracewalk_input::OtherFile;
 use tracewalk_input::capture::stream::Place;
 use tracewalk_session::OpenError;
 
-/// What to try; `None` if nothing is known to help.
+/// The remedy; `None` if none is known.
 pub(super) fn remedy(error: &OpenError) -> Option<String> {
     let text = match error {
         OpenError::Capture(error) => return error.hint(),

@@ -1,4 +1,4 @@
-//! What of a program ran: the totals of `tracewalk coverage CAPTURE`.
+//! Coverage of a program: the totals of `tracewalk coverage CAPTURE`.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -8,7 +8,7 @@ use tracewalk_analysis::coverage::{Every, Metric, ProgramInput, Report, Tally};
 use tracewalk_analysis::programs::{OfProgram, Programs};
 use tracewalk_session::{Follow, Notices, Request, RunError, Session};
 
-/// What is covered of each metric.
+/// The total of each metric.
 pub(crate) fn totals(capture: &Path) -> Result<Vec<(Metric, Tally)>, Box<dyn Error>> {
     let notices = Notices::default();
     let mut session = Session::open_observed(Request::new(capture), &notices)?;

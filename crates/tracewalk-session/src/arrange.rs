@@ -16,10 +16,10 @@ use crate::look::look_at;
 use crate::model::{Identified, OLDEST_BYTE, SeenBuffer};
 use crate::request::Request;
 
-/// A larger buffer is none that a chip has, and its size is a power of two.
+/// The largest trace buffer of a chip. The size of such a buffer is a power of two.
 const LARGEST_BUFFER: usize = 4 << 20;
 
-/// Puts the bytes of buffers in order, where that makes sense of what else makes none.
+/// Rearranges the bytes of each buffer that makes sense only in another order.
 pub(crate) fn arrange(
     buffers: &mut [Buffer],
     request: &Request,
@@ -58,7 +58,8 @@ fn swapped(
     request: &Request,
     known: &Known,
 ) -> Result<Option<(Buffer, SeenBuffer)>, OpenError> {
-    /// The bytes that are tried: what fails there fails in all of them, and a copy of all may not fit into memory.
+    /// The bytes that are tried: if they make no sense, neither does the whole, and a copy of the whole may not fit
+    /// into memory.
     const HEAD: usize = 1 << 20;
     let swapped_words = Some(Stated::new(true, Origin::Detected));
     let arrangement = Arrangement { swapped_words, ..Arrangement::default() };
@@ -88,15 +89,15 @@ fn swapped(
     Ok(Some((arranged, seen)))
 }
 
-/// The buffer from its oldest byte on, if it wrapped and was read from its first address on: then the sources do
-/// not go on somewhere in the middle, and go on from the last byte to the first one.
+/// The buffer from its oldest byte on, if it wrapped and was read from its first address on. The sources of such a
+/// buffer break off somewhere in the middle and continue from the last byte to the first.
 fn turned(
     buffer: &Buffer,
     seen: &SeenBuffer,
     request: &Request,
     known: &Known,
 ) -> Result<Option<(Buffer, SeenBuffer)>, OpenError> {
-    /// How far before the first error, in frames, the break may be. Bytes after it may look like packets.
+    /// How far before the first error, in frames, the break may be. Bytes after the break may look like packets.
     const FRAMES_BEFORE: usize = 32;
     const ENOUGH_JOINED: u64 = 128;
     const FRAME: usize = tracewalk::frame::FRAME_BYTES;
@@ -110,7 +111,7 @@ fn turned(
         return Ok(None);
     }
     let as_read = errors(buffer, &seen.1, known);
-    // One break breaks each source once, or is seen a few times.
+    // One break causes one error in each source, or a few.
     let Some(first) = as_read.first.filter(|_| as_read.count <= 4 * seen.1.len().max(1)) else {
         return Ok(None);
     };
@@ -129,9 +130,9 @@ fn turned(
         }
     }
     let Some((errors, turned)) = best else { return Ok(None) };
-    // What stands before the first synchronisation in the file is now read as what follows its end. If it were
-    // not, it would hardly fit the program, as long as it is not too little. The break itself is at the start now
-    // and cannot speak against anything.
+    // The bytes before the first synchronisation in the file are now read after the file's last byte. If they did not
+    // belong there, they would hardly fit the program, unless there are few of them. The break itself is now at the
+    // start and causes no error.
     let joins_much = as_read.before_first >= ENOUGH_JOINED && !known.everything.program.is_empty();
     if !joins_much || errors.count * 2 > as_read.count {
         return Ok(None);
@@ -148,16 +149,16 @@ fn turned(
     Ok(Some((turned, seen)))
 }
 
-/// The buffer from about its oldest byte on, where it shows by the distances between A-syncs alone that it wrapped.
+/// The buffer from about its oldest byte on, if the distances between A-syncs alone show that it wrapped.
 fn turned_by_rhythm(
     buffer: &Buffer,
     (contents, found): &SeenBuffer,
     request: &Request,
     known: &Known,
 ) -> Result<Option<(Buffer, SeenBuffer)>, OpenError> {
-    /// Memory for trace comes in such pieces. What lost bytes to damage has such a size seldom.
+    /// Buffers for trace are allocated in such pieces. A file that lost bytes to damage rarely has such a size.
     const PIECE: usize = 1 << 10;
-    /// A larger file is a recording of something else than a buffer.
+    /// A larger file is not a buffer but a longer recording.
     const LARGEST: usize = 64 << 20;
     let length = buffer.bytes.len();
     let in_frames = match &contents.frames {
@@ -202,7 +203,7 @@ fn arranged(buffer: &Buffer, arrangement: Arrangement) -> Option<Buffer> {
     buffer.arrange(arrangement).ok().map(|()| buffer)
 }
 
-/// Whether nothing is in a buffer that anybody can read: no source, or no frames.
+/// Whether nothing in a buffer can be read: there is no source, or there are no frames.
 fn makes_no_sense((contents, found): &SeenBuffer) -> bool {
     let are_no_frames = contents.frames.as_ref().is_some_and(|frames| {
         let account = &frames.account;
@@ -211,13 +212,13 @@ fn makes_no_sense((contents, found): &SeenBuffer) -> bool {
     found.is_empty() || are_no_frames
 }
 
-/// Where a buffer's sources do not go on.
+/// The places at which a buffer's sources break off.
 #[derive(Clone, Copy, Debug, Default)]
 struct Errors {
     count: usize,
     first: Option<u64>,
     packets: u64,
-    /// How many bytes of the buffer stand before the first ones that could be followed.
+    /// How many bytes of the buffer precede the first ones that could be followed.
     before_first: u64,
 }
 

@@ -1,7 +1,7 @@
 //! Captures that arrive over time: the bytes that are needed before decoding can begin.
 //!
-//! Missing settings are inferred from the first bytes: from 1024 bytes, then from twice as many, up to the number that is used of a
-//! file. The number of bytes needed does not depend on how they arrive.
+//! Missing settings are inferred from the first 1024 bytes, then from twice as many, up to the number used for a file.
+//! The number of bytes needed does not depend on how they arrive.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ use crate::observer::{Notices, Observer, Say};
 use crate::request::Request;
 use crate::session::Session;
 
-/// How many bytes the first reading is tried on, and the last one.
+/// How many bytes the first and the last attempt use.
 const FIRST_LOOK: usize = 1 << 10;
 const LAST_LOOK: usize = 1 << 16;
 
@@ -38,14 +38,14 @@ pub struct Arrival {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Begin {
-    /// All of it.
+    /// The whole capture.
     Whole,
     /// At least this number of bytes, and enough to infer missing settings.
     Trace {
         /// The number of bytes.
         at_least: usize,
     },
-    /// Enough to find an ITM. A capture that has none in its first bytes is opened when all of it has arrived.
+    /// Enough to find an ITM. If the first bytes have none, the capture is opened when all of it has arrived.
     Itms,
 }
 
@@ -70,7 +70,7 @@ impl Session {
         }
     }
 
-    /// Whether the inferred settings are certain, and all requested sources are there.
+    /// Whether the inferred settings are certain, and all requested sources are present.
     fn is_certain(&self) -> bool {
         let of_contents = self.contents.iter().flat_map(|contents| &contents.findings);
         let mut findings = of_contents.chain(self.sources.iter().flat_map(|source| &source.findings));
@@ -104,7 +104,7 @@ impl Arrival {
         PathBuf::from(self.place.to_string())
     }
 
-    /// Waits until this number of bytes is there, or until nothing arrives any more.
+    /// Waits for this number of bytes, or for the end of the capture.
     fn receive(&mut self, bytes: usize) {
         while self.head.len() < bytes && self.end.is_none() {
             match self.stream.next() {
@@ -115,7 +115,7 @@ impl Arrival {
         }
     }
 
-    /// The session on the capture when all of it has arrived.
+    /// The session on the capture, opened when all of it has arrived.
     fn open_whole(mut self, request: Request, observer: &dyn Observer) -> Result<Session, OpenError> {
         let name = self.name();
         if self.end.is_none() {
@@ -133,8 +133,8 @@ impl Arrival {
         Ok(Session { stopped_at, ..Session::of(capture, request, false, None, observer)? })
     }
 
-    /// The session on what has arrived so far, with the rest still to come; or on the whole capture, if all of it has to be
-    /// there before anything can be decoded.
+    /// The session on the bytes that have arrived, with the rest still to come; or on the whole capture, if nothing can
+    /// be decoded before all of it has arrived.
     fn open(
         mut self,
         request: Request,
@@ -186,7 +186,7 @@ impl Arrival {
         session
     }
 
-    /// Refuses what ended before its first byte.
+    /// Refuses a capture that ended before its first byte.
     fn refuse_nothing(&self) -> Result<(), OpenError> {
         match self.end.as_ref().filter(|_| self.head.is_empty()) {
             Some(end) => Err(OpenError::NoByte { place: self.place.clone(), end: end.clone() }),
@@ -194,7 +194,7 @@ impl Arrival {
         }
     }
 
-    /// The session on the first bytes of those that have arrived.
+    /// The session on the first `bytes` that have arrived.
     fn attempt(
         &self,
         bytes: usize,
@@ -224,7 +224,7 @@ fn is_described(request: &Request) -> bool {
         && stated.sources.iter().all(|source| is_decoded(source) && (!in_frames || has_id(source)))
 }
 
-/// Whether a capture that starts like this can be decoded in pieces: not if it is text, an archive or memory.
+/// Whether a capture that starts like this can be decoded in pieces. Text, archives and memory cannot.
 fn may_come_in_pieces(head: &[u8], request: &Request) -> bool {
     let stated = &request.stated;
     let is_memory = stated.mtb.position.is_some()

@@ -49,7 +49,7 @@ pub(crate) fn check_found(
     let is_mtb = |source: &Source| matches!(source.config, SourceConfig::Mtb(_));
     let any_mtb = sources.iter().any(is_mtb);
     let all_mtb = sources.iter().all(is_mtb);
-    // What may be of M profile, as far as anybody knows.
+    // A source of unknown profile may be of M profile.
     let any_m = sources.iter().any(|source| source.profile().is_none_or(|profile| profile == Profile::M));
     let wrong = |option, of| {
         let found = sources.iter().map(what).collect::<Vec<_>>().join(", ");
@@ -73,7 +73,7 @@ pub(crate) fn check_found(
     Ok(())
 }
 
-/// Refuses an MTB's registers where no MTB took them.
+/// Refuses an MTB's registers if the trace is not an MTB's.
 pub(crate) fn check_registers(stated: &Statements, buffer: &Buffer) -> Result<(), OpenError> {
     let options = [
         ("--mtb-position", stated.mtb.position.is_some()),

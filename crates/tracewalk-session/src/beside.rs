@@ -1,4 +1,4 @@
-//! What ITMs sent, between the records of a source in the same frames.
+//! The records of ITMs, between the records of a source in the same frames.
 
 use std::io;
 
@@ -46,7 +46,7 @@ impl Beside<'_> {
 }
 
 impl<'a> Itms<'a> {
-    /// These ITMs of a capture.
+    /// The records of these ITMs.
     #[must_use]
     pub fn new(session: &'a Session, itms: Vec<Itm>) -> Self {
         if session.is_live() {

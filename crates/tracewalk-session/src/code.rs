@@ -1,4 +1,4 @@
-//! A core's program, as reports want to see it.
+//! A core's program, in the form that reports need.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -23,10 +23,10 @@ struct ImageSymbols {
     files: Mutex<SourceFiles>,
 }
 
-/// Source lines, and where problems with them are noted.
+/// Source lines, and the list for problems with them.
 struct Lines {
     lines: SourceLines,
-    /// How many of the problems were noted.
+    /// How many of the problems are in the list.
     noted: usize,
     late: Late,
 }
@@ -37,22 +37,22 @@ struct SourceFiles {
     directories: Vec<PathBuf>,
     /// The lines of each file; `None` for a file that is not at hand.
     files: HashMap<String, Option<Vec<String>>>,
-    /// Where files that are not at hand are noted.
+    /// The list of files that are not at hand.
     late: Late,
 }
 
-/// Longer files are no source text.
+/// A longer file is not source text.
 const LONGEST_SOURCE: u64 = 16 << 20;
 
 /// How programs are read.
 pub(crate) struct Reader<'a> {
     /// The processor's profile, if the capture states it.
     pub(crate) profile: Option<Profile>,
-    /// What the chip's interrupts are called.
+    /// The names of the chip's interrupts.
     pub(crate) interrupts: Interrupts,
-    /// What the threads are called that contexts are of.
+    /// The names of the threads that contexts belong to.
     pub(crate) threads: BTreeMap<Scope, String>,
-    /// Where to look for source files; without it names and lines are not wanted.
+    /// The directories to search for source files; `None` if names and lines are not wanted.
     pub(crate) source_dirs: Option<&'a [PathBuf]>,
 }
 
@@ -79,7 +79,7 @@ impl Reader<'_> {
         Arc::new(code)
     }
 
-    /// One view of a memory, whose `memory` may know its processor.
+    /// One view of `memory`. The whole memory may know the processor if `seen` does not.
     fn view(&self, memory: &Memory, seen: Memory, (notes, late): (&mut Vec<String>, &Late)) -> Code {
         let interrupts = self.interrupts.clone();
         let Some(source_dirs) = self.source_dirs else {
@@ -122,8 +122,8 @@ pub(crate) fn without_names(memory: &Memory) -> Option<(PathBuf, RecordForm)> {
     records.filter(|_| images().all(|image| image.elf_bytes().is_none()))
 }
 
-/// The source files that the debug information of images leads to, where their lines would be read from. An image that
-/// cannot be read leads to none.
+/// The source files that the debug information of images names, at the paths that their lines would be read from. An
+/// unreadable image names none.
 pub(crate) fn source_files(
     images: &[ImageRequest],
     loader: &mut ImageLoader,
@@ -271,8 +271,8 @@ fn read(name: &str, directories: &[PathBuf]) -> Option<Vec<String>> {
     Some(String::from_utf8_lossy(&bytes).lines().map(clean).collect())
 }
 
-/// The file that the debug information calls `name`: where it says, or beside an image or in a directory that the user
-/// named, with as many of the name's folders as possible.
+/// The file that the debug information calls `name`: at that path, or beside an image or in one of the user's
+/// directories, with as many of the name's folders as possible.
 fn find(name: &str, directories: &[PathBuf]) -> Option<PathBuf> {
     let path = name.replace('\\', "/");
     let parts = path.split('/').filter(|part| !matches!(*part, "" | "." | "..")).collect::<Vec<_>>();

@@ -11,9 +11,9 @@ use tracewalk_input::cpu;
 /// Why a source is not decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoConfig {
-    /// Its trace is not of instructions, or of a protocol that is not known.
+    /// The source's protocol is unknown, or does not trace instructions.
     NotDecoded,
-    /// Its registers do not make a configuration.
+    /// The registers do not make a configuration.
     Registers(String),
 }
 
@@ -36,7 +36,7 @@ pub fn source_config(description: &SourceDescription) -> Result<SourceConfig, St
     })
 }
 
-/// The configuration that a description makes.
+/// The configuration for a description.
 pub(crate) fn config(description: &SourceDescription) -> Result<SourceConfig, NoConfig> {
     let register = |name| description.registers.get(name);
     let cpu = description.cpu.as_ref().map(|cpu| cpu.value.as_str());

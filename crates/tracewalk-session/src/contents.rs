@@ -16,8 +16,8 @@ use crate::request::Policy;
 use crate::sample::Sample;
 
 impl Contents {
-    /// Finds out how a buffer is packed, as far as nobody said it. With a strict policy everything is said, or stands in the
-    /// bytes as FSYNCs do.
+    /// Works out how a buffer is packed, as far as this is not stated. With a strict policy everything is stated, or is
+    /// explicit in the bytes, as FSYNCs are.
     pub(crate) fn of(buffer: &Buffer, policy: Policy, known: &Known, keep: Option<&dyn Keep>) -> Self {
         let stated = buffer.container.clone();
         let (packing, finding) = match stated.as_ref().map(|stated| stated.value) {
@@ -57,7 +57,7 @@ impl Contents {
         Self { container, frames, findings: Vec::new(), sources: Vec::new() }
     }
 
-    /// The sources in it: those that were named, or else those that can be recognised.
+    /// The sources in the buffer: those that were named, or else those that can be recognised.
     pub(crate) fn identify(&self, buffer: &Buffer, wanted: &[TraceId], known: &Known) -> Vec<Identified> {
         if !buffer.sources.is_empty() {
             let described = buffer.sources.iter().map(|source| self.complete(source, buffer, known));
@@ -87,7 +87,7 @@ impl Contents {
         others.filter_map(|(&id, sample)| itm(Some(id), sample, known)).collect()
     }
 
-    /// The beginning of a source's bytes.
+    /// The first bytes of a source.
     pub(crate) fn sample(&self, id: Option<TraceId>, buffer: &Buffer) -> Sample {
         match (&self.frames, id) {
             (Some(frames), Some(id)) => frames.samples.get(&id).cloned().unwrap_or_default(),
@@ -96,7 +96,7 @@ impl Contents {
         }
     }
 
-    /// Whether a sample is all that there is of a source.
+    /// Whether a sample holds all bytes of a source.
     fn is_all(&self, sample: &Sample, id: Option<TraceId>, buffer: &Buffer) -> bool {
         let all = match (&self.frames, id) {
             (Some(frames), Some(id)) => frames.sources.get(&id).copied().unwrap_or_default(),
@@ -116,7 +116,7 @@ impl Contents {
             (Some(frames), Some(id)) => {
                 frames.samples.get(&id).map(|sample| (Some(id), sample.clone())).into_iter().collect()
             }
-            // One source without an ID in frames: it is the one that decodes best.
+            // A source without an ID in frames is the one that decodes best.
             (Some(frames), None) => {
                 frames.samples.iter().map(|(&id, sample)| (Some(id), sample.clone())).collect()
             }
@@ -141,7 +141,7 @@ impl Contents {
     }
 }
 
-/// What the source with these bytes is.
+/// Recognises the source with these bytes.
 pub(crate) fn recognise(id: Option<TraceId>, sample: &Sample, known: &Known) -> Option<Identified> {
     match Search::new(sample, known.traced_by_any(), &known.units).anything(id) {
         Some(found) => Some(Identified { guessed: true, ..Identified::from(found) }),

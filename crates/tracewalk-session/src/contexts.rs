@@ -10,7 +10,7 @@ use crate::notice::{NoContext, NoticeKind, WrongImage};
 use crate::observer::{Observer, Say};
 use crate::session::Session;
 
-/// Says which images were never visible, because the trace names no context or others.
+/// Reports the images that were never visible, because the trace names no context or others.
 pub(crate) fn say(source: &Source, ran: &Contexts, program: &Program, observer: &dyn Observer) {
     let scopes = program.scopes().collect::<Vec<_>>();
     let for_context_ids = scopes.iter().any(|scope| scope.context_id.is_some());
@@ -54,7 +54,7 @@ pub(crate) fn without_code(ran: &Contexts, program: &Program) -> Vec<Scope> {
     ran.iter().filter(|(_, counts)| counts.no_code > 0).map(|(context, _)| of(context)).collect()
 }
 
-/// Which image is contradicted, and under which context if that is one of several.
+/// The image that is contradicted, and its context if that is one of several.
 pub(crate) fn where_contradicted(
     session: &Session,
     source: &Source,
@@ -66,7 +66,7 @@ pub(crate) fn where_contradicted(
     WrongImage { file: file.map(ToOwned::to_owned), context: wrong_context(ran) }
 }
 
-/// In which context an image is contradicted, if that is one of several.
+/// The context in which an image is contradicted, if that is one of several.
 pub(crate) fn wrong_context(ran: &Contexts) -> Option<Scope> {
     let is_one_of_several = ran.iter().filter(|(context, _)| *context != (None, None)).count() > 1;
     let context = ran.contradicted.filter(|_| is_one_of_several).map(of);

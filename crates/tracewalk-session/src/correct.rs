@@ -1,4 +1,4 @@
-//! A configuration that the trace contradicts: which part of it, from where on, and what fits better.
+//! A configuration that the trace contradicts: the wrong part, the first error, and the settings that fit better.
 
 use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::drive::NoProgress;
@@ -10,7 +10,7 @@ use crate::observer::{Observer, Say};
 use crate::sample::Sample;
 use crate::session::Session;
 
-/// With fewer errors in a source it is not worth looking for another configuration: damage has that many.
+/// The fewest errors that justify a search for another configuration: damage causes fewer.
 const FREQUENT: u64 = 8;
 
 impl Session {
@@ -23,8 +23,8 @@ impl Session {
         say(source, correction.clone(), at, observer);
     }
 
-    /// Looks for a configuration that fits better from `first` on, the place in the file of the first of the errors,
-    /// and says which. The beginning of the trace may have had no errors.
+    /// Looks for a configuration that fits better from `first` on, the place in the file of the first error, and
+    /// reports it. The beginning of the trace may have had no errors.
     pub fn reconsider(&self, source: &Source, errors: u64, first: CaptureOffset, observer: &dyn Observer) {
         if source.correction.is_some() || errors < FREQUENT {
             return;

@@ -1,4 +1,4 @@
-//! How often what of a source's programs ran, for each of their binaries.
+//! Execution counts of a source's programs, for each of their binaries.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ impl Session {
     }
 }
 
-/// Where an image is in memory.
+/// The memory that an image occupies.
 fn binary(visible: &VisibleImage) -> Binary {
     let VisibleImage { image, scope } = visible;
     let stretches = image.segments.iter().map(|segment| {
@@ -64,10 +64,10 @@ fn binary(visible: &VisibleImage) -> Binary {
     Binary { scope: *scope, stretches: stretches.collect() }
 }
 
-/// The file that an image is of.
+/// The file of an image.
 struct File<'a> {
     visible: &'a VisibleImage,
-    /// The image as a linker made it, where it was mapped somewhere else.
+    /// The image as linked, if it was mapped at another address.
     linked: Option<Image>,
 }
 
@@ -76,7 +76,7 @@ impl<'a> File<'a> {
         Self { visible, linked: visible.image.linked() }
     }
 
-    /// The file as a program of its own: `code` is the whole that was followed.
+    /// The file as a program of its own. `code` is the whole program that was followed.
     fn followed(&self, code: &Arc<Code>, shared: Option<&Shared>) -> Result<FollowedProgram, ImageError> {
         let image = &self.visible.image;
         let linked = self.linked.as_ref().unwrap_or(image);
@@ -93,10 +93,10 @@ impl<'a> File<'a> {
         Ok(FollowedProgram::new(id, Arc::clone(code), std::iter::once(image)))
     }
 
-    /// Counts with the addresses that the file's own names have.
+    /// The counts at the addresses of the file's own symbols.
     fn linked(&self, found: CountedBinary) -> CountedBinary {
         let Some(linked) = &self.linked else {
-            // The start of the file: its headers may precede the code.
+            // The start of the file, because its headers may precede the code.
             let base = self.visible.image.load_address().or(found.base);
             return CountedBinary { base, ..found };
         };

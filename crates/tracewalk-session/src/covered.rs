@@ -1,5 +1,5 @@
 //! The coverage of a source's programs: of the code visible in all contexts, and of the code in each context that has
-//! images of its own. Of a system's recording each binary is a program.
+//! images of its own. In a system's recording each binary is a program.
 
 mod binaries;
 
@@ -31,15 +31,15 @@ pub struct Covered {
     programs: Vec<(Scope, FollowedProgram)>,
     program: Arc<Program>,
     context: Context,
-    /// What the capture and the source are called.
+    /// The names of the capture and the source.
     capture: String,
     source: String,
     protocol: &'static str,
 }
 
 impl Session {
-    /// The coverage of a source's programs; of each binary by the addresses in its file, if the capture is a system's recording.
-    /// `name` is the capture's name in the answer.
+    /// The coverage of a source's programs. In a system's recording each binary is a program with the addresses of its
+    /// file. `name` is the capture's name in the answer.
     ///
     /// # Errors
     ///
@@ -58,7 +58,7 @@ impl Session {
         if self.capture().recorded.is_none() {
             return self.run_observed(source, how, covered, observer);
         }
-        // Systems map the same files into many processes, at addresses of their own.
+        // Systems map the same files into many processes, at different addresses.
         let scopes = covered.programs.iter().map(|(scope, _)| *scope).collect::<Vec<_>>();
         let binaries = Binaries::of(self, source, how, observer)?;
         let outcome = self.run_observed(source, how, covered, observer)?;
@@ -127,7 +127,7 @@ impl Sink<FlowRecord> for Covered {
             {
                 self.context = (context_id, vmid);
             }
-            // Execution that a trace does not show may have been any program's.
+            // Execution that a trace does not show may have been of any program.
             self.recorders.iter_mut().for_each(|(_, recorder)| recorder.element(&record.element));
             return Ok(());
         };
@@ -155,7 +155,8 @@ impl Analysis for Covered {
         self
     }
 
-    /// With several programs it depends on the context whose code ran, and a part does not know in which it begins.
+    /// `None` for several programs: they depend on the current context, and a part does not know in which one it
+    /// begins.
     fn part(&self) -> Option<(RecordedPart, Growth)> {
         let part = match self.recorders.as_slice() {
             [] => RecordedPart::default(),

@@ -1,4 +1,4 @@
-//! The end of a capture that arrived over time: what else was in it.
+//! The end of a capture that arrived over time: the remaining sources are found and reported.
 
 use tracewalk::ids::TraceId;
 use tracewalk_input::capture::{Capture, SourceDescription};
@@ -12,12 +12,11 @@ use crate::report;
 use crate::session::Session;
 
 impl Session {
-    /// Calls `each` with every source, in their order. More of them may be found at the end of a capture that arrives over
-    /// time.
+    /// Calls `each` with every source, in their order. The end of a capture that arrives over time may add sources.
     ///
     /// # Errors
     ///
-    /// The first error of `each`, or if what else was in the capture cannot be opened.
+    /// The first error of `each`, or the reason why the rest of the capture cannot be opened.
     pub fn each_source<E: From<OpenError>>(
         &mut self,
         observer: &dyn Observer,
@@ -31,12 +30,12 @@ impl Session {
         Ok(())
     }
 
-    /// A source is done. If it was decoded while the capture arrived, all of that has arrived now: says how it ended and
-    /// what else was in it, and has it ready for the other sources.
+    /// Ends the work on a source. If the source was decoded while the capture arrived, all of the capture has arrived
+    /// now: reports how it ended and what else it holds, and makes it available to the other sources.
     ///
     /// # Errors
     ///
-    /// If an image of what else was in it cannot be used.
+    /// If an image cannot be used for the rest of the capture.
     pub fn end_source(&mut self, observer: &dyn Observer) -> Result<(), OpenError> {
         let Some(live) = self.live.take() else { return Ok(()) };
         self.stopped_at = live.stopped_at();
@@ -84,8 +83,8 @@ impl Session {
         report::damage(contents, buffer, observer);
     }
 
-    /// Finds the sources that were not in the first bytes, now that all of the capture has arrived; the first source is done.
-    /// Returns whether there are any: then everything about the capture has been said.
+    /// Finds the sources that were not in the first bytes, now that all of the capture has arrived. The first source is
+    /// done. Returns whether there are further sources; everything about the capture has then been reported.
     fn find_more(&mut self, observer: &dyn Observer) -> Result<bool, OpenError> {
         let [buffer] = self.capture.buffers.as_slice() else { return Ok(false) };
         let notices = Notices::default();
@@ -93,7 +92,7 @@ impl Session {
         let whole = capture
             .map_err(OpenError::from)
             .and_then(|capture| Self::of(capture, self.request.clone(), false, None, &notices));
-        // What cannot be read as a whole was read well enough at first.
+        // If the whole cannot be read, the reading of the first bytes stands.
         let (Ok(mut whole), Some(done)) = (whole, self.sources.first().cloned()) else { return Ok(false) };
         let is_new = |source: &Source| !self.sources.iter().any(|known| known.id == source.id);
         if !whole.sources.iter().any(is_new) {

@@ -14,7 +14,7 @@ use tracewalk_input::capture::{CaptureError, Container, Protocol};
 use tracewalk_input::image::ImageError;
 use tracewalk_input::svd::SvdError;
 
-/// Why a capture cannot be opened. Its text states the problem; `tracewalk-sentences` adds what to try.
+/// Why a capture cannot be opened. The text states the problem; `tracewalk-sentences` adds what to try.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each variant says what its fields are")]
@@ -47,13 +47,13 @@ pub enum OpenError {
     NotFor { option: &'static str, of: &'static str, found: String },
     /// A statement is for an MTB, and the container or the sources are stated otherwise.
     NoMtb { option: &'static str, stated: String },
-    /// An MTB's packets were stated, and a source of another protocol.
+    /// The container is stated to be an MTB's, and a source to be of another protocol.
     MtbWithOtherSource(Protocol),
     /// A source was stated twice.
     SourceTwice(Option<TraceId>),
-    /// The frame start is for a trace port, and the container is another one.
+    /// The frame start is for a trace port, and the container is not one.
     FrameStartOfOther(String),
-    /// The description states the arrangement of the bytes already.
+    /// The description already states the arrangement of the bytes.
     ArrangedAlready { file: PathBuf, by: String },
     /// The bytes cannot be arranged like that.
     Arrangement { file: PathBuf, problem: String },
@@ -71,7 +71,7 @@ pub enum OpenError {
     Registers(String),
     /// Nothing in the capture looks like an MTB's packet.
     NoMtbPacket,
-    /// The MTB's buffer holds zeros alone.
+    /// The MTB's buffer holds only zeros.
     MtbNeverOn,
     /// Frames hold several sources, and one has no trace ID.
     NoTraceId(Protocol),
@@ -93,9 +93,9 @@ pub enum OpenError {
         recording: Option<Option<String>>,
         /// Whether a program was given.
         has_program: bool,
-        /// What else begins as it does.
+        /// Another kind of file that begins with the same bytes.
         other: Option<OtherFile>,
-        /// The one value that all of its bytes have.
+        /// The value of every byte, if all bytes have the same.
         blank: Option<u8>,
     },
 }

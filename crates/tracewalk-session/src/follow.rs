@@ -1,4 +1,4 @@
-//! Following one source's program flow, and saying what could not be followed.
+//! Follows one source's program flow, and reports what could not be followed.
 
 mod say;
 
@@ -35,8 +35,8 @@ use crate::session::Session;
 const PROBE: usize = 1 << 19;
 
 impl Session {
-    /// Runs an analysis over a source: in segments by several threads if the analysis can be put together from parts and all of the
-    /// capture is there, else in the order of the trace. The outcome has the notices.
+    /// Runs an analysis over a source. If the analysis can be joined from parts and all of the capture is there,
+    /// several threads decode it in segments; else it runs in the order of the trace. The outcome has the notices.
     ///
     /// ```
     /// use tracewalk_analysis::Window;
@@ -65,7 +65,7 @@ impl Session {
         Ok(Outcome { notices: notices.into_vec(), ..outcome })
     }
 
-    /// As [`Session::run`], with an observer that is given notices as they arise, and may end the work.
+    /// As [`Session::run`], but hands notices to an observer as they arise. The observer may end the work.
     ///
     /// # Errors
     ///
@@ -81,7 +81,8 @@ impl Session {
         self.run_in(source, how, &code, analysis, observer)
     }
 
-    /// As [`Session::run_observed`], in a program from [`Session::code`] for the source: several threads may run analyses at once.
+    /// As [`Session::run_observed`], with a program from [`Session::code`] for this source, so that several threads may
+    /// run analyses at once.
     ///
     /// # Errors
     ///
@@ -100,8 +101,8 @@ impl Session {
             .run(code, analysis)
     }
 
-    /// The program as [`Session::run_in`] follows it: an empty one if the trace contradicts it again and again and it is not trusted. Gives
-    /// no notices.
+    /// The program as [`Session::run_in`] follows it: an empty one if the trace keeps contradicting it and it is not
+    /// trusted. Gives no notices.
     ///
     /// # Errors
     ///
@@ -141,7 +142,7 @@ struct Seen<'a> {
     doubting: Doubting,
     /// How many instructions were left out because they are in doubt; `None` if none are.
     left_out: Option<u64>,
-    /// Where something was lost, if that is listed.
+    /// The places of losses, if they are listed.
     places: Option<LostPlaces>,
 }
 
@@ -203,8 +204,8 @@ impl<'a> Following<'a> {
         })
     }
 
-    /// Whether parts of the source can be followed before the ones before them: all of it is there, what is in doubt is kept, and
-    /// nothing of an ITM has its place between the records.
+    /// Whether parts of the source can be followed out of order: the source is complete, instructions in doubt are
+    /// kept, and no ITM's records belong between the source's.
     fn may_be_in_parts(self, shows_itm: bool) -> bool {
         !self.session.is_live()
             && !self.places
@@ -212,8 +213,9 @@ impl<'a> Following<'a> {
             && (!shows_itm || self.session.itms_beside(self.source).is_empty())
     }
 
-    /// Whether elements can be noted by whoever decodes them, and handed on from there: all of the source is there, nothing of an ITM has
-    /// its place between the records, memory is not limited, and either they are noted as passages, or several threads decode.
+    /// Whether the decoding threads can write elements to a log, to be read in order: the source is complete, no ITM's
+    /// records belong between the source's, memory is not limited, and either the elements are noted as passages or
+    /// several threads decode.
     fn may_be_noted<A: Analysis>(self, analysis: &mut A) -> bool {
         let shows_itm = analysis.sink().shows_itm();
         !self.session.is_live()
@@ -223,7 +225,7 @@ impl<'a> Following<'a> {
             && (!shows_itm || self.session.itms_beside(self.source).is_empty())
     }
 
-    /// Has threads note what comes, and hands it on in order.
+    /// Lets threads write logs, and reads these in order.
     fn noted<A: Analysis>(
         self,
         follower: &mut Follower<'_>,
@@ -252,7 +254,7 @@ impl<'a> Following<'a> {
         Ok(())
     }
 
-    /// Has threads make parts, and joins them.
+    /// Lets threads compute parts, and joins the parts.
     fn in_parts<A: Analysis>(
         self,
         follower: &mut Follower<'_>,
@@ -270,8 +272,8 @@ impl<'a> Following<'a> {
         Ok(())
     }
 
-    /// Hands each record to `sink` in the order of the trace, with what ITMs sent between them. Returns what was counted of
-    /// these.
+    /// Hands each record to `sink` in the order of the trace, with the records of ITMs between them. Returns each ITM's
+    /// counts.
     fn in_order(
         self,
         follower: &mut Follower<'_>,
@@ -315,14 +317,14 @@ impl<'a> Following<'a> {
         Ok(beside.finish(observer))
     }
 
-    /// Whether the program is what was traced: decodes the beginning, and says so if the image contradicts the trace all the
-    /// time.
+    /// Whether the program is the traced one. Decodes the beginning, and reports if the image keeps contradicting the
+    /// trace.
     fn image_fits(self, follower: &mut Follower<'_>) -> io::Result<bool> {
         let Self { session, source, observer, .. } = self;
         if follower.has_no_program() {
             return Ok(true);
         }
-        // A short source was followed to its end when it was opened.
+        // A short source was followed to its end at opening.
         if source.fits && is_same(session.known.program(&source.description), follower.program()) {
             return Ok(true);
         }
@@ -341,7 +343,7 @@ impl<'a> Following<'a> {
         else {
             return Ok(true);
         };
-        // A statement that contradicts the trace was reported, and may be the reason.
+        // A statement that contradicts the trace was already reported, and may be the cause.
         if source.correction.is_none() {
             let wrong = contexts::where_contradicted(session, source, &ran, first);
             let kind = NoticeKind::ImageRefused { source: source.id, count, ranges, first, wrong };
@@ -352,7 +354,7 @@ impl<'a> Following<'a> {
 }
 
 impl<'a> Seen<'a> {
-    /// Nothing yet.
+    /// The results before the first record.
     fn of(buffer: &'a Buffer) -> Self {
         Self {
             buffer,
@@ -366,7 +368,7 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// Takes the next record, placed in the file.
+    /// Adds the next record, placed in the file.
     fn record(&mut self, record: &FlowRecord) {
         self.gaps.element(&record.element, record.at);
         if let Some(DoubtfulChange::Ends(stretch)) = self.doubting.element(&record.element, || record.at) {
@@ -379,7 +381,7 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// Adds what was counted in the next part.
+    /// Adds the counts of the next part.
     fn part<P>(&mut self, part: &Gathered<P>) {
         let buffer = self.buffer;
         let in_file = |at| CaptureOffset(buffer.file_offset(at));
@@ -390,7 +392,7 @@ impl<'a> Seen<'a> {
         self.contexts.add_part(&part.contexts);
     }
 
-    /// After all parts: these do not know where in the file their bytes stand.
+    /// Places the stretch in doubt in the file. Called after all parts, which only know places in the buffer.
     fn place_doubt(&mut self) {
         let buffer = self.buffer;
         self.doubting = self.doubting.placed(|at| CaptureOffset(buffer.file_offset(at)));
@@ -416,7 +418,8 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// Whether two programs have the same bytes at the same places. Where vectors are is asked for an MTB alone, and none is followed before.
+/// Whether two programs have the same bytes at the same places. The place of the vector table is not compared: only an
+/// MTB uses it, and none is followed at opening.
 fn is_same(one: &Program, other: &Program) -> bool {
     fn all(program: &Program) -> impl Iterator<Item = (Scope, Address, &[u8])> {
         program.all_regions().map(|(scope, region)| (scope, region.start(), region.bytes()))
@@ -424,7 +427,7 @@ fn is_same(one: &Program, other: &Program) -> bool {
     all(one).eq(all(other))
 }
 
-/// The code if nothing is known of the program.
+/// The code for an unknown program.
 fn without_program(code: &Code) -> Arc<Code> {
     Arc::new(Code { interrupts: code.interrupts.clone(), ..Code::unknown() })
 }

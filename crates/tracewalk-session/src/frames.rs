@@ -17,25 +17,25 @@ use crate::sample::Sample;
 /// The content of the frames in a buffer, by source.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Frames {
-    /// What stands between the frames.
+    /// How frames are separated.
     pub framing: Framing,
-    /// Where they are; `None` if the framing may be a wrong guess.
+    /// The places of the frames; `None` if the framing may be a wrong guess.
     pub(crate) index: Option<Index>,
-    /// What each byte of the buffer was.
+    /// The number of bytes of each kind.
     pub account: Account,
     /// The number of bytes of each source.
     pub sources: BTreeMap<TraceId, u64>,
-    /// The beginning of each.
+    /// The first bytes of each source.
     pub(crate) samples: BTreeMap<TraceId, Sample>,
     /// The number of places at which the bytes before and after do not belong together.
     pub discontinuities: u64,
-    /// The first of these.
+    /// The first discontinuities.
     pub first_discontinuities: Vec<Discontinuity>,
     /// Bytes that no formatter writes, in frames that are otherwise in order.
     pub odd: Odd,
-    /// Where the first byte of each source stands.
+    /// The place of each source's first byte.
     pub(crate) starts: BTreeMap<TraceId, CaptureOffset>,
-    /// Where the incomplete frame at the end starts.
+    /// The start of the incomplete frame at the end.
     pub(crate) tail: CaptureOffset,
     /// The number of bytes before the first frame.
     in_front: u64,
@@ -50,7 +50,7 @@ pub struct Odd {
     pub places: u64,
     /// The first places, and the number of bytes at each.
     pub first: Vec<(CaptureOffset, u64)>,
-    /// After the last of them.
+    /// The end of the last place.
     end: CaptureOffset,
 }
 
@@ -58,7 +58,7 @@ impl Odd {
     fn add(&mut self, piece: Piece<'_>) {
         let bytes = piece.bytes.len() as u64;
         self.bytes += bytes;
-        // At most an auxiliary byte stands between two pieces of the same place.
+        // Pieces of the same place are at most an auxiliary byte apart.
         let goes_on = self.places > 0 && piece.at.0 <= self.end.0 + 1;
         self.places += u64::from(!goes_on);
         self.end = CaptureOffset(piece.place(piece.bytes.len() - 1).0 + 1);
@@ -72,18 +72,18 @@ impl Odd {
     }
 }
 
-/// How many discontinuities are kept to be shown.
+/// The number of discontinuities that are kept, to be shown.
 const SHOWN: usize = 20;
 
 impl Frames {
-    /// Takes a whole buffer apart.
+    /// Deframes a whole buffer.
     pub(crate) fn scan(bytes: &[u8], framing: Framing) -> Self {
         let mut scan = Scan::new(framing);
         scan.push(bytes);
         scan.finish()
     }
 
-    /// Takes the parts of a file apart, each of which begins anew.
+    /// Deframes the parts of a file, each from its own beginning.
     pub(crate) fn scan_parts(file: &[u8], parts: &[Range<usize>], framing: Framing) -> Self {
         let mut scan = Scan::new(framing);
         for part in parts {
@@ -93,7 +93,7 @@ impl Frames {
         scan.finish()
     }
 
-    /// As [`Frames::scan`], for a framing that may be a wrong guess: where the frames start is not corrected.
+    /// As [`Frames::scan`], for a framing that may be a wrong guess: the start of the frames is not corrected.
     pub(crate) fn scan_as_they_come(bytes: &[u8], framing: Framing) -> Self {
         let mut deframer = Deframer::new(framing);
         let mut counts = Counts::default();
@@ -109,7 +109,7 @@ impl Frames {
     }
 }
 
-/// Counts what frames hold that come piece by piece.
+/// Counts the contents of frames that arrive piece by piece.
 #[derive(Debug)]
 pub(crate) struct Scan {
     framing: Framing,
@@ -134,7 +134,7 @@ impl Scan {
 
 #[derive(Debug)]
 struct Counts {
-    /// By trace ID: most pieces are short, so that there are many to be counted.
+    /// Indexed by trace ID, because most pieces are short and counting has to be fast.
     sources: Vec<Source>,
     discontinuities: u64,
     first_discontinuities: Vec<Discontinuity>,
@@ -142,11 +142,11 @@ struct Counts {
     in_front: u64,
 }
 
-/// What came of a source.
+/// The counts of a source.
 #[derive(Clone, Debug, Default)]
 struct Source {
     bytes: u64,
-    /// Where the first one stands.
+    /// The place of the first byte.
     start: CaptureOffset,
     sample: Sample,
 }
@@ -188,7 +188,7 @@ impl Counts {
     }
 }
 
-/// What frames of a part hold at its end. That the next one does not continue it is no loss.
+/// The frames at the end of a part. The next part does not continue them, which is not a loss.
 struct Between<'a>(&'a mut Counts);
 
 impl FrameSink for Between<'_> {
@@ -244,9 +244,9 @@ impl FrameSink for Counts {
     }
 }
 
-/// Writes the trace of all sources to `out` in aligned frames without synchronisation. Errors are those of `out`.
+/// Writes the trace of all sources to `out` in aligned frames without synchronisation. Errors come from `out`.
 pub fn repack(bytes: &[u8], framing: Framing, out: &mut dyn Write) -> io::Result<()> {
-    /// How much is in memory at once.
+    /// The number of bytes in memory at once.
     const PIECE: usize = 1 << 16;
     let mut repack = Repack { formatter: Formatter::new(FormatterOptions::default()), frames: Vec::new() };
     let mut deframer = RecoveringDeframer::new(framing);

@@ -38,7 +38,7 @@ pub struct Gathering {
     pub how: Follow,
     /// The cache that the sessions share.
     pub shared: Shared,
-    /// Set it to end the work: current captures end early, and no other begins.
+    /// Set this flag to end the work: current captures end early, and no other begins.
     pub stop: Arc<AtomicBool>,
 }
 
@@ -105,12 +105,12 @@ impl From<RunError> for GatherError {
 }
 
 impl Gathering {
-    /// Opens several captures at a time, and gives each result to `take` when it is ready: not always in the order of `captures`. The
-    /// first error of `take` ends the work.
+    /// Opens several captures at a time, and gives each result to `take` when it is ready, not always in the order of
+    /// `captures`. The first error of `take` ends the work.
     ///
     /// # Errors
     ///
-    /// That of `take`, or of a thread that cannot be started.
+    /// The error of `take`, or of a thread that cannot be started.
     pub fn run<T: Additive, E: From<std::io::Error>>(
         &self,
         captures: &[PathBuf],
@@ -141,7 +141,7 @@ impl Gathering {
             if taken.is_err() {
                 stop.store(true, Ordering::Relaxed);
             }
-            // Producers that wait see that the consumer has gone.
+            // Unblocks producers that are waiting to send: the consumer has gone.
             drop(receiver);
             taken
         })
@@ -159,7 +159,7 @@ impl Gathering {
     }
 }
 
-/// Finds it in all sources of a capture.
+/// Computes the answer for all sources of a capture.
 fn find<T: Additive>(
     request: Request,
     how: &Follow,

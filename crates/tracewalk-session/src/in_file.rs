@@ -1,4 +1,4 @@
-//! Where elements stand in the file, for analyses that receive places in a buffer.
+//! Translates the places of elements in a buffer to places in the file, for analyses that work in parts.
 
 use tracewalk::flow::{Element, Passage};
 use tracewalk::span::{CaptureOffset, StreamOffset};
@@ -6,7 +6,7 @@ use tracewalk_analysis::Doubting;
 use tracewalk_analysis::sink::Part;
 use tracewalk_input::capture::Buffer;
 
-/// A part that is given where elements stand in the file.
+/// A part that receives the places of elements in the file.
 #[derive(Clone)]
 pub(crate) struct InFile<'a, P> {
     pub(crate) part: P,

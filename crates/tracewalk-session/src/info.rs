@@ -32,7 +32,7 @@ pub struct Info<'a> {
 pub struct ItmInfo {
     /// The ITM.
     pub itm: Itm,
-    /// Its counts.
+    /// The counts.
     pub counts: ItmCounts,
     /// The first texts that software wrote.
     pub texts: Vec<String>,
@@ -50,7 +50,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// None at present; decoding may have some in the future.
+    /// None at present; later versions may return some.
     pub fn info(&self, observer: &dyn Observer) -> io::Result<Info<'_>> {
         let mut info = Info { session: self, sources: Vec::new(), itms: Vec::new(), complete: true };
         for source in self.sources() {
@@ -67,7 +67,7 @@ impl Session {
         let in_file = |at| CaptureOffset(buffer.file_offset(at));
         let survey = RefCell::new(Survey::default());
         let watch = self.watch(source, observer);
-        // Without a program flow has only what the trace itself states.
+        // Without a program, flow has only the trace's own statements.
         let program = Program::new();
         let followed = Follower::new(&source.config, &program).flow_and_packets(
             &self.input(source, &watch),

@@ -1,7 +1,8 @@
 //! A store for answers that take long to compute and are the same when the capture is opened again.
 //!
-//! A [`Key`] is a hash of everything that an answer depends on: the capture's bytes, a source's configuration, the program, and this version. An
-//! implementation of [`Keep`] stores the bytes. The hash of a large file is kept as well, so that an unchanged file is not read again for it.
+//! A [`Key`] is a hash of everything that an answer depends on: the capture's bytes, a source's configuration, the
+//! program, and this version. An implementation of [`Keep`] stores the bytes. The hash of a large file is kept as well,
+//! so that an unchanged file is not read again.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -36,7 +37,7 @@ impl Key {
         hash.key()
     }
 
-    /// Its bytes.
+    /// The hash.
     #[must_use]
     pub const fn bytes(&self) -> &[u8; 32] {
         &self.0
@@ -80,7 +81,7 @@ impl Hashing {
             }
         }
         let mut into = Into(&mut self.0, 0);
-        // A hash takes everything.
+        // Writing to a hash cannot fail.
         let _ = write!(into, "{value:?}");
         let bytes = into.1;
         self.0.update(bytes.to_le_bytes());
@@ -91,7 +92,7 @@ impl Hashing {
     }
 }
 
-/// The key of a buffer's bytes. That of a file is kept under what the system says of the file, as long as that does not change.
+/// The key of a buffer's bytes. The key of a file's bytes is kept until the system reports that the file has changed.
 pub(crate) fn bytes_key(bytes: &Bytes, keep: &dyn Keep) -> Key {
     of_file(bytes, ("file", &()), Some(keep), || {
         let mut hash = Hashing::new("bytes");
@@ -100,8 +101,8 @@ pub(crate) fn bytes_key(bytes: &Bytes, keep: &dyn Keep) -> Key {
     })
 }
 
-/// What is made of the bytes of a file, as `kind` and `how` say, as it was kept, or else made and kept. That needs no look at the bytes.
-/// Bytes that are no file's are not known again.
+/// A value made from the bytes of a file in the way that `kind` and `how` state: one that was kept, which needs no look
+/// at the bytes, or else a new one, which is kept. If the bytes are not a file's, nothing is kept.
 pub(crate) fn of_file<T: Serialize + DeserializeOwned>(
     bytes: &Bytes,
     (kind, how): (&str, &impl fmt::Debug),

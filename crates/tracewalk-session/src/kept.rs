@@ -1,4 +1,4 @@
-//! What takes long to make of a capture is made once: see [`Keep`].
+//! Values that take long to compute from a capture, and are kept: see [`Keep`].
 
 use tracewalk_analysis::Code;
 use tracewalk_analysis::drive::{Carrier, FlowIndex, Progress};
@@ -26,7 +26,7 @@ impl Session {
         Some(hash.key())
     }
 
-    /// The key of a source and its program `code`: of all that its flow depends on, and what is said of it.
+    /// The key of a source and its program `code`: of everything that its flow and the names in it depend on.
     ///
     /// # Errors
     ///
@@ -45,7 +45,7 @@ impl Session {
             hash.bytes(region.bytes());
         }
         hash.value(&(code.program.vector_table(), code.profile, &code.interrupts, &code.threads));
-        // Names and lines stand in the images, or beside them.
+        // Names and lines are in the images, or beside them.
         for visible in self.images(source)? {
             hash.value(&(visible.scope, &visible.image.build_id));
             hash.bytes(visible.image.elf_bytes().map_or(&[], |bytes| bytes));
@@ -56,8 +56,8 @@ impl Session {
         Ok(hash.key())
     }
 
-    /// The index of a source's flow in its program, as somebody kept it under the source's key, or else decoded by `threads` threads at
-    /// most, and kept. The index does not depend on that.
+    /// The index of a source's flow in its program: the one kept under the source's key, or else a new one, decoded by
+    /// at most `threads` threads, and kept. The index does not depend on the number of threads.
     pub fn index_kept<'a>(
         &'a self,
         source: &Source,

@@ -20,16 +20,16 @@ use crate::shared::{ByContent, Shared, SharedProgram};
 /// The programs of all cores, and the trace units that they may have been traced with.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
-    /// The images of all cores together, as far as they go together.
+    /// The images of all cores together, except those that conflict.
     pub(crate) everything: Memory,
-    /// Those of each core that a source names.
+    /// The images of each core that a source names.
     cores: BTreeMap<String, Memory>,
     pub(crate) units: Vec<Unit>,
-    /// The same programs as other sessions have them, where any do.
+    /// The programs that sessions share; `None` if they share none.
     common: Option<Common>,
 }
 
-/// Programs that sessions share, as the images alone make them.
+/// Programs that sessions share, made from the images alone.
 #[derive(Debug)]
 struct Common {
     everything: SharedProgram,
@@ -48,7 +48,7 @@ impl Common {
 }
 
 impl Known {
-    /// What the images say, and the memory that captures say themselves; notices about the latter go to `observer`.
+    /// The programs of the images, and of the memory that captures describe. Notices about the latter go to `observer`.
     pub(crate) fn of(
         loader: &mut ImageLoader,
         capture: &Capture,
@@ -80,7 +80,7 @@ impl Known {
         &of_core.unwrap_or(&self.everything).program
     }
 
-    /// The same, with what other sessions learned of it.
+    /// The program that a source traced, with what other sessions learned of it.
     pub(crate) fn traced(&self, source: &SourceDescription) -> Traced<'_> {
         let common = self.common.as_ref().map(|common| {
             let of_core = source.core.as_ref().and_then(|core| common.cores.get(core));
@@ -107,26 +107,26 @@ impl Known {
         Some(&image.file)
     }
 
-    /// Everything but one image.
+    /// The program without one image.
     pub(crate) fn without(&self, image: &Arc<Image>) -> Program {
         let mut memory = Memory::default();
         for other in self.everything.images.iter().filter(|other| !Arc::ptr_eq(&other.image, image)) {
-            // They went together before.
+            // These images did not conflict before.
             let _ = memory.add_in(Arc::clone(&other.image), other.scope);
         }
         memory.program
     }
 }
 
-/// The images of all cores together, as far as they go together.
+/// The images of all cores together, except those that conflict.
 pub(crate) fn every_image(loader: &mut ImageLoader, capture: &Capture) -> Result<Memory, OpenError> {
     let mut memory = Memory::default();
     for request in &capture.images {
         match loader.load(request) {
-            // Cores may have different memories at the same address. Where one core's differ, its program says so.
+            // Cores may have different memories at the same address; each core's own program then has the right one.
             Ok(image) => drop(memory.add_in(image, request.scope)),
             Err(error) if request.origin == Origin::Option("--image") => return Err(error.into()),
-            // It may belong to a core that was not traced.
+            // The image may belong to a core that was not traced.
             Err(_) => {}
         }
     }

@@ -1,8 +1,8 @@
 //! The rest of a capture that is still arriving.
 //!
-//! One source is decoded as its bytes arrive. If there are several, the capture is kept for the others, within a limit,
-//! and they are decoded when it has ended: what is printed of two sources cannot be mixed. The others need not be in
-//! the first bytes, so that frames are kept unless the caller chose its sources.
+//! One source is decoded as its bytes arrive. If there are several, the capture is kept within a limit, and the others
+//! are decoded when it has ended, because the outputs of two sources cannot be mixed. The others need not be in the
+//! first bytes, so that frames are kept unless the caller chose its sources.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -27,13 +27,13 @@ pub(crate) const MOST_KEPT: usize = 64 << 20;
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) place: Place,
-    /// Borrowed while the rest is read, and by nobody else then.
+    /// Borrowed exclusively while the rest is read.
     pub(crate) state: RefCell<State>,
-    /// The ITMs that somebody listens to. Borrowed for moments.
+    /// The ITMs that are listened to. Borrowed briefly.
     itms: RefCell<Vec<Listening>>,
 }
 
-/// An ITM whose records are taken as they come.
+/// An ITM whose records are read as they arrive.
 #[derive(Debug)]
 struct Listening {
     id: Option<TraceId>,
@@ -42,7 +42,7 @@ struct Listening {
 
 pub(crate) struct State {
     pub(crate) stream: Stream,
-    /// What has arrived and is not in the capture's buffer.
+    /// The bytes that have arrived and are not in the capture's buffer.
     ahead: Vec<u8>,
     pub(crate) taken: Taken,
     pub(crate) end: Option<End>,
@@ -50,7 +50,7 @@ pub(crate) struct State {
     on_quiet: Option<OnQuiet>,
 }
 
-/// Shows what was found so far.
+/// Shows the results so far.
 pub(crate) type OnQuiet = Box<dyn FnMut() -> io::Result<()>>;
 
 impl fmt::Debug for State {
@@ -61,16 +61,16 @@ impl fmt::Debug for State {
     }
 }
 
-/// What is remembered of the bytes that came.
+/// The state that depends on all bytes so far.
 #[derive(Debug)]
 pub(crate) struct Taken {
-    /// What the frames hold, counted as they arrive; `None` for a capture without frames.
+    /// The contents of the frames, counted as they arrive; `None` for a capture without frames.
     pub(crate) scan: Option<Scan>,
-    /// Everything, if other sources wait for it.
+    /// All bytes, if other sources wait for them.
     pub(crate) kept: Option<Vec<u8>>,
-    /// Whether there was more than is kept.
+    /// Whether more bytes arrived than are kept.
     pub(crate) kept_is_cut: bool,
-    /// How many bytes were looked at before anything was decoded.
+    /// How many bytes were examined before decoding began.
     head: u64,
 }
 
@@ -87,7 +87,7 @@ impl Taken {
     }
 }
 
-/// Says how a stream ended. That a file or a pipe came to its end is worth no notice.
+/// Reports how a stream ended. The normal end of a file or a pipe needs no notice.
 pub(crate) fn say_end(place: &Place, end: &End, received: u64, cut: u64, observer: &dyn Observer) {
     if *end != End::Closed || matches!(place, Place::Server { .. }) {
         let (place, end) = (place.clone(), end.clone());
@@ -96,8 +96,8 @@ pub(crate) fn say_end(place: &Place, end: &End, received: u64, cut: u64, observe
 }
 
 impl Live {
-    /// The rest of a capture. The sources and contents are those found in the bytes that are in its buffer, `head`; it
-    /// `searches` if further sources are to be found in the rest.
+    /// The rest of a capture. The sources and contents are those found in `head`, the bytes in the capture's buffer. If
+    /// `searches` is set, the rest may have further sources.
     pub(crate) fn new(
         (place, stream, end): (Place, Stream, Option<End>),
         (head, ahead): (&[u8], Vec<u8>),
@@ -123,7 +123,7 @@ impl Live {
         Self { place, state: RefCell::new(state), itms: RefCell::default() }
     }
 
-    /// After how many bytes it stopped arriving, if somebody stopped it or it failed.
+    /// The number of bytes received, if somebody stopped the stream or it failed.
     pub(crate) fn stopped_at(&self) -> Option<u64> {
         let state = self.state.borrow();
         state.end.as_ref().filter(|end| end.is_early()).map(|_| state.stream.received())
@@ -134,7 +134,7 @@ impl Live {
         self.state.borrow_mut().on_quiet = Some(flush);
     }
 
-    /// Listens to these ITMs from the first byte on, of a capture that begins like this.
+    /// Listens to these ITMs from the first byte on; `beginning` has the first bytes.
     pub(crate) fn listen(&self, itms: &[Itm], beginning: &[u8]) {
         let listening = |itm: &Itm| {
             let mut stream = ItmStream::new(&itm.carrier);
@@ -150,13 +150,13 @@ impl Live {
         itms.iter_mut().find(|listening| listening.id == id)?.stream.next_record()
     }
 
-    /// What was counted so far of an ITM.
+    /// The counts of an ITM so far.
     pub(crate) fn heard_counts(&self, id: Option<TraceId>) -> Option<ItmCounts> {
         let itms = self.itms.borrow();
         Some(itms.iter().find(|listening| listening.id == id)?.stream.counts().clone())
     }
 
-    /// Lets those who listen to ITMs have the next bytes, the first of which stands here; returns where the next one will.
+    /// Passes on the next bytes, from place `at` on, to the ITMs' streams; returns the place after them.
     fn hand_to_itms(&self, at: CaptureOffset, bytes: &[u8]) -> CaptureOffset {
         self.itms.borrow_mut().iter_mut().for_each(|listening| listening.stream.push(at, bytes));
         CaptureOffset(at.0 + bytes.len() as u64)

@@ -1,4 +1,4 @@
-//! What a buffer holds: its container and its sources, as far as they are stated or can be inferred.
+//! The contents of a buffer: its container and its sources, as far as they are stated or can be inferred.
 
 use tracewalk::ids::TraceId;
 use tracewalk_input::capture::Buffer;

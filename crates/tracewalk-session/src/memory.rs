@@ -1,4 +1,4 @@
-//! Captures that say what memory held: which of it is the trace buffer, and which is the program.
+//! Captures that describe memory: which part is the trace buffer, and which is the program.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -24,8 +24,8 @@ use crate::observer::{Observer, Say};
 /// The most missing bytes between pieces of memory that may hold parts of one buffer. Larger buffers are rare.
 const NEAR: u64 = 64 << 10;
 
-/// Reads the memory that the capture's files say, as far as they say any. `address` is where memory was that is in a
-/// file as it is.
+/// Reads the memory that the capture's files describe, if they do. `address` is the address of memory in a file that
+/// states none.
 pub(crate) fn read(
     capture: &Capture,
     address: Option<Address>,
@@ -66,14 +66,14 @@ pub(crate) fn choose(
     say_what_was_read(&buffer.file, &dump, observer);
     add_registers(buffer, &dump, observer);
     let chosen = trace_pieces(buffer, &dump, program)?;
-    // What was chosen goes together.
+    // Pieces are chosen so that they can be joined.
     let Some(JoinedMemory { address, bytes, holes }) = dump.join(chosen.clone()) else {
         return Err(OpenError::NoPiece { file: buffer.file.clone(), pieces: dump.pieces.len() as u64 });
     };
     let others = dump.pieces.iter().enumerate();
     let others =
         others.filter(|(other, piece)| !chosen.contains(other) && piece.may_be_code() && !dump.is_file);
-    // A piece without an address, or one that does not fit it, is none of these.
+    // A piece without an address, or with an address that it does not fit, is not code.
     let code = others.filter_map(|(_, piece)| {
         let kind = ImageKind::raw(piece.address?);
         Image::from_bytes(&buffer.file, &kind, piece.bytes.clone()).ok().map(Arc::new)
@@ -83,7 +83,7 @@ pub(crate) fn choose(
     Ok(Dumped { dump, address, holes, code })
 }
 
-/// Adds what may be code to the program. What images say of the same addresses comes first.
+/// Adds the pieces that may be code to the program. Images take precedence at the same addresses.
 pub(crate) fn add_code(dumped: &Dumped, memory: &mut Memory, observer: Option<&dyn Observer>) {
     for image in &dumped.code {
         let is_known = image.segments.iter().all(|segment| {
@@ -107,7 +107,7 @@ pub(crate) fn add_code(dumped: &Dumped, memory: &mut Memory, observer: Option<&d
     }
 }
 
-/// Says what the file was taken for.
+/// Reports how the file was read.
 fn say_what_was_read(file: &Path, dump: &MemoryDump, observer: &dyn Observer) {
     if dump.form == Form::Binary {
         return;
@@ -126,7 +126,7 @@ fn say_what_was_read(file: &Path, dump: &MemoryDump, observer: &dyn Observer) {
     }
 }
 
-/// Adds the registers that the dump names, unless somebody else said them.
+/// Adds the registers that the dump names, unless they are stated otherwise.
 fn add_registers(buffer: &mut Buffer, dump: &MemoryDump, observer: &dyn Observer) {
     if buffer.container.as_ref().is_some_and(|container| container.value != Container::Mtb) {
         return;
@@ -160,7 +160,7 @@ fn add_registers(buffer: &mut Buffer, dump: &MemoryDump, observer: &dyn Observer
     }
 }
 
-/// Which pieces of memory hold the trace.
+/// The pieces of memory that hold the trace.
 fn trace_pieces(
     buffer: &mut Buffer,
     dump: &MemoryDump,
@@ -178,7 +178,7 @@ fn trace_pieces(
         let found = by_registers(dump, registers, program);
         return found.ok_or(OpenError::NoBuffer { file, registers });
     }
-    // Pieces that are many and far from each other hold no buffer together.
+    // Pieces that cannot be joined hold no buffer together.
     let clusters = dump.clusters(NEAR).flat_map(|pieces| {
         let step = if dump.join(pieces.clone()).is_some() { pieces.len() } else { 1 };
         let end = pieces.end;
@@ -190,9 +190,9 @@ fn trace_pieces(
     Ok(found)
 }
 
-/// The pieces that have most of what the registers describe.
+/// The pieces that hold most of the buffer that the registers describe.
 ///
-/// They give the low bits of an address, and without BASE any piece may be meant.
+/// The registers give the low bits of an address; without BASE, any piece may be meant.
 fn by_registers(dump: &MemoryDump, registers: Registers, program: &Program) -> Option<Range<usize>> {
     let config = Config::from_registers(registers);
     let alone = (0..dump.pieces.len()).map(|index| index..index + 1);
@@ -212,7 +212,7 @@ fn by_registers(dump: &MemoryDump, registers: Registers, program: &Program) -> O
     by_evidence(dump, [first.clone()].into_iter().chain(others), program, true).or(Some(first))
 }
 
-/// Which of the pieces have bytes that look most like trace. Without `certain`, they have to look like nothing else.
+/// The pieces whose bytes look most like trace. Without `certain`, the evidence for trace must be strong.
 fn by_evidence(
     dump: &MemoryDump,
     among: impl Iterator<Item = Range<usize>>,
@@ -228,7 +228,7 @@ fn by_evidence(
     among.filter_map(score).max_by_key(|(score, first, _)| (*score, *first)).map(|(.., pieces)| pieces)
 }
 
-/// Those of the pieces that have any of these bytes, which count from the first piece's first one.
+/// The pieces that have any of these bytes, which count from the first piece's first byte.
 fn with_bytes(dump: &MemoryDump, pieces: Range<usize>, bytes: &Range<usize>) -> Range<usize> {
     let first = dump.pieces.get(pieces.start).and_then(|piece| piece.address);
     let start = if dump.is_file { Some(Address::new(0)) } else { first };

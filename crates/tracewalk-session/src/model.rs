@@ -33,9 +33,9 @@ pub struct Contents {
 pub struct Source {
     /// The index of its buffer.
     pub buffer: usize,
-    /// Its trace ID; `None` in a buffer without IDs.
+    /// The trace ID; `None` in a buffer without IDs.
     pub id: Option<TraceId>,
-    /// Its settings, stated and inferred.
+    /// The settings, stated and inferred.
     pub description: SourceDescription,
     /// The decoder's configuration.
     pub config: SourceConfig,
@@ -44,7 +44,7 @@ pub struct Source {
     pub findings: Vec<Finding>,
     /// Settings that fit better, if the stated ones contradict the trace.
     pub correction: Option<Correction>,
-    /// Whether all of it was followed in the program before, and nothing contradicted that.
+    /// Whether all of the source was followed in the program at opening, without a contradiction.
     pub(crate) fits: bool,
 }
 
@@ -53,9 +53,9 @@ pub struct Source {
 pub struct Itm {
     /// The index of its buffer.
     pub buffer: usize,
-    /// Its trace ID; `None` in a buffer without IDs.
+    /// The trace ID; `None` in a buffer without IDs.
     pub id: Option<TraceId>,
-    /// Its settings, stated and inferred.
+    /// The settings, stated and inferred.
     pub description: SourceDescription,
     pub(crate) carrier: Carrier,
     /// The inferred settings, with evidence.
@@ -67,11 +67,11 @@ pub struct Itm {
 pub struct Dumped {
     /// The file's pieces of memory.
     pub dump: MemoryDump,
-    /// Where the bytes start that the buffer has.
+    /// The address of the buffer's first byte.
     pub(crate) address: Option<Address>,
     /// The bytes that were not saved.
     pub(crate) holes: Vec<Range<usize>>,
-    /// What may be code of the rest.
+    /// The other pieces that may be code.
     pub(crate) code: Vec<Arc<Image>>,
 }
 
@@ -79,14 +79,14 @@ pub struct Dumped {
 #[derive(Clone, Debug)]
 pub(crate) struct Identified {
     pub(crate) source: SourceDescription,
-    /// Whether something of it was inferred, and not stated.
+    /// Whether part of the description was inferred.
     pub(crate) guessed: bool,
     pub(crate) findings: Vec<Finding>,
-    /// Whether the program cannot be what was traced, or not where it is stated to have stood.
+    /// Whether the program cannot be the traced one, or not at the stated address.
     pub(crate) misses_program: bool,
     /// Settings that fit better, if the stated ones contradict the trace.
     pub(crate) correction: Option<Correction>,
-    /// Whether all of it was followed in the program, and nothing contradicted that.
+    /// Whether all of the source was followed in the program, without a contradiction.
     pub(crate) fits: bool,
 }
 
@@ -101,14 +101,14 @@ pub(crate) fn stretches(buffer: &Buffer) -> Vec<Stretch> {
 /// The contents of one buffer.
 pub(crate) type SeenBuffer = (Contents, Vec<Identified>);
 
-/// What the finding about a buffer that wrapped is called.
+/// The subject of the finding about a buffer that wrapped.
 pub(crate) const OLDEST_BYTE: &str = "oldest byte";
 
 impl Source {
     /// The processor's profile; `None` if unknown.
     #[must_use]
     pub fn profile(&self) -> Option<Profile> {
-        // No other profile has an MTB.
+        // Only M profile has an MTB.
         let m_profile = matches!(self.config, SourceConfig::Mtb(_)).then_some(Profile::M);
         self.description.profile().or(m_profile)
     }

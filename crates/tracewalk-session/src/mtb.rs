@@ -1,4 +1,4 @@
-//! Where the packets of a Micro Trace Buffer are in a dump of its memory.
+//! The places of a Micro Trace Buffer's packets in a dump of its memory.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::infer::mtb_order::{Ending, Narrowing};
 use crate::notice::NoticeKind;
 use crate::observer::{Observer, Say};
 
-/// The packets in `dump`, by the registers if they are known, else by what continues what.
+/// The packets in `dump`: by the registers if they are known, else by which packets continue each other.
 pub(crate) fn carrier(
     dump: Dump<'_>,
     source: &SourceDescription,
@@ -46,7 +46,7 @@ fn by_registers(
         refuse_zeros(dump, layout.pieces.iter().map(|piece| piece.bytes.clone()))?;
     }
     say_missing(&layout, dump.address.is_some() || config.base().is_some(), observer);
-    // Registers are reset with the processor, memory is not.
+    // A reset clears the registers but not the memory.
     if layout.pieces.is_empty()
         && layout.missing.is_empty()
         && let Some(older) = infer::mtb(dump, program).map(|guess| guess.best.evidence)
@@ -57,8 +57,8 @@ fn by_registers(
     Ok(layout)
 }
 
-/// Where memory lies of which nobody said the address, if the packets that the registers describe show it, and what is
-/// taken for granted otherwise does not fit them.
+/// The dump at its address, if nobody stated the address, the packets that the registers describe prove it, and the
+/// default address does not fit them.
 fn place<'a>(
     dump: Dump<'a>,
     config: &Config,
@@ -79,7 +79,7 @@ fn place<'a>(
     if is_there(dump).is_some() {
         return None;
     }
-    // The pointer has the low bits of the buffer's address, how many is in no register.
+    // The pointer has the low bits of the buffer's address; no register states how many.
     let pointer = u64::from(config.pointer());
     let least = (pointer + 1).max(size).next_power_of_two().trailing_zeros();
     let buffer = |bits: u32| base + (pointer - pointer % size).wrapping_sub(base) % (1 << bits);
@@ -90,8 +90,8 @@ fn place<'a>(
     Some(placed)
 }
 
-/// Says where else packets go on from each other, in a dump that is larger than the buffer and whose address nobody said.
-/// Returns whether they do.
+/// Reports another place at which packets continue each other, in a dump that is larger than the buffer and has no
+/// stated address. Returns whether there is one.
 fn say_misplaced(
     dump: Dump<'_>,
     config: &Config,
@@ -112,7 +112,7 @@ fn say_misplaced(
     is_misplaced
 }
 
-/// Memory without anything in it was never written to.
+/// Refuses a buffer of zeros, which was never written.
 fn refuse_zeros(dump: Dump<'_>, mut packets: impl Iterator<Item = Range<usize>>) -> Result<(), OpenError> {
     let Some(first) = packets.next() else { return Ok(()) };
     let is_empty =
@@ -128,7 +128,7 @@ fn say_missing(layout: &Layout, are_addresses: bool, observer: &dyn Observer) {
     }
 }
 
-/// The same stretches in order, those that touch as one: where the newest packet meets the oldest is no gap.
+/// The same stretches in order, with adjacent ones joined: there is no gap between the newest packet and the oldest.
 fn joined(mut stretches: Vec<Range<u64>>) -> Vec<Range<u64>> {
     stretches.sort_by_key(|stretch| stretch.start);
     let mut joined = Vec::<Range<u64>>::new();
@@ -179,7 +179,7 @@ fn by_evidence(
         Ending::Unheld(_) if !guess.best.layout.missing.is_empty() => {}
         end => observer.say(NoticeKind::MtbEndUnknown { end, are_addresses: dump.address.is_some() }),
     }
-    // With a program each break counts: code does not run from here to there by itself.
+    // With a program each break counts, because code cannot run across it.
     if let Some(runner_up) = guess.runner_up
         && (program.is_empty() || runner_up.evidence.breaks <= guess.best.evidence.breaks)
         && runner_up.evidence.score().saturating_mul(10) > guess.best.evidence.score().saturating_mul(9)

@@ -48,13 +48,13 @@ pub enum Severity {
     Incomplete,
 }
 
-/// What to state, give or do to resolve a notice.
+/// The action that resolves a notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Remedy {
     /// State the container.
     Container,
-    /// State what the source is.
+    /// State the protocol and settings of the source.
     Source,
     /// State where the oldest byte of the buffer is.
     ReadPointer,
@@ -62,17 +62,17 @@ pub enum Remedy {
     MtbRegisters,
     /// State where the processor was halted.
     HaltedAt,
-    /// State which channels carry what, or record anew.
+    /// State the roles of the channels, or record again.
     Wires,
     /// Choose trace IDs.
     Ids,
     /// Give the program that was traced.
     Image,
-    /// State where the files are that ran.
+    /// State where the executed files are.
     Binaries,
     /// State where source files are.
     SourceDirectories,
-    /// State where the image stood.
+    /// State the address of the image.
     ImageAddress,
     /// State in which context the image is visible.
     ImageContext,
@@ -82,7 +82,7 @@ pub enum Remedy {
     Memory,
     /// Choose another part of the trace.
     Window,
-    /// Choose what becomes of what is in doubt.
+    /// Choose whether instructions in doubt are counted.
     Doubtful,
     /// Look at the packets, or at the losses.
     Look,
@@ -96,7 +96,7 @@ pub enum Remedy {
 pub enum Inferred {
     /// Each 32-bit word has its highest byte first.
     SwappedWords,
-    /// Where the oldest byte of the buffer is.
+    /// The offset of the buffer's oldest byte.
     ReadPointer(u64),
     /// How the bytes are packed.
     Container(Container),
@@ -112,18 +112,18 @@ pub enum Inferred {
     Channel(String, Role),
     /// The wires are inverted.
     Inverted,
-    /// Where M profile's vector table is.
+    /// The address of M profile's vector table.
     VectorTable(Address),
 }
 
 /// The statement that would resolve a doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// Where the oldest byte of the buffer is.
+    /// The place of the buffer's oldest byte.
     ReadPointer,
     /// How the bytes are packed.
     Container,
-    /// What a source is.
+    /// The protocol and settings of a source.
     Source,
 }
 
@@ -138,12 +138,12 @@ pub enum NoContext {
     NotTraced,
 }
 
-/// Which end of a window.
+/// An end of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// Its start.
+    /// The start.
     From,
-    /// Its end.
+    /// The end.
     To,
 }
 
@@ -161,7 +161,7 @@ pub struct WrongImage {
 pub struct ModulesLeftOut {
     /// How many have no file here.
     pub not_found: u64,
-    /// How many have a file, and nothing says where the kernel put its code.
+    /// How many have a file, but no known address in the kernel.
     pub unplaced: u64,
 }
 
@@ -178,9 +178,9 @@ pub enum NoticeKind {
     BinariesMissing(Vec<Binary>),
     /// The code of some kernel modules is not known.
     ModulesLeftOut(ModulesLeftOut),
-    /// The number of branches in kernel modules that are left out, because where they lead is not known.
+    /// The number of branches in kernel modules that are left out, because their destinations are unknown.
     ModuleBranchesUnknown(u64),
-    /// Trace was made that is not in the recording, or there is none.
+    /// Some trace is not in the recording, or the recording has none.
     TraceNotRecorded(TraceCounts),
     /// The number of mappings that replaced another and are not distinguished.
     MappingsMixed(u64),
@@ -188,14 +188,14 @@ pub enum NoticeKind {
     ContextIdsShort(u8),
     /// A recording ends in the middle of a record, or has something else at `at`.
     RecordsCut {
-        /// Where, for something else.
+        /// The place of the other content; `None` if the recording is cut.
         at: Option<u64>,
     },
     /// The kernel dropped this number of records.
     RecordsLost(u64),
     /// An interrupt in the chip's description is unusable.
     InterruptLeftOut(SvdError),
-    /// The chip's description names interrupts of M profile, and no source is of one.
+    /// The chip's description names interrupts of M profile, and no source is of M profile.
     InterruptsUnused { file: PathBuf },
     /// The inferred settings of a buffer, as statements.
     Inferred(Vec<Inferred>),
@@ -238,11 +238,11 @@ pub enum NoticeKind {
     RegistersMissing { source: Option<TraceId>, protocol: Protocol, problem: String },
     /// A buffer, or a requested trace ID, has nothing to decode; the rest of the capture has.
     NothingThere(Box<OpenError>),
-    /// There is trace, and none of it is of a protocol that is decoded.
+    /// There is trace, but none of a protocol that is decoded.
     NothingDecodable,
-    /// A trace ID that nobody described has bytes; what reads them, if anything does.
+    /// Bytes of a trace ID that is not described, and the source that reads them, if any.
     Undescribed { id: TraceId, bytes: u64, reads_as: Option<Box<SourceDescription>> },
-    /// Many trace IDs that nobody described and that nothing reads have this number of bytes in all.
+    /// Trace IDs that are neither described nor readable, if there are many, and the total number of their bytes.
     ManyUndescribed { ids: Vec<TraceId>, bytes: u64 },
     /// A source that was stated has no bytes.
     StatedAbsent { id: TraceId },
@@ -268,18 +268,19 @@ pub enum NoticeKind {
     InferringFromHead(Place),
     /// One source is decoded as the stream arrives, the others afterwards.
     DecodedInTurn { place: Place, first: Option<TraceId>, others: Vec<Option<TraceId>> },
-    /// How a stream ended, unless it is a file or a pipe that was read to its end. The last `cut` bytes are the beginning of a
-    /// frame.
+    /// The end of a stream, unless it is a file or a pipe that was read to its end. The last `cut` bytes are the
+    /// beginning of a frame.
     StreamEnded { place: Place, end: End, received: u64, cut: u64 },
     /// Only the first bytes of a stream were kept for the sources that had to wait.
     KeptPartly { place: Place, kept: u64 },
-    /// A source was decoded by its first bytes; all of them read better otherwise.
+    /// A source was decoded with the settings inferred from its first bytes; other settings fit all of its bytes
+    /// better.
     ReadsOtherwise {
         source: Option<TraceId>,
         decoded: Box<SourceDescription>,
         better: Box<SourceDescription>,
     },
-    /// A source was decoded by its first bytes.
+    /// A source was decoded with the settings inferred from its first bytes.
     DecodedByHead { source: Option<TraceId> },
     /// Memory ran out: decoding ended after a byte of the capture.
     MemoryExhausted { used: u64 },
@@ -299,7 +300,7 @@ pub enum NoticeKind {
     NoContextIds { source: Option<TraceId>, why: NoContext },
     /// An image is for a VMID, and the trace has none.
     NoVmids { source: Option<TraceId> },
-    /// An image is for a context that never ran; the contexts that did.
+    /// An image is for a context that never ran; `others` did.
     ContextAbsent { source: Option<TraceId>, scope: Scope, others: Vec<Scope> },
     /// Stretches of trace in doubt, and whether their instructions were counted.
     InDoubt {
@@ -337,7 +338,7 @@ pub enum NoticeKind {
     ItmOverflow { source: Option<TraceId>, count: u64 },
     /// An ITM alone does not record program flow.
     ItmAlone { source: Option<TraceId> },
-    /// The trace lacks what an end of the window counts.
+    /// The trace lacks the counts in which an end of the window is stated.
     WindowNotCounted { source: Option<TraceId>, bound: Bound, position: Position },
     /// The window contains no trace; the trace ends at `end`.
     WindowEmpty { source: Option<TraceId>, window: Window, end: Position },

@@ -33,7 +33,7 @@ impl Late {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
     }
 
-    /// Notes that a source file is not at hand, all of them as one notice.
+    /// Adds a missing source file; one notice lists all of them.
     pub(crate) fn add_missing_source(&self, file: &str) {
         let mut notices = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = notices.iter_mut().find_map(|notice| match &mut notice.kind {
@@ -64,7 +64,7 @@ impl Notices {
         self.0.into_inner()
     }
 
-    /// Passes them on.
+    /// Passes the notices on.
     pub(crate) fn pass_on(self, observer: &dyn Observer) {
         self.into_vec().into_iter().for_each(|notice| observer.notice(notice));
     }
@@ -76,11 +76,11 @@ impl Observer for Notices {
     }
 }
 
-/// Says something of a capture.
+/// Reports notices about a capture.
 pub(crate) trait Say {
-    /// Says something that shows at no single place.
+    /// Reports a notice without a place.
     fn say(&self, kind: NoticeKind);
-    /// Says something that shows first at a place.
+    /// Reports a notice that first occurs at a place.
     fn say_at(&self, at: CaptureOffset, kind: NoticeKind);
 }
 

@@ -54,7 +54,7 @@ impl Session {
         Self::of(capture, request, false, keep, observer)
     }
 
-    /// Infers what neither the capture nor the request state. Of one that is `arriving` more comes later.
+    /// Infers the settings that neither the capture nor the request states. If it is `arriving`, the rest comes later.
     pub(crate) fn of(
         mut capture: Capture,
         request: Request,
@@ -123,7 +123,7 @@ impl Session {
         let mut known = self.known_of(Some(observer))?;
         let mut seen = look(&self.capture.buffers, &self.request, &known, keep)?;
         for _ in 0..self.capture.images.len() {
-            // A recording says where each image was.
+            // A recording states the address of each image.
             let is_placed = is_strict || self.capture.recorded.is_some();
             if is_placed || !place_image(self, &seen, &known, observer)? {
                 break;
@@ -146,7 +146,7 @@ impl Session {
         Known::of(&mut self.loader, &self.capture, &self.dumps, shared.as_ref(), observer)
     }
 
-    /// Makes sources of what was found in a buffer, and says what was inferred.
+    /// Makes sources of the findings in a buffer, and reports the inferred settings.
     fn take(
         &mut self,
         index: usize,
@@ -171,7 +171,7 @@ impl Session {
                 nothing => nothing?,
             }
         }
-        // What else is in a capture that is still arriving is known at its end.
+        // The other contents of a capture that is still arriving are known at its end.
         if self.request.ids.is_empty() && !self.arriving {
             let described = found.iter().map(|found| &found.source).collect::<Vec<_>>();
             report::other_sources(&contents, buffer, &described, &self.known, observer);
@@ -191,7 +191,7 @@ impl Session {
     }
 }
 
-/// What reads images, and shares them if other sessions do.
+/// The reader of images, which shares them with other sessions if these share a cache.
 fn loader(request: &Request) -> ImageLoader {
     let loader = ImageLoader::within(request.limit);
     match &request.shared {
@@ -214,7 +214,7 @@ pub fn interrupts(request: &Request, observer: &dyn Observer) -> Result<Interrup
     Ok(names.iter().collect())
 }
 
-/// Where M profile's vector table is, as far as somebody says it.
+/// The address of M profile's vector table, if it is stated or in a dump.
 fn vector_table(request: &Request, dumps: &[Option<Dumped>], observer: &dyn Observer) -> Option<Address> {
     request.stated.vector_table.or_else(|| {
         let found = dumps.iter().flatten().find_map(|dump| dump.dump.vector_table())?;

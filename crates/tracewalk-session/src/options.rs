@@ -31,7 +31,7 @@ pub(crate) fn add(capture: &mut Capture, stated: &Statements) -> Result<(), Open
     add_mtb_registers(capture, stated)
 }
 
-/// Where the frames of trace ports start; it says that these are some as well.
+/// Sets the start of the frames of trace ports; this also states that the container is a trace port.
 fn set_frame_start(capture: &mut Capture, stated: &Statements) -> Result<(), OpenError> {
     const OPTION: &str = "--frame-start";
     let Some(start) = stated.frame_start else { return Ok(()) };

@@ -13,18 +13,18 @@ use crate::places::LostPlaces;
 /// How a source is followed.
 #[derive(Clone, Debug)]
 pub struct Follow {
-    /// What to do if trace and image disagree, or execution is in doubt.
+    /// What tracewalk does if trace and image disagree, or execution is in doubt.
     pub trust: Trust,
     /// The most threads.
     pub threads: u16,
-    /// If set, names and lines of the program are read, and source files are searched in these folders as well as beside the images.
-    /// `None` is for work that needs neither.
+    /// If set, names and lines of the program are read, and source files are searched in these folders as well as
+    /// beside the images. `None` is for work that needs neither.
     pub names: Option<Vec<PathBuf>>,
-    /// Whether to list the place of each loss. It makes an analysis run in the order of the trace.
+    /// Whether to list the place of each loss. An analysis then runs in the order of the trace.
     pub places: bool,
 }
 
-/// What to do if trace and image disagree, or execution is in doubt.
+/// What tracewalk does if trace and image disagree, or execution is in doubt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trust {
     /// Whether to follow the image even if the trace contradicts it repeatedly.
@@ -48,7 +48,7 @@ pub struct Outcome<T> {
     pub found: T,
     /// The amounts of trace and execution.
     pub statistics: Statistics,
-    /// What could not be decoded or followed.
+    /// The parts that could not be decoded or followed.
     pub losses: Losses,
     /// The program that was followed: an empty one if the image is not the traced program.
     pub code: Arc<Code>,
@@ -56,14 +56,15 @@ pub struct Outcome<T> {
     pub itms: Vec<(Itm, ItmCounts)>,
     /// The notices, unless an observer received them.
     pub notices: Vec<Notice>,
-    /// The byte of the capture after which lack of memory or an observer ended the work; `None` if the work was finished.
+    /// The byte of the capture after which lack of memory or an observer ended the work; `None` if the work was
+    /// finished.
     pub ended_at: Option<u64>,
     /// Whether all of the source was decoded: `false` if the work was ended, or the capture stopped arriving.
     pub complete: bool,
 }
 
 impl<T> Outcome<T> {
-    /// The same with another answer, that is made of the answer and the program.
+    /// The same outcome, with an answer made from this one's answer and program.
     pub(crate) fn map<U>(self, make: impl FnOnce(T, &Code) -> U) -> Outcome<U> {
         let Self { found, statistics, losses, code, itms, notices, ended_at, complete } = self;
         let found = make(found, &code);
@@ -78,9 +79,9 @@ pub struct Losses {
     pub gaps: Gaps,
     /// The contexts in which code ran, or was missing.
     pub contexts: Contexts,
-    /// Which stretches of trace are in doubt.
+    /// The stretches of trace in doubt.
     pub doubts: Doubts,
-    /// The instructions in them, left out or counted; `None` if they were not counted.
+    /// The instructions in these stretches, left out or counted; `None` if they were not counted.
     pub in_doubt: Option<InDoubt>,
     /// The place of each loss, if [`Follow::places`] was set.
     pub places: Option<LostPlaces>,

@@ -1,4 +1,4 @@
-//! Images of raw bytes that stood elsewhere than was stated.
+//! Images of raw bytes whose address differs from the stated one.
 
 use tracewalk::program::Scope;
 use tracewalk_input::image::ImageKind;
@@ -12,8 +12,8 @@ use crate::notice::NoticeKind;
 use crate::observer::{Observer, Say};
 use crate::session::Session;
 
-/// Moves the image of raw bytes that fits the trace best elsewhere than where it was stated to stand to where it fits,
-/// if there is one. Returns whether there was.
+/// Finds the image of raw bytes that fits the trace best at another address than the stated one, and moves the image
+/// there. Returns whether there is one.
 pub(crate) fn place_image(
     session: &mut Session,
     seen: &[SeenBuffer],

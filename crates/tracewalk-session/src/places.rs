@@ -25,7 +25,7 @@ pub struct Lost {
     pub count: u64,
     /// The number of bytes of trace.
     pub bytes: u64,
-    /// The first ones.
+    /// The places of the first losses.
     pub first: Vec<LostPlace>,
 }
 
@@ -43,9 +43,9 @@ pub struct LostPlace {
 /// The problem at a place.
 #[derive(Clone, Copy, Debug)]
 pub enum Why {
-    /// The packet.
+    /// The packet is malformed.
     Malformed(Malformation),
-    /// Following it.
+    /// Execution could not be followed.
     Gap(GapReason),
 }
 
@@ -53,7 +53,7 @@ impl LostPlaces {
     /// The most places listed of each kind; the rest is counted.
     pub const MOST: usize = 1000;
 
-    /// Takes the source's next packet, which begins here in the file.
+    /// Takes the source's next packet, which begins at `at` in the file.
     pub fn packet(&mut self, record: &PacketRecord<'_>, at: CaptureOffset) {
         let (kind, why) = match record.content {
             PacketItem::Packet(_) => return,

@@ -23,7 +23,7 @@ use crate::shared::{ByContent, Identified};
 /// A program that a source was followed in.
 #[derive(Clone, Debug)]
 pub struct FollowedProgram {
-    /// Its identity: its build IDs, or a hash of its code.
+    /// The program's identity: its build IDs, or a hash of its code.
     pub id: ProgramId,
     /// The program.
     pub code: Arc<Code>,
@@ -32,7 +32,7 @@ pub struct FollowedProgram {
 }
 
 impl Session {
-    /// Notes that source lines are wanted and no program has any.
+    /// Reports if no program has source lines.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ impl Session {
                 return Ok(());
             }
             let memory = self.memory(&source, source.profile())?;
-            // Of records, and of no program at all, another notice says it.
+            // Other notices cover hexadecimal records and a missing program.
             if without_names(&memory).is_none() {
                 without = without.or(memory.images.first().map(|visible| visible.image.file.clone()));
             }
@@ -61,7 +61,7 @@ impl Session {
         Ok(())
     }
 
-    /// The program of a source, as it was followed: nothing, if it is not what was traced.
+    /// The program of a source, as it was followed; an empty one if it is not the traced program.
     ///
     /// # Errors
     ///
@@ -80,8 +80,8 @@ impl Session {
 }
 
 impl FollowedProgram {
-    /// The programs that the images of a request make, without any capture: the whole, and what of it is visible in each
-    /// scope that images are for.
+    /// The programs of a request's images, without any capture: the whole, and the part that is visible in each scope
+    /// of the images.
     ///
     /// # Errors
     ///
@@ -109,14 +109,14 @@ impl FollowedProgram {
         Ok(programs)
     }
 
-    /// The source files that the debug information of a request's images leads to, without any capture: see
+    /// The source files that the debug information of a request's images names, without any capture: see
     /// [`Session::source_files`].
     #[must_use]
     pub fn source_files(request: &Request, directories: &[PathBuf]) -> BTreeSet<PathBuf> {
         source_files(&request.images, &mut ImageLoader::within(request.limit), directories)
     }
 
-    /// A program with all that is visible in some contexts only.
+    /// A whole program, with the code that is visible only in some contexts.
     fn of_all(code: Arc<Code>, images: &[VisibleImage]) -> Self {
         let images = images.iter().map(|visible| &visible.image);
         Self::new(ProgramId::of_all(&code.program, build_ids(images.clone())), code, images)
@@ -127,7 +127,7 @@ impl FollowedProgram {
         Self::new(ProgramId::of(&code.program, build_ids(images.iter())), code, images.iter())
     }
 
-    /// A program that is known to be this one, of these images.
+    /// A program with a known identity, made of these images.
     pub(crate) fn new<'a>(
         id: ProgramId,
         code: Arc<Code>,

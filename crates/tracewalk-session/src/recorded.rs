@@ -1,4 +1,4 @@
-//! What a recording of perf says beside its trace → the images of its programs, and notices about what is not there.
+//! The metadata of a perf recording → the images of its programs, and notices about what is missing.
 
 use tracewalk_input::capture::perf::{Binaries, BinaryPlaces, NoBinary, Recorded};
 use tracewalk_input::image::{ImageLoader, ImageRequest};
@@ -7,8 +7,8 @@ use crate::error::OpenError;
 use crate::notice::{ModulesLeftOut, NoticeKind};
 use crate::observer::{Observer, Say};
 
-/// The images of the programs that ran. Says which files were not found, or are not the ones that ran; what is in archives goes to
-/// `loader`.
+/// The images of the programs that ran. Reports files that were not found, or are not the ones that ran. Gives the
+/// contents of archives to `loader`.
 pub(crate) fn images(
     recorded: &Recorded,
     places: &BinaryPlaces,
@@ -22,7 +22,7 @@ pub(crate) fn images(
     for binary in binaries {
         match binary.file {
             Ok(_) => {}
-            // A kernel has hundreds.
+            // Modules are counted, because a kernel has hundreds.
             Err(NoBinary::Module) => modules.not_found += 1,
             Err(NoBinary::ModuleUnplaced) => modules.unplaced += 1,
             Err(NoBinary::OtherBuildId { .. }) => observer.say(NoticeKind::OtherBinary(Box::new(binary))),
@@ -41,7 +41,7 @@ pub(crate) fn images(
     Ok(images)
 }
 
-/// Says what of the trace is not in the file.
+/// Reports which trace and records are not in the file.
 pub(crate) fn say(recorded: &Recorded, observer: &dyn Observer) {
     let counts = recorded.trace;
     let is_whole = counts.truncated == 0 && counts.partial == 0 && counts.missing == 0;

@@ -1,4 +1,4 @@
-//! Notices about what a capture holds, before anything is decoded.
+//! Notices about the contents of a capture, before anything is decoded.
 
 use tracewalk::frame::{Cause, Discontinuity, Framing};
 use tracewalk::span::CaptureOffset;
@@ -16,7 +16,7 @@ use crate::notice::{Inferred, NoticeKind, Question};
 use crate::observer::{Observer, Say};
 use crate::session::Session;
 
-/// Refuses files that are certainly no trace, and were probably meant as something else.
+/// Refuses files that are certainly not trace, and were probably meant as something else.
 pub(crate) fn refuse_wrong_files(capture: &Capture, memory: &[Option<MemoryDump>]) -> Result<(), OpenError> {
     for (buffer, memory) in capture.buffers.iter().zip(memory) {
         if buffer.parts.is_some() {
@@ -99,7 +99,7 @@ pub(crate) fn findings(contents: &Contents, buffer: &Buffer, found: &[Identified
     }
 }
 
-/// Says how a recording was read, and what of it could not be read.
+/// Reports how a recording was read, and the errors in it.
 pub(crate) fn wires(buffer: &Buffer, observer: &dyn Observer) {
     let Some(reading) = &buffer.wires else { return };
     let mut inferred = Vec::new();
@@ -135,12 +135,12 @@ pub(crate) fn wires(buffer: &Buffer, observer: &dyn Observer) {
     }
 }
 
-/// A buffer that has nothing that can be decoded.
+/// Refuses a buffer in which nothing can be decoded.
 pub(crate) fn refuse_nothing(found: &[Identified], buffer: &Buffer, known: &Known) -> Result<(), OpenError> {
     if !found.is_empty() {
         return Ok(());
     }
-    // If the channels that were read are in doubt, a notice has said what was seen.
+    // If the reading of the channels is in doubt, another notice describes them.
     let seen = |reading: &wire::Reading| match reading.seen() {
         None => wire::seen_in(&buffer.file),
         Some(_) => None,
@@ -155,7 +155,7 @@ pub(crate) fn refuse_nothing(found: &[Identified], buffer: &Buffer, known: &Know
     })
 }
 
-/// Says that there is trace, and none of it is of a protocol that is decoded.
+/// Reports that there is trace, but none of a protocol that is decoded.
 pub(crate) fn nothing_decoded(session: &Session, observer: &dyn Observer) {
     let mut sources = session.contents.iter().flat_map(|contents| &contents.sources);
     let has_others = sources.any(|source| matches!(source.protocol, Protocol::Unknown(_)));
@@ -192,7 +192,7 @@ pub(crate) fn other_sources(
             }
         }
     }
-    // Damaged frames seem to have bytes of any source: nobody wants to read of each.
+    // Damaged frames seem to have bytes of any source; one notice for each would be too many.
     if unread.len() > MOST_UNDESCRIBED {
         let first = unread.iter().map(|(id, _)| place(*id)).min().unwrap_or_default();
         let ids = unread.into_iter().map(|(id, _)| id).collect();
@@ -202,12 +202,12 @@ pub(crate) fn other_sources(
             observer.say_at(place(id), NoticeKind::Undescribed { id, bytes, reads_as: None });
         }
     }
-    // A recording names the units of all CPUs, of which a program runs on some.
+    // A recording names the units of all CPUs, and a program runs on some of them.
     let is_recording = buffer.parts.is_some();
     for source in sources.iter().filter(|source| !is_recording || source.origin == Origin::Option("--source"))
     {
         let Some(id) = source.id.filter(|id| !frames.sources.contains_key(id)) else { continue };
-        // A description names every trace unit of a chip, a caller only those that are meant.
+        // A description names every trace unit of a chip, a caller only the intended ones.
         observer.say(match source.origin == Origin::Option("--source") {
             true => NoticeKind::StatedAbsent { id },
             false => NoticeKind::DescribedAbsent { id },
@@ -220,7 +220,7 @@ pub(crate) fn other_sources(
     }
 }
 
-/// Says what of the frames could not be read.
+/// Reports the damage to frames.
 pub(crate) fn damage(contents: &Contents, buffer: &Buffer, observer: &dyn Observer) {
     let Some(frames) = &contents.frames else { return };
     let is_loss = |discontinuity: &&Discontinuity| discontinuity.cause != Cause::Barrier;
@@ -245,7 +245,7 @@ pub(crate) fn damage(contents: &Contents, buffer: &Buffer, observer: &dyn Observ
     }
 }
 
-/// Says that a capture ends within a frame.
+/// Reports that a capture ends within a frame.
 pub(crate) fn cut_frame(contents: &Contents, buffer: &Buffer, observer: &dyn Observer) {
     let Some(frames) = contents.frames.as_ref().filter(|frames| frames.account.tail > 0) else { return };
     observer.say_at(

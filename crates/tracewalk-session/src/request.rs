@@ -16,7 +16,7 @@ use crate::shared::Shared;
 pub struct Request {
     /// A file of trace bytes, a `capture.toml` or a snapshot directory.
     pub capture: PathBuf,
-    /// The directories beside a description's own in which files that it names may lie.
+    /// Further directories for files that a description names, besides the description's own.
     pub roots: Vec<PathBuf>,
     /// The caller's statements. A statement replaces that of the capture's own description.
     pub stated: Statements,
@@ -42,7 +42,7 @@ impl Request {
         Self { capture: capture.into(), ..Self::default() }
     }
 
-    /// Whether the sources of the capture are to be found in it.
+    /// Whether the capture is searched for sources.
     pub(crate) const fn searches(&self) -> bool {
         self.ids.is_empty() && self.stated.sources.is_empty() && matches!(self.policy, Policy::Infer)
     }
@@ -51,10 +51,10 @@ impl Request {
 /// Whether missing settings are inferred.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
-    /// It is inferred from the bytes and the program.
+    /// Missing settings are inferred from the bytes and the program.
     #[default]
     Infer,
-    /// It is an error.
+    /// A missing setting is an error.
     Strict,
 }
 
@@ -63,9 +63,9 @@ pub enum Policy {
 pub struct Statements {
     /// How the bytes are packed.
     pub container: Option<Container>,
-    /// Of a trace port without FSYNC: the number of bytes before the first frame, 0 to 15.
+    /// For a trace port without FSYNC: the number of bytes before the first frame, 0 to 15.
     pub frame_start: Option<u8>,
-    /// Of a buffer that wrapped, read from its first address on: the offset of its oldest byte in the file.
+    /// For a buffer that wrapped, read from its first address on: the offset of its oldest byte in the file.
     pub read_pointer: Option<u32>,
     /// Whether each 32-bit word of the file has its highest byte first.
     pub swap_words: bool,
@@ -73,7 +73,7 @@ pub struct Statements {
     pub dump_address: Option<Address>,
     /// How a recording of a logic analyser is read.
     pub wires: WireOptions,
-    /// Where to search the files that ran on a machine recorded by perf.
+    /// Where to search for the files that ran on a machine recorded by perf.
     pub binaries: BinaryPlaces,
     /// The sources.
     pub sources: Vec<SourceDescription>,

@@ -10,19 +10,19 @@ use tracewalk_analysis::drive::{Carrier, Input, NoProgress, Stretch};
 /// How many bytes of a source are enough to judge readings by: some dozens of synchronisations.
 const ENOUGH: usize = 1 << 16;
 
-/// What ETMv3, PFT and ITM begin with when they synchronise.
+/// The A-sync packet of ETMv3, PFT and ITM.
 const A_SYNC: [u8; 6] = [0, 0, 0, 0, 0, 0x80];
 
-/// The beginning of a source's bytes, as far as it was taken.
+/// Some of a source's bytes, up to a limit.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Sample {
     bytes: Vec<u8>,
-    /// Where bytes were lost before the next ones.
+    /// The positions before which bytes were lost.
     breaks: Vec<usize>,
 }
 
 impl Sample {
-    /// The beginning of bytes that are one source's.
+    /// The first bytes of stretches that belong to one source.
     pub(crate) fn of_stretches(capture: &[u8], stretches: &[Stretch]) -> Self {
         let mut sample = Self::default();
         for stretch in stretches {
@@ -66,7 +66,7 @@ impl Sample {
     /// At most `bytes` bytes from the first A-sync on; `None` if there is none.
     pub(super) fn synchronised(&self, bytes: usize) -> Option<Self> {
         let found = self.bytes.windows(A_SYNC.len()).position(|window| window == A_SYNC)?;
-        // An A-sync of ETMv4 is one with more zeros in front.
+        // An ETMv4 A-sync has more zeros before these.
         let before = self.bytes.get(..found).unwrap_or_default();
         let start = before.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
         let end = self.bytes.len().min(start + bytes);

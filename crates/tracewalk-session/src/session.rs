@@ -48,9 +48,9 @@ pub struct Session {
     pub(crate) interrupts: Interrupts,
     /// The address of M profile's vector table, if it was stated.
     pub(crate) vector_table: Option<Address>,
-    /// Everything known of the programs, to find other contradictions.
+    /// Everything known of the programs, for further inference.
     pub(crate) known: Known,
-    /// Whether the bytes of the buffer are only the beginning of what arrives.
+    /// Whether the buffer has only the first bytes of a capture that is still arriving.
     pub(crate) arriving: bool,
     /// The stream of a capture that is still arriving.
     pub(crate) live: Option<Live>,
@@ -61,21 +61,21 @@ pub struct Session {
 /// The part of a program that is visible in one scope, as a program of its own.
 #[derive(Debug)]
 pub struct ScopedCode {
-    /// In which contexts it is visible.
+    /// The contexts in which the part is visible.
     pub scope: Scope,
     /// The program.
     pub code: Arc<Code>,
-    /// The images that it was put together from.
+    /// The images of the program.
     pub images: Vec<Arc<Image>>,
 }
 
-/// What a thread takes to decode: its graph of blocks, its memo, and the results of the segments that it is ahead.
+/// The memory that a thread needs to decode: its graph of blocks, its memo, and the results of segments decoded ahead.
 const THREAD_BYTES: u64 = 32 << 20;
 
-/// What a thread takes for each byte of the program: where blocks begin, by words and by halfwords.
+/// The memory that a thread needs for each byte of the program: the starts of blocks, by words and by halfwords.
 const THREAD_TIMES_THE_CODE: u64 = 3;
 
-/// What the program of a source's core depends on: the core, its profile, and where its names and lines are looked up, if they are.
+/// The key of a core's program: the core, its profile, and the directories for names and lines, if these are wanted.
 pub(crate) type ProgramKey = (Option<String>, Option<Profile>, Option<Vec<PathBuf>>);
 
 impl Session {
@@ -222,12 +222,12 @@ impl Session {
         Ok(code)
     }
 
-    /// What it shares of its programs with other sessions. Memory that a capture holds is its own.
+    /// The cache that the session shares. Programs are not shared if the capture describes memory, which is its own.
     pub(crate) fn shares(&self) -> Option<&Shared> {
         self.request.shared.as_ref().filter(|_| self.dumps.iter().all(Option::is_none))
     }
 
-    /// What the program of a source's core is put together of.
+    /// The key of a source's program in the shared cache.
     fn code_key(&mut self, source: &Source, source_dirs: Option<&[PathBuf]>) -> Result<CodeKey, ImageError> {
         let images = self.images(source)?;
         let beside = images.iter().filter_map(|visible| visible.image.file.parent().map(Path::to_owned));
@@ -243,12 +243,12 @@ impl Session {
         })
     }
 
-    /// Whether the images of processes are in their own contexts alone.
+    /// Whether the images of processes are visible only in their own contexts.
     fn leaves_out(&self) -> bool {
         self.capture.recorded.as_ref().is_some_and(|recorded| recorded.contexts.has_address_spaces())
     }
 
-    /// What the threads are called that contexts are of, if the capture says it.
+    /// The names of the threads that contexts belong to, if the capture states them.
     fn threads(&self) -> BTreeMap<Scope, String> {
         self.capture.recorded.as_ref().map(|recorded| recorded.thread_names()).unwrap_or_default()
     }
@@ -297,14 +297,14 @@ impl Session {
         self.capture.images_for(&source.description).map(load).collect()
     }
 
-    /// The content of an image's file, if it was read. It need not be a file here: it may be inside an archive.
+    /// The content of an image's file, if it was read. The file may be inside an archive.
     #[must_use]
     pub fn image_content(&self, file: &Path) -> Option<&[u8]> {
         self.loader.content(file)
     }
 
-    /// The source files that the programs' debug information leads to, searched in `directories` as well. An output must not
-    /// overwrite them.
+    /// The source files that the programs' debug information names, searched in `directories` as well. An output must
+    /// not overwrite them.
     pub fn source_files(&mut self, directories: &[PathBuf]) -> BTreeSet<PathBuf> {
         source_files(&self.capture.images, &mut self.loader, directories)
     }
@@ -373,7 +373,8 @@ impl Session {
         Input { capture, carrier: itm.carrier.clone(), rest: None, progress: &NoProgress }.itm()
     }
 
-    /// The ITMs that belong beside a source: beside the first source of each buffer, all that are in the buffer.
+    /// The ITMs to be read with a source: for the first source of a buffer, all ITMs in the buffer; for other sources,
+    /// none.
     #[must_use]
     pub fn itms_beside(&self, source: &Source) -> Vec<Itm> {
         let is_first = self
@@ -393,7 +394,7 @@ impl Session {
         self.live.is_some()
     }
 
-    /// What is still arriving of the capture.
+    /// The rest of a capture that is still arriving.
     fn rest(&self) -> Option<&dyn Rest> {
         self.live.as_ref().map(|live| live as &dyn Rest)
     }
@@ -425,8 +426,8 @@ impl Session {
         self.live.as_ref()?.heard_counts(itm.id)
     }
 
-    /// Waits for the rest of the capture, for its ITMs alone; calls `look` whenever some of it has arrived. Errors
-    /// are those of `look`.
+    /// Waits for the rest of the capture, if only its ITMs are decoded; calls `look` whenever some of it has arrived.
+    /// Errors come from `look`.
     pub fn wait_for_itms(&self, mut look: impl FnMut() -> io::Result<()>) -> io::Result<()> {
         let mut looked = look();
         if let Some(live) = &self.live {

@@ -47,30 +47,30 @@ struct Kept {
     learned: Recent<LearnedKey, Vec<Learned>>,
 }
 
-/// What a program depends on that is put together of images alone.
+/// The key of a program that is made from images alone.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CodeKey {
     pub(crate) images: Vec<(ByContent, Scope)>,
-    /// Whether the images that are for some contexts only are left out of what all contexts see.
+    /// Whether code that is visible only in some contexts is left out of the view of all contexts.
     pub(crate) leaves_out: bool,
     pub(crate) vector_table: Option<Address>,
     pub(crate) interrupts: Interrupts,
     pub(crate) threads: BTreeMap<Scope, String>,
     pub(crate) profile: Option<Profile>,
-    /// Where names and lines are looked up, if they are: beside the images as well.
+    /// The directories for names and lines, those beside the images included; `None` if these are not wanted.
     pub(crate) source_dirs: Option<Vec<PathBuf>>,
 }
 
-/// What has an identity that costs a look at all of its bytes.
+/// A program or a file whose identity depends on all of its bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Identified {
-    /// A program of these images.
+    /// The program made from these images.
     Program(Vec<(ByContent, Scope)>),
-    /// The file that an image is of.
+    /// The file of an image.
     File(ByContent),
 }
 
-/// An image that is equal to its copies.
+/// An image, compared by content.
 #[derive(Clone, Debug)]
 pub(crate) struct ByContent(Arc<Image>);
 
@@ -90,7 +90,7 @@ impl ByContent {
     }
 }
 
-/// What was learned is of a program and of how a source of it is configured.
+/// The key of learned effects: a program, and the configuration of a source.
 #[derive(Clone, Debug)]
 struct LearnedKey {
     program: Arc<Program>,
@@ -103,10 +103,10 @@ impl PartialEq for LearnedKey {
     }
 }
 
-/// The most kept of each kind: the most recently used.
+/// The most values kept of each kind: the most recently used.
 const MOST: usize = 32;
 
-/// Values that were asked for recently, the last one at the end.
+/// The values used recently, the most recent at the end.
 #[derive(Debug)]
 struct Recent<K, V>(Vec<(K, V)>);
 
@@ -135,7 +135,7 @@ impl<K: PartialEq, V> Recent<K, V> {
 }
 
 impl Shared {
-    /// The program that images alone make, the same one for all.
+    /// The program of images alone; equal images share one program.
     pub(crate) fn program(
         &self,
         images: Vec<(ByContent, Scope)>,
@@ -149,12 +149,12 @@ impl Shared {
         SharedProgram { shared: self.clone(), program }
     }
 
-    /// The program that was put together of this, if it was.
+    /// The program with this key, if it is kept.
     pub(crate) fn code(&self, key: &CodeKey) -> Option<Arc<Code>> {
         self.kept().codes.get(key).cloned()
     }
 
-    /// Keeps a program for others. Returns the one that all use: another thread may have been first.
+    /// Keeps a program for others. Returns the one that all use, because another thread may have been first.
     pub(crate) fn keep_code(&self, key: CodeKey, code: Arc<Code>) -> Arc<Code> {
         let codes = &mut self.kept().codes;
         match codes.get(&key) {
@@ -163,7 +163,7 @@ impl Shared {
         }
     }
 
-    /// Which program it is, worked out once.
+    /// The identity of a program or a file, worked out once.
     pub(crate) fn program_id<E>(
         &self,
         of: Identified,
@@ -177,7 +177,7 @@ impl Shared {
         Ok(id)
     }
 
-    /// Whoever follows a source of a program begins with what others learned, one of them each.
+    /// A follower with kept effects of the program, if any are left; each follower takes its own.
     pub(crate) fn follower<'p>(&self, config: &'p SourceConfig, program: &'p Arc<Program>) -> Follower<'p> {
         let key = LearnedKey { program: Arc::clone(program), config: config.clone() };
         match self.kept().learned.get(&key).and_then(Vec::pop) {
@@ -186,7 +186,7 @@ impl Shared {
         }
     }
 
-    /// Keeps what was learned for others.
+    /// Keeps learned effects for others.
     pub(crate) fn keep_learned(&self, config: &SourceConfig, program: &Arc<Program>, learned: Learned) {
         let key = LearnedKey { program: Arc::clone(program), config: config.clone() };
         let all = &mut self.kept().learned;
@@ -201,7 +201,7 @@ impl Shared {
     }
 }
 
-/// A program of which sessions share what they learn.
+/// A program whose learned effects sessions share.
 #[derive(Debug)]
 pub(crate) struct SharedProgram {
     shared: Shared,

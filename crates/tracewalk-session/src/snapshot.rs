@@ -25,7 +25,7 @@ impl Session {
 }
 
 fn add(snapshot: &mut Snapshot, dump: &MemoryDump) {
-    // Of a file it is not known where it was in memory.
+    // The address of a file's bytes in memory is unknown.
     for piece in dump.pieces.iter().filter(|_| !dump.is_file) {
         let Some(address) = piece.address.and_then(|address| u32::try_from(address.get()).ok()) else {
             continue;
@@ -43,7 +43,7 @@ fn add_registers(snapshot: &mut Snapshot, found: &ProcessorRegisters) {
     for (known, value) in snapshot.stack_pointers.iter_mut().zip(found.stack_pointers) {
         *known = value.or(*known);
     }
-    // In a handler the stack pointer is the main one, which OpenOCD prints alone.
+    // In a handler the stack pointer is the main one, the only one that OpenOCD prints.
     let in_handler = snapshot.exception_number().is_some();
     let [main, _] = snapshot.stack_pointers;
     if let Some(stack_pointer) = snapshot.registers.get_mut(13)

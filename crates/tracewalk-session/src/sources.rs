@@ -1,4 +1,4 @@
-//! What was identified in a buffer → the sources and ITMs that can be decoded.
+//! The identified sources of a buffer → the sources and ITMs that can be decoded.
 
 use tracewalk::ids::TraceId;
 use tracewalk::protocol::mtb::{Source as MtbSource, order::Dump};
@@ -16,7 +16,7 @@ use crate::observer::{Observer, Say};
 use crate::session::Session;
 
 impl Session {
-    /// The source that can be decoded of what was identified; `None` if it cannot or need not be decoded.
+    /// The source for an identified one; `None` if it cannot or need not be decoded.
     pub(crate) fn source(
         &self,
         buffer: usize,
@@ -65,7 +65,7 @@ impl Session {
         }))
     }
 
-    /// How a source lies in frames. Those that are still arriving have no index.
+    /// The carrier of a source in frames. Frames that are still arriving have no index.
     fn in_frames(&self, frames: &Frames, id: TraceId) -> Carrier {
         match &frames.index {
             Some(index) if !self.arriving => Carrier::Indexed { index: index.clone(), id },
@@ -91,7 +91,7 @@ impl Session {
     }
 }
 
-/// Says why a source is not decoded, where there is something to decode.
+/// Reports why a source is not decoded.
 fn say_why_not(contents: &Contents, identified: &Identified, problem: NoConfig, observer: &dyn Observer) {
     let source = &identified.source;
     let has_bytes = |frames: &Frames| source.id.is_none_or(|id| frames.sources.contains_key(&id));

@@ -1,4 +1,4 @@
-//! Notices about what of a source was not decoded, or is in doubt.
+//! Notices about the parts of a source that were not decoded, or are in doubt.
 
 use tracewalk_analysis::{Doubts, Statistics};
 
@@ -9,7 +9,7 @@ use crate::outcome::Losses;
 use crate::session::Session;
 
 impl Session {
-    /// Says which stretches of a source are in doubt, and what became of their instructions.
+    /// Reports the stretches of a source that are in doubt, and whether their instructions were counted.
     pub(crate) fn say_doubts(&self, source: &Source, losses: &Losses, observer: &dyn Observer) {
         let Doubts { count, bytes, first } = &losses.doubts;
         let Some(&first) = first.first() else { return };

@@ -1,4 +1,4 @@
-//! Watching long work: how far it has come, and its end if memory runs out.
+//! Watches long work: its progress, and its end if memory runs out.
 
 use std::cell::Cell;
 use std::fmt;
@@ -13,20 +13,20 @@ use crate::observer::{Observer, Say};
 /// Follows the progress of work on a capture, and ends it at the limit of memory.
 pub struct Watch<'a> {
     progress: Box<dyn Progress + 'a>,
-    /// How many bytes of memory end the work.
+    /// The number of bytes of memory that ends the work.
     most: Option<u64>,
-    /// Before this byte of the capture the work cannot have reached that.
+    /// The byte of the capture before which the work cannot have used this memory.
     enough_until: Cell<u64>,
-    /// After which byte of the capture the work was ended.
+    /// The byte of the capture after which the work was ended.
     ended_at: Cell<Option<u64>>,
     observer: &'a dyn Observer,
 }
 
-/// The part of the limit that is kept to write the results.
+/// One part in this number of the limit is reserved for writing the results.
 const KEPT: u64 = 8;
 
-/// No more bytes of memory come from a byte of the capture: the costliest of all, the newest instructions without an end,
-/// holds 48 bytes for each atom, and a byte has 15 atoms at most.
+/// The most bytes of memory for a byte of the capture. The costliest use is to hold the newest instructions without a
+/// limit: 48 bytes for each atom, and a byte has at most 15 atoms.
 const MOST_FOR_A_BYTE: u64 = 15 * 48;
 
 impl<'a> Watch<'a> {

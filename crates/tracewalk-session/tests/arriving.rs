@@ -1,4 +1,4 @@
-//! Captures that arrive as the program that uses the session feeds them.
+//! Captures that the program feeds to the session as they arrive.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ fn example(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/examples").join(path)
 }
 
-/// What flow finds, in order.
+/// The records of flow, in order.
 #[derive(Default)]
 struct Records(Vec<FlowRecord>);
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tracewalk_session::{Keep, Key, Notices, Request, Session};
 
-/// Keeps everything, and counts what it was asked for and had.
+/// Keeps everything, and counts the values that it returned.
 #[derive(Debug, Default)]
 struct Memory {
     kept: RefCell<HashMap<Key, Vec<u8>>>,
@@ -28,14 +28,14 @@ impl Keep for Memory {
     }
 }
 
-/// All that is known of the frames, and of the sources in them.
+/// Everything known of the frames, and of the sources in them.
 fn opened(capture: &Path, keep: Option<&dyn Keep>) -> String {
     let notices = Notices::default();
     let session = Session::open_kept(Request::new(capture), keep, &notices).expect("a capture");
     format!("{:?} {:?} {:?}", session.contents(), session.sources(), notices.into_vec())
 }
 
-/// The example's trace so often that the file is mapped.
+/// The example's trace, repeated until the file is large enough to be mapped.
 fn repeated(folder: &Path) -> (PathBuf, Vec<u8>) {
     let example = Path::new("../../testdata/examples/a15-pft");
     let trace = fs::read(example.join("trace.bin")).expect("the example");
@@ -47,7 +47,7 @@ fn repeated(folder: &Path) -> (PathBuf, Vec<u8>) {
     (capture, bytes)
 }
 
-/// Waits until the next change of the file has another time: before, nothing of it is kept.
+/// Waits until the next change gives the file another time. Before that, nothing of the file is kept.
 fn settle() {
     std::thread::sleep(Duration::from_millis(3100));
 }
@@ -64,7 +64,7 @@ fn the_frames_of_a_file_are_kept_as_long_as_it_is_not_changed() {
     assert_eq!(opened(&capture, Some(&keep)), expected);
     assert_eq!((keep.kept.borrow().len(), keep.found.get()), (1, 1));
 
-    // What follows is nobody's: ID 0.
+    // The following bytes have ID 0, which is no source's.
     bytes[3 << 20] = 0x01;
     fs::write(&capture, &bytes).expect("a folder");
     let changed = opened(&capture, None);

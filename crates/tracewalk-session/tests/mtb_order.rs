@@ -1,4 +1,5 @@
-//! Where a Micro Trace Buffer's packets stand in a dump, without registers: dumps made by hand, the corpus, any bytes.
+//! The places of a Micro Trace Buffer's packets in a dump, without registers: dumps made by hand, the corpus, any
+//! bytes.
 #![expect(clippy::single_range_in_vec_init, reason = "lists of ranges are what is compared here")]
 
 use std::ops::Range;
@@ -14,7 +15,7 @@ use tracewalk::protocol::mtb::order::{Dump, Layout, Piece, by_registers};
 use tracewalk::protocol::mtb::{Config, Packet, Registers};
 use tracewalk_session::mtb_order::{Ending, Guess, by_evidence, within_reach};
 
-/// The corpus, which lies beside the project and is not part of it.
+/// The corpus, in a folder beside the project.
 fn corpus() -> Option<PathBuf> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
     if path.is_dir() {
@@ -53,7 +54,7 @@ fn the_vectors_with_registers_are_read_the_same_without_them() {
     assert!(tested >= 2, "only {tested} MTB vectors have registers");
 }
 
-/// A buffer of the corpus, its program, and where the registers say that its packets stand.
+/// A buffer of the corpus, its program, and the places of its packets by the registers.
 fn case(name: &str) -> Option<(Vec<u8>, Program, Layout)> {
     let folder = corpus()?.join("synthetic").join(name);
     let read = |name: &str| std::fs::read(folder.join(name)).expect("the corpus is complete");
@@ -91,7 +92,7 @@ fn without_registers_the_image_shows_where_a_buffer_wrapped() {
         assert_eq!(guess.best.layout, layout, "{name}");
         assert_eq!(guess.best.evidence.breaks, 0, "{name}");
         assert!(guess.runner_up.is_none_or(|other| other.evidence.score() < guess.best.evidence.score()));
-        // A rule of thumb about distances finds what was written, too.
+        // A rule of thumb about distances finds packets, too.
         assert!(by_evidence(dump, within_reach).is_some(), "{name}");
     }
 }
@@ -104,7 +105,7 @@ fn memory(packets: &[(u32, u32)]) -> Vec<u8> {
         .collect()
 }
 
-/// A path that jumps about in 64 KiB: each packet starts 8 bytes after where the one before went.
+/// A path that jumps about in 64 KiB: each packet starts 8 bytes after the destination of the one before.
 fn path(packets: u32) -> Vec<(u32, u32)> {
     let place = |index: u32| 0x0800_0000 | (index.wrapping_mul(0x9e37_79b1) >> 16 & !1);
     (0..packets).map(|index| (place(index) + 8, place(index + 1))).collect()
@@ -187,7 +188,7 @@ fn without_registers_a_jump_to_nowhere_and_the_fault_behind_it_are_packets_too()
     wrapped.rotate_left(20);
     assert_eq!(guessed_ranges(&memory(&wrapped)), [44 * 8..512, 0..44 * 8]);
     assert_eq!(guess(&memory(&wrapped)).best.evidence.fits, 63);
-    // The same before the exception, which a locked-up processor never takes.
+    // The same crash without the exception, which a locked-up processor never takes.
     packets.pop();
     packets.resize(128, (0, 0));
     assert_eq!(guessed_ranges(&memory(&packets)), [0..63 * 8]);
@@ -215,7 +216,7 @@ fn without_registers_packets_that_do_not_go_together_begin_no_buffer() {
 
 #[test]
 fn without_registers_a_full_block_that_does_not_go_round_may_be_a_part_of_the_buffer() {
-    // Packets break inside, where the newest meets the oldest, and do not go on from the end to the start.
+    // The packets break inside, between the newest and the oldest, and the last one does not continue at the first.
     let mut packets = path(16);
     packets[7..].iter_mut().for_each(|packet| *packet = (packet.0 ^ 0x0400_0000, packet.1 ^ 0x0400_0000));
     let Guess { best, .. } = guess(&memory(&packets));
@@ -224,7 +225,7 @@ fn without_registers_a_full_block_that_does_not_go_round_may_be_a_part_of_the_bu
     assert_eq!(best.evidence.end, Ending::Unheld(128..256));
 }
 
-/// What is found at an address where a dump begins, with holes.
+/// The guess for a dump at an address, with holes.
 fn found_at(data: &[u8], address: u64, holes: &[Range<usize>]) -> Guess {
     let dump = Dump { data, address: Some(Address::new(address)), holes };
     by_evidence(dump, within_reach).expect("there are packets")
@@ -258,7 +259,7 @@ fn without_registers_what_a_dump_lacks_is_named_and_the_break_is_still_found() {
             "{missing:?}"
         );
     }
-    // The break itself.
+    // A hole at the break itself.
     let Guess { best, .. } = found_at(&data, 0x2000_0000, &[oldest - 8..oldest + 8]);
     assert!(best.layout.lost_newest);
     assert_eq!(best.layout.missing, [0x2000_0000 + oldest as u64 - 8..0x2000_0000 + oldest as u64 + 8]);
@@ -273,7 +274,7 @@ fn without_registers_half_a_buffer_may_be_all_of_a_smaller_one() {
     };
     assert_eq!(unheld(0..256), Ending::Unheld(0x2000_0100..0x2000_0200));
     assert_eq!(unheld(256..512), Ending::Unheld(0x2000_0000..0x2000_0100));
-    // What lies after shows where it ends.
+    // The memory after the buffer shows its end.
     let mut data = data;
     data.resize(1024, 0);
     assert_eq!(found_at(&data, 0x2000_0000, &[]).best.evidence.end, Ending::Shown);
@@ -310,7 +311,7 @@ proptest! {
         for reaches in [true, false] {
             let guess = by_evidence(Dump::new(&data, Some(Address::from(address))), |_, _| reaches);
             for piece in guess.into_iter().flat_map(|guess| guess.best.layout.pieces) {
-                // A buffer begins where its size says, in memory and not in the dump.
+                // The buffer's alignment is an alignment in memory, not in the dump.
                 let first = u64::from(address) + piece.bytes.start as u64;
                 prop_assert!(piece.bytes.end <= data.len() && first.is_multiple_of(8), "{piece:?}");
             }

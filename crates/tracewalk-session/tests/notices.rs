@@ -1,4 +1,4 @@
-//! What a session finds worth knowing, by kind: on the project's examples, whole and damaged.
+//! The notices of a session, by kind: on the project's examples, whole and damaged.
 
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ fn example(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/examples").join(path)
 }
 
-/// A capture of which nothing is stated but the program.
+/// A capture with nothing stated but the program.
 fn bare(capture: &Path, elf: &str) -> Request {
     Request { images: vec![example(elf).to_str().unwrap().parse().unwrap()], ..Request::new(capture) }
 }
@@ -110,7 +110,7 @@ fn damaged_perf_data_is_refused_whatever_names_it() {
     at_an_address.stated.dump_address = Some(Address::new(0x2000_0000));
     let described = Request::new(folder.path().join("capture.toml"));
     assert!(matches!(Session::open(described), Err(OpenError::PerfData(_))));
-    // Its places lead out of the file.
+    // The header's offsets point outside the file.
     for request in [Request::new(file), at_an_address] {
         let Err(OpenError::Capture(error)) = Session::open(request) else { panic!("it is damaged") };
         assert!(matches!(error.kind, CaptureErrorKind::Perf(_)), "{error:?}");
@@ -137,7 +137,7 @@ fn names_of_notices_are_kinds_names() {
     assert_eq!((kind.name(), kind.to_string()), ("stated_absent", "stated_absent".to_owned()));
 }
 
-/// Programs are looked at by several threads.
+/// Several threads read the same program.
 #[test]
 fn programs_can_be_shared_between_threads() {
     const fn is_shared<T: Send + Sync>() {}
@@ -156,7 +156,7 @@ fn without_lines(elf: &Path) -> Vec<u8> {
     bytes
 }
 
-/// However the capture comes, whatever is inferred of it, and however often its program is put together meanwhile.
+/// However the capture arrives, whatever is inferred, and however often its program is read.
 #[test]
 fn that_names_are_missing_is_reported_once() {
     let broken = without_lines(&example("m3-etmv3/m3.elf"));
@@ -198,7 +198,7 @@ struct Passes {
     works: RefCell<Vec<Pass>>,
 }
 
-/// How far one pass has come.
+/// The progress of one pass.
 #[derive(Clone, Debug, Default)]
 struct Pass(Rc<Cell<u64>>);
 

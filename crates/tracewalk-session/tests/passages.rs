@@ -1,4 +1,4 @@
-//! Analyses that take passages at once, decoded by several threads, answer what they do element by element: whole captures
+//! Analyses that take whole passages, decoded by several threads, answer as they do element by element: whole captures
 //! and damaged ones.
 
 use std::fs;
@@ -21,7 +21,7 @@ use tracewalk_analysis::timeline::{Item, Scale, Timeline};
 use tracewalk_analysis::{Doubtful, Section, Window};
 use tracewalk_session::{Follow, Request, Session, Trust};
 
-/// The plain way: each element by itself, with its place.
+/// The reference: each element by itself, with its place.
 struct OneByOne<A>(A);
 
 impl<A: Analysis> Analysis for OneByOne<A> {
@@ -49,7 +49,7 @@ impl<A: Analysis> Analysis for OneByOne<A> {
     }
 }
 
-/// What ran of a source.
+/// The coverage of a source.
 struct Covering(Recorder);
 
 impl Sink<FlowRecord> for Covering {
@@ -148,7 +148,7 @@ impl Analysis for Items {
     }
 }
 
-/// What is found in all sources of a capture, and what was counted of them.
+/// The answer for each source of a capture, with its counts.
 fn found<A: Analysis>(capture: &Path, how: &Follow, analysis: impl Fn() -> A) -> Vec<(A::Found, String)> {
     let (mut session, _) = Session::open(Request::new(capture)).expect("the capture is readable");
     let sources = session.sources().to_vec();
@@ -159,7 +159,7 @@ fn found<A: Analysis>(capture: &Path, how: &Follow, analysis: impl Fn() -> A) ->
     each.collect()
 }
 
-/// Compares an analysis by passages with the same element by element, with and without what is in doubt.
+/// Compares an analysis by passages with the same analysis by elements, with and without instructions in doubt.
 fn check<A: Analysis>(capture: &Path, threads: &[u16], analysis: impl Fn() -> A)
 where
     A::Found: PartialEq,
@@ -219,7 +219,7 @@ fn items(scale: Scale, window: &Window) -> Items {
     Items { scale, window: window.clone(), timeline: None, items: Vec::new() }
 }
 
-/// The whole, and parts of it that end at positions, functions and exceptions.
+/// The whole trace, and parts that end at positions, functions and exceptions.
 fn windows() -> [Window; 5] {
     let position = |count| Some(Place::Position(Position::Instructions(count)));
     let nth = |nth: u64, what| Some(Place::Happening { what, nth: NonZeroU64::new(nth).expect("not zero") });
@@ -235,7 +235,7 @@ fn windows() -> [Window; 5] {
     ]
 }
 
-/// Whether functions are measured does not show in what is measured of exceptions.
+/// The results for exceptions do not depend on whether functions are measured.
 fn check_exceptions<F: Fn() -> Measuring>(capture: &Path, measuring: impl Fn(bool) -> F) {
     let exceptions = |functions| {
         let found = found(capture, &Follow::default(), measuring(functions));
@@ -249,7 +249,7 @@ fn examples() -> Vec<PathBuf> {
     ["m3-etmv3", "a7-etmv3", "a15-pft", "m0-crash-mtb"].map(|name| root.join(name)).to_vec()
 }
 
-/// A copy of a capture whose trace is another one.
+/// A copy of a capture with a changed trace.
 fn with_trace(example: &Path, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     for entry in fs::read_dir(example).expect("the example is a folder") {
@@ -281,7 +281,7 @@ fn parts_of_captures_are_the_same_by_passages_and_by_elements() {
     }
 }
 
-/// A capture repeated up to a number of bytes, with damage in them.
+/// A capture repeated up to a number of bytes, with damage.
 fn long(example: &Path, bytes: usize) -> tempfile::TempDir {
     with_trace(example, |once| {
         let mut long = once.repeat(bytes / once.len());
@@ -295,7 +295,7 @@ fn long(example: &Path, bytes: usize) -> tempfile::TempDir {
 
 #[test]
 fn coverage_of_long_captures_is_the_same_on_any_number_of_threads() {
-    // Segments of what is only counted are long, and less than four of them are for one thread.
+    // Segments of analyses that only count are long, and one thread decodes up to three of them.
     for example in &examples()[..2] {
         let folder = long(example, 5 << 20);
         let covering = || Covering(Recorder::new(Conditions::OfEvery, Doubtful::Drop));

@@ -13,7 +13,7 @@ fn profile(session: &mut Session) -> Profile {
     session.run(&source, &Follow::default(), Profiling::new(Window::default())).expect("an example").found
 }
 
-/// What needs no names leaves them out, and does not take them away from what comes next.
+/// Work that needs no names leaves them out, but the next answer still has them.
 #[test]
 fn an_answer_without_names_leaves_the_next_one_its_names() {
     let expected = profile(&mut opened());

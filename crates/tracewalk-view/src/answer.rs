@@ -1,4 +1,4 @@
-//! Who answers what the page asks for.
+//! Answers the page's questions.
 
 use std::sync::OnceLock;
 
@@ -13,11 +13,11 @@ use crate::recording::Recording;
 use crate::source;
 use crate::timeline;
 
-/// A capture that can be asked.
+/// A capture that answers questions.
 pub(crate) struct View<'i> {
     pub(crate) name: String,
     pub(crate) recordings: Vec<Recording<'i>>,
-    /// What is counted, as soon as it is.
+    /// The figures, as soon as they are counted.
     pub(crate) figures: &'i OnceLock<Figures>,
     pub(crate) at: At,
 }
@@ -45,7 +45,7 @@ impl View<'_> {
                 } else {
                     find::find(recording, query)
                 };
-                // Gaps, calls and texts are known as far as the overview has come.
+                // Gaps, calls and texts are known as far as the overview reaches.
                 let is_known = is_whole || come.get("step").is_some() || come.get("unfinished").is_some();
                 if is_known { Ok(come) } else { Err(Refusal::Later) }
             }

@@ -1,4 +1,4 @@
-//! How far the work has come that answers wait for.
+//! The progress of work that answers wait for.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,22 +6,22 @@ use serde::Serialize;
 use tracewalk_analysis::drive::Progress;
 use tracewalk_session::{Late, Notice, Observer};
 
-/// How far the work has come that is being done.
+/// The progress of the current work.
 #[derive(Debug, Default)]
 pub(crate) struct Coming {
-    /// Bytes of all passes over the capture.
+    /// The bytes of all passes over the capture.
     all: AtomicU64,
-    /// Those of the passes that are done.
+    /// The bytes of the passes that are done.
     before: AtomicU64,
     done: AtomicU64,
     now: AtomicU64,
-    /// Bytes that were decoded since the start.
+    /// The bytes decoded since the start.
     decoded: AtomicU64,
-    /// How often there was more to see.
+    /// How often the overview has grown.
     grown: AtomicU64,
 }
 
-/// The same as numbers.
+/// The progress as plain numbers.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Come {
     pub(crate) done: u64,
@@ -31,7 +31,7 @@ pub(crate) struct Come {
 }
 
 impl Coming {
-    /// Work begins that takes passes over this number of bytes together.
+    /// Work begins whose passes have this number of bytes in all.
     pub(crate) fn expect(&self, bytes: u64) {
         for number in [&self.before, &self.done, &self.now] {
             number.store(0, Ordering::Relaxed);
@@ -45,7 +45,7 @@ impl Coming {
         self.done.store(0, Ordering::Relaxed);
     }
 
-    /// There is more to see than before.
+    /// The overview has grown.
     pub(crate) fn grew(&self) {
         self.grown.fetch_add(1, Ordering::Relaxed);
     }
@@ -66,7 +66,7 @@ impl Progress for Coming {
     }
 }
 
-/// Passes notices on, and shows the page how far work has come.
+/// Passes notices on, and reports progress to the page.
 pub(crate) struct Watching<'a> {
     pub(crate) observer: &'a dyn Observer,
     pub(crate) coming: &'a Coming,
@@ -99,7 +99,7 @@ impl Progress for Watched<'_> {
     }
 }
 
-/// Shows the page how far work has come, and passes nothing on.
+/// Reports progress to the page, and passes nothing on.
 pub(crate) struct Quiet<'a>(pub(crate) &'a Coming);
 
 #[derive(Debug)]

@@ -1,10 +1,11 @@
-//! What ran on the other cores meanwhile: a lane for each of the capture's other sources, on the ruler of the one that is shown.
+//! The functions that ran on the other cores at the same time: a lane for each of the capture's other sources, on the
+//! ruler of the source that is shown.
 //!
 //! ```text
-//! a step of this source ─▶ its timestamp, or its byte of the capture ─▶ the step of each other source that comes there
+//! a step of this source ─▶ its timestamp, or its byte of the capture ─▶ the step of each other source at the same place
 //! ```
 //!
-//! The window is divided, and at the beginning of each part it is looked up who runs. A lane says no more than that.
+//! The window is divided into parts, and a lane shows only the function that runs at the beginning of each part.
 
 use serde_json::{Value, json};
 use tracewalk::flow::Element;
@@ -15,19 +16,19 @@ use crate::query::Query;
 use crate::recording::Recording;
 use crate::shown::seen;
 
-/// How many pixels a part of the window has, about.
+/// The width of a part of the window, roughly, in pixels.
 const PART: u64 = 12;
-/// A window has no more parts: each is a jump in each source.
+/// The most parts of a window: each is a jump in each source.
 const MOST_PARTS: u64 = 96;
-/// How many steps are looked at to find an instruction.
+/// How many steps are searched for an instruction.
 const NEAR: usize = 64;
 
-/// What sources are laid beside one another by.
+/// The ruler on which sources are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ruler {
-    /// All have timestamps.
+    /// Timestamps, if all sources have them.
     Time,
-    /// They stand in the same bytes.
+    /// Bytes of the capture, if the sources are in the same buffer.
     Byte,
 }
 
@@ -40,11 +41,11 @@ impl Ruler {
     }
 }
 
-/// Who runs on another core: from a step of the source that is shown up to another one.
+/// The function that runs on another core between two steps of the source that is shown.
 struct Bar {
     from: u64,
     to: u64,
-    /// The function; of a gap nothing.
+    /// The function's name; `None` for a gap.
     name: Option<String>,
     /// The other source's step.
     step: u64,
@@ -66,7 +67,7 @@ pub(crate) fn of(recordings: &mut [Recording<'_>], query: &Query) -> Value {
     json!({ "ruler": ruler.map(Ruler::name), "lanes": lanes })
 }
 
-/// What the sources can be compared by; nothing if there is only one, or if they have nothing in common.
+/// The ruler of the sources; `None` if there is only one source, or they have nothing in common.
 fn ruler(recordings: &[Recording<'_>], source: usize) -> Option<Ruler> {
     let with_steps = || recordings.iter().filter(|recording| recording.totals().steps > 0);
     let shown = recordings.get(source)?;
@@ -78,7 +79,7 @@ fn ruler(recordings: &[Recording<'_>], source: usize) -> Option<Ruler> {
     }
 }
 
-/// The beginnings of the window's parts, and where it ends: steps of the source that is shown, and where they are on the ruler.
+/// The beginnings of the window's parts, and its end: steps of the source that is shown, and their places on the ruler.
 fn positions(recordings: &mut [Recording<'_>], query: &Query, ruler: Ruler) -> Option<Vec<(u64, Position)>> {
     let shown = recordings.get_mut(query.source)?;
     let to = query.to.min(shown.totals().steps);
@@ -101,12 +102,12 @@ fn positions(recordings: &mut [Recording<'_>], query: &Query, ruler: Ruler) -> O
     Some(positions)
 }
 
-/// Who runs on another core at these places.
+/// The functions that run on another core at these places.
 fn lane(other: &mut Recording<'_>, positions: &[(u64, Position)]) -> Vec<Bar> {
     let mut bars = Vec::<Bar>::new();
     for part in positions.windows(2) {
         let &[(from, position), (to, _)] = part else { continue };
-        // What comes later ran to its end before.
+        // The other source has ended before this place.
         let Some(step) = other.step_at(position) else { break };
         let name = running(other);
         match bars.last_mut() {
@@ -117,7 +118,7 @@ fn lane(other: &mut Recording<'_>, positions: &[(u64, Position)]) -> Vec<Bar> {
     bars
 }
 
-/// The function that runs where the cursor is, or soon after. Nothing in a gap.
+/// The function that runs at the cursor, or soon after; `None` in a gap.
 fn running(recording: &mut Recording<'_>) -> Option<String> {
     for _ in 0..NEAR {
         let here = recording.cursor.current()?;

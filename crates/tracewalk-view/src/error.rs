@@ -1,4 +1,4 @@
-//! What can go wrong before the page is there.
+//! Errors before the page can be shown.
 
 use std::fmt;
 use std::io;
@@ -21,9 +21,9 @@ pub enum ViewError {
     },
     /// The system has no random numbers for the token.
     NoToken,
-    /// The server could not be started, or the page not be written.
+    /// The server could not be started, or the page could not be written.
     Io(io::Error),
-    /// What else was in the capture cannot be opened.
+    /// The rest of the capture cannot be opened.
     Open(OpenError),
     /// A source cannot be followed.
     Run(RunError),

@@ -1,4 +1,4 @@
-//! The same page as one file, with the data of a window inside.
+//! The page as one file, with the data of a window inside.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -25,18 +25,18 @@ use crate::shown::Row;
 use crate::source::{file_named, function_at};
 use crate::timeline;
 
-/// Which part of each source is written.
+/// The part of each source to write.
 #[derive(Clone, Copy, Debug)]
 pub struct Excerpt {
-    /// The step in its middle, which is shown first.
+    /// The step in the middle, which is shown first.
     pub at: At,
     /// The number of steps of each source.
     pub steps: u64,
 }
 
-/// More steps are not written: a browser has to hold them.
+/// The most steps that are written: a browser has to hold them.
 const MOST_STEPS: u64 = 1 << 20;
-/// Of 10; more takes much longer for little.
+/// The level, of 10. Higher levels take much longer and gain little.
 const COMPRESSION: u8 = 6;
 
 impl Excerpt {
@@ -48,7 +48,7 @@ impl Excerpt {
     }
 }
 
-/// Writes a window of a capture as a page that needs nothing but itself.
+/// Writes a window of a capture as a self-contained page.
 ///
 /// # Errors
 ///
@@ -126,7 +126,7 @@ fn write(name: &str, data: &Value, out: &mut dyn Write) -> io::Result<()> {
     let data = STANDARD.encode(compress_to_vec(&serde_json::to_vec(data)?, COMPRESSION));
     let policy = format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{EXPORTED_POLICY}\">\n");
     let head = format!("{policy}<style>\n{STYLE}</style>\n");
-    // Base64 has no character that means anything to HTML.
+    // Base64 has no character with a meaning in HTML.
     let data = format!("<script type=\"application/octet-stream\" id=\"data\">{data}</script>\n");
     let scripts = SCRIPTS.iter().map(|(_, script)| format!("<script>\n{script}</script>\n"));
     let body = std::iter::once(data).chain(scripts).collect::<String>();

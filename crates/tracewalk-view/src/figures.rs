@@ -1,4 +1,4 @@
-//! What functions cost, and how often lines and instructions ran: the figures of `profile` and `coverage`.
+//! The costs of functions, and the counts of lines and instructions, as in `profile` and `coverage`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,29 +16,29 @@ use tracewalk_session::{Covered, Follow, FollowedProgram, Observer, RunError, Se
 use crate::names::hex;
 use crate::prepared::PreparedSource;
 
-/// What is counted of a capture, which takes a pass over each source for costs and one for what ran.
+/// The figures of a capture, which take two passes over each source: one for costs, one for coverage.
 pub(crate) struct Figures {
-    /// What functions cost, by source.
+    /// The costs of functions, by source.
     pub(crate) costs: Vec<Costs>,
-    /// What ran of the programs.
+    /// The coverage of the programs.
     pub(crate) counts: Counts,
 }
 
-/// The same, to be kept.
+/// The figures in the form that is kept.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct KeptFigures {
     costs: Vec<Costs>,
     coverage: Vec<u8>,
 }
 
-/// What functions cost in one source.
+/// The costs of functions in one source.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Costs {
-    /// What cost is measured in.
+    /// The unit of costs.
     unit: String,
-    /// All that was followed.
+    /// The cost of everything that was followed.
     total: u64,
-    /// The most expensive first.
+    /// The functions, the most expensive first.
     functions: Vec<Cost>,
 }
 
@@ -55,11 +55,11 @@ struct Cost {
     instructions: u64,
 }
 
-/// A table with more rows is cut.
+/// The most rows of a table.
 const MOST_ROWS: usize = 4096;
 
 impl Costs {
-    /// What `profile` reports.
+    /// The costs that `profile` reports.
     fn of(
         session: &Session,
         prepared: &PreparedSource,
@@ -99,14 +99,14 @@ impl Costs {
     }
 }
 
-/// What ran of programs.
+/// The coverage of programs.
 pub(crate) struct Counts {
     pub(crate) report: Report,
     codes: Vec<Arc<Code>>,
 }
 
 impl Figures {
-    /// What `profile` and `coverage` report of sources, each with what `coverage` begins with.
+    /// The figures that `profile` and `coverage` report of sources. `covered` has the empty coverage of each.
     pub(crate) fn of(
         session: &Session,
         sources: &[PreparedSource],
@@ -160,7 +160,7 @@ impl Counts {
         Self { report, codes: programs.into_iter().map(|(.., code)| Arc::clone(code)).collect() }
     }
 
-    /// The function that holds an address of the program as `seen` sees it, and its program.
+    /// The function with an address in the program as `seen` sees it, and the function's program.
     pub(crate) fn function(&self, address: Address, seen: &Code) -> Option<(&Function, &Code)> {
         let bytes = seen.program.code(address).and_then(|code| code.get(..2));
         let holds = |function: &&Function| function.start <= address && address.get() < function.end;
@@ -173,7 +173,7 @@ impl Counts {
         self.codes.get(function.program)
     }
 
-    /// The text of a file, as one of the programs finds it.
+    /// The text of a source file, as one of the programs finds it.
     pub(crate) fn text(&self, file: &str) -> Option<Vec<u8>> {
         self.codes.iter().find_map(|code| code.symbols.source_file(file)).map(|found| found.text)
     }

@@ -1,4 +1,5 @@
-//! Moving, and looking for something. Nothing here takes long: what is not found soon is asked for again from where it ended.
+//! Moves and searches. None takes long: one that is not finished soon returns where it stopped, and the page continues
+//! it.
 
 use std::collections::BTreeSet;
 
@@ -15,15 +16,15 @@ use crate::query::Query;
 use crate::recording::Recording;
 use crate::shown::{row, seen};
 
-/// How many elements are looked at before the page is answered.
+/// The most elements that are examined before the page gets an answer.
 const SLICE: u32 = 1 << 19;
 
-/// Where a move or search has come to.
+/// The result of a move or a search.
 enum Came {
     To(u64),
-    /// There is none in this direction.
+    /// There is no match in this direction.
     Nowhere,
-    /// Up to this step there is none.
+    /// There is no match up to this step; the search is not finished.
     Only(u64),
     /// The target of the search does not exist.
     Unknown(String),
@@ -83,7 +84,7 @@ fn came_to(recording: &Recording<'_>) -> Came {
     recording.cursor.current().map_or(Came::Nowhere, |here| Came::To(here.step))
 }
 
-/// To another line of the source. `from` is where the move began, if it continues.
+/// Moves to another line of the source. If the move continues an earlier one, `from` is where that began.
 fn line(recording: &mut Recording<'_>, query: &Query) -> Came {
     let key = |recording: &mut Recording<'_>| {
         let here = recording.cursor.current()?;
@@ -94,7 +95,7 @@ fn line(recording: &mut Recording<'_>, query: &Query) -> Came {
     different(recording, query, key)
 }
 
-/// To another function.
+/// Moves to another function.
 fn function(recording: &mut Recording<'_>, query: &Query) -> Came {
     let key = |recording: &mut Recording<'_>| {
         let here = recording.cursor.current()?;
@@ -105,7 +106,7 @@ fn function(recording: &mut Recording<'_>, query: &Query) -> Came {
     different(recording, query, key)
 }
 
-/// To where something else executes, or to a gap.
+/// Moves to a step with another key, or to a gap.
 fn different<K: PartialEq>(
     recording: &mut Recording<'_>,
     query: &Query,
@@ -154,7 +155,7 @@ fn gap(recording: &Recording<'_>, query: &Query) -> Came {
     found.and_then(|index| gaps.get(index)).map_or(Came::Nowhere, |step| Came::To(*step))
 }
 
-/// To the instruction that called the function, or the last one before its exception.
+/// Moves to the instruction that called the function, or to the last one before its exception.
 fn call(recording: &mut Recording<'_>, step: u64) -> Came {
     let began = recording.here(step).and_then(|here| here["frames"][0]["began"].as_u64());
     if !began.is_some_and(|began| began > 0 && recording.cursor.seek_step(began)) {
@@ -183,7 +184,7 @@ pub(crate) fn find(recording: &mut Recording<'_>, query: &Query) -> Value {
 }
 
 impl Recording<'_> {
-    /// The whole program; the cursor goes to a step.
+    /// The whole program. Moves the cursor to a step.
     fn seen_from(&mut self, step: u64) -> &tracewalk_analysis::Code {
         self.cursor.seek_step(step);
         &self.code
@@ -208,7 +209,7 @@ fn happening(what: &str) -> Happening {
     Happening::Function { name: what.to_owned(), offset: 0 }
 }
 
-/// What is no name of a function may be a part of some, or of a text that an ITM sent.
+/// If the text is not a function's name, it may be part of one, or of a text that an ITM sent.
 fn unknown_happening(recording: &mut Recording<'_>, query: &Query, what: &str, unknown: &Unknown) -> Came {
     let wanted = what.to_lowercase();
     let functions = recording.code.symbols.functions();
@@ -250,7 +251,7 @@ fn exception_named(recording: &mut Recording<'_>, query: &Query, name: &Exceptio
     recording.cursor.current().map_or(Came::Nowhere, |here| Came::Only(here.step))
 }
 
-/// Goes to where one of these instructions ran.
+/// Goes to the next step that executes one of these instructions.
 fn addresses_in(
     recording: &mut Recording<'_>,
     query: &Query,
@@ -269,7 +270,7 @@ fn addresses_in(
         if wanted.contains(&at) {
             return Came::To(here.step);
         }
-        // The rest of a block that holds none of them is passed.
+        // Skips the rest of a block that has none of the addresses.
         let Element::Block(block) = here.element else { continue };
         if wanted.range(block.start..block.end).next().is_none() {
             let end = here.before.steps + u64::from(block.instructions) - 1;

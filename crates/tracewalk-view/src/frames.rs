@@ -1,4 +1,4 @@
-//! The functions that are running, cut to what a picture has room for.
+//! The functions that are running, limited to the depth that a picture shows.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use tracewalk::flow::Element;
 use tracewalk_analysis::Code;
 use tracewalk_analysis::call_stack::{CallStack, Entry, Frame, FrameKind, FunctionId, Observer};
 
-/// Functions that are called in one another more deeply than this are not drawn.
+/// The greatest depth of calls that is drawn.
 pub(crate) const DEEPEST: usize = 48;
 
-/// Remembers of each frame with which step it began.
+/// Marks each frame with the step at which it began.
 pub(crate) struct Began(pub(crate) u64);
 
 impl Observer for Began {
@@ -33,7 +33,7 @@ pub(crate) struct Functions {
 pub(crate) struct Drawn {
     /// The function's number.
     pub(crate) function: u32,
-    /// With which step it began.
+    /// The step at which the frame began.
     pub(crate) began: u64,
     pub(crate) is_exception: bool,
 }
@@ -63,7 +63,7 @@ pub(crate) fn drawn(calls: &CallStack<u64>, functions: &mut Functions, into: &mu
     }));
 }
 
-/// How many steps an element has, for a cursor.
+/// The number of a cursor's steps in an element.
 pub(crate) fn steps(element: &Element) -> u64 {
     match element {
         Element::Block(block) => block.instructions.into(),

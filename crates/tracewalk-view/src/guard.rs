@@ -1,14 +1,15 @@
 //! Access control: only the page that this server sent, on this machine, gets answers.
 //!
-//! Another site that is open in the same browser can send requests here. It does not know the token; its requests say where they come
-//! from (`Origin`, `Sec-Fetch-Site`); and if it makes its own name lead to this machine, `Host` says that name.
+//! Another site that is open in the same browser can send requests to this server. But the site does not know the
+//! token; the browser states the site in its requests (`Origin`, `Sec-Fetch-Site`); and if the site's own name resolves
+//! to this machine, `Host` has that name.
 
 use std::net::SocketAddr;
 
 use axum::http::HeaderMap;
 use axum::http::header::{HOST, ORIGIN};
 
-/// The header with the token. No form and no simple request of another site can have it.
+/// The header with the token. No form and no simple request of another site can set it.
 pub(crate) const TOKEN: &str = "x-tracewalk-token";
 
 /// Why a request is refused.
@@ -18,12 +19,12 @@ pub(crate) enum Denial {
     Host,
     /// Another site made it.
     Origin,
-    /// The token is missing, or another one.
+    /// The token is missing or wrong.
     Token,
 }
 
 impl Denial {
-    /// A short name of it.
+    /// A short name.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Host => "host",
@@ -33,7 +34,7 @@ impl Denial {
     }
 }
 
-/// Whom a server answers.
+/// Decides which requests a server answers.
 #[derive(Debug)]
 pub(crate) struct Guard {
     hosts: [String; 2],

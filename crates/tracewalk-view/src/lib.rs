@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! Session ─prepare─▶ each source's index, then its overview, profile and coverage
-//!                    ─Recording─▶ answers: a window of instructions, of the timeline, a function, a file, a place that is searched
+//!                    ─Recording─▶ answers: a window of instructions or of the timeline, a function, a file, a search result
 //!                    ─serve─▶ a page on this machine that asks for them     ─export─▶ the same page with answers inside
 //! ```
 //!
-//! The page asks for windows, and never for all: a large capture opens as a small one does. Nobody else reads it: the server listens on
-//! this machine alone, and answers only who knows the token of its address.
+//! The page asks only for windows, so that its data do not grow with the capture. Nobody else can read them: the server
+//! listens on this machine only, and answers only requests with the token in the page's address.
 //!
 //! ```
 //! use tracewalk_session::{At, Notices, Request, Session};

@@ -1,4 +1,4 @@
-//! What stands at an address, looked up once.
+//! The names and the instruction at an address, looked up once.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -8,22 +8,22 @@ use tracewalk::program::ViewId;
 use tracewalk_analysis::Code;
 use tracewalk_report::disassembly::Disassembler;
 
-/// An address as the page has it.
+/// An address in the page's format.
 pub(crate) fn hex(address: Address) -> String {
     address.to_string()
 }
 
-/// The address that the page names.
+/// The address in a text from the page.
 pub(crate) fn address(text: &str) -> Option<Address> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?;
     u64::from_str_radix(digits, 16).ok().map(Address::new)
 }
 
-/// An instruction as it is shown.
+/// An instruction with its names, to be shown.
 #[derive(Clone, Debug)]
 pub(crate) struct Named {
     pub(crate) function: Option<Rc<str>>,
-    /// How far from the function's start.
+    /// The distance from the function's start.
     pub(crate) offset: u64,
     pub(crate) file: Option<Rc<str>>,
     pub(crate) line: Option<u32>,
@@ -33,13 +33,13 @@ pub(crate) struct Named {
     pub(crate) operands: String,
 }
 
-/// Instructions that were looked up.
+/// A cache of instructions.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     known: HashMap<(ViewId, Location), Rc<Named>>,
 }
 
-/// More than these are looked up again.
+/// The most instructions in the cache.
 const MOST_KNOWN: usize = 1 << 17;
 
 impl Names {
@@ -68,7 +68,7 @@ fn named(at: Location, code: &Code) -> Named {
     }
 }
 
-/// Mnemonic and operands, with the name of the function that a branch goes to.
+/// Mnemonic and operands, with the name of the branch's target.
 pub(crate) fn text(at: Location, code: &Code) -> Option<(String, String)> {
     let found = Disassembler::new(code.profile).disassemble(&code.program, at)?;
     let target = found.target.and_then(|target| Some((target, code.symbols.function(target)?)));

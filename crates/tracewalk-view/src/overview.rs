@@ -1,7 +1,7 @@
-//! All of a source in a few thousand pieces, made in one pass: what a picture of much of it is drawn from, and where its calls can be
-//! followed from.
+//! A source in at most some ten thousand pieces, made in one pass: large windows are drawn from the pieces. Kept call
+//! stacks allow calls to be followed from a step nearby.
 //!
-//! When there are too many pieces, two become one and each is twice as long: memory is bounded.
+//! If there are too many pieces, every two become one and each is twice as long: memory is bounded.
 
 use std::io;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -20,32 +20,32 @@ use crate::frames::{Began, Drawn, Functions, drawn, steps};
 /// A source in pieces.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Overview {
-    /// How many steps a piece has.
+    /// The number of steps in a piece.
     pub(crate) distance: u64,
     pub(crate) pieces: Vec<Piece>,
     pub(crate) functions: Functions,
-    /// Call stacks, each with the step before which it holds; ascending.
+    /// Call stacks, each with the step before which it is valid; ascending.
     kept: Vec<(u64, CallStackCheckpoint<u64>)>,
-    /// How many frames they have together, and how many steps there are between two.
+    /// The number of frames in all of them, and of steps between two.
     kept_frames: usize,
     kept_distance: u64,
-    /// Where execution could not be followed: the steps.
+    /// The steps of gaps.
     pub(crate) gaps: Vec<u64>,
-    /// How many gaps there were.
+    /// The number of gaps.
     pub(crate) gap_count: u64,
-    /// What an ITM sent as text, and the step before which it came.
+    /// The texts that ITMs sent, each with the step before which it arrived, and its port.
     pub(crate) texts: Vec<(u64, u8, String)>,
-    /// How many texts were left out.
+    /// The number of texts that are not listed.
     pub(crate) texts_left_out: u64,
     /// Tasks, and the step from which on each ran.
     pub(crate) tasks: Vec<(u64, Task)>,
-    /// How many steps were followed.
+    /// The number of steps that were followed.
     pub(crate) steps: u64,
-    /// Whether these are all.
+    /// Whether all steps were followed.
     pub(crate) is_whole: bool,
 }
 
-/// An overview as far as it has come, for those who look at it meanwhile.
+/// The overview so far, which can be read while it grows.
 #[derive(Debug, Default)]
 pub(crate) struct Growing(RwLock<Arc<Overview>>);
 
@@ -63,10 +63,10 @@ impl Growing {
     }
 }
 
-/// Some steps.
+/// A piece of a source.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Piece {
-    /// The functions that ran at its beginning, outermost first.
+    /// The functions that ran at the beginning of the piece, outermost first.
     pub(crate) frames: Box<[Drawn]>,
     pub(crate) exceptions: u32,
     pub(crate) gaps: u32,
@@ -77,7 +77,7 @@ const MOST_PIECES: usize = 1 << 15;
 const MOST_KEPT: usize = 1 << 13;
 const MOST_KEPT_FRAMES: usize = 1 << 20;
 const KEPT_DISTANCE: u64 = 1 << 13;
-/// More gaps, texts and switches of tasks than this are counted, and not listed.
+/// The most gaps, texts and switches of tasks that are listed. Further ones are only counted.
 const MOST_LISTED: usize = 1 << 17;
 
 impl Default for Overview {
@@ -127,7 +127,7 @@ impl Overview {
         }
     }
 
-    /// Begins the pieces up to and with the one that holds the step at hand.
+    /// Adds pieces up to and including the one with the current step.
     fn begin_pieces(&mut self, frames: &[Drawn]) {
         while self.pieces.len() as u64 * self.distance <= self.steps {
             self.pieces.push(Piece { frames: frames.into(), exceptions: 0, gaps: 0 });
@@ -157,19 +157,19 @@ fn keep_every_other<T>(of: &mut Vec<T>) {
     });
 }
 
-/// Makes an [`Overview`] of a source's elements.
+/// Makes an [`Overview`] from a source's elements.
 pub(crate) struct Overseeing<'a> {
     calls: CallStack<u64>,
     frames: Vec<Drawn>,
     overview: Overview,
     /// Publishes the overview so far.
     show: &'a mut dyn FnMut(&Overview),
-    /// As soon as this number of steps was followed.
+    /// The number of steps after which the overview is published next.
     next_show: u64,
 }
 
-/// The steps after which an overview is shown for the first time, and then whenever it has grown by a quarter: all that is copied to be
-/// shown is no more than a few times the whole.
+/// The number of steps after which an overview is published for the first time. Later ones follow whenever it has grown
+/// by a quarter, so that all copies together are only a few times as large as the whole.
 const FIRST_SHOWN: u64 = 1 << 20;
 
 impl<'a> Overseeing<'a> {
@@ -228,7 +228,7 @@ impl<'a> Overseeing<'a> {
 
 impl Sink<FlowRecord> for Overseeing<'_> {
     fn section(&mut self, section: &Section) -> io::Result<()> {
-        // An empty one if the image is not the program that was traced.
+        // The code is empty if the image is not the traced program.
         self.calls = CallStack::new(Arc::clone(&section.code));
         Ok(())
     }

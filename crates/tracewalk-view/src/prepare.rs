@@ -1,11 +1,11 @@
-//! From a session to what answers are made from.
+//! From a session to the data that answers are made from.
 //!
 //! ```text
 //! each source ─▶ index                        then the page is shown
-//!             ─▶ overview, costs, what ran    while it is used
+//!             ─▶ overview, costs, coverage    while the page is used
 //! ```
 //!
-//! All of it is kept, if somebody keeps it, and nothing is decoded when the same capture is opened again.
+//! If there is a store, it keeps all of this, and nothing is decoded when the same capture is opened again.
 
 use std::sync::Arc;
 
@@ -21,46 +21,47 @@ use crate::options::Options;
 use crate::overview::{Growing, Overseeing, Overview};
 use crate::prepared::PreparedSource;
 
-/// What answers of a capture are made from, but for the indexes and figures.
+/// The data that answers are made from, except indexes and figures.
 pub(crate) struct Prepared {
     pub(crate) sources: Vec<PreparedSource>,
-    /// Of each source, what of its programs ran: to be counted.
+    /// The empty coverage of each source, to be counted.
     covered: Vec<Option<Covered>>,
-    /// The kept data.
+    /// The kept figures.
     figures: Option<KeptFigures>,
-    /// Where all of it is kept.
+    /// The key under which everything is kept.
     key: Option<Key>,
 }
 
-/// The figures to count.
+/// The data for counting the figures.
 pub(crate) struct Uncounted {
     covered: Vec<Option<Covered>>,
     figures: Option<KeptFigures>,
     key: Option<Key>,
 }
 
-/// The data that is kept of a capture, besides the indexes.
+/// The data that is kept for a capture, besides the indexes.
 #[derive(Deserialize)]
 struct Kept {
     overviews: Vec<Overview>,
     figures: KeptFigures,
 }
 
-/// The same, to be written.
+/// The same data, to be written.
 #[derive(Serialize)]
 struct Keeping<'a> {
     overviews: Vec<Arc<Overview>>,
     figures: &'a KeptFigures,
 }
 
-/// Follows each source, unless what comes of it was kept.
+/// Follows each source, unless its results were kept.
 pub(crate) fn prepare(
     session: &mut Session,
     options: &Options<'_>,
     coming: &Coming,
     observer: &dyn Observer,
 ) -> Result<Prepared, ViewError> {
-    // For the indexes, and for the overviews of what is still arriving: it goes by once.
+    // A pass for the indexes. A capture that is still arriving can be read only once, so that its overviews are made,
+    // too.
     let passes = 1 + u64::from(session.is_live());
     coming.expect(
         passes
@@ -78,12 +79,12 @@ pub(crate) fn prepare(
         covered.push(covered_by(session, source, options, observer)?);
         Ok::<(), ViewError>(())
     })?;
-    // Who learns next time that the image does not fit?
+    // If an image does not fit, nothing is kept, so that this is reported each time.
     let key = key.filter(|_| sources.iter().all(|source| Arc::ptr_eq(&source.code, &source.whole)));
     Ok(Prepared { sources, covered, figures: None, key })
 }
 
-/// The key of a whole capture that is shown, and what was kept under it. No key if nothing is kept.
+/// The key of a whole capture on the page, and the data kept under it. No key if nothing is kept.
 fn kept(
     session: &mut Session,
     options: &Options<'_>,
@@ -110,7 +111,7 @@ fn code(
     Ok(session.code(source, Some(&options.source_dirs), observer)?)
 }
 
-/// What of a source's programs ran, before anything did; `None` if there is no program.
+/// The empty coverage of a source's programs; `None` if there is no program.
 fn covered_by(
     session: &mut Session,
     source: &Source,
@@ -175,13 +176,12 @@ fn prepared(
 }
 
 impl Prepared {
-    /// Takes what is counted of the sources out, to be counted while the page is used.
+    /// Takes the data for counting the figures, which are counted while the page is used.
     pub(crate) fn take_uncounted(&mut self) -> Uncounted {
         Uncounted { covered: std::mem::take(&mut self.covered), figures: self.figures.take(), key: self.key }
     }
 
-    /// Makes what is not there yet: overviews, which can be looked at meanwhile, and figures. What was kept is taken, and what is made
-    /// is kept.
+    /// Makes the overviews, which can be read while they grow, and the figures, unless they were kept. Keeps them.
     pub(crate) fn finish(
         &self,
         uncounted: Uncounted,
@@ -211,7 +211,7 @@ impl Prepared {
         if let Some(figures) = figures.and_then(|kept| Figures::of_kept(kept, &covered)) {
             return Ok(figures);
         }
-        // What was said of a source in the first pass is not said again.
+        // The first pass has reported the notices of a source.
         let quiet = Quiet(coming);
         let (figures, kept) = Figures::of(session, &self.sources, covered, &options.counted(), &quiet)?;
         let overviews = self.sources.iter().map(|source| source.overview.now()).collect();

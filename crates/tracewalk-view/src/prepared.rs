@@ -14,17 +14,17 @@ use crate::overview::Growing;
 pub(crate) struct PreparedSource {
     pub(crate) source: Source,
     pub(crate) name: String,
-    /// The program as it was followed: nothing if it is not what was traced.
+    /// The program that was followed: an empty one if it is not the traced program.
     pub(crate) code: Arc<Code>,
-    /// The program that was to be followed.
+    /// The program that should be followed.
     pub(crate) whole: Arc<Code>,
     pub(crate) overview: Growing,
-    /// What is kept of it is kept under this.
+    /// The key under which the source's data is kept.
     pub(crate) key: Option<Key>,
 }
 
 impl PreparedSource {
-    /// How many bytes the buffer has that it is in.
+    /// The size of the source's buffer in bytes.
     pub(crate) fn bytes(&self, session: &Session) -> u64 {
         session.buffer(&self.source).bytes.len() as u64
     }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// What is asked for. What a question does not need is not looked at.
+/// The parameters of a question. A question ignores those that it does not need.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Query {
@@ -12,13 +12,13 @@ pub(crate) struct Query {
     pub(crate) from: u64,
     pub(crate) to: u64,
     pub(crate) count: u64,
-    /// How many pixels there are.
+    /// The width in pixels.
     pub(crate) width: u64,
     pub(crate) address: Option<String>,
     pub(crate) file: Option<String>,
-    /// By what to move, or what to look for.
+    /// The unit of a move, or the target of a search.
     pub(crate) what: String,
-    /// Whether to move or look backwards.
+    /// Whether to move or search backwards.
     pub(crate) back: bool,
 }
 
@@ -27,8 +27,8 @@ pub(crate) struct Query {
 pub(crate) enum Refusal {
     /// The question is unknown.
     Question,
-    /// Its subject does not exist.
+    /// The subject does not exist.
     Nothing,
-    /// Its subject is still being counted.
+    /// The answer is still being counted.
     Later,
 }

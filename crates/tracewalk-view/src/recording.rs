@@ -1,4 +1,4 @@
-//! One source that can be asked for any part of it.
+//! One source that answers questions about any part of it.
 
 use std::sync::Arc;
 
@@ -17,15 +17,15 @@ use crate::shown::{Row, row, seen};
 /// One source.
 pub(crate) struct Recording<'i> {
     pub(crate) name: String,
-    /// The index of the buffer that it is in.
+    /// The index of the source's buffer.
     pub(crate) buffer: usize,
     pub(crate) code: Arc<Code>,
     index: &'i FlowIndex<'i>,
     pub(crate) overview: Arc<Overview>,
     growing: &'i Growing,
-    /// Looks at places.
+    /// Moves between places.
     pub(crate) cursor: Cursor<'i>,
-    /// Follows calls.
+    /// Follows calls up to a place.
     follower: Cursor<'i>,
     pub(crate) calls: CallStack<u64>,
     /// The calls of the steps before this one have been followed.
@@ -33,7 +33,7 @@ pub(crate) struct Recording<'i> {
     pub(crate) names: Names,
 }
 
-/// At once no more rows are given.
+/// The most rows in one answer.
 pub(crate) const MOST_ROWS: u64 = 4096;
 
 impl<'i> Recording<'i> {
@@ -54,7 +54,7 @@ impl<'i> Recording<'i> {
         }
     }
 
-    /// Looks at the overview as it is now.
+    /// Takes the newest overview.
     pub(crate) fn refresh(&mut self) {
         if !self.overview.is_whole {
             self.overview = self.growing.now();
@@ -65,7 +65,7 @@ impl<'i> Recording<'i> {
         self.index.totals()
     }
 
-    /// Its totals.
+    /// The totals of the source.
     pub(crate) fn summary(&self) -> Value {
         let Totals { steps, instructions, exceptions, cycles, time, .. } = self.totals();
         json!({
@@ -113,7 +113,7 @@ impl<'i> Recording<'i> {
         }
     }
 
-    /// All of a place.
+    /// Everything known about a place.
     pub(crate) fn here(&mut self, step: u64) -> Option<Value> {
         if !self.cursor.seek_step(step) {
             return None;
@@ -123,7 +123,7 @@ impl<'i> Recording<'i> {
         let here = self.cursor.current()?;
         let before = self.calls.checkpoint();
         let shown = row(&here, 0, &self.code, &mut self.names);
-        // A frame may begin within a block: only what has run so far counts.
+        // A frame may begin within a block: only instructions up to the place count.
         let element = match (here.element, here.instruction) {
             (Element::Block(block), Some(at)) if !at.is_last => Element::Block(Block {
                 end: self.code.behind(at.location),
@@ -188,7 +188,8 @@ impl<'i> Recording<'i> {
         })
     }
 
-    /// Follows calls up to a step, which is the first one of its element. Returns whether the calls there are known yet.
+    /// Follows calls up to a step, which is the first one of its element. Returns whether the calls at the step are
+    /// known.
     pub(crate) fn follow(&mut self, until: u64) -> bool {
         if !self.overview.reaches(until) {
             return false;
@@ -212,22 +213,22 @@ impl<'i> Recording<'i> {
         true
     }
 
-    /// The calls have been followed with this element, too.
+    /// Notes that calls have been followed up to a step.
     pub(crate) const fn followed_to(&mut self, step: u64) {
         self.followed = step;
     }
 
-    /// What ITMs sent.
+    /// The texts that ITMs sent.
     pub(crate) fn texts(&self) -> Value {
         json!({ "texts": self.overview.texts.iter().take(MOST_TEXTS).collect::<Vec<_>>() })
     }
 
-    /// The step that a position of this source is at.
+    /// The step at a position of this source.
     pub(crate) fn step_at(&mut self, position: Position) -> Option<u64> {
         self.cursor.seek(position).then(|| self.cursor.current().map(|here| here.step)).flatten()
     }
 
-    /// Whether the step that the cursor is on is something that a debugger would stop at.
+    /// Whether a debugger would stop at the cursor's step.
     pub(crate) fn is_place(&self) -> bool {
         self.cursor.current().is_some_and(|here| match here.element {
             Element::Block(_) | Element::Gap(_) => true,
@@ -236,13 +237,13 @@ impl<'i> Recording<'i> {
         })
     }
 
-    /// The view of the program, and the program in it, where the cursor is.
+    /// The program as seen at the cursor.
     pub(crate) fn seen(&self) -> &Code {
         seen(&self.code, self.cursor.current().and_then(|here| here.context)).1
     }
 }
 
-/// More frames are not listed.
+/// The most frames that are listed.
 const MOST_FRAMES: usize = 512;
-/// More texts are not listed.
+/// The most texts that are listed.
 const MOST_TEXTS: usize = 1 << 16;

@@ -1,4 +1,4 @@
-//! The server: gives out the page, and passes questions to the thread that has the recordings.
+//! The server: sends the page, and passes questions to the thread with the recordings.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +28,7 @@ use crate::prepare::prepare;
 use crate::query::{Query, Refusal};
 use crate::recording::Recording;
 
-/// Where the page is, and where it begins.
+/// The address of the page, and the place that it shows first.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// The port on this machine; 0 takes a free one.
@@ -37,24 +37,24 @@ pub struct Place {
     pub at: At,
 }
 
-/// What is asked, and who waits for the answer.
+/// A question, and the channel for the answer.
 struct Job {
     question: String,
     query: Query,
     reply: oneshot::Sender<Result<Vec<u8>, Refusal>>,
 }
 
-/// What all requests share.
+/// The state that all requests share.
 struct Shared {
     guard: Guard,
     coming: Arc<Coming>,
-    /// Whether the page can be shown, and whether everything is counted that is shown in it.
+    /// Whether the page can be shown, and whether its figures are counted.
     is_ready: AtomicBool,
     is_counted: AtomicBool,
     jobs: SyncSender<Job>,
 }
 
-/// More questions do not wait.
+/// The most questions that wait.
 const MOST_JOBS: usize = 64;
 
 /// Shows a capture as a page, until the process ends. `listening` is called with the page's address.
@@ -87,14 +87,14 @@ pub fn serve(
     let mut prepared = prepare(session, options, coming, observer)?;
     let uncounted = prepared.take_uncounted();
     let (session, prepared) = (&*session, &prepared);
-    // An index borrows the program, which `prepared` has.
+    // An index borrows the program, which is in `prepared`.
     let indexes = prepared.sources.iter().map(|source| source.index(session, options, coming));
     let (indexes, figures) = (indexes.collect::<Vec<_>>(), OnceLock::new());
     if indexes.iter().all(|index| index.totals().steps == 0) {
         return Err(ViewError::Nothing);
     }
     shared.is_ready.store(true, Ordering::Release);
-    // Without them no request can arrive.
+    // Requests arrive only while these exist.
     let mut asking = Some((server, shared));
     std::thread::scope(|scope| {
         let (indexes, figures, name) = (&indexes, &figures, options.name.clone());
@@ -105,7 +105,7 @@ pub fn serve(
         });
         match prepared.finish(uncounted, session, options, &Watching { observer, coming }) {
             Ok(counted) => {
-                // Nothing else sets it.
+                // The figures are set only here.
                 let _ = figures.set(counted);
                 if let Some((_, shared)) = &asking {
                     shared.is_counted.store(true, Ordering::Release);
@@ -113,7 +113,7 @@ pub fn serve(
                 Ok(())
             }
             Err(error) => {
-                // The other thread ends.
+                // Ends the other thread.
                 drop(asking.take());
                 Err(error.into())
             }
@@ -141,7 +141,7 @@ fn token() -> Result<String, ViewError> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The threads that speak with browsers. They end with it.
+/// The thread that serves browsers. Dropping this ends the thread.
 struct Server {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,

@@ -35,14 +35,14 @@ pub(crate) struct Row {
     pub(crate) text: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) operands: String,
-    /// How deep in calls it ran.
+    /// The depth of calls.
     pub(crate) depth: usize,
-    /// Whether it is a branch that was not taken, or had a condition that failed.
+    /// Whether it is a branch that was not taken, or an instruction whose condition failed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) failed: bool,
 }
 
-/// The program as it is seen in a context, and which view of it that is.
+/// The program as seen in a context, and the number of this view.
 pub(crate) fn seen(code: &Code, context: Option<EventKind>) -> (ViewId, &Code) {
     match context {
         Some(EventKind::Context { context_id, vmid, .. }) => {

@@ -1,4 +1,4 @@
-//! The program beside what ran of it: a function's instructions, a file's lines.
+//! The program with its counts: a function's instructions, a file's lines.
 
 use serde_json::{Value, json};
 use tracewalk::ids::Address;
@@ -10,11 +10,11 @@ use crate::names::{address, hex, text};
 use crate::query::Query;
 use crate::recording::Recording;
 
-/// A function with more instructions is shown around the place.
+/// The most instructions of a function that are shown. A longer function is shown around the place.
 const MOST_INSTRUCTIONS: usize = 4000;
-/// A file with more lines is cut.
+/// The most lines of a file that are shown.
 const MOST_LINES: usize = 200_000;
-/// No longer line is a source's.
+/// The longest line that is shown; source has no longer ones.
 const LONGEST_LINE: usize = 2000;
 
 /// The function at an address, or at a step.
@@ -69,7 +69,7 @@ pub(crate) fn file(counts: &Counts, query: &Query) -> Option<Value> {
     file_named(query.file.as_deref()?, counts)
 }
 
-/// The file of a name, as debug information has it. Only such files are read.
+/// The file with this name in debug information. Only such files are read.
 pub(crate) fn file_named(name: &str, counts: &Counts) -> Option<Value> {
     let wanted = steps(name);
     let file = counts.report.files.iter().find(|file| file.name == name || steps(&file.name) == wanted)?;
@@ -87,7 +87,7 @@ pub(crate) fn file_named(name: &str, counts: &Counts) -> Option<Value> {
     }))
 }
 
-/// The folders of a file's name and the name: compilers write the same file in several ways.
+/// The folders and the name in a file's path: compilers write the same path in several ways.
 fn steps(name: &str) -> Vec<&str> {
     let mut steps = Vec::new();
     for step in name.split(['/', '\\']) {

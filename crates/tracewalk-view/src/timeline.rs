@@ -1,7 +1,7 @@
-//! A picture of some steps: who ran, how deep in calls, and what happened.
+//! A picture of some steps: the functions that ran, by depth of calls, and events.
 //!
-//! A window that can be followed while the user waits is drawn exactly, and what is narrower than a pixel as one bar. Of more, each
-//! piece of the overview is drawn by who ran at its beginning.
+//! A window that can be followed while the user waits is drawn exactly, with bars narrower than a pixel joined. A
+//! larger window is drawn from the overview: each piece shows the functions that ran at its beginning.
 
 use std::sync::Arc;
 
@@ -12,20 +12,21 @@ use tracewalk::flow::{Element, EventKind};
 use crate::frames::{Began, Drawn, Functions, drawn, steps};
 use crate::recording::Recording;
 
-/// More steps than this are drawn from the overview.
+/// The most steps that are drawn exactly.
 const MOST_EXACT: u64 = 1 << 21;
-/// What stands for functions that are too narrow to be distinguished.
+/// The number that stands for functions too narrow to be distinguished.
 const MANY: i64 = -1;
-/// The number of pixels is a page's, and no page has more.
+/// The most pixels of a page.
 const WIDEST: u64 = 8192;
 
-/// A bar: depth, first step, the step after the last one, and the number of the function.
+/// A bar: depth, first step, the step after the last one, the number of the function, and whether it handles an
+/// exception.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Bar(usize, u64, u64, i64, u8);
 
-/// Makes bars of who runs.
+/// Makes bars of running functions.
 struct Bars {
-    /// How many steps a pixel has.
+    /// The number of steps in a pixel.
     pixel: u64,
     open: Vec<(Drawn, u64)>,
     bars: Vec<Bar>,
@@ -38,14 +39,14 @@ impl Bars {
         Self { pixel, open: Vec::new(), bars: Vec::new(), last: Vec::new() }
     }
 
-    /// These run from a step on.
+    /// Notes that frames run from a step on.
     fn run(&mut self, frames: &[Drawn], now: u64) {
         let same = self.open.iter().zip(frames).take_while(|((open, _), frame)| open == *frame).count();
         self.close(same, now);
         self.open.extend(frames.iter().skip(same).map(|frame| (*frame, now)));
     }
 
-    /// What runs deeper than this ends at a step.
+    /// Notes that frames deeper than this end at a step.
     fn close(&mut self, depth: usize, now: u64) {
         while self.open.len() > depth
             && let Some((frame, from)) = self.open.pop()
@@ -80,7 +81,7 @@ impl Bars {
     }
 }
 
-/// Marks that are closer than a pixel are one.
+/// Joins marks that are closer than a pixel.
 struct Marks {
     pixel: u64,
     marks: Vec<(u64, u64, String)>,
@@ -206,13 +207,13 @@ fn coarse(
             gaps.add(now, piece.gaps.into(), String::new);
         }
     }
-    // What was not followed yet is not drawn.
+    // Steps that were not followed yet are not drawn.
     let end = if overview.is_whole { to } else { to.min(overview.steps) };
     bars.close(0, end);
     (bars.bars, exceptions.marks, gaps.marks)
 }
 
-/// Who ran, if there are several tasks: the first step of each stretch, the step after its last one, and the task.
+/// The tasks that ran, if there are several: the first step of each stretch, the step after its last one, and the task.
 fn tasks(recording: &Recording<'_>, from: u64, to: u64, pixel: u64) -> Vec<(u64, u64, String)> {
     let known = &recording.overview.tasks;
     if known.len() < 2 {
@@ -226,7 +227,7 @@ fn tasks(recording: &Recording<'_>, from: u64, to: u64, pixel: u64) -> Vec<(u64,
         }
         let end = known.get(index + 1).map_or(to, |(next, _)| *next).min(to);
         match tasks.last_mut() {
-            // What is narrower than a pixel is drawn with what came before.
+            // A stretch narrower than a pixel is joined to the one before.
             Some(last) if end - *at < pixel && last.1 - last.0 < pixel => last.1 = end,
             _ => tasks.push(((*at).max(from), end, task.to_string())),
         }

@@ -1,7 +1,7 @@
 //! Loads and stores that data trace reported, for watchpoints.
 //!
-//! GDB takes it that an Arm processor stops before the instruction whose access is watched: it makes that step itself, and compares what
-//! memory holds then.
+//! GDB assumes that an Arm processor stops before the instruction whose access is watched: GDB then makes that step
+//! itself, and compares the memory.
 
 use super::Core;
 use crate::transfers::{Watch, Watched};
@@ -10,9 +10,9 @@ use crate::walk::Direction;
 /// An access of watched memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Access {
-    /// The step that reports it: it comes after the instruction, and before the next place.
+    /// The step that reports the access, which is after the instruction and before the next place.
     pub(crate) step: u64,
-    /// Which access was looked for, and the address; `None` if the accesses on the other side of the step are not kept.
+    /// The kind of the watchpoint, and the address; `None` if the accesses on the other side of the step are not kept.
     pub(crate) of: Option<(Watch, u64)>,
 }
 
@@ -36,7 +36,7 @@ impl Core<'_> {
             Direction::Forward => found.min_by_key(|access| access.step),
             Direction::Backward => found.max_by_key(|access| access.step),
         };
-        // Those that are not kept may be of that memory.
+        // Accesses that are not kept may be of the watched memory.
         let kept_from = transfers.kept_from();
         let is_among_kept = match direction {
             Direction::Forward => place >= kept_from,
@@ -53,7 +53,8 @@ impl Core<'_> {
         }
     }
 
-    /// Goes to the place next to an access on this side of it: before the instruction if it comes forwards, and after it if backwards.
+    /// Goes to the place next to an access on this side of it: before the instruction in the forward direction, after
+    /// it in the backward direction.
     pub(crate) fn go_next_to(&mut self, access: Access, direction: Direction) {
         match direction {
             Direction::Forward => self.seek_back(access.step),

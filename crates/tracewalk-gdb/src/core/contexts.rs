@@ -7,17 +7,17 @@ use tracewalk_analysis::call_stack::Task;
 use super::{Core, State};
 use crate::walk::{self, Direction};
 
-/// Of whom something is asked.
+/// The subject of a request for registers or memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
-    /// What runs at the place.
+    /// The code that runs at the place.
     Running,
-    /// The context of this number: it is at the place if it runs there, and else stands where it ran last.
+    /// The context of this number: at the place if it runs there, else where it ran last.
     Context(usize),
 }
 
 impl Core<'_> {
-    /// What is known of a context or of what runs; `None` if it has not run yet.
+    /// The known state of a context, or of the code that runs; `None` if it has not run yet.
     pub(crate) fn state_of(&mut self, who: Who) -> Option<&State> {
         match who {
             Who::Context(context) if !self.is_running(context) => self.waiting_state(context),
@@ -32,7 +32,7 @@ impl Core<'_> {
 
     /// Whether a context runs at the place.
     pub(crate) fn is_running(&self, context: usize) -> bool {
-        // The handler that the recording ends with belongs to what ran last.
+        // The handler that the recording ends with belongs to the context that ran last.
         self.kept.turns.is_running(context, self.step_number().saturating_sub(u64::from(self.is_behind)))
     }
 
@@ -72,7 +72,7 @@ impl Core<'_> {
                 Direction::Forward => now > place,
                 Direction::Backward => now < place,
             };
-            // A turn may end in steps that are no places.
+            // A turn may end in steps that are not places.
             if is_there && is_further && self.is_running(context) {
                 return true;
             }
@@ -90,7 +90,7 @@ impl Core<'_> {
         found
     }
 
-    /// The program as one of those at the place sees it.
+    /// The program as the running code or a context at the place sees it.
     pub(crate) fn seen_by(&self, who: Who) -> &Code {
         let context = match who {
             Who::Context(context) if !self.is_running(context) => self.contexts().nth(context),
@@ -102,7 +102,7 @@ impl Core<'_> {
         }
     }
 
-    /// The byte at an address, if it is as the image has it whatever the program does.
+    /// The byte at an address, if the program cannot change it, so that the image's byte is valid.
     pub(crate) fn constant(&self, at: Address, who: Who) -> Option<u8> {
         let code = self.seen_by(who);
         let is_variable = self.variables.iter().any(|range| range.contains(&at.get()));

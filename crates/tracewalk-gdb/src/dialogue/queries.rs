@@ -1,10 +1,10 @@
-//! General queries: what is supported, threads, the description of the registers, the user's `monitor`.
+//! General queries: supported features, threads, the description of the registers, the user's `monitor`.
 
 use super::{DONE, Dialogue, REFUSED, Thread, UNKNOWN, split};
 use crate::monitor;
 use crate::packet::{LONGEST, hex, number, unhex};
 
-/// How many bytes of text a packet has.
+/// How many bytes of text a packet holds.
 const TEXT: usize = 1 << 11;
 
 impl Dialogue<'_, '_> {
@@ -38,7 +38,7 @@ impl Dialogue<'_, '_> {
         } else if contents == b"qC" {
             format!("QC{:x}", self.general + 1)
         } else if contents.starts_with(b"qAttached") {
-            // GDB leaves what was there before it came, and kills what it began.
+            // GDB detaches from a process that existed before, and kills one that it started.
             "1".to_owned()
         } else if contents.starts_with(b"qSymbol") {
             DONE.to_owned()
@@ -60,7 +60,7 @@ impl Dialogue<'_, '_> {
         Some(format!("{more}{piece}"))
     }
 
-    /// What the user said to `monitor`.
+    /// The answers to the user's `monitor` command.
     fn monitor(&mut self, digits: &[u8]) -> Vec<String> {
         let line = unhex(digits).and_then(|bytes| String::from_utf8(bytes).ok());
         let Some(line) = line else { return vec![REFUSED.to_owned()] };

@@ -1,4 +1,4 @@
-//! Going on and back: steps, searches for breakpoints, and why they stopped.
+//! Going on and back: steps, searches for breakpoints, and the reasons for stops.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ const NO_ACCESSES: &str =
 const NOT_KEPT: &str =
     "Of the loads and stores on this side only the newest ones are kept: delete the watchpoint to go on.\n";
 
-/// Steps in a range that are done before something else may be asked.
+/// The most steps in a range before other requests are served.
 const SLICE: u32 = 1 << 12;
 
 impl<'i> Dialogue<'_, 'i> {
@@ -41,7 +41,7 @@ impl<'i> Dialogue<'_, 'i> {
             return Some(vec!["OK".to_owned()]);
         }
         let Some(actions) = contents.strip_prefix(b"vCont;") else { return Some(vec![UNKNOWN.to_owned()]) };
-        // The action that names a thread is what the user asked for; the others are for those that may come along.
+        // The action that names a thread is the user's; the others are for threads that may run along.
         let parsed = actions.split(|byte| *byte == b';').map(|action| match split(action, b':') {
             Some((action, thread)) => (action, self.thread(thread)),
             None => (action, None),
@@ -59,7 +59,7 @@ impl<'i> Dialogue<'_, 'i> {
                 let (Some(start), Some(end)) = (number(start), number(end)) else {
                     return Some(vec![REFUSED.to_owned()]);
                 };
-                // Accesses of watched memory are looked for at each step.
+                // Accesses to watched memory are searched for at each step.
                 if !self.watchpoints.is_empty() {
                     return Some(self.single(thread, Direction::Forward));
                 }
@@ -118,7 +118,7 @@ impl<'i> Dialogue<'_, 'i> {
         None
     }
 
-    /// Goes on with what runs; the answers when it stops.
+    /// Continues the running thread; the answers when it stops.
     pub(super) fn go_on(&mut self) -> Option<Vec<String>> {
         let Running { thread, what } = self.running.clone()?;
         let answers = match what {
@@ -150,7 +150,7 @@ impl<'i> Dialogue<'_, 'i> {
         Some(answers)
     }
 
-    /// Steps until the address is none of these, or has a breakpoint; `None` if that takes longer, `false` at the end.
+    /// Steps until the address leaves the range or has a breakpoint. `None` if that takes longer, `false` at the end.
     fn steps_in(&mut self, thread: usize, range: Range<u64>) -> Option<bool> {
         for _ in 0..SLICE {
             if !self.step(thread, Direction::Forward) {
@@ -166,7 +166,8 @@ impl<'i> Dialogue<'_, 'i> {
         None
     }
 
-    /// The thread that a stop is reported in, after this one continued: its recording's, or if it is a context's, that of what runs.
+    /// The thread in which a stop is reported after this one continued: itself if it is a recording's, else that of the
+    /// running context.
     fn stops_in(&self, thread: usize) -> usize {
         let Some(Thread { core, who: Who::Context(_) }) = self.threads.get(thread).copied() else {
             return thread;
@@ -178,14 +179,14 @@ impl<'i> Dialogue<'_, 'i> {
         self.threads.iter().position(runs).unwrap_or(core)
     }
 
-    /// Ctrl-C: what runs stops where it is.
+    /// Ctrl-C: stops the running thread where it is.
     pub(super) fn interrupt(&mut self) -> Option<String> {
         let Running { thread, .. } = self.running.take()?;
         self.general = self.stops_in(thread);
         Some(format!("T02thread:{:x};", self.general + 1))
     }
 
-    /// Why the recording stands: after a step.
+    /// The stop after a step.
     pub(super) fn stopped(&self) -> String {
         format!("T05thread:{:x};", self.general + 1)
     }
@@ -194,7 +195,7 @@ impl<'i> Dialogue<'_, 'i> {
         format!("T05thread:{:x};swbreak:;", self.general + 1)
     }
 
-    /// At an access to watched memory, or at a place where accesses are unknown.
+    /// The stop at an access to watched memory, or at a place where accesses are unknown.
     fn at_access(&self, access: Access) -> Vec<String> {
         let Some((watch, at)) = access.of else { return vec![said(NOT_KEPT), self.stopped()] };
         let name = match watch {
@@ -214,7 +215,7 @@ impl<'i> Dialogue<'_, 'i> {
     }
 }
 
-/// The packet that has GDB print a text while something runs.
+/// The packet that makes GDB print a text before the stop.
 fn said(text: &str) -> String {
     format!("O{}", hex(text.as_bytes()))
 }

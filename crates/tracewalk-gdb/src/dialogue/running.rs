@@ -1,4 +1,4 @@
-//! What runs between two answers.
+//! Execution between two answers.
 
 use std::collections::BTreeSet;
 
@@ -7,18 +7,18 @@ use tracewalk::ids::Address;
 use crate::core::Access;
 use crate::walk::Direction;
 
-/// What runs until it comes to something, some steps at a time.
+/// A thread that runs some steps at a time until it has a reason to stop.
 #[derive(Clone, Debug)]
 pub(super) struct Running {
-    /// Of this thread.
+    /// The thread.
     pub(super) thread: usize,
     pub(super) what: What,
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum What {
-    /// Until a breakpoint, or an access of watched memory.
+    /// Until a breakpoint, or an access to watched memory.
     Continue(Direction, BTreeSet<Address>, Option<Access>),
-    /// Until the address is none of these, or has a breakpoint.
+    /// Until the address leaves the range, or has a breakpoint.
     Range { start: u64, end: u64 },
 }

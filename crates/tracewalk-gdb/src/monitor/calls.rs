@@ -1,4 +1,4 @@
-//! What a function has called so far.
+//! The calls that a function has made so far.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 use super::text;
 use crate::core::Core;
 
-/// The last calls that are printed.
+/// The most calls that are printed: the last ones.
 const MOST: usize = 100;
 
-/// How many steps are followed for it.
+/// The most steps that are followed.
 const LONGEST: u64 = 1 << 22;
 
 pub(super) fn calls(core: &mut Core<'_>) -> String {

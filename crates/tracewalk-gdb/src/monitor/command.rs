@@ -7,7 +7,7 @@ use crate::walk::Direction;
 pub(crate) enum Command {
     Where,
     Go(Goal),
-    /// To the next time that a function begins, or the last one.
+    /// The next time that a function begins, or the last time before.
     Find(String, Direction),
     Calls,
     Backtrace,
@@ -15,7 +15,7 @@ pub(crate) enum Command {
     Help,
 }
 
-/// Where to go.
+/// The goal of a jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Goal {
     First,
@@ -27,7 +27,7 @@ pub(crate) enum Goal {
 }
 
 impl Command {
-    /// The command of a line; `None` if it is none.
+    /// The command of a line; `None` if the line is invalid.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let words = line.split_whitespace().collect::<Vec<_>>();
         Some(match *words.as_slice() {

@@ -11,7 +11,8 @@ use crate::core::Core;
 use crate::registers::Place;
 use crate::walk::{Direction, Search};
 
-/// What follows after each jump: GDB 13 keeps the registers that it has read (`remote_target::rcmd`), and no answer makes it drop them.
+/// The note after each jump: GDB 13 keeps the registers that it has read (`remote_target::rcmd`), and no answer changes
+/// that.
 const READ_ANEW: &str = "GDB shows the place after `maintenance flush register-cache`\n";
 
 pub(super) fn go(core: &mut Core<'_>, goal: Goal) -> String {
@@ -20,7 +21,7 @@ pub(super) fn go(core: &mut Core<'_>, goal: Goal) -> String {
     arrived(core, found, &problem)
 }
 
-/// Why there is no such place.
+/// The reason why there is no such place.
 fn missing(core: &Core<'_>, goal: Goal) -> String {
     let totals = core.index().totals();
     match goal {
@@ -32,11 +33,11 @@ fn missing(core: &Core<'_>, goal: Goal) -> String {
     }
 }
 
-/// Goes to the place of which a register says this.
+/// Goes to the place at which this register has this value.
 ///
 /// # Errors
 ///
-/// If there is none: why.
+/// The reason, if there is no such place.
 pub(crate) fn jump(core: &mut Core<'_>, place: Place, value: u64) -> Result<(), String> {
     let goal = match place {
         Place::Step => Goal::Step(value),
@@ -65,7 +66,7 @@ pub(super) fn find(core: &mut Core<'_>, name: &str, direction: Direction) -> Str
     let found = loop {
         match core.search(&starts, direction) {
             Search::Found => break true,
-            // It does not enter functions where these begin.
+            // An exception entered such a function in the middle: the search goes on.
             Search::Entered => {}
             Search::End => break false,
             Search::Unfinished => {}
@@ -82,7 +83,7 @@ pub(super) fn find(core: &mut Core<'_>, name: &str, direction: Direction) -> Str
     )
 }
 
-/// Where functions of a name begin, in every view of the program.
+/// The start addresses of functions with this name, in every view of the program.
 fn starts(core: &Core<'_>, name: &str) -> BTreeSet<Address> {
     let views = std::iter::once(&*core.code).chain(core.code.views.values().map(|code| &**code));
     views.flat_map(|code| code.symbols.functions_named(name)).map(|function| function.start).collect()

@@ -10,15 +10,15 @@ use tracewalk_analysis::call_stack::{FrameKind, Task};
 use crate::core::{Core, Who};
 use crate::machine::{Level, handled};
 
-/// Frames of a call stack that are printed.
+/// The most frames of a call stack that are printed.
 const MOST_FRAMES: usize = 1000;
 
-/// What stands beside a thread in `info threads`.
+/// The text beside a thread in `info threads`.
 pub(crate) fn thread(core: &mut Core<'_>, who: Who) -> String {
     let mut text = core.name.clone();
     let Some(state) = core.state_of(who) else { return text };
     let (step, task, exception) = (state.step, state.task, handled(&state.levels));
-    // A task by its number says something only if there is another one.
+    // The number of a task is informative only if there are others.
     if matches!(task, Task::Context(_)) {
         let _ = write!(text, ", {}", task.name(&core.code));
     }
@@ -33,7 +33,7 @@ pub(crate) fn thread(core: &mut Core<'_>, who: Who) -> String {
     text
 }
 
-/// Where the place is.
+/// The description of the place.
 pub(super) fn place(core: &mut Core<'_>) -> String {
     let totals = core.index().totals();
     let (step, steps) = (core.step_number(), core.steps());
@@ -84,7 +84,7 @@ pub(super) fn backtrace(core: &mut Core<'_>, who: Who) -> String {
     text
 }
 
-/// How a frame came to be, and since when.
+/// How and when a frame began.
 fn origin(core: &Core<'_>, level: &Level) -> String {
     let began = level.frame.mark.began;
     match level.frame.kind {

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Gathered", "counts", "coverage"]
 
-# So many captures are gathered at a time.
+# The number of captures that are gathered at a time.
 _CHUNK = 256
 
-# What the first stage hands on: a row for each program of a partition, and a row for each capture.
+# The rows of the first stage: one for each program of a partition, and one for each capture.
 _SUM = {"part": "string", "program": "string", "images": "array<string>", "saved": "binary"}
 _CAPTURE = {
     "capture": "string",
@@ -46,7 +46,7 @@ _CAPTURE = {
 }
 _PARTS = ", ".join(f"{name} {kind}" for name, kind in (_SUM | _CAPTURE).items())
 
-# What this worker learned of the programs: it serves every capture that comes to it.
+# This worker's cache of programs, which serves all of its captures.
 _PROGRAMS = tracewalk.Programs()
 
 _Answer = Literal["counts", "coverage"]
@@ -156,7 +156,7 @@ def _gather(
     from pyspark import StorageLevel
     from pyspark.sql import functions
 
-    # A worker has one processor, and others work beside it.
+    # A worker has one processor, and other workers run beside it.
     options = {"threads": 1, **options}
     named = None if images is None else [fspath(image) for image in images]
     if hasattr(captures, "select"):
@@ -169,7 +169,7 @@ def _gather(
         images_of_all = functions.lit(None) if named is None else functions.array(*map(functions.lit, named))
         frame = frame.select("path", images_of_all.cast("array<string>").alias("images"))
     partitions = partitions or 4 * spark.sparkContext.defaultParallelism
-    # Beside one another: those of one program, and of each program in the order of names.
+    # Captures of the same program are neighbours, ordered by their names.
     program = functions.concat_ws("\n", "images")
     frame = frame.repartitionByRange(partitions, program, "path")
     parts = frame.mapInArrow(_work(answer, isolate, options), _PARTS)
@@ -185,7 +185,7 @@ def _work(answer: _Answer, isolate: bool, options: dict[str, Any]) -> Callable[[
         kinds = {"string": pyarrow.string(), "bigint": pyarrow.int64(), "binary": pyarrow.binary()}
         kinds["array<string>"] = pyarrow.list_(pyarrow.string())
         schema = pyarrow.schema([(name, kinds[kind]) for name, kind in (_SUM | _CAPTURE).items()])
-        # What was found, by the images.
+        # The sums, by the images.
         sums: dict[tuple[str, ...] | None, tracewalk.Gathered] = {}
         for batch in batches:
             wanted: dict[tuple[str, ...] | None, list[str]] = {}

@@ -24,13 +24,13 @@ CAPTURES = 200
 @pytest.fixture(scope="module")
 def spark():
     """Two executors in processes of their own."""
-    # The workers have what this Python has.
+    # The workers use this Python's packages.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local-cluster[2,1,1024]").appName("tracewalk")
     builder = builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "4")
-    # A lost executor is no reason to give up.
+    # Tasks of a lost executor are repeated.
     session = builder.config("spark.task.maxFailures", "8").getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session
@@ -47,7 +47,7 @@ def fleet(tmp_path_factory):
         place = folder / f"{number:03}"
         shutil.copytree(EXAMPLES / name, place)
         trace = (place / "trace.bin").read_bytes()
-        # Whole frames, so that nothing is damaged.
+        # Whole frames are kept, so that nothing is damaged.
         (place / "trace.bin").write_bytes(trace[: len(trace) - 16 * (number % 50)])
         paths.append(place / "capture.toml")
     paths[17].write_text("[capture")

@@ -1,5 +1,5 @@
-//! The coverage of memory → of each binary, at the addresses that its own names have: where in memory the file was, and in which
-//! processes, is left out.
+//! The coverage of memory → the coverage of each binary, at the addresses of the binary's own symbols. The processes
+//! that mapped the file, and the addresses at which they did, are left out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use crate::session::Session;
 /// The binaries of a source's program.
 pub(super) struct Binaries(Vec<Binary>);
 
-/// A file, and where it is in memory.
+/// A file, and its mappings.
 struct Binary {
     program: FollowedProgram,
-    /// The file as a linker made it, or the only place that it has.
+    /// The image as linked; if that is unknown, the image at its only address in memory.
     linked: Arc<Image>,
     mapped: Vec<VisibleImage>,
 }
@@ -41,7 +41,7 @@ impl Binaries {
     ) -> Result<Self, ImageError> {
         let mut files: Vec<(Arc<Image>, Vec<VisibleImage>)> = Vec::new();
         for visible in session.images(source)? {
-            // A file is mapped again and again, under several names if it was copied.
+            // A file may be mapped several times, and under several names if it was copied.
             let is_it = |linked: &Arc<Image>, image: &Image| {
                 let is_same = linked.file == image.file
                     || linked.build_id.is_some() && linked.build_id == image.build_id;
@@ -78,7 +78,7 @@ impl Binaries {
         Ok(Self(binaries.collect::<Result<_, _>>()?))
     }
 
-    /// The coverage of each binary, out of that of what is visible in each scope.
+    /// Splits the coverage of what each scope sees into the coverage of each binary.
     pub(super) fn split(
         self,
         found: impl Iterator<Item = (Scope, (FollowedProgram, ProgramCoverage))>,
@@ -89,7 +89,7 @@ impl Binaries {
             for source in coverage.sources {
                 match &mut whole {
                     None => whole = Some(source),
-                    // All of them saw the same trace, and each counted what ran in its scope.
+                    // All scopes saw the same trace, and each counted what ran in it.
                     Some(whole) => {
                         whole.instructions = whole.instructions.saturating_add(source.instructions);
                         whole.losses.in_doubt.add(source.losses.in_doubt);
@@ -117,7 +117,7 @@ impl Binaries {
 }
 
 impl Binary {
-    /// The block that was passed in a scope, where it is in the file; `None` if it is of another binary.
+    /// The block at its place in the file; `None` if the code in this scope belongs to another binary.
     fn linked(&self, scope: Scope, block: BlockKey) -> Option<BlockKey> {
         let mut mapped = self.mapped.iter().filter(|visible| visible.scope == scope);
         let start = mapped.find_map(|visible| visible.image.address_in(&self.linked, block.start))?;

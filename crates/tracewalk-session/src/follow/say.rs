@@ -1,4 +1,4 @@
-//! Saying what could not be followed.
+//! Reports what could not be followed.
 
 use tracewalk::flow::{Contradiction, GapReason};
 use tracewalk::ids::Address;
@@ -15,7 +15,7 @@ use crate::observer::Say;
 use crate::outcome::Losses;
 
 impl Following<'_> {
-    /// Says what could not be decoded or followed.
+    /// Reports what could not be decoded or followed.
     pub(super) fn say(self, statistics: &Statistics, losses: &Losses, program: &Program, fits: bool) {
         let Self { session, source, observer, .. } = self;
         let gaps = &losses.gaps;
@@ -33,7 +33,7 @@ impl Following<'_> {
         self.say_gaps(losses, program, fits);
     }
 
-    /// Where an MTB's processor is said to have been halted, if the program contradicts that and nothing else.
+    /// The address at which an MTB's processor is stated to have been halted, if the program contradicts only that.
     fn only_its_end(self, contradictions: &GapCount<GapReason>) -> Option<Address> {
         let SourceConfig::Mtb(mtb::Source { halted_at: Some(halted_at) }) = self.source.config else {
             return None;
@@ -48,12 +48,12 @@ impl Following<'_> {
         (until == halted_at).then_some(halted_at)
     }
 
-    /// Sums up where execution could not be followed.
+    /// Reports the gaps in execution, summed up by reason.
     fn say_gaps(self, losses: &Losses, program: &Program, image_fits: bool) {
         let Self { session, source: Source { id: source, .. }, observer, .. } = self;
         let (source, Losses { gaps, contexts: ran, .. }) = (*source, losses);
         match gaps.no_code.first {
-            // That the image does not fit was reported, and is the reason.
+            // The notice that the image does not fit covers this.
             Some(_) if program.is_empty() && !image_fits => {}
             Some(_) if program.is_empty() => observer.say(NoticeKind::NoProgram { source }),
             Some((at, first)) => {

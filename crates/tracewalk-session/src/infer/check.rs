@@ -1,7 +1,7 @@
 //! Packet contents that no trace unit with this configuration sends.
 //!
-//! A reading with a wrong configuration often finds packets all the same. What they say then contradicts itself:
-//! context IDs that change without a packet for it, times that go back, instruction sets that the processor has not.
+//! A wrong configuration often yields packets all the same, but their contents contradict each other: context IDs that
+//! change without a packet for them, timestamps that go back, instruction sets that the processor does not have.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +13,11 @@ use tracewalk::source::SourceConfig;
 use super::etmv4::PacketCheck;
 use super::times::Times;
 
-/// Looks at a source's packets, one after the other.
+/// Checks a source's packets in their order.
 #[derive(Debug)]
 pub(super) struct Check<'a> {
     traits: Traits,
-    /// For a protocol whose packets are checked by themselves.
+    /// The check of a protocol that has one of its own.
     own: Option<PacketCheck>,
     program: &'a Program,
     context_id: Option<u64>,
@@ -27,24 +27,24 @@ pub(super) struct Check<'a> {
     pub(super) i_syncs: u64,
     /// I-syncs whose address is in the program.
     pub(super) in_program: u64,
-    /// Values of data transfers, and those of them that are not 0.
+    /// The numbers of values of data transfers, and of those that are not 0.
     values: (u64, u64),
-    /// The pages of memory that addresses are in.
+    /// The pages of memory that were addressed.
     places: BTreeSet<u64>,
 }
 
-/// What a configuration promises of its packets.
+/// The properties of packets that a configuration guarantees.
 #[derive(Clone, Copy, Debug, Default)]
 struct Traits {
-    /// I-syncs that are not periodic have a cycle count, or a packet of it follows.
+    /// I-syncs that are not periodic have a cycle count, or a cycle count packet follows.
     counts_gaps: bool,
     only_thumb: bool,
-    /// Whether there are exception returns and virtual machines: not before PFTv1.1.
+    /// PFTv1.0, which has no exception returns and no virtual machines.
     before_v1_1: bool,
     m_profile: bool,
 }
 
-/// The fields that are looked at.
+/// The fields that are checked.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fields {
     reason: Option<u64>,
@@ -69,9 +69,9 @@ enum Isa {
     Rare,
 }
 
-/// Memory in pieces of this many bits of address: functions that call each other share them.
+/// The address bits of a page: functions that call each other share pages.
 const PAGE_BITS: u32 = 12;
-/// The number of transfers that are not all of the value 0.
+/// More transfers than this are never all of value 0.
 const ENOUGH_VALUES: u64 = 16;
 
 impl<'a> Check<'a> {
@@ -104,7 +104,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// The number of impossible statements in the packet; `bytes` are its own.
+    /// The number of impossible statements in the packet with these bytes.
     pub(super) fn packet(&mut self, packet: &dyn Describe, bytes: &[u8]) -> u64 {
         if let Some(own) = &mut self.own {
             let said = own.packet(packet);
@@ -145,7 +145,7 @@ impl<'a> Check<'a> {
             "exception_return" | "vmid" => u64::from(self.traits.before_v1_1),
             _ => 0,
         };
-        // Hyp mode is one of Non-secure state (DDI 0406C, B1.5.1).
+        // Hyp mode exists only in Non-secure state (DDI 0406C, B1.5.1).
         impossible + u64::from(fields.hypervisor == Some(1) && fields.non_secure == Some(0))
     }
 
@@ -155,15 +155,15 @@ impl<'a> Check<'a> {
         self.own.iter_mut().for_each(PacketCheck::lose);
     }
 
-    /// How many things cannot be, which shows only at the end.
+    /// The number of contradictions that show only at the end.
     pub(super) fn impossible(&self) -> u64 {
-        // Without traced values, their size is 0, which would mean that all values are 0.
+        // If values are not traced, their size is 0, and every value reads as 0.
         let no_values = self.values.0 > ENOUGH_VALUES && self.values.1 == 0;
         let own = self.own.as_ref().map_or(0, PacketCheck::impossible);
         self.missing_counts + u64::from(no_values) + own
     }
 
-    /// How far the addresses are spread, coarsely: a wrong reading finds them everywhere.
+    /// The spread of addresses, as the logarithm of the number of pages. A wrong reading finds addresses everywhere.
     pub(super) fn spread(&self) -> u32 {
         usize::BITS - self.places.len().leading_zeros()
     }

@@ -1,57 +1,57 @@
 //! Contents of ETMv4 and ETE packets that no trace unit with this configuration sends.
 //!
-//! The format has few reserved headers, so that bytes that are read wrongly parse for long. What they say then contradicts
-//! the order in which trace units send packets, or names contexts and addresses that no processor has.
+//! The format has few reserved headers, so that a wrong reading parses for long. Its packets then contradict the order
+//! in which trace units send them, or name contexts and addresses that no processor has.
 
 use tracewalk::ids::{Address, Profile};
 use tracewalk::protocol::etmv4::{Config, Version};
 use tracewalk::protocol::{Describe, Field};
 
-/// Looks at a source's packets, one after the other.
+/// Checks a source's packets in their order.
 #[derive(Debug)]
 pub(super) struct PacketCheck {
     is_m_profile: bool,
     is_ete: bool,
     counts_cycles: bool,
     speculates: bool,
-    /// An A-sync packet came: trace info follows, and in ETE events before it.
+    /// After an A-sync packet: trace info follows, and events before it in ETE.
     after_a_sync: bool,
-    /// Trace info came: the next address is where execution was.
+    /// After trace info: the next address is the current place of execution.
     begins: bool,
-    /// An exception packet came, whose address follows.
+    /// After an exception packet: its address follows.
     wants_address: bool,
     /// SF of the last context.
     is_64_bit: Option<bool>,
     last_time: u64,
     /// P0 elements, roughly.
     elements: u64,
-    /// Packets that say of P0 elements that they are final, or that they did not happen.
+    /// Packets that commit or cancel P0 elements.
     settlements: u64,
     exceptions: u64,
     /// Whether an exception returned.
     returns: bool,
-    /// Whether a context named another exception level than EL0.
+    /// Whether a context named an exception level other than EL0.
     left_el0: bool,
 }
 
-/// No unit leaves more elements open.
+/// The most elements that a unit leaves uncommitted.
 const DEEPEST: u64 = 256;
 
-/// If there were this many exceptions, at least one of them has returned.
+/// Among this many exceptions, at least one has returned.
 const ENOUGH_EXCEPTIONS: u64 = 8;
 
 /// The statement of a packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Said {
-    /// How many things cannot be.
+    /// The number of impossible statements.
     pub(super) impossible: u64,
     /// An address.
     pub(super) address: Option<Address>,
-    /// Whether it is the first one after synchronisation.
+    /// Whether the address is the first after synchronisation.
     pub(super) is_beginning: bool,
 }
 
-/// The fields that are looked at.
+/// The fields that are checked.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fields {
     address: Option<Address>,
@@ -165,19 +165,19 @@ impl PacketCheck {
         self.last_time = 0;
     }
 
-    /// How many things cannot be, which shows only at the end.
+    /// The number of contradictions that show only at the end.
     pub(super) fn impossible(&self) -> u64 {
-        // A unit that speculates says again and again which elements are final. A few such packets among many are damage.
+        // A unit that speculates keeps committing elements. A few such packets among many are damage.
         let is_settled = self.settlements * DEEPEST >= self.elements;
         let never_settled = if self.speculates && !is_settled { self.elements } else { 0 };
-        // ETMv4 has a packet for each return from an exception.
+        // ETMv4 sends a packet for each return from an exception.
         let never_returns = !self.is_ete && !self.returns && self.exceptions >= ENOUGH_EXCEPTIONS;
         // In A and R profile, exceptions are not taken to EL0.
         let stays_in_el0 = if self.is_m_profile || self.left_el0 { 0 } else { self.exceptions };
         never_settled + u64::from(never_returns) + stays_in_el0
     }
 
-    /// Whether a packet of this kind cannot come here.
+    /// 1 if a packet of this kind cannot come here, else 0.
     fn out_of_order(&mut self, name: &str) -> u64 {
         let is_anywhere = matches!(name, "event" | "ignore" | "timestamp_marker");
         if is_anywhere {
@@ -222,17 +222,17 @@ impl PacketCheck {
         if self.is_m_profile {
             return u64::from(level > 0 || fields.is_64_bit || fields.realm_extension);
         }
-        // EL3 is Secure, or Root where there is a Realm.
+        // EL3 is Secure, or Root if there is a Realm.
         let is_el3_elsewhere = level == 3 && fields.non_secure && !fields.realm_extension;
         u64::from(is_el3_elsewhere || fields.realm_extension && !self.is_ete)
     }
 
     fn address(&self, fields: &Fields) -> u64 {
         let Some(address) = fields.address else { return 0 };
-        // Virtual addresses have at most 52 bits, and continue the highest one of them upwards.
+        // Virtual addresses have at most 52 bits; the upper bits are all 0 or all 1.
         let upper = address.get() >> 52;
         let is_none = upper != 0 && upper != 0xfff;
-        // A return address that does not exist is sent as one of A32 in M profile.
+        // In M profile, a return address that does not exist is sent as an A32 address.
         let is_a32 = self.is_m_profile && !fields.is_t32 && address.get() < 0xffff_fff0;
         u64::from(is_none || is_a32)
     }

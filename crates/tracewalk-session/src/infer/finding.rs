@@ -5,7 +5,7 @@ use std::fmt;
 /// An inferred setting, with its evidence and the next best answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Its subject, in few words.
+    /// The subject, in few words.
     pub about: &'static str,
     /// The answer.
     pub best: Answer,
@@ -20,7 +20,7 @@ pub struct Finding {
 pub struct Answer {
     /// The answer.
     pub text: String,
-    /// The counts.
+    /// The counts that support the answer.
     pub evidence: String,
 }
 
@@ -29,7 +29,7 @@ pub struct Answer {
 pub enum Certainty {
     /// Every other answer reads worse.
     Certain,
-    /// Another answer reads as well, and gives the same.
+    /// Another answer reads as well, and gives the same result.
     Indifferent,
     /// Another answer reads as well, and gives the same execution at other times or in other contexts.
     DoubtfulDetails,

@@ -1,7 +1,7 @@
-//! Where in memory an image of raw bytes stood, if not where it was said to.
+//! The place in memory of an image of raw bytes, if it differs from the stated one.
 //!
-//! Branches are relative, so a program can be followed at any load address. Only the right address has, at each address in the
-//! trace, the instructions that the trace reports.
+//! Branches are relative, so a program can be followed at any load address. Only at the right one do the addresses in
+//! the trace hold the instructions that the trace reports.
 //!
 //! ```text
 //! make directives of the trace's beginning
@@ -26,21 +26,21 @@ use crate::sample::Sample;
 /// An image of raw bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawImage<'a> {
-    /// Where it was said to stand.
+    /// The stated address.
     pub(crate) address: Address,
     pub(crate) bytes: &'a [u8],
 }
 
-/// Where an image stood, and what speaks for it.
+/// The place of an image, and the evidence for it.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) address: Address,
-    /// How many instructions could be followed with it there.
+    /// How many instructions could be followed with the image at this place.
     pub(crate) instructions: u64,
     pub(crate) finding: Finding,
 }
 
-/// What came of following a trace through an image at one place.
+/// The result of following a trace through an image at one place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Fit {
     address: Address,
@@ -48,26 +48,26 @@ struct Fit {
     contradictions: u64,
 }
 
-/// How many directives are followed: enough that no other place stands all of them.
+/// How many directives are followed: enough that a wrong place contradicts some of them.
 const DIRECTIVES: usize = 4000;
-/// How images are aligned, the most usual first.
+/// Usual alignments of images, the most usual first.
 const ALIGNMENTS: [u32; 4] = [0x1000, 0x100, 0x10, 4];
-/// How many places are tried at most at each alignment.
+/// The most places tried at one alignment.
 const MOST_PLACES: u32 = 1 << 17;
-/// A place is given up where this many contradictions were found.
+/// More contradictions than this, and one for each `RIGHT_FOR_EACH` instructions, exclude a place.
 const ENOUGH_AGAINST: u64 = 3;
-/// The number of right instructions for each contradiction, if an image is only patched in places.
+/// The number of right instructions for each contradiction, if an image is patched only in places.
 const RIGHT_FOR_EACH: u64 = 500;
-/// The same for an image to be moved in spite of it: a short one may fit by chance where a loop of the trace can be
-/// followed.
+/// The same, for an image that is moved away from its stated address. A short image may fit by chance if a loop of the
+/// trace can be followed.
 const CERTAIN_FOR_EACH: u64 = 5000;
-/// The most instructions without a branch that are counted: in memory that is not code, there may be no end to them.
+/// The most instructions without a branch that count: memory that is not code may have an endless number of them.
 const MOST_OF_A_BLOCK: u64 = 16;
 /// Fewer instructions prove nothing.
 const ENOUGH: u64 = 200;
 
-/// Where `image` stood when this was traced; `None` where no place is better than where it was said to stand. `others`
-/// is the program without the image.
+/// The place of `image` when the trace was made; `None` if no place is better than the stated one. `others` is the
+/// program without the image.
 pub(crate) fn place(
     sample: &Sample,
     config: &SourceConfig,
@@ -75,10 +75,10 @@ pub(crate) fn place(
     others: &Program,
 ) -> Option<Place> {
     let directives = directives(sample, config);
-    // Where a Micro Trace Buffer's newest packet meets its oldest one may not show without the program.
+    // The seam between a Micro Trace Buffer's newest and oldest packet may not show without the program.
     let seams = u64::from(matches!(config, SourceConfig::Mtb(_)));
     let anchor = anchor(&directives, others)?;
-    // `moved` counts in 32 bits: above them a place would be found by the lower halves of addresses, where nothing was traced.
+    // `moved` counts in 32 bits: the lower halves of greater addresses would match places that were not traced.
     if [anchor, image.address].iter().any(|address| address.get() > u64::from(u32::MAX)) {
         return None;
     }
@@ -148,7 +148,7 @@ impl Fit {
     }
 }
 
-/// What the beginning of the trace means.
+/// The directives of the beginning of the trace.
 fn directives(sample: &Sample, config: &SourceConfig) -> Vec<Directive> {
     match config {
         SourceConfig::Etmv3(config) => {
@@ -162,7 +162,7 @@ fn directives(sample: &Sample, config: &SourceConfig) -> Vec<Directive> {
     }
 }
 
-/// The packets of a Micro Trace Buffer in an order in which they can have been written, wherever the program stood.
+/// The packets of a Micro Trace Buffer, in a possible order of writing, independent of the program's address.
 fn mtb_packets(sample: &Sample) -> Vec<u8> {
     let dump = order::Dump::new(sample.bytes(), None);
     let pieces = mtb_order::by_evidence(dump, mtb_order::within_reach)
@@ -193,7 +193,7 @@ where
     directives
 }
 
-/// An address in the middle of those that the trace names, which is most likely inside the image.
+/// The median of the addresses in the trace, which is most likely inside the image.
 fn anchor(directives: &[Directive], others: &Program) -> Option<Address> {
     let mut addresses = directives
         .iter()
@@ -211,7 +211,7 @@ fn anchor(directives: &[Directive], others: &Program) -> Option<Address> {
     addresses.get(addresses.len() / 2).copied()
 }
 
-/// Follows the directives through a program that stands at address 0 instead of at `base`, as long as that goes well.
+/// Follows the directives through a program at address 0 instead of `base`, until there are too many contradictions.
 fn follow(program: &Program, directives: &[Directive], rules: Rules, base: Address) -> Fit {
     let mut flow = Flow::with_engine(rules, Engine::Walk);
     let mut fit = Fit::default();
@@ -224,9 +224,9 @@ fn follow(program: &Program, directives: &[Directive], rules: Rules, base: Addre
     fit
 }
 
-/// The directive as seen from a program that stands at address 0 instead of at `base`.
+/// The directive for a program at address 0 instead of `base`.
 fn moved(directive: Directive, base: Address) -> Directive {
-    // These are 32-bit programs: what lies before the image is seen at the other end of memory.
+    // Addresses have 32 bits and wrap: memory before the image appears at the other end.
     let address = |address: Address| Address::from(address.low_word().wrapping_sub(base.low_word()));
     let place = |at: Location| Location::new(address(at.address), at.isa);
     match directive {

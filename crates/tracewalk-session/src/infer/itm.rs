@@ -1,7 +1,7 @@
 //! Whether a source's bytes are an ITM's.
 //!
-//! An ITM's packets have no frame around them, and nearly three in four of all bytes may begin one. What speaks for an
-//! ITM is that bytes make what its packets are for: text, exceptions that are there, places in the program.
+//! An ITM's packets have no frame around them, and nearly three in four byte values begin a packet. The evidence for an
+//! ITM is plausible content: text, valid exception numbers, addresses in the program.
 
 use tracewalk::ids::TraceId;
 use tracewalk::program::Program;
@@ -20,11 +20,11 @@ use crate::sample::Sample;
 pub(super) struct ItmReading {
     pub(super) packets: u64,
     pub(super) malformed: u64,
-    /// Packets that make sense beyond being packets.
+    /// Packets with plausible content.
     telling: u64,
-    /// Packets that an ITM hardly sends.
+    /// Packets that an ITM hardly ever sends.
     odd: u64,
-    /// The stretch of memory of the last sample of the program counter.
+    /// The stretch of memory of the last program counter sample.
     place: Option<u64>,
 }
 
@@ -37,10 +37,10 @@ pub(crate) struct FoundItm {
 
 /// Fewer telling packets than this may be chance.
 const ENOUGH: u64 = 8;
-/// How large a stretch of memory is in which a program stays: 64 KiB.
+/// The size of a stretch of memory that a program stays in: 64 KiB.
 const PLACE_BITS: u32 = 16;
 
-/// The source with this ID, if it is an ITM, and none of the `units` that trace instructions.
+/// The source with this ID, if it is an ITM. `units` are the instruction trace units for the runner-up.
 pub(crate) fn itm(
     id: Option<TraceId>,
     sample: &Sample,
@@ -85,7 +85,7 @@ impl ItmReading {
                 let is_text = matches!(value, 0x09 | 0x0a | 0x0d | 0x20..=0x7e);
                 self.telling += u64::from(is_text);
             }
-            // No processor has as many interrupts as the number has room for; 0 is no exception.
+            // The number has room for more interrupts than any processor has; 0 is not an exception.
             Packet::Exception { number: 0..=15, .. } => self.telling += 2,
             Packet::Exception { number: 16..=256, .. } | Packet::PcSample(None) => self.telling += 1,
             Packet::PcSample(Some(at)) | Packet::DataPc { address: at, .. } if program.holds(at) => {
@@ -95,7 +95,7 @@ impl ItmReading {
                 self.odd += 1;
             }
             Packet::PcSample(Some(at)) | Packet::DataPc { address: at, .. } => {
-                // Programs stay where they are most of the time.
+                // Programs mostly stay in one stretch of memory.
                 let place = at.get() >> PLACE_BITS;
                 self.telling += u64::from(self.place.replace(place) == Some(place));
             }
@@ -114,7 +114,7 @@ impl ItmReading {
 
     pub(super) const fn is_itm(&self) -> bool {
         let wrong = self.malformed + self.odd;
-        // Of random bytes one in four begins no packet.
+        // One in four random bytes begins no packet.
         self.telling >= ENOUGH && self.telling * 4 >= self.packets && wrong * 32 <= self.packets
     }
 }

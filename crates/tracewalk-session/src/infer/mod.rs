@@ -1,28 +1,28 @@
 //! Infers missing settings.
 //!
-//! Bytes and the program come in. Out come answers, each with what was counted for it, the next best answer, and how
-//! certain it is. Every answer rests on decoding a part of the capture in each possible way and counting what speaks
-//! against it: stretches that are no packets, packets that contradict themselves, execution that contradicts the program.
+//! Bytes and the program come in; answers come out, each with its evidence, the next best answer, and its certainty.
+//! Every answer rests on decoding a part of the capture in each possible way and counting the errors: stretches that
+//! are not packets, packets that contradict themselves, execution that contradicts the program.
 //!
 //! ```text
-//! packing    the container, and where its frames stand
-//! source     the protocol, the trace unit, and how it was set up
-//! processor  which trace units come into question for a program
-//! settings   what may be set up in a trace unit, question by question
-//! reading    one way to read a source, and what speaks against it
-//! check      contents of packets that are impossible
-//! etmv4      the same of ETMv4 and ETE
-//! times      whether timestamps go on as time does
+//! packing    the container, and the start of its frames
+//! source     the protocol, the trace unit, and its setup
+//! processor  the trace units that are possible for a program
+//! settings   the possible setups of a trace unit, question by question
+//! reading    one way to read a source, and its errors
+//! check      impossible contents of packets
+//! etmv4      the same for ETMv4 and ETE
+//! times      whether timestamps increase
 //! itm        whether a source is an ITM
-//! image      where in memory an image of raw bytes stood
-//! mtb        where a Micro Trace Buffer's packets are, by a program or without one
+//! image      the place in memory of an image of raw bytes
+//! mtb        the places of a Micro Trace Buffer's packets, with or without a program
 //! mtb_order  which packets of a dump continue each other
-//! story      the execution that a reading gives
-//! traced     the program that a source traced, and what others learned of it
-//! seam       where a buffer that wrapped has its oldest byte
+//! story      the execution that results from a reading
+//! traced     the program that a source traced, and the effects that others learned of it
+//! seam       the place of the oldest byte in a buffer that wrapped
 //! ```
 //!
-//! The caller decides what to do with an answer. This room does not know statements, notices and sessions.
+//! The caller decides what to do with an answer. This module does not depend on statements, notices and sessions.
 
 mod check;
 mod etmv4;

@@ -1,4 +1,4 @@
-//! Where the packets of a Micro Trace Buffer are, by which of them continue each other.
+//! The places of a Micro Trace Buffer's packets, inferred from which of them continue each other.
 
 use tracewalk::flow::runs_straight;
 use tracewalk::ids::{Address, Isa, Location};
@@ -13,12 +13,12 @@ pub(crate) fn mtb(dump: Dump<'_>, program: &Program) -> Option<Guess> {
     mtb_order::by_evidence(dump, reaches(program))
 }
 
-/// The same, if one of the registers is known.
+/// As [`mtb`], if one of the registers is known.
 pub(crate) fn mtb_narrowed(dump: Dump<'_>, known: Narrowing, program: &Program) -> Option<Guess> {
     mtb_order::narrowed(dump, known, reaches(program))
 }
 
-/// Where the buffer that the registers describe starts in a dump whose address nobody said.
+/// The start of the buffer that the registers describe, in a dump of unknown address.
 pub(crate) fn mtb_place(data: &[u8], config: &Config, program: &Program) -> Option<usize> {
     mtb_order::place_by_registers(data, config, reaches(program))
 }
@@ -33,13 +33,13 @@ fn reaches(program: &Program) -> impl Fn(Address, Address) -> bool {
     }
 }
 
-/// Whether packets continue each other, but not by this program: it is not what was traced, or stood elsewhere.
+/// Whether packets continue each other, but not in this program: another program was traced, or at another address.
 pub(crate) fn misses_program(dump: Dump<'_>, program: &Program) -> bool {
     let speaks = |guess: Option<Guess>| guess.is_some_and(|guess| speaks_for_trace(&guess.best.evidence));
     !program.is_empty() && !speaks(mtb(dump, program)) && speaks(mtb(dump, &Program::new()))
 }
 
-/// Whether bytes that may be anything are packets that go on from one to the next.
+/// Whether bytes of unknown content are packets that continue each other.
 pub(crate) const fn speaks_for_trace(evidence: &Evidence) -> bool {
     evidence.fits > 3 * evidence.breaks + 3
 }

@@ -2,17 +2,18 @@
 //!
 //! ```text
 //! judge each entry: empty, a packet, neither
-//! judge each pair of neighbours: does the second packet begin where the first one went?
+//! judge each pair of neighbours: does the second packet begin at the destination of the first?
 //! reading 1: the longest stretch of packets that fit                     (a buffer that has not wrapped)
-//! reading 2: for each aligned block of a power of two that is full of packets: the packets from the pair that fits
-//!            worst on, round to it again                                  (a buffer that has)
-//! answer with the reading in which most fits, and the next best
+//! reading 2: for each aligned power-of-two block that is full of packets: the packets from the worst pair on,
+//!            around to the worst pair again                              (a buffer that has)
+//! the answer is the reading in which most pairs fit, and the next best
 //! ```
 //!
-//! What a dump does not hold is an entry too, of which nothing is known: inside of it, and around it up to where blocks of
-//! about its size begin and end. The newest packet is only known if what stands after it shows that it is the newest one.
+//! Memory that the dump does not hold has entries too, of unknown content: inside the dump, and around it up to where
+//! blocks of about its size begin and end. The newest packet is certain only if the memory after it proves that it is
+//! the newest.
 //!
-//! If one of the registers is known, readings that contradict it are none.
+//! If one of the registers is known, readings that contradict it are excluded.
 
 mod entry;
 mod evidence;
@@ -33,15 +34,15 @@ pub use evidence::{Ending, Evidence};
 pub(crate) use model::Narrowing;
 pub use model::{Guess, Reading};
 
-/// Finds the packets by what they say, or `None` where nothing looks like a packet.
+/// Finds the packets by their contents; `None` if nothing looks like a packet.
 ///
-/// `reaches(from, to)` tells whether code that runs from `from` can come to `to` without a taken branch; with a program
-/// at hand flow can tell, without one [`within_reach`] is a rule of thumb.
+/// `reaches(from, to)` returns whether code can run from `from` to `to` without a taken branch. With a program, flow
+/// decides this; without one, [`within_reach`] is a rule of thumb.
 pub fn by_evidence(dump: Dump<'_>, reaches: impl Fn(Address, Address) -> bool) -> Option<Guess> {
     narrowed(dump, Narrowing::default(), reaches)
 }
 
-/// The same, if one of the registers is known.
+/// As [`by_evidence`], if one of the registers is known.
 pub(crate) fn narrowed(
     dump: Dump<'_>,
     known: Narrowing,
@@ -58,8 +59,8 @@ pub(crate) fn narrowed(
     Some(Guess { best, runner_up: ranking.runner_up.map(|(_, shape)| entries.reading(shape)) })
 }
 
-/// Where the buffer starts in a dump whose address nobody said, by what the registers say of it: the one place where the
-/// packets go on from each other. `None` where there is none, or several.
+/// The start of the buffer in a dump of unknown address: the one place, consistent with the registers, at which the
+/// packets continue each other. `None` if there is no such place, or several.
 pub(crate) fn place_by_registers(
     data: &[u8],
     config: &Config,
@@ -69,13 +70,13 @@ pub(crate) fn place_by_registers(
     let (count, pointer) =
         (size / PACKET_BYTES, usize::try_from(config.pointer()).ok()? % size / PACKET_BYTES);
     let entries = Entries::judge(Dump::new(data, None), Narrowing::default(), reaches);
-    // Sums up to each entry: its packets, and how pairs go together.
+    // For each entry, the sums up to it: of its packets, and of the scores of its pairs.
     let mut sums = vec![(0_i64, 0_i64)];
     for (entry, pair) in entries.entries.iter().zip(&entries.pairs) {
         let (packets, score) = sums.last().copied().unwrap_or_default();
         sums.push((packets + i64::from(entry.packet().is_some()), score + pair.score()));
     }
-    // Entries that are all packets: what speaks for their going together.
+    // The score of the pairs inside a range, if all its entries are packets.
     let score = |range: Range<usize>| {
         if range.is_empty() {
             return Some(0);
@@ -104,7 +105,7 @@ pub(crate) fn place_by_registers(
             second = second.max(score);
         }
     }
-    // Beyond doubt: as good as all of it fits, and anything else breaks once more.
+    // Certain: nearly all pairs fit, and every other place has at least one more break.
     let packets = i64::try_from(if config.wrapped() { count } else { pointer }).ok()?;
     let (best, start) = best?;
     let [fits, breaks] = [Pair::Fits.score(), Pair::Breaks.score()];
@@ -134,7 +135,7 @@ mod tests {
         let found = |known| narrowed(dump, known, |from, to| from == to).expect("there are packets").best;
         let by_size = found(Narrowing { size: Some(64), next: None }).evidence;
         assert_eq!(by_size.bytes.len(), 64);
-        // The newest packet is the one before the pointer, in a loop too.
+        // The packet before the pointer is the newest one, in a loop too.
         let next = |pointer, wrapped| found(Narrowing { size: None, next: Some((pointer, wrapped)) });
         let reading = next(0x28, true);
         assert_eq!((reading.evidence.bytes.clone(), reading.evidence.end), (0..256, Ending::Shown));
@@ -142,12 +143,12 @@ mod tests {
         let reading = next(0x68, false);
         assert_eq!((reading.evidence.wrapped, reading.evidence.bytes.end % 0x80), (false, 0x68));
         assert_eq!(reading.evidence.end, Ending::Shown);
-        // No packet ends there.
+        // No packet ends at this address.
         let nothing = Narrowing { size: None, next: Some((0x1000, false)) };
         assert_eq!(narrowed(dump, nothing, |from, to| from == to), None);
     }
 
-    /// What is found where code runs nowhere by itself.
+    /// The guess for a program without straight code: each packet begins at the destination of the one before.
     fn found(entries: &[(u32, u32)]) -> Guess {
         let data = entries.iter().flat_map(|&entry| bytes_of(entry)).collect::<Vec<_>>();
         by_evidence(Dump::new(&data, None), |from, to| from == to).expect("there are packets")
@@ -203,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_stretch_begins_behind_the_packets_that_do_not_go_together() {
-        // Nothing, packets that break three times, and five that go on.
+        // An empty entry, packets that break three times, and five that continue each other.
         let entries = [
             (0, 0),
             (0x100, 0x200),
@@ -218,7 +219,7 @@ mod tests {
         let evidence = found(&entries).best.evidence;
         assert_eq!((evidence.bytes, evidence.packets, evidence.fits), (24..64, 5, 4));
         assert_eq!((evidence.wrapped, evidence.breaks, evidence.unwritten), (false, 0, 2));
-        // Where there is nothing in front, they are older than the others.
+        // Without an empty entry before them, the packets that break are older than the others.
         let evidence = found(&entries[1..]).best.evidence;
         assert_eq!((evidence.bytes, evidence.fits, evidence.breaks), (0..56, 4, 2));
     }

@@ -1,7 +1,7 @@
-//! How a buffer's bytes are packed: the container, and where its frames stand.
+//! How a buffer's bytes are packed: the container, and the start of its frames.
 //!
-//! Frames at a wrong place name sources and reserved IDs at random. Bytes taken for what they are not have no source in
-//! them that synchronises and reads on without errors.
+//! Frames at a wrong place name sources and reserved IDs at random. With a wrong container, no source synchronises and
+//! continues without errors.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -22,11 +22,11 @@ use super::source::recognise;
 use crate::frames::Frames;
 use crate::sample::Sample;
 
-/// How much of a buffer is looked at; and less, where nothing is recognised in that: frames are not looked for after
-/// lost bytes as long as it is not known where they start.
+/// How much of a buffer is examined. Shorter heads are tried if nothing is recognised, because the scan does not find
+/// frames again after lost bytes while their start is unknown.
 const HEADS: [usize; 4] = [1 << 16, 1 << 13, 1 << 12, 1 << 11];
 
-/// No chip has a larger Micro Trace Buffer, and no more memory beside it.
+/// The largest Micro Trace Buffer of a chip, with the memory beside it.
 const LARGEST_MTB: usize = 16 << 20;
 
 /// A way in which bytes may be packed.
@@ -40,22 +40,22 @@ pub(crate) enum Packing {
     Mtb,
 }
 
-/// What speaks for a packing.
+/// The evidence for a packing.
 #[derive(Clone, Debug)]
 struct Evidence {
     packing: Packing,
-    /// Sources that have bytes in it.
+    /// The number of sources that have bytes.
     sources: usize,
-    /// Sources that are recognised.
+    /// The number of sources that are recognised.
     recognised: usize,
     packets: u64,
-    /// What speaks against those packets.
+    /// The errors in those packets.
     cost: u64,
-    /// Bytes of reserved IDs, and bytes that are in no frame.
+    /// The number of bytes of reserved IDs, and in no frame.
     disorder: u64,
-    /// Whether its frames do not come to an FSYNC, which no frame has in it.
+    /// Whether an FSYNC falls inside the frames, which is impossible.
     contradicts_sync: bool,
-    /// What frames hold of each source.
+    /// The first bytes of each source.
     samples: BTreeMap<TraceId, Sample>,
 }
 
@@ -70,7 +70,7 @@ impl Packing {
         }
     }
 
-    /// How frames stand in it.
+    /// The framing, if there are frames.
     pub(crate) const fn framing(self) -> Option<Framing> {
         match self {
             Self::Frames(framing) => Some(framing),
@@ -91,7 +91,7 @@ impl fmt::Display for Packing {
 }
 
 impl Evidence {
-    /// What packings are compared by: the smaller, the likelier.
+    /// The key by which packings are compared: the smaller, the likelier.
     fn rank(&self) -> (bool, bool, u64, u64, Reverse<u64>) {
         (self.recognised == 0, self.contradicts_sync, self.errors(), self.disorder, Reverse(self.packets))
     }
@@ -101,7 +101,7 @@ impl Evidence {
         self.against() * 100 / self.packets.max(1)
     }
 
-    /// What speaks against it.
+    /// The errors, weighted.
     const fn against(&self) -> u64 {
         self.cost + self.disorder / 16
     }
@@ -134,7 +134,7 @@ pub(crate) fn packing(bytes: &[u8], units: &[Unit]) -> (Packing, Finding) {
             evidence.recognise_in_frames(head, units);
         }
         found.push(raw(head, units));
-        // Its packets are spread over all of it.
+        // A Micro Trace Buffer's packets are spread over the whole file.
         let may_be_mtb = head.len() >= bytes.len().min(HEADS[0]) && bytes.len() <= LARGEST_MTB;
         found.extend(may_be_mtb.then(|| mtb(bytes)).flatten());
         found
@@ -159,7 +159,7 @@ fn first_recognised(bytes: &[u8], mut look: impl FnMut(&[u8]) -> Vec<Evidence>) 
     all.unwrap_or_default()
 }
 
-/// Where frames stand in the bytes of a trace port.
+/// The start of the frames in the bytes of a trace port.
 pub(crate) fn port(bytes: &[u8], units: &[Unit]) -> (Packing, Finding) {
     let mut found = first_recognised(bytes, |head| {
         let mut found = framings(head, FrameAlignment::all().map(Framing::PortFrom));
@@ -197,11 +197,12 @@ fn choose(about: &'static str, mut found: Vec<Evidence>, otherwise: Packing) -> 
     (packing, Finding { about, best, runner_up: runner_up.map(answer), certainty })
 }
 
-/// The ways in which frames may stand in bytes, the best ordered first.
+/// The possible framings of the bytes, the best first.
 fn framings(head: &[u8], starts: impl Iterator<Item = Framing>) -> Vec<Evidence> {
     let sync = head.windows(FSYNC.len()).position(|bytes| bytes == FSYNC);
     let mut framings = sync.map(|_| Framing::Port).into_iter().chain(starts).collect::<Vec<_>>();
-    // A buffer's barrier is four FSYNCs, at which trace was cut. Where nothing else tells the two apart it is no port's.
+    // A buffer's barrier is four FSYNCs, at which trace was cut. If nothing else distinguishes a buffer from a port, it
+    // is a buffer.
     framings.sort_by_key(|framing| *framing != Framing::Buffer);
     let scanned = framings.into_iter().map(|framing| Frames::scan_as_they_come(head, framing));
     let mut ranked = scanned
@@ -226,8 +227,8 @@ fn framings(head: &[u8], starts: impl Iterator<Item = Framing>) -> Vec<Evidence>
     ranked
 }
 
-/// Whether the first FSYNC of the bytes, which stands at `sync`, is where the framing has one. In frames of any alignment an FSYNC
-/// would be the ID that is never used, so that it is no data.
+/// Whether the framing has an FSYNC at `sync`, the place of the first FSYNC in the bytes. An FSYNC cannot be data: in
+/// frames of any alignment it would be the ID that is never used.
 fn comes_to_sync(framing: Framing, head: &[u8], sync: usize) -> bool {
     match framing {
         Framing::Port => true,
@@ -238,7 +239,7 @@ fn comes_to_sync(framing: Framing, head: &[u8], sync: usize) -> bool {
                 let of_frames = pairs.iter().filter(|pair| **pair != HSYNC).count();
                 rest.is_empty() && of_frames.is_multiple_of(FRAME_BYTES / 2)
             };
-            // Synchronisation in front of the start is obeyed.
+            // An FSYNC before the start contradicts nothing.
             start >= sync + FSYNC.len() || head.get(start..sync).is_some_and(whole_frames)
         }
         Framing::Buffer => {
@@ -250,11 +251,11 @@ fn comes_to_sync(framing: Framing, head: &[u8], sync: usize) -> bool {
     }
 }
 
-/// How much in the frames is not as a formatter writes it, in bytes; `None` for what are no frames.
+/// The number of bytes in the frames that no formatter writes; `None` if these are not frames.
 fn disorder(frames: &Frames) -> Option<u64> {
     let account = &frames.account;
     let wrong = account.reserved + frames.lost();
-    // Read at the wrong place, data are taken for the IDs of ever more sources.
+    // Read at the wrong place, data look like the IDs of more and more sources.
     let are_frames = account.data > 0 && wrong * 32 <= account.total() && frames.sources.len() <= 16;
     are_frames.then_some(wrong)
 }
@@ -269,7 +270,7 @@ impl Evidence {
         self.samples = samples;
     }
 
-    /// Whether its frames stand where there are fewer packets and not fewer errors: it is right in some stretch alone.
+    /// Whether its frames give no more packets and no fewer errors: they are right in one stretch only.
     fn finds_less_than(&self, other: &Self) -> bool {
         let wrong = |evidence: &Self| (evidence.cost, evidence.disorder);
         let [(cost, disorder), (others_cost, others_disorder)] = [wrong(self), wrong(other)];
@@ -280,9 +281,9 @@ impl Evidence {
             && (self.packets, disorder) != (other.packets, others_disorder)
     }
 
-    /// Whether its frames stand right after a barrier alone, and what is before that is out of order in it.
+    /// Whether its frames are right only after a barrier, and everything before is out of order.
     fn begins_later_than(&self, other: &Self) -> bool {
-        // Something is unread where trace was cut.
+        // Cut trace causes a few errors.
         let reads_well = other.against() * 100 <= other.packets;
         self.are_both_frames(other)
             && self.packets * 4 <= other.packets * 3
@@ -290,15 +291,15 @@ impl Evidence {
             && reads_well
     }
 
-    /// Whether it makes sense of a small part alone of what the other one makes sense of: so much may be chance.
+    /// Whether it recognises so little, compared with the other, that this may be chance.
     const fn finds_hardly_anything_beside(&self, other: &Self) -> bool {
         const TIMES: u64 = 32;
         self.packets * TIMES < other.packets
     }
 
-    /// Whether more speaks against it, and it finds no more to make up for that.
+    /// Whether it has more errors, and not enough more packets to make up for them.
     const fn reads_worse_than(&self, other: &Self) -> bool {
-        /// So much may be where bytes begin or were lost.
+        /// The errors that a beginning or lost bytes may cause.
         const CHANCE: u64 = 8;
         /// The number of sources that may be of unknown protocols.
         const STRANGERS: usize = 2;
@@ -307,7 +308,7 @@ impl Evidence {
         (has_more_against || names_more) && self.packets <= 2 * other.packets
     }
 
-    /// Sources that are not recognised.
+    /// The number of sources that are not recognised.
     const fn strangers(&self) -> usize {
         self.sources.saturating_sub(self.recognised)
     }
@@ -316,12 +317,12 @@ impl Evidence {
         self.packing.framing().is_some() && other.packing.framing().is_some()
     }
 
-    /// Whether both find the same, but for where they begin: after synchronisation frames stand where it says.
+    /// Whether both find the same except at the beginning: after synchronisation, FSYNCs determine the frames.
     fn goes_on_as(&self, other: &Self) -> bool {
         self.are_both_frames(other) && (self.holds(other) || other.holds(self))
     }
 
-    /// Whether the bytes of each source end with all that another packing finds of it.
+    /// Whether each source's bytes end with all bytes that the other packing finds of this source.
     fn holds(&self, other: &Self) -> bool {
         let ends = |(id, sample): (&TraceId, &Sample)| {
             self.samples.get(id).is_some_and(|longer| longer.bytes().ends_with(sample.bytes()))
@@ -338,7 +339,7 @@ impl Evidence {
     }
 }
 
-/// Where nothing is that traces instructions an ITM may be alone.
+/// Recognises ITMs, which may be alone if no source traces instructions.
 fn recognise_itms(found: &mut [Evidence], bytes: &[u8]) {
     let head = bytes.get(..HEADS[0]).unwrap_or(bytes);
     if found.iter().any(|evidence| evidence.recognised > 0) {
@@ -378,7 +379,7 @@ fn raw(head: &[u8], units: &[Unit]) -> Evidence {
     evidence
 }
 
-/// A dump with packets of a Micro Trace Buffer that go on from one to the next.
+/// The evidence for a dump in which a Micro Trace Buffer's packets continue each other.
 fn mtb(dump: &[u8]) -> Option<Evidence> {
     let guess = mtb_order::by_evidence(order::Dump::new(dump, None), mtb_order::within_reach)?;
     let evidence = guess.best.evidence;
@@ -437,7 +438,7 @@ mod tests {
         assert!(agrees(Framing::Port) && !agrees(Framing::Buffer));
         let barrier = [zeros(2), FSYNC.repeat(4), zeros(1)].concat();
         assert!(comes_to_sync(Framing::Buffer, &barrier, 2 * FRAME_BYTES));
-        // An HSYNC is in no frame, and where a start lies inside of an FSYNC there is none.
+        // HSYNCs are between frames, and no frame starts inside an FSYNC.
         let half = [HSYNC.to_vec(), zeros(1), FSYNC.to_vec(), zeros(1)].concat();
         let starts =
             FrameAlignment::all().filter(|start| comes_to_sync(Framing::PortFrom(*start), &half, 18));
@@ -455,7 +456,7 @@ mod tests {
         assert_eq!(certainty(&[port.clone(), evidence(elsewhere, 4, 11_045, 737)]), Certainty::Certain);
         assert_eq!(certainty(&[port.clone(), evidence(elsewhere, 9, 10_000, 1)]), Certainty::Certain);
         assert_eq!(certainty(&[port, evidence(elsewhere, 2, 11_045, 64)]), Certainty::Doubtful);
-        // Two buffers with a barrier between them, and frames at another place that are right in the second one.
+        // Two buffers with a barrier between them, and frames at another place that are right only in the second.
         let buffer = Evidence { cost: 12, ..evidence(Packing::Frames(Framing::Buffer), 1, 5324, 0) };
         let second = evidence(Packing::Frames(Framing::PortFrom(FrameAlignment::default())), 1, 2662, 8);
         assert_eq!(certainty(&[buffer.clone(), second.clone()]), Certainty::Certain);

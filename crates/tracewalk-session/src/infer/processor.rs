@@ -1,4 +1,4 @@
-//! Which trace units may have made a trace, by the processors that the program may have run on.
+//! The trace units that may have made a trace, by the processors that may have run the program.
 
 use tracewalk_input::capture::{Protocol, SourceDescription};
 use tracewalk_input::cpu::{Profile, UsualRegisters};
@@ -7,19 +7,19 @@ use tracewalk_input::{Origin, Stated};
 
 use crate::config::config;
 
-/// ETMIDR of a Cortex-A's ETM that has the alternative branch encoding. None is known, and a simulator may have it.
+/// ETMIDR of a Cortex-A's ETM with the alternative branch encoding. No such chip is known, but a simulator may have it.
 const ALTERNATIVE_ENCODING: (&str, u32) = ("ETMIDR", 0x411c_f250);
 
-/// TRCDEVARCH of ETE 1.3, which has packets that earlier ones have not.
+/// TRCDEVARCH of ETE 1.3, which has packets that earlier versions lack.
 const NEWEST_EXTENSION: (&str, u32) = ("TRCDEVARCH", 0x4773_5a13);
 
 /// A kind of trace unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unit {
     pub(super) protocol: Protocol,
-    /// The processor that it traces, or that has the same trace unit.
+    /// The processor that the unit traces, or another one with the same trace unit.
     pub(super) cpu: String,
-    /// The register that identifies the unit, if it is not the usual one.
+    /// The register that identifies the unit, if its value is not the usual one.
     pub(super) identification: Option<(&'static str, u32)>,
 }
 
@@ -41,13 +41,13 @@ impl Unit {
         source
     }
 
-    /// The source that this unit makes when it traces instructions and nothing more.
+    /// The source that this unit makes if it traces only instructions.
     pub(super) fn source(&self) -> SourceDescription {
         self.completed(&SourceDescription::new(self.protocol.clone(), Origin::Detected))
     }
 }
 
-/// The trace units that come into question for a program, the most likely first.
+/// The trace units that are possible for a program, the most likely first.
 pub(crate) fn units(memory: &Memory) -> Vec<Unit> {
     let attributes = memory.images.iter().map(|visible| &visible.image.attributes);
     let profile = attributes.clone().find_map(|attributes| attributes.profile);
@@ -62,7 +62,7 @@ pub(crate) fn units(memory: &Memory) -> Vec<Unit> {
             }
         }
     }
-    // Without an image the profile is as open as the rest.
+    // Without an image the profile is unknown.
     if matches!(profile, Some(Profile::A) | None) {
         units.push(Unit {
             protocol: Protocol::EtmV3,

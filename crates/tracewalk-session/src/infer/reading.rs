@@ -1,4 +1,4 @@
-//! One way to read a source's bytes, and what speaks for it and against it.
+//! One way to read a source's bytes, and the evidence for and against it.
 
 use std::fmt;
 use std::io;
@@ -19,7 +19,7 @@ use crate::sample::Sample;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reading {
     packets: u64,
-    /// Stretches that are no packets.
+    /// Stretches that are not packets.
     malformed: u64,
     /// Bytes that could not be read after the first synchronisation.
     unread: u64,
@@ -34,21 +34,22 @@ pub(crate) struct Reading {
     lost: u64,
     /// Ranges that were followed to their end.
     ranges: u64,
-    /// How far the addresses are spread, coarsely.
+    /// The spread of the addresses, coarsely.
     spread: u32,
     /// Whether there was a program to follow.
     followed: bool,
-    /// Whether packets are compared before execution: malformed ones lose everything up to the next synchronisation, so that a
-    /// wrong reading follows little, and little can contradict it.
+    /// Whether packets are compared before execution: a malformed packet loses everything up to the next
+    /// synchronisation, so that a wrong reading follows little, and little can contradict it.
     packets_first: bool,
-    /// Whether the reading was given up because too much spoke against it: the counts are not complete.
+    /// Whether the reading was given up because it had too many errors: the counts are incomplete.
     given_up: bool,
-    /// A hash of the execution that it gives, to compare readings.
+    /// A hash of the resulting execution, to compare readings.
     story: Story,
 }
 
 impl Reading {
-    /// Reads a sample, and follows it through the program. Gives up where more than `most` speaks against the reading.
+    /// Reads a sample, and follows it through the program. Gives up a reading with a [cost](Self::cost) greater than
+    /// `most`.
     pub(super) fn of(sample: &Sample, config: &SourceConfig, traced: Traced<'_>, most: u64) -> Self {
         let mut reading = Self::of_packets(sample, config, traced.program, most);
         if !reading.given_up && reading.is_plausible() {
@@ -57,7 +58,7 @@ impl Reading {
         reading
     }
 
-    /// Reads a sample as [`Reading::of`] does, without what it says happened; `None` where it is not good.
+    /// As [`Reading::of`], but without a story; `None` if the reading is not good.
     pub(super) fn good(
         sample: &Sample,
         config: &SourceConfig,
@@ -94,7 +95,7 @@ impl Reading {
                     reading.packets += 1;
                     reading.impossible += check.packet(packet, bytes);
                 }
-                // A sample ends anywhere.
+                // A sample may end inside a packet.
                 PacketItem::Malformed(Malformation::Truncated { .. }) => {}
                 PacketItem::Malformed(_) => {
                     reading.malformed += 1;
@@ -127,7 +128,7 @@ impl Reading {
                     GapReason::AddressUnknown => self.lost += 1,
                     GapReason::NoCode(_) | GapReason::Undecodable(..) => {}
                     GapReason::TraceLost => losses += 1,
-                    // Another reason not to follow execution speaks against the reading.
+                    // Any other reason not to follow execution counts against the reading.
                     _ => self.lost += 1,
                 },
                 Element::Event(_) | Element::Proof(_) => {}
@@ -135,8 +136,8 @@ impl Reading {
             story.element(&record.element);
             self.go_on(most)
         });
-        // Bytes that cannot be read are losses, and places where the sample was cut. Others come of packets that settle what
-        // was never sent: the unit speculates otherwise.
+        // Unreadable bytes and cuts of the sample cause losses. Other losses come from packets that commit or cancel
+        // elements that were never sent: the unit speculates to another depth.
         if greatest_speculation(config) > 0 {
             self.lost += losses.saturating_sub(self.malformed + sample.cuts());
         }
@@ -144,29 +145,30 @@ impl Reading {
         self.story = story.finish();
     }
 
-    /// An error where there is no point in going on.
+    /// An error if the reading is to be given up.
     fn go_on(&self, most: u64) -> io::Result<()> {
         if self.cost() > most { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
     }
 
-    /// Bytes of another protocol have no I-sync after an A-sync, or hardly a packet without a reserved header.
+    /// Whether the bytes may be of this protocol. Bytes of another one have no I-sync after an A-sync, or many reserved
+    /// headers.
     pub(super) const fn is_plausible(&self) -> bool {
         self.i_syncs > 0 && (self.malformed + self.impossible) * 20 <= self.packets
     }
 
-    /// What speaks against it.
+    /// The number of errors, weighted.
     pub(crate) const fn cost(&self) -> u64 {
         /// The number of unreadable bytes that weigh as much as a contradiction.
         const BYTES: u64 = 32;
         self.malformed + self.impossible + self.contradictions + self.lost + self.unread / BYTES
     }
 
-    /// The counts from packets alone.
+    /// The errors in packets alone.
     const fn packet_cost(&self) -> u64 {
         self.malformed + self.impossible
     }
 
-    /// What readings are compared by: the smaller, the likelier.
+    /// The key by which readings are compared: the smaller, the likelier.
     pub(crate) const fn rank(&self) -> (bool, u64, u64, bool, u32) {
         let spread = if self.followed { 0 } else { self.spread };
         let first = if self.packets_first { self.packet_cost() } else { 0 };
@@ -183,7 +185,7 @@ impl Reading {
         self.impossible > 0
     }
 
-    /// Whether it would be plausible if what its packets say were possible: they are as long as they should be.
+    /// Whether the packets have plausible lengths, whatever their contents.
     pub(super) const fn has_packets(&self) -> bool {
         self.i_syncs > 0 && self.malformed * 20 <= self.packets
     }
@@ -196,15 +198,15 @@ impl Reading {
         self.given_up
     }
 
-    /// Whether more speaks against it than against another one.
+    /// Whether this reading has more errors than another one.
     pub(super) fn is_worse_than(&self, other: &Self) -> bool {
         let is_misread = self.packets_first && self.packet_cost() > other.packet_cost();
         let has_more = self.given_up || is_misread || self.cost() > other.cost();
         !self.is_plausible() || self.rank() > other.rank() && has_more
     }
 
-    /// Whether damage that another reading meets, too, may be all that speaks against this one. The packets after a damaged place
-    /// are errors in a right reading as well, in one more often than in the other by chance.
+    /// Whether damage that also affects another reading may explain all errors of this one. Even in a right reading the
+    /// packets after a damaged place are errors, and one reading has more of them than the other by chance.
     pub(super) const fn may_be_damaged_as(&self, other: &Self) -> bool {
         const CHANCE: u64 = 4;
         self.packets_first
@@ -213,7 +215,7 @@ impl Reading {
             && self.packet_cost() <= CHANCE * other.packet_cost()
     }
 
-    /// Whether so little more speaks against it than against another one that it may be chance.
+    /// Whether this reading has so few errors more than another one that they may be chance.
     pub(super) const fn is_as_likely_as(&self, other: &Self) -> bool {
         const CHANCE: u64 = 1;
         self.is_plausible() && self.cost() <= other.cost() + CHANCE
@@ -224,13 +226,13 @@ impl Reading {
         Self { story: other.story, ..*self }
     }
 
-    /// Whether hardly anything speaks against it.
+    /// Whether this reading has hardly any errors.
     pub(super) const fn is_good(&self) -> bool {
         let cost = if self.packets_first { self.packet_cost() } else { self.cost() };
         self.is_plausible() && cost * 100 <= self.packets && !self.contradicts_program()
     }
 
-    /// Whether nothing can be much better, because packets decide and hardly anything is wrong with them.
+    /// Whether no reading can be much better, because packets decide and hardly any of them is wrong.
     pub(super) const fn reads_well(&self) -> bool {
         self.packets_first && self.is_plausible() && self.packet_cost() * 100 <= self.packets
     }
@@ -243,7 +245,7 @@ impl Reading {
         !other.is_plausible() || cost(self) * 2 < cost(other)
     }
 
-    /// Whether the program is not the traced one, with any reading of the trace.
+    /// Whether the program cannot be the traced one.
     pub(super) const fn contradicts_program(&self) -> bool {
         self.followed && (self.contradictions * 26 > self.ranges || self.in_program * 10 < self.i_syncs)
     }
@@ -253,7 +255,7 @@ impl Reading {
         self.contradicts_program() || self.followed && self.in_program * 2 < self.i_syncs
     }
 
-    /// Whether it was followed in a program, and nothing contradicted that.
+    /// Whether the source was followed in a program without a contradiction.
     pub(crate) const fn fits_program(&self) -> bool {
         self.followed && !self.given_up && self.contradictions == 0
     }
@@ -274,7 +276,7 @@ fn greatest_speculation(config: &SourceConfig) -> u32 {
     if let SourceConfig::Etmv4(config) = config { config.greatest_speculation() } else { 0 }
 }
 
-/// Where in the capture something speaks against reading a source with this configuration for the first time.
+/// The first place in the capture at which a source contradicts this configuration.
 pub(crate) fn first_error(
     input: &Input<'_>,
     config: &SourceConfig,

@@ -1,43 +1,45 @@
-//! Where a buffer that wrapped has its oldest byte, by the distances between synchronisations alone.
+//! The place of the oldest byte in a buffer that wrapped, inferred from the distances between synchronisations alone.
 //!
-//! A trace unit sends an A-sync at a regular distance in its own trace, usually 1024 bytes. Of a buffer that wrapped and was read
-//! from its first address on, one distance is another one: where the newest trace ends and the oldest begins. Once the
-//! buffer is turned there it is gone, since what stands after the last A-sync and in front of the first one is one
-//! distance, too. Neither a program nor a setting is needed, and the buffer may have any size.
+//! A trace unit sends an A-sync at a regular distance in its own trace, usually 1024 bytes. In a buffer that wrapped
+//! and was read from its first address on, one distance differs: the newest trace ends and the oldest begins in it. If
+//! the buffer is turned there, the odd distance disappears, because the bytes after the last A-sync and those before
+//! the first one together make one distance. Neither a program nor a setting is needed, and the buffer may have any
+//! size.
 //!
 //! ```text
-//! for each source whose distances are the same but for one, and whose ends together are one distance:
-//!     the seam is between the A-syncs that are too near to or too far from each other
-//! the seam is between the last of these in front of it and the first of them after it
-//! turn the buffer there: the distances that were wrong are right, and no others are wrong
+//! for each source with one odd distance, whose ends together make one distance:
+//!     the seam is between the A-syncs of the odd distance
+//! the seam is between the last of these A-syncs before it and the first of these A-syncs after it
+//! turn the buffer there: the odd distances become regular, and no others become odd
 //! ```
 //!
-//! Where between the two it is, nothing says. The answer is the first place, after the last A-sync of the newest trace:
-//! what stands between it and the seam is put in front of the oldest A-sync, where nothing is decoded, and what is decoded
-//! was traced like that.
+//! The exact place of the seam remains unknown. The answer is the first possible place, after the last A-sync of the
+//! newest trace: the bytes from there to the seam then precede the oldest A-sync, where nothing is decoded. The decoded
+//! bytes are in the order in which they were traced.
 
 use std::collections::BTreeMap;
 
 use tracewalk::frame::{Discontinuity, FRAME_BYTES, FrameSink, Framing, Owner, Piece, RecoveringDeframer};
 use tracewalk::ids::TraceId;
 
-/// The place where a buffer's newest byte and its oldest one stand beside each other.
+/// The place at which a buffer's newest byte and its oldest one meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seam {
-    /// The first place where it can be.
+    /// The first possible place.
     pub(crate) first: usize,
-    /// The last one.
+    /// The last possible place.
     pub(crate) last: usize,
     /// The number of sources that agree.
     pub(crate) sources: usize,
-    /// The distance between A-syncs in one of them.
+    /// The distance between A-syncs in one of these sources.
     pub(crate) distance: u64,
 }
 
-/// Fewer A-syncs show no rhythm.
+/// The fewest A-syncs that show a rhythm.
 const FEWEST: usize = 5;
 
-/// How much of a source's beginning and end may be taken for another source's: up to the first frame that says an ID.
+/// How many bytes at a source's beginning and end may be attributed to another source: up to the first frame with an
+/// ID.
 const LOST_AT_START: u64 = 128;
 
 /// The seam of a buffer of frames, or of one source's bytes, if it wrapped.
@@ -57,7 +59,7 @@ pub(crate) fn seam(bytes: &[u8], in_frames: bool) -> Option<Seam> {
     let unit = if in_frames { FRAME_BYTES } else { 1 };
     let first = usize::try_from(first).ok()?.next_multiple_of(unit);
     let last = usize::try_from(last).ok()? / unit * unit;
-    // A long way without synchronisation leaves too much in doubt.
+    // A long stretch without synchronisation leaves too much doubt.
     if first > last || last - first > bytes.len() / 8 {
         return None;
     }
@@ -70,7 +72,8 @@ pub(crate) fn seam(bytes: &[u8], in_frames: bool) -> Option<Seam> {
             Some((_, _, distance)) if odd == 0 && after.places.len() >= found.places.len() => {
                 agree.push(*distance);
             }
-            // What stands between the first place and the seam may belong to others, once.
+            // Bytes between the first place and the seam may be attributed to this source, which makes one distance
+            // odd.
             None if odd > rhythm.odd.len() + 1 || found.keeps_time_over(first, last, rhythm) => return None,
             _ => {}
         }
@@ -88,9 +91,9 @@ struct Synchronisations {
 
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// Which of the source's bytes is the last one of it.
+    /// The position of the A-sync's last byte among the source's bytes.
     in_source: u64,
-    /// Where in the buffer the byte after it stands.
+    /// The place in the buffer of the byte after the A-sync.
     behind: u64,
 }
 
@@ -102,12 +105,12 @@ const LAST_BYTE: u8 = 0x80;
 struct Rhythm {
     distance: u64,
     tolerance: u64,
-    /// The distances that are others: from after one A-sync to the start of the next one, in the buffer.
+    /// The distances that differ: each from the end of one A-sync to the start of the next, in the buffer.
     odd: Vec<(u64, u64)>,
 }
 
 impl Synchronisations {
-    /// Those of each source, in these parts of a buffer one after the other.
+    /// The A-syncs of each source, in these parts of a buffer one after the other.
     fn of(parts: [&[u8]; 2], in_frames: bool) -> BTreeMap<Option<TraceId>, Self> {
         let mut sources = Sources(BTreeMap::new());
         if in_frames {
@@ -124,12 +127,12 @@ impl Synchronisations {
         sources.0
     }
 
-    /// Takes bytes that stand at these places.
+    /// Scans bytes at these places.
     fn take_all(&mut self, bytes: &[u8], place: impl Fn(usize) -> u64) {
         let mut at = 0;
         while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
             if self.zeros == 0 {
-                // None ends in so few bytes, and none continues after one that is not zero.
+                // No A-sync ends in so few bytes, and none continues after a byte that is not zero.
                 let without = |few: &&[u8]| few.last() != Some(&0);
                 let passed = rest.chunks_exact(ZEROS.into()).take_while(without).count() * usize::from(ZEROS);
                 self.bytes += passed as u64;
@@ -154,12 +157,12 @@ impl Synchronisations {
         self.bytes += 1;
     }
 
-    /// How many bytes there are up to the first one.
+    /// The number of bytes before the end of the first A-sync.
     fn in_front(&self) -> Option<u64> {
         Some(self.places.first()?.in_source)
     }
 
-    /// How many bytes there are from the last one on.
+    /// The number of bytes from the end of the last A-sync on.
     fn behind(&self) -> Option<u64> {
         Some(self.bytes - self.places.last()?.in_source)
     }
@@ -178,7 +181,7 @@ impl Synchronisations {
         let distance = *distances.get(distances.len() / 2)?;
         let mut deviations = distances.iter().map(|found| found.abs_diff(distance)).collect::<Vec<_>>();
         deviations.sort_unstable();
-        // A unit ends its packet before it synchronises. One distance may be any.
+        // A unit ends its packet before it synchronises, so that distances vary. One distance may be anything.
         let usual = deviations.iter().rev().nth(1)?;
         let tolerance = usual * 2 + 8;
         let mut rhythm = Rhythm { distance, tolerance, odd: Vec::new() };
@@ -186,13 +189,13 @@ impl Synchronisations {
         (tolerance * 16 <= distance).then_some(rhythm)
     }
 
-    /// The distances that are not those of a rhythm.
+    /// The distances that do not fit a rhythm.
     fn odd(&self, rhythm: &Rhythm) -> impl Iterator<Item = (u64, u64)> {
         let odd = self.steps().filter(|(from, to)| !rhythm.holds(*from, *to));
         odd.map(|(from, to)| (from.behind, to.behind.saturating_sub(u64::from(ZEROS) + 1)))
     }
 
-    /// Whether it goes on in its rhythm over these places, as nothing does over a seam.
+    /// Whether the source keeps its rhythm across these places, as no source does across a seam.
     fn keeps_time_over(&self, first: usize, last: usize, rhythm: &Rhythm) -> bool {
         let over = |(from, to): &(Place, Place)| {
             from.behind <= first as u64 && to.behind > last as u64 && rhythm.holds(*from, *to)
@@ -271,7 +274,7 @@ mod tests {
             let (hits, all) = found(bytes.get(part).unwrap(), in_frames, step);
             println!("{path}: {hits} of {all}");
             assert!(hits * 2 >= all, "{path}: {hits} of {all}");
-            // Buffers that did not go round, of any part of the capture, and with bytes missing or doubled.
+            // Buffers that did not wrap, of any part of the capture, and with bytes missing or doubled.
             let half = bytes.len() / 2;
             for start in (0..half).step_by(97 * FRAME_BYTES) {
                 assert_eq!(

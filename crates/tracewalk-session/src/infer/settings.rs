@@ -1,4 +1,4 @@
-//! What a trace unit may have been set up for in several ways, so that its packets differ.
+//! The settings of a trace unit that change its packets, and their possible values.
 
 use tracewalk::protocol::branch_address::AddressEncoding;
 use tracewalk::protocol::timestamp::{TimestampCoding, TimestampWidth};
@@ -13,39 +13,39 @@ use super::processor::Unit;
 /// A question about a trace unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Question {
-    /// Which protocol it speaks.
+    /// The protocol.
     Protocol,
-    /// Which processor it traces, as far as the trace units differ.
+    /// The processor, as far as the trace units differ.
     Processor,
-    /// How its branch addresses are encoded: ETMIDR bit 20.
+    /// The encoding of branch addresses: ETMIDR bit 20.
     BranchEncoding,
-    /// Whether it counts cycles: ETMCR bit 12.
+    /// Whether the unit counts cycles: ETMCR bit 12.
     CycleCounts,
-    /// How long its context IDs are: ETMCR bits 15:14.
+    /// The size of context IDs: ETMCR bits 15:14.
     ContextIds,
     /// The tracing of loads and stores: ETMCR bits 20 and 3:2.
     Data,
-    /// Whether it predicts returns: ETMCR bit 29.
+    /// Whether the unit predicts returns: ETMCR bit 29.
     ReturnStack,
     /// Whether DMB and DSB are waypoints: ETMCCER bit 24.
     Barriers,
-    /// How timestamps are written: ETMCCER bits 29:28.
+    /// The format of timestamps: ETMCCER bits 29:28.
     Timestamps,
-    /// How long its VMIDs are: TRCIDR2 bits 14:10.
+    /// The size of VMIDs: TRCIDR2 bits 14:10.
     Vmids,
-    /// Whether cycle counts say which elements are final: TRCIDR0 bit 29.
+    /// Whether cycle counts commit elements: TRCIDR0 bit 29.
     CommitMode,
-    /// How many elements may be uncertain: TRCIDR8.
+    /// The number of elements that may be uncommitted: TRCIDR8.
     Speculation,
     /// Whether WFI and WFE are waypoints: TRCIDR2 bit 31.
     Waits,
 }
 
-/// Fields of registers, where ETMv3 and PFT have them (IHI 0014Q and IHI 0035B, "Programmers' model").
+/// A field of a register. Those of ETMv3 and PFT: IHI 0014Q and IHI 0035B, "Programmers' model".
 struct Field {
     register: &'static str,
     mask: u32,
-    /// What may stand in it, the most likely first.
+    /// The possible values, the most likely first.
     values: &'static [u32],
 }
 
@@ -61,7 +61,7 @@ const RETURN_STACK: Field = Field { register: "ETMCR", mask: 1 << 29, values: &[
 const BARRIERS: Field = Field { register: "ETMCCER", mask: 1 << 24, values: &[0, 1 << 24] };
 const TIMESTAMPS: Field =
     Field { register: "ETMCCER", mask: 0b11 << 28, values: &[0b11 << 28, 0b01 << 28, 0, 0b10 << 28] };
-/// Fields of registers, where ETMv4 and ETE have them.
+/// The fields of ETMv4 and ETE for the same settings.
 const LATER_CYCLE_COUNTS: Field = Field { register: "TRCCONFIGR", mask: 1 << 4, values: &[0, 1 << 4] };
 const LATER_CONTEXT_IDS: Field =
     Field { register: "TRCIDR2", mask: 0b11111 << 5, values: &[0b00100 << 5, 0] };
@@ -72,7 +72,7 @@ const VMIDS: Field = Field {
     values: &[0b00001 << 10, 0b00100 << 10, 0b00010 << 10, 0],
 };
 const COMMIT_MODE: Field = Field { register: "TRCIDR0", mask: 1 << 29, values: &[1 << 29, 0] };
-/// The greatest depth stands for all that are large enough; the others are those that were seen, and some between them.
+/// The greatest depth stands for all that are large enough; the other depths have been seen, or are between those.
 const SPECULATION: Field =
     Field { register: "TRCIDR8", mask: u32::MAX, values: &[0, 255, 64, 30, 16, 8, 6, 4, 2, 1] };
 const WAITS: Field = Field { register: "TRCIDR2", mask: 1 << 31, values: &[0, 1 << 31] };
@@ -80,8 +80,8 @@ const WAITS: Field = Field { register: "TRCIDR2", mask: 1 << 31, values: &[0, 1 
 const ALTERNATIVE_ENCODING: u32 = 1 << 20;
 
 impl Question {
-    /// Those about how the unit was set up, in the order in which they are asked: what changes the length of packets
-    /// comes first.
+    /// The questions about a unit's setup, in the order in which they are asked: settings that change the length of
+    /// packets come first.
     pub(super) const SETTINGS: [Self; 12] = [
         Self::CycleCounts,
         Self::ContextIds,
@@ -97,7 +97,7 @@ impl Question {
         Self::Waits,
     ];
 
-    /// Its subject, in few words.
+    /// The subject, in few words.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Protocol => "protocol",
@@ -161,7 +161,7 @@ impl Question {
 
     /// Whether two sources can have different answers.
     pub(super) fn concerns_both(self, one: &SourceDescription, other: &SourceDescription) -> bool {
-        // Where the protocols differ, so do the processors.
+        // If the protocols differ, so do the processors.
         let same = one.protocol == other.protocol;
         match self {
             Self::Protocol => !same,
@@ -206,7 +206,7 @@ impl Question {
         }
     }
 
-    /// What a configuration answers.
+    /// The answer that a configuration gives.
     pub(crate) fn answer(self, source: &SourceDescription, config: &SourceConfig) -> String {
         let text = match (self, config) {
             (Self::Protocol, _) => config.protocol(),
@@ -281,12 +281,13 @@ pub(super) fn lengths(source: &SourceDescription, free: &dyn Fn(Question) -> boo
     if let Some(field) =
         stack.field(&source.protocol).filter(|_| stack.concerns(&source.protocol) && free(stack))
     {
-        // A unit that predicts returns is read rightly where it does not, but not the other way round.
+        // Decoding for a unit that predicts returns is also right for a unit that does not, but not the other way
+        // round.
         let now = source.registers.get(field.register).unwrap_or(0);
         source = with(&source, field.register, now | field.mask);
     }
     let questions: &[Question] = match source.protocol {
-        // The sizes of context IDs and VMIDs come with the unit.
+        // The sizes of context IDs and VMIDs depend on the unit.
         Protocol::Etmv4 => &[Question::CycleCounts, Question::CommitMode, Question::Speculation],
         _ => &[Question::ContextIds, Question::CycleCounts, Question::Data],
     };
@@ -318,7 +319,7 @@ fn with(source: &SourceDescription, register: &'static str, value: u32) -> Sourc
     source
 }
 
-/// The source as another unit makes it that is set up the same.
+/// The source as made by another unit with the same setup.
 fn of_unit(source: &SourceDescription, unit: &Unit) -> SourceDescription {
     let kept: &[&'static str] = match source.protocol {
         Protocol::Etmv4 => &["TRCCONFIGR", "TRCIDR8"],

@@ -2,9 +2,8 @@
 //!
 //! ```text
 //! read the beginning of the bytes with every unit and every setting that changes the length of packets; keep the best
-//! from each of these on, change one setting at a time for another one as long as something gets better, with the
-//!     program followed
-//! the best of what came out is the answer; for each question the best other answer is the runner-up
+//! from each of these on, change one setting at a time as long as the reading gets better, with the program followed
+//! the best result is the answer; for each question the best other answer is the runner-up
 //! ```
 
 use tracewalk::ids::TraceId;
@@ -21,11 +20,11 @@ use super::traced::Traced;
 use crate::config::config;
 use crate::sample::Sample;
 
-/// How much of a sample is read to find where to start from.
+/// How much of a sample is read to find the starts.
 const FIRST_LOOK: usize = 1 << 14;
-/// How many starts are worth to be gone on from.
+/// The number of starts that are improved.
 const STARTS: usize = 4;
-/// How often each question is asked anew at most. Settings hardly depend on one another.
+/// The most rounds of questions. Settings hardly depend on one another.
 const ROUNDS: usize = 4;
 
 /// The inferred settings of a source.
@@ -34,19 +33,18 @@ pub(crate) struct FoundSource {
     pub(crate) source: SourceDescription,
     pub(crate) reading: Reading,
     pub(crate) findings: Vec<Finding>,
-    /// Whether the program cannot be what was traced: it contradicts every reading, or most of what the trace names is
-    /// not in it.
+    /// Whether the program cannot be the traced one: it contradicts every reading, or lacks most of the traced code.
     pub(crate) misses_program: bool,
 }
 
 /// The stated settings of a source that do not fit, and those that do.
 #[derive(Clone, Debug)]
 pub struct Correction {
-    /// What differs.
+    /// The settings that differ.
     pub changes: Vec<Change>,
     /// The counts against the statements.
     pub stated: String,
-    /// The source with what fits.
+    /// The source with the settings that fit.
     pub source: SourceDescription,
     /// The counts with the settings that fit.
     pub fits: String,
@@ -55,20 +53,20 @@ pub struct Correction {
 /// A stated setting that the trace contradicts, and the one that fits.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// Its subject, in few words.
+    /// The subject, in few words.
     pub about: &'static str,
     /// The register with the setting.
     pub register: &'static str,
     /// The stated value.
     pub said: String,
-    /// Who stated it.
+    /// The origin of the stated value.
     pub by: Origin,
-    /// What fits better.
+    /// The value that fits better.
     pub fits: String,
 }
 
 impl FoundSource {
-    /// Nothing was inferred.
+    /// A source as described, with nothing inferred.
     fn described(source: &SourceDescription, reading: Reading) -> Self {
         let misses_program = reading.misses_program();
         Self { source: source.clone(), reading, findings: Vec::new(), misses_program }
@@ -82,9 +80,9 @@ pub(crate) struct Search<'a> {
     units: &'a [Unit],
     /// The readings so far.
     known: Vec<(SourceConfig, Reading)>,
-    /// The one that was asked for last only to know whether it is good.
+    /// The last reading that was only checked for being good.
     good: Option<(SourceConfig, Option<Reading>)>,
-    /// How much may speak against a reading before it is given up.
+    /// The greatest cost of a reading before it is given up.
     most: u64,
 }
 
@@ -93,7 +91,7 @@ impl<'a> Search<'a> {
         Self { sample, traced, units, known: Vec::new(), good: None, most: most(sample) }
     }
 
-    /// Finds out what the source with this ID is, of which nothing is known.
+    /// Identifies the source with this ID, without any statement about it.
     pub(crate) fn anything(&mut self, id: Option<TraceId>) -> Option<FoundSource> {
         let bases = self.units.iter().map(|unit| SourceDescription { id, ..unit.source() });
         self.best_of(&bases.collect::<Vec<_>>(), &|_| true)
@@ -128,7 +126,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Settings that fit better than the statements about a source, if these do not fit.
+    /// Settings that fit better than the stated ones, if these do not fit.
     pub(crate) fn correction(&mut self, source: &SourceDescription) -> Option<Correction> {
         if self.good(source).is_some() {
             return None;
@@ -140,7 +138,7 @@ impl<'a> Search<'a> {
         let all = |_| true;
         let mut better = self.improve(source, &all);
         if !better.1.is_good() {
-            // More than one thing may be wrong at once.
+            // More than one setting may be wrong.
             let units = self.units.iter().map(|unit| {
                 let (id, core) = (source.id, source.core.clone());
                 SourceDescription { id, core, ..unit.source() }
@@ -202,7 +200,7 @@ impl<'a> Search<'a> {
         Some(FoundSource { source, reading, findings, misses_program: reading.misses_program() })
     }
 
-    /// A source of another protocol as which nothing was recognised, so that the evidence against it can be stated.
+    /// A source of another protocol that reads worse, so that the evidence against it can be stated.
     fn turned_down(
         &mut self,
         bases: &[SourceDescription],
@@ -213,7 +211,7 @@ impl<'a> Search<'a> {
         others.find(|base| self.reading(base).is_some_and(|reading| reading.is_worse_than(best))).cloned()
     }
 
-    /// How the source is read as it is described, if that is good. It is most of the time, and no other reading matters then.
+    /// The reading of the source as described, if it is good. Usually it is, and no other reading is needed.
     fn good(&mut self, source: &SourceDescription) -> Option<Reading> {
         let config = config(source).ok()?;
         if self.good.as_ref().is_none_or(|(known, _)| *known != config) {
@@ -223,14 +221,14 @@ impl<'a> Search<'a> {
         self.good.as_ref()?.1
     }
 
-    /// How the source is read as it is described.
+    /// The reading of the source as described.
     pub(crate) fn reading(&mut self, source: &SourceDescription) -> Option<Reading> {
         let config = config(source).ok()?;
         if let Some((_, reading)) = self.known.iter().find(|(known, _)| *known == config) {
             return Some(*reading);
         }
         let reading = Reading::of(self.sample, &config, self.traced, self.most);
-        // A reading that is much worse than the best so far is not counted to its end.
+        // A reading that is much worse than the best so far is given up.
         self.most = self.most.min(4 * reading.cost() + 64);
         self.known.push((config, reading));
         Some(reading)
@@ -262,8 +260,8 @@ impl<'a> Search<'a> {
         starts
     }
 
-    /// How the source is read. If its packets are as long as they should be and say what cannot be, also with each other
-    /// format of timestamps: a wrong one does that, and changes no packet's length.
+    /// The reading of the source. If the lengths of its packets are plausible but their contents impossible, also the
+    /// readings with the other formats of timestamps: a wrong format has this effect, and changes no packet's length.
     fn beginnings(
         &self,
         sample: &Sample,
@@ -321,7 +319,8 @@ impl<'a> Search<'a> {
     ) -> Vec<SourceDescription> {
         let mut others = question.others(source, self.units);
         if question == Question::Processor && free(Question::Timestamps) {
-            // Another processor comes with its usual timestamps. If these are wrong, they would speak against it.
+            // Another processor comes with its usual timestamps. If these are wrong, they would count against the
+            // processor.
             let mut with_other_times = Vec::new();
             for other in &others {
                 if self.reading(other).is_some_and(|reading| reading.contradicts_itself()) {
@@ -333,7 +332,7 @@ impl<'a> Search<'a> {
         others
     }
 
-    /// What choosing this source inferred, question by question.
+    /// The findings about this source, question by question.
     fn findings(&mut self, source: &SourceDescription, free: &dyn Fn(Question) -> bool) -> Vec<Finding> {
         let questions = Question::SETTINGS.into_iter().filter(|question| free(*question));
         questions
@@ -358,15 +357,15 @@ impl<'a> Search<'a> {
             Some((question.answer(&other, &config), reading))
         });
         let best = Answer::new(question.answer(source, &own), reading);
-        // An answer that says the same is none that was turned down, as long as there is another one.
+        // An answer with the same execution is the runner-up only if there is no other.
         let next = others.min_by_key(|(_, other)| (reading.tells_the_same(other), other.rank()));
         let certainty = match &next {
-            // With another depth, what is uncertain in the end ends elsewhere, which may look like an error.
+            // With another depth, the uncommitted elements at the end are others, which may look like an error.
             Some((_, next)) if question == Question::Speculation && next.is_as_likely_as(&reading) => {
                 certainty(&reading, &reading.with_story_of(next))
             }
             Some((_, next)) => certainty(&reading, next),
-            // Where only one answer is possible, it is no finding; but of a protocol nothing else was recognised.
+            // A question with only one answer is no finding; but for the protocol, no other one was recognised.
             None if question == Question::Protocol => Certainty::Certain,
             None => return None,
         };
@@ -375,7 +374,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// How certain a reading is that was chosen before another one.
+/// The certainty of a reading that was preferred to another one.
 fn certainty(best: &Reading, other: &Reading) -> Certainty {
     if best.tells_the_same(other) {
         Certainty::Indifferent
@@ -396,24 +395,24 @@ pub(super) fn recognise(sample: &Sample, units: &[Unit]) -> Option<Reading> {
     starts.first().map(|(_, reading)| *reading)
 }
 
-/// The protocol as which a source can be read best that is none of them, and what speaks against it.
+/// The best-fitting protocol of a source that is of none of them, with the evidence against it.
 pub(super) fn best_protocol(sample: &Sample, units: &[Unit]) -> Option<Answer> {
     let empty = Program::new();
     let readings = units.iter().filter_map(|unit| {
         let config = config(&unit.source()).ok()?;
         Some((config.protocol(), Reading::of_packets(sample, &config, &empty, most(sample))))
     });
-    // With an I-sync there is something to read at least.
+    // A reading with an I-sync is preferred.
     let (protocol, reading) = readings.min_by_key(|(_, reading)| (!reading.begins(), reading.rank()))?;
     Some(Answer::new(protocol, reading))
 }
 
-/// More than this against a reading makes it worthless.
+/// The cost above which a reading is worthless.
 fn most(sample: &Sample) -> u64 {
     64 + sample.bytes().len() as u64 / 32
 }
 
-/// The first of the best.
+/// The best reading; among equals the first.
 fn least(read: Vec<(SourceDescription, Reading)>) -> Option<(SourceDescription, Reading)> {
     read.into_iter().min_by_key(|(_, reading)| reading.rank())
 }

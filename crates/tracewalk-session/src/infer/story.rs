@@ -1,4 +1,4 @@
-//! The execution that a reading gives, as a hash: readings that agree have equal hashes.
+//! The execution that results from a reading, as a hash: readings that agree have equal hashes.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -24,7 +24,7 @@ pub(super) struct Teller {
     open: Option<(Address, Address, Isa)>,
 }
 
-/// What stands between runs.
+/// The steps that a story consists of.
 #[derive(Hash)]
 enum Mark {
     Run(Address, Address, Isa),
@@ -48,7 +48,7 @@ impl Teller {
                         self.mark(&Mark::Exception(number, preferred_return));
                     }
                     EventKind::ExceptionReturn => self.mark(&Mark::ExceptionReturn),
-                    // Runs go on through these.
+                    // These events do not end a run.
                     _ => {}
                 }
             }

@@ -1,8 +1,8 @@
-//! Whether a source's timestamps go on as time does.
+//! Whether a source's timestamps increase.
 //!
-//! Bits that are not sent keep their value from the timestamp before (IHI 0014Q, 7.11). Before the first whole timestamp, and
-//! after lost bytes, the upper bits are not known. In a Gray code it is they that say whether the lower ones count up or
-//! down: which it is shows by the first step, and they have to go on that way.
+//! Bits that are not sent keep their value from the previous timestamp (IHI 0014Q, 7.11). Before the first whole
+//! timestamp, and after lost bytes, the upper bits are unknown. In a Gray code the upper bits determine whether the
+//! lower ones count up or down: the first step shows the direction, and all others have to keep it.
 
 use std::cmp::Ordering;
 
@@ -17,7 +17,7 @@ pub(super) struct Times {
     last: Option<u64>,
     /// How many groups of bits have been sent.
     groups: u32,
-    /// Which way they count, as long as more groups are unknown.
+    /// The direction in which they count, while more groups are unknown.
     direction: Option<Ordering>,
 }
 
@@ -34,7 +34,7 @@ impl Times {
         Self { format, last: None, groups: 0, direction: None }
     }
 
-    /// Takes the next timestamp, whose field these bytes start with; answers whether time goes back.
+    /// Takes the next timestamp, whose field these bytes start with; returns whether time goes back.
     pub(super) fn goes_back(&mut self, time: u64, field: &[u8]) -> bool {
         let Some(format) = self.format else { return false };
         let longest = match format.width {

@@ -1,4 +1,4 @@
-//! The program that a source traced, and what others learned of it.
+//! The program that a source traced, and the effects that other sources learned of it.
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use tracewalk::program::Program;
 use tracewalk::source::SourceConfig;
 use tracewalk_analysis::drive::{Follower, Learned};
 
-/// Keeps what is learned of a program, for other sources of it.
+/// Keeps learned effects of a program for its other sources.
 pub(crate) trait Learning: fmt::Debug {
-    /// One who knows what others learned of the same program with the same configuration.
+    /// A follower with the effects that others learned of the same program with the same configuration.
     fn follower<'p>(&'p self, config: &'p SourceConfig) -> Follower<'p>;
 
-    /// Keeps what was learned.
+    /// Keeps learned effects.
     fn keep(&self, config: &SourceConfig, learned: Learned);
 }
 
@@ -23,17 +23,17 @@ pub(crate) struct Traced<'a> {
 }
 
 impl<'a> Traced<'a> {
-    /// A program, and where what is learned of an equal one is kept.
+    /// A program, and the learned effects of an equal one.
     pub(crate) const fn new(program: &'a Program, others: Option<&'a dyn Learning>) -> Self {
         Self { program, others }
     }
 
-    /// A program without earlier learning.
+    /// A program without learned effects.
     pub(super) const fn alone(program: &'a Program) -> Self {
         Self::new(program, None)
     }
 
-    /// Follows a source with the follower that has learned most of the program, and keeps what it learns.
+    /// Follows a source with all learned effects of the program, and keeps those that it adds.
     pub(super) fn follow<T>(self, config: &SourceConfig, work: impl FnOnce(&mut Follower<'_>) -> T) -> T {
         let Some(others) = self.others else {
             return work(&mut Follower::new(config, self.program));

@@ -8,13 +8,13 @@ use super::{Notice, NoticeKind, Question, Remedy, Severity};
 use crate::infer::{Certainty, Finding};
 
 impl Notice {
-    /// How serious it is.
+    /// How serious the notice is.
     #[must_use]
     pub const fn severity(&self) -> Severity {
         self.kind.severity()
     }
 
-    /// What to do; `None` if nothing helps or nothing is wrong.
+    /// The action to take; `None` if nothing helps or nothing is wrong.
     #[must_use]
     pub const fn remedy(&self) -> Option<Remedy> {
         self.kind.remedy()
@@ -22,7 +22,7 @@ impl Notice {
 }
 
 impl NoticeKind {
-    /// How serious it is.
+    /// How serious a notice of this kind is.
     #[must_use]
     pub const fn severity(&self) -> Severity {
         use NoticeKind as K;
@@ -117,7 +117,7 @@ impl NoticeKind {
         }
     }
 
-    /// What to do; `None` if nothing helps or nothing is wrong.
+    /// The action to take; `None` if nothing helps or nothing is wrong.
     #[must_use]
     pub const fn remedy(&self) -> Option<Remedy> {
         use NoticeKind as K;
@@ -196,7 +196,7 @@ impl NoticeKind {
         })
     }
 
-    /// Its name, which is the same in all versions.
+    /// The name, which is the same in all versions.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         use NoticeKind as K;

@@ -1,10 +1,10 @@
-// Where answers come from: the server that gave out the page, or the data inside an exported one.
+// Sources of answers: the server of the page, or the data inside an exported page.
 "use strict";
 
 class Remote {
   constructor(token) { this.token = token; this.known = new Map(); }
 
-  // What is still being counted is asked for again.
+  // Repeats a question until the server has counted the answer.
   async get(question, parameters = {}) {
     for (;;) {
       try { return await this.once(question, parameters); } catch (error) { if (error.kind !== "not_ready") throw error; }
@@ -19,7 +19,7 @@ class Remote {
     throw Object.assign(new Error(body.error), { status: answer.status, kind: body.error });
   }
 
-  // The same question is asked once: what was recorded does not change.
+  // Asks each question only once, because the recording does not change.
   ask(question, parameters = {}) {
     const key = question + JSON.stringify(parameters);
     if (!this.known.has(key)) {
@@ -31,10 +31,10 @@ class Remote {
     return this.known.get(key);
   }
 
-  // What was known before may be more now.
+  // Drops all known answers: later ones may have more.
   forget() { this.known.clear(); }
 
-  // Until the page can be shown ("ready"), or all is counted ("counted").
+  // Waits until the page can be shown ("ready"), or everything is counted ("counted").
   async until(what, show) {
     for (;;) {
       const status = await this.once("status", {});
@@ -45,7 +45,7 @@ class Remote {
   }
 }
 
-// Answers from a window that stands in the page.
+// Answers from the window inside an exported page.
 class Inside {
   constructor(data) { this.data = data; }
 

@@ -1,4 +1,4 @@
-// The steps, as many as there are: only the rows that are seen are asked for.
+// The list of steps, of any number: only the visible rows are requested.
 "use strict";
 
 const HEIGHT = 20, CHUNK = 256;
@@ -53,7 +53,7 @@ function draw_rows(rows) {
     return made;
   }));
   list.shows_place = rows.some(row => row.step === state.step);
-  // One row more is drawn than has room, and the browser scrolls to what has the focus.
+  // One row more than fits is drawn, and the browser would scroll to the row with the focus.
   box.scrollTop = 0;
   box.setAttribute("aria-activedescendant", `step-${state.step}`);
   const all = bounds(), count = Math.max(1, all.to - all.from), high = $("scroll").clientHeight;
@@ -97,7 +97,7 @@ function listen_list() {
   on("source", () => { list.top = 0; });
   new ResizeObserver(() => {
     if (!state.here) return;
-    // A place that was in sight stays in sight.
+    // Keeps a visible place visible.
     if (list.shows_place) scroll_to(state.step);
     else load_rows();
   }).observe(rows);

@@ -1,4 +1,4 @@
-// Keys, buttons, and how the page begins.
+// Keys, buttons, and the start of the page.
 "use strict";
 
 const MOVES = { i: "instruction", l: "line", f: "function", e: "exception", g: "gap" };
@@ -7,7 +7,7 @@ function key(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || $("keys").open) return;
   if (event.target.matches("input, select, textarea")) {
     if (event.key === "Escape") {
-      // Else the browser empties the box, and there is no next match.
+      // Otherwise the browser would empty the box, and there would be no next match.
       event.preventDefault();
       $("rows").focus();
     }
@@ -37,7 +37,7 @@ function next_source() {
   if (count > 1) switch_to((state.source + 1) % count);
 }
 
-// Another source at the same time, or at the same byte of the capture.
+// Switches to another source at the same time, or at the same byte of the capture.
 async function switch_to(source, known = null) {
   const { before, offset } = state.here ?? {}, old = state.source;
   const query = before?.time ? { what: "time", from: before.time } : { what: "byte", from: offset ?? 0 };
@@ -116,7 +116,7 @@ async function begin() {
   await show_counting();
 }
 
-// The page is used while calls are still followed, and costs and counts added up.
+// The page can be used while calls are still followed, and costs and counts are added up.
 async function show_counting() {
   let grown = null;
   const show_part = (part, status) => {
@@ -131,7 +131,7 @@ async function show_counting() {
   document.body.dataset.counted = "true";
 }
 
-// There is more to see than before.
+// Loads the answers again that may have grown.
 async function look_again() {
   if (!state.data.forget) return;
   state.data.forget();

@@ -3,7 +3,7 @@
 
 const panes = { file: null, function: null, asked: 0, costs: 0, lines: new Map(), code: new Map(), trail: [] };
 
-// The places that ran shortly before and after the cursor.
+// The rows of instructions shortly before and after the cursor.
 async function trail() {
   const from = Math.max(bounds().from, state.step - 64);
   const { rows } = await ask("rows", { from, count: 128 });
@@ -25,7 +25,7 @@ async function load_panes() {
   mark(at, near, !row.address);
 }
 
-// Source and instructions are shown with how often they ran.
+// Source and instructions are shown with their counts, which are not ready yet.
 function say_counting(at) {
   for (const box of [$("lines"), $("instructions")]) box.replaceChildren(element("p", { class: "empty" }, "Counting what ran …"));
   $("file").textContent = at?.file ?? "";

@@ -1,4 +1,4 @@
-// The place that all panes show, and who wants to know when it changes.
+// The place that all panes show, and the listeners to its changes.
 "use strict";
 
 const state = {
@@ -11,7 +11,7 @@ const state = {
 const $ = id => document.getElementById(id);
 const number = new Intl.NumberFormat("en");
 const show = value => number.format(value);
-// Where there is little room: three digits of a large number.
+// For little room: three digits of a large number.
 const rounded = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 const show_short = (value, large = 1e6) => value < large ? show(value) : rounded.format(value);
 
@@ -19,7 +19,7 @@ function on(what, listener) { state.listeners[what].push(listener); }
 function tell(what) { for (const listener of state.listeners[what]) listener(); }
 
 const summary = () => state.capture.sources[state.source];
-// What there is to show: all, or the window of an exported page.
+// The steps that can be shown: all, or the window of an exported page.
 const bounds = () => state.data.window?.(state.source) ?? { from: 0, to: summary().steps };
 
 function ask(question, parameters = {}) { return state.data.ask(question, { source: state.source, ...parameters }); }
@@ -46,7 +46,7 @@ function went(error) {
 }
 
 let going = 0;
-// Goes to a step: reads what there is of it first, so that all panes change together.
+// Goes to a step. Reads its data first, so that all panes change together.
 async function go(step, { keep = false } = {}) {
   const { from, to } = bounds();
   const wanted = Math.max(from, Math.min(to - 1, step));
@@ -126,7 +126,7 @@ async function find(back) {
   } catch (error) { went(error); }
 }
 
-// The link names the place, and what the timeline shows.
+// The link has the place, and the window of the timeline.
 function read_link() { return new URLSearchParams(location.hash.slice(1)); }
 
 function write_link() {

@@ -1,4 +1,4 @@
-// Who ran when: functions by depth of call, tasks, exceptions, gaps and texts above them.
+// The timeline: functions by depth of call; tasks, exceptions, gaps and texts above them.
 "use strict";
 
 const ROW = 18, LANE = 14, GAP = 3;
@@ -166,7 +166,7 @@ function draw_lane(context, kind, marks, y, x, width) {
   if (kind !== "tasks") write_kind(context, kind, y);
 }
 
-// Another source's lane: who ran there at the beginning of each part.
+// The lane of another source: the function that ran there at the beginning of each part.
 function draw_core(context, core, y, x, width) {
   for (const [from, to, name, step] of core.bars) {
     const left = Math.max(0, x(from)), wide = Math.min(width, x(to)) - left;
@@ -182,7 +182,7 @@ function draw_core(context, core, y, x, width) {
   write_kind(context, short_name(core.source), y);
 }
 
-// The core's name, if no other source's begins with it.
+// The core's name, unless another source has the same.
 function short_name(source) {
   const names = state.capture.sources.map(other => other.name.split(",")[0]);
   return names.filter(name => name === names[source]).length > 1 ? state.capture.sources[source].name : names[source];

@@ -1,41 +1,41 @@
-//! What entries of a dump hold, and how neighbours go together.
+//! The contents of a dump's entries, and how neighbours fit together.
 
 use tracewalk::ids::Address;
 use tracewalk::protocol::mtb::{Magic, PACKET_BYTES, Packet};
 
-/// How far code runs without a taken branch, where no image tells. Long stretches are rare, and the shorter the limit,
+/// How far code runs without a taken branch, if there is no image. Long stretches are rare, and the shorter the limit,
 /// the fewer pairs fit by chance.
 pub(super) const USUAL_REACH: u64 = 2048;
 
-/// Whether straight code from `from` may come to `to`, judged by the distance alone.
+/// Whether straight code may lead from `from` to `to`, judged by the distance alone.
 #[must_use]
 pub fn within_reach(from: Address, to: Address) -> bool {
     to.offset_from(from).is_some_and(|bytes| bytes <= USUAL_REACH)
 }
 
-/// What an entry of eight bytes holds.
+/// The content of an entry of eight bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
-    /// Never written: zeros, or the same word twice where no code can be.
+    /// Never written: zeros, or the same word twice that cannot be an address of code.
     Empty,
     /// Both addresses may hold code.
     Packet(Packet),
-    /// Only one of the two may: the way to a crash, or its consequence.
+    /// Only one of the two may hold code: the way to a crash, or its consequence.
     Stray(Packet),
-    /// Neither may.
+    /// Neither may hold code.
     Other,
-    /// The dump does not hold it.
+    /// The dump does not hold the entry.
     Missing,
 }
 
-/// How two neighbours go together.
+/// How two neighbours fit together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pair {
     Fits,
-    /// The second packet starts anew.
+    /// Tracing started at the second packet.
     Restarts,
     Breaks,
-    /// One of them is no packet.
+    /// One of them is not a packet.
     None,
 }
 
@@ -47,7 +47,7 @@ impl Pair {
         match self {
             Self::Fits => 2,
             Self::Restarts | Self::None => 0,
-            // One break among packets that fit must not end a stretch, one among packets that do not should.
+            // One break among packets that fit must not end a stretch; one among packets that do not should.
             Self::Breaks => -3,
         }
     }
@@ -62,7 +62,7 @@ impl Entry {
         let source = may_hold_code(packet.source()) || commanded(packet.source(), packet.atomic());
         let destination =
             may_hold_code(packet.destination()) || commanded(packet.destination(), !packet.atomic());
-        // A branch may go anywhere, but it stands in code; an exception may come anywhere, but it goes to code.
+        // A branch may go anywhere but starts in code; an exception may occur anywhere but goes to code.
         let possible = if packet.atomic() { destination } else { source };
         match (first == second, source && destination) {
             (true, _) if first == 0 => Self::Empty,
@@ -81,8 +81,8 @@ impl Entry {
     }
 }
 
-/// Whether the M profile's memory map lets code be executed at an address: not in the peripherals, the devices and the
-/// system (ARMv6-M Architecture Reference Manual, DDI 0419E, B3.1).
+/// Whether the M profile's memory map allows execution at an address. Peripherals, devices and the system are excluded
+/// (ARMv6-M Architecture Reference Manual, DDI 0419E, B3.1).
 pub(super) fn may_hold_code(address: Address) -> bool {
     matches!(address.get(), 0x0000_0000..=0x3fff_ffff | 0x6000_0000..=0x9fff_ffff)
 }

@@ -1,48 +1,48 @@
-//! What speaks for a reading and against it.
+//! The evidence for and against a reading.
 
 use std::fmt;
 use std::ops::Range;
 
 use super::entry::{PACKET_SCORE, Pair};
 
-/// What speaks for a reading and against it.
+/// The evidence for and against a reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
-    /// The bytes of the dump taken for packets, or for the buffer where it has wrapped.
+    /// The bytes of the dump read as packets, or as the buffer if it has wrapped.
     pub bytes: Range<usize>,
     /// Whether the buffer has wrapped.
     pub wrapped: bool,
-    /// How many packets.
+    /// The number of packets.
     pub packets: usize,
-    /// Neighbours of which the second begins where the first went.
+    /// The number of pairs whose second packet begins at the destination of the first.
     pub fits: usize,
-    /// Neighbours of which the second says that tracing started there (S).
+    /// The number of pairs whose second packet states that tracing started there (S).
     pub restarts: usize,
-    /// Neighbours that do not fit together, without a reason in the packets.
+    /// The number of pairs that do not fit together, without a reason in the packets.
     pub breaks: usize,
-    /// Whether the place where oldest and newest packet meet is such a break, as it is where a buffer has wrapped
-    /// unless it is by chance.
+    /// Whether the pair of newest and oldest packet is such a break. In a buffer that has wrapped it is, unless the two
+    /// fit by chance.
     pub breaks_at_wrap: bool,
-    /// Entries outside these bytes that were never written: zeros, or a pattern that is no packet.
+    /// Entries outside these bytes that were never written: zeros, or a pattern that is not a packet.
     pub unwritten: usize,
-    /// What shows that the newest packet is the newest one.
+    /// The evidence in memory that the newest packet is the newest one.
     pub end: Ending,
 }
 
-/// What stands after the newest packet.
+/// The memory after the newest packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Something that shows that it is the newest one.
+    /// Its content proves that the packet is the newest.
     Shown,
-    /// Memory that the dump does not hold: newer packets may stand there. If the buffer is larger than what is held, the
-    /// next larger one has these bytes as well: addresses, or places in a dump whose address nobody said.
+    /// The dump does not hold it, so that newer packets may be there. If the buffer is larger than the dump's part, the
+    /// next larger one includes these bytes: addresses, or places in a dump of unknown address.
     Unheld(Range<u64>),
-    /// A packet that goes on from it, as in a loop.
+    /// A packet that continues the newest one, as in a loop.
     GoesOn,
 }
 
 impl Evidence {
-    /// A number to compare readings by.
+    /// The score by which readings are compared.
     #[must_use]
     pub fn score(&self) -> i64 {
         let count = |pairs: usize| i64::try_from(pairs).unwrap_or(i64::MAX);

@@ -1,4 +1,4 @@
-//! The readings of a dump whose entries were judged, and which of them is the best.
+//! The readings of a dump whose entries were judged, and the best of them.
 
 use std::ops::Range;
 
@@ -13,14 +13,14 @@ use super::model::{Narrowing, Reading};
 /// The smallest buffer, in packets.
 pub(super) const SMALLEST_BUFFER: usize = 2;
 
-/// Where the packets stand, before it is written out.
+/// The places of the packets, in entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     /// The first entry.
     pub(super) start: usize,
     /// The entry after the last one.
     pub(super) end: usize,
-    /// The oldest entry; `None` where the buffer has not wrapped and it is the first one.
+    /// The oldest entry; `None` if the buffer has not wrapped and the first entry is the oldest.
     pub(super) oldest: Option<usize>,
 }
 
@@ -37,11 +37,11 @@ pub(super) struct Ranking {
     pub(super) runner_up: Option<(Rank, Shape)>,
 }
 
-/// How good a reading is: its score, and whether it has an end that shows.
+/// The rank of a reading: its score, and whether its oldest packet is evident.
 pub(super) type Rank = (i64, bool);
 
 impl Ranking {
-    /// Takes a reading in. Of equals the first one stays.
+    /// Adds a reading. Among equals the first one stays.
     pub(super) fn offer(&mut self, rank: Rank, shape: Shape) {
         // A buffer that wrapped exactly at its start reads like one that has not.
         if self.best.is_some_and(|(_, best)| best.order() == shape.order()) {
@@ -57,19 +57,19 @@ impl Ranking {
 
 /// The judged dump.
 pub(super) struct Entries<F> {
-    /// What the dump holds, and as much around it as a block of about its size may have.
+    /// The entries of the dump, and of the memory around it up to a block of about its size.
     pub(super) entries: Vec<Entry>,
-    /// How each entry goes with the one before it; the first one with none.
+    /// How each entry fits the one before it; `None` for the first.
     pub(super) pairs: Vec<Pair>,
-    /// Where the first entry stands, in packets: from address 0, or from the start of a dump whose address nobody said.
+    /// The place of the first entry, in packets: from address 0, or from the start of a dump of unknown address.
     pub(super) origin: u64,
-    /// How many bytes of the dump stand in front of the first whole packet's place.
+    /// How many bytes of the dump precede the first whole packet.
     pub(super) skipped: usize,
-    /// How many entries stand in front of what the dump holds.
+    /// How many entries precede the dump's first.
     pub(super) before: usize,
-    /// How many bytes the dump has up to the end of its last whole packet.
+    /// The size of the dump in bytes, up to the end of its last whole packet.
     pub(super) bytes: usize,
-    /// The bytes that the dump holds, in the terms of `origin`.
+    /// The bytes that the dump holds: addresses, or places in a dump of unknown address.
     pub(super) held: Vec<Range<u64>>,
     pub(super) known: Narrowing,
     pub(super) reaches: F,
@@ -108,19 +108,19 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
         judged
     }
 
-    /// Where an entry starts, in the terms of `origin`.
+    /// The address of an entry, or its place in a dump of unknown address.
     pub(super) const fn place(&self, entry: usize) -> u64 {
         (self.origin + entry as u64) * PACKET
     }
 
-    /// Which bytes of the dump these entries are.
+    /// The bytes of these entries in the dump.
     pub(super) fn in_dump(&self, entries: Range<usize>) -> Range<usize> {
         let byte =
             |entry: usize| (entry.saturating_sub(self.before) * PACKET_BYTES + self.skipped).min(self.bytes);
         byte(entries.start)..byte(entries.end)
     }
 
-    /// How two entries go together.
+    /// How two entries fit together.
     pub(super) fn pair(&self, first: usize, second: usize) -> Pair {
         let packet = |index: usize| self.entries.get(index).copied().and_then(Entry::packet);
         let (Some(first), Some(second)) = (packet(first), packet(second)) else { return Pair::None };
@@ -133,7 +133,7 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
             (Some(_), None) => false,
             (None, None) => {
                 let overtaken = first.atomic() && second.atomic() && first.source() == second.source();
-                // Where nothing ran in between, no code needs to be there either.
+                // If nothing ran in between, no code needs to be there either.
                 let at_once = second.atomic() && first.destination() == second.source();
                 overtaken || at_once || (self.reaches)(first.destination(), second.source())
             }
@@ -149,13 +149,13 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
         let mut best = None::<(i64, Shape)>;
         let (mut start, mut sum) = (0, 0_i64);
         for (index, (entry, pair)) in self.entries.iter().zip(&self.pairs).enumerate() {
-            // A buffer ends where its block does.
+            // A buffer ends at the end of its block.
             if self.begins_block(index) {
                 sum = 0;
             }
             match entry {
                 Entry::Empty | Entry::Other => sum = 0,
-                // What stood there may have gone on. A hole counts as one break.
+                // A missing entry may have continued the stretch. A hole counts as one break.
                 Entry::Missing if index > 0 && self.entries[index - 1] != Entry::Missing => {
                     sum = (sum + Pair::Breaks.score()).max(0);
                 }
@@ -168,7 +168,8 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
             }
         }
         let (score, mut shape) = best?;
-        // Packets that go together badly at the very start of the dump are the oldest ones all the same.
+        // Packets before the stretch, from the start of its block or of the dump, are the oldest ones, however badly
+        // they fit.
         let first = (self.before..=shape.start).rev().find(|index| self.begins_block(*index));
         let first = first.unwrap_or(self.before);
         let in_front = self.entries.get(first..shape.start).unwrap_or_default();
@@ -178,7 +179,7 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
         Some((score, shape))
     }
 
-    /// Whether the buffer, whose size is known, may begin here and not continue from before.
+    /// Whether a buffer of the known size may begin here; false if the size is unknown.
     pub(super) fn begins_block(&self, index: usize) -> bool {
         let is_start = |size: usize| (self.origin + index as u64).is_multiple_of(size as u64);
         self.known.packets().is_some_and(is_start)
@@ -188,7 +189,7 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
     pub(super) fn may_end(&self, entry: usize) -> bool {
         let is_next = |(pointer, _): (u32, bool)| {
             let pointer = u64::from(pointer) / PACKET;
-            // How many of the address' bits the register has is in no register.
+            // No register states how many address bits the pointer has.
             let bits = (pointer + 1).next_power_of_two();
             (self.origin + entry as u64) % bits == pointer
         };
@@ -214,7 +215,7 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
         }
         let entries = self.entries.get(block.clone()).unwrap_or_default();
         let is_full = entries.iter().all(|entry| entry.packet().is_some() || *entry == Entry::Missing);
-        // A block of which one half is missing is no better than the other half.
+        // A block with an empty half is no better than its other half.
         let has_packets = |half: &[Entry]| half.iter().any(|entry| entry.packet().is_some());
         if !is_full || !entries.chunks(block.len() / 2).all(has_packets) {
             return [None; 2];
@@ -246,16 +247,17 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
         })
     }
 
-    /// What stands after the newest packet of a reading.
+    /// The memory after the newest packet of a reading.
     pub(super) fn end(&self, shape: Shape) -> Ending {
         let Shape { start, end, oldest } = shape;
         let at = |entry: usize| self.entries.get(entry).copied().unwrap_or(Entry::Missing);
         let oldest = oldest.filter(|oldest| *oldest != start);
         let is_known = self.known.next.is_some();
         let is_unheld = match oldest {
-            // Where the next packet would be written is known: whether the one before is there, too.
+            // The place of the next packet is known; the packet before it may be missing.
             None if is_known || self.begins_block(end) => at(end - 1) == Entry::Missing,
-            // It ends where what was looked at ends: at the end of a buffer, or in the midst of a larger one.
+            // The stretch may end only because the search does: at the end of a buffer, or in the middle of a larger
+            // one.
             None => at(end) == Entry::Missing || at(end).packet().is_some() && self.pairs[end] == Pair::Fits,
             Some(oldest) => {
                 at(oldest) == Entry::Missing || at(oldest - 1) == Entry::Missing || self.is_part(start..end)
@@ -269,24 +271,25 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
         if goes_on { Ending::GoesOn } else { Ending::Shown }
     }
 
-    /// Whether packets do not go round from the end of a block to its start, so that it may be a part of a larger buffer.
+    /// Whether a block may be a part of a larger buffer: its last packet does not continue at its first one, and the
+    /// dump does not hold the memory after it.
     pub(super) fn is_part(&self, block: Range<usize>) -> bool {
         let behind = self.entries.get(block.end).copied().unwrap_or(Entry::Missing);
-        // It is all of a buffer of the size that is known.
+        // A block of the known size is the whole buffer.
         if self.known.packets() == Some(block.len()) {
             return false;
         }
         self.pair(block.end - 1, block.start) == Pair::Breaks && behind == Entry::Missing
     }
 
-    /// Whether something shows where the oldest packet is: it does not go on from the newest one.
+    /// Whether the place of the oldest packet is evident, because it does not continue the newest one.
     pub(super) fn shows_oldest(&self, shape: Shape) -> bool {
         let breaks = |oldest: usize| oldest > shape.start && self.pairs[oldest] == Pair::Breaks;
         shape.oldest.map_or_else(|| self.end(shape) == Ending::Shown, breaks)
     }
 
-    /// What the dump does not hold of the smallest block around these entries, from their end on; or else the other half
-    /// of a block that is twice as large.
+    /// The bytes after these entries that the dump does not hold, in the smallest block around them; else those before
+    /// them; else the other half of a block twice as large.
     pub(super) fn unheld(&self, entries: Range<usize>) -> Range<u64> {
         let (first, last) = (self.origin + entries.start as u64, self.origin + entries.end as u64 - 1);
         let bits = u64::BITS - (first ^ last).leading_zeros();
@@ -300,7 +303,7 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
         inside.unwrap_or_else(|| bytes(other..other.saturating_add(size)))
     }
 
-    /// Writes a reading out.
+    /// Converts a shape to a reading.
     pub(super) fn reading(&self, shape: Shape) -> Reading {
         let Shape { start, end, oldest } = shape;
         let from = oldest.unwrap_or(start);
@@ -332,7 +335,7 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
         let outside = self.entries.iter().enumerate().filter(|&(index, _)| !(start..end).contains(&index));
         let mut packets = self.entries[start..end].iter().filter_map(|entry| entry.packet());
         let first = packets.next();
-        // Of packets that are all the same any is the newest one.
+        // If all packets are equal, any of them is the newest.
         let is_one_packet = first.is_some() && packets.clone().all(|packet| Some(packet) == first);
         let evidence = Evidence {
             bytes: self.in_dump(start..end),
@@ -349,7 +352,7 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
         Reading { layout, evidence }
     }
 
-    /// What the dump does not hold of these bytes, in the terms of `origin`.
+    /// The bytes in this range that the dump does not hold, in the form of `held`.
     pub(super) fn missing(&self, Range { start: mut from, end }: Range<u64>) -> Vec<Range<u64>> {
         let mut missing = Vec::new();
         for held in self.held.iter().filter(|held| held.start < end) {
@@ -368,7 +371,7 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
     }
 }
 
-/// The bytes that a dump holds, by their addresses, or by their places in it.
+/// The bytes that a dump holds, by their addresses, or by their places in the dump.
 pub(super) fn held(dump: Dump<'_>) -> Vec<Range<u64>> {
     let start = dump.address.map_or(0, Address::get);
     let mut from = start;
