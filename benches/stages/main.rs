@@ -1,4 +1,4 @@
-//! How fast each stage is by itself: frames, packets, flow, analyses, outputs.
+//! Measures the speed of each stage on its own: frames, packets, flow, analyses, outputs.
 //!
 //! `cargo bench -p tracewalk-benches` measures; `cargo test -p tracewalk-benches --benches` only tries each once.
 use std::sync::Arc;
@@ -128,7 +128,7 @@ fn flow(bencher: Bencher<'_, '_>, name: &str) {
     bencher.counter(BytesCount::of_slice(&example.trace)).bench_local(|| count(&example, Engine::Graph));
 }
 
-/// What the block graph is there for.
+/// The walk without the block graph, for comparison.
 #[divan::bench(args = EXAMPLES, sample_count = 10)]
 fn plain_walk(bencher: Bencher<'_, '_>, name: &str) {
     let example = Example::open(name);

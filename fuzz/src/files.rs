@@ -1,4 +1,4 @@
-//! Files: whatever they hold, the answer is a value or a sentence.
+//! Files: whatever a file contains, the answer is a value or a one-line message.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -78,7 +78,7 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> Self {
-        // As long in every run, since messages have it.
+        // The path has the same length in every run, because messages contain it.
         let path = std::env::temp_dir().join(format!("tracewalk-fuzz-{:010}", std::process::id()));
         std::fs::create_dir_all(&path).expect("the temporary directory is writable");
         Self(path)
@@ -118,7 +118,7 @@ pub fn snapshot(data: &[u8]) {
     opened(Capture::open(&folder.0));
 }
 
-/// A recording of perf: what is said of it lies in it, and its binaries are nowhere.
+/// A recording of perf. Everything that it refers to is in the file, and its binaries do not exist.
 pub fn perf(data: &[u8]) {
     let bytes = [b"PERFILE2", data].concat();
     let opened = Capture::read_from(Path::new("fuzz"), bytes.as_slice(), &WireOptions::default());
@@ -137,7 +137,7 @@ pub fn perf(data: &[u8]) {
         for part in parts {
             let bytes = buffer.bytes.get(part.clone()).expect("parts are inside the file");
             indexer.skip_to(CaptureOffset(part.start as u64), &mut Nobody);
-            // Parts of a damaged file may overlap: each is looked at, not all of each.
+            // Parts of a damaged file may overlap, so only the beginning of each is read.
             indexer.push(bytes.get(..256).unwrap_or(bytes), &mut Nobody);
         }
         let (index, ..) = indexer.finish(&mut Nobody);
@@ -210,12 +210,12 @@ pub fn recording(data: &[u8]) {
     }
 }
 
-/// Memory as a debugger wrote it down.
+/// Memory as a debugger printed it.
 pub fn dump(data: &[u8]) {
     match MemoryDump::read(Path::new("fuzz"), &Bytes::from(data.to_vec())) {
         Ok(Some(dump)) => {
             assert!(!dump.pieces.is_empty());
-            // Every byte was written down in the file by at least one bit.
+            // The file contains at least one bit for every byte.
             assert!(dump.bytes() <= 8 * data.len() as u64, "{} bytes", dump.bytes());
             for piece in &dump.pieces {
                 let _ = piece.word(piece.address.unwrap_or(Address::new(0)));
@@ -226,7 +226,7 @@ pub fn dump(data: &[u8]) {
     }
 }
 
-/// What was saved, of one kind.
+/// Reads saved data of one kind, if the text is of that kind.
 fn saved_as<T: Save + Clone>(text: &str) -> Option<Programs<T>> {
     let found = match Programs::<T>::read(text.as_bytes()) {
         Ok(found) => found,
@@ -242,7 +242,7 @@ fn saved_as<T: Save + Clone>(text: &str) -> Option<Programs<T>> {
     let mut twice = Vec::new();
     again.save(&mut twice).expect("memory takes everything");
     assert_eq!(saved.as_bytes(), twice, "saving what was saved changes it");
-    // What a file holds adds up with itself.
+    // The data of a file can be merged with itself.
     let mut sum = again;
     sum.merge(found.clone()).expect("it is of the same programs");
     Some(found)

@@ -9,7 +9,7 @@ use tracewalk::source::{FlowStream, SourceConfig};
 use crate::input::Input;
 use crate::parts::parts;
 
-/// No packet stands for more elements than this: fifteen atoms, each with a block, and what one packet tells beside.
+/// The most elements for a byte of trace: fifteen atoms, each with a block, and the packet's other elements.
 const MOST_ELEMENTS_PER_BYTE: usize = 64;
 
 fn config(input: &mut Input<'_>) -> Option<SourceConfig> {
@@ -21,7 +21,7 @@ fn config(input: &mut Input<'_>) -> Option<SourceConfig> {
     })
 }
 
-/// Some regions of any bytes; where they contradict each other the first one stays.
+/// Some regions of any bytes; if two contradict each other, the first one stays.
 pub(crate) fn program(input: &mut Input<'_>) -> Program {
     let mut program = Program::new();
     for _ in 0..input.byte() % 4 {
@@ -78,7 +78,7 @@ pub fn flow(data: &[u8]) {
         elements(Engine::Graph, size, true) == elements(Engine::Walk, size, true),
         "graph and walk disagree after a loss"
     );
-    // Threads take long to begin.
+    // Threads take long to start.
     if size % 4 == 0 {
         parts(&config, &program, trace, size);
     }

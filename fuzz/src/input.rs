@@ -1,4 +1,4 @@
-//! An input's bytes, taken from the front as choices. Where they end, every choice is 0.
+//! An input's bytes, taken from the front as choices. After the last byte, every choice is 0.
 
 use tracewalk::protocol::{Registers, etmv3, etmv4, pft};
 

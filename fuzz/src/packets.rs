@@ -12,7 +12,7 @@ use tracewalk::span::Span;
 
 use crate::input::Input;
 
-/// A first A-sync, so that the bytes after it mean something.
+/// A first A-sync, so that the decoder interprets the bytes after it.
 const A_SYNC: [u8; 6] = [0, 0, 0, 0, 0, 0x80];
 
 fn decode<D: Decode>(decoder: D, bytes: &[u8], size: usize) -> Vec<(Item<D::Packet>, Span)> {
@@ -44,7 +44,7 @@ where
     whole
 }
 
-/// The packets up to the first bytes that are none.
+/// The packets up to the first bytes that are not a packet.
 fn packets<P: Copy>(items: &[(Item<P>, Span)]) -> impl Iterator<Item = P> {
     items.iter().map_while(|(item, _)| match item {
         Item::Packet(packet) => Some(*packet),

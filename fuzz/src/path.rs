@@ -1,4 +1,5 @@
-//! Any path through any program, as any trace unit would trace it: what is decoded is what was reported.
+//! Any path through any program, as any trace unit would trace it: the decoded path must equal the traced
+//! one.
 
 use tracewalk::ids::{Address, Exception, Isa, Location, Vmid};
 use tracewalk::program::Program;
@@ -16,7 +17,7 @@ use tracewalk_generate::wander::Wander;
 use crate::input::Input;
 
 const CODE: u32 = 0x8000;
-/// More would not find more, only slower.
+/// Longer paths find nothing more, and are slower.
 const STEPS: usize = 600;
 
 /// Encodes a path that the bytes choose, decodes it, and compares.
@@ -60,7 +61,8 @@ pub fn path(data: &[u8]) {
         Profile::Ar if isa == Isa::A64 => {
             [2, 3, 10, 11, 14, 15].map(|n| (Exception::ArType(n.into()), handler(n))).to_vec()
         }
-        // The deprecated codes of exceptions tell some by the address of their vectors, which these handlers are not at.
+        // The deprecated codes identify some exceptions by the address of their vectors, where these handlers
+        // are not.
         Profile::Ar => [9, 10, 11, 12, 14, 15].map(|n| (Exception::Ar(n), handler(n))).to_vec(),
         Profile::M => [3, 11, 14, 15, 16, 40].map(|n| (Exception::M(n.into()), handler(n))).to_vec(),
     };
@@ -138,7 +140,7 @@ impl Settings {
         }
     }
 
-    /// `None` where the configuration has no packet for something in the path.
+    /// `None` if the configuration has no packet for something in the path.
     fn encode(
         &self,
         config: &SourceConfig,

@@ -1,9 +1,11 @@
-//! What is random in every process otherwise: the keys of hash maps, and with them the order of their contents and how
-//! often their loops run. libFuzzer counts that, so with it no run would be like another of the same seed.
+//! Makes the keys of hash maps the same in every process. They determine the order of a map's entries and how
+//! often its loops run. libFuzzer counts loops, so with random keys no two runs of the same seed would be
+//! alike.
 
 use std::ffi::{c_uint, c_void};
 
-/// The C library's function, by which the standard library asks for random bytes: here they are none.
+/// Replaces the C library's function from which the standard library gets random bytes; here they are
+/// constant.
 ///
 /// # Safety
 ///

@@ -1,8 +1,8 @@
-//! `check-isa`: the classification of instructions against objdump's reading of library code.
+//! `check-isa`: compares the classification of instructions with objdump's disassembly of library code.
 //!
-//! The compiler's own libraries come in many variants of A32 and T32. Each is linked whole, so that branches have their
-//! real targets, and disassembled. Of A64 it is a C library for Linux. Pseudo-random encodings, the same in every run, add what
-//! libraries do not use.
+//! The compiler's own libraries come in many variants of A32 and T32. Each variant is linked whole, so that
+//! branches have their real targets, and disassembled. The A64 code is a C library for Linux. Pseudo-random
+//! encodings, the same in every run, add encodings that libraries do not use.
 
 use std::fmt;
 use std::fs;
@@ -28,13 +28,13 @@ const LIBRARIES_64: [&str; 3] = [
     "/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1",
 ];
 
-/// How many pseudo-random encodings are compared in each instruction set.
+/// The number of pseudo-random encodings that are compared in each instruction set.
 const RANDOM_ENCODINGS: usize = 500_000;
 
-/// How many differences are shown.
+/// The most differences that are shown.
 const SHOWN: usize = 40;
 
-/// What was compared.
+/// The number of compared instructions, and the differences.
 #[derive(Debug, Default)]
 struct Tally {
     a32: u64,
@@ -66,7 +66,7 @@ pub(crate) fn run() -> Answer {
     let directory = std::env::temp_dir().join(format!("tracewalk-check-isa-{}", std::process::id()));
     fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
     let answer = check(&directory);
-    // The directory is this process's own.
+    // The directory belongs to this process.
     let _ = fs::remove_dir_all(&directory);
     answer
 }
@@ -135,12 +135,12 @@ fn link(flags: &[String], directory: &Path) -> Result<PathBuf, String> {
     Ok(file)
 }
 
-/// objdump's reading of pseudo-random encodings, as ARMv7; for T32 after all 16-bit ones.
+/// objdump's reading of pseudo-random encodings, as ARMv7; T32 begins with all 16-bit encodings.
 fn disassemble_random(isa: Isa, directory: &Path) -> Result<String, String> {
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     let mut code = Vec::new();
     if isa == Isa::T32 {
-        // IT is left out: it would change what the next ones are.
+        // IT is left out, because it would change the meaning of the next instructions.
         code.extend((0..0xe800_u16).filter(|code| code >> 8 != 0xbf).flat_map(u16::to_le_bytes));
     }
     for _ in 0..RANDOM_ENCODINGS {
@@ -169,27 +169,28 @@ fn halfwords(word: u32) -> [u8; 4] {
     [c, d, a, b]
 }
 
-/// The A32 encoding, changed to one that ARMv7 defines where objdump would not tell.
+/// The A32 encoding, changed to one that ARMv7 defines if objdump does not mark it as undefined.
 fn defined_a32(word: u32) -> u32 {
     const MISCELLANEOUS: u32 = 0b0001_0000 << 20;
     let op2 = word >> 4 & 0b111;
     match (word >> 21 & 0b11, op2) {
-        // Halfword loads and stores with PC, which it takes for MSR.
+        // Halfword loads and stores with PC, which objdump takes for MSR.
         _ if word >> 25 & 0b111 == 0 && word >> 4 & 0b1001 == 0b1001 => word & !(1 << 12),
         _ if word & (0b1111_1001 << 20 | 1 << 7) != MISCELLANEOUS || word >> 28 == 0b1111 => {
             defined_coprocessor(word)
         }
-        // BX, BXJ, BLX and ERET with bits that should be one or zero, and are not.
+        // BX, BXJ, BLX and ERET whose should-be bits have the wrong value.
         (0b01, 0b001..=0b011) => word | 0b1111_1111_1111 << 8,
         (0b11, 0b110) => word & 0b1111 << 28 | 0x0160_006e,
-        // BKPT with a condition, which it takes for MSR.
+        // BKPT with a condition, which objdump takes for MSR.
         (0b01, 0b111) => word & !(0b1111 << 28) | 0b1110 << 28,
         _ => word,
     }
 }
 
-/// The A64 encoding, three of four times moved into the group of branches, exceptions and system instructions, and every
-/// other time of these to where most of its bits are fixed. Of the rest every other one is a load or a store, of which some are SVE's.
+/// The A64 encoding, three times out of four moved into the group of branches, exceptions and system
+/// instructions, and two of these three times into its part where most bits are fixed. Half of the remaining
+/// encodings are loads or stores, some of them SVE's.
 fn likely_a64(word: u32) -> u32 {
     const SYSTEM_OR_REGISTER: u32 = 0b1101_0100 << 24;
     match word & 0b11 {
@@ -198,12 +199,12 @@ fn likely_a64(word: u32) -> u32 {
         0b00 => word,
         0b01 => word & !(0b111 << 26) | 0b101 << 26,
         0b10 => word & !(0b1111_1100 << 24) | SYSTEM_OR_REGISTER,
-        // Most registers' fields are all ones or zero there.
+        // Most register fields are all ones or zero there.
         _ => (word & !(0b1111_1100 << 24) | SYSTEM_OR_REGISTER | 0b1_1111 << 16) & !(0b1111 << 12),
     }
 }
 
-/// The T32 encoding, changed to one of 32 bits that ARMv7 defines where objdump would not tell.
+/// The T32 encoding, changed to a 32-bit one that ARMv7 defines if objdump does not mark it as undefined.
 fn defined_t32(word: u32) -> u32 {
     const SINGLE: u32 = 0b1111_1000;
     const WIDE_OFFSET: u32 = 1 << 23;
@@ -223,7 +224,7 @@ fn defined_coprocessor(word: u32) -> u32 {
     match word >> 26 & 0b11 {
         // objdump knows mnemonics of processors before ARMv7 for all coprocessors but 10, 11, 14 and 15.
         0b11 if word & NO_LOAD_STORE != 0 => word | 0b1010 << 8,
-        // It does not mind an address without U, P and W, nor lists of no registers or of more than there are.
+        // objdump accepts an address without U, P and W, and lists of no registers or too many.
         0b11 => (word | 1 << 23 | 0b1010 << 8 | 0b10) & !0b1110_0000,
         _ => word,
     }
@@ -241,9 +242,10 @@ impl Random {
     }
 }
 
-/// Compares every instruction in `text`, objdump's disassembly, in which words are instructions of the set `words`.
+/// Compares every instruction in `text`, objdump's disassembly. Words in it are instructions of the set
+/// `words`.
 fn compare(text: &str, words: Isa, tally: &mut Tally) {
-    // How many instructions the last IT still makes conditional.
+    // The number of instructions that the last IT still makes conditional.
     let mut it_block = 0_u8;
     for text in text.lines() {
         let Some(line) = Line::parse(text, words) else {
@@ -301,7 +303,7 @@ impl Tally {
 
 /// How the classification differs from the text.
 fn difference(line: &Line<'_>, reading: &Reading, found: &Instruction, in_it_block: bool) -> Option<String> {
-    // In an IT block it is the block that makes a branch conditional, which the classification cannot know.
+    // In an IT block, the block makes a branch conditional, which the classification cannot know.
     let conditional = reading.conditional_branch && !in_it_block;
     let differs = |field, found, expected| Some(format!("found {field} {found}, expected {expected}"));
     if usize::from(found.bytes) != line.code.len() {

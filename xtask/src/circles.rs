@@ -1,16 +1,17 @@
-//! `circles`: files of a crate that use one another in a circle, so that none can be read, tested or moved alone.
+//! `circles`: finds files of a crate that use one another in a circle, so that none can be read, tested or
+//! moved alone.
 //!
-//! A file uses another where its code, tests left out, names something that the other defines; through whatever `use`,
-//! re-export or glob the name came. Declaring a module or exporting a name again uses nothing. A type whose methods
-//! stand in several files is used where the type is: with `--methods` its methods count as well where the code says whose
-//! they are (`Type::method`, `Self::method`, `self.method()`).
+//! A file uses another if its code, apart from tests, names something that the other defines, no matter
+//! through which `use`, re-export or glob. Declaring a module or re-exporting a name is not a use. If a type
+//! has methods in several files, code that uses the type uses the file of the type. With `--methods` its
+//! methods count as well if the code states the type (`Type::method`, `Self::method`, `self.method()`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::sources::{Methods, Place, Sources, Target};
 use crate::{Answer, Outcome, workspace};
 
-/// What the files of a project use of one another: user → used → items.
+/// The items that the files of a project use of one another: user → used → items.
 type Uses = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
 /// Runs the task.
@@ -34,13 +35,13 @@ pub(crate) fn run() -> Answer {
     Ok(Outcome::Done(format!("{} circles of {files} files among {} files", circles.len(), sources.files())))
 }
 
-/// The circles in crates, one finding each: none has any.
+/// The circles in crates, one finding each; no circle is allowed.
 pub(crate) fn findings(sources: &Sources) -> Vec<String> {
     let uses = uses(sources, &Methods::new());
     circles(&uses).into_iter().map(|circle| describe(&circle, &uses).trim_end().to_owned()).collect()
 }
 
-/// What each file uses of the others.
+/// The items that each file uses of the others.
 fn uses(sources: &Sources, methods: &Methods) -> Uses {
     let file_of = |module: &[String]| sources.modules.get(module).map(|module| module.file.clone());
     let mut uses = Uses::new();
@@ -80,7 +81,7 @@ fn reachable<'a>(uses: &'a Uses, from: &String) -> BTreeSet<&'a String> {
     reached
 }
 
-/// The files of a circle, each with what it uses of the others.
+/// The files of a circle, each with the items that it uses of the others.
 fn describe(circle: &BTreeSet<String>, uses: &Uses) -> String {
     let mut text = format!("circle of {} files\n", circle.len());
     for file in circle {
@@ -97,7 +98,7 @@ fn describe(circle: &BTreeSet<String>, uses: &Uses) -> String {
 mod tests {
     use super::*;
 
-    /// What is in circles in these modules; each is its own file.
+    /// The circles among these modules; each module is a file.
     fn found(texts: &[(&str, &str)]) -> Vec<Vec<String>> {
         let sources = Sources::of_texts(texts);
         let circles = circles(&uses(&sources, &sources.methods()));
@@ -151,10 +152,10 @@ mod tests {
         let texts =
             [root, ("t::a", "pub struct A;\nuse crate::B;"), ("t::b", "pub struct B;\nuse crate::A;")];
         assert_eq!(found(&texts), [["t::a", "t::b"]]);
-        // The root exports what `a` defines, and `a` uses something of the root's: that is one direction.
+        // The root re-exports an item of `a`, and `a` uses an item of the root: only one direction.
         let root = ("t", "mod a;\npub use a::A;\npub struct R;");
         assert!(found(&[root, ("t::a", "pub struct A(crate::R);")]).is_empty());
-        // Here the root uses it as well.
+        // Here the root also uses the item.
         let root = ("t", "mod a;\npub use a::A;\npub struct R(Option<A>);");
         assert_eq!(found(&[root, ("t::a", "pub struct A(crate::R);")]), [["t", "t::a"]]);
     }
@@ -163,7 +164,7 @@ mod tests {
     fn inline_paths_macros_and_methods_are_uses() {
         let a = ("t::a", "pub struct A;\npub const N: usize = 1;\nimpl A { pub fn new() {} }");
         let with = |text| found(&[ROOT, a, ("t::b", text), ("t::c", "")]).len();
-        // Each of these with `a` using `b` is a circle.
+        // Each of these is a circle if `a` uses `b`.
         let back =
             ("t::a", "use crate::b::B;\npub struct A;\npub const N: usize = 1;\nimpl A { pub fn new() {} }");
         let circles = |text| found(&[ROOT, back, ("t::b", text), ("t::c", "")]).len();

@@ -1,7 +1,7 @@
-//! Reading objdump's text: one line in, what the instruction does out.
+//! Parses objdump's text: one line in, the instruction's effect out.
 //!
-//! This judges by mnemonics and operands alone and shares nothing with `tracewalk::isa`, so that the two can check one
-//! another. What a line does not say is not judged.
+//! The module judges by mnemonics and operands alone and shares nothing with `tracewalk::isa`, so that the
+//! two can check each other. It judges only what the line states.
 
 mod a64;
 
@@ -11,19 +11,19 @@ use tracewalk::isa::{Access, Barrier, Class, Direction, Raises, Return};
 /// One line of disassembly.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Line<'a> {
-    /// Where the instruction stands.
+    /// The instruction's address.
     pub(crate) address: Address,
     /// The instruction's bytes in memory.
     pub(crate) code: Vec<u8>,
-    /// The instruction set: the grouping of the digits tells T32 from the sets of whole words.
+    /// The instruction set: the grouping of the digits distinguishes T32 from the sets of whole words.
     pub(crate) isa: Isa,
-    /// Whether the text says that the architecture does not define what this does.
+    /// Whether the text marks the instruction as undefined or unpredictable.
     pub(crate) doubtful: bool,
     mnemonic: &'a str,
     operands: &'a str,
 }
 
-/// What the text says of an instruction.
+/// The instruction's properties according to the text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Reading {
     pub(crate) class: Class,
@@ -32,14 +32,14 @@ pub(crate) struct Reading {
     pub(crate) raises: Option<Raises>,
     pub(crate) it_block: u8,
     pub(crate) access: Option<Access>,
-    /// Of a branch: whether its mnemonic ends in a condition or compares with zero.
+    /// For a branch: whether the mnemonic ends in a condition or compares with zero.
     pub(crate) conditional_branch: bool,
 }
 
 const CONDITIONS: &[&str] =
     &["eq", "ne", "cs", "cc", "mi", "pl", "vs", "vc", "hi", "ls", "ge", "lt", "gt", "le", "al", "hs", "lo"];
 
-/// How objdump marks encodings that are undefined or unpredictable. CLRM is ARMv8.1-M's, in the place of an
+/// objdump's marks for undefined or unpredictable encodings. CLRM of ARMv8.1-M takes the place of an
 /// unpredictable LDM.
 const DOUBT: &[&str] = &[
     "<UNDEFINED>",
@@ -53,7 +53,7 @@ const DOUBT: &[&str] = &[
     "clrm",
 ];
 
-/// Instructions that compute a value from registers, so that their first operand is where it goes.
+/// Instructions that compute a value from registers, so that their first operand is the destination.
 const DATA_PROCESSING: &[&str] = &[
     "mov", "mvn", "add", "addw", "adc", "sub", "subw", "sbc", "rsb", "rsc", "and", "eor", "orr", "orn",
     "bic", "lsl", "lsr", "asr", "ror", "rrx", "adr", "neg",
@@ -95,7 +95,7 @@ const SINGLE: &[(&str, u8, u8)] = &[
 /// Loads and stores of several core registers.
 const MULTIPLE: &[&str] = &["m", "mia", "mib", "mda", "mdb", "mfd", "mfa", "med", "mea"];
 
-/// The same of extension registers, after `vld` or `vst`, `fld` or `fst`.
+/// Loads and stores of several extension registers, after `vld` or `vst`, `fld` or `fst`.
 const EXTENSION_MULTIPLE: &[&str] = &["m", "mia", "mdb", "miax", "mdbx"];
 
 const RETURN_FROM_EXCEPTION: &[&str] = &["rfe", "rfeia", "rfeib", "rfeda", "rfedb"];
@@ -104,14 +104,14 @@ const RETURN_FROM_EXCEPTION: &[&str] = &["rfe", "rfeia", "rfeib", "rfeda", "rfed
 const COPROCESSOR: &[&str] = &["c", "cl", "c2", "c2l", "fs", "fd", "fe", "fp"];
 
 impl<'a> Line<'a> {
-    /// The instruction on a line of `objdump -d`, in which words are instructions of the set `words`; `None` where the line
-    /// holds none, or data.
+    /// The instruction on a line of `objdump -d`, in which words are instructions of the set `words`; `None`
+    /// if the line contains none, or data.
     pub(crate) fn parse(text: &'a str, words: Isa) -> Option<Self> {
         let mut columns = text.split('\t');
         let address = u64::from_str_radix(columns.next()?.trim().strip_suffix(':')?, 16).ok()?;
         let digits = columns.next()?.trim_end();
         let mnemonic = columns.next()?;
-        // After an A64 branch other names of its condition stand as a comment.
+        // After an A64 branch, a comment gives other names of its condition.
         let operands = columns.next().unwrap_or("");
         let operands = operands.split_once("  //").map_or(operands, |(operands, _)| operands);
         if mnemonic.starts_with('.') || !mnemonic.starts_with(|c: char| c.is_ascii_lowercase()) {
@@ -128,7 +128,7 @@ impl<'a> Line<'a> {
         Some(Self { address: Address::new(address), code, isa, doubtful, mnemonic, operands })
     }
 
-    /// What the text says.
+    /// The instruction's properties according to the text.
     pub(crate) fn read(&self) -> Reading {
         if self.isa == Isa::A64 {
             return a64::read(self.mnemonic, self.target());
@@ -173,7 +173,7 @@ impl<'a> Line<'a> {
         }
         let Some(target) = self.target() else { return };
         reading.class = Class::Direct(Location::new(target, self.isa));
-        // LE without LR goes back always.
+        // LE without LR always branches back.
         reading.conditional_branch = name != "le" || self.first_operand() == "lr";
     }
 
@@ -308,13 +308,13 @@ impl<'a> Line<'a> {
         let elements: u8 = elements.parse().ok()?;
         let bits: u8 = bits.parse().ok()?;
         let bytes = bits / 8;
-        // One lane or all of them: one structure.
+        // A lane or all lanes: one structure.
         let single = self.operands.contains("[]") || self.operands.split('}').next()?.contains('[');
         let transfers = if single { elements } else { self.list_length() * (8 / bytes) };
         Some(Access { direction, bytes, transfers })
     }
 
-    /// The registers in braces, a range as its two ends.
+    /// The registers in braces; a range is its two ends.
     fn list(&self) -> impl Iterator<Item = &'a str> {
         let list = self.operands.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
         list.map_or("", |(list, _)| list).split([',', '-']).map(str::trim).filter(|name| !name.is_empty())
@@ -333,8 +333,9 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Whether a T32 instruction uses PC where that is undefined or unpredictable, which objdump does not mark: as the
-/// destination of anything but a load of a word and some 16-bit instructions, as the source or base of a store.
+/// Whether a T32 instruction uses PC in a way that is undefined or unpredictable, which objdump does not
+/// mark: as the destination of anything but a word load and some 16-bit instructions, or as the source or
+/// base of a store.
 fn misuses_pc(mnemonic: &str, operands: &str) -> bool {
     if mnemonic.starts_with("st") || mnemonic.starts_with("vst") {
         return operands.split([',', ' ', '[', ']', '!']).any(|name| name == "pc");
@@ -358,7 +359,7 @@ fn range_length(entry: &str) -> u8 {
     }
 }
 
-/// The condition after `stem`, empty where there is none; `None` where `mnemonic` is another one.
+/// The condition after `stem`, empty if there is none; `None` if `mnemonic` is another one.
 fn condition<'a>(mnemonic: &'a str, stem: &str) -> Option<&'a str> {
     mnemonic.strip_prefix(stem).filter(|rest| rest.is_empty() || CONDITIONS.contains(rest))
 }
@@ -372,7 +373,7 @@ fn has_stem(mnemonic: &str, stem: &str) -> bool {
     condition(mnemonic, stem).is_some()
 }
 
-/// How many instructions `it`, `ite`, `itte` and so on make conditional.
+/// The number of instructions that `it`, `ite`, `itte` and so on make conditional.
 fn it_block(mnemonic: &str) -> u8 {
     match mnemonic.strip_prefix("it").map(|then| (then.len(), then.chars().all(|c| matches!(c, 't' | 'e')))) {
         Some((0, true)) => 1,

@@ -1,6 +1,7 @@
-//! `dist`: what is given away: an archive with the command, its manual pages, completions and licences, and a wheel.
+//! `dist`: makes the distribution: an archive with the command, its manual pages, completions and licences,
+//! and a wheel.
 //!
-//! The archive is unpacked into an empty root that has nothing but the C library, and tried there.
+//! The archive is unpacked into an otherwise empty root with only the C library, and tried there.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,17 +11,18 @@ use std::process::Command;
 use crate::process::output;
 use crate::{Answer, Outcome, python, target_folder, workspace};
 
-/// The shells that completions are for, and what shells call the files.
+/// The shells that have completions, and the files' names.
 const SHELLS: [(&str, &str); 3] =
     [("bash", "tracewalk.bash"), ("zsh", "_tracewalk"), ("fish", "tracewalk.fish")];
 
-/// What stands beside the command.
+/// The texts in the archive.
 const TEXTS: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
-/// An example that the command is tried with.
+/// The example for trying the command.
 const EXAMPLE: &str = "testdata/examples/m3-etmv3";
 
-/// Runs the task. With `--built` the command and the wheel of the tests' build go into it, which are to be tried and not to be given away.
+/// Runs the task. `--built` packs the tests' build of the command and the wheel, for trying, not for
+/// distribution.
 pub(crate) fn run() -> Answer {
     let built = std::env::args().any(|argument| argument == "--built");
     let (triple, version) = (triple()?, env!("CARGO_PKG_VERSION"));
@@ -31,7 +33,7 @@ pub(crate) fn run() -> Answer {
     let _ = fs::remove_dir_all(&folder);
     fill(&tree, &command)?;
     let archive = folder.join(format!("{name}.tar.gz"));
-    // The same tree is the same archive: nothing of who packed it, and when.
+    // The same tree gives the same archive: it contains neither the packer nor the time.
     let same = [
         "--sort=name",
         "--owner=0",
@@ -50,7 +52,7 @@ pub(crate) fn run() -> Answer {
     Ok(Outcome::Done(format!("{name}.tar.gz, {size} MiB, {tried}; {wheel}")))
 }
 
-/// Builds the command as it is given away.
+/// Builds the command for distribution.
 fn release() -> Result<PathBuf, String> {
     let build =
         ["build", "--quiet", "--release", "--locked", "--package", "tracewalk-cli", "--features", "full"];
@@ -58,7 +60,7 @@ fn release() -> Result<PathBuf, String> {
     Ok(target_folder().join("release/tracewalk"))
 }
 
-/// The processor and system that this compiler builds for.
+/// The target triple of this compiler.
 fn triple() -> Result<String, String> {
     let said = output(Command::new("rustc").arg("-vV"))?;
     let host = said.lines().find_map(|line| line.strip_prefix("host: "));
@@ -73,7 +75,7 @@ fn fill(tree: &Path, command: &Path) -> Result<(), String> {
         fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     }
     let binary = binaries.join("tracewalk");
-    // Line tables are for whoever builds it.
+    // Line tables are only useful to whoever builds the command.
     output(Command::new("strip").arg("-o").arg(&binary).arg(command))?;
     output(Command::new(&binary).arg("man").arg(&pages))?;
     for (shell, file) in SHELLS {
@@ -85,7 +87,7 @@ fn fill(tree: &Path, command: &Path) -> Result<(), String> {
     write(&tree.join("THIRD-PARTY.md"), &licences()?)
 }
 
-/// The crates in the command, with their licences and where they come from.
+/// The crates in the command, with their licences and sources.
 fn licences() -> Result<String, String> {
     let tree = [
         "tree",
@@ -108,7 +110,7 @@ fn licences() -> Result<String, String> {
     Ok(format!("{head}{}\n", rows.join("\n")))
 }
 
-/// A row for a crate that is not this project's.
+/// A row for a third-party crate.
 fn row(line: &str) -> Option<String> {
     let mut fields = line.split('\t');
     let (package, licence, source) = (fields.next()?, fields.next()?, fields.next()?);
@@ -116,7 +118,7 @@ fn row(line: &str) -> Option<String> {
     (!is_ours).then(|| format!("| {package} | {licence} | {source} |"))
 }
 
-/// Unpacks the archive where there is nothing but the C library, and tries the command there.
+/// Unpacks the archive into a root with only the C library, and tries the command there.
 fn try_in_empty_root(root: &Path, archive: &Path, name: &str) -> Result<String, String> {
     fs::create_dir_all(root).map_err(|error| format!("{}: {error}", root.display()))?;
     output(Command::new("tar").arg("-xf").arg(archive).arg("-C").arg(root))?;
@@ -141,7 +143,7 @@ fn try_in_empty_root(root: &Path, archive: &Path, name: &str) -> Result<String, 
     if addresses(&flow) == 0 || addresses(&expected) == 0 {
         return Err(format!("{}: found no flow of the example:\n{flow}", root.display()));
     }
-    // What only the whole build has.
+    // A feature of the full build only.
     run(&["coverage", "/example/capture.toml", "--format", "html", "-o", "/coverage.html", "--quiet"])?;
     if !root.join("coverage.html").is_file() {
         return Err(format!("{}: found no page of coverage", root.display()));
@@ -149,7 +151,8 @@ fn try_in_empty_root(root: &Path, archive: &Path, name: &str) -> Result<String, 
     Ok(format!("{} tried in an empty root", version.trim()))
 }
 
-/// What runs a program that sees nothing outside `root`: by a change of root for whoever may, in a name space of its own else.
+/// A command that runs a program with `root` as its root: with `chroot` for the superuser, otherwise in its
+/// own namespace.
 fn within(root: &Path) -> Command {
     let is_root = output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
     let mut command = Command::new(if is_root { "chroot" } else { "unshare" });

@@ -1,8 +1,8 @@
-//! `documents`: whether the documents are there that users look for, every link in a Markdown file leads somewhere, every
-//! block of code ends, and GDB takes the comments in its commands.
+//! `documents`: checks that the documents that users look for exist, every link in a Markdown file leads
+//! somewhere, every block of code ends, and GDB accepts the comments in its commands.
 //!
-//! Links to files and folders of the project have to exist, links to a heading need that heading. Links to other places
-//! are not followed: what they lead to changes without us.
+//! Links to the project's files and folders must exist, and links to a heading need that heading. Links to
+//! other sites are not followed, because their targets change independently.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use crate::{Answer, Outcome, workspace};
 
-/// What every user and contributor may look for, wherever else it is linked from.
+/// The documents that every user and contributor may look for.
 const REQUIRED: &[&str] = &[
     "README.md",
     "ARCHITECTURE.md",
@@ -33,7 +33,7 @@ const REQUIRED: &[&str] = &[
     "testdata/firmware/README.md",
 ];
 
-/// Folders that hold what programs make.
+/// Folders of generated files.
 const NOT_OURS: &[&str] = &["target", ".git", "node_modules", "corpus", "artifacts"];
 
 /// Runs the task.
@@ -55,7 +55,7 @@ pub(crate) fn run() -> Answer {
     }
 }
 
-/// The required documents that are not there, or empty.
+/// The required documents that are missing or empty.
 fn lacking(root: &Path) -> Vec<String> {
     let is_there = |file: &str| fs::metadata(root.join(file)).is_ok_and(|metadata| metadata.len() > 0);
     let missing = REQUIRED.iter().filter(|file| !is_there(file));
@@ -80,7 +80,8 @@ fn markdown(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(files)
 }
 
-/// The blocks of code that another one begins in, or that do not end: an end was lost, and the text after it is shown as code.
+/// The blocks of code that contain the beginning of another, or that do not end. A lost end would show the
+/// following text as code.
 fn open_blocks(text: &str) -> Vec<String> {
     let (mut problems, mut open) = (Vec::new(), None);
     for (index, line) in text.lines().enumerate() {
@@ -99,7 +100,7 @@ fn open_blocks(text: &str) -> Vec<String> {
     problems
 }
 
-/// The comments after commands of GDB, which takes a comment only on a line of its own.
+/// The comments after GDB commands. GDB accepts a comment only on a line of its own.
 fn gdb_comments(text: &str) -> Vec<String> {
     let mut is_gdb = false;
     let mut problems = Vec::new();
@@ -115,7 +116,7 @@ fn gdb_comments(text: &str) -> Vec<String> {
     problems
 }
 
-/// The links of `file`, which has this text, that lead nowhere: each with its line.
+/// The broken links of `file` with this text, each with its line.
 fn broken_links(file: &Path, text: &str) -> Vec<String> {
     let mut problems = Vec::new();
     for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
@@ -148,7 +149,8 @@ fn problem(file: &Path, text: &str, link: &str) -> Option<String> {
     (!headings(&other).contains(heading)).then(|| "found no such heading".to_owned())
 }
 
-/// The headings of a document as links name them: in lower case, words joined by hyphens, without punctuation.
+/// The headings of a document as links refer to them: in lower case, words joined by hyphens, without
+/// punctuation.
 fn headings(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut heading: Option<String> = None;

@@ -1,10 +1,11 @@
-//! `heavy`: the checks that take long, whole, one after the other: what CI runs a part of, and what it leaves to developers.
+//! `heavy`: runs the slow checks in full, one after the other: those that CI runs in part, and those that it
+//! leaves to developers.
 
 use std::process::Command;
 
 use crate::{Answer, Outcome};
 
-/// The tasks, with the variables that make them whole.
+/// The tasks, with the variables that make them complete.
 const TASKS: &[(&str, &[(&str, &str)])] = &[
     ("python", &[("TRACEWALK_WHOLE", "1")]),
     ("spark", &[]),
@@ -18,7 +19,7 @@ const TASKS: &[(&str, &[(&str, &str)])] = &[
     ("dist", &[]),
 ];
 
-/// Runs the tasks. One that fails does not keep the others from running.
+/// Runs the tasks. After a failure the other tasks still run.
 pub(crate) fn run() -> Answer {
     let this = std::env::current_exe().map_err(|error| format!("heavy: {error}"))?;
     let mut failed = Vec::new();

@@ -26,16 +26,16 @@ mod words;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// How a task ended that did not fail.
+/// How a task ended without failing.
 #[derive(Debug)]
 enum Outcome {
-    /// What was checked.
+    /// The check's summary.
     Done(String),
-    /// Why nothing was checked.
+    /// The reason why nothing was checked.
     Skipped(String),
 }
 
-/// What a task answers; the error says what is wrong, one finding a line.
+/// A task's result. The error describes one finding a line.
 type Answer = Result<Outcome, String>;
 
 struct Task {
@@ -174,7 +174,7 @@ fn main() -> ExitCode {
             println!("{name}: {message}");
             ExitCode::SUCCESS
         }
-        // A check that cannot run is no success where it has to.
+        // A check that cannot run is a failure where it must run.
         Ok(Outcome::Skipped(message)) if std::env::var_os("CI").is_some() => {
             eprintln!("{name}: not run: {message}");
             ExitCode::FAILURE

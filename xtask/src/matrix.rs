@@ -1,15 +1,15 @@
-//! What `tracewalk-conformance` checks and measures: it is built with optimisation for that.
+//! Runs the checks of `tracewalk-conformance`, which are built with optimisation.
 
 use std::process::Command;
 
 use crate::{Answer, Outcome, workspace};
 
-/// The matrix of programs, trace units and modes.
+/// Checks the matrix of programs, trace units and modes.
 pub(crate) fn run() -> Answer {
     conformance("matrix").map(|()| Outcome::Done("every trace was decoded as it was traced".to_owned()))
 }
 
-/// What OpenCSD makes of traces, sound and damaged.
+/// Compares OpenCSD's reading of traces, sound and damaged.
 pub(crate) fn opencsd() -> Answer {
     match Command::new("trc_pkt_lister").arg("-h").output() {
         Ok(_) => conformance("opencsd")
@@ -18,19 +18,19 @@ pub(crate) fn opencsd() -> Answer {
     }
 }
 
-/// What the decoder makes of damaged traces.
+/// Measures the decoder on damaged traces.
 pub(crate) fn damage() -> Answer {
     conformance("damage").map(|()| Outcome::Done("measured".to_owned()))
 }
 
-/// Whether a cursor shows what flow hands on, wherever it is put.
+/// Checks that a cursor shows what flow reports, wherever it is put.
 pub(crate) fn seek() -> Answer {
     conformance("seek").map(|()| Outcome::Done("every place was as flow has it".to_owned()))
 }
 
 fn conformance(name: &str) -> Result<(), String> {
     let words = std::env::args().skip(2).collect::<Vec<_>>();
-    // What every submission runs is soon done by what the tests have built; whoever asks for more gets it fast.
+    // The default checks are fast enough in the tests' build; larger ones get an optimised build.
     let profile = if words.is_empty() { "test" } else { "release" };
     let mut command = Command::new(env!("CARGO"));
     command.args(["run", "--quiet", "--profile", profile, "--package", "tracewalk-conformance", "--", name]);

@@ -1,8 +1,9 @@
-//! `no-std`: whether the core does without std.
+//! `no-std`: checks that the core works without std.
 //!
-//! A target without std would show it best, but may not be installed. What every host can show: `xtask/no-std`, a
-//! program with a panic handler of its own, which can exist once only, links the core and follows a trace with it. And
-//! the core's dependencies are the ones that are known to do without std, with no feature that would need it.
+//! A target without std would be the best check, but may not be installed. Every host can run `xtask/no-std`:
+//! a program with its own panic handler, of which there can be only one, that links the core and follows a
+//! trace. In addition, the core's dependencies must be those that are known to work without std, with no
+//! feature that needs it.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,10 +11,10 @@ use std::process::Command;
 use crate::process::output;
 use crate::{Answer, Outcome, workspace};
 
-/// Targets without std, of which any that is installed is tried.
+/// Targets without std; those that are installed are tried.
 const TARGETS: &[&str] = &["thumbv7em-none-eabi", "thumbv7em-none-eabihf", "wasm32-unknown-unknown"];
 
-/// The core and all that it may depend on, as `cargo tree` prints it: name and features.
+/// The core and its allowed dependencies, as `cargo tree` prints them: name and features.
 const DEPENDENCIES: &[(&str, &str)] =
     &[("tracewalk", ""), ("memchr", ""), ("wide", ""), ("safe_arch", "bytemuck,default"), ("bytemuck", "")];
 
@@ -49,7 +50,7 @@ fn check_dependencies(root: &Path) -> Result<String, String> {
     Ok("the core depends on memchr and wide alone, without their std".to_owned())
 }
 
-/// The lines of a tree that are not among the known dependencies.
+/// The lines of a tree that are not known dependencies.
 fn unknown_dependencies(tree: &str) -> Vec<&str> {
     let is_known = |line: &&str| {
         let (package, features) = line.split_once('|').unwrap_or((line, ""));

@@ -1,8 +1,8 @@
-//! `packages`: whether each crate is whole when it leaves the workspace.
+//! `packages`: checks that each crate is complete outside the workspace.
 //!
-//! Every crate that can be published is packaged, unpacked away from the sources, and checked there with the others'
-//! packages in place of their folders: a file that a package lacks, or a version that it does not name, shows. The
-//! target folder is the workspace's, so that libraries are not built again.
+//! Every crate that can be published is packaged, unpacked elsewhere, and checked there with the other
+//! packages in place of their folders. That exposes a file that a package lacks, or a version that it does
+//! not name. The target folder is the workspace's, so that libraries are not built again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::process::Command;
 use crate::process::output;
 use crate::{Answer, Outcome, target_folder, workspace};
 
-/// Members that are for developers alone.
+/// Members for developers only.
 const NOT_PUBLISHED: &[&str] =
     &["xtask", "tracewalk-benches", "tracewalk-capi", "tracewalk-conformance", "tracewalk-python"];
 
@@ -46,7 +46,7 @@ pub(crate) fn run() -> Answer {
     Ok(Outcome::Done(format!("{} packages are whole: {}", names.len(), names.join(" "))))
 }
 
-/// Unpacks the packages in `from`; the folders that they become.
+/// Unpacks the packages in `from`; returns their folders.
 fn unpack(from: &Path, into: &Path) -> Result<Vec<PathBuf>, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", from.display());
     fs::create_dir_all(into).map_err(failed)?;
@@ -54,7 +54,8 @@ fn unpack(from: &Path, into: &Path) -> Result<Vec<PathBuf>, String> {
     for entry in fs::read_dir(from).map_err(failed)? {
         let file = entry.map_err(failed)?.path();
         if file.extension().is_some_and(|extension| extension == "crate") {
-            // Packages date every file alike; with their dates, changed files would pass for those of the last check.
+            // All files in packages have the same date; with that date, changed files would look unchanged
+            // since the last check.
             output(Command::new("tar").arg("-xzmf").arg(&file).arg("-C").arg(into))?;
             folders.push(into.join(file.file_stem().unwrap_or_default()));
         }
@@ -63,7 +64,7 @@ fn unpack(from: &Path, into: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(folders)
 }
 
-/// A workspace of these packages, each named with its version, in which they stand for what the registry has.
+/// A workspace of these packages, each named with its version; they replace the registry's.
 fn manifest(packages: &[&str]) -> String {
     let members = packages.iter().map(|package| format!("    {package:?},\n")).collect::<String>();
     let patches = packages.iter().filter_map(|package| {

@@ -1,9 +1,10 @@
-//! `portable`: the core's tests as a processor of 32 bits, and one that is big-endian, run them.
+//! `portable`: runs the core's tests as a 32-bit and as a big-endian processor.
 //!
-//! Where the toolchain has the target's library (`rustup target add`), it is used. Where it has not, Debian has a compiler
-//! together with the library's sources (`rust-web-src`), from which `cargo -Zbuild-std` builds it for any target whose linker
-//! is there, which takes minutes. Those packages are unpacked under the target folder and not installed: they would stand
-//! beside the toolchain that is in use. Programs are linked statically, so that they run without the target's C library.
+//! If the toolchain has the target's library (`rustup target add`), the task uses it. If not, Debian has a
+//! compiler together with the library's sources (`rust-web-src`), from which `cargo -Zbuild-std` builds the
+//! library for any target whose linker is installed, which takes minutes. Those packages are unpacked under
+//! the target folder rather than installed, because they would conflict with the toolchain in use. Programs
+//! are linked statically, so that they run without the target's C library.
 
 use std::ffi::OsString;
 use std::fs;
@@ -17,9 +18,10 @@ struct Target {
     triple: &'static str,
     about: &'static str,
     linker: &'static str,
-    /// The Debian packages that the linker comes with.
+    /// The Debian packages that contain the linker.
     packages: &'static str,
-    /// What runs the target's programs, the first that is there; nothing where this machine does so itself.
+    /// The commands that can run the target's programs, of which the first installed one is used; empty if
+    /// this machine runs them itself.
     runners: &'static [&'static str],
 }
 
@@ -40,8 +42,8 @@ const TARGETS: &[Target] = &[
     },
 ];
 
-/// The compiler, the library for this machine (for build scripts and macros), and the library's sources. The package
-/// of the compiler's own libraries has the version in its name: it is what the second depends on.
+/// The compiler, the library for this machine (for build scripts and macros), and the library's sources. The
+/// package of the compiler's own libraries, on which the second depends, has the version in its name.
 const PACKAGES: [&str; 3] = ["rustc-web", "libstd-rust-web-dev", "rust-web-src"];
 
 /// Runs the task.
@@ -70,7 +72,7 @@ pub(crate) fn run() -> Answer {
     Ok(Outcome::Done(done.join("\n")))
 }
 
-/// A target, and what builds and runs its programs.
+/// A target, and the command that runs its programs.
 struct Tools {
     target: &'static Target,
     runner: Option<&'static str>,
@@ -88,7 +90,7 @@ impl Tools {
         Ok(Self { target, runner })
     }
 
-    /// Builds the core's tests with all that they need, and runs them.
+    /// Builds the core's tests and their dependencies, and runs them.
     fn test(&self, library: &Library) -> Result<(), String> {
         let variable = |name: &str| {
             let triple = self.target.triple.replace('-', "_").to_uppercase();
@@ -111,11 +113,11 @@ impl Tools {
     }
 }
 
-/// Where the target's standard library comes from.
+/// The source of the target's standard library.
 enum Library {
-    /// The toolchain in use has it.
+    /// The toolchain in use contains it.
     Installed,
-    /// Debian's compiler builds it; the folder has both.
+    /// Debian's compiler builds it; the folder contains both.
     Debian(PathBuf),
 }
 
@@ -136,19 +138,19 @@ impl Library {
             .args(["--config", "profile.dev.debug=false", "--config", "profile.dev.incremental=false"])
             .arg("--target-dir")
             .arg(target_folder().join("portable"))
-            // Debian's compiler is a release, and building the library is not stable yet.
+            // Debian's compiler is a stable release, and building the library is still unstable.
             .env("RUSTC_BOOTSTRAP", "1")
             .env("RUSTC", root.join("usr/bin/rustc"))
             .env("LD_LIBRARY_PATH", libraries(root));
     }
 }
 
-/// Whether a program is there.
+/// Whether a program is installed.
 fn answers(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// The folder that Debian's packages are unpacked in, and are now if they were not.
+/// The folder with Debian's packages, which are unpacked if they were not yet.
 fn unpacked() -> Result<PathBuf, String> {
     let folder = target_folder().join("portable").join("debian");
     if folder.exists() {
@@ -176,7 +178,7 @@ fn unpacked() -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// The package with this beginning that `apt-cache depends` names.
+/// The package with this prefix that `apt-cache depends` names.
 fn dependency<'a>(depends: &'a str, beginning: &str) -> Option<&'a str> {
     depends
         .lines()
@@ -198,12 +200,12 @@ fn new_enough(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Of `1.96.0`, the 96.
+/// The minor version: 96 for `1.96.0`.
 fn minor(version: &str) -> Option<u32> {
     version.split('.').nth(1)?.parse().ok()
 }
 
-/// Where the compiler finds its libraries.
+/// The folder of the compiler's libraries.
 fn libraries(root: &Path) -> OsString {
     root.join("usr/lib").join(format!("{}-linux-gnu", std::env::consts::ARCH)).into_os_string()
 }

@@ -1,7 +1,7 @@
-//! `python` and `spark`: the wheel, built, installed in a clean environment and tried there.
+//! `python` and `spark`: build the wheel, install it in a clean environment and try it there.
 //!
-//! The environment that builds has maturin; the one that tries has what users would have. What the tests compare with is
-//! the command, which has to be built before.
+//! The environment for building has maturin; the one for trying has what users would have. The tests compare
+//! with the command, which has to be built before.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,27 +11,28 @@ use std::process::Command;
 use crate::process::output;
 use crate::{Answer, Outcome, target_folder, workspace};
 
-/// What builds wheels.
+/// The packages that build wheels.
 const BUILDS: &[&str] = &["maturin==1.16.0"];
 
-/// What takes tables, and what tries them.
+/// The packages that receive tables, and the test tools.
 const TRIES: &[&str] =
     &["duckdb==2.0.1", "mypy==2.4.1", "pandas==3.1.1", "polars==2.1.0", "pyarrow==26.0.1", "pytest==9.2.0"];
 
-/// The crates whose work takes long: as for tests, they are optimised.
+/// The crates with heavy computation; they are optimised as for tests.
 pub(crate) const OPTIMISED: &[&str] = &["tracewalk", "tracewalk-input", "tracewalk-analysis"];
 
-/// A cluster on this machine, and what its workers need. Without pandas Spark refuses to hand Arrow's columns on.
+/// A cluster on this machine, and its workers' packages. Without pandas, Spark refuses to pass on Arrow's
+/// columns.
 const CLUSTERS: &[&str] = &["pandas==3.1.1", "pyarrow==26.0.1", "pyspark==4.3.0", "pytest==9.2.0"];
 
-/// Runs the task. With `--release` the wheel is one to give away.
+/// Runs the task. `--release` builds the wheel for distribution.
 pub(crate) fn run() -> Answer {
     let made = Made::new()?;
     let python = made.installed("tries", TRIES)?;
     let tests = made.package.join("tests");
     let spark = format!("--ignore={}", tests.join("spark").display());
     let tried = made.pytest(&python, &[tests.as_os_str(), spark.as_ref()])?;
-    // The one module that is not Python, and has a stub.
+    // The only module that is not Python; it has a stub.
     let stubs = ["-m", "mypy.stubtest", "tracewalk._native", "--ignore-disjoint-bases"];
     output(Command::new(&python).args(stubs).current_dir(&made.folder))?;
     let mut typed = Command::new(&python);
@@ -61,8 +62,8 @@ pub(crate) fn spark() -> Answer {
     Ok(Outcome::Done(format!("{figures}; {tried}")))
 }
 
-/// A wheel as it is given away, put into this folder, installed in a clean environment, and tried with an example. With `built` it is the one
-/// that the task `python` tried.
+/// Puts a wheel for distribution into this folder, installs it in a clean environment, and tries it with an
+/// example. With `built` the wheel is the one that the task `python` tried.
 pub(crate) fn wheel_to_give_away(into: &Path, built: bool) -> Result<String, String> {
     let folder = target_folder().join("python");
     let wheel = if built {
@@ -85,14 +86,14 @@ pub(crate) fn wheel_to_give_away(into: &Path, built: bool) -> Result<String, Str
     Ok(format!("{}, {size} KiB, installed and tried", name.to_string_lossy()))
 }
 
-/// Installs a wheel, and nothing that it names.
+/// Installs a wheel without its dependencies.
 fn install(python: &Path, wheel: &Path) -> Result<(), String> {
     let install =
         ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--force-reinstall"];
     output(Command::new(python).args(install).arg(wheel)).map(drop)
 }
 
-/// A wheel, and the command to compare with.
+/// A wheel, and the command to compare it with.
 struct Made {
     folder: PathBuf,
     package: PathBuf,
@@ -124,7 +125,7 @@ impl Made {
         Ok(python)
     }
 
-    /// What pytest says. It runs elsewhere: what is imported is what was installed.
+    /// The output of pytest, which runs in another folder so that it imports the installed package.
     fn pytest(&self, python: &Path, arguments: &[&OsStr]) -> Result<String, String> {
         let mut pytest = Command::new(python);
         pytest.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"]).args(arguments);
@@ -160,7 +161,8 @@ fn found(wheels: &Path) -> Result<PathBuf, String> {
     wheel.ok_or_else(|| format!("{}: found no wheel", wheels.display()))
 }
 
-/// The Python of an environment that has these packages and nothing else. It is made anew where others are asked for.
+/// The Python of an environment with exactly these packages. The environment is made again if the list of
+/// packages changed.
 fn environment(folder: &Path, packages: &[&str]) -> Result<PathBuf, String> {
     let (python, list) = (folder.join("bin/python"), folder.join("packages.txt"));
     let wanted = packages.join("\n");

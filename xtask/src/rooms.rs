@@ -1,8 +1,9 @@
-//! `rooms`: whether the modules keep to their rooms, the tables of `ARCHITECTURE.md`, and every file of tests is run.
+//! `rooms`: checks that the modules keep to their rooms, the tables of `ARCHITECTURE.md`, and that every file
+//! of tests is run.
 //!
-//! A module belongs to the room with the longest name that its path starts with. It may name what its row says it may
-//! use, and the vocabulary; files, threads, the network, the standard streams, the process and the command line's arguments
-//! need a permission in the row. Text that this does not read is refused.
+//! A module belongs to the room with the longest name that its path starts with. It may name the rooms that
+//! its row allows, and the vocabulary. Files, threads, the network, the standard streams, the process and
+//! command-line arguments need a permission in the row. Text that this check cannot read is refused.
 
 mod table;
 
@@ -13,7 +14,7 @@ use crate::sources::{Place, Sources};
 use crate::{Answer, Outcome, circles, test_files, workspace};
 use table::{Room, Rooms};
 
-/// Something of the world outside that only some rooms may use.
+/// An external resource that only some rooms may use.
 struct Permission {
     what: &'static str,
     /// The paths that use it.
@@ -46,7 +47,7 @@ const PERMISSIONS: &[Permission] = &[
     Permission { what: "arguments", paths: &["clap"] },
 ];
 
-/// What brings in text that is not looked at.
+/// Constructs that include text this check does not read.
 const UNREAD: [&str; 2] = ["include!", "#[path]"];
 
 /// Runs the task.
@@ -66,7 +67,7 @@ pub(crate) fn run() -> Answer {
     }
 }
 
-/// What speaks against `rooms`, one line each.
+/// The violations of `rooms`, one line each.
 fn findings(sources: &Sources, rooms: &Rooms) -> Vec<String> {
     let mut findings = sources.problems.clone();
     let empty = |room: &&Room| !sources.modules.keys().any(|module| starts_with(module, &room.module));
@@ -86,7 +87,7 @@ fn findings(sources: &Sources, rooms: &Rooms) -> Vec<String> {
             ));
             continue;
         };
-        // A name of one word was brought in by a `use`, which is looked at.
+        // A `use` brought in any name of a single word, and the check looks at every `use`.
         let looked_at = |place, length| match place {
             Place::Use | Place::Reexport => true,
             Place::Code => length > 1,
@@ -118,7 +119,8 @@ fn findings(sources: &Sources, rooms: &Rooms) -> Vec<String> {
 }
 
 impl Rooms {
-    /// The room of a crate's root that has rooms below it and is none itself: it declares them, and sees them all.
+    /// The room of a crate's root that has rooms below it but is not a room itself: it declares them, and
+    /// sees them all.
     fn front(&self, path: &[String]) -> Option<Room> {
         let [name] = path else { return None };
         let below = self.rooms.iter().filter(|room| room.module.starts_with(&format!("{name}::")));
@@ -132,7 +134,7 @@ impl Rooms {
         rooms.max_by_key(|room| room.module.len())
     }
 
-    /// The room that `path` leads to, where `room` must not see it.
+    /// The room that `path` leads to, if `room` must not see it.
     fn forbidden_room(&self, room: &Room, path: &[String]) -> Option<String> {
         let may_see = |other: &Room| {
             other.module == room.module || other.is_vocabulary || room.sees.contains(&other.module)
@@ -143,7 +145,7 @@ impl Rooms {
     }
 }
 
-/// What `path` uses that `room` has no permission for.
+/// A resource that `path` uses without `room` having the permission.
 fn missing_permission(room: &Room, path: &[String]) -> Option<String> {
     let needed = PERMISSIONS.iter().filter(|permission| {
         permission.paths.iter().any(|used| starts_with(path, used) || brings_in(path, used))
@@ -187,7 +189,7 @@ mod tests {
 | `tracewalk-cli` | the command | `tracewalk-input`, `tracewalk-report` | files, streams, process, arguments |
 ";
 
-    /// What is found in a module with this text, beside what the project lacks.
+    /// The findings in a module with this text, apart from rooms that have no module.
     fn findings_in(module: &str, text: &str) -> Vec<String> {
         let rooms = Rooms::of(TABLE).unwrap();
         let sources = Sources::of_texts(&[("tracewalk", ""), (module, text)]);
@@ -305,7 +307,7 @@ mod tests {
         assert_eq!(lacking.len(), rooms.rooms.len() - 1);
     }
 
-    /// The tables are read from a text that anybody may edit: what must stay whatever else they say.
+    /// The rules that must hold however the tables are edited.
     #[test]
     fn the_tables_of_the_project_keep_its_first_walls() {
         let text = fs::read_to_string(workspace().join("ARCHITECTURE.md")).unwrap();

@@ -1,8 +1,10 @@
-//! `sentences`: how many sentences the tests from outside compare. Tests compare kinds and numbers, so that sentences can
-//! become better; what compares words is listed here with its reason; more is refused.
+//! `sentences`: counts the sentences that the tests of public interfaces compare. Tests compare kinds and
+//! numbers, so that sentences can be improved. Comparisons of words are listed here with their reasons; more
+//! are refused.
 //!
-//! A sentence is a string with three lower-case words in a row. What a failed test prints and what is expected of the test
-//! itself (`expect`, the message of an assertion) may be any text. Where tests compare fewer, allow fewer.
+//! A sentence is a string with three lower-case words in a row. The output of a failed test and its
+//! expectations of the test itself (`expect`, the message of an assertion) may be any text. If tests compare
+//! fewer sentences, lower the allowance.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +14,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 use crate::{Answer, Outcome, workspace};
 
-/// The files whose tests compare sentences: how many, and why.
+/// The files whose tests compare sentences: the number, and the reason.
 const KEPT: &[(&str, usize, &str)] = &[
     ("crates/tracewalk-cli/tests/arrangements.rs", 6, TEXT),
     ("crates/tracewalk-cli/tests/belonging.rs", 1, OF_PROGRAMS),
@@ -41,7 +43,7 @@ const KEPT: &[(&str, usize, &str)] = &[
     ("crates/tracewalk/tests/pft_vectors.rs", 3, WORDS_OF_THE_CORE),
 ];
 
-/// Why a file's tests compare words.
+/// The reasons why a file's tests compare words.
 const TEXT: &str = "parts of the text that is written for people";
 const OF_PROGRAMS: &str = "what the program of a capture wrote to its ITM";
 const NAMES: &str = "names of cases, printed where they fail";
@@ -136,7 +138,7 @@ fn found_in(root: &Path, folder: &Path, found: &mut Found) -> Result<(), String>
     Ok(())
 }
 
-/// The sentences that this code compares or hands on, each with its line.
+/// The sentences that this code compares or passes on, each with its line.
 fn sentences(text: &str) -> Result<Vec<(usize, String)>, proc_macro2::LexError> {
     let mut found = Vec::new();
     look(text.parse::<TokenStream>()?, &mut found);

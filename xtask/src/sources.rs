@@ -1,8 +1,8 @@
 //! The sources of the crates as modules, items and the paths that they name.
 //!
-//! The files of `crates/*/src` come in; a [`Sources`] goes out that knows which file defines what, and what each file
-//! names. Code for tests alone (`#[cfg(test)]`, `#[test]`) is left out. Macros are not expanded: the names in their
-//! arguments are found, the items that they make are not.
+//! Reads the files of `crates/*/src`. A [`Sources`] knows which file defines what, and what each file names.
+//! Code for tests alone (`#[cfg(test)]`, `#[test]`) is left out. Macros are not expanded: the names in their
+//! arguments are found, the items that they generate are not.
 
 mod names;
 mod read;
@@ -16,23 +16,23 @@ pub(crate) use names::{Methods, Target};
 /// A path from a crate's name down, like `["tracewalk", "protocol", "pft"]`. Ends in `*` for a glob.
 pub(crate) type ModulePath = Vec<String>;
 
-/// What a name in a module stands for.
+/// The meaning of a name in a module.
 #[derive(Debug)]
 enum Binding {
-    /// A module of its own, in this file or in another.
+    /// A module, in this file or in another.
     Module,
-    /// Something that is defined here; an enum's variants can be brought in.
+    /// An item that is defined here. The variants of an enum can be imported.
     Item { variants: BTreeSet<String> },
-    /// What a `use` brought in.
+    /// A name that a `use` imported.
     Alias(Vec<String>),
 }
 
-/// Where a path stands.
+/// The kind of place where a path occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// In a private `use`.
     Use,
-    /// In a `use` that others can see.
+    /// In a `use` that re-exports.
     Reexport,
     /// In the code.
     Code,
@@ -42,7 +42,7 @@ pub(crate) enum Place {
     Method,
 }
 
-/// A path that a module names, as it is written, with `Self` replaced.
+/// A path that a module names, as written, with `Self` replaced.
 #[derive(Debug)]
 pub(crate) struct Named {
     pub(crate) line: usize,
@@ -53,12 +53,12 @@ pub(crate) struct Named {
 /// One module.
 #[derive(Debug)]
 pub(crate) struct Module {
-    /// From the workspace's folder.
+    /// The path relative to the workspace.
     pub(crate) file: String,
     pub(crate) named: Vec<Named>,
     names: BTreeMap<String, Vec<Binding>>,
     globs: Vec<Vec<String>>,
-    /// Names of types that have methods here, with the methods.
+    /// Types that have methods here, with the methods.
     methods: Vec<(Vec<String>, String)>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Module {
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     pub(crate) modules: BTreeMap<ModulePath, Module>,
-    /// What could not be found or read.
+    /// Files and modules that could not be found or read.
     pub(crate) problems: Vec<String>,
 }
 
@@ -80,7 +80,7 @@ impl Sources {
         Ok(sources)
     }
 
-    /// How many files there are.
+    /// The number of files.
     pub(crate) fn files(&self) -> usize {
         self.modules.values().map(|module| &module.file).collect::<BTreeSet<_>>().len()
     }
@@ -98,7 +98,7 @@ impl Sources {
         Ok(())
     }
 
-    /// Adds the module `path` with this text; the modules that it declares in other files.
+    /// Adds the module `path` with this text; returns the modules that it declares in other files.
     pub(crate) fn add_text(
         &mut self,
         text: &str,
@@ -114,8 +114,8 @@ impl Sources {
     }
 }
 
-/// The root file of every library and program in `crates`, with the name of its root module. A program beside a
-/// library has the library's name with `_program`.
+/// The root file of every library and program in `crates`, with the name of its root module. If a crate also
+/// has a library, the program is named like the library with `_program` appended.
 fn crate_roots(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
     let crates = root.join("crates");
     let entries = fs::read_dir(&crates).map_err(|error| format!("{}: {error}", crates.display()))?;
@@ -136,7 +136,7 @@ fn crate_roots(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
     Ok(roots)
 }
 
-/// The file of the module `child`, which `file`, the file of `module`, declares.
+/// The file of the module `child`. The file `file`, which contains `module`, declares it.
 fn file_of(file: &Path, module: &[String], child: &[String]) -> Option<PathBuf> {
     let stem = file.file_stem()?.to_str()?;
     let folder = file.parent()?;
@@ -151,7 +151,7 @@ fn file_of(file: &Path, module: &[String], child: &[String]) -> Option<PathBuf> 
 
 #[cfg(test)]
 impl Sources {
-    /// Sources that are written in a test: paths of modules, each with its text. Each is a file of its own.
+    /// Sources in a test: paths of modules, each with its text. Each module is a file.
     pub(crate) fn of_texts(texts: &[(&str, &str)]) -> Self {
         let mut sources = Self::default();
         for (path, text) in texts {

@@ -1,10 +1,10 @@
-//! Files of tests that no test binary has: the tests of a crate are one binary, `tests/all.rs`, and what its modules do
-//! not declare would never run.
+//! Finds files of tests that no test binary contains: a crate's tests are one binary, `tests/all.rs`, and a
+//! file that its modules do not declare would never run.
 
 use std::fs;
 use std::path::Path;
 
-/// The files below `crates/*/tests` that no module declares, one finding each.
+/// The undeclared files below `crates/*/tests`, one finding each.
 pub(crate) fn undeclared(root: &Path) -> Result<Vec<String>, String> {
     let mut findings = Vec::new();
     for folder in entries(&root.join("crates"))? {
@@ -20,7 +20,7 @@ pub(crate) fn undeclared(root: &Path) -> Result<Vec<String>, String> {
         .collect())
 }
 
-/// The files in `folder`, whose modules `text` declares, that are not declared.
+/// The undeclared files in `folder`, the folder of the modules that `text` declares.
 fn undeclared_in(folder: &Path, text: &str, findings: &mut Vec<String>) -> Result<(), String> {
     for entry in entries(folder)? {
         let name = entry.file_stem().unwrap_or_default().to_string_lossy().into_owned();

@@ -1,8 +1,9 @@
-//! `unchanged`: whether a slow check would find what it found when it last passed, because everything that it reads is
-//! the same: sources, expected files, and the versions of the programs that it runs.
+//! `unchanged`: skips a slow check if everything that it reads is the same as when it last passed: sources,
+//! expected files, and the versions of the programs that it runs.
 //!
-//! `.ci/passed` holds a SHA-256 of all that for each such check. `cargo xtask unchanged NAME` succeeds where it is the
-//! same, and says so; `cargo xtask unchanged NAME --record` writes it down, which `.ci/run` does where a check passed.
+//! `.ci/passed` contains a SHA-256 of all inputs for each such check. `cargo xtask unchanged NAME` succeeds
+//! and prints a line if the hash is the same. `cargo xtask unchanged NAME --record` stores the hash;
+//! `.ci/run` calls it after a check has passed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,10 +16,10 @@ use sha2::{Digest, Sha256};
 use crate::process::output;
 use crate::{Answer, Outcome, workspace};
 
-/// What a check reads.
+/// The inputs of a check.
 struct Inputs {
     check: &'static str,
-    /// Files and folders, from the workspace's; `*` is each folder in one.
+    /// Files and folders, relative to the workspace; `*` is any single folder.
     paths: &'static [&'static str],
     /// Commands that print the version of a program.
     programs: &'static [&'static [&'static str]],
@@ -44,7 +45,7 @@ const INPUTS: &[Inputs] = &[
             &["arm-none-eabi-gcc", "-print-multi-lib"],
             &["arm-none-eabi-objdump", "--version"],
             &["aarch64-linux-gnu-objdump", "--version"],
-            // What it disassembles of A64 stands outside of the project.
+            // The A64 code that it disassembles is outside the project.
             &[
                 "sha256sum",
                 "/usr/aarch64-linux-gnu/lib/libc.so.6",
@@ -78,7 +79,7 @@ const INPUTS: &[Inputs] = &[
     },
     Inputs {
         check: "dependencies",
-        // What a version's licence is, and what it depends on, stays as it is.
+        // The licence and dependencies of a published version do not change.
         paths: &[
             "Cargo.lock",
             "Cargo.toml",
@@ -91,7 +92,7 @@ const INPUTS: &[Inputs] = &[
     },
 ];
 
-/// Where it stands what passed.
+/// The file with the hashes of the checks that passed.
 const PASSED: &str = ".ci/passed";
 
 /// Runs the task.
@@ -143,7 +144,7 @@ fn hash(root: &Path, paths: &[&str], versions: &[String]) -> Result<String, Stri
     files.dedup();
     let mut hasher = Sha256::new();
     let mut add = |bytes: &[u8]| {
-        // Lengths keep one part's end apart from the beginning of the next.
+        // Lengths separate the end of one part from the beginning of the next.
         hasher.update((bytes.len() as u64).to_le_bytes());
         hasher.update(bytes);
     };
@@ -159,7 +160,7 @@ fn hash(root: &Path, paths: &[&str], versions: &[String]) -> Result<String, Stri
     Ok(text)
 }
 
-/// What stands in a folder.
+/// The paths in a folder.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
     let entries = fs::read_dir(folder).map_err(failed)?;

@@ -1,6 +1,6 @@
-//! Tests of the command that take long, whole, in a build for release: `page`, that of `tracewalk view` on a capture of 100 MB, in
-//! Chromium where it is there; `dumps`, with each line
-//! left out in turn, of which CI takes one in seven.
+//! Slow tests of the command, in full and in a release build: `page` tests `tracewalk view` on a capture of
+//! 100 MB, in Chromium if it is installed; `dumps` leaves out each line of a dump in turn, of which CI takes
+//! one in seven.
 
 use std::process::Command;
 

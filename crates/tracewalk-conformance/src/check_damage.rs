@@ -1,4 +1,4 @@
-//! The command `damage`: what the decoder makes of damaged traces, as a table.
+//! The command `damage`: prints a table of the effects that damaged traces have on the decoder.
 
 use std::error::Error;
 use std::path::Path;
@@ -8,7 +8,7 @@ use tracewalk_conformance::matrix::{Case, Programs};
 
 use tracewalk_generate::arguments::Arguments;
 
-/// How often each trace is damaged in each way, where nothing else is said.
+/// The default number of times that each trace is damaged in each way.
 const USUAL_TIMES: u32 = 300;
 
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
@@ -34,7 +34,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
             failures.extend(failed.map(|(_, seed)| format!("{case} damage={number}:{seed}")));
         }
         println!("| {} | {} |", kind.name(), row(&effects));
-        // `cargo xtask opencsd --keep FOLDER` takes those of raw bytes, and keeps the trace.
+        // `cargo xtask opencsd --keep FOLDER` accepts the failures of raw traces, and keeps the trace.
         failures.iter().for_each(|one| eprintln!("as fact, or lost outside: {one}"));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The command `matrix`: checks cases, and prints those that fail as words that repeat them.
+//! The command `matrix`: checks cases, and prints each failed case as the words that repeat it.
 
 use std::error::Error;
 use std::path::Path;
@@ -7,8 +7,8 @@ use tracewalk_conformance::matrix::{Case, Programs, cases};
 
 use tracewalk_generate::arguments::Arguments;
 
-/// One case in this number is checked by default: a number that shares no factor with the dimensions, so
-/// that in the end every value meets every other one.
+/// By default one case in this number is checked. The number shares no factor with the dimensions, so that
+/// every value meets every other one over all cases.
 const USUAL_STEP: u32 = 401;
 
 /// The most failures that are printed.

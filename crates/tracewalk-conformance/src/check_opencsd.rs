@@ -1,4 +1,4 @@
-//! The command `opencsd`: OpenCSD's reading of generated and damaged traces beside ours.
+//! The command `opencsd`: compares OpenCSD's reading of generated and damaged traces with ours.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -14,7 +14,7 @@ use tracewalk_generate::arguments::Arguments;
 /// One case in this number is compared by default; it shares no factor with the dimensions of the matrix.
 const USUAL_STEP: u32 = 1511;
 
-/// Each case is damaged so often where nothing else is said.
+/// The default number of times that each case is damaged.
 const USUAL_DAMAGES: u32 = 6;
 
 /// The most failures that are printed.
@@ -57,17 +57,17 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
     tally.report(samples)
 }
 
-/// What was found.
+/// The results so far.
 #[derive(Default)]
 struct Tally {
     compared: usize,
     failures: usize,
-    /// How often each deviation was seen, and where first.
+    /// How often each deviation occurred, and the first trace that showed it.
     explained: BTreeMap<&'static str, (usize, String)>,
 }
 
 impl Tally {
-    /// What was found in a trace.
+    /// Adds the result of one trace.
     fn add(&mut self, name: &impl std::fmt::Display, found: Vec<Found>, untrue: Option<Untrue>) {
         self.compared += 1;
         if let Some(untrue) = untrue {
@@ -88,7 +88,7 @@ impl Tally {
         self.failures += 1;
     }
 
-    /// Where samples were compared, every deviation has to be seen.
+    /// Prints the results. If samples were compared, every deviation has to have occurred.
     fn report(&self, samples: bool) -> Result<(), Box<dyn Error>> {
         println!("{} traces, {} differences that nothing explains; explained:", self.compared, self.failures);
         let mut stale = Vec::new();
@@ -106,14 +106,14 @@ impl Tally {
     }
 }
 
-/// One case in a number, each sound and then damaged, the ways to damage them taking turns.
+/// One case in `step`, each sound and then damaged; the ways to damage them take turns.
 fn sample(step: u32, damages: u32) -> Vec<Chosen> {
     let readable = cases().into_iter().filter(Case::is_for_opencsd);
     let mut kinds = Kind::ALL.into_iter().cycle().zip(1..);
     let mut all = Vec::new();
     for case in readable.step_by(step.max(1) as usize) {
         all.push(Chosen { case: case.clone(), damage: None });
-        // What OpenCSD makes of damaged ETMv4 is not known yet.
+        // OpenCSD's reading of damaged ETMv4 trace is not known yet.
         if matches!(case.unit, Unit::Etmv4(_)) {
             continue;
         }
@@ -123,7 +123,7 @@ fn sample(step: u32, damages: u32) -> Vec<Chosen> {
     all
 }
 
-/// One case for each deviation, most of which few traces show.
+/// One case for each deviation, because few traces show most of them.
 fn examples() -> Result<Vec<Chosen>, Box<dyn Error>> {
     let lines = include_str!("opencsd/examples.txt").lines().filter(|line| !line.starts_with('#'));
     let example = |line: &'static str| {
@@ -134,7 +134,7 @@ fn examples() -> Result<Vec<Chosen>, Box<dyn Error>> {
     lines.map(example).collect()
 }
 
-/// The case that a failure prints.
+/// The case that these words of a failure name.
 fn named(words: &[impl AsRef<str>]) -> Result<Chosen, Box<dyn Error>> {
     let words = words.iter().map(AsRef::as_ref);
     let (damage, case): (Vec<&str>, Vec<&str>) = words.partition(|word| word.starts_with("damage="));
@@ -163,7 +163,7 @@ impl std::fmt::Display for Chosen {
     }
 }
 
-/// OpenCSD's program, and a folder for what it reads.
+/// Runs OpenCSD's program, and owns the folder of its input.
 struct Lister {
     folder: PathBuf,
     keeps: bool,
@@ -198,7 +198,7 @@ impl Lister {
 impl Drop for Lister {
     fn drop(&mut self) {
         if !self.keeps {
-            // Nothing depends on it.
+            // A folder that stays does no harm.
             let _ = std::fs::remove_dir_all(&self.folder);
         }
     }

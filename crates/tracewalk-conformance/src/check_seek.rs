@@ -1,5 +1,5 @@
-//! The command `seek`: whether a cursor that is put anywhere in a large capture shows what flow hands on there, how long that
-//! takes, and how much memory.
+//! The command `seek`: checks that a cursor moved to any place of a large capture shows what flow reports
+//! there, and measures time and memory.
 
 use std::cell::Cell;
 use std::error::Error;
@@ -19,11 +19,11 @@ use tracewalk_generate::arguments::Arguments;
 use tracewalk_input::capture::{Capture, Protocol, SourceDescription};
 use tracewalk_input::image::ImageLoader;
 
-/// What is checked where nothing else is said.
+/// The default size of the capture, and the default number of seeks.
 const MEGABYTES: u32 = 1024;
 const SEEKS: u32 = 10_000;
 
-/// What 99 of 100 seeks may take, and the process beside the mapped file.
+/// The limit for the time of 99 of 100 seeks, and for the process's memory apart from the mapped file.
 const MOST_TIME: Duration = Duration::from_millis(100);
 const MOST_MEMORY: u64 = 64 << 20;
 
@@ -42,7 +42,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
     let (config, id) = config(source)?;
     let memory = ImageLoader::new().memory(described.images_for(source))?;
 
-    // A file of this size is mapped.
+    // A file of this size is memory-mapped.
     let capture = Capture::open(&large)?;
     let bytes = &*capture.buffers.first().ok_or("no trace")?.bytes;
     let watch = Watch::default();
@@ -83,7 +83,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Where a cursor is to come to.
+/// The expected position of a cursor.
 type Expected = (u64, Element, CaptureOffset);
 
 fn compare(cursor: &Cursor<'_>, is_there: bool, (step, element, at): Expected) -> Result<(), String> {
@@ -94,7 +94,7 @@ fn compare(cursor: &Cursor<'_>, is_there: bool, (step, element, at): Expected) -
     }
 }
 
-/// What flow hands on at these steps, which ascend.
+/// The elements that flow reports at these steps, which ascend.
 fn expected(
     index: &FlowIndex<'_>,
     input: &Input<'_>,
@@ -120,7 +120,7 @@ fn expected(
     }
 }
 
-/// The file's bytes repeated to about this number of bytes.
+/// Writes the file's bytes repeatedly, up to about `size` bytes.
 fn repeat(bytes: &[u8], size: u64, file: &Path) -> std::io::Result<()> {
     let mut out = BufWriter::new(File::create(file)?);
     for _ in 0..size / bytes.len() as u64 + 1 {
@@ -148,7 +148,7 @@ fn config(source: &SourceDescription) -> Result<(SourceConfig, TraceId), Box<dyn
     Ok((config, source.id.ok_or("expected a trace ID")?))
 }
 
-/// A number of steps of all, in order.
+/// `count` pseudo-random steps out of `all`, in order.
 fn steps(all: u64, count: u32) -> Vec<u64> {
     let mut number = 1_u64;
     let mut steps = (0..count).map(|_| {
@@ -160,7 +160,7 @@ fn steps(all: u64, count: u32) -> Vec<u64> {
     steps
 }
 
-/// The numbers below `count`, in an order that looks random.
+/// The numbers below `count`, in a pseudo-random order.
 fn shuffled(count: usize) -> Vec<usize> {
     let mut numbers = (0..count).collect::<Vec<_>>();
     let mut number = 2_u64;
@@ -176,7 +176,7 @@ const fn next(number: u64) -> u64 {
     number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407)
 }
 
-/// How much memory there was at most, which is no file's.
+/// Measures the peak of anonymous memory (memory that belongs to no file).
 #[derive(Debug, Default)]
 struct Watch {
     most: Cell<u64>,

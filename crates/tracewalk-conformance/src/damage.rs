@@ -1,13 +1,14 @@
-//! Damage: what a decoder makes of a trace in which something is wrong, where the truth is known.
+//! Measures what a decoder makes of a damaged trace whose truth is known.
 //!
-//! One place of a generated trace is damaged. What is decoded has a part in front that is as it was reported, a part at the
-//! end that is, and something between: what is reported there and was never executed is *wrong*, what was executed and is
-//! not reported is *lost*. A decoder cannot know more before the next synchronisation after the damage; after it, and in
-//! front of the damage, nothing may be lost.
+//! One place of a generated trace is damaged. The decoded path then has a beginning and an end as they were
+//! traced. Between them, an instruction that is reported but was never executed is *wrong*, and one that was
+//! executed but is not reported is *lost*. A decoder cannot recover before the first synchronisation after
+//! the damage; before the damage and after that synchronisation, nothing may be lost.
 //!
-//! Of what is wrong, some is *in doubt*: the decoder says so itself. Of the rest some was *never noticed*: up to the next
-//! synchronisation nothing that it found speaks against it, the damaged bytes are those of another path. What remains
-//! was noticed, and is reported as fact nevertheless.
+//! A wrong instruction is *in doubt* if the decoder reports doubt about it. It was *never noticed* if nothing
+//! that the decoder reports up to the next synchronisation contradicts it: the damaged bytes are those of
+//! another path. The remaining wrong instructions are reported as fact although the decoder noticed the
+//! damage.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -20,8 +21,8 @@ use tracewalk::source::{FlowStream, PacketItem, PacketStream, SourceConfig};
 use tracewalk::span::Span;
 use tracewalk_analysis::{Doubt, DoubtChange};
 
-/// The traces that are damaged: each protocol and encoding, plain and with more in it, in
-/// frames, and a buffer of jumps.
+/// The traces that are damaged: each protocol and encoding, plain and with more packet types, in frames, and
+/// an MTB's buffer.
 pub const CASES: [&str; 20] = [
     "m3 etmv3,cpu=cortex-m3,etmcr=0x0 cancel=multiple synchronise=1024",
     "m3 etmv3,cpu=cortex-m3,etmcr=0x100 cancel=multiple synchronise=1024",
@@ -48,26 +49,26 @@ pub const CASES: [&str; 20] = [
 /// A way to damage a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// One bit is another one.
+    /// One bit is inverted.
     Flipped,
     /// One to eight bytes are missing.
     Lost,
     /// A stretch of some hundred bytes is missing.
     LostLong,
-    /// One to eight bytes come twice.
+    /// One to eight bytes are repeated.
     Doubled,
-    /// Two words of four bytes changed places.
+    /// Two words of four bytes are exchanged.
     Swapped,
     /// The end is missing.
     Cut,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 6] =
         [Self::Flipped, Self::Lost, Self::LostLong, Self::Doubled, Self::Swapped, Self::Cut];
 
-    /// What it is called in a table.
+    /// The kind's name in a table.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -80,7 +81,8 @@ impl Kind {
         }
     }
 
-    /// Damages `bytes`, which are lost or repeated in units of `unit` bytes; `number` gives any number below its argument.
+    /// Damages `bytes`; bytes are lost or repeated in units of `unit` bytes. `number` supplies any number
+    /// below its argument.
     pub fn damage(self, bytes: &mut Vec<u8>, unit: usize, mut number: impl FnMut(usize) -> usize) {
         let length = bytes.len();
         let at = number(length.max(1));
@@ -117,12 +119,12 @@ impl Kind {
     }
 }
 
-/// One source's bytes, as they come out of a capture.
+/// One source's bytes, as read from a capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrived {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// In front of which of them the capture says that others are missing.
+    /// The indices of the bytes before which the capture reports that bytes are missing.
     pub losses: Vec<usize>,
 }
 
@@ -135,19 +137,19 @@ struct Reported {
     in_doubt: bool,
 }
 
-/// What a decoder made of a trace.
+/// A decoder's reading of a trace.
 #[derive(Debug, Default)]
 struct Reading {
     reported: Vec<Reported>,
-    /// Where it noticed that something is wrong.
+    /// Where the decoder noticed an error.
     noticed: Vec<u64>,
-    /// Where the position was proven, and the number of the first instruction from there on.
+    /// Where the position was proven, and the index of the first instruction from there on.
     proofs: Vec<(u64, usize)>,
     /// The newest proof, if no instruction came after it, and its address.
     proven: Option<(u64, Option<Address>)>,
 }
 
-/// A sound trace and what is in it.
+/// A sound trace and its reading.
 #[derive(Debug)]
 pub struct Sound<'a> {
     config: &'a SourceConfig,
@@ -157,35 +159,36 @@ pub struct Sound<'a> {
     synchronisations: Vec<Synchronisation>,
 }
 
-/// Where the position can be found again: an A-sync and the first I-sync after it.
+/// A place where the decoder can find its position again: an A-sync and the first I-sync after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Synchronisation {
     start: u64,
     end: u64,
 }
 
-/// What damage did.
+/// The effect of damage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effect {
     /// How many bytes after the damage the decoder was in step again; `None` if the trace ended first.
     pub bytes_until_in_step: Option<u64>,
-    /// How many instructions were reported that were not executed there.
+    /// The number of instructions that were reported but not executed there.
     pub wrong: u64,
-    /// How many of them the decoder says are in doubt.
+    /// The number of wrong instructions that the decoder reports as in doubt.
     pub wrong_in_doubt: u64,
-    /// How many of the others stand where it noticed something up to the next synchronisation.
+    /// The number of wrong instructions not in doubt for which the decoder noticed an error up to the next
+    /// synchronisation.
     pub wrong_as_fact: u64,
-    /// How many instructions that were executed it says are in doubt.
+    /// The number of executed instructions that the decoder reports as in doubt.
     pub right_in_doubt: u64,
-    /// How many instructions were executed and not reported.
+    /// The number of instructions that were executed but not reported.
     pub lost: u64,
-    /// How many of these the trace before the damage proves, or the trace from the next synchronisation on that damage
-    /// does not reach.
+    /// The number of lost instructions that the trace before the damage proves, or the trace from the next
+    /// undamaged synchronisation on.
     pub lost_outside: u64,
 }
 
 impl Effect {
-    /// How many wrong instructions nothing speaks against.
+    /// The number of wrong instructions that nothing contradicts.
     #[must_use]
     pub const fn never_noticed(&self) -> u64 {
         self.wrong - self.wrong_in_doubt - self.wrong_as_fact
@@ -201,25 +204,25 @@ impl<'a> Sound<'a> {
         Self { config, program, arrived, reading, synchronisations }
     }
 
-    /// What it is a trace of: the settings of the trace unit, and the program.
+    /// The settings of the trace unit, and the program.
     #[must_use]
     pub const fn of(&self) -> (&'a SourceConfig, &'a Program) {
         (self.config, self.program)
     }
 
-    /// Its bytes.
+    /// The trace's bytes.
     #[must_use]
     pub const fn arrived(&self) -> &Arrived {
         &self.arrived
     }
 
-    /// How many instructions it has.
+    /// The number of instructions in the trace.
     #[must_use]
     pub fn instructions(&self) -> usize {
         self.reading.reported.len()
     }
 
-    /// What it does to a decoder that this arrives instead.
+    /// The effect on a decoder that receives these bytes instead.
     #[must_use]
     pub fn damaged(&self, arrived: &Arrived) -> Effect {
         if *arrived == self.arrived {
@@ -262,13 +265,14 @@ impl<'a> Sound<'a> {
         effect
     }
 
-    /// How many instructions are not reported as the trace before the damage and far enough after it proves them.
+    /// The number of instructions that are not reported although the trace before the damage or far enough
+    /// after it proves them.
     fn lost_outside(&self, damage: &Damage, found: &[Reported]) -> u64 {
         let same = |(told, found): &(&Reported, &Reported)| told.at == found.at;
         let told = &self.reading.reported;
         let mut before = told.iter().take_while(|told| told.until <= damage.start).count();
         if matches!(self.config, SourceConfig::Etmv3(_)) {
-            // The next packet may say that the last one did not complete.
+            // The next packet may state that the last instruction did not complete.
             before = before.saturating_sub(1);
         }
         let front = told.iter().zip(found).take_while(same).count();
@@ -278,8 +282,9 @@ impl<'a> Sound<'a> {
         (before.saturating_sub(front) + behind.saturating_sub(back)) as u64
     }
 
-    /// The first place from which a proof counts. An ETMv4 unit may send P0 elements between the trace info packet and its address, so
-    /// that the address of a damaged A-sync may stand anywhere after it; without the A-sync it is no proof.
+    /// The first place from which a proof counts. An ETMv4 unit may send P0 elements between the trace info
+    /// packet and its address, so that the address of a damaged A-sync may be anywhere after it. Without the
+    /// A-sync that address is no proof.
     fn next_proof(&self, damage: &Damage) -> u64 {
         let end = damage.end + LONGEST_PACKET;
         if !matches!(self.config, SourceConfig::Etmv4(_)) {
@@ -289,11 +294,11 @@ impl<'a> Sound<'a> {
         sync.map_or(u64::MAX, |sync| sync.start.max(end))
     }
 
-    /// Where evidence against what is reported at `place` of the damaged trace may lie: from the last synchronisation that is
-    /// sound and before the damage up to the first one after it and after the place.
+    /// Where evidence against an instruction reported at `place` of the damaged trace may lie: from the last
+    /// sound synchronisation before the damage up to the first one after both the damage and `place`.
     fn around(&self, damage: &Damage, place: u64) -> Range<u64> {
         if matches!(self.config, SourceConfig::Mtb(_)) {
-            // Each packet stands for itself, and the runs to it and from it.
+            // Each packet is independent, apart from the runs to it and from it.
             let packet = MTB_PACKET as u64;
             return place.saturating_sub(packet)..place + packet + 1;
         }
@@ -305,21 +310,22 @@ impl<'a> Sound<'a> {
     }
 }
 
-/// How far the damaged bytes may reach over sound ones: the beginning of an A-sync after them may seem to be the end of a
-/// packet that began in them.
+/// How far the damage may affect sound bytes after it: the beginning of an A-sync there may be read as the
+/// end of a packet that began in the damaged bytes.
 const LONGEST_PACKET: u64 = 16;
 
-/// How many bytes an MTB's packet has. Memory is lost by words, and nothing else in a buffer says where packets begin.
+/// The number of bytes in an MTB packet. Memory is lost by words, and nothing else in a buffer shows where
+/// packets begin.
 pub const MTB_PACKET: usize = 8;
 
 /// Where a source's bytes differ from those of a sound trace.
 #[derive(Clone, Copy, Debug)]
 struct Damage {
-    /// From here on, in the sound trace.
+    /// The start, in the sound trace.
     start: u64,
-    /// Up to here, in the sound trace.
+    /// The end, in the sound trace.
     end: u64,
-    /// By how much the damaged trace is longer.
+    /// How much longer the damaged trace is.
     grown: i64,
 }
 
@@ -340,14 +346,14 @@ impl Damage {
         }
     }
 
-    /// A place of the damaged trace as it was in the sound one.
+    /// The place in the sound trace of a place in the damaged one.
     fn in_sound(self, at: u64) -> u64 {
         if at <= self.start { at } else { at.saturating_add_signed(-self.grown).max(self.start) }
     }
 }
 
-/// Which bytes of a damaged trace need not say what was traced: from the packet in which the damage begins to after the first
-/// I-sync after an A-sync that the damage does not reach.
+/// The bytes of a damaged trace that need not match the traced path: from the packet in which the damage
+/// begins to the end of the first I-sync after an A-sync that the damage does not reach.
 #[must_use]
 pub fn broken(config: &SourceConfig, sound: &[u8], damaged: &[u8]) -> Range<u64> {
     let arrived = |bytes: &[u8]| Arrived { bytes: bytes.to_vec(), losses: Vec::new() };
@@ -358,7 +364,7 @@ pub fn broken(config: &SourceConfig, sound: &[u8], damaged: &[u8]) -> Range<u64>
     damage.start.saturating_sub(LONGEST_PACKET)..end
 }
 
-/// What each packet proves, by its place.
+/// The instructions that each packet proves, by the packet's place.
 fn groups(reported: impl Iterator<Item = (u64, Reported)>) -> BTreeMap<u64, Vec<Reported>> {
     let mut groups = BTreeMap::<_, Vec<_>>::new();
     for (place, reported) in reported {
@@ -367,8 +373,8 @@ fn groups(reported: impl Iterator<Item = (u64, Reported)>) -> BTreeMap<u64, Vec<
     groups
 }
 
-/// Which instructions found two readings of the same packet have in common: from the front, or up to the end, where the
-/// beginning of what the packet proves was lost.
+/// The reported instructions that two readings of the same packet have in common: from the start, or up to
+/// the end if the start of the packet's instructions was lost.
 fn in_common(told: &[Reported], found: &[Reported]) -> Range<usize> {
     let same = |(told, found): &(&Reported, &Reported)| told.at == found.at;
     let front = told.iter().zip(found).take_while(same).count();
@@ -376,10 +382,10 @@ fn in_common(told: &[Reported], found: &[Reported]) -> Range<usize> {
     if front >= back { 0..front } else { found.len() - back..found.len() }
 }
 
-/// Where an A-sync and an I-sync after it stand.
+/// The places of A-syncs, each up to the end of the I-sync after it.
 fn synchronisations(config: &SourceConfig, bytes: &[u8]) -> Vec<Synchronisation> {
     let (mut found, mut start) = (Vec::new(), None);
-    // ETMv4 has no I-sync: it is a trace info packet and an address.
+    // ETMv4 has no I-sync; a trace info packet and an address take its place.
     let i_sync = if matches!(config, SourceConfig::Etmv4(_)) { "address" } else { "i_sync" };
     let mut note = |item: PacketItem<'_>, span: Span, _: &[u8]| match item {
         PacketItem::Packet(packet) if packet.name() == "a_sync" => start = Some(span.start.0),
@@ -434,7 +440,7 @@ impl Reading {
                 if let Some((place, address)) = self.proven.take() {
                     let here = self.reported.iter().skip(first);
                     let passed = here.take_while(|told| Some(told.at.address) != address).count();
-                    // A run may go on after the proof, or end there.
+                    // A run may continue after the proof, or end there.
                     let is_in = passed < self.reported.len() - first || address == Some(block.end);
                     self.proofs.push((place, if is_in { first + passed } else { first }));
                 }

@@ -1,8 +1,9 @@
-//! Whether decoding is right, where the truth is known or another decoder reads the same.
+//! Checks decoding where the truth is known or another decoder reads the same trace.
 //!
-//! Paths and traces of them are `tracewalk-generate`'s. [`matrix`] decodes every kind of trace and compares with what was
-//! traced; [`damage`] damages traces and measures what becomes of that; [`opencsd`] puts OpenCSD's reading beside ours. No
-//! user needs this crate: it is a harness, and its commands are `cargo xtask matrix`, `damage` and `opencsd`.
+//! `tracewalk-generate` supplies paths and their traces. [`matrix`] decodes every kind of trace and compares
+//! the result with the traced path; [`damage`] damages traces and measures the effects; [`opencsd`] compares
+//! OpenCSD's reading with ours. The crate is a test harness that no user needs; its commands are `cargo xtask
+//! matrix`, `damage` and `opencsd`.
 #![forbid(unsafe_code)]
 
 pub mod damage;

@@ -1,4 +1,4 @@
-//! The command `tracewalk-conformance`: checks over generated traces.
+//! The command `tracewalk-conformance`: checks decoding with generated traces.
 #![forbid(unsafe_code)]
 
 mod check_damage;

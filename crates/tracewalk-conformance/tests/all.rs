@@ -1,4 +1,4 @@
-//! The tests of conformance, in one binary: what they share is linked once.
+//! All conformance tests, in one binary so that the common code is linked once.
 
 mod cursor;
 mod damage;

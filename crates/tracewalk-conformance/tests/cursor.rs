@@ -1,5 +1,5 @@
-//! Wherever a cursor is put in a trace, and however it is moved from there, it shows what flow hands on there: in sound and
-//! damaged traces of each protocol, as they are and in frames.
+//! A cursor shows what flow reports, wherever it is put in a trace and however it is moved from there: in
+//! sound and damaged traces of each protocol, raw and in frames.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use tracewalk_analysis::drive::{Carrier, Cursor, FlowIndex, Input, NoProgress, S
 use tracewalk_conformance::damage::{CASES, Kind};
 use tracewalk_conformance::matrix::Programs;
 
-/// Numbers that look random, and are the same on every run.
+/// Reproducible pseudo-random numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -29,14 +29,14 @@ impl Numbers {
     }
 }
 
-/// One step as flow hands it on.
+/// One step as flow reports it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Step {
     element: Element,
     at: CaptureOffset,
     instruction: Option<Location>,
     context: Option<EventKind>,
-    /// What there is up to it, with it.
+    /// The totals up to and including this step.
     totals: Totals,
 }
 
@@ -106,7 +106,7 @@ fn assert_is_at(cursor: &Cursor<'_>, steps: &[Step], step: usize, how: &str) {
     }
 }
 
-/// Puts a cursor somewhere, in each way that there is, and walks from there.
+/// Puts a cursor somewhere, by each available method, and walks from there.
 fn walk_about(index: &FlowIndex<'_>, steps: &[Step], numbers: &mut Numbers) {
     let mut cursor = index.cursor();
     let Some(totals) = steps.last().map(|step| step.totals) else {
@@ -159,7 +159,7 @@ fn walk_about(index: &FlowIndex<'_>, steps: &[Step], numbers: &mut Numbers) {
             now = next.unwrap_or(now);
             assert_is_at(&cursor, steps, now, if back { "back" } else { "on" });
         }
-        // The same address again.
+        // Seeks the same address again.
         if let Some(address) = steps[now].instruction.map(|at| at.address).filter(|_| numbers.below(4) == 0) {
             let is_there = |step: &Step| step.instruction.is_some_and(|at| at.address == address);
             let back = numbers.below(2) == 0;
@@ -175,7 +175,7 @@ fn walk_about(index: &FlowIndex<'_>, steps: &[Step], numbers: &mut Numbers) {
             assert_is_at(&cursor, steps, now, "address");
         }
     }
-    // All of them, one after the other, there and back.
+    // All steps one after the other, forwards and backwards.
     assert!(cursor.seek_step(0));
     for step in 0..steps.len() {
         assert_is_at(&cursor, steps, step, "on");
@@ -187,7 +187,7 @@ fn walk_about(index: &FlowIndex<'_>, steps: &[Step], numbers: &mut Numbers) {
     }
 }
 
-/// The bytes of a source, and of another one beside it, in frames; some of them damaged.
+/// The bytes of a source and of another one beside it, in frames; some bytes are damaged if `damage` is set.
 fn in_frames(bytes: &[u8], id: TraceId, damage: bool, numbers: &mut Numbers) -> Vec<u8> {
     let other = TraceId::new(0x33).unwrap();
     let mut capture = Vec::new();
@@ -221,7 +221,7 @@ fn a_cursor_shows_what_flow_hands_on_wherever_it_is_put() {
     for (number, case) in CASES.iter().enumerate() {
         let kind = Kind::ALL[number % Kind::ALL.len()];
         let mut look = |config: &SourceConfig, program: &Program, bytes: &[u8]| {
-            // Enough to be long, and little enough for an unoptimised build.
+            // Long enough to be interesting, and short enough for an unoptimised build.
             let bytes = &bytes[..bytes.len().min(6000)];
             let id = TraceId::new(0x10).unwrap();
             let middle = (8 + numbers.below(bytes.len())).next_multiple_of(8).min(bytes.len() - 1);
@@ -248,7 +248,7 @@ fn a_cursor_shows_what_flow_hands_on_wherever_it_is_put() {
                 let index = FlowIndex::with_sizes(&input, config, program, by);
                 assert!(index.waypoints() <= sizes.waypoints && index.is_complete());
                 walk_about(&index, &steps, &mut numbers);
-                // Kept and taken up again it is the same index.
+                // An index that was stored and loaded equals the original.
                 if let Some(kept) = index.kept() {
                     let bytes =
                         postcard::to_allocvec(&kept).expect("states that are between blocks of the graph");

@@ -1,4 +1,5 @@
-//! What the decoder makes of damaged traces, as `cargo xtask damage` measures it, over a part of the same traces.
+//! The decoder's reading of damaged traces, as `cargo xtask damage` measures it, for a part of the same
+//! traces.
 
 use std::path::PathBuf;
 

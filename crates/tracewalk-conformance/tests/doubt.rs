@@ -1,4 +1,4 @@
-//! What damage puts in doubt is no evidence: coverage, and whatever takes only what is trusted, leave out the same.
+//! Coverage and every other consumer of trusted elements leave out the same doubtful elements.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use tracewalk_conformance::matrix::Programs;
 /// How often each instruction ran.
 type Counts = BTreeMap<Location, u64>;
 
-/// Adds what a run of code from `start` up to `end` counts for each of its instructions.
+/// Counts each instruction of a run of code from `start` up to `end` as executed `times` times.
 fn add(counts: &mut Counts, program: &Program, start: Location, end: u64, times: u64) {
     let mut at = start;
     while at.address.get() < end {
@@ -38,7 +38,7 @@ fn counts(covered: &Covered, program: &Program) -> Counts {
     counts
 }
 
-/// Gives elements as the commands get them.
+/// Passes elements on as the commands receive them.
 struct Taking<'a> {
     part: RecordedPart,
     elements: &'a mut Vec<Element>,
@@ -56,7 +56,7 @@ impl TakeElements for Taking<'_> {
     }
 }
 
-/// The coverage of some trace, and its elements.
+/// The coverage of a trace, and its elements.
 fn covered(
     (config, program): (&SourceConfig, &Program),
     arrived: &Arrived,
@@ -78,7 +78,7 @@ fn covered(
     (recorder.finish("", "-", config.protocol(), arrived.bytes.len() as u64), elements)
 }
 
-/// What is left of elements without what is in doubt.
+/// The elements that are not in doubt.
 fn trusted(elements: &[Element]) -> (Vec<Element>, u64) {
     let (mut trusted, mut left) = (Trusted::default(), Vec::new());
     let mut take = |record: FlowRecord| {
@@ -106,7 +106,7 @@ fn coverage_of_damaged_traces_has_nothing_that_was_noticed_to_be_wrong() {
         let look = |sound: &Sound<'_>, damaged: &Arrived| {
             let of = sound.of();
             let told = counts(&covered(of, sound.arrived(), Doubtful::Keep).0, of.1);
-            // More often than in the sound trace.
+            // Executions in excess of the sound trace.
             let surplus = |counts: &Counts| -> u64 {
                 let more = |(at, times): (&Location, &u64)| {
                     times.saturating_sub(told.get(at).copied().unwrap_or_default())
@@ -120,7 +120,7 @@ fn coverage_of_damaged_traces_has_nothing_that_was_noticed_to_be_wrong() {
             assert!(surplus(&dropped) <= effect.never_noticed(), "{command}");
             wrong_if_kept += surplus(&kept);
 
-            // What is left out is what is in doubt, whoever leaves it out.
+            // Every command leaves out exactly the elements that are in doubt.
             let in_doubt = effect.wrong_in_doubt + effect.right_in_doubt;
             let [losses, kept_losses] = [&dropping, &keeping].map(|covered| covered.source.losses.in_doubt);
             assert_eq!((losses.left_out, losses.counted), (in_doubt, 0), "{command}");

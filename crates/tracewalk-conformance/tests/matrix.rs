@@ -1,11 +1,12 @@
-//! A part of the matrix of programs, trace units and modes: `cargo xtask matrix` checks other parts of it, and with
-//! `--all` everything.
+//! Checks a part of the matrix of programs, trace units and modes. `cargo xtask matrix` checks other parts of
+//! it, and with `--all` everything.
 
 use std::path::PathBuf;
 
 use tracewalk_conformance::matrix::{Programs, cases};
 
-/// One case in this number: a prime, so that in the end every value of a dimension meets every value of every other one.
+/// One case in this number is checked: a prime, so that over all cases every value of a dimension meets every
+/// value of every other one.
 const STEP: usize = 401;
 
 #[test]

@@ -1,9 +1,9 @@
-//! What a protocol costs outside the core crate: which files name one.
+//! Lists the files outside the core crate that name a protocol.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The crates that know captures, and what is decoded by which configuration.
+/// The crates that know captures, and which configuration decodes which source.
 const CRATES: [&str; 5] =
     ["tracewalk-input", "tracewalk-analysis", "tracewalk-report", "tracewalk-session", "tracewalk-cli"];
 

@@ -1,4 +1,4 @@
-//! Programs in A64 that nobody wrote: every kind of instruction that flow distinguishes, in random order.
+//! Random A64 programs that contain every kind of instruction that flow distinguishes.
 //!
 //! ```
 //! use tracewalk_generate::a64;
@@ -16,7 +16,7 @@ use crate::firmware::Firmware;
 use crate::record::Profile;
 use crate::wander::Wander;
 
-/// Two stretches of code: one in the lower half of addresses, one in the upper half, as user and kernel have it.
+/// Two stretches of code: one in the lower half of the address space (user), one in the upper half (kernel).
 const STRETCHES: [u64; 2] = [0x40_0000, 0xffff_8000_0812_0000];
 
 /// How many instructions a stretch has.
@@ -56,7 +56,7 @@ pub fn firmware(seed: u32) -> Firmware {
     Firmware { elf: Elf { program, profile: Profile::Ar }, path }
 }
 
-/// An instruction that does not leave its stretch by itself.
+/// An instruction that does not leave its stretch on its own.
 fn instruction(index: u32, kind: u32, operand: u32) -> u32 {
     const NOP: u32 = 0xd503_201f;
     let reach = |most: u32| {

@@ -1,4 +1,4 @@
-//! The command line's arguments, of this crate's program and of the one that checks its traces.
+//! Command-line arguments of this crate's program and of the program that checks its traces.
 //!
 //! ```
 //! use tracewalk_generate::arguments::Arguments;
@@ -11,12 +11,12 @@
 //! # Ok::<(), String>(())
 //! ```
 
-/// The arguments of a command that were not looked at yet.
+/// A command's arguments that nothing has consumed yet.
 #[derive(Clone, Debug)]
 pub struct Arguments(Vec<String>);
 
 impl Arguments {
-    /// All of them, without the name of the command.
+    /// All arguments, without the name of the command.
     #[must_use]
     pub fn new(arguments: &[String]) -> Self {
         Self(arguments.to_vec())
@@ -28,7 +28,7 @@ impl Arguments {
         index.map(|index| self.0.remove(index)).is_some()
     }
 
-    /// The value after `option`, if that is given.
+    /// The value after `option`, if the option is given.
     pub fn optional(&mut self, option: &str) -> Result<Option<String>, String> {
         let Some(index) = self.0.iter().position(|argument| argument == option) else { return Ok(None) };
         self.0.remove(index);
@@ -44,18 +44,18 @@ impl Arguments {
         self.optional(option)?.ok_or_else(|| format!("{option} is missing"))
     }
 
-    /// The number after `option`, if that is given.
+    /// The number after `option`, if the option is given.
     pub fn number(&mut self, option: &str) -> Result<Option<u32>, String> {
         self.optional(option)?.map(|text| number(option, &text)).transpose()
     }
 
-    /// What is left: words that belong to no option.
+    /// The remaining words, which belong to no option.
     #[must_use]
     pub fn words(self) -> Vec<String> {
         self.0
     }
 
-    /// Everything has to have been looked at.
+    /// Fails if an argument was not consumed.
     pub fn finish(&self) -> Result<(), String> {
         self.0.first().map_or(Ok(()), |excess| Err(format!("\"{excess}\" is not an option here")))
     }

@@ -1,5 +1,5 @@
-//! A capture as the files of a folder: trace bytes and what is needed to decode them, in the project's own form or as a
-//! snapshot for OpenCSD.
+//! A capture as the files of a folder: trace bytes and everything needed to decode them, in the project's own
+//! format or as an OpenCSD snapshot.
 //!
 //! ```
 //! use tracewalk_generate::capture::{Capture, Container, Unit};
@@ -24,13 +24,13 @@ use crate::record::{Profile, Record};
 /// A file of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Its name.
+    /// The file's name.
     pub name: String,
-    /// What it holds.
+    /// The content.
     pub bytes: Vec<u8>,
 }
 
-/// How the bytes are kept.
+/// How the bytes are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Container {
     /// CoreSight frames from a buffer.
@@ -41,14 +41,14 @@ pub enum Container {
     Mtb,
 }
 
-/// The trace unit that a capture is of.
+/// The trace unit that made the trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unit {
     /// The protocol's name: `etmv3`, `pft`, `etmv4` or `mtb`.
     pub protocol: &'static str,
-    /// The processor, like `cortex-m3`, where the protocol depends on it.
+    /// The processor, such as `cortex-m3`, if the protocol depends on it.
     pub cpu: Option<String>,
-    /// Its trace ID, where it has one.
+    /// The trace ID, if the unit has one.
     pub id: Option<TraceId>,
     /// Registers that differ from the processor's usual values, by Arm's names in lower case.
     pub registers: Vec<(String, u32)>,
@@ -57,11 +57,11 @@ pub struct Unit {
 /// A capture to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
-    /// How the bytes are kept.
+    /// How the bytes are stored.
     pub container: Container,
-    /// Where they come from.
+    /// The trace unit that sent them.
     pub unit: Unit,
-    /// The trace ID of the ITM that is in it as well.
+    /// The trace ID of the ITM that shares the capture.
     pub itm: Option<TraceId>,
     /// The bytes.
     pub bytes: Vec<u8>,
@@ -71,7 +71,7 @@ pub struct Capture {
 const TRACE_FILE: &str = "trace.bin";
 
 impl Capture {
-    /// `capture.toml` and the trace bytes. The images are named, but not among the files.
+    /// `capture.toml` and the trace bytes. `capture.toml` names the images; they are not among the files.
     #[must_use]
     pub fn files(&self, images: &[&str]) -> Vec<File> {
         let container = match self.container {
@@ -98,8 +98,9 @@ impl Capture {
         vec![text_file("capture.toml", toml), File { name: TRACE_FILE.to_owned(), bytes: self.bytes.clone() }]
     }
 
-    /// A snapshot folder as DS-5 writes it and OpenCSD reads it. `minor_version` is that of the trace unit's architecture;
-    /// `registers` are all that decoding depends on, by Arm's names in upper case. There is none for an MTB.
+    /// A snapshot folder as DS-5 writes it and OpenCSD reads it. `minor_version` is that of the trace unit's
+    /// architecture; `registers` are all that decoding depends on, by Arm's names in upper case. An MTB has no
+    /// snapshot.
     #[must_use]
     pub fn snapshot(
         &self,
@@ -147,7 +148,7 @@ impl Capture {
     }
 }
 
-/// What `tracewalk flow --format runs` should print for a source that reported this.
+/// The output of `tracewalk flow --format runs` that is expected for a source that reported this path.
 #[must_use]
 pub fn runs_file(id: Option<TraceId>, profile: Profile, told: &Path) -> File {
     let source = id.map_or("-".to_owned(), |id| format!("{:02x}", id.get()));

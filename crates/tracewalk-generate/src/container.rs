@@ -13,22 +13,22 @@
 use tracewalk::frame::{Formatter, FormatterOptions};
 use tracewalk::ids::TraceId;
 
-/// What one trace source sent.
+/// The trace that one source sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceBytes {
-    /// Its ID.
+    /// The source's trace ID.
     pub id: TraceId,
-    /// Its bytes.
+    /// The source's bytes.
     pub bytes: Vec<u8>,
 }
 
-/// How many bytes a source sends before another one gets its turn: not a multiple of the frame's, so that changes of
-/// ID come at every place of a frame.
+/// The most bytes that a source sends in one turn. Not a multiple of a frame's size, so that changes of ID
+/// occur at every place of a frame.
 const TURN: usize = 53;
 
-/// CoreSight frames, as a buffer holds them, in which the sources take turns.
+/// CoreSight frames as a trace buffer holds them; the sources take turns.
 ///
-/// The turns are in proportion to what the sources have to say, so that all of them end together.
+/// A source's share of a turn is in proportion to its total, so that all sources end together.
 #[must_use]
 pub fn frames(sources: &[SourceBytes], options: FormatterOptions) -> Vec<u8> {
     let mut output = Vec::new();

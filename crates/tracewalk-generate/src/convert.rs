@@ -1,4 +1,4 @@
-//! A path ↔ its record: the record leaves out what the program says of each instruction.
+//! A path ↔ its record. The record omits everything about an instruction that the program itself states.
 //!
 //! ```
 //! use tracewalk::ids::Address;
@@ -60,7 +60,8 @@ impl std::fmt::Display for ExpandError {
 impl std::error::Error for ExpandError {}
 
 impl Path {
-    /// The path that `record` describes, with the sizes of its instructions from what each context sees of `program`.
+    /// The path that `record` describes. The sizes of instructions come from the part of `program` that each
+    /// context sees.
     pub fn expand(record: &Record, program: &Program) -> Result<Self, ExpandError> {
         let mut steps = Vec::new();
         let mut seen = program;
@@ -98,7 +99,7 @@ impl Record {
     pub fn of_path(profile: Profile, path: &Path) -> Self {
         let mut lines = Vec::new();
         let mut current = None::<Run>;
-        // What instructions of the current run did: to be written after it.
+        // Accesses and context IDs of the current run's instructions; they are written after the run.
         let mut details = Vec::new();
         let mut last = Address::default();
         for step in &path.steps {

@@ -1,4 +1,4 @@
-//! A program from an ELF file: what is loaded where, and the profile of the processor that runs it.
+//! Loads a program from an ELF file: its loaded segments, and the profile of the processor that runs it.
 //!
 //! ```
 //! use tracewalk_generate::elf;
@@ -20,9 +20,9 @@ use tracewalk::program::Program;
 
 use crate::record::Profile;
 
-/// A program and who runs it.
+/// A program and the profile that runs it.
 pub struct Elf {
-    /// What is loaded where.
+    /// The loaded segments.
     pub program: Program,
     /// The processor's profile.
     pub profile: Profile,
@@ -36,7 +36,7 @@ pub fn read(bytes: &[u8]) -> Result<Elf, Box<dyn Error>> {
             if file.elf_header().e_machine(file.endian()) != EM_AARCH64 {
                 return Err("found a 64-bit ELF file that is not for AArch64".into());
             }
-            // M profile has no such files.
+            // No M-profile processor runs A64.
             Ok(Elf { program: program(&file)?, profile: Profile::Ar })
         }
         _ => {

@@ -19,7 +19,7 @@ const FLAGS: [(&str, u32); 5] = [
     ("--return-stack", 12),
 ];
 
-/// The VMID that is sent where any is.
+/// The VMID that every context has if VMIDs are traced.
 const THE_VMID: Vmid = Vmid(1);
 
 pub(crate) fn files(
@@ -91,7 +91,7 @@ pub(crate) fn files(
     source_files(input, "etmv4", cpu, minor, &registers, &trace, arguments)
 }
 
-/// Registers by the names that snapshots have for them.
+/// Registers by the names that snapshots use.
 fn named(registers: protocol::Registers) -> impl Iterator<Item = (&'static str, u32)> {
     let all = [
         ("TRCCONFIGR", registers.trcconfigr),
@@ -105,7 +105,7 @@ fn named(registers: protocol::Registers) -> impl Iterator<Item = (&'static str, 
     all.into_iter().filter_map(|(name, value)| Some((name, value?)))
 }
 
-/// As `capture.toml` names them.
+/// Registers by the names that `capture.toml` uses.
 fn lower_case((name, value): (&'static str, u32)) -> (String, u32) {
     (name.to_lowercase(), value)
 }

@@ -1,4 +1,4 @@
-//! Files that the program reads and writes, with errors that name them.
+//! Reads and writes the program's files; errors name the file.
 
 use tracewalk_generate::elf::{self, Elf};
 use tracewalk_generate::record::Record;

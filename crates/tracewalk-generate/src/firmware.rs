@@ -1,4 +1,4 @@
-//! The example programs and what the emulator recorded of them.
+//! The example programs, and the paths that an emulator recorded of them.
 //!
 //! ```
 //! use std::path::Path;
@@ -20,14 +20,14 @@ use crate::elf::{self, Elf};
 use crate::path::Path;
 use crate::record::{Profile, Record};
 
-/// Reads a file whole: whoever asks for a program has the file system, this crate does not.
+/// Reads a whole file. The caller supplies it, because this crate does not access the file system.
 pub type ReadFile = fn(&FilePath) -> io::Result<Vec<u8>>;
 
-/// A program, and what it executed.
+/// A program and its executed path.
 pub struct Firmware {
     /// The program.
     pub elf: Elf,
-    /// What it executed.
+    /// The path that the program executed.
     pub path: Path,
 }
 

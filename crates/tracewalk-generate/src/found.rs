@@ -1,4 +1,4 @@
-//! What a decoder found, as a path: to be compared with the one that was reported.
+//! A decoder's output as a path, to be compared with the path that was encoded.
 //!
 //! ```
 //! use tracewalk::ids::Address;
@@ -32,12 +32,12 @@ use tracewalk::source::{FlowStream, SourceConfig};
 use crate::path::{Access, Executed, Path, Step, Taken};
 use crate::record::{Profile, Record};
 
-/// The story that elements tell.
+/// The decoder's output, collected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// What was executed.
+    /// The path that was executed.
     pub path: Path,
-    /// The cycles that it took.
+    /// The cycles that the path took.
     pub cycles: u64,
     /// The timestamps.
     pub timestamps: Vec<u64>,
@@ -47,9 +47,10 @@ pub struct Found {
     pub starts: usize,
     /// How many triggers there are.
     pub triggers: usize,
-    /// What could not be followed.
+    /// Gaps: trace that could not be followed.
     pub gaps: Vec<Gap>,
-    /// Whether the trace says of barriers, and of what else is no branch and has an atom, if their condition failed. That of PFT does not.
+    /// Whether the trace shows that the condition of a barrier, or of another non-branch with an atom,
+    /// failed. ETMv4 trace does; PFT trace does not.
     barriers_tell: bool,
 }
 
@@ -58,9 +59,9 @@ pub struct Found {
 pub struct Difference {
     /// The line, from 1.
     pub line: usize,
-    /// What was reported; `None` if nothing was.
+    /// The line of the encoded path; `None` if that path has ended.
     pub told: Option<String>,
-    /// What was found; `None` if nothing was.
+    /// The line of the decoded path; `None` if that path has ended.
     pub found: Option<String>,
 }
 
@@ -126,7 +127,7 @@ impl Found {
                 self.cycles += cycles;
                 return;
             }
-            // Cycles before it are no instruction's.
+            // Cycles before trace-on belong to no instruction.
             EventKind::TraceOn(_) => {
                 self.cycles = 0;
                 self.starts += 1;
@@ -137,14 +138,15 @@ impl Found {
                 self.triggers += 1;
                 return;
             }
-            // Nothing of the kind is generated.
+            // The generator makes no other events.
             _ => return,
         };
         self.path.steps.push(step);
     }
 }
 
-/// Where two paths differ first, apart from the steps that say a context ID or state; `None` if they are the same.
+/// The first difference between two paths, apart from context IDs and states; `None` if the paths are the
+/// same.
 #[must_use]
 pub fn first_difference(profile: Profile, told: &Path, found: &Path) -> Option<Difference> {
     let text = |path: &Path| {

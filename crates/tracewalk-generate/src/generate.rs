@@ -1,4 +1,4 @@
-//! What the command `capture` makes of a path: a capture of its trace, for each protocol but ETMv4.
+//! The command `capture`: encodes a path as a capture of its trace, for each protocol but ETMv4.
 
 use std::error::Error;
 
@@ -16,14 +16,14 @@ use tracewalk_generate::{etmv3, mtb, pft};
 use crate::files::write;
 use tracewalk_generate::arguments::{Arguments, number};
 
-/// The trace ID where none is given.
+/// The default trace ID.
 const USUAL_ID: u32 = 0x10;
 
-/// The size of an MTB's buffer, and the address of its memory, where none is given.
+/// The default size of an MTB's buffer, and the default address of its memory.
 const USUAL_MTB_BYTES: u32 = 4096;
 const USUAL_MTB_BASE: u32 = 0x2000_0000;
 
-/// What is to be traced.
+/// The program and path to be traced.
 pub(crate) struct Input {
     pub(crate) path: Path,
     pub(crate) elf: Elf,
@@ -158,7 +158,7 @@ struct Settings {
 }
 
 impl Settings {
-    /// From keys, and from the flags that are bits of ETMCR.
+    /// Reads the keys, and the flags that are bits of ETMCR.
     fn new(
         keys: &Keys,
         flags: &[(&str, u32)],
@@ -179,8 +179,8 @@ impl Settings {
         Ok(Self { etmcr, etmidr: keys.register("etmidr"), etmccer: keys.register("etmccer"), id })
     }
 
-    /// With the processor's usual values: all registers by the names and numbers of a snapshot, and those that were
-    /// given by the names of `capture.toml`.
+    /// Fills in the processor's usual values. Gives all registers by the names and numbers of a snapshot, and
+    /// the registers that were given by the names of `capture.toml`.
     fn or(&self, etmidr: Option<u32>, etmccer: Option<u32>) -> AllRegisters {
         let given = [
             ("etmcr", Some(self.etmcr).filter(|&value| value != 0)),
@@ -239,7 +239,7 @@ pub(crate) fn source_files(
     Ok(files)
 }
 
-/// What the trace unit reported, in the container that is asked for, with an ITM beside it where one is asked for.
+/// Puts the trace into the requested container, together with an ITM if one was requested.
 fn contain(unit: Unit, id: TraceId, trace: &Trace, arguments: &mut Arguments) -> Result<Capture, String> {
     let mut sources = vec![SourceBytes { id, bytes: trace.bytes.clone() }];
     let mut itm = None;
@@ -290,7 +290,7 @@ fn trace_id(number: u32) -> Result<TraceId, String> {
     id.ok_or_else(|| format!("0x{number:x} is not a trace ID, which are 0x01 to 0x6f"))
 }
 
-/// The registers that may be given, those of ETMv3 and PFT first.
+/// The registers that may be given; those of ETMv3 and PFT come first.
 const REGISTERS: [&str; 9] =
     ["etmcr", "etmidr", "etmccer", "trcconfigr", "trcidr0", "trcidr1", "trcidr2", "trcidr8", "trcdevarch"];
 

@@ -1,11 +1,14 @@
-//! What a program executed, written down, and encoded as the trace that a trace unit would have made of it.
+//! Records executed paths, and encodes a path as the trace that a trace unit would have made of it.
 //!
-//! A [`Path`](path::Path) says what ran, instruction by instruction. It comes from an emulator's log ([`qemu`]), a model's ([`tarmac`]) or from
-//! a [`Record`](record::Record), its compact form in a file ([`convert`]); the example programs are [`firmware`]. [`etmv3`], [`pft`], [`etmv4`] and [`mtb`] encode it and say what a
-//! decoder should find; [`container`], [`capture`] and [`perf`] make files of that. Decoding is not here: `tracewalk` does it, and
-//! [`found`] puts what it says beside what was reported. [`wander`] makes up paths that no program would take, [`a64`] programs to wander through.
+//! A [`Path`](path::Path) lists the executed instructions. It comes from an emulator's log ([`qemu`]), a
+//! model's log ([`tarmac`]) or a [`Record`](record::Record), the compact form in a file ([`convert`]);
+//! [`firmware`] holds the example programs. [`etmv3`], [`pft`], [`etmv4`] and [`mtb`] encode a path and state
+//! what a decoder should find; [`container`], [`capture`] and [`perf`] make files of the trace. `tracewalk`
+//! does the decoding; [`found`] compares its output with the encoded path. [`wander`] invents paths that no
+//! program would take, and [`a64`] invents programs to wander through.
 //!
-//! An encoder and a decoder that agree prove nothing about Arm's hardware, only that neither has slipped.
+//! If an encoder and a decoder agree, that proves nothing about Arm's hardware, only that neither has
+//! slipped.
 //!
 //! ```
 //! use tracewalk::ids::Address;

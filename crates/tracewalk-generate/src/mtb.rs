@@ -5,8 +5,8 @@
 //! resumes, or to the handler of a tail-chained exception. The buffer wraps and keeps the newest packets, or ends at
 //! a watermark.
 //!
-//! A path does not say the value of EXC_RETURN. It is made up from what was interrupted: a handler, or the thread, whose
-//! stack is an option.
+//! A path does not contain the value of EXC_RETURN. The encoder derives it from what the exception
+//! interrupted: a handler, or the thread, whose stack is an option.
 //!
 //! ```
 //! use tracewalk::ids::Address;
@@ -42,15 +42,16 @@ use crate::trace::EncodeError;
 pub struct Options {
     /// The size of the buffer.
     pub size: BufferSize,
-    /// Where the buffer lies in the memory, in the pointer's terms. Rounded down to a multiple of the buffer's size.
+    /// The pointer value of the start of the buffer. Rounded down to a multiple of the buffer's size.
     pub position: u32,
     /// The MTB's memory.
     pub memory: Memory,
-    /// Where tracing ends or the processor halts.
+    /// When tracing ends or the processor halts.
     pub watermark: Option<Watermark>,
     /// The steps of the path that ran while tracing was switched off.
     pub untraced: Vec<Range<usize>>,
-    /// Whether a branch to the next address counts as a change. The manual leaves it open.
+    /// Whether a branch to the next address counts as a change of the program counter. The manual leaves this
+    /// open.
     pub writes_branches_to_next: bool,
     /// Whether thread mode uses the process stack rather than the main stack.
     pub process_stack: bool,
@@ -59,16 +60,16 @@ pub struct Options {
 /// The memory that an MTB writes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// Where it starts: MTB_BASE.
+    /// The start address: MTB_BASE.
     pub base: Address,
-    /// How large it is.
+    /// The size in bytes.
     pub bytes: usize,
     /// How many bits of an address the pointer holds (AWIDTH).
     pub pointer_bits: u8,
 }
 
 impl Options {
-    /// A buffer that is all of the memory from `base` on, and that wraps.
+    /// A buffer that occupies all of the memory from `base` on, and that wraps.
     #[must_use]
     pub fn new(size: BufferSize, base: Address) -> Self {
         let pointer_bits = size.bytes().trailing_zeros().min(32) as u8;
@@ -91,7 +92,7 @@ impl Memory {
         1 << self.pointer_bits.min(32)
     }
 
-    /// Where in the memory the pointer points to.
+    /// The place in the memory that the pointer points to.
     fn place(self, pointer: u64) -> Option<usize> {
         let place = usize::try_from(pointer.wrapping_sub(self.base.get()) % self.modulus()).ok()?;
         (place < self.bytes).then_some(place)
@@ -105,8 +106,8 @@ pub struct Buffer {
     pub bytes: Vec<u8>,
     /// The MTB's registers.
     pub registers: Registers,
-    /// What the packets say: the path from the oldest packet in the buffer to the newest, without what ran between the
-    /// last packet before tracing was switched off and the first one after that.
+    /// The path that the packets show: from the oldest packet in the buffer to the newest, without what ran
+    /// between the last packet before tracing was switched off and the first one after that.
     pub told: Path,
 }
 
@@ -115,7 +116,7 @@ const TO_HANDLER: Address = Address::new(0xffff_fff1);
 const TO_THREAD_MAIN_STACK: Address = Address::new(0xffff_fff9);
 const TO_THREAD_PROCESS_STACK: Address = Address::new(0xffff_fffd);
 
-/// Runs `path` past an MTB that was switched on before its first instruction.
+/// Traces `path` with an MTB that was switched on before its first instruction.
 pub fn encode(path: &Path, program: &Program, options: &Options) -> Result<Buffer, EncodeError> {
     let mut unit = Unit {
         options,
@@ -143,14 +144,14 @@ pub fn encode(path: &Path, program: &Program, options: &Options) -> Result<Buffe
 struct Written {
     packet: Packet,
     tells_from: usize,
-    /// How many steps are reported when it is the newest packet.
+    /// How many steps are reported when this packet is the newest.
     tells_until: usize,
 }
 
 /// Whether packets are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Recording {
-    /// Yes, and the next one is the first.
+    /// Yes, and the next packet is the first.
     Starts,
     On,
     Off,
@@ -195,13 +196,13 @@ impl Unit<'_> {
         let instruction = self.story.instruction(executed)?;
         let mut told = *executed;
         if !instruction.is_branch() {
-            // Packets do not tell the conditions of anything but branches.
+            // Packets show only the conditions of branches.
             told.passed = true;
         }
         self.told.push(Step::Instruction(told));
         let target = match (instruction.class, self.story.went(index)) {
             _ if !executed.passed => None,
-            // Where the path ends nothing shows that it continued.
+            // At the end of the path, nothing shows that execution continued.
             (_, Went::End)
             | (Class::Other | Class::Barrier(_) | Class::Wait | Class::TransactionStart, _) => None,
             (Class::Direct(target), _) => Some(target.address),
@@ -215,7 +216,7 @@ impl Unit<'_> {
         };
         let counts = |&target: &Address| self.options.writes_branches_to_next || target != executed.end();
         if let Some(target) = target.filter(counts) {
-            // The marker of the return belongs to the packet, though its step comes only now.
+            // The packet includes the return's marker, though the marker's step comes only now.
             let returns = usize::from(self.returning.is_some());
             let last = self.told.len() - 1;
             self.write(Packet::new(executed.address, target), last, returns);
@@ -226,8 +227,8 @@ impl Unit<'_> {
     fn exception(&mut self, taken: &Taken, step: &Step) {
         let mut tells_from = self.told.len();
         let source = match (taken.preferred_return, self.returning.take()) {
-            // Tail-chained: the new exception's handler returns where the old one's would have. The packet starts with
-            // the return, which is the step before.
+            // Tail-chained: the new exception's handler returns to where the old one's would have. The packet
+            // starts with the return, which is the step before.
             (None, Some(exc_return)) => {
                 self.active.push(exc_return);
                 tells_from -= 1;
@@ -266,19 +267,19 @@ impl Unit<'_> {
         }
     }
 
-    /// Where the next packet goes.
+    /// The pointer of the next packet.
     fn pointer(&self) -> u64 {
         self.pointer_of(self.packets.len())
     }
 
-    /// Where the packet with this number goes.
+    /// The pointer of the packet with this number.
     fn pointer_of(&self, number: usize) -> u64 {
         let size = self.options.size.bytes();
         let start = u64::from(self.options.position) % self.options.memory.modulus() / size * size;
         start + number as u64 * PACKET_BYTES as u64 % size
     }
 
-    /// What the memory holds in the end.
+    /// The final content of the memory.
     fn into_buffer(self) -> Buffer {
         let Options { size, memory, watermark, .. } = *self.options;
         let mut bytes = vec![0; memory.bytes];
@@ -298,14 +299,14 @@ impl Unit<'_> {
             .with_wrapped(self.packets.len() >= places)
             .with_enabled(!(stopped && watermark.is_some_and(|watermark| watermark.stops)))
             .with_halt_request(stopped && watermark.is_some_and(|watermark| watermark.halts));
-        // What no register can hold is not set.
+        // A value that does not fit its register is not set.
         let config = config.with_watermark(watermark).unwrap_or(config);
         let config = config.with_base(memory.base).unwrap_or(config);
         let held = self.packets.get(self.packets.len().saturating_sub(places)..).unwrap_or_default();
         Buffer { bytes, registers: config.to_registers(), told: Path { steps: self.told_by(held) } }
     }
 
-    /// What these packets say.
+    /// The steps that these packets show.
     fn told_by(&self, packets: &[Written]) -> Vec<Step> {
         // Tracing starts anew at each packet with S.
         let stretches = packets.chunk_by(|_, next| !next.packet.start());

@@ -19,10 +19,10 @@ use tracewalk::ids::{Address, ContextId, Exception, Isa, Location};
 use tracewalk::isa::{self, Instruction};
 use tracewalk::program::Program;
 
-/// What one processor executed, from its first instruction on.
+/// The path of one processor, from its first instruction on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Path {
-    /// In the order in which they happened.
+    /// The steps, in the order in which they happened.
     pub steps: Vec<Step>,
 }
 
@@ -39,11 +39,11 @@ pub enum Step {
     Exception(Taken),
     /// The last instruction returned from an exception.
     ExceptionReturn,
-    /// The exception level or the security state is another one from here on.
+    /// The exception level or the security state changes here.
     State(State),
 }
 
-/// Where the processor runs, as far as a trace's contexts say it.
+/// The processor's state, as far as a trace's contexts show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// The exception level; 0 in M profile.
@@ -58,20 +58,20 @@ pub struct State {
 /// trace units count it. One that aborted does not: it is tried again later, or skipped by the handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Executed {
-    /// Where it stands.
+    /// The instruction's address.
     pub address: Address,
     /// The instruction set.
     pub isa: Isa,
-    /// Its size, 2 or 4.
+    /// The instruction's size, 2 or 4.
     pub bytes: u8,
-    /// Whether its condition held. A conditional branch that was not taken has failed.
+    /// Whether the instruction's condition held; false for a conditional branch that was not taken.
     pub passed: bool,
 }
 
 /// An exception that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// Which one.
+    /// The exception.
     pub exception: Exception,
     /// Where execution should resume; `None` if the exception took the place of a return from another one
     /// (tail-chaining), which has nothing to resume.
@@ -83,30 +83,30 @@ pub struct Taken {
 /// An access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Its address.
+    /// The address.
     pub address: Address,
-    /// Its size in bytes: 1, 2, 4 or 8.
+    /// The size in bytes: 1, 2, 4 or 8.
     pub bytes: u8,
     /// Set for a store.
     pub store: bool,
-    /// What was loaded or stored; `None` if that is not known, as for device registers.
+    /// The value that was loaded or stored; `None` if it is not known, as for device registers.
     pub value: Option<u64>,
 }
 
 impl Executed {
-    /// Where it stands, and its instruction set.
+    /// The instruction's address and instruction set.
     #[must_use]
     pub const fn location(&self) -> Location {
         Location::new(self.address, self.isa)
     }
 
-    /// The address after it.
+    /// The address after the instruction.
     #[must_use]
     pub const fn end(&self) -> Address {
         self.location().after(self.bytes as u64).address
     }
 
-    /// What the program says about it; `None` if the program has no code there.
+    /// The decoded instruction; `None` if the program has no code there.
     #[must_use]
     pub fn classify(&self, program: &Program) -> Option<Instruction> {
         isa::classify(program.code(self.address)?, self.address, self.isa).ok()

@@ -1,7 +1,8 @@
 //! Trace, mappings and processes → a perf.data file, as Linux' perf writes it.
 //!
-//! What the kernel records are records one after the other; trace stands in buffers, of which records say which part was taken when.
-//! Nothing is worked out here: what is said is what is written, in that order. Truth comes from whoever made the trace.
+//! The kernel writes records one after the other. Trace is in buffers; records state which part of a buffer
+//! was taken when. This module writes exactly what the caller passes, in that order, and derives nothing: the
+//! caller is responsible for its truth.
 //!
 //! ```
 //! use tracewalk_generate::perf::{Place, Recording, Unit};
@@ -29,7 +30,7 @@ pub struct Recording {
 pub struct Place {
     /// The process.
     pub pid: u32,
-    /// Its thread.
+    /// The thread.
     pub tid: u32,
     /// In nanoseconds.
     pub time: u64,
@@ -45,21 +46,21 @@ pub struct Unit {
     registers: Vec<u64>,
 }
 
-/// A form that a file may have.
+/// The form of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// A file with a table of events.
     File,
-    /// What came through a pipe: events are records.
+    /// The output of perf to a pipe: events are records.
     Pipe,
 }
 
-/// `PERF_AUX_FLAG_OVERWRITE`: of a snapshot.
+/// `PERF_AUX_FLAG_OVERWRITE`: a part of a snapshot.
 pub const SNAPSHOT: u64 = 0x2;
 /// `PERF_AUX_FLAG_CORESIGHT_FORMAT_RAW`: one CPU's bytes, not in frames.
 pub const RAW: u64 = 0x100;
 
-/// The type of events that are CoreSight trace, here.
+/// The event type of CoreSight trace in these files.
 const PMU: u32 = 8;
 /// `IP | TID | TIME | CPU | IDENTIFIER`.
 const SAMPLE_TYPE: u64 = 0x1 | 0x2 | 0x4 | 0x80 | 0x1_0000;
@@ -67,7 +68,7 @@ const SAMPLE_TYPE: u64 = 0x1 | 0x2 | 0x4 | 0x80 | 0x1_0000;
 const ATTR_SIZE: u32 = 112;
 /// `sample_id_all`.
 const HAS_TRAILERS: u64 = 1 << 18;
-/// The ID of the one event.
+/// The ID of the only event.
 const EVENT: u64 = 1;
 
 const ETMV3: u64 = 0x3030_3030_3030_3030;
@@ -88,14 +89,14 @@ const AUXTRACE: u32 = 71;
 const COMPRESSED: u32 = 81;
 
 impl Unit {
-    /// An ETMv3's or a PTM's, with ETMCR, ETMCCER and ETMIDR.
+    /// An ETMv3 or a PTM, with ETMCR, ETMCCER and ETMIDR.
     #[must_use]
     pub fn etmv3(cpu: u64, id: u8, [etmcr, etmccer, etmidr]: [u32; 3]) -> Self {
         let registers = vec![etmcr.into(), id.into(), etmccer.into(), etmidr.into()];
         Self { magic: ETMV3, cpu, registers }
     }
 
-    /// An ETMv4's, with TRCCONFIGR, TRCIDR0, 1, 2 and 8.
+    /// An ETMv4, with TRCCONFIGR and TRCIDR0, 1, 2 and 8.
     #[must_use]
     pub fn etmv4(cpu: u64, id: u8, registers: [u32; 5]) -> Self {
         const AUTHENTICATION: u64 = 0xcc;
@@ -104,7 +105,7 @@ impl Unit {
         Self { magic: ETMV4, cpu, registers }
     }
 
-    /// The same, described with TRCDEVARCH, which says whether it is an ETE.
+    /// Adds TRCDEVARCH, which states whether the unit is an ETE.
     #[must_use]
     pub fn with_devarch(mut self, devarch: u32) -> Self {
         self.magic = ETE;
@@ -120,7 +121,7 @@ impl Unit {
 }
 
 impl Recording {
-    /// A recording of these units, with what the user asked for in `config`.
+    /// A recording of these units; `config` holds the user's options.
     #[must_use]
     pub fn new(config: u64, units: Vec<Unit>) -> Self {
         Self { config, version: 1, units, records: Vec::new() }
@@ -140,20 +141,20 @@ impl Recording {
         self.kernel(MMAP2, USER, &body.concat(), at);
     }
 
-    /// A mapping of the kernel's: itself, or a module.
+    /// A mapping of the kernel itself or of a module.
     pub fn kernel_mapped(&mut self, at: Place, start: u64, length: u64, offset: u64, name: &str) {
         const KERNEL: u16 = 1;
         let body = [halves(&[u32::MAX, 0]), words(&[start, length, offset]), padded(name)];
         self.kernel(MMAP, KERNEL, &body.concat(), at);
     }
 
-    /// A thread's name; `exec` says that the process began another program.
+    /// Names a thread. `exec` means that the process began another program.
     pub fn named(&mut self, at: Place, name: &str, exec: bool) {
         let body = [halves(&[at.pid, at.tid]), padded(name)].concat();
         self.kernel(COMM, u16::from(exec) << 13, &body, at);
     }
 
-    /// The place's process got a child, or another thread: the child's process and thread.
+    /// The place's process created another process or thread with this process and thread ID.
     pub fn forked(&mut self, at: Place, (pid, tid): (u32, u32)) {
         let body = [halves(&[pid, at.pid, tid, at.tid]), words(&[at.time])].concat();
         self.kernel(FORK, 0, &body, at);
@@ -171,7 +172,8 @@ impl Recording {
         self.kernel(HARDWARE_ID, 0, &words(&[sink | u64::from(id)]), at);
     }
 
-    /// Trace was taken from the place's ring: this number of bytes from `offset` on, or for a [`SNAPSHOT`] before `offset`.
+    /// Trace was taken from the place's ring: `size` bytes from `offset` on, or for a [`SNAPSHOT`] before
+    /// `offset`.
     pub fn aux(&mut self, at: Place, offset: u64, size: u64, flags: u64) {
         self.kernel(AUX, 0, &words(&[offset, size, flags]), at);
     }
@@ -191,26 +193,28 @@ impl Recording {
         self.in_form(Form::File, &[self.units_record(), self.records.clone()].concat())
     }
 
-    /// What perf writes to a pipe.
+    /// The output of perf to a pipe.
     #[must_use]
     pub fn pipe(&self) -> Vec<u8> {
         self.in_form(Form::Pipe, &[self.units_record(), self.records.clone()].concat())
     }
 
-    /// The file with its records in compressed ones, each with at most `piece` bytes of the output of `compress`.
+    /// The file with its records compressed; each compressed record holds at most `piece` bytes of the output
+    /// of `compress`.
     #[must_use]
     pub fn compressed(&self, piece: usize, compress: impl FnOnce(&[u8]) -> Vec<u8>) -> Vec<u8> {
         let packed = compress(&[self.units_record(), self.records.clone()].concat());
         self.in_form(Form::File, &in_pieces(&packed, piece))
     }
 
-    /// The records alone, without the description of the units: what one of several threads of perf writes to a file of its own.
+    /// The records alone, without the description of the units, as each of perf's threads writes them to a
+    /// file of its own.
     #[must_use]
     pub fn records(&self) -> &[u8] {
         &self.records
     }
 
-    /// The same in compressed records, as [`Recording::compressed`] makes them.
+    /// The records alone, compressed as by [`Recording::compressed`].
     #[must_use]
     pub fn compressed_records(&self, piece: usize, compress: impl FnOnce(&[u8]) -> Vec<u8>) -> Vec<u8> {
         in_pieces(&compress(&self.records), piece)
@@ -258,7 +262,7 @@ impl Recording {
         bytes
     }
 
-    /// A record of the kernel's, after which stands where and when it was made.
+    /// A record that the kernel writes; a trailer states where and when.
     fn kernel(&mut self, kind: u32, misc: u16, body: &[u8], at: Place) {
         let trailer = [halves(&[at.pid, at.tid]), words(&[at.time]), halves(&[at.cpu, 0]), words(&[EVENT])];
         record(&mut self.records, kind, misc, &[body, &trailer.concat()].concat());
@@ -274,7 +278,7 @@ fn in_pieces(packed: &[u8], piece: usize) -> Vec<u8> {
     records
 }
 
-/// A record has at most 64 KiB: names are shorter.
+/// Appends a record. A record has at most 64 KiB, which callers do not exceed.
 fn record(records: &mut Vec<u8>, kind: u32, misc: u16, body: &[u8]) {
     let size = u16::try_from(8 + body.len()).unwrap_or(u16::MAX);
     records.extend(kind.to_le_bytes());
@@ -291,7 +295,7 @@ fn halves(halves: &[u32]) -> Vec<u8> {
     halves.iter().flat_map(|half| half.to_le_bytes()).collect()
 }
 
-/// A name with a zero after it, to a multiple of eight bytes.
+/// A name with a terminating zero, padded to a multiple of eight bytes.
 fn padded(name: &str) -> Vec<u8> {
     let mut bytes = name.as_bytes().to_vec();
     bytes.resize((name.len() / 8 + 1) * 8, 0);

@@ -1,17 +1,18 @@
 //! A path as PFT trace (IHI 0035B, chapters 4 and 5).
 //!
-//! What is sent:
+//! The encoder sends:
 //!
 //! - at the start A-sync and I-sync, and again at a regular distance in bytes, after a waypoint;
-//! - for every waypoint an atom, or a branch packet where it is an indirect branch that the return stack does not predict,
-//!   or with branch broadcast any taken branch;
-//! - before a waypoint that is far after the last one a waypoint update;
-//! - for an exception a waypoint update where instructions were executed since the last waypoint, then a branch packet to
-//!   the handler. Instructions that aborted are not traced; supervisor calls and undefined instructions are;
+//! - for every waypoint an atom; for an indirect branch that the return stack does not predict, a branch
+//!   packet instead, and with branch broadcast for any taken branch;
+//! - before a waypoint that is far from the last one a waypoint update;
+//! - for an exception a waypoint update if instructions were executed since the last waypoint, then a branch
+//!   packet to the handler. Instructions that aborted are not traced; supervisor calls and undefined
+//!   instructions are;
 //! - after the branch packet of a return from an exception an exception return packet, from PFTv1.1 on.
 //!
-//! PFT does not tell the conditions of instructions that are no waypoints. No M-profile processor has it: a path with
-//! M-profile exceptions is refused.
+//! PFT does not show the conditions of instructions other than waypoints. No M-profile processor has PFT: a
+//! path with M-profile exceptions is refused.
 //!
 //! ```
 //! use tracewalk::ids::Address;
@@ -44,14 +45,14 @@ use crate::story::{Story, Went};
 use crate::time::Clock;
 use crate::trace::{EncodeError, Pauses, Trace, Tracing, truncated};
 
-/// What the specification, or the person at the debugger, may choose.
+/// The choices that the specification leaves to the implementation or to the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// How many bytes lie between two periodic synchronisations; `None` for only the one at the start.
     pub synchronise_every: Option<usize>,
     /// How many instructions lie between two timestamps; `None` for no timestamps.
     pub timestamp_every: Option<u64>,
-    /// How many returns the return stack holds, where the configuration has one.
+    /// How many returns the return stack holds, if the configuration has one.
     pub return_stack_depth: usize,
     /// The security state, which does not change.
     pub security: SecurityBits,
@@ -74,10 +75,10 @@ impl Default for Options {
     }
 }
 
-/// How far a waypoint may lie after the last one without a waypoint update (IHI 0035B, 4.6).
+/// The greatest distance of two waypoints without a waypoint update between them (IHI 0035B, 4.6).
 const FARTHEST_WAYPOINT: u64 = 4096;
 
-/// Encodes `path` as a trace unit with this configuration would, and says what a decoder should make of it.
+/// Encodes `path` as a trace unit with this configuration would, and states what a decoder should find.
 pub fn encode(
     path: &Path,
     program: &Program,
@@ -114,21 +115,21 @@ struct Unit<'a> {
     options: &'a Options,
     encoder: Encoder,
     trace: Trace,
-    /// How many of the reported steps the trace proves: those up to the last waypoint.
+    /// The number of reported steps that the trace proves: those up to the last waypoint.
     proven: usize,
     clock: Clock,
     /// Cycles up to the last count that was sent.
     cycles_sent: u64,
-    /// Atoms that are not sent yet.
+    /// Atoms that are still to be sent.
     atoms: Option<Atoms>,
-    /// The instruction executed last, if it is no waypoint.
+    /// The instruction executed last, if it is not a waypoint.
     behind_waypoint: Option<Location>,
     /// Where execution continued after the last waypoint or exception.
     run_start: Location,
-    /// Newest last.
+    /// The newest return address is last.
     return_stack: Vec<Location>,
     context_id: ContextId,
-    /// Where the trace was when it was synchronised last; `None` before the start.
+    /// The length of the trace at the last synchronisation; `None` before the start.
     synchronised_at: Option<usize>,
     instructions_since_timestamp: u64,
     instructions_since_trigger: u64,
@@ -162,7 +163,8 @@ impl<'a> Unit<'a> {
         }
     }
 
-    /// Whether the step is one that is not traced. Where a pause begins, what ran since the last waypoint is lost.
+    /// Whether the step is not traced. At the start of a pause, the instructions since the last waypoint are
+    /// lost.
     fn is_paused(&mut self, index: usize, step: &Step) -> Result<bool, EncodeError> {
         let tracing = Pauses::at(self.options.pauses, self.story.all(), index, self.paused);
         self.paused = matches!(tracing, Tracing::Ends | Tracing::Off);
@@ -184,7 +186,7 @@ impl<'a> Unit<'a> {
         Ok(self.paused)
     }
 
-    /// Encodes an instruction; false where the path ends before its target is known.
+    /// Encodes an instruction. Returns false if the path ends before its target is known.
     fn instruction(&mut self, index: usize, executed: &Executed) -> Result<bool, EncodeError> {
         let instruction = self.story.instruction(executed)?;
         let went = self.story.went(index);
@@ -241,7 +243,7 @@ impl<'a> Unit<'a> {
         }
     }
 
-    /// An indirect branch that was taken: an atom where the return stack predicted its target (IHI 0035B, 4.13).
+    /// Encodes a taken indirect branch: an atom if the return stack predicted its target (IHI 0035B, 4.13).
     fn indirect(&mut self, target: Location) -> Result<(), EncodeError> {
         if self.return_stack.last() == Some(&target) {
             self.return_stack.pop();
@@ -281,7 +283,7 @@ impl<'a> Unit<'a> {
         Ok(true)
     }
 
-    /// Says how far execution came since the last waypoint.
+    /// Sends how far execution has come since the last waypoint.
     fn waypoint_update(&mut self, reached: Location) -> Result<(), EncodeError> {
         self.behind_waypoint = None;
         self.send(&Packet::WaypointUpdate(self.encoder.waypoint_update(reached)))
@@ -306,7 +308,7 @@ impl<'a> Unit<'a> {
         Ok(true)
     }
 
-    /// Adds a step that the trace proves, and with it everything before.
+    /// Adds a step that the trace proves, together with all steps before it.
     fn tell(&mut self, step: Step) {
         self.trace.told.steps.push(step);
         self.proven = self.trace.told.steps.len();
@@ -381,7 +383,7 @@ impl<'a> Unit<'a> {
         }))
     }
 
-    /// The cycles since the last count, where they are counted.
+    /// The cycles since the last count, if cycles are counted.
     fn take_cycles(&mut self) -> Option<u32> {
         let cycles = u32::try_from(self.clock.now() - self.cycles_sent).ok()?;
         self.config.cycle_accurate().then(|| {
@@ -409,8 +411,8 @@ impl<'a> Unit<'a> {
     }
 }
 
-/// The address that a waypoint update names before a waypoint that is far away: the word or halfword before it,
-/// which may lie inside of the last instruction.
+/// The address that a waypoint update names before a far waypoint: the word or halfword before the waypoint,
+/// which may lie inside the previous instruction.
 const fn in_front_of(waypoint: &Executed) -> Location {
     let bytes = if waypoint.isa.is_thumb() { 2 } else { 4 };
     waypoint.location().moved(-bytes)

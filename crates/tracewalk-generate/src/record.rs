@@ -1,4 +1,4 @@
-//! The file format of a recorded path: the truth that decoders are compared with.
+//! The file format of a recorded path, the reference that decoders are compared with.
 //!
 //! Plain text, one item a line, in the order in which things happened. Numbers are hexadecimal without `0x`, lower
 //! case, apart from exception numbers and sizes, which are decimal.
@@ -17,11 +17,12 @@
 //! ```
 //!
 //! - `R` is as long as possible: it ends at a taken branch to anywhere but the next address, and at X and T.
-//! - The X number is the architecture's for M profile, the trace unit's exception code for A and R profile, and the
-//!   type that ETMv4 has for it after `P a64`. The
-//!   preferred return address is `-` where an M-profile exception took the place of another one's return.
-//! - An instruction that made a supervisor call or was undefined is in the R before the X. One that aborted is not,
-//!   and neither is a breakpoint instruction; the X names it as the preferred return address.
+//! - The X number is the architecture's for M profile, the trace unit's exception code for A and R profile,
+//!   and ETMv4's exception type after `P a64`. The preferred return address is `-` if an M-profile exception
+//!   replaced another one's return.
+//! - An instruction that made a supervisor call or was undefined is in the R before the X. An instruction
+//!   that aborted is not, and neither is a breakpoint instruction; the X names it as the preferred return
+//!   address.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -33,7 +34,7 @@ use crate::path::{Access, State, Taken};
 /// A recorded path in its compact form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Whose exception numbers are used.
+    /// The profile, which determines the exception numbers.
     pub profile: Profile,
     /// The lines after the profile, in order.
     pub lines: Vec<Line>,
@@ -48,7 +49,7 @@ pub enum Line {
     Access {
         /// The instruction.
         instruction: Address,
-        /// Its access.
+        /// The access.
         access: Access,
     },
     /// `C`: an instruction of the run above set the Context ID register.
@@ -69,13 +70,13 @@ pub enum Line {
 /// Instructions that ran in the order of their addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The first one's address.
+    /// The address of the first instruction.
     pub start: Address,
     /// The address after the last one.
     pub end: Address,
-    /// Their instruction set.
+    /// The instruction set.
     pub isa: Isa,
-    /// Those whose condition failed, in order.
+    /// The instructions whose condition failed, in order.
     pub failed: Vec<Address>,
 }
 
@@ -84,7 +85,7 @@ pub struct Run {
 pub struct ParseError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong there.
+    /// What is wrong with the line.
     pub kind: ParseErrorKind,
 }
 
@@ -93,11 +94,11 @@ pub struct ParseError {
 pub enum ParseErrorKind {
     /// The first line is not the format's name and version.
     NotARecord,
-    /// The second line does not say the profile.
+    /// The second line does not state the profile.
     NoProfile,
-    /// The line begins with something else than the letters that exist.
+    /// The line begins with an unknown letter.
     UnknownItem {
-        /// What it begins with.
+        /// The first word of the line.
         found: String,
     },
     /// The line ends too early.
@@ -105,16 +106,16 @@ pub enum ParseErrorKind {
         /// The field that should come next.
         field: &'static str,
     },
-    /// A field holds something that it may not.
+    /// A field holds an invalid value.
     Invalid {
         /// The field.
         field: &'static str,
-        /// What it holds.
+        /// The value.
         found: String,
     },
-    /// Something stands after the last field.
+    /// Text follows the last field.
     Excess {
-        /// What.
+        /// The text.
         found: String,
     },
 }
@@ -218,16 +219,16 @@ impl Display for Record {
     }
 }
 
-/// Whose numbers a record's exceptions have.
+/// The numbering of a record's exceptions.
 #[derive(Clone, Copy)]
 enum Numbers {
     M,
     Ar,
-    /// Those of ETMv4.
+    /// ETMv4's exception types.
     Types,
 }
 
-/// A record in the `runs` format, to be printed.
+/// Displays a record in the `runs` format.
 #[derive(Clone, Copy, Debug)]
 pub struct Runs<'a>(&'a Record);
 
@@ -248,7 +249,7 @@ impl Display for Runs<'_> {
     }
 }
 
-/// Number and preferred return address, which both formats share.
+/// Writes the exception number and the preferred return address, which both formats share.
 fn write_exception(f: &mut Formatter<'_>, taken: &Taken) -> fmt::Result {
     write!(f, "X {} ", taken.exception.number())?;
     match taken.preferred_return {
@@ -257,7 +258,7 @@ fn write_exception(f: &mut Formatter<'_>, taken: &Taken) -> fmt::Result {
     }
 }
 
-/// An address as `tracewalk flow` writes it: from 2^32 on with all its digits.
+/// An address as `tracewalk flow` writes it: with all its digits from 2^32 on.
 struct Hex(Address);
 
 impl Display for Hex {
@@ -359,7 +360,7 @@ fn hexadecimal(word: &str) -> Option<Address> {
     u64::from_str_radix(word, 16).ok().map(Address::new)
 }
 
-/// Reads `-` as nothing.
+/// Reads `-` as `None`.
 fn or_dash<T>(read: impl FnOnce(&str) -> Option<T>) -> impl FnOnce(&str) -> Option<Option<T>> {
     |word| if word == "-" { Some(None) } else { read(word).map(Some) }
 }

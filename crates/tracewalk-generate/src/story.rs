@@ -1,4 +1,5 @@
-//! A path with its program at hand: what an encoder asks about the steps around the one that it stands at.
+//! A path together with its program: answers an encoder's questions about the steps before and after the
+//! current one.
 
 use tracewalk::ids::{Address, ContextId, Isa, Location, Profile};
 use tracewalk::isa::{self, Class, Instruction};
@@ -11,7 +12,7 @@ use crate::trace::EncodeError;
 pub(crate) struct Story<'a> {
     path: &'a Path,
     program: &'a Program,
-    /// What of the program the current context sees.
+    /// The part of the program that the current context sees.
     seen: &'a Program,
 }
 
@@ -31,7 +32,7 @@ impl<'a> Story<'a> {
         Self { path, program, seen: program }
     }
 
-    /// Another context ID holds from here on.
+    /// Switches to another context ID.
     pub(crate) fn enter(&mut self, context_id: ContextId) {
         self.seen = self.program.view(self.program.view_in(Some(context_id), None));
     }
@@ -44,12 +45,12 @@ impl<'a> Story<'a> {
         self.path.steps.iter().enumerate()
     }
 
-    /// What the program says about an instruction that was executed.
+    /// Decodes an executed instruction.
     pub(crate) fn instruction(&self, executed: &Executed) -> Result<Instruction, EncodeError> {
         executed.classify(self.seen).ok_or(EncodeError::NoCode { at: executed.address })
     }
 
-    /// What the program says about a place where execution was about to go on.
+    /// Decodes the instruction at a place where execution was about to continue.
     pub(crate) fn instruction_at(&self, location: Location) -> Option<Instruction> {
         isa::classify(self.seen.code(location.address)?, location.address, location.isa).ok()
     }
@@ -74,7 +75,8 @@ impl<'a> Story<'a> {
         matches!(next, Some((_, Step::ExceptionReturn)))
     }
 
-    /// The state that an exception or a return from one, the step at `index`, leads to, if the path says it.
+    /// The state that the step at `index`, an exception or a return from one, leads to, if the path states
+    /// it.
     pub(crate) fn state_behind(&self, index: usize) -> Option<State> {
         let next = self
             .steps_behind(index)
@@ -117,9 +119,10 @@ impl<'a> Story<'a> {
         Location::new(taken.handler, entered.map_or(usual, |executed| executed.isa))
     }
 
-    /// The instruction set at an address that execution may come back to, at the step at `index`. A record does not say
-    /// it: where the instruction before did not branch to a computed address that tells, or the exception whose handler
-    /// begins there, or else the instruction that is executed there later or was before, or the one executed last.
+    /// The instruction set at an address that execution may come back to, at the step at `index`. A record
+    /// does not contain the instruction set. It is taken from the exception whose handler begins there, or
+    /// from the instruction before unless that branched to a computed address. Otherwise it is that of the
+    /// instruction executed there later or earlier, and as a last resort of the instruction executed last.
     fn isa_at(&self, index: usize, address: Address) -> Isa {
         let before = self.path.steps.iter().enumerate().take(index).rev();
         let last = before.clone().find_map(|(_, step)| executed(step));
@@ -152,7 +155,7 @@ impl<'a> Story<'a> {
     }
 }
 
-/// Whether the step is more than what it says of the one before or after it.
+/// Whether the step is more than an annotation of the step before or after it.
 fn happens(step: &Step) -> bool {
     !matches!(step, Step::Access(_) | Step::ContextId(_) | Step::State(_))
 }

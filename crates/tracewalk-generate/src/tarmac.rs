@@ -1,7 +1,7 @@
-//! What Arm's models say that they executed, in Tarmac text, as a [`Path`].
+//! Reads the Tarmac log of one of Arm's models as a [`Path`].
 //!
-//! Fast Models and the Architecture Envelope Model write (`MTS`, the Tarmac trace plug-in) a line for each instruction and, after it, what it
-//! did to registers and memory:
+//! Fast Models and the Architecture Envelope Model (with `MTS`, the Tarmac trace plug-in) write a line for
+//! each instruction, followed by its effects on registers and memory:
 //!
 //! ```text
 //! 5652 clk cpu0 IT (5616) 0009d90c:00001009d90c_NS 1400264b O EL0t_n : B        0xa7238
@@ -11,9 +11,9 @@
 //! 5653 clk cpu0 R ELR_EL1 00000000000a723c
 //! ```
 //!
-//! `IT` is an instruction that was executed, `IS` one that was passed over. The instruction's own code stands in the line, so that no program
-//! is needed. Of the other lines those are read that say which exception was taken and where it returns to; the rest is
-//! passed by.
+//! `IT` is an instruction that was executed, `IS` one that was passed over. The line contains the
+//! instruction's code, so the reader needs no program. Of the other lines, the reader uses those that state
+//! which exception was taken and where it returns to, and skips the rest.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -27,28 +27,28 @@ use crate::path::{Executed, Path, State, Step, Taken};
 pub struct TarmacError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong there.
+    /// What is wrong with the line.
     pub kind: TarmacErrorKind,
 }
 
 /// What is wrong with a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TarmacErrorKind {
-    /// An instruction's line has something else than Tarmac has in this field.
+    /// A field of an instruction's line is not as Tarmac writes it.
     Unreadable {
         /// The field.
         field: &'static str,
     },
-    /// The text is of several processors, and none was chosen.
+    /// The text covers several processors, and none was chosen.
     SeveralProcessors {
         /// The first.
         first: String,
         /// Another one.
         other: String,
     },
-    /// The text ends, and no instruction of the processor was in it.
+    /// The text contains no instruction of the processor.
     NoInstructions,
-    /// An exception was taken, and nothing says where it returns to.
+    /// The text does not state where an exception returns to.
     NoReturnAddress,
 }
 
@@ -91,7 +91,7 @@ pub fn read(text: &str, processor: Option<&str>) -> Result<Path, TarmacError> {
 
 struct Reader<'a> {
     processor: Option<&'a str>,
-    /// The processor that the text is of, where none was chosen.
+    /// The only processor of the text, if none was chosen.
     only: Option<&'a str>,
     state: Option<State>,
     /// An exception whose handler is about to be logged.
@@ -183,14 +183,14 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The exception that was taken, if any, has its handler here.
+    /// Completes the exception that was taken, if any: its handler begins here.
     fn enter(&mut self, handler: Address) -> Result<(), TarmacErrorKind> {
         let Some(taking) = self.taking.take() else { return Ok(()) };
         let preferred_return = taking.preferred_return.ok_or(TarmacErrorKind::NoReturnAddress)?;
         let number = taking.exception_type();
         let last = self.path.steps.last();
         let is_own = matches!(last, Some(Step::Instruction(last)) if last.address == preferred_return);
-        // One that was undefined counts as executed, one that aborted does not.
+        // An undefined instruction counts as executed; an aborted one does not.
         if is_own && taking.vector == "SYNC" && number != TRAP {
             self.path.steps.pop();
         }
@@ -201,11 +201,11 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// TYPE of a trap, an undefined instruction among them.
+/// TYPE of a trap, which includes undefined instructions.
 const TRAP: u16 = 3;
 
 impl Taking<'_> {
-    /// TYPE (IHI 0064), by the vector and the syndrome's exception class (DDI 0487, ESR_ELx.EC).
+    /// TYPE (IHI 0064), from the vector and the syndrome's exception class (DDI 0487, ESR_ELx.EC).
     fn exception_type(&self) -> u16 {
         match (self.vector, self.syndrome.map(|syndrome| syndrome >> 26 & 0b11_1111)) {
             ("IRQ", _) => 14,
@@ -222,7 +222,7 @@ impl Taking<'_> {
     }
 }
 
-/// The instruction's bytes. Of T32 the first halfword is printed first.
+/// The instruction's bytes. T32 prints the first halfword first.
 fn bytes_of(code: &str, isa: Isa) -> Option<Vec<u8>> {
     let word = u32::from_str_radix(code, 16).ok()?;
     let halfword = |shift: u32| u16::try_from(word >> shift & 0xffff).map(u16::to_le_bytes).ok();
@@ -259,7 +259,7 @@ mod tests {
         Ok(Record::of_path(Profile::Ar, &path).to_string())
     }
 
-    /// As a model of an A-profile processor wrote it, but for the addresses.
+    /// A log as written by a model of an A-profile processor; only the addresses were changed.
     const CALL: &str = "
 0 clk cpu0 R cpsr 000003cd
 1 clk cpu0 IT (1) 00000100:000010000100_NS b4000041 O EL0t_n : CBZ      x1,0x108

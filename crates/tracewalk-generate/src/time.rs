@@ -1,5 +1,5 @@
-//! A model of time, so that cycle counts and timestamps have something to say. It is no processor's: it only has to be
-//! the same every time, and to have stalls and instructions that take no time of their own.
+//! A model of time that supplies cycle counts and timestamps. It models no real processor: it is
+//! deterministic, has stalls, and has instructions that take no time of their own.
 
 use tracewalk::isa::{Class, Instruction};
 
@@ -19,7 +19,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// Lets an instruction take its time; gives the cycles that passed.
+    /// Advances the clock by an instruction; returns the cycles that passed.
     pub(crate) fn execute(&mut self, executed: &Executed, instruction: &Instruction) -> u32 {
         self.instructions += 1;
         let simple = matches!(instruction.class, Class::Other | Class::Wait) && instruction.access.is_none();

@@ -1,4 +1,4 @@
-//! What an encoder makes of a path.
+//! The output of an encoder, and its pauses.
 //!
 //! ```
 //! use tracewalk_generate::trace::Pauses;
@@ -14,13 +14,13 @@ use tracewalk::protocol::ISyncReason;
 
 use crate::path::{Path, Step};
 
-/// One source's trace, and the truth about it.
+/// One source's trace, and the path that it should decode to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
     /// The bytes that the trace unit would have sent.
     pub bytes: Vec<u8>,
-    /// What they say: the path without what this trace unit does not tell, and without the end of the path where a
-    /// target was never reached.
+    /// The path that the bytes contain: without what this trace unit does not report, and without the end of
+    /// the path if a target was never reached.
     pub told: Path,
     /// The cycles that the reported instructions took, by the encoder's model of time.
     pub cycles: u64,
@@ -33,7 +33,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// A line for each step of the path that it was made from: what it was, and how many cycles had passed after it.
+    /// One line for each step of the encoded path: the step, and how many cycles had passed after it.
     ///
     /// `I ADDRESS CYCLES` for an instruction, `X NUMBER RETURN CYCLES` for an exception, `T CYCLES` for a return.
     #[must_use]
@@ -53,12 +53,12 @@ impl Trace {
     }
 }
 
-/// When tracing is switched off, and what says so when it continues.
+/// When tracing is switched off, and which reason the trace gives when tracing continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pauses {
     /// The number of steps of the path that are traced.
     pub traced: usize,
-    /// The number of steps that are not: a pause begins and ends with the next instruction after an instruction.
+    /// The number of steps that are not traced. A pause begins and ends only between two instructions.
     pub untraced: usize,
     /// Why tracing begins again.
     pub reason: ISyncReason,
@@ -96,7 +96,7 @@ impl std::str::FromStr for Pauses {
     }
 }
 
-/// Where in its path an encoder stands with regard to its pauses.
+/// An encoder's position relative to its pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tracing {
     /// On, as at the step before.
@@ -110,7 +110,7 @@ pub(crate) enum Tracing {
 }
 
 impl Pauses {
-    /// What the step at `index` is, where tracing was on or off before it.
+    /// The tracing state of the step at `index`; `off` is the state before it.
     pub(crate) fn at(pauses: Option<Self>, steps: &[Step], index: usize, off: bool) -> Tracing {
         let Some(pauses) = pauses else { return Tracing::On };
         let wanted = index % (pauses.traced + pauses.untraced).max(1) >= pauses.traced;
@@ -126,7 +126,7 @@ impl Pauses {
     }
 }
 
-/// The bytes of a context ID that a trace unit sends if it is set up to send some: the low ones.
+/// The bytes of a context ID that a trace unit sends if it is set up to send only some: the low ones.
 pub(crate) fn truncated(context_id: ContextId, bytes: u8) -> ContextId {
     let unsent = 8 * u32::from(4_u8.saturating_sub(bytes));
     ContextId(u32::MAX.checked_shr(unsent).map_or(0, |mask| context_id.0 & mask))
@@ -137,17 +137,17 @@ pub(crate) fn truncated(context_id: ContextId, bytes: u8) -> ContextId {
 pub enum EncodeError {
     /// The program has no code at an address that was executed.
     NoCode {
-        /// Where.
+        /// The instruction's address.
         at: tracewalk::ids::Address,
     },
     /// The exception has no code in this protocol.
     NoExceptionCode {
-        /// Which one.
+        /// The exception.
         exception: tracewalk::ids::Exception,
     },
     /// The packet encoder refused a packet: the configuration does not fit the path.
     Packet {
-        /// What it says.
+        /// The packet encoder's message.
         message: String,
     },
 }

@@ -1,9 +1,9 @@
-//! Paths that nobody executed: a walk through any program on which every turn is a choice.
+//! Invented paths: a walk through any program on which every turn is a choice.
 //!
-//! An emulator's record says what a program does. A wandered path goes where the program never would: every condition
-//! both ways, indirect branches to anywhere, exceptions between any two instructions. What it keeps to is the
-//! architecture: direct branches lead to their targets, only conditional instructions fail, and returns from
-//! exceptions resume what was interrupted.
+//! An emulator's record shows what a program does. A wandered path goes where the program never would: every
+//! condition both ways, indirect branches to anywhere, exceptions between any two instructions. It keeps to
+//! the architecture, however: direct branches lead to their targets, only conditional instructions fail, and
+//! returns from exceptions resume what was interrupted.
 //!
 //! ```
 //! use tracewalk::ids::{Address, Isa, Location};
@@ -31,12 +31,12 @@ use tracewalk::program::Program;
 use crate::path::{Executed, Path, Step, Taken};
 use crate::record::Profile;
 
-/// Where to wander.
+/// The program to walk through, and the limits of the walk.
 #[derive(Clone, Debug)]
 pub struct Wander<'a> {
     /// The code.
     pub program: &'a Program,
-    /// Whose exceptions there are.
+    /// The profile, which determines the exceptions.
     pub profile: Profile,
     /// Where the path starts.
     pub start: Location,
@@ -46,16 +46,16 @@ pub struct Wander<'a> {
     pub steps: usize,
 }
 
-/// The numbers of ETMv4 and ETE for the same.
+/// ETMv4's and ETE's types for a supervisor call and an undefined instruction.
 const TYPE_CALL: Exception = Exception::ArType(2);
 const TYPE_TRAP: Exception = Exception::ArType(3);
-/// The supervisor call, and the undefined instruction of A and R profile, come from instructions.
+/// The codes and numbers that the other protocols have for the same exceptions.
 const M_SUPERVISOR_CALL: Exception = Exception::M(11);
 const AR_SUPERVISOR_CALL: Exception = Exception::Ar(10);
 const AR_UNDEFINED: Exception = Exception::Ar(9);
 
 impl Wander<'_> {
-    /// A path; `choose` gives any number for each turn.
+    /// A path; `choose` supplies a number for each turn.
     pub fn path(&self, choose: &mut dyn FnMut() -> u32) -> Path {
         let mut walker = Walker {
             wander: self,
@@ -84,11 +84,11 @@ struct Walker<'a> {
     steps: Vec<Step>,
 }
 
-/// More calls than this are not remembered.
+/// The most calls that are remembered.
 const MOST_CALLS: usize = 64;
 
 impl Walker<'_> {
-    /// Goes one step; false where the path cannot go on.
+    /// Goes one step; false if the path cannot continue.
     fn step(&mut self) -> bool {
         let Location { address, isa } = self.at;
         let code = self.wander.program.code(address).unwrap_or_default();
@@ -140,7 +140,7 @@ impl Walker<'_> {
         self.in_it_block = 0;
     }
 
-    /// The instruction set of handlers. Programs in A64 have nothing else.
+    /// The instruction set of handlers. A64 programs have A64 handlers.
     fn handlers_isa(&self) -> Isa {
         match (self.wander.profile, self.wander.start.isa) {
             (Profile::M, _) => Isa::T32,
@@ -149,7 +149,7 @@ impl Walker<'_> {
         }
     }
 
-    /// What an instruction that was executed does to the path.
+    /// Applies the effect of an executed instruction.
     fn go(&mut self, instruction: &Instruction, next: Location, choice: u32) {
         if let Some(raises) = instruction.raises {
             return self.raise(raises, instruction, next);
@@ -187,14 +187,15 @@ impl Walker<'_> {
         }
     }
 
-    /// Whether the branch returns from an exception, which it then has done.
+    /// Performs a return from an exception if the branch is one; false if it is not.
     fn returns(&mut self, instruction: &Instruction, choice: u32) -> bool {
         let can = match self.wander.profile {
             Profile::M => instruction.returns == Some(Return::Function),
             Profile::Ar => instruction.returns == Some(Return::Exception),
         };
         if !can || self.active.is_empty() {
-            // Without an exception an instruction that only returns from one goes anywhere, and still counts as a return.
+            // If no exception is active, an instruction that only returns from exceptions goes anywhere, and
+            // still counts as a return.
             if can && self.wander.profile == Profile::Ar {
                 self.steps.push(Step::ExceptionReturn);
             }
@@ -208,7 +209,7 @@ impl Walker<'_> {
         let chained = self.interrupt(choice >> 4).filter(|_| choice & 0b1000 == 0);
         match chained.filter(|_| self.wander.profile == Profile::M) {
             Some(exception) => self.enter(exception, None, interrupted),
-            // The return may stand in an IT block, which is left with it.
+            // The return may be in an IT block, which ends with it.
             None => (self.at, self.in_it_block) = (interrupted, 0),
         }
         true

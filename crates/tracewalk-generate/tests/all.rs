@@ -1,4 +1,4 @@
-//! The tests of the generator from outside, in one binary: what they share is linked once.
+//! All tests of the generator's public API, in one binary so that the common code is linked once.
 
 mod common;
 mod etmv3;

@@ -1,4 +1,4 @@
-//! Generated ETMv3 traces, decoded by `tracewalk`: it has to find what the emulator recorded.
+//! Decodes generated ETMv3 traces with `tracewalk`, which must find the path that the emulator recorded.
 
 use crate::common::{assert_same, decoded, firmware};
 use tracewalk::ids::{Address, ContextId};
@@ -14,7 +14,7 @@ fn config(core: &str, etmcr: u32, etmidr: Option<u32>) -> Config {
     Config::from_registers(registers, Core::named(core)).unwrap()
 }
 
-/// Encodes and decodes; the two have to agree on everything that this configuration tells.
+/// Encodes and decodes; both must agree on everything that this configuration reports.
 fn check(name: &str, config: &Config, options: &Options) -> (Trace, Found) {
     let firmware = firmware(name);
     let program = &firmware.elf.program;

@@ -1,4 +1,4 @@
-//! Generated ETMv4 and ETE traces, decoded by `tracewalk`: it has to find what was executed.
+//! Decodes generated ETMv4 and ETE traces with `tracewalk`, which must find the executed path.
 
 use crate::common::{assert_same, decoded, firmware};
 use tracewalk::ids::{Address, ContextId, Profile, Vmid};
@@ -25,7 +25,7 @@ fn config(core: &str, trcconfigr: u32, speculation: u32, trcidr0: Option<u32>) -
     Config::from_registers(registers.or_usual_of(core), Some(core.profile())).unwrap()
 }
 
-/// Encodes and decodes; the two have to agree on everything that this configuration tells.
+/// Encodes and decodes; both must agree on everything that this configuration reports.
 fn check(firmware: &Firmware, config: &Config, options: &Options) -> (Trace, Found) {
     let Firmware { elf, path } = firmware;
     let trace = encode(path, &elf.program, config, options).unwrap();
@@ -41,10 +41,10 @@ fn check(firmware: &Firmware, config: &Config, options: &Options) -> (Trace, Fou
 
 /// TRCIDR0 of a Cortex-A53 with COMMOPT 0: cycle counts commit.
 const COMMITTING: u32 = 0x0800_0ea1;
-/// The same with Q elements.
+/// The same TRCIDR0 with Q elements.
 const COMMITTING_Q: u32 = 0x0801_cea1;
 
-/// Every setting that changes what is sent, one after the other and some together.
+/// Every setting that changes the trace, one at a time and in some combinations.
 fn all_options() -> Vec<Options> {
     let usual = Options::default();
     let mut all = vec![usual];
@@ -91,7 +91,7 @@ fn every_configuration(firmware: &Firmware, cores: &[&str]) {
 
 #[test]
 fn programs_in_a64_are_found_whatever_the_options() {
-    // The last two once were not.
+    // The last two seeds are regressions.
     for (seed, core) in
         [(0, "cortex-a53"), (1, "cortex-a510"), (20_672, "cortex-a53"), (48_742, "cortex-a510")]
     {
@@ -114,7 +114,8 @@ fn the_m3_program_is_found_whatever_the_options() {
 #[test]
 fn the_a53_program_is_found_whatever_the_options() {
     let mut firmware = firmware("a53");
-    // All that it does begins before that; the whole is in the next test.
+    // All that the program does begins in the first 10,000 steps;
+    // `the_emulators_record_of_a64_is_what_is_found` covers the rest.
     firmware.path.steps.truncate(10_000);
     every_configuration(&firmware, &["cortex-a53"]);
 }
@@ -124,8 +125,8 @@ fn the_m33_program_is_found_whatever_the_options() {
     every_configuration(&firmware("m33"), &["cortex-m33"]);
 }
 
-/// What the decoder finds is what the emulator recorded, apart from what the trace does not say: whether instructions of AArch32
-/// that are no branches failed, instructions that were undefined, and what follows the last branch.
+/// The decoder finds what the emulator recorded, apart from what the trace does not show: whether the
+/// condition of an AArch32 non-branch failed, undefined instructions, and the steps after the last branch.
 #[test]
 fn the_emulators_record_of_a64_is_what_is_found() {
     let firmware = firmware("a53");
@@ -152,7 +153,7 @@ fn the_emulators_record_of_a64_is_what_is_found() {
     }
 }
 
-/// The steps of an emulator's record that a trace of ETMv4 says.
+/// The steps of an emulator's record that an ETMv4 trace shows.
 fn what_a_trace_says(firmware: &Firmware) -> Vec<Step> {
     let mut said = Vec::new();
     for step in &firmware.path.steps {
@@ -188,7 +189,7 @@ fn the_emulators_record_of_two_security_states_is_what_is_found() {
         let (_, found) = check(&firmware, &config(core, trcconfigr, 0, None), &Options::default());
         let length = found.path.steps.len();
         assert!(recorded.len() - length < 20, "{core}: {length} of {}", recorded.len());
-        // An exception that takes a return's place has the return that it takes the place of.
+        // An exception that replaces a return keeps the return before it.
         assert_eq!(
             first_difference(Profile::M, &Path { steps: recorded[..length].to_vec() }, &found.path),
             None
@@ -232,7 +233,8 @@ fn return_stacks_of_every_depth_make_shorter_traces() {
     assert!(depths[0] < bytes(0, 1));
 }
 
-/// The entries of before a trace info packet are still in order after a call between that packet and its address.
+/// The entries from before a trace info packet stay in order after a call between that packet and its
+/// address.
 #[test]
 fn calls_between_a_trace_info_packet_and_its_address_make_no_entries() {
     let firmware = firmware("a15");
@@ -275,7 +277,7 @@ fn wrong_paths_change_nothing_but_the_bytes() {
 #[test]
 fn a_trace_that_begins_with_an_exception_begins_where_it_was_taken() {
     let mut firmware = firmware("a9");
-    // What ran before the first exception is left out.
+    // The test drops the steps before the first exception.
     let first = firmware.path.steps.iter().position(|step| matches!(step, Step::Exception(_)));
     let _ = firmware.path.steps.drain(..first.expect("the program is interrupted"));
     let (_, found) = check(&firmware, &config("cortex-a53", 0, 0, None), &Options::default());

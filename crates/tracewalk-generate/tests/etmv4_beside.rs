@@ -1,5 +1,6 @@
-//! Packets of ETMv4 that say nothing of where execution went: conditional instructions with their results, and the markers by which
-//! data trace is placed. Between any two packets of a trace they change nothing that flow finds.
+//! ETMv4 packets that say nothing about where execution went: conditional instructions with their results,
+//! and the markers that place data trace. Inserted between any two packets of a trace, they do not change the
+//! flow.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +36,7 @@ fn config(core: &str, trcconfigr: u32, speculation: u32) -> Config {
     Config::from_registers(registers, Some(core.profile())).unwrap()
 }
 
-/// Every format of every such packet.
+/// Every format of every packet that flow ignores.
 fn beside() -> Vec<Packet> {
     use ConditionalInstruction as Instruction;
     use ConditionalResult as Result;
@@ -64,7 +65,7 @@ fn beside() -> Vec<Packet> {
     [&instructions[..], &[Packet::ConditionalFlush], &results, &markers].concat()
 }
 
-/// Where packets begin, and how many of each name there are.
+/// The starts of packets, and how often each packet's name occurs.
 fn packets(config: &SourceConfig, bytes: &[u8]) -> (Vec<usize>, BTreeMap<&'static str, usize>) {
     let (mut starts, mut names) = (Vec::new(), BTreeMap::new());
     let mut note = |item: PacketItem<'_>, span: tracewalk::span::Span, _: &[u8]| match item {

@@ -1,11 +1,11 @@
-//! The committed example captures are what `testdata/examples/generate.sh` makes.
+//! Checks that `testdata/examples/generate.sh` reproduces the committed example captures.
 #![cfg(unix)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The files below `folder` by their path in it.
+/// The files below `folder` by their relative paths.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     let mut open = vec![folder.to_owned()];

@@ -1,4 +1,4 @@
-//! The committed records of the example firmware against the programs they were made from.
+//! Checks the committed records of the example firmware against their programs.
 
 use std::path::PathBuf;
 
@@ -69,7 +69,7 @@ fn every_program_executes_thousands_of_instructions_of_both_outcomes() {
     }
 }
 
-/// The crashes end at the first instruction of the handler that the debugger stopped at.
+/// A crash ends at the first instruction of the handler, where the debugger stopped.
 #[test]
 fn crashes_end_in_the_exception_that_ends_them() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware/crash");
@@ -95,13 +95,13 @@ fn crashes_end_in_the_exception_that_ends_them() {
     }
 }
 
-/// Conditions and targets come from different parts of the log, so that each proves the other.
+/// Conditions and targets come from different parts of the log, so that each confirms the other.
 #[test]
 fn execution_goes_where_the_instructions_say() {
     for name in PROGRAMS {
         let (elf, record) = load(name);
         let path = Path::expand(&record, &elf.program).unwrap();
-        // Where execution has to go on, unless an exception comes first.
+        // The address at which execution must continue, unless an exception comes first.
         let mut expected = None::<Address>;
         for step in &path.steps {
             match step {
@@ -128,12 +128,14 @@ fn execution_goes_where_the_instructions_say() {
     }
 }
 
-/// The preferred return address is where the handler's return goes, if the handler does not change it: ours do for
-/// undefined instructions, breakpoints and jumps to nowhere, which they skip.
+/// The preferred return address is the target of the handler's return unless the handler changes it. The
+/// example handlers change it for undefined instructions, breakpoints and jumps to addresses without code,
+/// which they skip.
 #[test]
 fn exceptions_return_to_the_preferred_return_address() {
     let none = [].as_slice();
-    // The other two switch tasks: their handlers return to what was interrupted another time.
+    // The programs that are missing here switch tasks: their handlers return to a task that was interrupted
+    // at another time.
     for (name, changed) in [
         ("m3", none),
         ("a9", &[9, 11]),
@@ -152,7 +154,7 @@ fn exceptions_return_to_the_preferred_return_address() {
                 Step::Exception(taken) => {
                     let resumed = returning.take();
                     match taken.preferred_return {
-                        // Tail-chaining: what was interrupted first is resumed in the end.
+                        // Tail-chaining: the last handler resumes the code that was interrupted first.
                         None => active.push(resumed),
                         Some(at) => {
                             assert!(resumed.is_none_or(|resumed| resumed == at), "{name}: {at}");
@@ -173,7 +175,7 @@ fn exceptions_return_to_the_preferred_return_address() {
     }
 }
 
-/// QEMU says the exception level apart from the exceptions and returns that change it.
+/// QEMU logs the exception level independently of the exceptions and returns that change it.
 #[test]
 fn exception_levels_change_as_exceptions_and_returns_do() {
     let (elf, record) = load("a53");

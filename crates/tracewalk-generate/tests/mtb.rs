@@ -1,4 +1,4 @@
-//! Generated MTB dumps, decoded by `tracewalk`: it has to find what the emulator recorded.
+//! Decodes generated MTB dumps with `tracewalk`, which must find the path that the emulator recorded.
 
 use crate::common::{assert_same, decoded, firmware};
 use tracewalk::ids::{Address, Exception};

@@ -1,5 +1,5 @@
-//! Any path through any program, past an MTB set up in any way: what comes back is the end of the path that the buffer
-//! holds, or what was traced of it.
+//! Traces any path through any program with an MTB set up in any way. Decoding must return the end of the
+//! path that the buffer holds, or as much of it as was traced.
 
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ const EXCEPTIONS: [u16; 5] = [3, 11, 14, 15, 19];
 const HANDLER: [u16; 4] = [0xbf00, 0xd000, 0xbf00, 0x4770];
 const SVC: u16 = 0xdf00;
 
-/// A program, and where its instructions start.
+/// A program, and the addresses of its instructions.
 #[derive(Clone, Debug)]
 struct Code {
     program: Program,
@@ -65,12 +65,13 @@ impl Code {
         isa::classify(self.program.code(at)?, at, Isa::T32).ok()
     }
 
-    /// A place that is not in the handlers.
+    /// A place outside the handlers.
     fn place(&self, choice: u32) -> Address {
         self.starts[choice as usize % self.starts.len()]
     }
 
-    /// Direct branches lead to the starts of instructions, and none to the next one: whether an MTB sees that is open.
+    /// Direct branches lead to the starts of instructions, and none to the next instruction, because the
+    /// manual leaves open whether an MTB records such a branch.
     fn is_sound(&self) -> bool {
         self.starts.iter().all(|&at| match self.instruction(at) {
             Some(Instruction { class: Class::Direct(target), bytes, .. }) => {
@@ -95,17 +96,17 @@ fn any_instruction() -> impl Strategy<Value = Vec<u16>> {
     ]
 }
 
-/// Programs that end in a branch back, so that execution never runs out of them.
 /// The address after an instruction.
 fn after(at: Address, bytes: u8) -> Address {
     Location::new(at, Isa::T32).after(bytes.into()).address
 }
 
+/// Programs that end in a branch back, so that execution never leaves them.
 fn any_code() -> impl Strategy<Value = Code> {
     proptest::collection::vec(any_instruction(), 3..30)
         .prop_map(|mut instructions| {
             instructions.push(vec![0x4770]);
-            // A branch to elsewhere than an instruction's start becomes a nop.
+            // A branch to anywhere but an instruction's start becomes a nop.
             loop {
                 let code = Code::of(&instructions);
                 let starts = code.starts.clone();
@@ -122,14 +123,14 @@ fn any_code() -> impl Strategy<Value = Code> {
         .prop_filter("sound code", Code::is_sound)
 }
 
-/// A walk through a program that `choices` decide.
+/// A walk through a program; `choices` determine its turns.
 struct Walker<'a> {
     code: &'a Code,
     at: Address,
-    /// The active exceptions, with where they return to.
+    /// The active exceptions, with their return addresses.
     active: Vec<(u16, Address)>,
-    /// Whether a handler may be interrupted before its first instruction. A buffer that has forgotten that cannot tell
-    /// the return to it from a tail-chained exception.
+    /// Whether a handler may be interrupted before its first instruction. If the buffer has overwritten that
+    /// exception, the return to the handler cannot be distinguished from a tail-chained exception.
     interrupts_beginning: bool,
     begins: bool,
     steps: Vec<Step>,
@@ -171,7 +172,7 @@ impl Walker<'_> {
         let (address, bytes) = (self.at, instruction.bytes);
         let supervisor_call = instruction.raises.is_some();
         if supervisor_call && self.active.iter().any(|&(number, _)| number == 11) {
-            // It would be a fault: this path leaves it out.
+            // The supervisor call would be a fault, which this path leaves out.
             self.at = next;
             self.steps.push(Step::Instruction(Executed { address, isa: Isa::T32, bytes, passed: true }));
             return;
@@ -196,7 +197,7 @@ impl Walker<'_> {
         if place == next { self.code.place(choice + 1) } else { place }
     }
 
-    /// A return from a handler: to what was interrupted, or into the next handler.
+    /// Returns from a handler to the interrupted code, or into the next handler.
     fn leave(&mut self, choice: u32) {
         let Some((_, returns_to)) = self.active.pop() else {
             self.at = self.elsewhere(choice, Address::new(0));
@@ -222,7 +223,7 @@ fn path(code: &Code, choices: &[u32], interrupts_beginning: bool) -> Path {
     walker.walk(choices)
 }
 
-/// What `tracewalk` finds in these pieces of a dump.
+/// The path that `tracewalk` finds in these pieces of a dump.
 fn found(dump: &[u8], layout: &Layout, program: &Program) -> Path {
     let bytes = layout.pieces.iter().flat_map(|piece| &dump[piece.bytes.clone()]).copied();
     let bytes = bytes.collect::<Vec<_>>();
@@ -236,7 +237,7 @@ fn layout_of(buffer: &Buffer, memory: Memory) -> Layout {
     by_registers(dump, &config).expect("the dump is the memory")
 }
 
-/// Where in `path` the steps of `part` stand.
+/// The range of `path` that equals `part`.
 fn place_of(part: &Path, path: &Path) -> Option<Range<usize>> {
     let (part, path) = (&part.steps, &path.steps);
     (0..=path.len().checked_sub(part.len())?)
@@ -245,8 +246,8 @@ fn place_of(part: &Path, path: &Path) -> Option<Range<usize>> {
         .find(|place| path[place.clone()] == part[..])
 }
 
-/// Whether these steps, the last of a path, need no packet: they run straight on. Of the very last instruction the path
-/// does not say where it went.
+/// Whether these steps, the last of a path, run straight on and so need no packet. The path does not show
+/// where its last instruction went.
 fn need_no_packet(steps: &[Step], program: &Program) -> bool {
     let jumps = |executed: &Executed| {
         let instruction = executed.classify(program).expect("the path is in the program");
@@ -264,7 +265,7 @@ fn any_choices() -> impl Strategy<Value = Vec<u32>> {
     proptest::collection::vec(any::<u32>(), 1..300)
 }
 
-/// A memory and where the buffer of `2^exponent` bytes lies in it.
+/// A memory, and the position of a buffer of `2^exponent` bytes in it.
 fn any_memory(exponent: u8) -> impl Strategy<Value = (Memory, u32)> {
     (exponent..15, 0_u32..64, 0_u32..16, any::<bool>()).prop_map(move |(bits, buffer, base, aligned)| {
         let size = 1_u32 << exponent;
@@ -336,8 +337,9 @@ proptest! {
         let reaches = |from, to| runs_straight(&code.program, Location::new(from, Isa::T32), to);
         if let Some(guess) = by_evidence(dump, reaches) {
             prop_assert_eq!(guess.best.evidence.breaks, 0);
-            // Where the newest packet happens to fit before the oldest one, nobody can tell where they meet; where it stands at
-            // the end of what is held, newer ones may follow. The evidence says both.
+            // If the newest packet happens to fit before the oldest one, the place where they meet cannot be
+            // determined. If the newest packet is at the end of the dump, newer ones may follow. The evidence
+            // shows both cases.
             let is_shown = guess.best.evidence.end == Ending::Shown;
             if is_shown && (guess.best.evidence.breaks_at_wrap || !guess.best.evidence.wrapped) {
                 let fits_by_chance = guess.best.evidence.bytes.len() == buffer.bytes.len()

@@ -1,5 +1,5 @@
-//! Generated frames, read by OpenCSD where it is installed (Debian: libopencsd-bin): another decoder has to find what
-//! the emulator recorded as well. `cargo xtask opencsd` compares the protocols.
+//! Reads generated frames with OpenCSD if it is installed (Debian: libopencsd-bin): a second decoder must
+//! find what the emulator recorded. `cargo xtask opencsd` compares the protocols.
 
 use crate::common::firmware;
 use crate::common::opencsd::{list, runs};
@@ -25,8 +25,8 @@ fn told_without_returns(elf: &Elf, told: &Path) -> String {
     runs.lines().map(shorten).collect()
 }
 
-/// OpenCSD prints the code of the packet for the exceptions that are not in its own table: M profile's interrupts
-/// (E-058, E-059).
+/// OpenCSD prints the packet's exception code if its own table does not contain the exception: M profile's
+/// interrupts (E-058, E-059).
 fn printed_number(profile: Profile, number: &str) -> u32 {
     match (profile, number.parse().unwrap()) {
         (Profile::M, 16) => 8,
@@ -43,14 +43,14 @@ fn id() -> TraceId {
 struct Described {
     protocol: &'static str,
     cpu: &'static str,
-    /// The minor version of its architecture.
+    /// The minor version of the trace unit's architecture.
     minor_version: u8,
     etmcr: u32,
     etmidr: Option<u32>,
     etmccer: Option<u32>,
 }
 
-/// Checks that OpenCSD, if it is there, finds what the trace is to tell.
+/// Checks that OpenCSD, if it is installed, finds the path that the trace contains.
 fn check(elf: &Elf, trace: &Trace, unit: &Described, container: Container) {
     let registers = [
         ("ETMCR", unit.etmcr),
@@ -91,7 +91,7 @@ fn check_source(
     assert_eq!(told.lines().count(), found.lines().count());
 }
 
-/// Without cancelling, which OpenCSD loses in most cases.
+/// Without cancelling: OpenCSD loses most cancelled instructions.
 #[test]
 fn opencsd_finds_the_m3_program_in_frames() {
     use etmv3_protocol::{Config, Core, Registers};
@@ -113,8 +113,8 @@ fn opencsd_finds_the_m3_program_in_frames() {
     }
 }
 
-/// A32 and T32 code of a Cortex-A53. Not here: M profile, whose tail-chained exceptions Debian's OpenCSD walks to from a stale address,
-/// and cycle counts that commit, which it does not know.
+/// A32 and T32 code of a Cortex-A53. Leaves out M profile, because Debian's OpenCSD walks to tail-chained
+/// exceptions from a stale address, and cycle counts that commit, which OpenCSD does not know.
 #[test]
 fn opencsd_finds_the_a9_program_in_etmv4() {
     use etmv4_protocol::{Config, Core, Registers};

@@ -1,4 +1,4 @@
-//! Generated PFT traces, decoded by `tracewalk`: it has to find what the emulator recorded.
+//! Decodes generated PFT traces with `tracewalk`, which must find the path that the emulator recorded.
 
 use crate::common::{assert_same, decoded, firmware};
 use tracewalk::ids::{Address, ContextId, Exception, Isa};
@@ -21,7 +21,7 @@ fn config(core: &str, etmcr: u32) -> Config {
     Config::from_registers(registers, Core::named(core)).unwrap()
 }
 
-/// Encodes and decodes; the two have to agree on everything that this configuration tells.
+/// Encodes and decodes; both must agree on everything that this configuration reports.
 fn check(config: &Config, options: &Options) -> (Trace, Found) {
     let firmware = firmware("a9");
     let program = &firmware.elf.program;
@@ -58,7 +58,7 @@ fn a_handler_that_is_interrupted_before_its_first_instruction_has_one_instructio
             handler: Address::from(handler),
         })
     };
-    // Nothing in the path says the instruction set of the first handler, and the code before it was Thumb.
+    // The path does not show the instruction set of the first handler, and the code before it was Thumb.
     let executed = Executed { address: Address::new(0x8000), isa: Isa::T32, bytes: 2, passed: true };
     let steps = vec![Step::Instruction(executed), taken(14, 0x8002, 0x8060), taken(15, 0x8060, 0x8078)];
     let config = config("cortex-a15", CYCLE_ACCURATE);
@@ -129,7 +129,7 @@ fn one_path_is_found_in_traces_of_every_form() {
     }
 }
 
-/// `movw r0, #0` as often as `count` says, then a branch to itself.
+/// `count` times `movw r0, #0`, then a branch to itself.
 fn straight_code(isa: Isa, count: u32) -> (Program, Path) {
     let (load, branch) = match isa {
         Isa::A32 => ([0x00, 0x00, 0x00, 0xe3], [0xfe, 0xff, 0xff, 0xea].as_slice()),
@@ -157,7 +157,7 @@ fn code_without_waypoints_is_found_however_long_it_is() {
             let decoded =
                 decoded(&trace.bytes, Decoder::new(&config), Lowering::new(), config.rules(), &program);
             assert_same(Profile::Ar, &path, &decoded.path, &format!("{isa}, {instructions}"));
-            // A-sync, I-sync, an atom packet; of an update the header and at least one byte.
+            // A-sync, I-sync, an atom packet; a waypoint update adds a header and at least one byte.
             assert_eq!(trace.bytes.len() > 6 + 6 + 1, updates == 1, "{isa}, {instructions}");
         }
     }

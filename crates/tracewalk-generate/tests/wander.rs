@@ -10,8 +10,8 @@ use tracewalk_generate::wander::Wander;
 
 const CODE: u32 = 0x8000;
 
-/// Data that is decoded as BLX to an immediate address is no instruction of M profile. A path ends there; in A and R profile it
-/// goes on in A32. Either way what is traced is found.
+/// In M profile, bytes that decode as BLX (immediate) are not an instruction, and a path ends there; in A and
+/// R profile the path continues in A32. The decoder finds the traced path in both.
 #[test]
 fn paths_through_any_bytes_are_found_in_m_profile_and_in_the_others() {
     let mut seed = 1_u32;

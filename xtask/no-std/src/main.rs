@@ -1,7 +1,8 @@
-//! A program without std that follows a trace: it exits with 0 where the core found what the trace says.
+//! A program without std that follows a trace: it exits with 0 if the core finds what the trace contains.
 //!
-//! The panic handler and the allocator below are this program's own. Did the core bring std in, there would be two
-//! panic handlers, and the program would not compile. It is made for a host with a C library, which starts it.
+//! The panic handler and the allocator below are this program's own. If the core pulled std in, there would
+//! be two panic handlers, and the program would not compile. The program needs a host with a C library, which
+//! starts it.
 #![no_std]
 #![no_main]
 
@@ -43,19 +44,19 @@ extern "C" fn main() -> i32 {
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    // SAFETY: it may be called at any time.
+    // SAFETY: `abort` may be called at any time.
     unsafe { abort() }
 }
 
 const HEAP_BYTES: usize = 1 << 20;
 
-/// Hands memory out and never takes it back.
+/// An allocator that never frees.
 struct Heap {
     memory: UnsafeCell<[u8; HEAP_BYTES]>,
     used: AtomicUsize,
 }
 
-// SAFETY: `used` gives every byte of `memory` away once.
+// SAFETY: `used` hands every byte of `memory` out only once.
 unsafe impl Sync for Heap {}
 
 // SAFETY: a piece starts at a multiple of its alignment, ends inside `memory`, and overlaps no other.
@@ -66,9 +67,9 @@ unsafe impl GlobalAlloc for Heap {
         if start + taken > HEAP_BYTES {
             return core::ptr::null_mut();
         }
-        // SAFETY: the sum was checked to lie inside the memory.
+        // SAFETY: the check above keeps the sum inside the memory.
         let piece = unsafe { self.memory.get().cast::<u8>().add(start) };
-        // SAFETY: one alignment more than the size was taken.
+        // SAFETY: the piece is larger than the size by one alignment.
         unsafe { piece.add(piece.align_offset(layout.align())) }
     }
 
@@ -84,7 +85,7 @@ unsafe extern "C" {
     fn abort() -> !;
 }
 
-// Library code that was compiled to unwind names these; nothing here unwinds.
+// Library code that was compiled with unwinding refers to these symbols; nothing here unwinds.
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}
 

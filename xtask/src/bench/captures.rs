@@ -1,4 +1,4 @@
-//! The captures that are decoded, made of the corpus's by repetition.
+//! The captures that are decoded, made from the corpus by repetition.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -15,38 +15,40 @@ pub(super) struct Capture {
     /// A snapshot directory with the capture repeated.
     pub(super) repeated: PathBuf,
     pub(super) repeats: u64,
-    /// A snapshot directory with a shorter repetition, for OpenCSD's text: it writes some hundred bytes a range.
+    /// A snapshot directory with a shorter repetition, for OpenCSD's text: OpenCSD writes some hundred bytes
+    /// for each range.
     pub(super) for_text: PathBuf,
-    /// A shorter one still, for the listing, which has a line for each instruction.
+    /// A snapshot directory with an even shorter repetition, for the listing, which has a line for each
+    /// instruction.
     pub(super) for_listing: PathBuf,
     pub(super) listing_bytes: u64,
     /// The trace that OpenCSD's harness repeats.
     pub(super) trace_once: PathBuf,
-    /// How many bytes of trace are decoded.
+    /// The number of trace bytes that are decoded.
     pub(super) bytes: u64,
-    /// How OpenCSD's harness has to read it: container, address and image, sources.
+    /// How OpenCSD's harness reads the capture: container, address and image, sources.
     pub(super) container: &'static str,
     pub(super) address: &'static str,
     pub(super) image: PathBuf,
     pub(super) sources: &'static [&'static str],
-    /// How many instructions are in it once, where another than the two that are compared has counted.
+    /// The number of instructions in the capture without repetition, if a third program has counted them.
     pub(super) known: Option<u64>,
-    /// Why OpenCSD counts others, where it does.
+    /// Why OpenCSD's number differs, if it does.
     pub(super) differs: Option<&'static str>,
-    /// How many times OpenCSD's speed its flow is to reach, if a goal is set.
+    /// The required speed of the flow relative to OpenCSD's, if a goal is set.
     pub(super) flow_goal: Option<f64>,
-    /// Whether goals are set for its packets and its text.
+    /// Whether goals are set for the capture's packets and text.
     pub(super) has_goal: bool,
 }
 
-/// What a capture is made from.
+/// The source of a capture.
 struct Case {
     name: &'static str,
     folder: &'static str,
     trace: &'static str,
     container: &'static str,
     address: &'static str,
-    /// Files that stand after one another in memory.
+    /// Files that are consecutive in memory.
     image: &'static [&'static str],
     sources: &'static [&'static str],
     known: Option<u64>,
@@ -108,7 +110,7 @@ const CASES: &[Case] = &[
         address: "0x60010000",
         image: &["program.bin"],
         sources: &["etmv3,2,0x400,0x411cf250,0x34c01ac2"],
-        // What the emulator executed and the trace says.
+        // The instructions that the emulator executed and the trace contains.
         known: Some(135_886),
         differs: Some("it forgets the instruction set after a direct BLX"),
         flow_goal: Some(50.0),
@@ -122,7 +124,7 @@ const CASES: &[Case] = &[
         address: "0x0",
         image: &["program.bin"],
         sources: &["etmv4,0x10,0x1,0x280006e1,0x4100f421,0x4"],
-        // What the emulator executed and the trace says.
+        // The instructions that the emulator executed and the trace contains.
         known: Some(104_150),
         differs: Some("OpenCSD 1.3.3 reads it otherwise than 1.8.0, which counts the same"),
         flow_goal: Some(50.0),
@@ -136,7 +138,7 @@ const CASES: &[Case] = &[
         address: "0x40100000",
         image: &["program.bin"],
         sources: &["etmv4,0x10,0x1,0x28000ea1,0x4100f402,0x488"],
-        // What the emulator executed and the trace says.
+        // The instructions that the emulator executed and the trace contains.
         known: Some(46_262),
         differs: None,
         flow_goal: Some(50.0),
@@ -164,11 +166,11 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// All of them.
+/// All captures.
 #[derive(Debug)]
 pub(super) struct Captures {
     pub(super) decoded: Vec<Capture>,
-    /// A snapshot directory with a capture that is larger than the memory it may take, and the size of its program.
+    /// A snapshot directory with a capture that is larger than the memory limit, and the size of its program.
     pub(super) large: PathBuf,
     pub(super) large_bytes: u64,
     pub(super) large_code: u64,
@@ -177,7 +179,7 @@ pub(super) struct Captures {
 }
 
 impl Captures {
-    /// Makes them in `folder`.
+    /// Makes the captures in `folder`.
     pub(super) fn make(
         corpus: &Path,
         folder: &Path,
@@ -235,7 +237,8 @@ impl Case {
         })
     }
 
-    /// Copies a snapshot directory, its trace repeated to at least `bytes`; returns how often, and the size.
+    /// Copies a snapshot directory and repeats its trace to at least `bytes`. Returns the number of
+    /// repetitions and the size.
     fn snapshot(&self, source: &Path, target: &Path, bytes: u64) -> Result<(u64, u64), String> {
         fs::create_dir_all(target).map_err(|error| format!("{}: {error}", target.display()))?;
         let fail = |error: std::io::Error| format!("{}: {error}", source.display());

@@ -1,5 +1,5 @@
-//! The tables of the page for users, `docs/speed-and-memory.md`: they stand between two marks, and are made anew by
-//! `cargo xtask bench --document`.
+//! The tables of the users' page `docs/speed-and-memory.md`. `cargo xtask bench --document` replaces the text
+//! between two marks.
 
 use std::fmt::Write;
 use std::fs;
@@ -14,7 +14,7 @@ const PAGE: &str = "docs/speed-and-memory.md";
 const BEGIN: &str = "<!-- measured: made by `cargo xtask bench --document` -->\n";
 const END: &str = "<!-- end of what was measured -->";
 
-/// The measures that the page shows, each with its heading and with what the last column says.
+/// The measures that the page shows, each with its heading and the heading of the last column.
 const SHOWN: &[(&str, &str, &str)] = &[
     ("flow", "The program flow alone (`flow --format none`), one thread", "OpenCSD's time ÷ tracewalk's"),
     ("packets", "Packets, counted (`packets --format none`), one thread", "OpenCSD's time ÷ tracewalk's"),
@@ -36,7 +36,7 @@ pub(super) fn refresh(rows: &[Row], options: Options) -> Result<(), String> {
     fs::write(&file, page).map_err(|error| format!("{PAGE}: {error}"))
 }
 
-/// The page with this between the marks.
+/// The page with `measured` between the marks.
 fn replaced(page: &str, measured: &str) -> Result<String, String> {
     let marks = page.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
     let (before, after) =
@@ -44,7 +44,7 @@ fn replaced(page: &str, measured: &str) -> Result<String, String> {
     Ok(format!("{before}{BEGIN}\n{measured}\n{END}{after}"))
 }
 
-/// The rows as tables, one for each measure that is shown.
+/// The rows as tables, one for each measure that the page shows.
 fn tables(rows: &[Row]) -> String {
     let mut text = String::new();
     for (measure, heading, ratio) in SHOWN {

@@ -1,4 +1,4 @@
-//! A program of about a megabyte around the one whose trace buffer was dumped.
+//! A program of about a megabyte that contains the program whose trace buffer was dumped.
 
 use std::fmt::Write;
 use std::fs;
@@ -7,15 +7,15 @@ use std::process::Command;
 
 use crate::process::output;
 
-/// Where the program with a large description of its source lines is.
+/// A program with a large description of its source lines.
 #[derive(Debug)]
 pub(super) struct Firmware {
     pub(super) elf: PathBuf,
-    /// Addresses of functions in it, in hexadecimal.
+    /// Addresses of the program's functions, in hexadecimal.
     pub(super) addresses: Vec<String>,
 }
 
-/// How many units of translation, and pairs of functions in each: together about a megabyte of ELF.
+/// The number of translation units, and of pairs of functions in each: together about a megabyte of ELF.
 const UNITS: usize = 24;
 const FUNCTIONS: usize = 50;
 

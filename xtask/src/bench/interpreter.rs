@@ -1,4 +1,5 @@
-//! A capture that does not repeat: a Lua interpreter on a Cortex-M3, run in QEMU and traced by the generator.
+//! A capture that does not repeat: a Lua interpreter on a Cortex-M3, run in QEMU and encoded by the
+//! generator.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,20 +11,20 @@ use super::captures::{Capture, size};
 use crate::process::output;
 use crate::workspace;
 
-/// The crate that carries Lua's sources, and where in it they are.
+/// The crate that contains Lua's sources, and their folder in it.
 const LUA_SRC: &str = "548.1.2";
 const LUA: &str = "lua-5.4.8";
 
-/// How many instructions are listed, at most.
+/// The most instructions that are listed.
 const LISTED: u64 = 1_000_000;
 
-/// What the interpreter's trace unit is: a name, the options of the generator, and what OpenCSD's harness is given.
+/// The interpreter's trace units: a name, the generator's options, and the source for OpenCSD's harness.
 const UNITS: &[(&str, &[&str], &[&str])] = &[
     ("lua", &[], &["etmv3,0x10,0x0,0x4114f250,0x18541800"]),
     ("lua, cycle-accurate", &["--cycle-accurate"], &["etmv3,0x10,0x1000,0x4114f250,0x18541800"]),
 ];
 
-/// Makes the captures in `folder`, or finds them there from before.
+/// Makes the captures in `folder`, or reuses those of an earlier run.
 pub(super) fn captures(folder: &Path, generator: &Path, options: Options) -> Result<Vec<Capture>, String> {
     let instructions = options.interpreter_instructions();
     let whole = make(folder, generator, instructions)?;
@@ -75,7 +76,7 @@ fn make(folder: &Path, generator: &Path, instructions: u64) -> Result<Vec<PathBu
         encode.arg("capture").arg("--record").arg(&record).arg("--elf").arg(&elf).args(*arguments);
         encode.args(["--protocol", "etmv3,cpu=cortex-m3", "--container", "raw", "--output"]).arg(made);
         output(&mut encode)?;
-        // As long as the trace, many times over, and of no use here.
+        // `runs.txt` is many times as long as the trace, and is not needed here.
         let _ = fs::remove_file(made.join("runs.txt"));
     }
     let _ = fs::remove_file(&record);
@@ -110,7 +111,7 @@ fn build(work: &Path) -> Result<PathBuf, String> {
     Ok(elf)
 }
 
-/// Where the crate with Lua's sources is unpacked.
+/// The folder with the unpacked Lua sources.
 fn lua_sources(work: &Path) -> Result<PathBuf, String> {
     let project = work.join("fetch");
     create(&project.join("src"))?;
@@ -131,7 +132,8 @@ fn lua_sources(work: &Path) -> Result<PathBuf, String> {
     Ok(PathBuf::from(format!("{folder}/lua-src-{LUA_SRC}")).join(LUA))
 }
 
-/// Runs the program for a number of instructions. QEMU's log, some hundred bytes for each, goes through a pipe.
+/// Runs the program for a number of instructions. QEMU's log goes through a pipe, because it has some hundred
+/// bytes for each instruction.
 fn emulate(
     work: &Path,
     (elf, record): (&Path, &Path),

@@ -1,4 +1,4 @@
-//! What bytes cost that are no trace, between trace that is sound.
+//! Measures the cost of bytes that are not trace, between stretches of sound trace.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,11 @@ use super::tools::Tools;
 /// The next byte.
 type Next = fn(&mut u64) -> u8;
 
-/// What there is between the trace.
+/// The kinds of bytes between the trace.
 const KINDS: [(&str, Next); 3] = [("random bytes", random), ("zeros", |_| 0), ("0xff", |_| 0xff)];
 
-/// For each kind what a byte of it takes beside a byte of trace. Only frames have to find out what is none.
+/// The time for a byte of each kind, compared with a byte of trace. Only a capture in frames has to detect
+/// bytes that are not trace.
 pub(super) fn rows(tools: &Tools, capture: &Capture, options: Options) -> Result<Vec<Row>, String> {
     let folder = capture.repeated.with_extension("junk");
     let trace_name = capture.trace_once.file_name().ok_or("found a capture without a name")?;
@@ -51,7 +52,7 @@ pub(super) fn rows(tools: &Tools, capture: &Capture, options: Options) -> Result
     Ok(rows)
 }
 
-/// Knuth's multiplier; the high bits are the random ones.
+/// A linear congruential generator with Knuth's multiplier; its high bits are the most random.
 fn random(state: &mut u64) -> u8 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     state.to_be_bytes()[0]

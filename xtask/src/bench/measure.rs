@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// What a program used and said.
+/// The processor time and output of a program.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
     /// User and system time in seconds.
@@ -16,9 +16,10 @@ pub(super) struct Run {
     pub(super) stderr: String,
 }
 
-/// Runs a program once, its output into files of `folder`. Exit status 2 is an answer too: partial results.
+/// Runs a program once, with its output in files of `folder`. Exit status 2 counts as success: partial
+/// results.
 pub(super) fn run<A: AsRef<OsStr>>(folder: &Path, program: &Path, arguments: &[A]) -> Result<Run, String> {
-    // The shell's own `time` reads the kernel's account of a child, to milliseconds; std has no way to.
+    // The shell's `time` reads the kernel's accounting of a child, to milliseconds; std cannot.
     const SCRIPT: &str =
         "out=$1 err=$2; shift 2; TIMEFORMAT='%U %S'; { time \"$@\" >\"$out\" 2>\"$err\"; } 2>&1";
     let (stdout, stderr) = (folder.join("out"), folder.join("err"));
@@ -44,7 +45,7 @@ pub(super) fn run<A: AsRef<OsStr>>(folder: &Path, program: &Path, arguments: &[A
     Ok(Run { processor: user + system, stdout, stderr })
 }
 
-/// The median; the mean of the middle two where their number is even.
+/// The median; for an even number of values, the mean of the middle two.
 pub(super) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -55,7 +56,7 @@ pub(super) fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// The most private memory, in bytes, that a program has while it runs, as the kernel tells it every few milliseconds.
+/// The peak of a program's private memory in bytes, sampled from the kernel every few milliseconds.
 pub(super) fn peak_private_memory<A: AsRef<OsStr>>(program: &Path, arguments: &[A]) -> Result<u64, String> {
     let fail = |error: std::io::Error| format!("{}: {error}", program.display());
     let mut child = Command::new(program)
@@ -81,7 +82,7 @@ pub(super) fn peak_private_memory<A: AsRef<OsStr>>(program: &Path, arguments: &[
     }
 }
 
-/// The seconds of processor time that a program's threads use: of all of them, and of the one that uses most.
+/// The processor time of a program's threads in seconds: the sum, and the largest.
 pub(super) fn time_of_threads<A: AsRef<OsStr>>(
     program: &Path,
     arguments: &[A],
@@ -110,13 +111,13 @@ pub(super) fn time_of_threads<A: AsRef<OsStr>>(
     Ok((times.values().sum(), times.values().copied().fold(0.0, f64::max)))
 }
 
-/// `RssAnon`: what is neither a mapped file nor shared.
+/// `RssAnon`: memory that is neither a mapped file nor shared.
 fn private_memory(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
 }
 
-/// The number that a line of JSON has under `key`.
+/// The number under `key` in a line of JSON.
 pub(super) fn number(json: &str, key: &str) -> Result<f64, String> {
     let value = json.split_once(&format!("\"{key}\":")).map(|(_, rest)| rest);
     let value = value.and_then(|rest| rest.split([',', '}']).next());

@@ -1,6 +1,8 @@
-//! `bench`: how fast tracewalk is beside OpenCSD, on the same bytes in one run.
+//! `bench`: measures the speed of tracewalk and OpenCSD, on the same bytes in one run.
 //!
-//! Both decode in turn, several times; what counts is the median of the processor time. What they found is compared
+//! Both decode in turn, several times; the result is the median of the processor time. Their decoded output
+//! is compared first. A wrong result or too much memory fails the task; a time never does.
+//! `docs/dev/performance.md` explains each line.
 //! before: a wrong result fails the task, and so does too much memory; a time never does. `docs/dev/performance.md` says what each line means.
 
 mod captures;
@@ -19,20 +21,20 @@ use tools::Tools;
 
 use crate::{Answer, Outcome, target_folder, workspace};
 
-/// What the task was asked for.
+/// The task's options.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
-    /// Small captures and few rounds: whether everything works, not how fast it is.
+    /// Uses small captures and few rounds, to check that everything works rather than how fast it is.
     short: bool,
-    /// Whether the table is kept under `benches/record`.
+    /// Saves the table under `benches/record`.
     record: bool,
-    /// Whether our programs are those that were built last.
+    /// Measures the programs of the last build instead of building them.
     built: bool,
-    /// Whether the table is put into the page for users.
+    /// Puts the table into the users' page.
     document: bool,
-    /// How many MiB the captures have that are decoded, where that was said.
+    /// The size of the decoded captures in MiB, if it is given.
     size: Option<u64>,
-    /// How often each is measured.
+    /// The number of measurements of each row.
     rounds: usize,
 }
 
@@ -59,7 +61,7 @@ impl Options {
         Ok(options)
     }
 
-    /// How large the captures are that are decoded.
+    /// The size of the decoded captures.
     const fn capture_bytes(self) -> u64 {
         match self.size {
             Some(size) => size << 20,
@@ -68,22 +70,23 @@ impl Options {
         }
     }
 
-    /// How large the captures are of which OpenCSD writes text: some minutes of it, so that starting counts for nothing.
+    /// The size of the captures whose text OpenCSD writes. That takes some minutes, so that the time to start
+    /// is negligible.
     const fn text_bytes(self) -> u64 {
         if self.short { 1 << 16 } else { 6 << 20 }
     }
 
-    /// How large the captures are of which the listing is written.
+    /// The size of the captures that are listed.
     const fn listing_bytes(self) -> u64 {
         if self.short { 1 << 14 } else { 1 << 20 }
     }
 
-    /// How many instructions the interpreter runs whose trace does not repeat.
+    /// The number of instructions that the interpreter runs. Its trace does not repeat.
     const fn interpreter_instructions(self) -> u64 {
         if self.short { 300_000 } else { 14_000_000 }
     }
 
-    /// How large the capture is on which memory is measured.
+    /// The size of the capture with which memory is measured.
     const fn memory_bytes(self) -> u64 {
         if self.short { 32 << 20 } else { 2 << 30 }
     }

@@ -1,4 +1,4 @@
-//! The table, and where it is kept.
+//! The table of results, and where it is saved.
 
 use std::fmt::Write;
 use std::fs;
@@ -25,7 +25,7 @@ pub(super) fn table(rows: &[Row]) -> String {
 pub(super) struct Provenance {
     pub(super) day: String,
     pub(super) commit: String,
-    /// All of it as a sentence.
+    /// The day, the machine, the commit and the versions as a sentence.
     pub(super) text: String,
 }
 
@@ -52,7 +52,7 @@ impl Provenance {
     }
 }
 
-/// Writes the table down, with the day, the machine and the versions.
+/// Saves the table with the day, the machine and the versions.
 pub(super) fn keep(table: &str) -> Result<(), String> {
     let Provenance { day, commit, text } = Provenance::now()?;
     let text = format!(

@@ -1,4 +1,4 @@
-//! What is measured.
+//! The measurements.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -16,22 +16,22 @@ use super::tools::Tools;
 pub(super) struct Row {
     pub(super) measure: &'static str,
     pub(super) capture: String,
-    /// How many seconds a million bytes of trace take, where what is measured grows with the trace.
+    /// The seconds for a million bytes of trace, if the time grows with the trace.
     pub(super) per_megabyte: Option<f64>,
     pub(super) ours: String,
     pub(super) other: String,
-    /// How much better ours is.
+    /// How many times better ours is.
     pub(super) ratio: f64,
     pub(super) goal: Option<f64>,
 }
 
 impl Row {
-    /// What it is called.
+    /// The row's name.
     pub(super) fn name(&self) -> String {
         format!("{} on {}", self.measure, self.capture)
     }
 
-    /// Whether the goal is met; `None` where there is none.
+    /// Whether the goal is met; `None` if there is no goal.
     pub(super) fn is_met(&self) -> Option<bool> {
         self.goal.map(|goal| self.ratio >= goal)
     }
@@ -46,7 +46,7 @@ impl fmt::Display for Row {
 
 type Measure = fn(&Tools, &Captures, Options) -> Result<Vec<Row>, String>;
 
-/// All of it, in the order of the table.
+/// All measurements, in the order of the table.
 pub(super) const MEASURES: &[Measure] =
     &[results, flow, analyses, threads, packets, frames, junk, text, memory, mtb];
 
@@ -58,7 +58,7 @@ fn per_megabyte(seconds: f64, bytes: u64) -> Option<f64> {
     (bytes > 0).then(|| seconds * 1e6 / bytes as f64)
 }
 
-/// Two threads have to pay on captures longer than this.
+/// Captures longer than this must gain from two threads.
 const LONG: u64 = 20_000_000;
 
 pub(super) fn tracewalk(
@@ -73,13 +73,13 @@ pub(super) fn tracewalk(
     run(&tools.folder, &tools.tracewalk, &arguments)
 }
 
-/// The number that `--stats` says.
+/// The number that `--stats` prints under `key`.
 fn stated(run: &Run, key: &str) -> Result<f64, String> {
     let line = run.stderr.lines().rfind(|line| line.starts_with('{'));
     number(line.ok_or_else(|| format!("found no statistics in {:?}", run.stderr))?, key)
 }
 
-/// What OpenCSD's harness says of a capture, repeated so often.
+/// The output of OpenCSD's harness for a capture with this number of repetitions.
 fn opencsd(tools: &Tools, mode: &str, capture: &Capture, repeats: u64) -> Result<String, String> {
     let trace = &capture.trace_once;
     let mut arguments: Vec<OsString> = vec![mode.into(), capture.container.into(), capture.address.into()];
@@ -90,7 +90,7 @@ fn opencsd(tools: &Tools, mode: &str, capture: &Capture, repeats: u64) -> Result
     if said.is_empty() { Err(format!("OpenCSD on {}: {}", capture.name, run.stderr)) } else { Ok(said) }
 }
 
-/// No row of its own: what is decoded has to be right before its speed means anything.
+/// Checks the decoded output before its speed is measured; adds no row.
 fn results(tools: &Tools, captures: &Captures, _: Options) -> Result<Vec<Row>, String> {
     const FLOW: [&str; 3] = ["--format", "none", "--stats"];
     for capture in &captures.decoded {
@@ -104,7 +104,7 @@ fn results(tools: &Tools, captures: &Captures, _: Options) -> Result<Vec<Row>, S
         if ours != known || (ours != theirs && capture.differs.is_none()) {
             return Err(format!("{name}: found {ours} instructions, OpenCSD {theirs}, expected {known}"));
         }
-        // Both runs of the same bytes, and both numbers of threads, find the same.
+        // Decoding the same bytes with one and with two threads gives the same result.
         let whole = |threads| -> Result<Vec<f64>, String> {
             let options = [&FLOW[..], &["--threads", threads]].concat();
             let run = tracewalk(tools, "flow", &options, &capture.repeated)?;
@@ -126,8 +126,8 @@ fn flow(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>
     beside_opencsd(tools, captures, options, ("flow", &ours), |capture| capture.flow_goal)
 }
 
-/// Every answer beside the bare flow of the same run, on what repeats and on what does not, with one thread. What has no
-/// format without writing is written into a file.
+/// Measures every answer against the bare flow of the same run, on captures that repeat and on those that do
+/// not, with one thread. An answer without the format `none` is written to a file.
 fn analyses(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>, String> {
     const COMMANDS: &[(&str, &str, Option<f64>)] = &[
         ("coverage", "json", Some(1.0 / 1.3)),
@@ -208,8 +208,8 @@ fn beside_opencsd(
     Ok(rows)
 }
 
-/// By processor time, because the clock on the wall measures everybody's work: two threads take as long as the busiest one
-/// of the program needs, and no less than half of what all need.
+/// Measures processor time, because elapsed time includes the work of other processes. Two threads take at
+/// least as long as the program's busiest thread, and at least half of the sum over all threads.
 fn threads(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>, String> {
     const COMMANDS: [(&str, &str); 7] = [
         ("flow", "none"),
@@ -292,7 +292,7 @@ fn junk(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>
     Ok(rows)
 }
 
-/// Text into a file. `trc_pkt_lister` writes more of it for the same; it has no shorter form.
+/// Writes text to a file. `trc_pkt_lister` writes more text for the same trace; it has no shorter form.
 fn text(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
     for capture in captures.decoded.iter().filter(|capture| capture.has_goal) {
@@ -323,7 +323,8 @@ fn text(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>
     Ok(rows)
 }
 
-/// What memory is measured of: commands and formats. Of those that are not `quick` a short run leaves out a large capture.
+/// The commands and formats whose memory is measured. A short run skips a large capture for those that are
+/// not `quick`.
 const REMEMBERING: [(&str, &str, bool); 11] = [
     ("flow", "none", true),
     ("flow", "runs", true),
@@ -343,7 +344,7 @@ fn memory(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Ro
     let limit = (64 << 20) + 2 * large_code;
     let mut rows = Vec::new();
     for (command, format, _) in REMEMBERING.iter().filter(|(.., is_quick)| *is_quick || !options.short) {
-        // More threads remember more; how many there are without a word is the machine's.
+        // More threads need more memory, and the default number of threads depends on the machine.
         for threads in if options.short { &["2"][..] } else { &["1", "2"] } {
             let arguments = [*command, "--format", *format, "--threads", *threads].map(OsString::from);
             let arguments = arguments.into_iter().chain([large.clone().into()]).collect::<Vec<_>>();
@@ -367,7 +368,7 @@ fn memory(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Ro
     Ok(rows)
 }
 
-/// A small dump and a large program, the whole command.
+/// Measures the whole command on a small dump and a large program.
 fn mtb(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>, String> {
     let dump = &captures.mtb;
     let Firmware { elf, addresses } = Firmware::build(&dump.join("program.elf"), &tools.folder)?;
@@ -390,7 +391,7 @@ fn mtb(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>,
     let mut rows = Vec::new();
     for format in ["runs", "text"] {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-        // One run takes milliseconds, and processor time is reported in milliseconds.
+        // One run takes milliseconds, and processor time has a resolution of milliseconds.
         for _ in 0..options.rounds * 20 {
             ours.push(run(&tools.folder, &tools.tracewalk, &arguments(format, &elf))?.processor);
             theirs.push(run(&tools.folder, &tools.addr2line, &theirs_arguments)?.processor);

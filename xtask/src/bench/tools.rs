@@ -1,4 +1,4 @@
-//! The programs that are compared.
+//! The programs that are measured.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,26 +7,26 @@ use super::Options;
 use crate::process::output;
 use crate::{target_folder, workspace};
 
-/// Where they are.
+/// The paths of the programs.
 #[derive(Debug)]
 pub(super) struct Tools {
     pub(super) folder: PathBuf,
     pub(super) tracewalk: PathBuf,
-    /// What makes traces of what an emulator executed.
+    /// Makes traces of the paths that an emulator recorded.
     pub(super) generator: PathBuf,
     /// `benches/opencsd/harness.c`.
     pub(super) harness: PathBuf,
-    /// The example that takes frames apart and copies them.
+    /// The example that deframes and copies.
     pub(super) deframe_speed: PathBuf,
     pub(super) trc_pkt_lister: PathBuf,
     pub(super) addr2line: PathBuf,
 }
 
 impl Tools {
-    /// Builds what is ours, unless it is `built`, and finds the rest.
+    /// Builds our programs, unless `built` is set, and finds the others.
     pub(super) fn build(folder: &Path, options: Options) -> Result<Self, String> {
         let root = workspace();
-        // Where no time counts, what the tests have built is enough.
+        // If no time is measured, the tests' build is good enough.
         let (profile, built_in) = if options.short { ("test", "debug") } else { ("release", "release") };
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let build = |arguments: &[&str]| {

@@ -1,4 +1,4 @@
-//! The library: its header, what is built and where it is installed, and what it exports.
+//! The C library: its header, build, installation and exported symbols.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,16 +10,16 @@ use crate::process::output;
 use crate::python::OPTIMISED;
 use crate::{target_folder, workspace};
 
-/// What makes the header.
+/// The version of cbindgen, which generates the header.
 const CBINDGEN: &str = "0.29.4";
 
-/// The version of the symbols, which `tracewalk.map` gives them.
+/// The version of the symbols, as `tracewalk.map` defines it.
 const SYMBOLS: &str = "TRACEWALK_0.1";
 
 /// How the library is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Build {
-    /// As the tests' own build, so that little is compiled anew.
+    /// With the tests' own build, so that little is compiled again.
     Tests,
     /// To be installed.
     Release,
@@ -32,7 +32,7 @@ pub(super) struct Library {
     shared: PathBuf,
 }
 
-/// Makes the header, and compares it with the committed one, or writes that.
+/// Generates the header, and compares it with the committed one or overwrites that.
 pub(super) fn header(write: bool) -> Result<String, String> {
     let (made, committed) = (target_folder().join("c/tracewalk.h"), package().join("include/tracewalk.h"));
     fs::create_dir_all(target_folder().join("c")).map_err(|error| format!("target/c: {error}"))?;
@@ -52,7 +52,7 @@ pub(super) fn header(write: bool) -> Result<String, String> {
     Ok("the header is current".to_owned())
 }
 
-/// cbindgen, which is built once if this machine does not have it.
+/// cbindgen, which is built once if it is not installed.
 fn cbindgen() -> Result<PathBuf, String> {
     let version = |path: &Path| output(Command::new(path).arg("--version"));
     let wanted = format!("cbindgen {CBINDGEN}");
@@ -68,7 +68,7 @@ fn cbindgen() -> Result<PathBuf, String> {
     Ok(tools.join("bin/cbindgen"))
 }
 
-/// Builds the library and puts it below `prefix`.
+/// Builds the library and installs it below `prefix`.
 pub(super) fn install(build: Build, prefix: &Path) -> Result<Library, String> {
     let archive = archive(build)?;
     let failed = |error: std::io::Error| format!("{}: {error}", prefix.display());
@@ -113,7 +113,7 @@ fn version() -> Result<String, String> {
     Ok(version.to_owned())
 }
 
-/// Links the shared library, with the names that the loader and the linker look for.
+/// Links the shared library, and names it as the loader and the linker expect.
 fn link(build: Build, archive: &Path, lib: &Path, version: &str) -> Result<PathBuf, String> {
     let header = package().join("include/tracewalk.h");
     let text = fs::read_to_string(&header).map_err(|error| format!("{}: {error}", header.display()))?;
@@ -150,7 +150,7 @@ fn symlink(_: &str, _: &Path) -> std::io::Result<()> {
 }
 
 impl Library {
-    /// What a compiler needs, as pkg-config says it.
+    /// The compiler's flags, from pkg-config.
     pub(super) fn flags(&self, linking: Linking) -> Result<Vec<String>, String> {
         let mut pkg_config = Command::new("pkg-config");
         pkg_config.env("PKG_CONFIG_PATH", self.prefix.join("lib/pkgconfig")).args(["--cflags", "--libs"]);
@@ -158,7 +158,7 @@ impl Library {
             pkg_config.arg("--static");
         }
         let flags = output(pkg_config.arg("tracewalk"))?;
-        // Both libraries are in the folder, where the linker prefers the shared one.
+        // The folder contains both libraries, and the linker prefers the shared one.
         let statically = |flag: &str| match (linking, flag) {
             (Linking::Static, "-ltracewalk") => "-l:libtracewalk.a".to_owned(),
             _ => flag.to_owned(),
@@ -170,7 +170,7 @@ impl Library {
     pub(super) fn check_symbols(&self) -> Result<String, String> {
         let exported = output(Command::new("nm").args(["--dynamic", "--defined-only"]).arg(&self.shared))?;
         let exported = exported.lines().filter_map(|line| line.rsplit(' ').next());
-        // The version itself stands among the symbols.
+        // The version itself is also among the symbols.
         let exported = exported.filter(|symbol| *symbol != SYMBOLS).collect::<BTreeSet<_>>();
         let header = package().join("include/tracewalk.h");
         let text = fs::read_to_string(&header).map_err(|error| format!("{}: {error}", header.display()))?;

@@ -1,7 +1,9 @@
-//! The example that lists a snapshot in OpenCSD's words, beside OpenCSD: every line the same, but for the differences below.
+//! Compares the example that lists a snapshot in OpenCSD's words with OpenCSD: every line must be the same,
+//! apart from the differences below.
 //!
-//! Packets and elements of each source are compared by themselves: OpenCSD prints an element after whichever packet made it certain,
-//! and sources as their bytes come. The example prints an element after the packet that it is from, and one source after the other.
+//! The packets and the elements of each source are compared separately. OpenCSD prints an element after the
+//! packet that made it certain, and interleaves sources as their bytes arrive. The example prints an element
+//! after the packet that it comes from, and one source after the other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,11 +16,12 @@ use super::{Linking, compile, package};
 use crate::process::output;
 use crate::{target_folder, workspace};
 
-/// Examples of `testdata` that both list. OpenCSD gives up in `m33-etmv4`, where it takes 0xfffffffe for an address (the deviation
-/// `no-return-address`); `a7-etmv3` has cycles that it spreads over instructions, and an MTB's packets it does not read.
+/// Examples of `testdata` that both list. OpenCSD gives up on `m33-etmv4`, because it takes 0xfffffffe for an
+/// address (the deviation `no-return-address`). It spreads the cycles of `a7-etmv3` over instructions, and
+/// does not read an MTB's packets.
 const EXAMPLES: &[&str] = &["a15-pft", "a53-etmv4", "a57-etmv4", "m3-etmv3"];
 
-/// Snapshots of the corpus beside the project, which is not part of it, that are listed if they are there.
+/// Snapshots of the corpus, which is not part of the project; they are listed if they exist.
 const CORPUS: &[&str] = &[
     "synthetic/mix-m3-etmv3",
     "synthetic/mix-m3-etmv3-broadcast",
@@ -28,14 +31,14 @@ const CORPUS: &[&str] = &[
     "etm4/trace_file_cid_vmid",
 ];
 
-/// A difference that is known.
+/// A known difference.
 struct Known {
     example: &'static str,
-    /// How OpenCSD deviates, by its name in `tracewalk-conformance`; or what the example leaves out.
+    /// The name of OpenCSD's deviation in `tracewalk-conformance`, or what the example omits.
     why: &'static str,
-    /// What OpenCSD's line has.
+    /// OpenCSD's line.
     theirs: &'static str,
-    /// What ours has instead; `None` where we have no line.
+    /// The example's line instead; `None` if the example prints no line.
     ours: Option<&'static str>,
     lines: usize,
 }
@@ -72,7 +75,7 @@ const KNOWN: &[Known] = &[
     },
 ];
 
-/// Lists each snapshot by both, and compares the lines.
+/// Lists each snapshot with both, and compares the lines.
 pub(super) fn run(library: &Library, folder: &Path) -> Result<String, String> {
     if let Err(error) = Command::new("trc_pkt_lister").arg("-h").output() {
         return Err(format!("trc_pkt_lister: {error}: it is in Debian's libopencsd-bin"));
@@ -91,12 +94,12 @@ pub(super) fn run(library: &Library, folder: &Path) -> Result<String, String> {
             .arg("-ss_dir")
             .arg(snapshot)
             .arg("-decode")
-            // It writes a log where it runs.
+            // OpenCSD writes a log into its working directory.
             .current_dir(folder)
             .output()
             .map_err(|error| format!("trc_pkt_lister: {error}"))?;
         let theirs = String::from_utf8_lossy(&theirs.stdout);
-        // The shortest one under valgrind.
+        // Only the shortest example runs under valgrind.
         let mut list = if *name == "a15-pft" { valgrind(MEMORY, &lister) } else { Command::new(&lister) };
         let ours = output(list.arg("-ss_dir").arg(snapshot).arg("-decode"))?;
         let compared = compare(name, &by_source(&theirs), &by_source(&ours))?;
@@ -123,7 +126,8 @@ fn snapshot(example: &str, folder: &Path) -> Result<PathBuf, String> {
     Ok(snapshot)
 }
 
-/// The lines of each source's packets and elements. What OpenCSD complains of stands before a line.
+/// The lines of each source's packets and elements. OpenCSD's error messages precede the line that they
+/// appear on.
 fn by_source(text: &str) -> BTreeMap<(bool, &str), Vec<&str>> {
     let mut sources = BTreeMap::<_, Vec<_>>::new();
     for line in text.lines() {
@@ -135,7 +139,7 @@ fn by_source(text: &str) -> BTreeMap<(bool, &str), Vec<&str>> {
     sources
 }
 
-/// Compares the lines; how many there are, and how many of them differ in a known way.
+/// Compares the lines. Returns the number of lines, and of those with a known difference.
 fn compare(
     name: &str,
     theirs: &BTreeMap<(bool, &str), Vec<&str>>,

@@ -1,7 +1,8 @@
-//! `c`: the library for C, built, installed into a folder and tried there.
+//! `c`: builds the C library, installs it into a folder and tries it there.
 //!
-//! The header is cbindgen's; the shared library is linked here from the static one, since rustc would leave its symbols
-//! without versions. Programs in C find both by the pkg-config file, as users' programs do.
+//! cbindgen generates the header. The task links the shared library from the static one, because rustc would
+//! leave its symbols without versions. C programs find both through the pkg-config file, as users' programs
+//! do.
 
 mod library;
 mod lister;
@@ -14,7 +15,7 @@ use library::{Build, Library};
 use crate::process::output;
 use crate::{Answer, Outcome, target_folder, workspace};
 
-/// Runs the task. With `--write` the header is written; with `--prefix DIR` the library is installed there, and not tried.
+/// Runs the task. `--write` writes the header; `--prefix DIR` installs the library there without trying it.
 pub(crate) fn run() -> Answer {
     let words = std::env::args().skip(2).collect::<Vec<_>>();
     let flag = |name: &str| words.iter().any(|word| word == name);
@@ -57,7 +58,7 @@ fn compile(library: &Library, source: &Path, program: &Path, linking: Linking) -
     output(&mut compiler).map(drop)
 }
 
-/// How a program gets the library.
+/// How a program is linked with the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Linking {
     Shared,

@@ -1,4 +1,4 @@
-//! Programs in C and C++ that use the library, under valgrind and without.
+//! C and C++ programs that use the library, with and without valgrind.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,17 @@ use super::{Linking, compile, package};
 use crate::process::output;
 use crate::workspace;
 
-/// What finds errors of memory and leaks.
+/// The options for detecting memory errors and leaks.
 pub(super) const MEMORY: &[&str] = &[
     "--leak-check=full",
     "--show-leak-kinds=definite,indirect,possible",
     "--errors-for-leak-kinds=definite,indirect,possible",
 ];
 
-/// What finds races.
+/// The options for detecting races.
 const RACES: &[&str] = &["--tool=helgrind"];
 
-/// A source of an example, in the words of `--source`.
+/// A source of an example, as for `--source`.
 const SOURCE: &str = "0x10=etmv4,cpu=cortex-m33,trcconfigr=0x1001";
 
 /// Compiles the header as C and as C++, and compiles and runs the programs.
@@ -41,7 +41,7 @@ pub(super) fn run(library: &Library, folder: &Path) -> Result<String, String> {
             (program("tests/calls")?, program("tests/threads")?, program("examples/flow")?);
         let flow_arguments = [image.as_os_str(), capture.as_os_str(), SOURCE.as_ref()];
         if linking == Linking::Static {
-            // The library's code is the same: that it links and runs is what is new.
+            // The library's code is the same; only linking and starting are new.
             output(Command::new(calls).arg(&examples))?;
             flows.push(output(Command::new(flow).args(flow_arguments))?);
             continue;
@@ -59,7 +59,7 @@ pub(super) fn run(library: &Library, folder: &Path) -> Result<String, String> {
     Ok(format!("calls, flow ({instructions} instructions) and threads run, without errors, leaks and races"))
 }
 
-/// What docs/c.md shows is what is compiled.
+/// Checks that docs/c.md shows the code that is compiled.
 fn document() -> Result<(), String> {
     let read =
         |path: PathBuf| fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()));
@@ -74,7 +74,7 @@ fn document() -> Result<(), String> {
     }
 }
 
-/// The header stands alone in both languages.
+/// Checks that the header compiles on its own in both languages.
 fn header(library: &Library) -> Result<(), String> {
     let header = library.prefix.join("include/tracewalk.h");
     for (compiler, language, standard) in [("cc", "c", "c99"), ("c++", "c++", "c++11")] {
@@ -93,7 +93,7 @@ fn header(library: &Library) -> Result<(), String> {
     Ok(())
 }
 
-/// A program under valgrind, which fails if it finds something.
+/// Runs a program under valgrind, which fails if it reports an error.
 pub(super) fn valgrind(tool: &[&str], program: &Path) -> Command {
     let mut valgrind = Command::new("valgrind");
     valgrind.args(["--quiet", "--error-exitcode=9"]).args(tool);

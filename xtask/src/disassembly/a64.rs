@@ -1,11 +1,11 @@
-//! What objdump's text says of an A64 instruction.
+//! Parses objdump's text of an A64 instruction.
 
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::isa::{Access, Barrier, Class, Direction, Raises, Return};
 
 use super::Reading;
 
-/// The reading of an instruction; `target` is the number that its operands end in.
+/// The reading of an instruction; `target` is the number at the end of its operands.
 pub(super) fn read(mnemonic: &str, target: Option<Address>) -> Reading {
     let mut reading = Reading {
         class: Class::Other,
@@ -49,17 +49,17 @@ pub(super) fn read(mnemonic: &str, target: Option<Address>) -> Reading {
     reading
 }
 
-/// Atomic operations, after `ld` for those that return what was there, and after `st` for those that do not: of integers, also
-/// unprivileged, and of floating-point numbers.
+/// Atomic operations, after `ld` for those that return the old value, and after `st` for those that do not:
+/// of integers (also unprivileged) and of floating-point numbers.
 const ATOMIC: &[&str] = &[
     "add", "clr", "eor", "set", "smax", "smin", "umax", "umin", "tadd", "tclr", "tset", "fadd", "fmax",
     "fmin", "bfadd", "bfmax", "bfmin",
 ];
 
-/// What else begins the names of instructions that read memory and write it: compare and swap, swap, copies.
+/// Other beginnings of names of instructions that read and write memory: compare and swap, swap, copies.
 const BOTH: &[&str] = &["cas", "swp", "cpy", "rcw"];
 
-/// Which way data goes. SETF8, SETF16 and SETFFR are no memory sets.
+/// The direction of the data. SETF8, SETF16 and SETFFR are not memory sets.
 fn access(mnemonic: &str) -> Option<Access> {
     let is_atomic = |rest: &str| ATOMIC.iter().any(|operation| rest.starts_with(operation));
     let begins = |names: &[&str]| names.iter().any(|name| mnemonic.starts_with(name));

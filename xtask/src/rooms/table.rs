@@ -1,20 +1,21 @@
 //! The tables of rooms in `ARCHITECTURE.md`.
 //!
-//! A table whose columns begin with "room" and have "may use" is one of them. Names stand in backticks: those of the
-//! core from its root (`flow`, `protocol::{etmv3,pft}`), others from their crate (`tracewalk-input::capture`). Words
-//! beside them are for people, but for "the vocabulary", which begins the description of what every room may use. In a
-//! table with a column "world" it says who has what of `files`, `threads`, `network`; the standard library is everybody's
-//! there, and nobody's in one without it.
+//! A table of rooms has a first column that begins with "room" and a column "may use". Names are in
+//! backticks: those of the core from its root (`flow`, `protocol::{etmv3,pft}`), others from their crate
+//! (`tracewalk-input::capture`). The words between them are for people, apart from "the vocabulary", which
+//! begins the description of what every room may use. In a table with a column "world", that column lists
+//! which of `files`, `threads` and `network` a room may use, and every room may use the standard library. In
+//! a table without that column, no room may.
 
 use std::collections::BTreeSet;
 
 /// A part of the project with one task.
 #[derive(Clone, Debug)]
 pub(super) struct Room {
-    /// The path that its modules start with.
+    /// The path prefix of its modules.
     pub(super) module: String,
     pub(super) is_vocabulary: bool,
-    /// The rooms that it may use beside itself and the vocabulary.
+    /// The rooms that it may use besides itself and the vocabulary.
     pub(super) sees: BTreeSet<String>,
     pub(super) world: BTreeSet<String>,
 }
@@ -45,7 +46,7 @@ impl Rooms {
         }
     }
 
-    /// Rows that say what cannot be.
+    /// The contradictory rows.
     fn problems(&self) -> Vec<String> {
         let known = self.rooms.iter().map(|room| room.module.as_str()).collect::<BTreeSet<_>>();
         let mut problems = Vec::new();
@@ -66,7 +67,7 @@ impl Rooms {
     }
 }
 
-/// Where a table has what.
+/// The columns of a table.
 struct Columns {
     about: usize,
     may_use: usize,

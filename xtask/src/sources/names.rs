@@ -1,14 +1,14 @@
-//! What a path leads to: the file that defines it, through modules, `use` and re-exports.
+//! Resolves a path to the file that defines it, through modules, `use` and re-exports.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Binding, Module, ModulePath, Sources};
 
-/// What a path leads to.
+/// The definition that a path leads to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Target {
     Module(ModulePath),
-    /// Something that is defined in `module`.
+    /// An item that is defined in `module`.
     Item {
         module: ModulePath,
         name: String,
@@ -18,12 +18,12 @@ pub(crate) enum Target {
 /// The modules that define a type's methods, by the type and the method's name.
 pub(crate) type Methods = BTreeMap<(Target, String), BTreeSet<ModulePath>>;
 
-/// The names that are being looked up, so that names that stand for one another end.
+/// The names that are being looked up, which ends cycles of names.
 type Asked = BTreeSet<(ModulePath, Vec<String>)>;
 
 impl Sources {
-    /// Everything that `path`, as the module `from` writes it, may stand for: a name can be a module and a function.
-    /// Nothing where it leads out of these crates.
+    /// Everything that `path`, as written in the module `from`, may mean: a name can be both a module and a
+    /// function. Empty if it leads out of these crates.
     pub(crate) fn targets(&self, from: &[String], path: &[String], methods: &Methods) -> BTreeSet<Target> {
         let mut found = BTreeSet::new();
         for (target, rest) in self.follow(from, path, &mut Asked::new()) {
@@ -46,7 +46,7 @@ impl Sources {
         found
     }
 
-    /// Where the methods of types are that are defined beside a trait's.
+    /// The modules that define the methods of each type.
     pub(crate) fn methods(&self) -> Methods {
         let mut methods = Methods::new();
         for (path, module) in &self.modules {
@@ -59,8 +59,9 @@ impl Sources {
         methods
     }
 
-    /// `path` as the module `from` means it, from its crate down. Follows the names that `from` has from its own
-    /// `use`, but not those that others export again: which door somebody used shows.
+    /// `path` as the module `from` means it, starting at its crate. Follows the names that the `use` of
+    /// `from` itself defines, but not re-exports in other modules, so that the result shows through which
+    /// path an item is used.
     pub(crate) fn spelled(&self, from: &[String], path: &[String]) -> ModulePath {
         self.spell(from, path, RENAMES)
     }
@@ -92,7 +93,7 @@ impl Sources {
         path.to_vec()
     }
 
-    /// What `path` leads to, each with the words that are left: after an item they name a part of it.
+    /// The targets of `path`, each with the remaining words: after an item they name a part of it.
     fn follow<'p>(
         &self,
         from: &[String],
@@ -119,7 +120,8 @@ impl Sources {
             found.extend(std::mem::take(&mut reached).into_iter().map(|item| (item, rest)));
             for module in modules {
                 let below = self.look_up(&module, next, asked);
-                // An item that a macro makes is not known: it counts as its module's, where that is one of ours.
+                // An item that a macro generates is not known; it counts as its module's, if that is one of
+                // ours.
                 let is_unknown = |read: &Module| next != "*" && !read.names.contains_key(next);
                 if below.is_empty() && self.modules.get(&module).is_some_and(is_unknown) {
                     reached.insert(Target::Item { module, name: next.clone() });
@@ -133,7 +135,8 @@ impl Sources {
         found
     }
 
-    /// What the first word of a path means in `module`: a name of its own, of a macro above it, or a crate.
+    /// The meaning of the first word of a path in `module`: a local name, a name of a macro above it, or a
+    /// crate.
     fn in_scope(&self, module: &[String], name: &str, asked: &mut Asked) -> BTreeSet<Target> {
         let found = self.look_up(module, name, asked);
         if found.is_empty() && self.modules.contains_key([name.to_owned()].as_slice()) {
@@ -142,7 +145,7 @@ impl Sources {
         found
     }
 
-    /// What `name` stands for in `module`.
+    /// The meaning of `name` in `module`.
     fn look_up(&self, module: &[String], name: &str, asked: &mut Asked) -> BTreeSet<Target> {
         let mut found = BTreeSet::new();
         let Some(read) = self.modules.get(module) else { return found };
@@ -199,5 +202,5 @@ fn take_modules(targets: &mut BTreeSet<Target>) -> Vec<ModulePath> {
     modules
 }
 
-/// How many names may stand for one another before a path is given up as it stands.
+/// The most names that may refer to one another before a path is left as written.
 const RENAMES: usize = 4;

@@ -1,4 +1,4 @@
-//! One file's text → its modules, with the names that they define and the paths that they name.
+//! Parses one file's text into its modules, with the names that they define and the paths that they name.
 
 use std::collections::BTreeSet;
 
@@ -8,12 +8,12 @@ use syn::{Attribute, Item, UseTree, Visibility};
 
 use super::{Binding, Module, ModulePath, Named, Place};
 
-/// What one file has.
+/// The modules of one file.
 #[derive(Default)]
 pub(super) struct FileModules {
-    /// Its modules, with a body in it.
+    /// The modules with a body in the file.
     pub(super) modules: Vec<(ModulePath, Module)>,
-    /// The modules that it declares in other files.
+    /// The modules that the file declares in other files.
     pub(super) declared: Vec<ModulePath>,
 }
 
@@ -52,9 +52,9 @@ impl Default for Module {
 struct Reader {
     path: ModulePath,
     module: Module,
-    /// The type that `Self` stands for, as it is written.
+    /// The type that `Self` means, as written.
     self_type: Option<Vec<String>>,
-    /// Whether this is the body of a function, whose items are its own.
+    /// Whether this is the body of a function, whose items are local.
     is_body: bool,
     done: FileModules,
 }
@@ -68,7 +68,7 @@ impl Reader {
         self.module.named.push(Named { line, path, place });
     }
 
-    /// A path of the code, with `Self` replaced where its type is known.
+    /// A path in the code, with `Self` replaced if its type is known.
     fn name_in_code(&mut self, line: usize, path: Vec<String>, place: Place) {
         let path = match (path.first().map(String::as_str), &self.self_type) {
             (Some("Self"), Some(self_type)) => [self_type, &path[1..]].concat(),
@@ -101,7 +101,7 @@ impl Reader {
         self.done.modules.push((path, inner));
     }
 
-    /// What the branches of a `use` bring in.
+    /// The names that the branches of a `use` import.
     fn use_tree(&mut self, tree: &UseTree, prefix: &[String], place: Place) {
         let below = |name: &syn::Ident| [prefix, &[name.to_string()]].concat();
         match tree {
@@ -135,7 +135,7 @@ impl Reader {
     fn tokens(&mut self, tokens: TokenStream) {
         let mut path: Vec<String> = Vec::new();
         let mut line = 0;
-        // What stands before the next word: `::` goes on with a path, `.` calls a method, `'` is a lifetime.
+        // The token before the next word: `::` continues a path, `.` calls a method, `'` is a lifetime.
         let (mut colons, mut is_named_elsewhere) = (0, false);
         for token in tokens {
             match &token {
@@ -270,12 +270,12 @@ impl<'ast> Visit<'ast> for Reader {
         self.tokens(invoked.tokens.clone());
     }
 
-    /// `pub(in path)` names nothing that it uses, attributes speak to the compiler and to derives.
+    /// `pub(in path)` uses nothing, and attributes are for the compiler and for derives.
     fn visit_visibility(&mut self, _: &'ast Visibility) {}
     fn visit_attribute(&mut self, _: &'ast Attribute) {}
 }
 
-/// The words of a path, without what its segments have in brackets.
+/// The words of a path, without generic arguments.
 fn words(path: &syn::Path) -> Vec<String> {
     path.segments.iter().map(|segment| segment.ident.to_string()).collect()
 }
@@ -322,7 +322,7 @@ fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// Whether these say that what follows is built for tests alone.
+/// Whether these attributes restrict the item to tests.
 fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         syn::Meta::Path(path) => path.is_ident("test"),

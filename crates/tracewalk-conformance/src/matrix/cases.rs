@@ -1,4 +1,4 @@
-//! All combinations.
+//! All combinations of programs, trace units and modes.
 
 use tracewalk::protocol::ISyncReason;
 
@@ -11,24 +11,24 @@ use tracewalk_generate::etmv3::Cancel;
 use tracewalk_generate::etmv4::ContextPlace;
 use tracewalk_generate::trace::Pauses;
 
-/// The programs, by the processors that could run them.
+/// The programs by the profile that runs them.
 const M_PROFILE: [&str; 5] = ["m0", "m3", "m4", "jumps", "rust-m3"];
 const AR_PROFILE: [&str; 3] = ["a9", "a15", "rust-a9"];
 /// Programs for ARMv6-M run on every M-profile processor.
 const WITH_MTB: [&str; 6] = ["m0", "m0-crash", "m3", "m4", "jumps", "rust-m3"];
 
-/// Programs in A64: one of the examples, and random ones by their seeds.
+/// A64 programs: one of the examples, and random ones by their seeds.
 const A64: [&str; 4] = ["a53", "a64-0", "a64-1", "a64-2"];
 /// A program with two security states.
 const M_WITH_STATES: [&str; 1] = ["m33"];
 
-/// How many paths are wandered through each program.
+/// The number of paths that are wandered through each program.
 const WALKS: u32 = 2;
 
 const CANCELS: [Cancel; 3] = [Cancel::Never, Cancel::Multiple, Cancel::Always];
 const PACKINGS: [Packing; 3] = [Packing::Raw, Packing::Frames, Packing::Port];
 
-/// What is sent beside, in combinations in which everything meets everything.
+/// Other packets and pauses, in all combinations.
 fn besides() -> Vec<Beside> {
     let pauses = |traced, untraced, reason| Some(Pauses { traced, untraced, reason });
     let all_pauses = [
@@ -112,7 +112,7 @@ fn units_for_ar() -> Vec<Unit> {
     units
 }
 
-/// Units of ETMv4 and ETE for these processors.
+/// ETMv4 and ETE units for these processors.
 fn etmv4_units(cpus: &[&str]) -> Vec<Unit> {
     const BRANCH_BROADCAST: u32 = 1 << 3;
     const CYCLES: u32 = 1 << 4;
@@ -156,7 +156,7 @@ fn is_possible(unit: &Unit, beside: &Beside) -> bool {
     beside.timestamp_every.is_none() || !old
 }
 
-/// Every case. Their order is always the same.
+/// Every case, always in the same order.
 #[must_use]
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();

@@ -27,7 +27,7 @@ use tracewalk_generate::trace::Trace;
 use tracewalk_generate::wander::Wander;
 use tracewalk_generate::{a64, etmv3, etmv4, mtb, pft};
 
-/// The example programs, read as they are needed.
+/// The example programs, read on demand.
 #[derive(Debug)]
 pub struct Programs {
     folder: PathBuf,
@@ -38,22 +38,22 @@ pub struct Programs {
 /// Why a case failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// It cannot be made.
+    /// The case cannot be made.
     NotMade(String),
-    /// The trace does not tell the path: instruction number this.
+    /// The trace does not match the path from this instruction on.
     NotThePath(usize),
-    /// Something was decoded that was not reported.
+    /// The decoded path differs from the traced one.
     Different(Difference),
     /// A number differs.
     Count {
-        /// Of what.
+        /// The name of the count.
         what: &'static str,
-        /// How many were reported.
+        /// The expected count.
         told: u64,
-        /// How many were found.
+        /// The decoded count.
         found: u64,
     },
-    /// Something could not be followed.
+    /// A part of the trace could not be followed.
     Gap(String),
 }
 
@@ -69,10 +69,10 @@ impl Display for Failure {
     }
 }
 
-/// How long wandered paths are.
+/// The length of wandered paths.
 const WANDERED_STEPS: usize = 4000;
 
-/// The trace ID of the source that is looked at, and of the one beside it.
+/// The trace IDs of the tested source and of the one beside it.
 const ID: u8 = 0x10;
 const BESIDE: u8 = 0x01;
 
@@ -96,7 +96,7 @@ impl Programs {
         self.read.get(name).ok_or_else(|| format!("{name} is missing"))
     }
 
-    /// Encodes and decodes a case; how many instructions were found where all is well.
+    /// Encodes and decodes a case. Returns the number of decoded instructions if all is well.
     pub fn check(&mut self, case: &Case) -> Result<u64, Failure> {
         let Firmware { elf, path } = self.get(&case.program).map_err(Failure::NotMade)?;
         let wandered;
@@ -119,7 +119,7 @@ impl Programs {
 }
 
 impl Programs {
-    /// Damages the trace of a case `times` times, always the same ways; adds what each did to `effects`.
+    /// Damages the trace of a case in `times` reproducible ways, and adds each effect to `effects`.
     pub fn damage(
         &mut self,
         case: &Case,
@@ -130,7 +130,8 @@ impl Programs {
         self.each_damaged(case, kind, times, |sound, damaged| effects.push(sound.damaged(damaged)))
     }
 
-    /// Damages the trace of a case `times` times, always the same ways, and has each looked at beside the sound one.
+    /// Damages the trace of a case in `times` reproducible ways, and passes each damaged trace on together
+    /// with the sound one.
     pub fn each_damaged(
         &mut self,
         case: &Case,
@@ -154,7 +155,7 @@ impl Programs {
 }
 
 impl Programs {
-    /// The trace of a case for another decoder, damaged in this way, always the same for the same seed.
+    /// Passes on the trace of a case for another decoder, damaged reproducibly by its seed.
     pub fn for_opencsd<R>(
         &mut self,
         case: &Case,
@@ -187,7 +188,7 @@ impl Programs {
     }
 }
 
-/// A generator of numbers that are the same every time (xorshift).
+/// A generator of reproducible pseudo-random numbers (xorshift).
 struct Random(u32);
 
 impl Random {
@@ -203,7 +204,7 @@ impl Random {
     }
 }
 
-/// A path that nobody executed.
+/// A path that was never executed.
 fn wander(elf: &Elf, recorded: &Path, seed: u32) -> Path {
     let start =
         recorded.instructions().next().map_or(Location::new(Address::new(0), Isa::T32), Executed::location);
@@ -224,7 +225,7 @@ fn wander(elf: &Elf, recorded: &Path, seed: u32) -> Path {
     wander.path(&mut || random.next())
 }
 
-/// A trace as the decoder gets it.
+/// A trace as the decoder receives it.
 struct Told {
     config: SourceConfig,
     trace: Trace,
@@ -323,7 +324,7 @@ fn encode(case: &Case, program: &Program, path: &Path) -> Result<(SourceConfig, 
     }
 }
 
-/// The bytes of the source, after a way through frames.
+/// The bytes of the source, after packing and unpacking.
 fn unpacked(packing: Packing, bytes: &[u8]) -> Result<Vec<u8>, String> {
     let (framing, capture) = packed(packing, bytes)?;
     let Arrived { bytes, losses } = taken_apart(framing, &capture)?;
@@ -333,7 +334,7 @@ fn unpacked(packing: Packing, bytes: &[u8]) -> Result<Vec<u8>, String> {
     }
 }
 
-/// The bytes of a capture, and what stands between its frames; none for what is not in frames.
+/// The bytes of a capture, and its framing; `None` if the bytes are not in frames.
 fn packed(packing: Packing, bytes: &[u8]) -> Result<(Option<Framing>, Vec<u8>), String> {
     let every = NonZeroU32::new;
     let (options, framing) = match packing {
@@ -354,13 +355,13 @@ fn packed(packing: Packing, bytes: &[u8]) -> Result<(Option<Framing>, Vec<u8>), 
     Ok((Some(framing), container::frames(&sources, options)))
 }
 
-/// The source's ID, and that of the one beside it.
+/// The IDs of the source and of the one beside it.
 fn ids() -> Result<[TraceId; 2], String> {
     let id = |number| TraceId::new(number).ok_or("no trace ID");
     Ok([id(ID)?, id(BESIDE)?])
 }
 
-/// What arrives of the source.
+/// The source's bytes, unpacked from the capture.
 fn taken_apart(framing: Option<Framing>, capture: &[u8]) -> Result<Arrived, String> {
     #[derive(Default)]
     struct Of(Arrived);
@@ -384,16 +385,17 @@ fn taken_apart(framing: Option<Framing>, capture: &[u8]) -> Result<Arrived, Stri
     Ok(found.0)
 }
 
-/// The places that were executed, in order.
+/// The executed locations, in order.
 fn places(path: &Path) -> impl Iterator<Item = Location> + '_ {
     path.instructions().map(Executed::location)
 }
 
-/// Whether what was reported is the path, without what cannot be: a pause, the end after the last proof, and, in a buffer
-/// that wraps, the beginning. It guards against an encoder that leaves something out and does not say so.
+/// Whether the reported path is the whole path, apart from what cannot be reported: pauses, the end after the
+/// last proof, and, in a buffer that wraps, the beginning. This check guards against an encoder that silently
+/// leaves something out.
 fn told_is_of(told: &Path, path: &Path, case: &Case, program: &Program) -> bool {
     const LONGEST_TAIL: usize = 1200;
-    // Where nobody executed it, a path may end in a long stretch without anything that is traced.
+    // A wandered path may end in a long stretch that produces no trace.
     let wanders = case.path != PathFrom::Record;
     let completed;
     let path = match case.unit {
@@ -414,7 +416,8 @@ fn told_is_of(told: &Path, path: &Path, case: &Case, program: &Program) -> bool 
     }
 }
 
-/// Without instructions that raised an exception which resumes at them: ETMv4 does not count them as executed.
+/// The path without instructions that raised an exception which resumes at them: ETMv4 does not count them as
+/// executed.
 fn without_given_up(path: &Path, program: &Program) -> Path {
     let mut steps = Vec::new();
     for step in &path.steps {

@@ -1,7 +1,9 @@
-//! The matrix: every program, on every kind of trace unit, in every mode, decoded and compared with what was reported.
+//! The matrix: every program, on every kind of trace unit, in every mode, decoded and compared with the
+//! traced path.
 //!
-//! [`cases`] makes all of them. A [`Case`] is written as words that name it completely, so that a failure can be
-//! repeated: `a9 wander=7 pft,cpu=cortex-a15,etmcr=0x20001000 depth=4 synchronise=50 container=port`.
+//! [`cases`] lists all combinations. A [`Case`] is written as words that name it completely, so that a
+//! failure can be repeated: `a9 wander=7 pft,cpu=cortex-a15,etmcr=0x20001000 depth=4 synchronise=50
+//! container=port`.
 
 mod cases;
 mod check;
@@ -23,22 +25,22 @@ pub use check::{Failure, Programs};
 pub struct Case {
     /// The example program.
     pub program: String,
-    /// Where its path comes from.
+    /// The origin of the program's path.
     pub path: PathFrom,
-    /// What traces it.
+    /// The trace unit.
     pub unit: Unit,
-    /// What it sends beside.
+    /// Other packets and pauses.
     pub beside: Beside,
     /// How the bytes are packed.
     pub packing: Packing,
 }
 
-/// Where a path comes from.
+/// The origin of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathFrom {
-    /// What the emulator recorded.
+    /// The emulator's record.
     Record,
-    /// A walk through the program, by this seed.
+    /// A walk through the program with this seed.
     Wander(u32),
 }
 
@@ -51,11 +53,11 @@ pub enum Unit {
         cpu: String,
         /// ETMCR.
         etmcr: u32,
-        /// ETMIDR, where it is not the processor's usual one.
+        /// ETMIDR, if it differs from the processor's usual value.
         etmidr: Option<u32>,
-        /// Which interrupted instructions are traced and cancelled.
+        /// Which instructions are traced and cancelled if an interrupt comes before them.
         cancel: Cancel,
-        /// Whether an exception that takes a return's place follows the return.
+        /// Whether an exception that replaces a return follows the return.
         tail_chaining_follows: bool,
         /// Whether exceptions are named by the deprecated code.
         deprecated_exceptions: bool,
@@ -66,7 +68,7 @@ pub enum Unit {
         cpu: String,
         /// ETMCR.
         etmcr: u32,
-        /// The depth of the return stack, where ETMCR switches it on.
+        /// The depth of the return stack, if ETMCR switches it on.
         depth: usize,
     },
     /// ETMv4 or ETE.
@@ -85,15 +87,15 @@ pub enum Unit {
 pub struct Etmv4 {
     /// The processor.
     pub cpu: String,
-    /// TRCCONFIGR, whose bits are also what is to be sent.
+    /// TRCCONFIGR, whose bits also select the packets to be sent.
     pub trcconfigr: u32,
-    /// TRCIDR0, where it is not the processor's usual one.
+    /// TRCIDR0, if it differs from the processor's usual value.
     pub trcidr0: Option<u32>,
-    /// TRCIDR8: how many P0 elements may be uncommitted.
+    /// TRCIDR8: the number of P0 elements that may be uncommitted.
     pub trcidr8: u32,
-    /// The depth of the return stack, where TRCCONFIGR switches it on.
+    /// The depth of the return stack, if TRCCONFIGR switches it on.
     pub depth: usize,
-    /// Where contexts stand.
+    /// The place of contexts relative to addresses.
     pub contexts: ContextPlace,
     /// Conditional P0 instructions between wrong paths.
     pub wrong_paths: Option<u64>,
@@ -103,11 +105,11 @@ pub struct Etmv4 {
     pub source_addresses: Option<u64>,
     /// Whether addresses of synchronisations come after an atom.
     pub late_addresses: bool,
-    /// The return stack keeps its entries over a periodic synchronisation.
+    /// The return stack keeps its entries across a periodic synchronisation.
     pub keeps_returns: bool,
 }
 
-/// What is sent beside the instructions.
+/// Packets that are sent in addition to those of the instructions, and pauses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Beside {
     /// Bytes between periodic synchronisations.
@@ -123,7 +125,7 @@ pub struct Beside {
 /// How the bytes get from the trace unit to the decoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
-    /// As they are.
+    /// Unpacked.
     Raw,
     /// In the frames of a buffer, beside another source.
     Frames,
@@ -150,7 +152,8 @@ impl Unit {
         etmv4_protocol::Config::from_registers(unit.registers()?, Some(profile)).ok()
     }
 
-    /// The processor, and the registers that tell another decoder how it is set up; `None` for an MTB.
+    /// The processor, and the registers from which another decoder learns the unit's settings; `None` for an
+    /// MTB.
     fn registers(&self) -> Option<(&str, opencsd::Registers)> {
         let of = |etmcr: u32, etmidr: Option<u32>, usual: Registers| opencsd::Registers {
             etmcr,
@@ -174,11 +177,16 @@ impl Unit {
 }
 
 impl Case {
-    /// Whether OpenCSD is to read such traces: as bytes of one source, whose positions can be compared, and not with a
-    /// synchronisation at every packet, which no trace unit sends. Of ETMv4 and ETE without speculation, and programs with
-    /// transactions by a unit that has them: OpenCSD counts their start as a waypoint by the processor's name. Nor M profile
-    /// with a return stack, from which OpenCSD takes an address at a return from an exception (fixed in OpenCSD 1.8.3), nor one that
-    /// keeps its entries over a synchronisation, where OpenCSD empties it.
+    /// Whether OpenCSD can read such traces and their positions can be compared: the bytes of one source,
+    /// without a synchronisation at every packet, which no trace unit sends. For ETMv4 and ETE, the case must
+    /// not have:
+    ///
+    /// - speculation;
+    /// - a program with transactions on a unit other than ETE: OpenCSD decides by the processor's name
+    ///   whether a transaction's start is a waypoint;
+    /// - an M-profile unit with a return stack, from which OpenCSD takes an address at a return from an
+    ///   exception (fixed in OpenCSD 1.8.3);
+    /// - a return stack that keeps its entries across a synchronisation: OpenCSD empties it.
     #[must_use]
     pub fn is_for_opencsd(&self) -> bool {
         self.beside.synchronise_every != Some(0)

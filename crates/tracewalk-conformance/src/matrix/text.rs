@@ -1,4 +1,4 @@
-//! Cases as words.
+//! Cases as text: parsing and display.
 
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
@@ -153,7 +153,7 @@ impl Unit {
     }
 }
 
-/// `cpu` and registers of ETMv4.
+/// Parses `cpu` and the registers of ETMv4.
 fn etmv4(word: &str) -> Result<Etmv4, String> {
     let mut unit = Etmv4 { trcconfigr: 1, depth: 2, ..Etmv4::default() };
     for key in word.split(',').skip(1) {
@@ -170,7 +170,7 @@ fn etmv4(word: &str) -> Result<Etmv4, String> {
     if unit.cpu.is_empty() { Err(format!("\"{word}\" names no cpu")) } else { Ok(unit) }
 }
 
-/// `cpu`, `etmcr` and `etmidr` after a protocol's name.
+/// Parses `cpu`, `etmcr` and `etmidr` after a protocol's name.
 fn registers(word: &str) -> Result<(String, u32, Option<u32>), String> {
     let (mut cpu, mut etmcr, mut etmidr) = (None, 0, None);
     for key in word.split(',').skip(1) {

@@ -1,29 +1,30 @@
-//! Which packet of ETMv3 each instruction has its atom in.
+//! The ETMv3 packet that contains each instruction's atom.
 //!
-//! A block names the packet of its last instruction. In a loop nothing but the packets tells one turn from the next, so that
-//! two readings are joined right only where the places of all instructions are known.
+//! A block names only the packet of its last instruction. In a loop, nothing but the packets distinguishes
+//! one iteration from the next, so two readings can be aligned only if the places of all instructions are
+//! known.
 
 use tracewalk::ids::{Address, Isa, Location};
 
 use super::model::{Packet, Value};
 
-/// The atoms of a trace of ETMv3, as they are used up.
+/// The atoms of an ETMv3 trace, and how many of them are used up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Atoms {
     /// The packet of each atom.
     places: Vec<u64>,
-    /// For each packet with an address, how many atoms stand before it, and whether it is a branch.
+    /// For each packet with an address, the number of atoms before it, and whether the packet is a branch.
     addresses: Vec<(usize, bool)>,
-    /// Whether a wide Thumb instruction has two.
+    /// Whether a wide Thumb instruction has two atoms.
     pairs: bool,
-    /// Uses up a number of them.
+    /// The number of atoms that are used up.
     used: usize,
-    /// Flow was lost after them, and continues at an address.
+    /// Whether flow was lost after the used atoms; it continues at an address.
     lost: bool,
 }
 
 impl Atoms {
-    /// Those of these packets; wide Thumb instructions have two each where such `pairs` do.
+    /// The atoms of these packets; with `pairs`, each wide Thumb instruction has two.
     #[must_use]
     pub(super) fn new(packets: &[Packet], pairs: bool) -> Self {
         let (mut places, mut addresses) = (Vec::new(), Vec::new());
@@ -39,18 +40,18 @@ impl Atoms {
         Self { places, addresses, pairs, used: 0, lost: false }
     }
 
-    /// Passes over what stands before `at`: nothing more is made of it.
+    /// Skips the atoms before `at`, which remain unused.
     pub(super) fn skip_to(&mut self, at: u64) {
         self.used = self.used.max(self.places.partition_point(|place| *place < at));
     }
 
-    /// Nothing is made of the atoms up to the next packet with an address.
+    /// Skips the atoms up to the next packet with an address.
     pub(super) fn lose(&mut self) {
         self.lost = true;
     }
 
-    /// The places of instructions that follow one another up to `behind`; the packet at `last` says that the last one
-    /// completed: it has its atom there, or in the packet of atoms before it.
+    /// The places of consecutive instructions up to `behind`. The packet at `last` shows that the last one
+    /// completed: its atom is in that packet, or in the packet of atoms before it.
     pub(super) fn take(&mut self, instructions: &[Location], behind: Address, last: u64) -> Vec<u64> {
         let ends = instructions.iter().skip(1).map(|next| next.address).chain([behind]);
         let is_pair = |at: &Location, end: Address| {
@@ -61,13 +62,13 @@ impl Atoms {
         self.places(&counts, last)
     }
 
-    /// By how many atoms each instruction has.
+    /// The places of instructions with these numbers of atoms.
     fn places(&mut self, counts: &[usize], last: u64) -> Vec<u64> {
         let first_there = self.places.partition_point(|place| *place < last);
         let behind = self.places.partition_point(|place| *place <= last);
         let all = counts.iter().sum::<usize>();
-        // Where flow was lost, it continues after a packet with an address; and no branch packet stands within a block. If
-        // nothing fits, the nearest atom is as good.
+        // After a loss, flow continues after a packet with an address, and no branch packet is within a
+        // block. If nothing fits, the nearest atom is good enough.
         let later = self.addresses.partition_point(|(address, _)| *address <= self.used);
         let later = self.addresses.get(later..).unwrap_or_default();
         let is_at_address = self.addresses.iter().any(|(address, _)| *address == self.used);

@@ -1,4 +1,4 @@
-//! Two readings → where they differ.
+//! Two readings → their differences.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
@@ -9,35 +9,35 @@ use super::model::{Packet, Reading, Step, Value, What};
 /// A place where two readings differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// A packet says something else.
+    /// The same packet is read differently.
     Packet {
         /// Ours.
         ours: Packet,
         /// OpenCSD's.
         theirs: Packet,
     },
-    /// The bytes are cut into other packets.
+    /// The bytes are divided into different packets.
     Cut {
         /// Ours.
         ours: Vec<Packet>,
         /// OpenCSD's.
         theirs: Vec<Packet>,
-        /// Where the next packet stands that both have.
+        /// The place of the next packet that both readings have.
         until: u64,
     },
-    /// What was executed is not the same.
+    /// The executed steps differ.
     Flow {
         /// Ours.
         ours: Vec<Step>,
         /// OpenCSD's.
         theirs: Vec<Step>,
-        /// Where in the trace the last step is that both have, and the next one.
+        /// The places of the last and the next step that both readings have.
         between: (u64, u64),
     },
 }
 
 impl Difference {
-    /// The places in the trace that it concerns, the last one included.
+    /// The first and last place in the trace that the difference concerns.
     #[must_use]
     pub fn places(&self) -> (u64, u64) {
         match self {
@@ -53,8 +53,8 @@ impl Difference {
 }
 
 impl Difference {
-    /// Each step by itself, where there are several, and each stretch up to where both cut: more than one deviation may be at
-    /// work.
+    /// Splits a difference that has several steps into single steps, and a cut at each place where both
+    /// readings begin a packet, because more than one deviation may be involved.
     #[must_use]
     pub fn parts(&self) -> Option<Vec<Self>> {
         let (ours, theirs, between) = match self {
@@ -84,7 +84,7 @@ impl Difference {
     }
 }
 
-/// A stretch that is cut into other packets, cut where both begin a packet.
+/// Splits a stretch that is divided into different packets at each place where both readings begin a packet.
 fn cut_parts(ours: &[Packet], theirs: &[Packet], until: u64) -> Option<Vec<Difference>> {
     let both = |at: &u64| theirs.iter().any(|packet| packet.at == *at);
     let cuts = ours.iter().map(|packet| packet.at).filter(both).collect::<Vec<_>>();
@@ -118,14 +118,15 @@ impl Display for Difference {
     }
 }
 
-/// The first of some.
+/// The first few of `all`.
 fn some(all: &[impl Display]) -> String {
     const SHOWN: usize = 12;
     let shown = all.iter().take(SHOWN).map(ToString::to_string).collect::<Vec<_>>().join("; ");
     if all.len() > SHOWN { format!("{shown} ... {} in all", all.len()) } else { shown }
 }
 
-/// Where the packets differ: places where they say something else of the same, and stretches that are cut into other packets.
+/// The differences in the packets: places where the same packet is read differently, and stretches that are
+/// divided differently.
 #[must_use]
 pub fn packets(ours: &Reading, theirs: &Reading) -> Vec<Difference> {
     let mut places = BTreeMap::<u64, (Option<&Packet>, Option<&Packet>)>::new();
@@ -166,12 +167,13 @@ pub fn packets(ours: &Reading, theirs: &Reading) -> Vec<Difference> {
     differences
 }
 
-/// Whether these bytes could not be read.
+/// Whether the reading found no packet in these bytes.
 fn is_unread(packet: &Packet) -> bool {
     !packet.is_packet()
 }
 
-/// Without the second of two pieces that cannot be read, which the decoders cut as they please.
+/// Drops the second of two consecutive unreadable pieces, because the decoders divide such bytes as they
+/// please.
 fn joined(packets: &[Packet]) -> impl Iterator<Item = &Packet> {
     let mut before = true;
     packets.iter().filter(move |packet| {
@@ -181,25 +183,25 @@ fn joined(packets: &[Packet]) -> impl Iterator<Item = &Packet> {
     })
 }
 
-/// Whether two packets at the same place are the same, as far as both say something.
+/// Whether two packets at the same place are the same, as far as both have the same fields.
 fn same(ours: &Packet, theirs: &Packet) -> bool {
     if is_unread(ours) && is_unread(theirs) {
         return true;
     }
     let of_both = ours.fields.iter().filter_map(|(name, ours)| Some((ours, theirs.fields.get(name)?)));
-    // OpenCSD prints only what is set.
+    // OpenCSD prints only the fields that are set.
     let set = |name: &str| ours.number(name).unwrap_or(0) == theirs.number(name).unwrap_or(0);
     of_both.clone().all(|(ours, theirs)| ours == theirs)
         && ["cancel", "hyp", "resume"].into_iter().all(set)
         && same_exception(ours, theirs)
 }
 
-/// OpenCSD names the exceptions of ETMv3.
+/// Compares exceptions by name, because OpenCSD names those of ETMv3.
 fn same_exception(ours: &Packet, theirs: &Packet) -> bool {
     match theirs.fields.get("exception_name") {
         Some(Value::Text(name)) => ours.number("exception").or(ours.number("eee")).is_some_and(|code| {
             let names = match ours.kind {
-                // The packet of ETMv4.
+                // ETMv4's packet.
                 "exception" => [ar_type_name(code), m_type_name(code)],
                 _ => [ar_name(code), m_name(code)],
             };
@@ -209,7 +211,7 @@ fn same_exception(ours: &Packet, theirs: &Packet) -> bool {
     }
 }
 
-/// OpenCSD's names of the exceptions of A and R profile, by the code in the packet.
+/// OpenCSD's names of A- and R-profile exceptions, by the code in the packet.
 pub(super) fn ar_name(code: u64) -> String {
     const NAMES: [&str; 16] = [
         "No Exception",
@@ -232,7 +234,7 @@ pub(super) fn ar_name(code: u64) -> String {
     usize::try_from(code).ok().and_then(|code| NAMES.get(code)).copied().unwrap_or("unknown").to_owned()
 }
 
-/// OpenCSD's names of the exceptions of M profile, by the code in the packet.
+/// OpenCSD's names of M-profile exceptions, by the code in the packet.
 fn m_name(code: u64) -> String {
     match code {
         0 => "No Exception".to_owned(),
@@ -253,14 +255,14 @@ fn m_name(code: u64) -> String {
     }
 }
 
-/// Where what was executed differs: steps that only one has, and steps of both that say something else of the same.
+/// The differences in the executed steps: steps that only one reading has, and steps of both that differ.
 #[must_use]
 pub fn flow(ours: &Reading, theirs: &Reading) -> Vec<Difference> {
     let told = |step: &&Step| !matches!(step.what, What::Unknown | What::Lost);
     let ours = ours.steps.iter().filter(told).collect::<Vec<_>>();
     let theirs = theirs.steps.iter().filter(told).collect::<Vec<_>>();
     let mut differences = Vec::new();
-    // Of both, how many steps are done with, and the place of the last one.
+    // The number of finished steps of each reading, and the place of the last one.
     let (mut done, mut place) = ((0, 0), 0);
     let end =
         [&ours, &theirs].iter().filter_map(|steps| steps.last()).map(|step| step.until).max().unwrap_or(0);
@@ -289,7 +291,7 @@ pub fn flow(ours: &Reading, theirs: &Reading) -> Vec<Difference> {
     differences
 }
 
-/// Whether two steps are about the same thing, in the same place of the trace.
+/// Whether two steps describe the same event, at the same place of the trace.
 fn is_alike(ours: &Step, theirs: &Step) -> bool {
     if theirs.from > ours.until || ours.from > theirs.from {
         return false;
@@ -301,10 +303,10 @@ fn is_alike(ours: &Step, theirs: &Step) -> bool {
     }
 }
 
-/// Whether they say the same of it.
+/// Whether two steps that describe the same event are equal.
 fn is_same(ours: &What, theirs: &What) -> bool {
     match (ours, theirs) {
-        // OpenCSD knows the return address for PFT only.
+        // OpenCSD knows the return address only for PFT.
         (
             What::Exception { number, preferred_return },
             What::Exception { number: their_number, preferred_return: their_return },
@@ -313,13 +315,13 @@ fn is_same(ours: &What, theirs: &What) -> bool {
     }
 }
 
-/// The number of equal steps after which the readings are together again.
+/// The number of equal steps after which the readings count as aligned again.
 const TOGETHER: usize = 2;
 
-/// Readings that are apart for more steps than this, of both taken together, do not come together again.
+/// If the readings differ for more steps than this, both taken together, they are not aligned again.
 const MOST_APART: usize = 3000;
 
-/// The steps that are alike, as places in both, in order.
+/// The pairs of steps that are alike, as indices into both readings, in order.
 fn pairs(ours: &[&Step], theirs: &[&Step]) -> Vec<(usize, usize)> {
     let same = |one: usize, other: usize| match (ours.get(one), theirs.get(other)) {
         (Some(ours), Some(theirs)) => is_alike(ours, theirs),

@@ -1,4 +1,4 @@
-//! What is known of one place where OpenCSD is wrong, or reads less.
+//! A known place where OpenCSD is wrong or reads less.
 
 use super::compare::Difference;
 use super::place::Place;
@@ -8,23 +8,23 @@ use super::place::Place;
 pub struct Deviation {
     /// A short name, for reports.
     pub id: &'static str,
-    /// What OpenCSD does.
+    /// OpenCSD's behaviour.
     pub opencsd: &'static str,
-    /// What the specification says, and where.
+    /// The specification's rule, and its section.
     pub specification: &'static str,
-    /// How it is distinguished from others.
+    /// The difference from other deviations.
     pub recognised_by: &'static str,
-    /// What shows that it is OpenCSD's doing and not ours.
+    /// The evidence that OpenCSD deviates, not tracewalk.
     pub evidence: Evidence,
-    /// Whether a difference is this one.
+    /// Whether a difference is this deviation.
     pub recognises: fn(&Difference, &Place<'_>) -> bool,
 }
 
-/// What a deviation rests on.
+/// The evidence for a deviation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
-    /// The bytes, and what OpenCSD says of them.
+    /// The bytes, and OpenCSD's reading of them.
     Readings,
-    /// Our reading says that bytes are wrong or do not count: believed only of those that were damaged.
+    /// Our reading finds bytes wrong or irrelevant; accepted only for bytes that were damaged.
     Damage,
 }

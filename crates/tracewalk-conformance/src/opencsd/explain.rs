@@ -12,12 +12,12 @@ use super::model::{Reading, What};
 use super::place::Place;
 use super::subject::Subject;
 
-/// An instruction that is not the one that was traced.
+/// An instruction in our reading that differs from the traced one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Untrue {
-    /// What we read.
+    /// The instruction in our reading.
     pub found: Option<Location>,
-    /// What was traced.
+    /// The traced instruction.
     pub told: Option<Location>,
 }
 
@@ -38,9 +38,10 @@ pub struct Found {
 }
 
 impl Subject<'_> {
-    /// The first instruction that we read otherwise than it was traced, where the bytes are what was sent.
+    /// The first instruction of our reading that differs from the traced one although the bytes are
+    /// undamaged.
     ///
-    /// Without this, a difference could be excused as a deviation of OpenCSD's that is one of ours.
+    /// Without this check, one of our own errors could be excused as a deviation of OpenCSD.
     #[must_use]
     pub fn untrue(&self) -> Option<Untrue> {
         if !self.has_flow() {
@@ -62,7 +63,7 @@ impl Subject<'_> {
             return differs(&all, &self.told)
                 .or_else(|| self.told.get(all.len()).map(|told| Untrue { found: None, told: Some(*told) }));
         }
-        // Of the last one in front, the damaged packet may say that it did not complete.
+        // The damaged packet may state that the last instruction before it did not complete.
         let front =
             found.iter().take_while(|(step, _)| step.until < self.broken.start).count().saturating_sub(1);
         let back = found.iter().rev().take_while(|(step, _)| step.from >= self.broken.end).count();
@@ -71,13 +72,13 @@ impl Subject<'_> {
             .or_else(|| differs(all.get(all.len() - back..)?, self.told.get(told_back..)?))
     }
 
-    /// Whether a difference lies where the bytes need not say what was traced.
+    /// Whether a difference is in bytes that need not match the traced path.
     fn is_broken(&self, difference: &Difference) -> bool {
         let (first, last) = difference.places();
         first < self.broken.end && last >= self.broken.start
     }
 
-    /// Where the readings differ: OpenCSD's of packets alone, and its decoding.
+    /// The differences between our reading and OpenCSD's two outputs: its packets alone, and its decoding.
     #[must_use]
     pub fn differences(&self, packets: &str, decoding: &str) -> Vec<Found> {
         let listing = Listing::parse(packets);
@@ -115,8 +116,8 @@ impl Subject<'_> {
         let cause = |from: u64, until: u64| {
             cuts.iter().rfind(|(at, _)| (from..=until).contains(at)).map(|(_, deviation)| *deviation)
         };
-        // Timestamps are compressed against the last one, and addresses against those since the last I-sync, which only one
-        // of the two may have read.
+        // A timestamp is compressed relative to the last one, and an address relative to those since the last
+        // I-sync; only one of the two readings may have the earlier packet.
         for found in packets.iter_mut().filter(|found| found.deviation.is_none()) {
             if let Difference::Packet { ours, .. } = &found.difference {
                 let from = if ours.kind == "timestamp" { 0 } else { place(&found.difference).from };
@@ -127,7 +128,7 @@ impl Subject<'_> {
             return packets;
         }
         let mut flow = compare::flow(&ours, &theirs).into_iter().flat_map(explained).collect::<Vec<_>>();
-        // Packets that are read otherwise tell something else, up to the next I-sync.
+        // A packet that is read differently changes the flow up to the next I-sync.
         for found in flow.iter_mut().filter(|found| found.deviation.is_none()) {
             found.deviation = cause(place(&found.difference).from, found.difference.places().1);
         }
@@ -139,7 +140,7 @@ impl Subject<'_> {
 mod tests {
     use super::super::failed_blx;
 
-    /// OpenCSD's packets of the trace, and an I-sync after them.
+    /// OpenCSD's packets of the trace, followed by an I-sync.
     const LISTING: &str = "\
 Idx:0; ID:10;\tASYNC : a
 Idx:6; ID:10;\tI_SYNC : b

@@ -1,4 +1,4 @@
-//! A trace with a BLX that was not executed, which no firmware of the matrix has.
+//! A trace with a BLX whose condition fails; no firmware of the matrix has one.
 
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::program::Program;
@@ -19,7 +19,7 @@ const CODE: [u16; 12] =
 /// A-sync, I-sync at 0x8000 in Thumb, one atom N for the BLX and one E for the `b .`.
 const TRACE: [u8; 14] = [0x00, 0x00, 0x00, 0x00, 0x00, 0x80, 0x08, 0x01, 0x80, 0x00, 0x00, 0x21, 0x86, 0x84];
 
-/// What runs.
+/// The program of the trace.
 #[must_use]
 pub fn program() -> Option<Program> {
     let mut program = Program::new();
@@ -27,7 +27,7 @@ pub fn program() -> Option<Program> {
     program.add(Address::from(START), &bytes).is_ok().then_some(program)
 }
 
-/// The trace of it.
+/// The trace of the program.
 #[must_use]
 pub fn subject(program: &Program) -> Option<Subject<'_>> {
     let core = pft::Core::named(CPU)?;
@@ -52,7 +52,7 @@ pub fn subject(program: &Program) -> Option<Subject<'_>> {
     })
 }
 
-/// What it tells: everything up to the `b .`, which is executed once.
+/// The traced path: everything up to the `b .`, which is executed once.
 fn told() -> Vec<Location> {
     [0, 2, 4, 8, 10].map(|offset| Location::new(Address::from(START + offset), Isa::T32)).to_vec()
 }

@@ -1,6 +1,6 @@
-//! What `trc_pkt_lister` prints → packets and elements.
+//! Output of `trc_pkt_lister` → packets and elements.
 //!
-//! A line is `Idx:<offset>; ID:<id>; ...`; before it, without a line feed, may stand a complaint.
+//! A line is `Idx:<offset>; ID:<id>; ...`. An error message may precede it without a line feed.
 
 use std::collections::BTreeMap;
 
@@ -12,27 +12,27 @@ use super::model::{MALFORMED, Packet, Range, Step, UNSYNCHRONISED, Value, What};
 /// OpenCSD's reading of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// The packets, and what is no packet, in order.
+    /// The packets and the bytes that are not packets, in order.
     pub packets: Vec<Packet>,
-    /// What was executed, and what happened between.
+    /// The executed steps, and the events between them.
     pub steps: Vec<Step>,
-    /// What OpenCSD complained of, and where, if it said so.
+    /// OpenCSD's error messages, with their places if it printed them.
     pub complaints: Vec<Complaint>,
-    /// Set where OpenCSD gave up before the end of the trace.
+    /// Whether OpenCSD stopped before the end of the trace.
     pub gave_up: bool,
 }
 
-/// A complaint of OpenCSD's.
+/// An error message of OpenCSD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaint {
-    /// Where in the trace, if it says so.
+    /// The place in the trace, if the message states it.
     pub at: Option<u64>,
-    /// Its words.
+    /// The text of the message.
     pub words: String,
 }
 
 impl Listing {
-    /// Reads what `trc_pkt_lister` printed.
+    /// Parses the output of `trc_pkt_lister`.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut listing = Self::default();
@@ -83,13 +83,13 @@ impl Listing {
     }
 }
 
-/// The offset and what stands after it.
+/// The offset, and the text after it.
 fn place(entry: &str) -> Option<(u64, &str)> {
     let (at, rest) = entry.strip_prefix("Idx:")?.split_once(';')?;
     Some((at.parse().ok()?, rest))
 }
 
-/// Each kind of packet in OpenCSD's words, and in ours.
+/// OpenCSD's name and ours for each kind of packet.
 const KINDS: [(&str, &str); 34] = [
     ("A_SYNC", "a_sync"),
     ("ASYNC", "a_sync"),
@@ -127,7 +127,7 @@ const KINDS: [(&str, &str); 34] = [
     ("STORE_FAILED", "store_failed"),
 ];
 
-/// What stands for words of OpenCSD's that are not in the table.
+/// The name for kinds of OpenCSD's that are not in the table.
 pub const UNHEARD_OF: &str = "unheard_of";
 
 /// ` ID:0; [0x42 ];\tTIMESTAMP : Timestamp Value.; TS=0x1 (1)`.
@@ -148,7 +148,7 @@ fn packet(at: u64, rest: &str) -> Option<Packet> {
     Some(Packet { at, kind: known.map_or(UNHEARD_OF, |(_, ours)| ours), fields })
 }
 
-/// One word of a packet's line; `None` for one that says nothing of the packet.
+/// One word of a packet's line; `None` if the word does not describe the packet.
 fn field(word: &str) -> Option<(&'static str, Value)> {
     let hex = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok().map(Value::Number);
     let text = |text: &str| Some(Value::Text(text.to_owned()));

@@ -1,10 +1,10 @@
-//! The lines that `trc_pkt_lister` prints for packets of ETMv4 and ETE.
+//! Parses the lines that `trc_pkt_lister` prints for packets of ETMv4 and ETE.
 
 use std::collections::BTreeMap;
 
 use super::model::{MALFORMED, UNSYNCHRONISED, Value};
 
-/// Each kind of packet in OpenCSD's words, and in ours.
+/// OpenCSD's name and ours for each kind of packet.
 const KINDS: [(&str, &str); 22] = [
     ("I_ASYNC", "a_sync"),
     ("I_BAD_SEQUENCE", MALFORMED),
@@ -30,7 +30,7 @@ const KINDS: [(&str, &str); 22] = [
     ("ETE_TS_MARKER", "timestamp_marker"),
 ];
 
-/// Those of which there are several forms.
+/// The kinds of packets that have several forms.
 const FAMILIES: [(&str, &str); 5] = [
     ("I_ADDR_", "address"),
     ("I_ATOM_F", "atom"),
@@ -39,14 +39,15 @@ const FAMILIES: [(&str, &str); 5] = [
     ("I_SRC_ADDR_", "source_address"),
 ];
 
-/// Our name of a kind of packet; `None` for one that ETMv4 has not.
+/// Our name of a kind of packet; `None` if ETMv4 does not have it.
 pub(super) fn kind(theirs: &str) -> Option<&'static str> {
     let exact = KINDS.iter().find(|(name, _)| *name == theirs);
     let family = || FAMILIES.iter().find(|(name, _)| theirs.starts_with(name));
     exact.or_else(family).map(|(_, ours)| *ours)
 }
 
-/// What stands after the colon: `Address & Context, Long, 32 bit, IS0.; Addr=0x0000000040101788; Ctxt: AArch64,EL3, S; CID=0x00000000; `.
+/// Parses the text after the colon: `Address & Context, Long, 32 bit, IS0.; Addr=0x0000000040101788; Ctxt:
+/// AArch64,EL3, S; CID=0x00000000; `.
 pub(super) fn fields(kind: &'static str, text: &str) -> BTreeMap<&'static str, Value> {
     let mut fields = BTreeMap::new();
     for word in text.split(';').skip(1).map(str::trim) {
@@ -111,7 +112,7 @@ fn of_context(text: &str) -> impl Iterator<Item = (&'static str, Value)> + '_ {
     })
 }
 
-/// OpenCSD's names of the exceptions of A and R profile, by TYPE.
+/// OpenCSD's names of A- and R-profile exceptions, by TYPE.
 pub(super) fn ar_type_name(number: u64) -> String {
     const NAMES: [&str; 16] = [
         "PE Reset",
@@ -139,7 +140,7 @@ pub(super) fn ar_type_name(number: u64) -> String {
         .to_owned()
 }
 
-/// OpenCSD's names of the exceptions of M profile, by TYPE.
+/// OpenCSD's names of M-profile exceptions, by TYPE.
 pub(super) fn m_type_name(number: u64) -> String {
     const NAMES: [&str; 16] = [
         "Reserved",

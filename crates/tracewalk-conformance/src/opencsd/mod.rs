@@ -1,8 +1,8 @@
-//! The differential test with OpenCSD: its reading of a trace beside ours, and the list of places if it is known to be
-//! wrong.
+//! The differential test with OpenCSD: compares its reading of a trace with ours, and lists the places where
+//! it is known to be wrong.
 //!
-//! [`Subject`] is a trace that both read; running OpenCSD's `trc_pkt_lister` is the caller's. What it printed goes into
-//! [`Subject::differences`], which finds for each difference the [`Deviation`] that it is.
+//! [`Subject`] is a trace that both decoders read. The caller runs OpenCSD's `trc_pkt_lister` and passes its
+//! output to [`Subject::differences`], which finds the [`Deviation`] that explains each difference.
 
 mod atoms;
 pub mod compare;

@@ -1,4 +1,4 @@
-//! What both decoders say, in the same words.
+//! Both decoders' output in a common form.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
@@ -8,14 +8,14 @@ use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::protocol::etmv4;
 use tracewalk::source::SourceConfig;
 
-/// A packet, or bytes that are none.
+/// A packet, or bytes that are not a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Where it starts.
+    /// The offset of its first byte.
     pub at: u64,
     /// Its name in the line formats of `tracewalk packets`.
     pub kind: &'static str,
-    /// Its fields, as far as they were said.
+    /// The fields that the decoder reported.
     pub fields: BTreeMap<&'static str, Value>,
 }
 
@@ -28,7 +28,7 @@ pub enum Value {
     Text(String),
 }
 
-/// A step of what the program did, and the bytes of trace that it came from.
+/// A step of the program, and the bytes of trace that it came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The first byte.
@@ -39,50 +39,50 @@ pub struct Step {
     pub what: What,
 }
 
-/// What happened.
+/// The event of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// An instruction, and whether its condition passed or its branch was taken.
     Instruction {
-        /// Where it stands.
+        /// The instruction's location.
         at: Location,
-        /// Whether it passed.
+        /// Whether its condition passed.
         passed: bool,
     },
-    /// Several, not taken apart yet.
+    /// Several instructions that are still to be separated.
     Range(Range),
     /// An exception.
     Exception {
-        /// Its number.
+        /// The exception number.
         number: u16,
-        /// Where execution continues after it, if that was said.
+        /// Where execution continues after the exception, if the decoder reported it.
         preferred_return: Option<Address>,
     },
     /// The return from an exception.
     ExceptionReturn,
     /// Tracing began.
     TraceOn,
-    /// Nobody knows where execution went.
+    /// Execution went to an unknown address.
     Unknown,
     /// Synchronisation was lost.
     Lost,
 }
 
-/// The field of malformed bytes that says why they are.
+/// The field of malformed bytes that contains the reason.
 pub const WHY: &str = "why";
 
 /// One decoder's reading of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// The packets, and what is none.
+    /// The packets, and the bytes that are not packets.
     pub packets: Vec<Packet>,
-    /// What the program did: instructions and exceptions.
+    /// The program's steps: instructions and exceptions.
     pub steps: Vec<Step>,
-    /// Where flow was lost or trace and image disagree.
+    /// Places where flow was lost or trace and image disagree.
     pub gaps: Vec<Gap>,
 }
 
-/// Instructions that follow one another, as OpenCSD prints them: only of the last it says whether it passed.
+/// Consecutive instructions as OpenCSD prints them, which shows only for the last one whether it passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     /// The first instruction.
@@ -91,13 +91,13 @@ pub struct Range {
     pub end: Address,
     /// The size of the last one.
     pub last_bytes: u32,
-    /// Their instruction set.
+    /// The instruction set.
     pub isa: Isa,
     /// Whether the last one passed.
     pub passed: bool,
 }
 
-/// The registers of a trace unit, as far as it has them.
+/// The registers that a trace unit has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Registers {
     /// ETMCR.
@@ -106,12 +106,12 @@ pub struct Registers {
     pub etmidr: u32,
     /// ETMCCER.
     pub etmccer: u32,
-    /// Those of ETMv4 and ETE.
+    /// The registers of ETMv4 and ETE.
     pub etmv4: etmv4::Registers,
 }
 
 impl Registers {
-    /// By the names that a snapshot has for them, with this trace ID.
+    /// The registers by the names that a snapshot uses, with this trace ID.
     #[must_use]
     pub fn named(&self, config: &SourceConfig, id: u8) -> Vec<(&'static str, u32)> {
         let id = u32::from(id);
@@ -132,9 +132,9 @@ impl Registers {
     }
 }
 
-/// What stands for bytes that are no packet.
+/// The kind of bytes that are not a packet.
 pub const MALFORMED: &str = "malformed";
-/// What stands for bytes that were passed over in the search for synchronisation.
+/// The kind of bytes that were skipped in the search for synchronisation.
 pub const UNSYNCHRONISED: &str = "unsynchronised";
 
 impl Packet {
@@ -147,7 +147,7 @@ impl Packet {
         }
     }
 
-    /// Whether it is one: not bytes that could not be read.
+    /// Whether this is a packet, as opposed to unreadable bytes.
     #[must_use]
     pub fn is_packet(&self) -> bool {
         self.kind != MALFORMED && self.kind != UNSYNCHRONISED

@@ -12,17 +12,17 @@ use super::listing::Listing;
 use super::model::{Packet, Reading, Registers, Step, Value, What};
 use super::subject::Subject;
 
-/// What is known about the place of a difference: everything from the last I-sync before it that both decoders read, up to the
-/// next one.
+/// The surroundings of a difference: everything from the last I-sync before it that both decoders read, up to
+/// the next one.
 #[derive(Debug)]
 pub struct Place<'a> {
     /// The source.
     pub config: &'a SourceConfig,
     /// The registers that OpenCSD reads.
     pub registers: Registers,
-    /// From here.
+    /// The first byte.
     pub from: u64,
-    /// Up to here, not included.
+    /// The byte after the last one.
     pub until: u64,
     program: &'a Program,
     ours: &'a Reading,
@@ -52,18 +52,18 @@ impl<'a> Place<'a> {
         at >= self.from && at < self.until
     }
 
-    /// Our packets here.
+    /// Our packets in these surroundings.
     pub fn packets(&self) -> impl Iterator<Item = &'a Packet> {
         self.ours.packets.iter().filter(|packet| self.holds(packet.at))
     }
 
-    /// OpenCSD's.
+    /// OpenCSD's packets in these surroundings.
     pub fn their_packets(&self) -> impl Iterator<Item = &'a Packet> {
         self.theirs.packets.iter().filter(|packet| self.holds(packet.at))
     }
 
-    /// Whether the program changed the instruction set, last before our steps of byte `step`, where no packet before
-    /// `packet` says so.
+    /// Whether the program changed the instruction set, last before our steps of byte `step`, and no packet
+    /// before `packet` states the change.
     #[must_use]
     pub fn changed_isa_unsaid(&self, step: u64, packet: u64) -> bool {
         let before = self.ours.steps.iter().filter(|known| known.from <= step);
@@ -82,20 +82,20 @@ impl<'a> Place<'a> {
             && !self.packets().any(|known| said(known) && known.at > change && known.at < packet)
     }
 
-    /// What stands before `at` in our reading.
+    /// The packet, or unreadable bytes, before `at` in our reading.
     #[must_use]
     pub fn item_before(&self, at: u64) -> Option<&'a Packet> {
         self.ours.packets.iter().rfind(|packet| packet.at < at)
     }
 
-    /// Hyp of the I-sync packet at `at`, or of the last one before.
+    /// The Hyp bit of the I-sync packet at `at`, or of the last one before.
     #[must_use]
     pub fn hyp_of_i_sync(&self, at: u64) -> Option<u64> {
         let before = self.ours.packets.iter().take_while(|packet| packet.at <= at);
         before.filter(|packet| packet.kind == "i_sync").last()?.number("hyp")
     }
 
-    /// Whether we made nothing of the packets at `at`, for want of an A-sync, or of the I-sync after it.
+    /// Whether our reading ignores the packets at `at` because an A-sync, or the I-sync after it, is missing.
     #[must_use]
     pub fn is_out_of_step(&self, at: u64) -> bool {
         let before = self.ours.packets.iter().take_while(|packet| packet.at <= at);
@@ -106,11 +106,11 @@ impl<'a> Place<'a> {
         step != Standing::Known
     }
 
-    /// Whether a timestamp before `at` is of another length in OpenCSD's reading.
+    /// Whether a timestamp before `at` has another length in OpenCSD's reading.
     #[must_use]
     pub fn has_other_timestamp_before(&self, at: u64) -> bool {
         let lengths = |reading: &'a Reading| {
-            // OpenCSD lists no packet in which the trace ends.
+            // OpenCSD does not list a packet that the end of the trace cuts off.
             let ends = reading.packets.iter().skip(1).map(|next| next.at).chain([u64::MAX]);
             let all = reading.packets.iter().zip(ends);
             let timestamps = all.filter(|(packet, _)| packet.kind == "timestamp" && packet.at < at);
@@ -120,16 +120,17 @@ impl<'a> Place<'a> {
         ours.difference(&theirs).any(|(start, _)| theirs.range((*start, 0)..(*start + 1, 0)).next().is_some())
     }
 
-    /// Whether OpenCSD gave up, and had nothing after `at` before it did.
+    /// Whether OpenCSD gave up, and printed nothing after `at` before it did.
     #[must_use]
     pub fn gave_up_before(&self, at: u64) -> bool {
         self.listing.gave_up && self.theirs.steps.last().is_none_or(|last| last.from <= at)
     }
 
-    /// Whether OpenCSD reads, in these bytes, what no processor executes: an instruction that fails and has no condition, one
-    /// that the one before does not lead to, or one where there is no code; or goes elsewhere than its own packet says.
+    /// Whether OpenCSD reads, in these bytes, what no processor executes: an instruction that fails but has
+    /// no condition, one that the instruction before does not lead to, or one at an address without code; or
+    /// whether it continues elsewhere than its own packet states.
     ///
-    /// With a return stack an address that was wrong once comes back with each return, so that all bytes since the last I-sync
+    /// With a return stack, a wrong address comes back with each return, so all bytes since the last I-sync
     /// count.
     #[must_use]
     pub fn is_impossible(&self, (from, until): (u64, u64)) -> bool {
@@ -145,7 +146,7 @@ impl<'a> Place<'a> {
         })
     }
 
-    /// Whether OpenCSD continues elsewhere than one of its branch packets of PFT says.
+    /// Whether OpenCSD continues elsewhere than one of its PFT branch packets states.
     fn ignores_an_address(&self, (from, until): (u64, u64)) -> bool {
         let addressed = |packet: &&Packet| {
             packet.kind == "branch"
@@ -187,7 +188,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Whether an IT instruction stands close enough before; what looks like one may be half of another instruction.
+    /// Whether an IT instruction is close enough before. A match may also be half of another instruction.
     fn may_be_in_it_block(&self, at: Location) -> bool {
         at.isa.is_thumb()
             && (1..=7).any(|halfwords| {
@@ -200,8 +201,8 @@ impl<'a> Place<'a> {
         isa::classify(self.program.code(at.address)?, at.address, at.isa).ok()
     }
 
-    /// The next branch packet after `at` with an exception, where no atoms stand between: branch packets in a row say where
-    /// a return went and what came instead of it.
+    /// The next branch packet after `at` with an exception, if no atoms are between. Consecutive branch
+    /// packets show where a return went and which exception replaced it.
     #[must_use]
     pub fn next_exception(&self, at: u64) -> Option<&'a Packet> {
         let atoms = |packet: &Packet| match packet.fields.get("atoms") {
@@ -224,7 +225,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Whether a waypoint update here, in `from..=until`, names the second half of an instruction.
+    /// Whether a waypoint update in `from..=until` names the second half of an instruction.
     #[must_use]
     pub fn updates_within_an_instruction(&self, (from, until): (u64, u64)) -> bool {
         let updates = self.packets().filter(|packet| packet.kind == "waypoint_update");
@@ -239,7 +240,7 @@ impl<'a> Place<'a> {
         })
     }
 
-    /// Whether the program executed a Thumb instruction of 32 bits here.
+    /// Whether the program executed a 32-bit Thumb instruction in these surroundings.
     #[must_use]
     pub fn has_wide_thumb(&self) -> bool {
         self.steps().chain(self.their_steps()).any(|step| {
@@ -250,30 +251,30 @@ impl<'a> Place<'a> {
         })
     }
 
-    /// Our steps here.
+    /// Our steps in these surroundings.
     pub fn steps(&self) -> impl Iterator<Item = &'a Step> {
         self.ours.steps.iter().filter(|step| self.holds(step.from))
     }
 
-    /// Our packet that starts here.
+    /// Our packet that starts at `at`.
     pub fn packet(&self, at: u64) -> Option<&'a Packet> {
         self.packets().find(|packet| packet.at == at)
     }
 
-    /// OpenCSD's steps here.
+    /// OpenCSD's steps in these surroundings.
     pub fn their_steps(&self) -> impl Iterator<Item = &'a Step> {
         self.theirs.steps.iter().filter(|step| self.holds(step.from))
     }
 }
 
-/// What is needed before packets mean something.
+/// What is still missing before packets have a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
     /// An A-sync.
     Nothing,
     /// An I-sync.
     Aligned,
-    /// Nothing more.
+    /// Nothing.
     Known,
 }
 
@@ -288,12 +289,12 @@ impl Standing {
     }
 }
 
-/// Whether a packet begins a synchronisation: of ETMv4 it is the trace info packet.
+/// Whether a packet begins a synchronisation; in ETMv4 the trace info packet does.
 fn is_i_sync(packet: &Packet) -> bool {
     ["i_sync", "trace_info"].contains(&packet.kind)
 }
 
-/// The I-syncs that we make something of.
+/// The I-syncs that our reading uses.
 fn i_syncs_in_step(ours: &Reading) -> BTreeSet<u64> {
     let mut step = Standing::Nothing;
     let mut all = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! A trace → what each decoder reads in it.
+//! A trace → each decoder's reading of it.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::atoms::Atoms;
 use super::model::{MALFORMED, Packet, Reading, Step, UNSYNCHRONISED, Value, WHY, What};
 
 impl Reading {
-    /// What tracewalk reads.
+    /// tracewalk's reading.
     #[must_use]
     pub fn ours(config: &SourceConfig, bytes: &[u8], program: &Program) -> Self {
         let mut reading = Self { packets: packets(config, bytes), ..Self::default() };
@@ -22,7 +22,7 @@ impl Reading {
             SourceConfig::Etmv3(config) => {
                 Some(Atoms::new(&reading.packets, config.two_atoms_per_thumb_pair()))
             }
-            // A single packet proves all of a block.
+            // In the other protocols, a single packet proves all of a block.
             _ => None,
         };
         let mut take = |element: Element| reading.take(element, program, atoms.as_mut());
@@ -67,7 +67,7 @@ impl Reading {
         }
     }
 
-    /// In PFT a waypoint update reports instructions by itself, before the packet that ends their block.
+    /// In PFT, a waypoint update reports instructions on its own, before the packet that ends their block.
     fn place_before_waypoint(&self, steps: &mut [Step]) {
         let Some(end) = steps.first().map(|step| step.from) else { return };
         let before = self.packets.partition_point(|packet| packet.at < end);
@@ -86,7 +86,7 @@ impl Reading {
         }
     }
 
-    /// What OpenCSD reads, its ranges taken apart.
+    /// OpenCSD's reading, with its ranges split into instructions.
     #[must_use]
     pub fn theirs(packets: Vec<Packet>, steps: &[Step], program: &Program) -> Self {
         let mut apart = Vec::new();
@@ -107,7 +107,7 @@ impl Reading {
     }
 }
 
-/// Whether all is reported of the atoms before an element: what is cancelled or lost is never.
+/// Whether all atoms before an element are accounted for: cancelled or lost ones are never reported.
 const fn is_behind_all_atoms(element: &Element) -> bool {
     let Element::Event(Event { kind, .. }) = element else { return matches!(element, Element::Gap(_)) };
     matches!(kind, EventKind::TraceOn(_) | EventKind::Exception { .. })

@@ -1,4 +1,4 @@
-//! How differences are recognised as known deviations.
+//! Helpers that recognise differences as known deviations.
 
 use tracewalk::ids::Profile;
 use tracewalk::source::SourceConfig;
@@ -7,7 +7,7 @@ use super::compare::Difference;
 use super::model::{Packet, Step, Value, WHY};
 use super::place::Place;
 
-/// What both say of the same thing.
+/// The step of each reading, if the difference has one of each.
 pub(super) fn one_each(difference: &Difference) -> Option<(&Step, &Step)> {
     match difference {
         Difference::Flow { ours, theirs, .. } => match (&ours[..], &theirs[..]) {
@@ -18,7 +18,7 @@ pub(super) fn one_each(difference: &Difference) -> Option<(&Step, &Step)> {
     }
 }
 
-/// What only OpenCSD has.
+/// The steps, if only OpenCSD has steps.
 pub(super) fn only_theirs(difference: &Difference) -> Option<&[Step]> {
     match difference {
         Difference::Flow { ours, theirs, .. } if ours.is_empty() => Some(theirs),
@@ -32,7 +32,7 @@ pub(super) fn is_cancelled(step: &Step, place: &Place<'_>) -> bool {
         && place.next_exception(step.from).is_some_and(|branch| branch.number("cancel") == Some(1))
 }
 
-/// The fields that both packets have, and that differ.
+/// The fields that both packets have with different values.
 pub(super) fn differs_in(ours: &Packet, theirs: &Packet) -> Vec<&'static str> {
     let differ = |name: &&&'static str| {
         theirs.fields.get(**name).is_some_and(|value| Some(value) != ours.fields.get(**name))
@@ -40,7 +40,7 @@ pub(super) fn differs_in(ours: &Packet, theirs: &Packet) -> Vec<&'static str> {
     ours.fields.keys().filter(differ).copied().collect()
 }
 
-/// A Gray code as the number that it stands for.
+/// The number that a Gray code represents.
 pub(super) fn resolve_gray(mut code: u64) -> u64 {
     for shift in [1, 2, 4, 8, 16, 32] {
         code ^= code >> shift;

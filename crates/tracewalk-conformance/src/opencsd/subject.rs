@@ -1,4 +1,4 @@
-//! A trace that both decoders are to read.
+//! A trace for both decoders.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use tracewalk_generate::capture::{Capture, Container, File, Unit};
 
 use super::model::Registers;
 
-/// A trace and what it is read with.
+/// A trace, and everything needed to read it.
 #[derive(Debug)]
 pub struct Subject<'a> {
     /// The source.
@@ -21,11 +21,11 @@ pub struct Subject<'a> {
     pub cpu: String,
     /// The trace.
     pub bytes: Vec<u8>,
-    /// What ran.
+    /// The program that ran.
     pub program: &'a Program,
-    /// The instructions that the trace tells of, as the generator knows them.
+    /// The traced instructions, as the generator knows them.
     pub told: Vec<Location>,
-    /// Which bytes need not say what was traced, as whoever damaged them knows; none of a sound trace.
+    /// The bytes that need not match the traced path, because they were damaged; empty for a sound trace.
     pub broken: Range<u64>,
 }
 
@@ -48,8 +48,8 @@ impl Subject<'_> {
             SourceConfig::Mtb(_) => return Err(Unsuitable("it reads no MTB")),
         };
         let registers = self.registers.named(&self.config, ID);
-        // The profile is all that OpenCSD takes from the name, and whether there are the instructions of v8.3; it knows no processor
-        // before ARMv7, and few of the newest.
+        // OpenCSD takes only the profile from the name, and whether the instructions of v8.3 exist; it knows
+        // no processor before ARMv7, and few of the newest.
         let cpu = match &self.config {
             SourceConfig::Etmv4(config) if config.profile() == Profile::M => "cortex-m33",
             SourceConfig::Etmv4(_) => "arm-aa64",
@@ -61,7 +61,7 @@ impl Subject<'_> {
         Ok(capture.snapshot(self.program, minor_version, &registers))
     }
 
-    /// Whether OpenCSD makes flow of it: not where data is traced.
+    /// Whether OpenCSD follows the flow: it does not if data is traced.
     #[must_use]
     pub const fn has_flow(&self) -> bool {
         match &self.config {

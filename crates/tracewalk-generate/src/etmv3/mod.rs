@@ -1,15 +1,16 @@
 //! A path as ETMv3 trace (IHI 0014Q, chapter 7).
 //!
-//! The decisions that the specification leaves to the implementation are made so that a decoder meets every form: see
-//! [`Options`]. What is sent:
+//! If the specification leaves a decision to the implementation, [`Options`] makes a choice by which a
+//! decoder meets every form. The encoder sends:
 //!
 //! - at the start A-sync and I-sync, and again at a regular distance in bytes;
 //! - an atom for every instruction, collected into P-headers until something else has to be sent;
 //! - a branch packet after every indirect branch, with branch broadcast after every taken branch;
-//! - for an exception a branch packet to the handler. An instruction that aborted is traced and cancelled; a supervisor
-//!   call and an undefined instruction are traced and stay. A jump to where nothing is has nothing to trace;
-//! - the exception exit packet between a return's atom and its branch packet. On M profile, where another exception
-//!   takes the return's place, that exception's packet cancels the return.
+//! - for an exception a branch packet to the handler. An instruction that aborted is traced and cancelled; a
+//!   supervisor call and an undefined instruction are traced and stay. A jump to an address without code has
+//!   no instruction to trace;
+//! - the exception exit packet between a return's atom and its branch packet. On M profile, if another
+//!   exception replaces the return, that exception's packet cancels the return.
 //!
 //! ```
 //! use tracewalk::ids::Address;
@@ -46,19 +47,20 @@ use crate::time::Clock;
 use crate::trace::{EncodeError, Pauses, Trace, Tracing, truncated};
 use p_headers::Pending;
 
-/// What the specification, or the person at the debugger, may choose.
+/// The choices that the specification leaves to the implementation or to the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// How many bytes lie between two periodic synchronisations; `None` for only the one at the start.
     pub synchronise_every: Option<usize>,
     /// How many instructions lie between two timestamps; `None` for no timestamps.
     pub timestamp_every: Option<u64>,
-    /// Which interrupted instructions are traced and cancelled, rather than not traced at all.
+    /// Which instructions are traced and cancelled, rather than not traced at all, if an interrupt comes
+    /// before them.
     pub cancel: Cancel,
-    /// Whether an M-profile exception that takes the place of another one's return cancels the return, as the
+    /// Whether an M-profile exception that replaces another one's return cancels the return, as the
     /// specification has it, or follows it.
     pub tail_chaining_cancels: bool,
-    /// Whether exceptions are named by the deprecated code in the address, where the encoding has it.
+    /// Whether exceptions are named by the deprecated code in the address, if the encoding has one.
     pub deprecated_exceptions: bool,
     /// The security state, which does not change.
     pub security: SecurityBits,
@@ -73,7 +75,8 @@ pub struct Options {
 pub enum Cancel {
     /// None.
     Never,
-    /// Those that load or store several registers, which processors abandon for an interrupt and begin anew later.
+    /// Instructions that load or store several registers; processors abandon them for an interrupt and
+    /// restart them later.
     Multiple,
     /// All.
     Always,
@@ -94,7 +97,7 @@ impl Default for Options {
     }
 }
 
-/// Encodes `path` as a trace unit with this configuration would, and says what a decoder should make of it.
+/// Encodes `path` as a trace unit with this configuration would, and states what a decoder should find.
 pub fn encode(
     path: &Path,
     program: &Program,
@@ -126,7 +129,7 @@ pub fn encode(
     Ok(unit.trace)
 }
 
-/// How many atoms are collected while nothing else has to be sent.
+/// The most atoms that are collected while nothing else has to be sent.
 const MOST_ATOMS_HELD: usize = 15;
 
 struct Unit<'a> {
@@ -136,14 +139,14 @@ struct Unit<'a> {
     encoder: Encoder,
     trace: Trace,
     clock: Clock,
-    /// Atoms that are not sent yet.
+    /// Atoms that are still to be sent.
     atoms: Vec<Pending>,
     /// Cycles that were already sent for the next instruction.
     cycles_sent: u32,
-    /// Where the last instruction branched to, if a branch packet has to say it.
+    /// The target of the last instruction, if a branch packet has to state it.
     target: Option<Location>,
     context_id: ContextId,
-    /// Where the trace was when it was synchronised last; `None` before the start.
+    /// The length of the trace at the last synchronisation; `None` before the start.
     synchronised_at: Option<usize>,
     instructions_since_timestamp: u64,
     instructions_since_trigger: u64,
@@ -151,9 +154,10 @@ struct Unit<'a> {
     paused: bool,
     /// Why tracing begins again with the next instruction, and the load or store that is in progress then.
     restarts: Option<(ISyncReason, Option<Executed>)>,
-    /// Where the next transfer of the last load or store lies if it is contiguous; `None` for its first transfer.
+    /// The address of the last load's or store's next transfer if it is contiguous; `None` for the first
+    /// transfer.
     next_transfer: Option<Address>,
-    /// Whether the next data address has to be sent whole.
+    /// Whether the next data address has to be sent in full.
     whole_data_address: bool,
     /// The instruction executed last.
     last: Option<Location>,
@@ -183,7 +187,7 @@ impl<'a> Unit<'a> {
         }
     }
 
-    /// Whether the step is one that is not traced.
+    /// Whether the step is not traced.
     fn is_paused(&mut self, index: usize, step: &Step) -> Result<bool, EncodeError> {
         let steps = self.story.all();
         let tracing = Pauses::at(self.options.pauses, steps, index, self.paused);
@@ -220,7 +224,7 @@ impl<'a> Unit<'a> {
         Ok(Some(*executed).filter(|_| accesses && whole && !self.config.data().any()))
     }
 
-    /// Encodes an instruction; false where the path ends before its target is known.
+    /// Encodes an instruction. Returns false if the path ends before its target is known.
     fn instruction(&mut self, index: usize, executed: &Executed) -> Result<bool, EncodeError> {
         let instruction = self.story.instruction(executed)?;
         let went = self.story.went(index);
@@ -245,7 +249,7 @@ impl<'a> Unit<'a> {
         Ok(true)
     }
 
-    /// What was still to be said of the last instruction, after its transfers.
+    /// Sends the packets that follow the last instruction's transfers.
     fn finish_instruction(&mut self) -> Result<(), EncodeError> {
         self.trigger_if_due()?;
         if let Some(target) = self.target.take() {
@@ -286,8 +290,8 @@ impl<'a> Unit<'a> {
         self.config.two_atoms_per_thumb_pair() && location.isa.alignment() == 2
     }
 
-    /// A target takes a while to be known: often the first cycle of the next instruction, if it takes any, passes
-    /// before the branch packet.
+    /// The target takes a while to be known: often the first cycle of the next instruction, if that takes
+    /// any, passes before the branch packet.
     fn wait_for_target(&mut self, next: &Executed, instruction: &Instruction) -> Result<(), EncodeError> {
         let cycles = self.clock.clone().execute(next, instruction);
         if !self.config.cycle_accurate() || cycles == 0 || next.address.get() & 0b1000 == 0 {
@@ -307,7 +311,7 @@ impl<'a> Unit<'a> {
             self.trace.told.steps.pop();
         }
         if let Some(resumes) = self.story.resumes(index, taken) {
-            // Where an undefined instruction is to be resumed it was traced already: execution is after it.
+            // The undefined instruction at the resume address was already traced: execution is after it.
             if self.last != Some(resumes) {
                 self.synchronise_if_due(resumes)?;
             }
@@ -331,7 +335,8 @@ impl<'a> Unit<'a> {
         let cancel = match taken.exception {
             // Undefined instructions and supervisor calls are traced already, and never cancelled.
             Exception::Ar(9 | 10) | Exception::M(11) => false,
-            // Aborts, breakpoints among them, and faults. A fault of an instruction that was traced is an undefined one.
+            // Aborts (including breakpoints) and faults. A fault at an instruction that was traced is an
+            // undefined instruction.
             Exception::Ar(11 | 12) => true,
             Exception::M(3..=6) => self.last.is_none_or(|last| last.address != resumes.address),
             _ => match self.options.cancel {
@@ -359,7 +364,7 @@ impl<'a> Unit<'a> {
         }
     }
 
-    /// Encodes one transfer. Those whose value is not known are outside of what is traced.
+    /// Encodes one transfer. A transfer whose value is not known is outside of what is traced.
     fn access(&mut self, access: &Access) -> Result<bool, EncodeError> {
         let Some(value) = access.value.filter(|_| self.config.data().any()) else { return Ok(true) };
         let words = if access.bytes == 8 { 2 } else { 1 };
@@ -377,7 +382,8 @@ impl<'a> Unit<'a> {
         Ok(true)
     }
 
-    /// Sends one transfer. The address is whole after a synchronisation, and where fewer bytes cannot say it.
+    /// Sends one transfer. The address is sent in full after a synchronisation, and if fewer bytes cannot
+    /// express it.
     fn transfer(&mut self, address: Option<Address>, value: Option<u32>) -> Result<(), EncodeError> {
         let packet = |big_endian| Packet::NormalData {
             address: address.map(|address| DataAddress { address, big_endian }),
@@ -412,7 +418,7 @@ impl<'a> Unit<'a> {
         };
         self.flush()?;
         let mut branch = Branch { target: Some(target), states_isa: false, exception };
-        // As short as possible: all five bytes only where fewer cannot say it.
+        // As short as possible: all five bytes only if fewer cannot express the branch.
         if self.encoder.encode(&Packet::Branch(branch), &mut self.trace.bytes).is_err() {
             branch.states_isa = true;
             self.send(&Packet::Branch(branch))?;
@@ -428,7 +434,7 @@ impl<'a> Unit<'a> {
         }))
     }
 
-    /// Table 7.7.
+    /// The exception codes of table 7.7.
     fn deprecated_exception(&self, exception: Exception, cancel: bool) -> Option<BranchException> {
         let code = match exception {
             Exception::Ar(8..=12) => 0,
@@ -456,7 +462,7 @@ impl<'a> Unit<'a> {
         self.send(&Packet::ASync)?;
         self.synchronised_at = Some(self.trace.bytes.len());
         self.whole_data_address = true;
-        // A load in progress is reported for itself; tracing begins with it, and again after it.
+        // A load in progress is reported on its own; tracing begins with it, and again after it.
         self.trace.starts +=
             usize::from(reason != ISyncReason::Periodic) + usize::from(in_progress.is_some());
         self.trace.told.steps.extend(in_progress.map(Step::Instruction));

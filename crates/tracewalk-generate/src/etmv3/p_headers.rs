@@ -2,7 +2,7 @@
 
 use tracewalk::protocol::etmv3::PHeader;
 
-/// An atom that is to be sent.
+/// An atom that is still to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pending {
     /// W atoms before it; none without cycle accuracy.
@@ -16,7 +16,7 @@ const MOST_WAITS: u32 = 8;
 
 /// The P-headers for `atoms` without cycle accuracy.
 ///
-/// Format 1 holds a run of E atoms and an N, format 2 any two atoms: it is taken where an N comes first.
+/// Format 1 holds a run of E atoms and an N; format 2 holds any two atoms, and is used if an N comes first.
 pub(super) fn plain(atoms: &[Pending]) -> Vec<PHeader> {
     let mut headers = Vec::new();
     let mut rest = atoms;
@@ -46,7 +46,8 @@ pub(super) fn timed(atoms: &[Pending]) -> Vec<PHeader> {
             }
             Pending { cycles: 1, .. } => one_cycle_each(&rest, &mut headers),
             Pending { cycles, passed } => {
-                // Format 3 ends in an E or in nothing: the last cycle of an N goes into format 1 with it.
+                // Format 3 ends in an E or in nothing: the last cycle of an N goes into format 1 together
+                // with the N.
                 let waits = if passed { cycles } else { cycles - 1 };
                 let completes = passed && waits <= MOST_WAITS;
                 let waits = waits.min(MOST_WAITS);
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
     use tracewalk::protocol::etmv3::Atom;
 
-    /// All sequences of up to five atoms with up to ten cycles would be too many: every sixth has to do.
+    /// Every sixth sequence of up to five atoms with up to ten cycles; all of them would be too many.
     fn sequences() -> impl Iterator<Item = Vec<Pending>> {
         let cycles = [0, 1, 2, 8, 9, 17];
         (0..12_u32.pow(5)).step_by(6).map(move |mut number| {

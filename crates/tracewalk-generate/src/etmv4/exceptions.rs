@@ -7,7 +7,7 @@ use super::Unit;
 use crate::path::{Step, Taken};
 use crate::trace::EncodeError;
 
-/// M profile's return address where there is none: the exception took the place of a return.
+/// M profile's return address if the exception replaced a return and so has none.
 const NO_RETURN_ADDRESS: u64 = 0xffff_fffe;
 
 impl Unit<'_> {
@@ -45,7 +45,8 @@ impl Unit<'_> {
         Ok(true)
     }
 
-    /// What resumes at the last instruction did not complete it: it is not in the trace, unless it was a P0 instruction.
+    /// Drops an instruction that the exception resumes at: it did not complete, so the trace does not contain
+    /// it unless it was a P0 instruction.
     fn give_up_undefined(&mut self, taken: &Taken) {
         let steps = &mut self.trace.told.steps;
         let is_last = |step: &&Step| matches!(step, Step::Instruction(last) if Some(last.address) == taken.preferred_return);
@@ -54,7 +55,7 @@ impl Unit<'_> {
         }
     }
 
-    /// The instruction before returned from an exception.
+    /// Encodes that the instruction before returned from an exception.
     pub(super) fn exception_return(&mut self) -> Result<bool, EncodeError> {
         if !self.config.is_ete() {
             self.sender.send(&Packet::ExceptionReturn)?;
@@ -69,7 +70,7 @@ impl Unit<'_> {
         Ok(true)
     }
 
-    /// The exceptions of wrong paths: an interrupt.
+    /// The exception that wrong paths contain: an interrupt.
     pub(super) fn interrupt(&self) -> u16 {
         if self.config.profile() == Profile::M { 15 } else { 14 }
     }

@@ -1,19 +1,21 @@
 //! A path as ETMv4 or ETE trace (IHI 0064; DDI 0487, "The Embedded Trace Extension").
 //!
-//! What is sent:
+//! The encoder sends:
 //!
-//! - at the start A-sync, trace info, trace on, and an address with the context, and all but trace on again at a regular distance in bytes, after
-//!   a P0 instruction;
-//! - for every P0 instruction an atom, and after it an address if it is an indirect branch that the return stack does not
-//!   predict, or with branch broadcast any taken branch;
-//! - for an exception its packet with the preferred return address, which says how far execution came, and the handler's address.
-//!   Instructions that aborted or were undefined are not traced; supervisor calls are;
-//! - after the address of a return from an exception an exception return packet, in M profile before the address; in ETE nothing;
+//! - at the start A-sync, trace info, trace on, and an address with the context. All but trace on are sent
+//!   again at a regular distance in bytes, after a P0 instruction;
+//! - for every P0 instruction an atom, followed by an address for an indirect branch that the return stack
+//!   does not predict, or with branch broadcast for any taken branch;
+//! - for an exception its packet with the preferred return address, which shows how far execution came, and
+//!   the handler's address. Instructions that aborted or were undefined are not traced; supervisor calls are;
+//! - for a return from an exception an exception return packet: in A and R profile after the address, in M
+//!   profile before it, in ETE never;
 //! - if the unit speculates (TRCIDR8.MAXSPEC), wrong paths that are cancelled, and commits;
-//! - if it is asked for, branches as Q elements, of which there is one way alone, and taken ones as source addresses.
+//! - if the options say so, branches as Q elements if only one way is possible, and taken branches as source
+//!   addresses.
 //!
-//! The trace does not tell the conditions of instructions that are no P0 instructions, nor where an exception's handler begins apart from
-//! where execution goes on: the handler of what is reported is 0.
+//! The trace does not show the conditions of instructions other than P0 instructions, nor where an
+//! exception's handler begins, only where execution continues: the reported handler is 0.
 //!
 //! ```
 //! use tracewalk::ids::Address;
@@ -53,7 +55,7 @@ pub use options::{ContextPlace, Options};
 use sender::Sender;
 use states::States;
 
-/// Encodes `path` as a trace unit with this configuration would, and says what a decoder should make of it.
+/// Encodes `path` as a trace unit with this configuration would, and states what a decoder should find.
 pub fn encode(
     path: &Path,
     program: &Program,
@@ -96,25 +98,27 @@ struct Unit<'a> {
     options: &'a Options,
     sender: Sender<'a>,
     trace: Trace,
-    /// How many of the reported steps the trace proves: those up to the last P0 element.
+    /// The number of reported steps that the trace proves: those up to the last P0 element.
     proven: usize,
     /// Whether an instruction was executed since the last P0 element.
     is_inside_run: bool,
-    /// Where execution went on after the last P0 element.
+    /// Where execution continued after the last P0 element.
     run_start: Location,
-    /// How many instructions were executed from there on.
+    /// The number of instructions executed from `run_start` on.
     run_length: u64,
-    /// An indirect branch led there, and the exception that comes next says so.
+    /// Whether an indirect branch led to `run_start` and the exception that follows supplies the branch's
+    /// address.
     unanswered: bool,
-    /// Where a return from an exception goes, which M profile sends after the packet that says that it is one.
+    /// The target of a return from an exception. M profile sends the target after the exception return
+    /// packet.
     returns_to: Option<Location>,
-    /// The address of a synchronisation is to be sent after the next atom.
+    /// Whether the address of a synchronisation is to be sent after the next atom.
     late_address: bool,
-    /// Newest last.
+    /// The newest return address is last.
     return_stack: Vec<Location>,
     context_id: ContextId,
     states: States,
-    /// Where the trace was when it was synchronised last; `None` before the start.
+    /// The length of the trace at the last synchronisation; `None` before the start.
     synchronised_at: Option<usize>,
     since: Since,
     paused: bool,
@@ -122,7 +126,7 @@ struct Unit<'a> {
     restarts: Option<ISyncReason>,
 }
 
-/// How much happened since something was sent the last time.
+/// Counters since the last packet of each kind.
 #[derive(Default)]
 struct Since {
     timestamp: u64,
@@ -133,7 +137,7 @@ struct Since {
 }
 
 impl Since {
-    /// Counts one more; returns whether the number is reached.
+    /// Increments `number`; returns whether it has reached `every`.
     fn count(number: &mut u64, every: Option<u64>) -> bool {
         *number += 1;
         let is_due = every.is_some_and(|every| *number >= every);
@@ -170,7 +174,8 @@ impl<'a> Unit<'a> {
         }
     }
 
-    /// Whether the step is one that is not traced. Where a pause begins, what ran since the last P0 element is lost.
+    /// Whether the step is not traced. At the start of a pause, the instructions since the last P0 element
+    /// are lost.
     fn is_paused(&mut self, index: usize, step: &Step) -> Result<bool, EncodeError> {
         let tracing = Pauses::at(self.options.pauses, self.story.all(), index, self.paused);
         self.paused = matches!(tracing, Tracing::Ends | Tracing::Off);
@@ -198,7 +203,7 @@ impl<'a> Unit<'a> {
         Ok(self.paused)
     }
 
-    /// Encodes an instruction; false where the path ends before its target is known.
+    /// Encodes an instruction. Returns false if the path ends before its target is known.
     fn instruction(&mut self, index: usize, executed: &Executed) -> Result<bool, EncodeError> {
         let instruction = self.story.instruction(executed)?;
         let location = executed.location();
@@ -222,7 +227,7 @@ impl<'a> Unit<'a> {
             (Class::Indirect, Went::End) => return Ok(false),
             _ => Some(behind),
         };
-        // What runs in the other context begins after the return.
+        // Code in the other context begins after the return.
         let returns = self.story.returns(index);
         if returns {
             self.states.leave_exception(self.story.state_behind(index));
@@ -259,7 +264,8 @@ impl<'a> Unit<'a> {
         Ok(true)
     }
 
-    /// The atom of a P0 instruction, perhaps after a wrong path, or a source address in its place.
+    /// Sends the atom of a P0 instruction, possibly after a wrong path, or a source address in place of the
+    /// atom.
     fn atom(&mut self, executed: &Executed, instruction: &Instruction) -> Result<(), EncodeError> {
         if executed.passed
             && self.config.is_ete()
@@ -304,7 +310,7 @@ impl<'a> Unit<'a> {
         Ok(true)
     }
 
-    /// What an indirect branch that was taken sends after its atom.
+    /// Sends the address of a taken indirect branch, after its atom.
     fn indirect(
         &mut self,
         index: usize,
@@ -323,7 +329,7 @@ impl<'a> Unit<'a> {
             && !from_exception
             && !self.late_address
             && self.story.is_interrupted(index);
-        // M profile says that it is one before it says where to: see the exception return.
+        // M profile sends the exception return packet before the target: see `exception_return`.
         let returns_first = self.config.profile() == Profile::M && self.story.returns(index);
         self.push_return(instruction, behind);
         if returns_first {
@@ -335,7 +341,7 @@ impl<'a> Unit<'a> {
     }
 
     fn push_return(&mut self, instruction: &Instruction, returns_to: Location) {
-        // Between a trace info packet and its address no call is noted.
+        // No call is pushed between a trace info packet and its address.
         if !self.rules.return_stack || !instruction.link || self.late_address {
             return;
         }
@@ -351,13 +357,13 @@ impl<'a> Unit<'a> {
         true
     }
 
-    /// Adds a step that the trace proves, and with it everything before.
+    /// Adds a step that the trace proves, together with all steps before it.
     fn tell(&mut self, step: Step) {
         self.trace.told.steps.push(step);
         self.proven = self.trace.told.steps.len();
     }
 
-    /// Sends the address of a synchronisation that has waited for an atom.
+    /// Sends the address of a synchronisation that was waiting for an atom.
     fn answer_late(&mut self, location: Location) -> Result<(), EncodeError> {
         if self.late_address { self.address(location) } else { Ok(()) }
     }
@@ -368,7 +374,7 @@ impl<'a> Unit<'a> {
         self.sender.address(location, context)
     }
 
-    /// The context of what is executed now.
+    /// The context of the current instruction.
     fn context(&self) -> Context {
         let context_id = self.options.context_ids && self.config.context_id_bytes() > 0;
         Context {
@@ -423,7 +429,7 @@ impl<'a> Unit<'a> {
         Ok(())
     }
 
-    /// Events and times, which need no place of their own.
+    /// Sends events and timestamps, which may come at any place.
     fn beside(&mut self) -> Result<(), EncodeError> {
         if self.synchronised_at.is_none() || self.restarts.is_some() {
             return Ok(());
@@ -441,7 +447,7 @@ impl<'a> Unit<'a> {
     }
 }
 
-/// Whether an instruction is a P0 instruction of a unit with these rules.
+/// Whether a unit with these rules treats the instruction as a P0 instruction.
 fn is_p0(rules: Rules, instruction: &Instruction) -> bool {
     match instruction.class {
         Class::Direct(_) | Class::Indirect | Class::Barrier(Barrier::Isb) => true,

@@ -1,10 +1,10 @@
-//! What the trace unit's architecture, or the person at the debugger, may choose.
+//! The choices that the trace unit's architecture leaves to the implementation or to the user.
 
 use tracewalk::ids::Vmid;
 
 use crate::trace::Pauses;
 
-/// What is traced, and how, where the trace unit's configuration does not say.
+/// The settings of tracing that the trace unit's configuration does not contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// How many bytes lie between two periodic synchronisations; `None` for only the one at the start.
@@ -15,39 +15,41 @@ pub struct Options {
     pub event_every: Option<u64>,
     /// When tracing is switched off.
     pub pauses: Option<Pauses>,
-    /// How many returns the return stack holds, where the configuration has one.
+    /// How many returns the return stack holds, if the configuration has one.
     pub return_stack_depth: usize,
     /// Every taken branch has its address (TRCCONFIGR.BB).
     pub branch_broadcast: bool,
-    /// Context IDs are traced (TRCCONFIGR.CID), where the configuration has them.
+    /// Context IDs are traced (TRCCONFIGR.CID), if the configuration has them.
     pub context_ids: bool,
-    /// The VMID, which does not change (TRCCONFIGR.VMID), where the configuration has them.
+    /// The VMID, which does not change (TRCCONFIGR.VMID), if the configuration has VMIDs.
     pub vmid: Option<Vmid>,
     /// The processor is in Non-secure state.
     pub non_secure: bool,
-    /// Where a context that changed is sent.
+    /// The place of a changed context relative to its address.
     pub contexts: ContextPlace,
     /// Addresses that equal one of the last three are sent as exact matches.
     pub exact_matches: bool,
-    /// CYCT: the number of cycles from which on they are counted.
+    /// CYCT: the lowest number of cycles that is reported.
     pub cycle_threshold: u64,
-    /// How many P0 elements lie between two commit packets, where the unit speculates.
+    /// How many P0 elements lie between two commit packets, if the unit speculates.
     pub commit_every: u64,
-    /// How many conditional P0 instructions lie between two wrong paths, where the unit speculates; `None` for none.
+    /// How many conditional P0 instructions lie between two wrong paths, if the unit speculates; `None` for
+    /// none.
     pub wrong_path_every: Option<u64>,
-    /// How many branches lie between two that are sent as Q elements, where there are any; `None` for none.
+    /// How many branches lie between two that are sent as Q elements, if the unit has Q elements; `None` for
+    /// none.
     pub q_every: Option<u64>,
     /// How many taken branches lie between two that are sent as source addresses, in ETE; `None` for none.
     pub source_address_every: Option<u64>,
     /// The address of a periodic synchronisation comes after the next atom.
     pub late_addresses: bool,
-    /// The return stack keeps its entries over a periodic synchronisation.
+    /// The return stack keeps its entries across a periodic synchronisation.
     pub keeps_returns: bool,
-    /// An exception at the target of an indirect branch brings the branch's address.
+    /// An exception at the target of an indirect branch supplies the branch's address.
     pub exceptions_answer: bool,
 }
 
-/// Where the context of an address stands.
+/// The place of a context relative to its address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ContextPlace {
     /// In one packet with the address.
@@ -60,7 +62,7 @@ pub enum ContextPlace {
 }
 
 impl ContextPlace {
-    /// All of them, and what they are called.
+    /// All places and their names.
     pub const ALL: [(&'static str, Self); 3] =
         [("with", Self::With), ("before", Self::Before), ("after", Self::After)];
 }

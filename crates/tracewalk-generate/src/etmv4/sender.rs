@@ -1,4 +1,5 @@
-//! What leaves the trace unit: atoms in packets, what is not committed, addresses in their shortest form, cycle counts.
+//! The output end of the trace unit: atoms in packets, uncommitted elements, addresses in their shortest
+//! form, cycle counts.
 
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::protocol::etmv4::{
@@ -10,13 +11,13 @@ use super::options::{ContextPlace, Options};
 use crate::time::Clock;
 use crate::trace::EncodeError;
 
-/// The packets' end of a trace unit.
+/// Sends a trace unit's packets.
 pub(super) struct Sender<'a> {
     pub(super) config: &'a Config,
     pub(super) options: &'a Options,
     encoder: Encoder,
     pub(super) bytes: Vec<u8>,
-    /// Atoms that are not sent yet.
+    /// Atoms that are still to be sent.
     atoms: Vec<bool>,
     /// P0 elements that were sent and may still be cancelled. Invariant: at most MAXSPEC.
     uncommitted: u64,
@@ -25,11 +26,11 @@ pub(super) struct Sender<'a> {
     pub(super) clock: Clock,
     /// Cycles up to the last count that was sent.
     pub(super) cycles_sent: u64,
-    /// The context that the decoder knows.
+    /// The context that was sent last.
     context: Option<Context>,
 }
 
-/// Numbers that look random and are the same every time.
+/// Pseudo-random numbers with a fixed seed.
 struct Choices(u32);
 
 impl Choices {
@@ -69,13 +70,13 @@ impl<'a> Sender<'a> {
             .map_err(|error| EncodeError::Packet { message: format!("{error}: {packet:x?}") })
     }
 
-    /// A P0 instruction was passed.
+    /// Adds the atom of a P0 instruction.
     pub(super) fn atom(&mut self, executed: bool) -> Result<(), EncodeError> {
         self.atoms.push(executed);
         if self.atoms.len() >= usize::from(Atoms::MOST) { self.flush() } else { Ok(()) }
     }
 
-    /// Forgets the N atoms that were not sent since the last E atom: a source address packet says as much.
+    /// Drops the N atoms that were not sent since the last E atom: a source address packet implies them.
     pub(super) fn absorb_failed(&mut self) {
         while self.atoms.last() == Some(&false) {
             self.atoms.pop();
@@ -101,7 +102,7 @@ impl<'a> Sender<'a> {
         self.commit_if_due()
     }
 
-    /// A number of P0 elements was sent: what is beyond MAXSPEC is committed without a packet.
+    /// Counts P0 elements that were sent. Those beyond MAXSPEC are committed without a packet.
     pub(super) fn p0_sent(&mut self, count: u64) {
         self.since_commit += count;
         self.uncommitted = (self.uncommitted + count).min(self.config.greatest_speculation().into());
@@ -121,13 +122,14 @@ impl<'a> Sender<'a> {
         self.append(&Packet::Commit(count))
     }
 
-    /// Everything that was sent is certain.
+    /// Commits everything that was sent.
     pub(super) fn commit_all(&mut self) -> Result<(), EncodeError> {
         self.flush()?;
         if self.uncommitted == 0 { Ok(()) } else { self.commit(self.uncommitted) }
     }
 
-    /// A wrong path and the way back from it: afterwards the newest atom is `executed`. `false` if the unit does not speculate.
+    /// Sends a wrong path and the way back from it; afterwards the newest atom is `executed`. `false` if the
+    /// unit does not speculate.
     pub(super) fn mispredict(
         &mut self,
         executed: bool,
@@ -142,7 +144,7 @@ impl<'a> Sender<'a> {
         let wrong = !executed;
         let then = self.choices.below(most.min(9));
         if then == 0 {
-            // The atom stands in the packet that turns it over.
+            // The mispredict packet itself contains the atom that it inverts.
             self.append(&Packet::Mispredict(Some(Atoms::one(wrong))))?;
             self.p0_sent(1);
             self.commit_if_due()?;
@@ -153,7 +155,7 @@ impl<'a> Sender<'a> {
         self.p0_sent(1);
         self.go_wrong(then, nearby, exception)?;
         if replaced {
-            // The wrong atom goes as well, and comes again as the right one.
+            // The wrong atom is cancelled as well; the right one follows.
             self.cancel(then + 1, false)?;
             self.atom(executed)?;
         } else {
@@ -162,7 +164,7 @@ impl<'a> Sender<'a> {
         Ok(true)
     }
 
-    /// A wrong path after what was right.
+    /// Sends a wrong path after correct elements.
     pub(super) fn stray(&mut self, nearby: Location, exception: u16) -> Result<(), EncodeError> {
         let most = u64::from(self.config.greatest_speculation());
         if most == 0 {
@@ -174,7 +176,7 @@ impl<'a> Sender<'a> {
         self.cancel(wrong, false)
     }
 
-    /// A number of P0 elements that did not happen.
+    /// Sends P0 elements that did not happen.
     fn go_wrong(&mut self, count: u64, nearby: Location, exception: u16) -> Result<(), EncodeError> {
         for _ in 0..count {
             if self.choices.below(8) == 0 {
@@ -210,7 +212,7 @@ impl<'a> Sender<'a> {
         self.append(&Packet::Cancel(cancel))
     }
 
-    /// A-sync and trace info.
+    /// Sends A-sync and trace info.
     pub(super) fn synchronise(&mut self) -> Result<(), EncodeError> {
         self.send(&Packet::ASync)?;
         let threshold = if self.config.cycle_counting() { self.options.cycle_threshold } else { 0 };
@@ -225,13 +227,13 @@ impl<'a> Sender<'a> {
         Ok(())
     }
 
-    /// Trace was lost or given up: nothing that was not committed is left.
+    /// Ends the trace after a loss or discard; uncommitted elements are gone.
     pub(super) fn break_off(&mut self, packet: &Packet) -> Result<(), EncodeError> {
         self.uncommitted = 0;
         self.append(packet)
     }
 
-    /// Where execution goes on, and the context there if it is another one.
+    /// Sends where execution continues, and the context there if it changed.
     pub(super) fn address(&mut self, location: Location, context: Context) -> Result<(), EncodeError> {
         self.flush()?;
         if self.context == Some(context) {
@@ -252,14 +254,14 @@ impl<'a> Sender<'a> {
         Ok(())
     }
 
-    /// The address of an exception: its context is the one before.
+    /// Sends the address of an exception, whose context is the previous one.
     pub(super) fn exception_address(&mut self, location: Location) -> Result<(), EncodeError> {
         self.append_address(location, None)?;
         self.p0_sent(1);
         Ok(())
     }
 
-    /// Sends the context if it is another one.
+    /// Sends the context if it changed.
     pub(super) fn context(&mut self, context: Context) -> Result<(), EncodeError> {
         if self.context == Some(context) {
             return Ok(());
@@ -293,7 +295,8 @@ impl<'a> Sender<'a> {
         (0..exact).map(AddressForm::Exact).chain(others)
     }
 
-    /// A number of instructions was executed, and execution continues here. The context has to be known.
+    /// Sends that `count` instructions were executed and where execution continues. The decoder has to know
+    /// the context.
     pub(super) fn q(&mut self, count: u64, then: Location) -> Result<(), EncodeError> {
         self.flush()?;
         let count = Some(count);
@@ -310,7 +313,7 @@ impl<'a> Sender<'a> {
         Ok(())
     }
 
-    /// The waypoint at this place was executed, and everything up to it.
+    /// Sends that execution reached and executed the waypoint at this place.
     pub(super) fn source(&mut self, at: Location) -> Result<(), EncodeError> {
         self.absorb_failed();
         self.flush()?;
@@ -351,7 +354,7 @@ impl<'a> Sender<'a> {
         result
     }
 
-    /// The time, with a marker in front of it if the unit has them.
+    /// Sends the time, preceded by a marker if the unit has markers.
     pub(super) fn timestamp(&mut self) -> Result<(), EncodeError> {
         if self.config.has_timestamp_markers() {
             self.send(&Packet::TimestampMarker)?;

@@ -1,19 +1,19 @@
-//! Exception level and security state, as far as contexts say them.
+//! Exception level and security state, as far as contexts show them.
 
 use tracewalk::ids::Profile;
 
 use crate::path::State;
 
-/// Where the processor runs now, and where exceptions came from.
+/// The processor's current state, and the states that active exceptions interrupted.
 pub(super) struct States {
     profile: Profile,
     current: State,
-    /// The states that exceptions left, newest last.
+    /// The states from which exceptions were taken, newest last.
     left: Vec<State>,
 }
 
 impl States {
-    /// Applications, until an exception is taken or the path says otherwise.
+    /// Starts at EL0, which holds until an exception is taken or the path states another level.
     pub(super) const fn new(profile: Profile, non_secure: bool) -> Self {
         Self { profile, current: State { level: 0, non_secure }, left: Vec::new() }
     }
@@ -26,14 +26,14 @@ impl States {
         self.current = state;
     }
 
-    /// An exception leads to the state that the path says, or to EL1. M profile has no levels.
+    /// Enters the state that the path states, or else EL1. M profile has no levels.
     pub(super) fn enter_exception(&mut self, said: Option<State>) {
         self.left.push(self.current);
         let level = u8::from(self.profile != Profile::M);
         self.current = said.unwrap_or(State { level, ..self.current });
     }
 
-    /// A return from an exception leads to the state that the path says, or to where the exception came from.
+    /// Returns to the state that the path states, or else to the one that the exception interrupted.
     pub(super) fn leave_exception(&mut self, said: Option<State>) {
         let usual = self.left.pop().unwrap_or(self.current);
         self.current = said.unwrap_or(usual);

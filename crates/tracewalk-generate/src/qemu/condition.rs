@@ -4,8 +4,8 @@ use tracewalk::ids::Isa;
 
 use super::log::Entered;
 
-/// Whether the instruction at the start of `code` executes rather than being passed over. For a conditional branch:
-/// whether it is taken.
+/// Whether the instruction at the start of `code` executes rather than being passed over. For a conditional
+/// branch, whether the branch is taken.
 pub(super) fn passed(entered: &Entered, code: &[u8]) -> bool {
     let Some(word) = word(entered.isa, code) else { return true };
     match entered.isa {
@@ -18,8 +18,8 @@ pub(super) fn passed(entered: &Entered, code: &[u8]) -> bool {
     }
 }
 
-/// The instruction as one number: for Thumb the first halfword on top, as in the manuals; for a 16-bit instruction
-/// zero below.
+/// The instruction as one number. A Thumb instruction has its first halfword on top, as in the manuals; a
+/// 16-bit instruction has zero below.
 pub(super) fn word(isa: Isa, code: &[u8]) -> Option<u32> {
     let halfword = |index: usize| {
         let bytes = code.get(2 * index..)?.first_chunk().copied()?;
@@ -43,7 +43,7 @@ fn it_condition(status: u32) -> Option<u32> {
     (state & 0b1111 != 0).then_some(state >> 4)
 }
 
-/// The Thumb branches that carry a condition of their own.
+/// Whether a Thumb branch with a condition of its own is taken.
 fn thumb_branch_passed(entered: &Entered, word: u32) -> bool {
     let first = word >> 16;
     if first & 0xf500 == 0xb100 {
@@ -60,7 +60,8 @@ fn thumb_branch_passed(entered: &Entered, word: u32) -> bool {
     true
 }
 
-/// The A64 instructions that carry a condition of their own: all are branches (DDI 0487, C4.1.94).
+/// Whether an A64 instruction with a condition of its own executes; all such instructions are branches (DDI
+/// 0487, C4.1.94).
 fn a64_branch_passed(entered: &Entered, word: u32) -> bool {
     let (register, is_negated) = (word & 0b1_1111, word >> 24 & 1 == 1);
     // Register 31 is the zero register here.
@@ -92,7 +93,7 @@ fn holds(condition: u32, status: u32) -> bool {
         0b100 => carry && !zero,
         0b101 => negative == overflow,
         0b110 => negative == overflow && !zero,
-        // AL, and the encodings that have no condition.
+        // AL, and the encodings without a condition.
         _ => return true,
     };
     result == (condition & 1 == 0)

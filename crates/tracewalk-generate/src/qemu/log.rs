@@ -1,23 +1,23 @@
-//! The lines of QEMU's log, as far as they matter.
+//! Parses the relevant lines of QEMU's log.
 
 use tracewalk::ids::{Address, Isa};
 
 use crate::path::{Access, State};
 
-/// Something that the log says.
+/// An event in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// An instruction is about to run.
     Entered(Box<Entered>),
-    /// One is about to run, and of the one before the registers were not logged.
+    /// An instruction is about to run, and the registers of the one before were not logged.
     NoRegisters,
-    /// It did not run.
+    /// The instruction did not run.
     DidNotRun,
-    /// It accessed memory.
+    /// The instruction accessed memory.
     Accessed(Access),
-    /// It called the debugger, which ends the program.
+    /// The instruction called the debugger, which ends the program.
     Semihosting,
-    /// An exception is about to be taken; QEMU's own number.
+    /// An exception is about to be taken; the number is QEMU's own.
     Taking(u32),
     /// M profile: the address that faulted.
     FaultAddress(Address),
@@ -27,11 +27,11 @@ pub(super) enum Event {
     VectorNumber(u16),
     /// M profile: the handler's address.
     HandlerLoaded(Address),
-    /// M profile: the SG instruction at this address was executed, of which the log says nothing else.
+    /// M profile: the SG instruction at this address was executed. The log contains nothing else about it.
     Gateway(Address),
-    /// M profile: another exception takes the place of the return.
+    /// M profile: another exception replaces the return.
     TailChaining,
-    /// M profile: the return from an exception was made.
+    /// M profile: the return from an exception completed.
     Returned,
     /// M profile: the processor was reset (`-d cpu_reset`); the address of its first instruction.
     Reset(Address),
@@ -46,7 +46,7 @@ pub(super) struct Entered {
     pub(super) registers: [u64; 32],
     /// CPSR, PSTATE or XPSR.
     pub(super) status: u32,
-    /// Where the log says it.
+    /// The exception level and security state, if the log states them.
     pub(super) state: Option<State>,
 }
 
@@ -61,8 +61,8 @@ impl Entered {
     }
 }
 
-/// The event that `line` completes, if any, `None` if it cannot be read; `entered` is the instruction whose registers are
-/// being logged.
+/// The event that `line` completes, if any, or `None` if the line cannot be read. `entered` is the
+/// instruction whose registers are being logged.
 pub(super) fn event(line: &str, entered: &mut Option<Entered>) -> Option<Option<Event>> {
     if let Some(rest) = line.strip_prefix("Trace ") {
         if entered.is_some() {
@@ -86,7 +86,7 @@ pub(super) fn event(line: &str, entered: &mut Option<Entered>) -> Option<Option<
         return Some(in_aarch64(&state, rest).map(|entered| Event::Entered(Box::new(entered))));
     }
     if let Some(rest) = line.strip_prefix("PSR=").or_else(|| line.strip_prefix("XPSR=")) {
-        // A reset's registers are those from before it.
+        // A reset's registers are those before the reset.
         let state = entered.take()?;
         return Some(
             with_status(&state, rest, line.starts_with('X')).map(|entered| Event::Entered(Box::new(entered))),
@@ -155,14 +155,14 @@ fn registers(line: &str, state: &mut Entered) -> Option<()> {
     Some(())
 }
 
-/// Where SP stands among the registers of AArch64.
+/// The index of SP among the registers of AArch64.
 const STACK_POINTER: usize = 31;
 
 /// `600003c5 -ZC- NS EL1h`
 fn in_aarch64(state: &Entered, rest: &str) -> Option<Entered> {
     let mut words = rest.split_whitespace();
     let status = u32::from_str_radix(words.next()?, 16).ok()?;
-    // At EL3 the log leaves the security state out.
+    // At EL3 the log omits the security state.
     let non_secure = words.any(|word| word == "NS");
     let level = u8::try_from(status >> 2 & 0b11).ok()?;
     Some(Entered { isa: Isa::A64, status, state: Some(State { level, non_secure }), ..*state })

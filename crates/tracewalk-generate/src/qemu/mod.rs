@@ -1,14 +1,14 @@
-//! What QEMU says that it executed, as a [`Path`].
+//! Reads QEMU's log of what it executed as a [`Path`].
 //!
-//! QEMU must run one instruction at a time and log it before it runs: `-singlestep -d exec,nochain,int,cpu` (QEMU 7.2).
-//! The log then has for each instruction a `Trace` line, the registers before it, and whatever happened meanwhile.
-//! Some instructions are logged that did not run:
+//! QEMU must run one instruction at a time and log it before it runs: `-singlestep -d exec,nochain,int,cpu`
+//! (QEMU 7.2). For each instruction the log then has a `Trace` line, the registers before the instruction,
+//! and its events. Some instructions are logged that did not run:
 //!
 //! - `Stopped execution of TB chain before`: an interrupt came first;
-//! - `rewound execution`: it accessed a device and is logged again at once;
-//! - an abort was taken: the instruction may be tried again later.
+//! `rewound execution`: the instruction accessed a device and is logged again at once;
+//! an abort was taken: the instruction may be tried again later.
 //!
-//! The log ends where the program ends: at a semihosting call, or at an instruction that branches to itself.
+//! The log ends when the program ends: at a semihosting call, or at an instruction that branches to itself.
 //! Data accesses come from the plugin `testdata/firmware/accesses.c`.
 //!
 //! ```
@@ -39,34 +39,34 @@ use log::{Entered, Event};
 pub struct LogError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong there.
+    /// What is wrong with the line.
     pub kind: LogErrorKind,
 }
 
 /// What is wrong with a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogErrorKind {
-    /// It is not written as QEMU 7.2 writes such lines.
+    /// The line is not as QEMU 7.2 writes it.
     Unreadable,
     /// An instruction's registers are not in the log: QEMU ran without `-d cpu`.
     NoRegisters,
-    /// The log ends, and no instruction was in it: QEMU ran without `-d exec`.
+    /// The log contains no instruction: QEMU ran without `-d exec`.
     NoInstructions,
     /// An instruction ran where the program has no code.
     NoCode {
-        /// Where.
+        /// The instruction's address.
         at: Address,
     },
     /// QEMU took an exception that this reader does not know.
     UnknownException {
-        /// QEMU's number for it.
+        /// QEMU's number for the exception.
         number: u32,
     },
     /// The handler's link register does not name the instruction that was logged.
     WrongLink {
-        /// The instruction that should have been named.
+        /// The instruction that the link register should name.
         expected: Address,
-        /// The one that was.
+        /// The instruction that it names.
         found: Address,
     },
 }
@@ -98,7 +98,7 @@ impl Display for LogError {
 
 impl std::error::Error for LogError {}
 
-/// Reads a log line by line: the log of a long run takes some hundred bytes for each instruction.
+/// Reads a log line by line, because the log of a long run takes some hundred bytes for each instruction.
 pub struct LogReader<'a> {
     reader: Reader<'a>,
     /// The instruction whose registers are being logged.
@@ -110,14 +110,14 @@ pub struct LogReader<'a> {
 }
 
 impl<'a> LogReader<'a> {
-    /// In front of the log of a run of `program` on a processor of this profile.
+    /// A reader for the log of a run of `program` on a processor of this profile.
     #[must_use]
     pub fn new(profile: Profile, program: &'a Program) -> Self {
         let reader = Reader::new(profile, program);
         Self { reader, entered: None, line: 0, instructions: 0, ended: false }
     }
 
-    /// Takes the next line; `false` where the program has ended.
+    /// Reads the next line; `false` once the program has ended.
     pub fn line(&mut self, line: &str) -> Result<bool, LogError> {
         self.line += 1;
         let Some(event) = log::event(line, &mut self.entered) else { return Ok(true) };
@@ -134,7 +134,7 @@ impl<'a> LogReader<'a> {
         self.instructions
     }
 
-    /// The log ends here. What was executed.
+    /// Ends the log; returns the executed path.
     pub fn finish(mut self) -> Result<Path, LogError> {
         if self.instructions == 0 {
             let without =
@@ -157,13 +157,13 @@ const RESET: u16 = 1;
 
 /// How an exception relates to the instruction that was logged last.
 enum Origin {
-    /// It completed; the exception came before the next one.
+    /// The instruction completed; the exception came before the next one.
     Between,
-    /// It completed and asked for the exception.
+    /// The instruction completed and requested the exception.
     Call,
-    /// It was undefined: as good as completed, but the preferred return address is its own.
+    /// The instruction was undefined: it counts as completed, but the preferred return address is its own.
     Undefined,
-    /// It was aborted.
+    /// The instruction was aborted.
     Aborted,
 }
 
@@ -173,9 +173,9 @@ struct Entering {
     number: u32,
     /// The code of ETMv3 and PFT.
     code: u8,
-    /// The address that the instruction before leads to expect.
+    /// The expected preferred return address, inferred from the instruction before.
     expected: Option<Address>,
-    /// What the log says, of an exception that is taken to AArch64.
+    /// The address in the log, for an exception that is taken to AArch64.
     resumes_at: Option<Address>,
 }
 
@@ -183,17 +183,18 @@ struct Reader<'a> {
     profile: Profile,
     program: &'a Program,
     path: Path,
-    /// The instruction logged last, until it is known whether it ran, and the steps that it makes.
+    /// The instruction logged last, until it is known whether it ran, and the steps that it produces.
     pending: Option<(Entered, Vec<Step>)>,
-    /// The last instruction that ran, and nothing has happened since.
+    /// The last instruction that ran, if nothing has happened since.
     last: Option<Address>,
-    /// Where execution continues after it; `None` after an indirect branch.
+    /// Where execution continues after `last`; `None` after an indirect branch.
     next: Option<Address>,
-    /// Where execution stood when the instruction logged last did not run.
+    /// Where execution was when the instruction logged last did not run.
     stopped_at: Option<Address>,
-    /// An A-profile exception whose handler is about to be logged, and the address its link register should give.
+    /// An A-profile exception whose handler is about to be logged, and the expected address in the handler's
+    /// link register.
     entering: Option<Entering>,
-    /// Where the processor runs.
+    /// The processor's exception level and security state.
     state: Option<State>,
     /// M profile: preferred return address of the exception about to be taken, if it is known.
     resumes_at: Option<Address>,
@@ -201,14 +202,15 @@ struct Reader<'a> {
     number: u16,
     /// M profile: a return is giving way to another exception.
     tail_chaining: bool,
-    /// The stack pointer after the last instruction that ran, where it was an indirect branch.
+    /// The stack pointer after the last instruction that ran, if that was an indirect branch.
     stack_pointer: Option<u32>,
-    /// M profile: for each active exception, the steps whose preferred return address its return will show.
+    /// M profile: for each active exception, the steps whose preferred return address the exception's return
+    /// will show.
     active: Vec<Vec<usize>>,
-    /// M profile: steps whose preferred return address is where execution continues now.
+    /// M profile: steps whose preferred return address is the address at which execution continues now.
     resuming: Vec<usize>,
-    /// M profile: steps whose preferred return address will be shown by the return to this stack pointer. A handler may
-    /// switch tasks, and then return to another one.
+    /// M profile: steps whose preferred return address the return to this stack pointer will show. A handler
+    /// may switch tasks, and then return to another one.
     interrupted: Vec<(u32, usize)>,
 }
 
@@ -234,7 +236,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes one event; false when the program has ended.
+    /// Processes one event; false once the program has ended.
     fn take(&mut self, event: Event) -> Result<bool, LogErrorKind> {
         match event {
             Event::Entered(entered) => return self.enter(*entered),
@@ -250,7 +252,8 @@ impl<'a> Reader<'a> {
                 Profile::M => self.take_m(number)?,
                 Profile::Ar => self.take_ar(number)?,
             },
-            // Of a jump to nowhere; the address of a data access that faulted does not matter.
+            // The target of a jump to an address without code. The address of a data access that faulted does
+            // not matter.
             Event::FaultAddress(address) => self.resumes_at = self.resumes_at.or(Some(address)),
             Event::ReturnAddress(address) => {
                 if let Some(entering) = &mut self.entering {
@@ -275,7 +278,8 @@ impl<'a> Reader<'a> {
         Ok(true)
     }
 
-    /// Whether the record says exception levels and security states: those of a processor that has A64 or, in M profile, two states.
+    /// Whether the record contains exception levels and security states: for A64, and for an M-profile
+    /// processor with two states.
     fn says_state(&self, isa: Isa) -> bool {
         self.profile == Profile::M || isa == Isa::A64 || self.state.is_some()
     }
@@ -299,14 +303,14 @@ impl<'a> Reader<'a> {
                 taken.preferred_return = Some(entered.address);
             }
         }
-        // An endless loop is where a program without an operating system ends.
+        // A program without an operating system ends in an endless loop.
         let ended = self.last == Some(entered.address);
         self.stopped_at = None;
         self.pending = Some((entered, Vec::new()));
         Ok(!ended)
     }
 
-    /// The pending instruction ran.
+    /// Records that the pending instruction ran.
     fn commit(&mut self) -> Result<(), LogErrorKind> {
         let Some((entered, details)) = self.pending.take() else { return Ok(()) };
         let at = entered.address;
@@ -328,14 +332,15 @@ impl<'a> Reader<'a> {
             Class::Indirect if passed => None,
             _ => Some(Location::new(at, entered.isa).after(bytes.into()).address),
         };
-        // What returns by a load has taken its words off the stack.
+        // A return by a load has popped its words off the stack.
         let loaded = instruction.access.filter(|_| instruction.returns == Some(Return::Function));
         let words = loaded.map_or(0, |access| u32::from(access.transfers));
         self.stack_pointer = Some(entered.word(13).wrapping_add(4 * words)).filter(|_| self.next.is_none());
         Ok(())
     }
 
-    /// Decides whether the pending instruction ran; gives where an exception of this origin returns to, if it tells.
+    /// Decides whether the pending instruction ran; returns where an exception of this origin returns to, if
+    /// the origin determines that.
     fn settle(&mut self, origin: &Origin) -> Result<Option<Address>, LogErrorKind> {
         let at = self.pending.as_ref().map(|(entered, _)| entered.address);
         let stopped_at = self.stopped_at.take();
@@ -364,7 +369,8 @@ impl<'a> Reader<'a> {
         Ok(preferred_return)
     }
 
-    /// Before the first instruction a reset is the beginning. Another one is an exception that nothing returns from.
+    /// A reset before the first instruction is the beginning. Any other reset is an exception that nothing
+    /// returns from.
     fn reset(&mut self, start: Address) -> Result<(), LogErrorKind> {
         if self.path.steps.is_empty() && self.pending.is_none() {
             return Ok(());
@@ -392,7 +398,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// QEMU executes SG where another processor fetches it: as an exception that is none.
+    /// QEMU executes SG while it handles the exception that fetching SG raised; no exception is taken.
     fn pass_gateway(&mut self, address: Address) {
         let executed = Executed { address, isa: Isa::T32, bytes: 4, passed: true };
         self.path.steps.push(Step::Instruction(executed));
@@ -409,7 +415,7 @@ impl<'a> Reader<'a> {
         let exception = Exception::M(self.number);
         self.path.steps.push(Step::Exception(Taken { exception, preferred_return, handler }));
         if !std::mem::take(&mut self.tail_chaining) {
-            // Where a return led straight into this exception, both resume at the same place.
+            // If a return led straight into this exception, both resume at the same place.
             let mut unknown = std::mem::take(&mut self.resuming);
             match (known, self.stack_pointer.take()) {
                 (Some(_), _) => {}
@@ -440,7 +446,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The link register tells the preferred return address, by an offset (DDI 0406C, table B1-7), if the handler is not in A64.
+    /// The handler's link register gives the preferred return address, by an offset (DDI 0406C, table B1-7),
+    /// if the handler is not in A64.
     fn enter_ar_handler(&mut self, entering: &Entering, entered: &Entered) -> Result<(), LogErrorKind> {
         let Entering { code, expected, .. } = *entering;
         let from_thumb = matches!(
@@ -473,7 +480,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The type that ETMv4 has for an exception of A profile (IHI 0064), by QEMU's number.
+/// ETMv4's type of an A-profile exception (IHI 0064), by QEMU's number.
 const fn type_of(number: u32) -> u16 {
     match number {
         1 => 3,
@@ -487,8 +494,8 @@ const fn type_of(number: u32) -> u16 {
     }
 }
 
-/// The value that the instruction writes to CONTEXTIDR (`MCR p15, 0, Rt, c13, c0, 1`; DDI 0406C, B4.1.36) or CONTEXTIDR_EL1
-/// (`MSR CONTEXTIDR_EL1, Xt`).
+/// The value that an instruction writes to CONTEXTIDR (`MCR p15, 0, Rt, c13, c0, 1`; DDI 0406C, B4.1.36) or
+/// CONTEXTIDR_EL1 (`MSR CONTEXTIDR_EL1, Xt`).
 fn context_id(entered: &Entered, code: &[u8]) -> Option<ContextId> {
     let word = condition::word(entered.isa, code)?;
     match entered.isa {

@@ -1,4 +1,4 @@
-//! What the tests of all protocols share: the firmware, and decoding with `tracewalk`.
+//! Common code of all protocols' tests: the firmware, and decoding with `tracewalk`.
 
 pub(crate) mod opencsd;
 
@@ -14,13 +14,13 @@ use tracewalk_generate::found::{Found, first_difference};
 use tracewalk_generate::path::Path;
 use tracewalk_generate::record::Profile;
 
-/// An example program, and what it executed.
+/// An example program and its executed path.
 pub(crate) fn firmware(name: &str) -> Firmware {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware");
     Firmware::read(&folder, name, |file| std::fs::read(file)).unwrap()
 }
 
-/// Decodes all of `bytes`, which have to be nothing but packets, by the parts of the core library.
+/// Decodes all of `bytes`, which must consist of complete packets, with the parts of the core library.
 pub(crate) fn decoded<D: Decode, L: Lower<Packet = D::Packet>>(
     bytes: &[u8],
     decoder: D,
@@ -54,7 +54,7 @@ pub(crate) fn decoded<D: Decode, L: Lower<Packet = D::Packet>>(
     found
 }
 
-/// The two have to be the same, but for the steps that say a context ID.
+/// Both paths must be the same, apart from the steps that set a context ID.
 pub(crate) fn assert_same(profile: Profile, told: &Path, found: &Path, what: &str) {
     if let Some(difference) = first_difference(profile, told, found) {
         panic!("{difference}, {what}");

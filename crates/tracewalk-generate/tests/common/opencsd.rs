@@ -1,11 +1,11 @@
-//! OpenCSD's reading of a snapshot, where it is installed (Debian: libopencsd-bin).
+//! OpenCSD's listing of a snapshot, if OpenCSD is installed (Debian: libopencsd-bin).
 
 use std::path::Path;
 use std::process::Command;
 
-/// What OpenCSD prints for a snapshot, or `None` where it is not installed.
+/// The output of OpenCSD for a snapshot, or `None` if OpenCSD is not installed.
 pub(crate) fn list(folder: &Path) -> Option<String> {
-    // It writes a log where it runs, which is no place of somebody's captures.
+    // OpenCSD writes a log into its working directory, so it must not run in a folder of captures.
     let own = tempfile::tempdir().expect("room for a log");
     let folder = std::path::absolute(folder).expect("a folder");
     let lister = Command::new("trc_pkt_lister")

@@ -6,13 +6,13 @@ use crate::opencsd::deviation::{Deviation, Evidence};
 use crate::opencsd::model::{Step, What};
 use crate::opencsd::recognise::{is_etmv4_of_m_profile, one_each, only_theirs};
 
-/// What M profile sends where an exception has no return address.
+/// M profile's return address if an exception has none.
 const NO_RETURN_ADDRESS: Address = Address::new(0xffff_fffe);
 
-/// TYPE of the first interrupt that has not the architecture's number.
+/// TYPE of the first interrupt whose TYPE differs from the architecture's exception number.
 const TYPE_OF_IRQ: u16 = 0x200;
 
-/// In this order.
+/// The deviations, in the order in which they are tried.
 pub(super) const ETMV4: &[Deviation] = &[
     Deviation {
         id: "m-exception-types",

@@ -1,4 +1,4 @@
-//! Deviations in what was executed: addresses, instruction sets, exceptions, atoms.
+//! Deviations in the executed path: addresses, instruction sets, exceptions, atoms.
 
 use tracewalk::ids::Isa;
 use tracewalk::source::SourceConfig;
@@ -11,7 +11,7 @@ use crate::opencsd::recognise::{
     resolve_gray, traces_data_addresses,
 };
 
-/// In this order.
+/// The deviations, in the order in which they are tried.
 pub(super) const EXECUTED: &[Deviation] = &[
     Deviation {
         id: "m-exception-codes",

@@ -1,4 +1,4 @@
-//! Deviations in which packets there are, and in how decoding continues after what is wrong or reserved.
+//! Deviations in the packets that are read, and in how decoding continues after wrong or reserved bytes.
 
 use crate::opencsd::compare::{Difference, ar_name};
 use crate::opencsd::deviation::{Deviation, Evidence};
@@ -8,7 +8,7 @@ use crate::opencsd::recognise::{
     traces_data_addresses,
 };
 
-/// In this order, after those in what was executed.
+/// The deviations, in the order in which they are tried, after those in the executed path.
 pub(super) const PACKETS: &[Deviation] = &[
     Deviation {
         id: "reserved-fields",
