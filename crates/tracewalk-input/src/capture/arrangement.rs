@@ -8,11 +8,11 @@ use crate::origin::Stated;
 
 /// How a buffer's memory was written to its file.
 ///
-/// A buffer that wrapped and was read from its first address on has its oldest byte in the middle. A program that
-/// read it word by word may have written each word's bytes in the wrong order.
+/// If a buffer wrapped and was read from its first address on, its oldest byte is in the middle. A program
+/// that read the buffer word by word may have written each word's bytes in the wrong order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrangement {
-    /// The offset of the oldest byte in the file; the newest one is before it.
+    /// The offset of the oldest byte in the file; the newest byte is just before it.
     pub read_pointer: Option<Stated<u64>>,
     /// Whether each 32-bit word has its highest byte first.
     pub swapped_words: Option<Stated<bool>>,
@@ -23,7 +23,7 @@ pub struct Arrangement {
 pub struct ReadPointerOutside {
     /// The read pointer.
     pub found: u64,
-    /// How many bytes the buffer has.
+    /// The buffer's length in bytes.
     pub bytes: u64,
 }
 
@@ -37,7 +37,7 @@ impl fmt::Display for ReadPointerOutside {
 const WORD: u64 = 4;
 
 impl Arrangement {
-    /// Whether the bytes stand as they are wanted.
+    /// Whether the bytes are already in the order of the trace.
     #[must_use]
     pub fn is_usual(&self) -> bool {
         self.pointer() == 0 && !self.is_swapped()
@@ -80,7 +80,7 @@ impl Arrangement {
         CaptureOffset(self.swapped(turned, bytes))
     }
 
-    /// Which of the arranged bytes stands at a place in the file.
+    /// The place among the arranged bytes of a byte in the file.
     pub(super) fn trace_offset(&self, file: CaptureOffset, bytes: u64) -> CaptureOffset {
         let place = self.swapped(file.0, bytes);
         let pointer = self.pointer();

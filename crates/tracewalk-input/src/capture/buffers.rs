@@ -1,4 +1,4 @@
-//! The trace file of a snapshot: the buffers, and how sources, cores and buffers belong together.
+//! The trace file of a snapshot: its buffers, each source's buffers, and each core's sources.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ use crate::nearest::nearest;
 use crate::origin::{Naming, Origin, Stated};
 use crate::paths::Confinement;
 
-/// More buffers than any system has; each may be a large file.
+/// The most buffers: more than any system has. Each may be a large file.
 pub(super) const MOST_BUFFERS: usize = 256;
 
-/// The section of a buffer.
+/// The keys of a buffer's section.
 const BUFFER_KEYS: [&str; 3] = ["name", "file", "format"];
 
 /// The content of the trace file.
@@ -27,9 +27,9 @@ const BUFFER_KEYS: [&str; 3] = ["name", "file", "format"];
 pub(super) struct Metadata {
     path: PathBuf,
     buffers: Vec<BufferSection>,
-    /// Source = buffers.
+    /// Entries `source = buffers`.
     pub(super) source_buffers: Vec<Entry>,
-    /// Core = source. A core with two sources has two entries.
+    /// Entries `core = source`. A core with two sources has two entries.
     pub(super) core_sources: Vec<Entry>,
     pub(super) timestamp_frequency: Option<Stated<u64>>,
 }
@@ -135,7 +135,7 @@ impl BufferSection {
     }
 }
 
-/// How the bytes of a buffer of this format are packed.
+/// The packing of bytes in a buffer with this `format`.
 fn format(word: &str) -> Result<(Container, Blocks), Kind> {
     const FORMATS: [&str; 3] = ["coresight", "source_data", "dstream_coresight"];
     match word.to_ascii_lowercase().as_str() {

@@ -31,7 +31,7 @@ impl Container {
     /// Every container, in the order of the options' help.
     pub const ALL: [Self; 4] = [Self::Frames, Self::TracePort, Self::Raw, Self::Mtb];
 
-    /// The word for it in options and descriptions.
+    /// The container's name in options and descriptions.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ impl fmt::Display for Container {
     }
 }
 
-/// The container that was meant by an unknown word.
+/// An unknown word for a container, and the container that was probably meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownContainer(CaptureErrorKind);
 
@@ -67,7 +67,7 @@ impl From<UnknownContainer> for CaptureErrorKind {
     }
 }
 
-/// Reads the word for a container. `auto` is not one: it means unknown.
+/// Reads the word for a container. `auto` is refused, because it stands for an unknown container.
 impl FromStr for Container {
     type Err = UnknownContainer;
 
@@ -83,7 +83,7 @@ impl FromStr for Container {
     }
 }
 
-/// Whether a file's bytes are all trace, or have something between them.
+/// The bytes in a file that are between those of trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Blocks {
     /// Every byte of the file is trace.
@@ -120,7 +120,8 @@ impl Blocks {
     }
 }
 
-/// How the bytes of a trace port are packed: a port always sends frames. SWO may send a source's bytes as they are.
+/// The container of a trace port's bytes: a port always sends frames. SWO may also send a source's bytes
+/// without frames.
 pub(super) fn of_wires(reading: &Reading) -> Option<Stated<Container>> {
     (reading.wire == Wire::Port).then(|| Stated::new(Container::TracePort, Origin::Detected))
 }

@@ -26,11 +26,11 @@ pub struct Capture {
     pub path: PathBuf,
     /// The buffers; at least one.
     pub buffers: Vec<Buffer>,
-    /// Sources that the description knows and whose trace is in no buffer.
+    /// Sources in the description whose trace is in no buffer.
     pub other_sources: Vec<SourceDescription>,
     /// The images that the description names.
     pub images: Vec<ImageRequest>,
-    /// How often a second the timestamps count.
+    /// The frequency of timestamps, in hertz.
     pub timestamp_frequency: Option<Stated<u64>>,
     /// Unusable entries of the description. The rest is usable.
     pub notes: Vec<CaptureError>,
@@ -49,8 +49,9 @@ pub struct Buffer {
     pub file: PathBuf,
     /// The bytes of trace; if there are [`Buffer::parts`], all bytes of the file.
     pub bytes: Bytes,
-    /// Which of the bytes are trace, in the order in which it was made, if not all are. Each part begins anew: trace between them is not
-    /// there. They are inside the bytes.
+    /// The ranges of `bytes` that are trace, in the order in which it was made; `None` if all bytes are
+    /// trace. Decoding begins anew at each part, because trace between the parts is missing. All ranges are
+    /// inside `bytes`.
     pub parts: Option<Arc<[Range<usize>]>>,
     /// The container; `None` if not stated.
     pub container: Option<Stated<Container>>,
@@ -58,13 +59,13 @@ pub struct Buffer {
     pub frame_start: Option<Stated<u8>>,
     /// The stated sources.
     pub sources: Vec<SourceDescription>,
-    /// The file's bytes between those of trace, which are not in `bytes`.
+    /// The file's other bytes between those of trace; `bytes` does not contain them.
     pub blocks: Blocks,
-    /// The arrangement in the file; `bytes` are in order.
+    /// The arrangement in the file; `bytes` is already in order.
     pub arrangement: Arrangement,
-    /// How the bytes were read off the wires; `None` if the file has the bytes themselves.
+    /// How the bytes were read from the recorded wires; `None` if the file has the bytes themselves.
     pub wires: Option<Reading>,
-    /// Who stated this buffer.
+    /// The origin of this buffer's description.
     pub origin: Origin,
 }
 
@@ -105,8 +106,8 @@ impl Capture {
         self.buffers.iter().flat_map(|buffer| &buffer.sources)
     }
 
-    /// The images of the core that `source` traces: those for this core, and those for every core. A source without
-    /// a core gets only the latter.
+    /// The images of the core that `source` traces: images for this core, and images for every core. A source
+    /// without a core gets only the latter.
     pub fn images_for<'a>(&'a self, source: &SourceDescription) -> impl Iterator<Item = &'a ImageRequest> {
         let core = source.core.clone();
         self.images.iter().filter(move |image| image.is_for(core.as_deref()))
@@ -123,20 +124,21 @@ impl Buffer {
         }
     }
 
-    /// The offset in the file of a byte of trace. They are the same unless the file has [`Blocks`].
+    /// The offset in the file of a byte of trace. Both offsets are the same unless the file has [`Blocks`] or
+    /// an [`Arrangement`].
     #[must_use]
     pub fn file_offset(&self, offset: CaptureOffset) -> u64 {
         self.blocks.file_offset(self.arrangement.file_offset(offset, self.bytes.len() as u64))
     }
 
-    /// Which byte of trace stands at a place in the file, or after it where none does: what
-    /// [`Buffer::file_offset`] leads to.
+    /// The byte of trace at a place in the file, or the next one after it: the inverse of
+    /// [`Buffer::file_offset`].
     #[must_use]
     pub fn trace_offset(&self, file: CaptureOffset) -> CaptureOffset {
         self.arrangement.trace_offset(self.blocks.trace_offset(file), self.bytes.len() as u64)
     }
 
-    /// Puts the bytes in the order in which they were traced. They have to be as in the file.
+    /// Puts the bytes, which must be in the file's order, in the order in which they were traced.
     pub fn arrange(&mut self, arrangement: Arrangement) -> Result<(), ReadPointerOutside> {
         let bytes = self.bytes.len() as u64;
         if let Some(found) = arrangement.read_pointer.as_ref().map(|pointer| pointer.value)

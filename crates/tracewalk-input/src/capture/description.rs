@@ -1,4 +1,4 @@
-//! Reads `capture.toml`, the description of a capture in one file.
+//! Reads `capture.toml`, which describes a capture in one file.
 //!
 //! ```toml
 //! [capture]
@@ -44,7 +44,7 @@
 //! vmid = 1                    # and while this virtual machine runs; any if left out
 //! ```
 //!
-//! A capture with several buffers has `[[capture]]` in the place of `[capture]`, once for each.
+//! A capture with several buffers has one `[[capture]]` for each instead of `[capture]`.
 
 use std::path::{Path, PathBuf};
 
@@ -140,7 +140,7 @@ fn read(path: &Path, wires: &WireOptions, roots: &[PathBuf]) -> Result<Capture, 
     })
 }
 
-/// The buffer that a source is in: the one that it names, or the only one.
+/// The buffer with a source's trace: the one that the source names, or the only one.
 fn buffer_of<'b>(source: &Table<'_, '_>, buffers: &'b mut [Buffer]) -> Result<&'b mut Buffer, CaptureError> {
     let names = buffers.iter().map(|buffer| buffer.name.clone()).collect::<Vec<_>>();
     let named = match source.text("capture")? {
@@ -324,7 +324,7 @@ fn read_source(document: &Document, table: &Table<'_, '_>) -> Result<SourceDescr
     Ok(source)
 }
 
-/// `registers` is a table of them, or the name of a file.
+/// Reads `registers`: a table, or the name of a file.
 fn read_registers(source: &Table<'_, '_>, protocol: &Protocol) -> Result<Registers, CaptureError> {
     if source.is_text("registers") {
         return match source.file("[[source]]", "registers")? {
@@ -355,7 +355,7 @@ fn read_registers(source: &Table<'_, '_>, protocol: &Protocol) -> Result<Registe
     Ok(registers)
 }
 
-/// `other_registers`: those that change nothing here have any names.
+/// Adds `other_registers`, which do not affect decoding and may have any names.
 fn add_other_registers(
     source_table: &Table<'_, '_>,
     source: &mut SourceDescription,
@@ -422,7 +422,7 @@ fn named_by(path: &Path, roots: &[PathBuf]) -> Result<Vec<PathBuf>, CaptureError
             false => root.table(name)?.into_iter().collect(),
         };
         let named = tables.iter().filter(|table| table.is_text(key)).filter_map(|table| {
-            // A wrong name is refused when the capture is opened.
+            // Opening the capture reports a wrong name.
             table.file(name, key).ok().flatten()
         });
         files.extend(named.map(|file| file.value));

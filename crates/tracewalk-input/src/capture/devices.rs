@@ -17,7 +17,7 @@ use crate::number;
 use crate::origin::{Origin, Stated};
 use crate::paths::Confinement;
 
-/// What a device file describes.
+/// The device that a file describes.
 #[derive(Debug)]
 pub(super) struct Device {
     pub(super) name: String,
@@ -34,7 +34,7 @@ pub(super) struct Device {
 pub(super) enum Class {
     Core,
     TraceSource,
-    /// Something that neither executes nor traces.
+    /// A device that neither executes nor traces.
     Other,
 }
 
@@ -57,7 +57,8 @@ pub(super) fn read(
     let kind = section.entry("type");
     ini.add_unused(path, unused, |section, entry| match &*section.name.to_ascii_lowercase() {
         "device" => ["name", "class", "type"].iter().any(|key| entry.is(key)),
-        // Only a trace source's registers are kept: a processor has many, and they only show its state when it stopped.
+        // Only a trace source's registers are kept. A processor has many, which only show its state when it
+        // stopped.
         "regs" => class != Class::TraceSource || number::parse_u32(&entry.value).is_some(),
         _ => section.is_numbered("dump") && DUMP_KEYS.iter().any(|key| entry.is(key)),
     });
@@ -83,7 +84,7 @@ pub(super) fn read(
     Ok(device)
 }
 
-/// What a trace source of this type speaks. The types have versions after them: `ETM3.5`, `PTM1.1`, `PFT1.1`.
+/// The protocol of a trace source with this type. Types end in a version: `ETM3.5`, `PTM1.1`, `PFT1.1`.
 fn protocol(kind: &str) -> Protocol {
     let upper = kind.to_ascii_uppercase();
     let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| upper.starts_with(prefix));
@@ -102,8 +103,8 @@ fn protocol(kind: &str) -> Protocol {
     }
 }
 
-/// Takes over a `[regs]` section. Only registers that change decoding have to make sense: there are hundreds of others,
-/// some of 64 bits.
+/// Adds the registers of a `[regs]` section. Only registers that change decoding have to be valid: there are
+/// hundreds of others, some of 64 bits.
 fn add_registers(
     source: &mut SourceDescription,
     section: &Section,
@@ -111,7 +112,7 @@ fn add_registers(
 ) -> Result<(), CaptureError> {
     let name_of = match source.protocol {
         Protocol::EtmV3 | Protocol::Pft | Protocol::Itm => meant_by,
-        // Tools give ETMv4's registers offsets or numbers, and always Arm's names.
+        // Tools write offsets or numbers after the names of ETMv4's registers, but always use Arm's names.
         Protocol::Etmv4 | Protocol::Mtb | Protocol::Unknown(_) => named_by,
     };
     let registers = &mut source.registers;
@@ -119,7 +120,7 @@ fn add_registers(
         let name = name_of(&entry.key);
         let known = registers.get(&name);
         if !DECODING.contains(&name.as_str()) {
-            // Where several have one name, they differ in the number or index after it.
+            // Registers with the same name differ in the number or index after it.
             let name = if known.is_some() { entry.key.trim() } else { &name };
             if let (Some(value), None) = (number::parse_u32(&entry.value), registers.get(name)) {
                 registers.set(name, value, Origin::line(place.path, entry.line));
@@ -139,7 +140,7 @@ const DUMP_KEYS: [&str; 5] = ["file", "address", "length", "offset", "space"];
 
 /// A stretch of a core's memory.
 fn dump(section: &Section, place: &Place<'_>) -> Result<ImageRequest, CaptureError> {
-    // An unknown key is kept, unless it is probably a misspelt one that is missing.
+    // An unknown key is ignored, unless it is probably a misspelling of a required key that is missing.
     let is_complete = section.entry("address").is_some() && section.entry("file").is_some();
     for entry in section.entries.iter().filter(|_| !is_complete) {
         if !DUMP_KEYS.iter().any(|key| entry.is(key)) {
@@ -157,7 +158,7 @@ fn dump(section: &Section, place: &Place<'_>) -> Result<ImageRequest, CaptureErr
     let kind = ImageKind::Raw {
         address: Address::new(start),
         offset: number("offset")?.unwrap_or(0),
-        // Some writers use 0 for the whole file, as if it were absent.
+        // Some writers use a length of 0 for the whole file.
         length: number("length")?.filter(|&length| length != 0),
         space: section.entry("space").map(|space| space.value.clone()),
     };

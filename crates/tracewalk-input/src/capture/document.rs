@@ -20,7 +20,7 @@ pub(super) struct Document {
     confinement: Confinement,
 }
 
-/// A table in it. The document's root is one.
+/// A table in a document; the document's root is a table as well.
 pub(super) struct Table<'doc, 'text> {
     document: &'doc Document,
     table: DeTable<'text>,
@@ -62,7 +62,7 @@ impl Document {
 }
 
 impl<'text> Table<'_, 'text> {
-    /// The line where it starts.
+    /// The line at which the table starts.
     pub(super) const fn line(&self) -> u32 {
         self.line
     }
@@ -71,7 +71,7 @@ impl<'text> Table<'_, 'text> {
         self.table.keys().map(|key| key.get_ref().as_ref())
     }
 
-    /// Whether all its keys are among `known`.
+    /// Checks that all keys of the table are among `known`.
     pub(super) fn check_keys(&self, place: &str, known: &[&'static str]) -> Result<(), CaptureError> {
         for key in self.table.keys() {
             let name = key.get_ref().as_ref();
@@ -90,7 +90,7 @@ impl<'text> Table<'_, 'text> {
         self.document.error(Some(line), kind)
     }
 
-    /// The value that is there, or the error that it is not.
+    /// The value, or an error if it is missing.
     pub(super) fn required<T>(
         &self,
         place: &str,
@@ -109,7 +109,7 @@ impl<'text> Table<'_, 'text> {
         matches!(self.get(key).map(Spanned::get_ref), Some(DeValue::Array(_)))
     }
 
-    /// The text of this key, for messages and to compare with.
+    /// The text of this key without control characters, for messages and comparisons.
     pub(super) fn text(&self, key: &str) -> Result<Option<Stated<String>>, CaptureError> {
         let text = self.exact_text(key)?;
         Ok(text.map(|Stated { value, origin }| Stated::new(plain(value.into()).into_owned(), origin)))
@@ -123,7 +123,7 @@ impl<'text> Table<'_, 'text> {
         }
     }
 
-    /// The texts of this key, which has a list; none where it is absent.
+    /// The texts in this key's list; empty if the key is absent.
     pub(super) fn texts(&self, key: &str) -> Result<Vec<String>, CaptureError> {
         let Some(value) = self.get(key) else { return Ok(Vec::new()) };
         let DeValue::Array(values) = value.get_ref() else {
@@ -136,7 +136,7 @@ impl<'text> Table<'_, 'text> {
         texts.collect()
     }
 
-    /// Whether this key says yes or no.
+    /// The truth value of this key.
     pub(super) fn flag(&self, key: &str) -> Result<Option<bool>, CaptureError> {
         let Some(value) = self.get(key) else { return Ok(None) };
         match value.get_ref() {
@@ -188,7 +188,7 @@ impl<'text> Table<'_, 'text> {
         Naming { key: key.to_owned(), section: section.to_owned(), file: self.document.path.clone(), line }
     }
 
-    /// The error that the file which a key names cannot be read.
+    /// The error for an unreadable file that this key names.
     pub(super) fn unreadable(
         &self,
         section: &str,
@@ -217,7 +217,7 @@ impl<'text> Table<'_, 'text> {
         }
     }
 
-    /// The tables of this key, in order: `[[key]]`, each time.
+    /// The tables of this key, one for each `[[key]]`, in order.
     pub(super) fn tables(&self, key: &str) -> Result<Vec<Table<'_, 'text>>, CaptureError> {
         let Some(value) = self.get(key) else { return Ok(Vec::new()) };
         let DeValue::Array(values) = value.get_ref() else {

@@ -1,15 +1,15 @@
-//! Files of a DSTREAM unit: blocks of 512 bytes, with 504 bytes from a trace port and 8 bytes of the unit's own.
+//! Files of a DSTREAM unit: blocks of 512 bytes, with 504 bytes from a trace port and a footer of 8 bytes.
 //!
 //! ```text
 //! 0 ..  504  trace: words of 32 bits
-//! 504 .. 508 flags of the page (four blocks) that the block stands in
-//! 508        how many words of the block are filled, 0 to 126
-//! 509        bits 5:4  which block of its page it is
-//! 510 .. 512 bits 11:0 falls by one with each block
+//! 504 .. 508 flags of the page (four blocks) that contains the block
+//! 508        the number of words of the block that are filled, 0 to 126
+//! 509        bits 5:4  the block's number in its page
+//! 510 .. 512 bits 11:0 a counter that decreases by one with each block
 //! ```
 //!
-//! Arm does not publish what the last 8 bytes mean. The fields above hold in each of the 96 blocks of a capture of a
-//! Cortex-A55, whose last block with trace ends with a synchronisation pattern in the last word that is counted.
+//! Arm does not publish the meaning of the last 8 bytes. The fields above match all 96 blocks of a capture of
+//! a Cortex-A55. In its last block with trace, the last filled word is the end of a synchronisation pattern.
 
 use std::io::Write;
 
@@ -24,7 +24,7 @@ const PAYLOAD: usize = 504;
 const WORD: usize = 4;
 const WORDS: u8 = 126;
 
-/// What the unit notes of a block.
+/// The footer that the unit adds to a block.
 #[derive(Clone, Copy)]
 struct Footer {
     filled_words: u8,
@@ -33,7 +33,7 @@ struct Footer {
 }
 
 impl Footer {
-    /// That of a whole block; `None` if it cannot be one.
+    /// The footer of a whole block; `None` if its bytes cannot be a footer.
     fn of(block: &[u8]) -> Option<Self> {
         let &[page, 0, 0, end, filled_words, place, low, high] = block.get(PAYLOAD..BLOCK)? else {
             return None;
@@ -43,14 +43,15 @@ impl Footer {
         is_possible.then_some(Self { filled_words, place_in_page: place >> 4, countdown })
     }
 
-    /// Whether its block can stand directly after that of `before`.
+    /// Whether this footer's block can directly follow the block of `before`.
     const fn follows(self, before: Self) -> bool {
         self.place_in_page == (before.place_in_page + 1) % 4
             && self.countdown == before.countdown.wrapping_sub(1) & 0xfff
     }
 }
 
-/// Whether a file that begins like this has the footers of a unit: two at least, and each follows the one before.
+/// Whether a file that begins with `head` has a unit's footers: at least two, and each follows the previous
+/// one.
 pub(super) fn is_one(head: &[u8]) -> bool {
     let footers = head.chunks_exact(BLOCK).map(Footer::of).collect::<Vec<_>>();
     footers.len() >= 2
@@ -60,7 +61,8 @@ pub(super) fn is_one(head: &[u8]) -> bool {
         })
 }
 
-/// The number of a file's bytes in blocks with trace: the unit writes whole pages, and counts the words that it filled.
+/// The length of a file up to the last word with trace: the unit writes whole pages, and counts the filled
+/// words.
 fn filled(file: &[u8]) -> usize {
     let (mut end, mut after) = (file.len(), None::<Footer>);
     if !end.is_multiple_of(BLOCK) {
@@ -101,7 +103,7 @@ pub(super) const fn trace_offset(file: CaptureOffset) -> CaptureOffset {
     CaptureOffset(block * PAYLOAD as u64 + place)
 }
 
-/// Where in the file a byte of trace stands.
+/// The offset in the file of a byte of trace.
 pub(super) const fn file_offset(offset: CaptureOffset) -> u64 {
     offset.0 / PAYLOAD as u64 * BLOCK as u64 + offset.0 % PAYLOAD as u64
 }
@@ -138,7 +140,7 @@ mod tests {
             let place = usize::try_from(place).unwrap();
             assert_eq!(file.get(place), Some(byte));
         }
-        // A last block that ends in its footer has no trace there.
+        // The last block ends in its footer, which is not trace.
         assert_eq!(super::payload(&[0; 507]).unwrap().len(), 504);
     }
 
@@ -157,7 +159,7 @@ mod tests {
     fn what_is_counted_wrongly_is_kept() {
         let mut file = blocks(75);
         file[301] = 7;
-        // The three blocks after it are empty in any case.
+        // The three blocks after the first are empty in any case.
         assert_eq!(payload(&file).unwrap().len(), PAYLOAD);
         let mut file = blocks(75);
         file[3 * BLOCK + 100] = 7;

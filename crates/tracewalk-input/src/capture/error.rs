@@ -41,25 +41,25 @@ pub enum CaptureErrorKind {
     Path {
         /// The name.
         name: String,
-        /// What is wrong with it.
+        /// What is wrong with the name.
         problem: PathProblem,
-        /// What names it; `None` for the description itself.
+        /// The entry that names the file; `None` for the description itself.
         by: Option<Box<Naming>>,
     },
     /// A file that the description names cannot be read.
     NamedFile {
         /// The file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// Why the file cannot be read.
         problem: FileProblem,
-        /// What names it.
+        /// The entry that names the file.
         by: Box<Naming>,
     },
-    /// A recording of perf cannot be read.
+    /// A perf recording cannot be read.
     Perf(PerfProblem),
     /// The directory holds neither `snapshot.ini` nor `capture.toml`.
     NoDescription,
-    /// There is no such directory to allow a description's files in.
+    /// The directory given with `--root` does not exist.
     NotADirectory,
     /// The text is not TOML, in the parser's words.
     Toml(String),
@@ -75,14 +75,14 @@ pub enum CaptureErrorKind {
     },
     /// The key is unknown.
     UnknownKey {
-        /// Where it stands: a table, section or option.
+        /// The table, section or option with the key.
         place: String,
         /// The key.
         key: String,
         /// The known key that was probably meant.
         nearest: &'static str,
     },
-    /// The key is known, the word after it is not.
+    /// The key is known, but its value is not.
     UnknownValue {
         /// The key.
         key: String,
@@ -93,14 +93,14 @@ pub enum CaptureErrorKind {
     },
     /// A required key is missing.
     MissingKey {
-        /// The table or section where it should stand.
+        /// The table or section that should have the key.
         place: String,
         /// The key.
         key: &'static str,
     },
     /// A key is given twice.
     Repeated {
-        /// The key, or what else it is.
+        /// The key, or the name of something else that is repeated.
         key: String,
     },
     /// The value is of another type.
@@ -118,10 +118,10 @@ pub enum CaptureErrorKind {
         key: String,
         /// The number.
         found: u64,
-        /// The greatest one.
+        /// The greatest number that the key allows.
         limit: u64,
     },
-    /// The number is no trace source's ID.
+    /// The number is not a valid trace ID.
     TraceId {
         /// The number.
         found: u64,
@@ -133,11 +133,11 @@ pub enum CaptureErrorKind {
     },
     /// A name is used that nothing in the snapshot has.
     Undefined {
-        /// The kind of thing that it should name: a device, a buffer.
+        /// The kind of thing that the name should refer to: a device, a buffer.
         what: &'static str,
         /// The name.
         name: String,
-        /// The name that was probably meant, where there is any.
+        /// The name that was probably meant, if any.
         nearest: Option<String>,
     },
     /// A memory dump cannot be used.
@@ -146,21 +146,21 @@ pub enum CaptureErrorKind {
     NoBuffer,
     /// The snapshot has more parts than any system.
     TooMany {
-        /// Of what.
+        /// The kind of part.
         what: &'static str,
-        /// How many.
+        /// The number of parts.
         found: usize,
         /// The greatest number.
         limit: usize,
     },
-    /// A capture that comes over time cannot be opened.
+    /// A live capture cannot be opened.
     Stream(StreamProblem),
     /// A logic analyser's recording cannot be read.
     Recording(RecordingProblem),
 }
 
 impl CaptureError {
-    /// What to try, naming the option or key.
+    /// A suggestion that names the option or key.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         use CaptureErrorKind as Kind;

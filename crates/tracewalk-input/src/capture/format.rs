@@ -1,4 +1,4 @@
-//! What a file that holds a capture can be.
+//! The kinds of files that hold captures.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,34 +10,34 @@ use super::wire::{RecordingProblem, WireOptions};
 use crate::bytes::Bytes;
 use crate::paths::Confinement;
 
-/// A kind of file that a capture can be, or that is given by mistake for one.
+/// A kind of file that holds a capture, or that is given by mistake instead of one.
 pub struct Format {
-    /// What such a file is, in messages.
+    /// The name of such a file in messages.
     pub name: &'static str,
-    /// Its content.
+    /// The file's content.
     pub holds: Holds,
-    /// Whether it can be decoded while it arrives.
+    /// Whether the format can be decoded while it arrives.
     pub streams: bool,
-    /// Whether a file is one.
+    /// Whether a file has this format.
     pub(super) sniff: fn(&Given) -> bool,
-    /// Opens it.
+    /// Opens a file with this format.
     pub(super) open: fn(&Given, &WireOptions) -> Result<Capture, CaptureError>,
-    /// The files that it names.
+    /// The files that such a file names.
     pub(super) names: fn(&Given) -> Vec<PathBuf>,
 }
 
 /// The content of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
-    /// A description, and the place of its trace.
+    /// A description that names its trace.
     Description,
-    /// What went over wires.
+    /// Recorded signals on wires.
     Recording,
-    /// A program, or memory as a core file has it.
+    /// A program, or memory in a core file.
     Elf,
-    /// Records of Linux' perf, among them trace.
+    /// Records of Linux' perf, which include trace.
     PerfData,
-    /// Text: memory as a tool prints it, or a mistake.
+    /// Text: memory as a tool prints it, or a file given by mistake.
     Text,
     /// Trace, or unknown bytes.
     Trace,
@@ -46,7 +46,7 @@ pub enum Holds {
 /// A file that was given, and its beginning.
 pub(super) struct Given {
     pub(super) path: PathBuf,
-    /// All of it, if it cannot be read twice.
+    /// The whole content, if the file cannot be read twice.
     pub(super) bytes: Option<Bytes>,
     pub(super) head: Vec<u8>,
     /// Further directories in which the files of a description may be.
@@ -75,15 +75,15 @@ impl Given {
         Self { path: name.to_owned(), bytes: Some(bytes), head, roots: Vec::new() }
     }
 
-    /// Something without a name that starts like this.
+    /// A nameless stream that starts with `head`.
     pub(super) fn starting(head: &[u8]) -> Self {
         let head = head.get(..Self::HEAD).unwrap_or(head).to_vec();
         Self { path: PathBuf::new(), bytes: None, head, roots: Vec::new() }
     }
 }
 
-/// The description with this name that was given: the file itself, or that of a directory. An error if the directory may not
-/// name it; `None` if there is none.
+/// The description that was given: the file itself, or the file with this name in a given directory. An error
+/// if that file leads out of the directory; `None` if there is no such file.
 pub(super) fn description_in(given: &Given, name: &str) -> Option<Result<PathBuf, CaptureError>> {
     let path = given.path.as_path();
     if !path.is_dir() {
@@ -98,7 +98,7 @@ pub(super) fn description_in(given: &Given, name: &str) -> Option<Result<PathBuf
     }
 }
 
-/// The files that a description with this name names, and itself if its directory was given.
+/// The files that a description names, and the description itself if its directory was given.
 pub(super) fn names_of(
     given: &Given,
     name: &str,
@@ -110,7 +110,7 @@ pub(super) fn names_of(
     itself.into_iter().chain(named).collect()
 }
 
-/// Refuses options for recordings, because the capture is none.
+/// Refuses options for recordings, because the capture is not a recording.
 pub(super) fn refuse_options(capture: Capture, wires: &WireOptions) -> Result<Capture, CaptureError> {
     if wires.is_empty() {
         return Ok(capture);

@@ -1,4 +1,4 @@
-//! The registry of capture formats: nothing else distinguishes them.
+//! The registry of capture formats. Formats are distinguished nowhere else.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::file;
 use crate::origin::{Origin, Stated};
 use crate::text::{Letters, letters};
 
-/// The formats. The first one that knows a file opens it; the last one knows every file.
+/// The formats. The first one that recognises a file opens it; the last one accepts every file.
 pub(super) const FORMATS: &[Format] =
     &[snapshot::FORMAT, description::FORMAT, perf::FORMAT, DIRECTORY, RECORDING, ELF, DSTREAM, TEXT, TRACE];
 
@@ -44,7 +44,7 @@ const RECORDING: Format = Format {
     names: nothing,
 };
 
-/// A file with a program or memory is opened like trace: a later stage looks for a dump in it.
+/// A file with a program or memory. It is opened like trace: a later stage looks for a dump in it.
 const ELF: Format = Format {
     name: "an ELF file",
     holds: Holds::Elf,
@@ -115,7 +115,7 @@ fn open_dstream(given: &Given, wires: &WireOptions) -> Result<Capture, CaptureEr
     let mut capture = Capture::from_bytes(&given.path, payload)?;
     for buffer in &mut capture.buffers {
         buffer.blocks = Blocks::Dstream;
-        // Such a unit captures trace ports.
+        // A DSTREAM unit captures trace ports.
         buffer.container = Some(Stated::new(Container::TracePort, Origin::Detected));
     }
     refuse_options(capture, wires)
@@ -129,8 +129,9 @@ fn bytes(given: &Given) -> Result<Bytes, CaptureError> {
     }
 }
 
-/// The files that opening the capture at `path` reads: the file itself, and, for a description, the files that it names, which
-/// may be in `roots`. Names that cannot be found in a malformed description are left out.
+/// The files that opening the capture at `path` reads: the file itself, and, for a description, the files
+/// that it names. These may be in `roots`. Names that cannot be found in a malformed description are left
+/// out.
 #[must_use]
 pub fn files(path: &Path, roots: &[PathBuf]) -> Vec<PathBuf> {
     let given = Given::at(path, roots);

@@ -1,9 +1,9 @@
 //! The `.ini` files of DS-5 and OpenCSD snapshots.
 //!
-//! Keys hold `:` and `(` (`ETMCR(id:0x0)=0x400`), so a line is split at its first `=`. Lines that start with `;` or `#`
-//! are comments, and so is what follows a value after a blank and one of the two. Letter case, order and repeated keys
-//! stay as they are written: a core with two trace sources is written as two lines with the same key. Only what would do
-//! something to a terminal does not stay.
+//! Keys contain `:` and `(` (`ETMCR(id:0x0)=0x400`), so a line is split at its first `=`. Lines that start
+//! with `;` or `#` are comments; so is the rest of a line after a blank and one of these characters. Letter
+//! case, order and repeated keys are kept: a core with two trace sources has two lines with the same key.
+//! Control characters for terminals are removed.
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Whether this is its key, in any case.
+    /// Whether the entry has this key, in any letter case.
     pub(crate) fn is(&self, key: &str) -> bool {
         self.key.eq_ignore_ascii_case(key)
     }
@@ -72,7 +72,7 @@ impl Ini {
         Ok(ini)
     }
 
-    /// The first section with this name: exactly, or else in any case.
+    /// The first section with exactly this name, or else in any letter case.
     pub(crate) fn section(&self, name: &str) -> Option<&Section> {
         let exact = self.sections.iter().find(|section| section.name == name);
         exact.or_else(|| self.sections.iter().find(|section| section.is(name)))
@@ -80,17 +80,17 @@ impl Ini {
 }
 
 impl Section {
-    /// Whether this is its name, in any case.
+    /// Whether the section has this name, in any letter case.
     pub(crate) fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
     }
 
-    /// Whether it is one of those that are numbered after this word: `dump`, `dump1`, `Dump2`.
+    /// Whether the section's name begins with this word, in any letter case: `dump`, `dump1`, `Dump2`.
     pub(crate) fn is_numbered(&self, word: &str) -> bool {
         self.name.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
     }
 
-    /// The first entry with this key, in any case.
+    /// The first entry with this key, in any letter case.
     pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.is(key))
     }
@@ -102,7 +102,7 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = (u32, &str)> {
     numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with([';', '#']))
 }
 
-/// Splits `key=value`, without blanks, quotes around the value and a comment after it.
+/// Splits `key=value`, and removes blanks, quotes around the value and a comment after it.
 pub(crate) fn assignment(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.split_once('=')?;
     let comment = [" ;", "\t;", " #", "\t#"].iter().filter_map(|start| value.find(start)).min();

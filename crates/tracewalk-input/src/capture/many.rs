@@ -6,24 +6,25 @@ use std::path::{Path, PathBuf};
 use super::contents::Capture;
 use super::format::Holds;
 
-/// What may be a capture, or was saved of some.
+/// A file or directory that [`walk`] found: a capture, or a file that may be one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundPath {
     /// The file, or the directory with a description.
     pub path: PathBuf,
-    /// Whether its name or its beginning shows that it is a capture.
+    /// Whether the name or the beginning shows that it is a capture.
     pub is_capture: bool,
 }
 
-/// Walks through a directory and those in it, in the order of names. A directory that is a capture counts as a whole: what lies in it is its own.
-/// Symbolic links to directories are not followed, and names that begin with a dot are passed over.
+/// Walks through a directory and its subdirectories, sorted by name. A directory that is a capture counts as
+/// a whole: the files in it are not listed. Symbolic links to directories are not followed, and names that
+/// begin with a dot are skipped.
 ///
 /// # Errors
 ///
 /// If a directory cannot be read, with its path.
 pub fn walk(directory: &Path) -> Result<Vec<FoundPath>, (PathBuf, io::Error)> {
     let mut found = Vec::new();
-    // Those to come, the next one at the end.
+    // The paths that remain, the next one at the end.
     let mut open = vec![directory.to_owned()];
     while let Some(path) = open.pop() {
         if !path.is_dir() {
@@ -49,7 +50,8 @@ pub fn walk(directory: &Path) -> Result<Vec<FoundPath>, (PathBuf, io::Error)> {
     Ok(found)
 }
 
-/// Whether the name or the beginning shows a capture: a description, a recording, or a perf.data. Trace bytes look like any other bytes.
+/// Whether the name or the beginning shows that a file is a capture: a description, a recording, or a
+/// perf.data. Trace bytes look like any other bytes.
 fn is_recognised(path: &Path) -> bool {
     let format = Capture::format(path);
     let is_description = format.holds == Holds::Description && (path.is_file() || describes(path));

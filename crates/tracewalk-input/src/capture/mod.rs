@@ -1,9 +1,10 @@
 //! Files → captures: trace bytes, and their description.
 //!
-//! A capture is a file of trace bytes, described by the caller, or a description that names the file and states
-//! the rest: a `capture.toml`, or a snapshot directory as DS-5 and OpenCSD write it. In the file's place may be a
-//! recording of a logic analyser, see [`wire`]. What comes out is the same for all: [`Buffer`]s of bytes, each with
-//! its container and sources, and the [`ImageRequest`](crate::image::ImageRequest)s for the program's memory.
+//! A capture is a file of trace bytes, described by the caller, or a description that names the file and
+//! states the rest: a `capture.toml`, or a snapshot directory as DS-5 and OpenCSD write it. A logic
+//! analyser's recording may take the file's place, see [`wire`]. The result is the same for all: [`Buffer`]s
+//! of bytes, each with its container and sources, and the [`ImageRequest`](crate::image::ImageRequest)s for
+//! the program's memory.
 //!
 //! This module does not examine trace bytes. A container or protocol that is not stated stays unknown.
 //!
@@ -75,12 +76,12 @@ impl Capture {
         Self::open_with(path, &WireOptions::default(), &[])
     }
 
-    /// As [`Capture::open`], with options for reading a recording, and the directories besides its own in which the
-    /// files may lie that a description names.
+    /// As [`Capture::open`], with options for reading a recording. The files that a description names may be
+    /// in its own directory or in `roots`.
     ///
     /// # Errors
     ///
-    /// Also if one of `roots` is no directory.
+    /// Also if one of `roots` is not a directory.
     pub fn open_with(path: &Path, wires: &WireOptions, roots: &[PathBuf]) -> Result<Self, CaptureError> {
         if let Some(root) = roots.iter().find(|root| !root.is_dir()) {
             let kind = CaptureErrorKind::NotADirectory;
@@ -90,7 +91,7 @@ impl Capture {
             return Self::read_from(path, io::stdin().lock(), wires);
         }
         if !path.is_file() && !path.is_dir() && path.exists() {
-            // A pipe cannot be looked at and then read from its start.
+            // A pipe cannot be examined first and then read from its start.
             let file = File::open(path).map_err(|error| CaptureError::of_file(path, error.into()))?;
             let bytes = file::read_open(file, file::LONGEST_CAPTURE);
             return Self::of_bytes(path, bytes, wires);
@@ -105,13 +106,14 @@ impl Capture {
         formats::format_of(&Given::at(path, &[]))
     }
 
-    /// What something is that starts like this and has no name.
+    /// The format of a nameless stream that starts with `head`.
     #[must_use]
     pub fn format_of(head: &[u8]) -> &'static Format {
         formats::format_of(&Given::starting(head))
     }
 
-    /// A capture of what `reader` gives until its end: trace bytes, or a recording. `name` is used in messages.
+    /// A capture of everything that `reader` returns: trace bytes, or a recording. `name` is used in
+    /// messages.
     pub fn read_from(name: &Path, reader: impl Read, wires: &WireOptions) -> Result<Self, CaptureError> {
         Self::of_bytes(name, file::read_from(reader, file::LONGEST_CAPTURE), wires)
     }

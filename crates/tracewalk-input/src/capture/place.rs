@@ -1,4 +1,4 @@
-//! The file of a snapshot that is being read.
+//! The snapshot's file that is being read.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,8 @@ impl Place<'_> {
         Naming { key, section, file: self.path.to_owned(), line: entry.line }
     }
 
-    /// An error of the file that an entry names: better the line that names it than the file that is not there.
+    /// The error of a file that an entry names. For an unreadable file, the error's place is the line that
+    /// names it.
     pub(super) fn named(&self, section: &Section, entry: &Entry, error: CaptureError) -> CaptureError {
         match error {
             CaptureError { file, line: None, kind: Kind::File(problem) } => {
@@ -45,7 +46,7 @@ impl Place<'_> {
         }
     }
 
-    /// The entry that a section has to have.
+    /// A required entry of a section.
     pub(super) fn required<'s>(
         &self,
         section: &'s Section,
@@ -56,7 +57,7 @@ impl Place<'_> {
     }
 }
 
-/// The number that an entry says.
+/// An entry's value as a number.
 pub(super) fn entry_number(entry: &Entry, place: &Place<'_>) -> Result<u64, CaptureError> {
     number::parse(&entry.value).ok_or_else(|| {
         let found = format!("`{}`", excerpt(&entry.value));

@@ -14,7 +14,8 @@ use crate::nearest::nearest;
 use crate::number;
 use crate::origin::{Origin, Stated};
 
-/// The registers that change how trace is read. Others are kept as well, but nothing depends on their values.
+/// The registers that change how trace is read. Other registers are kept as well, but nothing depends on
+/// their values.
 pub(crate) const DECODING: [&str; 18] = [
     "ETMCR",
     "ETMIDR",
@@ -36,7 +37,7 @@ pub(crate) const DECODING: [&str; 18] = [
     "TRCIDR13",
 ];
 
-/// The same, as options and descriptions write them.
+/// The names in [`DECODING`], as options and descriptions write them.
 pub(crate) const LOWER_CASE: [&str; 18] = [
     "etmcr",
     "etmidr",
@@ -58,7 +59,7 @@ pub(crate) const LOWER_CASE: [&str; 18] = [
     "trcidr13",
 ];
 
-/// Those of ETMv4 and ETE.
+/// The registers of ETMv4 and ETE, in lower case.
 pub(crate) const ETMV4_LOWER_CASE: [&str; 9] = [
     "trcconfigr",
     "trctraceidr",
@@ -71,11 +72,11 @@ pub(crate) const ETMV4_LOWER_CASE: [&str; 9] = [
     "trcidr13",
 ];
 
-/// Those of an MTB.
+/// The registers of an MTB, in lower case.
 pub(crate) const MTB_LOWER_CASE: [&str; 4] = ["mtb_position", "mtb_master", "mtb_flow", "mtb_base"];
 
-/// The numbers of the registers that snapshots say them of (IHI 0014Q and IHI 0035B, "Register summary"; DDI 0403E,
-/// C1.7: an offset's quarter).
+/// The registers that snapshots may identify by number (IHI 0014Q and IHI 0035B, "Register summary"; DDI
+/// 0403E, C1.7: a quarter of the offset).
 const NUMBERS: [(&str, u32); 5] =
     [("ETMCR", 0x000), ("ETMIDR", 0x079), ("ETMCCER", 0x07a), ("ETMTRACEIDR", 0x080), ("ITMTCR", 0x3a0)];
 
@@ -84,14 +85,14 @@ pub(super) fn number_of(name: &str) -> Option<u32> {
     NUMBERS.iter().find(|&&(known, _)| known == name).map(|&(_, number)| number)
 }
 
-/// The register that a key in a `[regs]` section names, in upper case, without the number, index or size that may stand
-/// after it: `ETMCR(0x000)`, `ETMCR(id:0x0)`, `CNTPCT(size:64)`.
+/// The register that a key in a `[regs]` section names, in upper case, without the number, index or size that
+/// may follow: `ETMCR(0x000)`, `ETMCR(id:0x0)`, `CNTPCT(size:64)`.
 pub(super) fn named_by(key: &str) -> String {
     key.split('(').next().unwrap_or("").trim().to_ascii_uppercase()
 }
 
-/// The register that a key in the `[regs]` section of an ETMv3, PTM or ITM means: by its name, or, where a tool has names
-/// of its own, by the number after it, like `TRACEIDR(0x080)`.
+/// The register that a key in the `[regs]` section of an ETMv3, PTM or ITM refers to: by its name, or, if a
+/// tool uses other names, by the number after it, like `TRACEIDR(0x080)`.
 pub(super) fn meant_by(key: &str) -> String {
     let name = named_by(key);
     if DECODING.contains(&name.as_str()) {
@@ -106,7 +107,7 @@ pub(super) fn meant_by(key: &str) -> String {
 /// The registers of a Micro Trace Buffer, as `registers.txt` and the options name them.
 pub(crate) const MTB: [&str; 4] = ["MTB_POSITION", "MTB_MASTER", "MTB_FLOW", "MTB_BASE"];
 
-/// The values of an MTB's registers that are known, by those names.
+/// The known values of an MTB's registers, by the names in `MTB`.
 pub fn mtb_values(registers: mtb::Registers) -> impl Iterator<Item = (&'static str, u32)> {
     let mtb::Registers { position, master, flow, base } = registers;
     let values = [Some(position), Some(master), flow, base];
@@ -115,7 +116,7 @@ pub fn mtb_values(registers: mtb::Registers) -> impl Iterator<Item = (&'static s
 
 /// Register values by Arm's names in upper case (`ETMCR`, `MTB_POSITION`), each with its origin.
 ///
-/// A register that is not given is absent, which is not the same as 0.
+/// A register that is not given is absent; an absent register is not the same as one with the value 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Registers(BTreeMap<String, Stated<u32>>);
 
@@ -133,7 +134,7 @@ impl Registers {
         Some(mtb::Registers { position: position?, master: master?, flow, base })
     }
 
-    /// The value of the register with this name, in any case.
+    /// The value of the register with this name, in any letter case.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<u32> {
         self.stated(name).map(|stated| stated.value)
@@ -161,15 +162,17 @@ impl Registers {
         self.0.is_empty()
     }
 
-    /// Takes over the registers of `later`, which take precedence.
+    /// Adds the registers of `later`, which take precedence.
     pub fn extend(&mut self, later: Self) {
         self.0.extend(later.0);
     }
 
-    /// Adds those registers in `those` that are not stated and have a usual value for the processor with this name.
+    /// Adds the usual values of the processor with this name for the registers in `those` that are not
+    /// stated.
     pub(crate) fn add_usual(&mut self, cpu: &str, those: impl Fn(&str) -> bool) {
         let Some(usual) = UsualRegisters::of_cpu(cpu) else { return };
-        // Who gave a TRCIDR1 of ETMv4 has no unit of ETE, whatever is usual.
+        // A stated TRCIDR1 of ETMv4 means that the unit is not an ETE, even if an ETE is usual for the
+        // processor.
         let is_etmv4 = self.get("TRCIDR1").is_some_and(|trcidr1| trcidr1 >> 8 & 0b1111 == 4);
         let belongs = |name| those(name) && !(is_etmv4 && name == "TRCDEVARCH");
         for (name, value) in usual.iter().filter(|&(name, _)| belongs(name)) {

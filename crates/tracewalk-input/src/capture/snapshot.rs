@@ -13,9 +13,8 @@
 //!                [timestamp]             frequency
 //! ```
 //!
-//! Other sections and keys are kept as they are, to be shown: the format is older than this reader, and tools add their
-//! own. What does not fit
-//! together, but leaves the rest usable, becomes a note of the capture.
+//! Tools add their own sections and keys. Unknown ones are listed in [`Capture::unused`]. An inconsistency
+//! that leaves the rest usable becomes a note of the capture.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,7 +33,7 @@ use crate::image::{ImageKind, ImageRequest};
 use crate::nearest::nearest;
 use crate::paths::{Confinement, has_extension};
 
-/// A system has some dozens of devices. The bound is for a file that names one file a million times.
+/// The most devices: a system has some dozens. The limit is for a list that names one file a million times.
 const MOST_DEVICES: usize = 4096;
 
 /// A `snapshot.ini`, or the directory with one.
@@ -125,7 +124,7 @@ fn read_devices(
     Ok(devices)
 }
 
-/// Tells each trace source which core it traces, and that core's type.
+/// Sets the core that each trace source traces, and that core's type.
 fn connect_cores(devices: &mut [Device], metadata: &Metadata, notes: &mut Vec<CaptureError>) {
     let types = devices.iter().filter(|device| device.class == Class::Core);
     let types = types.map(|core| (core.name.clone(), core.cpu.clone())).collect::<BTreeMap<_, _>>();
@@ -139,7 +138,7 @@ fn connect_cores(devices: &mut [Device], metadata: &Metadata, notes: &mut Vec<Ca
         source.core = Some(link.key.clone());
         source.cpu = types.get(&link.key).cloned().flatten();
     }
-    // With a single core there is nothing else that a trace unit could trace.
+    // A single core is the only one that a trace unit could trace.
     if let (1, Some((core, cpu))) = (types.len(), types.first_key_value()) {
         let sources = devices.iter_mut().filter_map(|device| device.source.as_mut());
         for source in sources.filter(|source| source.core.is_none() && source.protocol.traces_a_core()) {
@@ -153,7 +152,7 @@ fn connect_cores(devices: &mut [Device], metadata: &Metadata, notes: &mut Vec<Ca
     }
 }
 
-/// The memory dumps of all cores. A file that several cores name the same way is one image.
+/// The memory dumps of all cores. A dump that several cores describe identically is one image.
 fn images(devices: &[Device]) -> Vec<ImageRequest> {
     let mut images = Vec::<ImageRequest>::new();
     let mut known = BTreeMap::<(&Path, &ImageKind), usize>::new();
@@ -169,7 +168,7 @@ fn images(devices: &[Device]) -> Vec<ImageRequest> {
     images
 }
 
-/// Assigns the sources to their buffers. The remaining ones have trace in none.
+/// Assigns the sources to their buffers. Returns the buffers, and the sources without trace in any buffer.
 fn distribute(
     devices: Vec<Device>,
     metadata: &Metadata,
@@ -204,7 +203,7 @@ fn undefined(what: &'static str, name: &str, known: &[String]) -> Kind {
     Kind::Undefined { what, name: excerpt(name), nearest }
 }
 
-/// The list of devices, the files of devices and of the trace, and what they name: each as `file`.
+/// The device and trace files that the list of devices names, and the files that these name as `file`.
 fn named_by(path: &Path, roots: &[PathBuf]) -> Vec<PathBuf> {
     let inside = Confinement::new(path.parent().unwrap_or(Path::new("")), roots);
     let Ok(list) = Ini::read(path) else { return Vec::new() };

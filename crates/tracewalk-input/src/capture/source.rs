@@ -1,4 +1,4 @@
-//! A trace source: whose trace it is, in which protocol, and how the trace unit was set up.
+//! A trace source: its core, its protocol, and the setup of its trace unit.
 
 use std::fmt;
 use std::iter;
@@ -18,7 +18,7 @@ use crate::nearest::nearest;
 use crate::number;
 use crate::origin::{Origin, Stated};
 
-/// What a source's bytes are.
+/// The protocol of a source's bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// ETM architecture version 3: Cortex-M3, M4, A5, A7, A8, R4, R5, ARM9, ARM11.
@@ -31,12 +31,12 @@ pub enum Protocol {
     Mtb,
     /// Instrumentation Trace Macrocell: text and values that software writes, no program flow.
     Itm,
-    /// Something else, by the name that the description gives it; empty if it gives none.
+    /// Another protocol, by its name in the description; empty if the description has none.
     Unknown(String),
 }
 
 impl Protocol {
-    /// The word for it in options and output.
+    /// The protocol's name in options and output.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -49,13 +49,13 @@ impl Protocol {
         }
     }
 
-    /// Whether this is a processor's trace, as far as anybody knows.
+    /// Whether this is known to be a processor's trace.
     pub(crate) const fn traces_a_core(&self) -> bool {
         matches!(self, Self::EtmV3 | Self::Pft | Self::Etmv4 | Self::Mtb)
     }
 
-    /// The registers that change how its bytes are read, as options and descriptions write them. What is not known may
-    /// have any.
+    /// The registers that change how the protocol's bytes are read, as options and descriptions write them.
+    /// An unknown protocol may have any.
     pub(crate) const fn register_names(&self) -> &'static [&'static str] {
         match self {
             Self::EtmV3 | Self::Pft => &["etmcr", "etmidr", "etmccer", "etmtraceidr"],
@@ -66,12 +66,13 @@ impl Protocol {
         }
     }
 
-    /// Whether a register belongs to it.
+    /// Whether a register belongs to the protocol.
     pub(crate) fn has_register(&self, name: &str) -> bool {
         self.register_names().iter().any(|known| known.eq_ignore_ascii_case(name))
     }
 
-    /// The words that options and descriptions take, without other spellings: what is suggested for a word that is not known.
+    /// The words that options and descriptions take, without alternative spellings. One of them is suggested
+    /// for an unknown word.
     pub(crate) const NAMES: [&str; 6] = ["etmv3", "pft", "etmv4", "mtb", "itm", "unknown"];
 
     pub(crate) fn from_name(name: &str) -> Result<Self, CaptureErrorKind> {
@@ -106,27 +107,28 @@ impl fmt::Display for Protocol {
 pub struct SourceDescription {
     /// The trace unit's name in a snapshot (`ETM_0`).
     pub name: Option<String>,
-    /// Its ID in CoreSight frames; `None` if the trace has none or it is not stated.
+    /// The source's ID in CoreSight frames; `None` if the trace has no IDs or the ID is not stated.
     pub id: Option<TraceId>,
-    /// What its bytes are.
+    /// The protocol of the source's bytes.
     pub protocol: Protocol,
-    /// Its registers.
+    /// The trace unit's registers.
     pub registers: Registers,
-    /// The traced core's name (`cpu_0`), which images may be for.
+    /// The traced core's name (`cpu_0`); images may be for one core.
     pub core: Option<String>,
     /// The traced processor (`Cortex-M3`).
     pub cpu: Option<Stated<String>>,
-    /// Who stated this source.
+    /// The origin of this source's description.
     pub origin: Origin,
 }
 
 impl SourceDescription {
-    /// The registers that change how its trace is read, by name: what options and `registers` in `capture.toml` take.
+    /// The registers that change how the source's trace is read, by name. Options and `registers` in
+    /// `capture.toml` take them.
     pub fn decoding_registers(&self) -> impl Iterator<Item = (&str, &Stated<u32>)> {
         self.registers.iter().filter(|(name, _)| self.protocol.has_register(name))
     }
 
-    /// The registers that change nothing here, and are kept.
+    /// The registers that do not affect decoding, but are kept.
     pub fn other_registers(&self) -> impl Iterator<Item = (&str, &Stated<u32>)> {
         self.registers.iter().filter(|(name, _)| !self.protocol.has_register(name))
     }
@@ -160,7 +162,7 @@ impl SourceDescription {
             // ARMv7-M Architecture Reference Manual (DDI 0403E), C1.7.6: ITM_TCR.TraceBusID.
             Protocol::Itm => bits("ITMTCR", 16),
             Protocol::Etmv4 => bits("TRCTRACEIDR", 0),
-            // The STM keeps it as the ITM does.
+            // The STM has its ID in the same bits as the ITM.
             Protocol::Unknown(_) => bits("TRCTRACEIDR", 0).or_else(|| bits("STMTCSR", 16)),
             Protocol::Mtb => None,
         };
@@ -168,7 +170,7 @@ impl SourceDescription {
     }
 }
 
-/// What cannot be understood in the argument of `--source`.
+/// A mistake in the argument of `--source`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseSourceError(CaptureErrorKind);
 

@@ -204,7 +204,7 @@ fn a_description_is_written_as_it_was_read() {
     directory.write("capture.toml", text.as_bytes());
     let again = Capture::open(directory.path()).unwrap();
     assert_eq!(again.to_toml(directory.path()).unwrap().text, text);
-    // Field by field it is what was read, but for the place of the timestamp frequency.
+    // Every field is the same as in the original, except for the place of the timestamp frequency.
     let sorted = |text: &str| {
         let mut lines = text.lines().map(str::to_owned).collect::<Vec<_>>();
         lines.sort();
@@ -251,7 +251,7 @@ fn a_description_elsewhere_is_opened_where_its_files_are_allowed() {
     let description = elsewhere.write("capture.toml", written.text.as_bytes());
     let open = |roots: &[PathBuf]| Capture::open_with(elsewhere.path(), &WireOptions::default(), roots);
     assert_eq!(&*open(&written.roots).unwrap().buffers[0].bytes, b"trace");
-    // To open it does not need the share: what it names there is a file that is read as well.
+    // The list of files that opening reads contains the trace in the share.
     let read = files(&description, &written.roots);
     assert!(
         read.iter()

@@ -8,7 +8,8 @@ use tracewalk::plain::Plain;
 use super::ini::{Entry, Ini, Section};
 use crate::excerpt::excerpt;
 
-/// An entry of a snapshot's files that changes nothing here. Tools add their own, and a person may want to see them.
+/// An entry of a snapshot's files that does not affect decoding. Tools add their own entries; users may want
+/// to see them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unused {
     /// The file.
@@ -23,7 +24,7 @@ pub struct Unused {
     pub value: String,
 }
 
-/// More are not kept. Arm's own files have a few dozens.
+/// The most entries kept. Arm's own files have a few dozens.
 const MOST: usize = 1000;
 
 impl fmt::Display for Unused {

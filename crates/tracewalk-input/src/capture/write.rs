@@ -19,12 +19,13 @@ pub enum DescribeError {
         /// The name.
         name: String,
     },
-    /// What a description would name is not a file: standard input, a pipe, or a file that is gone.
+    /// The capture was not read from an existing file, but from standard input, a pipe, or a file that is
+    /// gone.
     NotAFile {
-        /// Its name.
+        /// The name that was opened.
         file: PathBuf,
     },
-    /// It is a recording of perf, which describes itself.
+    /// The capture is a perf recording, which describes itself.
     Recorded,
     /// A file's name is not Unicode.
     Name {
@@ -53,20 +54,20 @@ impl std::error::Error for DescribeError {}
 pub struct Written {
     /// The text of the `capture.toml`.
     pub text: String,
-    /// The directories of files outside of the description's own directory; none contains another. The caller has to allow them
-    /// when opening the description, see [`Capture::open_with`].
+    /// The directories of files outside the description's own directory; none contains another. The caller
+    /// must allow these directories when opening the description, see [`Capture::open_with`].
     pub roots: Vec<PathBuf>,
 }
 
 impl Capture {
     /// A `capture.toml` in `directory` that describes this capture.
     ///
-    /// Names of files are relative to the directory. Usual values of a processor are left out, since its name states
-    /// it. Sources that have no trace in the buffer are left out.
+    /// Names of files are relative to the directory. A processor's usual register values are left out,
+    /// because its name implies them. Sources without trace in a buffer are left out.
     ///
     /// # Errors
     ///
-    /// If two buffers have one name, or what would be named is no file or has no Unicode name.
+    /// If two buffers have the same name, or a name to write is not a file's or is not Unicode.
     pub fn to_toml(&self, directory: &Path) -> Result<Written, DescribeError> {
         let mut names = Names::new(directory);
         let mut text = Text(String::new());
@@ -114,7 +115,7 @@ impl Text {
     }
 }
 
-/// A text as TOML writes it.
+/// A text as a TOML string.
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {
@@ -202,7 +203,7 @@ fn write_source(text: &mut Text, source: &SourceDescription, capture: Option<&St
     if let Some(core) = &source.core {
         text.field("core", Quoted(core));
     }
-    // A table of its own: a snapshot has dozens.
+    // Other registers have a separate table, because a snapshot has dozens.
     for (index, (name, stated)) in source.other_registers().enumerate() {
         if index == 0 {
             text.table("[source.other_registers]");
@@ -239,11 +240,11 @@ fn write_image(text: &mut Text, image: &ImageRequest, names: &mut Names<'_>) -> 
     Ok(())
 }
 
-/// What files are called in a description.
+/// The names of files in a description.
 struct Names<'a> {
-    /// Where the description is.
+    /// The description's directory.
     directory: &'a Path,
-    /// The directories of the files outside, as [`Written::roots`].
+    /// The directories of files outside `directory`, for [`Written::roots`].
     roots: Vec<PathBuf>,
 }
 
@@ -253,12 +254,12 @@ impl<'a> Names<'a> {
         Self { directory, roots: Vec::new() }
     }
 
-    /// The file's name from the directory, with `/` between its parts on every system.
+    /// The file's name relative to the directory, with `/` between its parts on every system.
     fn of(&mut self, file: &Path) -> Result<String, DescribeError> {
         let not_a_file = || DescribeError::NotAFile { file: file.to_owned() };
         let real = file.canonicalize().ok().filter(|real| real.is_file()).ok_or_else(not_a_file)?;
         let directory = self.directory.canonicalize().map_err(|_| not_a_file())?;
-        // A link that leaves the directory is in it by its name alone.
+        // The target of a link in the directory may be outside.
         let is_inside = real.starts_with(&directory);
         if let (false, Some(parent)) = (is_inside, real.parent()) {
             self.allow(parent);
@@ -274,7 +275,7 @@ impl<'a> Names<'a> {
         Ok(parts.join("/"))
     }
 
-    /// Notes that files in a directory and below have to be allowed.
+    /// Adds a directory whose files must be allowed.
     fn allow(&mut self, directory: &Path) {
         if self.roots.iter().any(|root| directory.starts_with(root)) {
             return;
@@ -284,7 +285,8 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The way from a directory to a file, both without links: absolute if they are on different drives.
+/// The relative path from a directory to a file, both without links; absolute if they are on different
+/// drives.
 fn from(directory: &Path, file: &Path) -> PathBuf {
     let shared = directory.components().zip(file.components()).take_while(|(a, b)| a == b).count();
     if shared == 0 {

@@ -1,4 +1,4 @@
-//! Writes a snapshot directory as DS-5 writes it and OpenCSD reads it.
+//! Writes a snapshot directory in the form that DS-5 writes and OpenCSD reads.
 
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};
@@ -8,61 +8,61 @@ use tracewalk::ids::Address;
 use super::registers::number_of;
 use super::source::Protocol;
 
-/// What a snapshot directory is to hold.
+/// The content of a snapshot directory.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot<'a> {
     /// The processors.
     pub cores: Vec<SnapshotCore<'a>>,
-    /// Their trace units.
+    /// The processors' trace units.
     pub sources: Vec<SnapshotSource>,
-    /// The buffers that the trace was collected in.
+    /// The buffers in which the trace was collected.
     pub buffers: Vec<SnapshotBuffer<'a>>,
-    /// How often a second the timestamps count.
+    /// The frequency of timestamps, in hertz.
     pub timestamp_frequency: Option<u64>,
 }
 
 /// A processor and its memory.
 #[derive(Clone, Debug)]
 pub struct SnapshotCore<'a> {
-    /// Its name, like `cpu_0`.
+    /// The processor's name, like `cpu_0`.
     pub name: String,
-    /// Its type, like `cortex-a7`.
+    /// The processor's type, like `cortex-a7`.
     pub cpu: String,
-    /// Stretches of its memory.
+    /// Stretches of the processor's memory.
     pub memory: Vec<(Address, &'a [u8])>,
 }
 
 /// A trace unit.
 #[derive(Clone, Debug)]
 pub struct SnapshotSource {
-    /// Its name, like `ETM_0`.
+    /// The trace unit's name, like `ETM_0`.
     pub name: String,
-    /// Its protocol.
+    /// The trace unit's protocol.
     pub protocol: Protocol,
-    /// The minor version of its architecture: 5 for ETMv3.5, 1 for PFTv1.1.
+    /// The minor version of the protocol's architecture: 5 for ETMv3.5, 1 for PFTv1.1.
     pub minor_version: u8,
-    /// Its registers, by Arm's names in upper case.
+    /// The trace unit's registers, by Arm's names in upper case.
     pub registers: Vec<(String, u32)>,
-    /// The name of the processor that it traces.
+    /// The name of the traced processor.
     pub core: Option<String>,
 }
 
 /// A trace buffer.
 #[derive(Clone, Debug)]
 pub struct SnapshotBuffer<'a> {
-    /// Its name, like `ETB_0`.
+    /// The buffer's name, like `ETB_0`.
     pub name: String,
-    /// Whether its bytes are aligned CoreSight frames; else they are one source's.
+    /// Whether the bytes are aligned CoreSight frames; if not, they are one source's bytes.
     pub frames: bool,
-    /// Its bytes.
+    /// The buffer's bytes.
     pub bytes: &'a dyn TraceBytes,
-    /// The names of the sources that are in it.
+    /// The names of the sources with trace in the buffer.
     pub sources: Vec<String>,
 }
 
-/// Bytes of trace that may be more than memory should hold.
+/// Bytes of trace that may not fit in memory.
 pub trait TraceBytes: fmt::Debug {
-    /// Writes all of them.
+    /// Writes all bytes.
     fn write(&self, out: &mut dyn Write) -> io::Result<()>;
 }
 
@@ -75,7 +75,7 @@ impl<T: AsRef<[u8]> + fmt::Debug> TraceBytes for T {
 /// A file of a snapshot directory.
 #[derive(Clone, Debug)]
 pub struct SnapshotFile<'a> {
-    /// Its name in the directory.
+    /// The file's name in the directory.
     pub name: String,
     contents: Contents<'a>,
 }
@@ -88,7 +88,7 @@ enum Contents<'a> {
 }
 
 impl SnapshotFile<'_> {
-    /// Writes its contents.
+    /// Writes the file's contents.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         match &self.contents {
             Contents::Text(text) => out.write_all(text.as_bytes()),
@@ -131,7 +131,7 @@ impl<'a> Snapshot<'a> {
         files
     }
 
-    /// How buffers, sources and cores belong together.
+    /// The text of `trace.ini`: the buffers, each source's buffers and each core's sources.
     fn metadata(&self) -> String {
         let names = (0..self.buffers.len()).map(|index| format!("buffer{index}")).collect::<Vec<_>>();
         let mut text = format!("[trace_buffers]\nbuffers={}\n", names.join(","));
@@ -172,7 +172,7 @@ impl SnapshotCore<'_> {
         text
     }
 
-    /// `cortex-a7` as DS-5 spells it: `Cortex-A7`.
+    /// The processor's type in DS-5's spelling: `Cortex-A7` for `cortex-a7`.
     fn kind(&self) -> String {
         match self.cpu.to_ascii_lowercase().strip_prefix("cortex-") {
             Some(model) => format!("Cortex-{}", model.to_ascii_uppercase()),
@@ -192,7 +192,7 @@ impl SnapshotSource {
         text
     }
 
-    /// Whether it is an ETE, by TRCDEVARCH.
+    /// Whether TRCDEVARCH identifies the unit as an ETE.
     fn is_extension(&self) -> bool {
         self.registers.iter().any(|(name, value)| name == "TRCDEVARCH" && value >> 12 & 0b1111 == 5)
     }

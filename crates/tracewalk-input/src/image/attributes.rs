@@ -1,4 +1,4 @@
-//! The build attributes of an ELF file: what processor the program was built for.
+//! The build attributes of an ELF file: the processor that the program was built for.
 //!
 //! Addenda to, and Errata in, the ABI for the Arm Architecture (IHI 0045), "Public attributes of the aeabi section".
 
@@ -9,16 +9,16 @@ use tracewalk::plain::plain;
 
 use crate::cpu::Profile;
 
-/// An ELF file's build attributes: the processor that it was built for.
+/// An ELF file's build attributes: the processor that the program was built for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attributes {
-    /// The processor's or architecture's name, as the compiler was given it: `Cortex-M3`, `7-A`.
+    /// The name of the processor or architecture that was passed to the compiler: `Cortex-M3`, `7-A`.
     pub cpu_name: Option<String>,
     /// The architecture profile.
     pub profile: Option<Profile>,
 }
 
-/// A file has a handful of attributes. The bound is for files that are no program.
+/// The most attributes read: a program has a handful. The limit is for other files.
 const MOST_ATTRIBUTES: usize = 1000;
 
 const TAG_FILE: u8 = 1;
@@ -29,11 +29,11 @@ const TAG_CPU_ARCH_PROFILE: u64 = 7;
 const TAG_COMPATIBILITY: u64 = 32;
 
 impl Attributes {
-    /// Reads the contents of an `.ARM.attributes` section. What is malformed says nothing.
+    /// Reads the contents of an `.ARM.attributes` section. Malformed contents are ignored.
     pub(crate) fn parse(section: &[u8]) -> Self {
         let mut attributes = Self::default();
         let mut architecture = None;
-        // An error ends the reading: what came before it still holds.
+        // An error ends the reading; attributes before it stay valid.
         let _ = each_attribute(section, |tag, number, text| match tag {
             TAG_CPU_RAW_NAME | TAG_CPU_NAME if !text.is_empty() => {
                 attributes.cpu_name = Some(plain(String::from_utf8_lossy(text)).into_owned());
@@ -73,7 +73,7 @@ fn each_attribute(section: &[u8], mut visit: impl FnMut(u64, u64, &[u8])) -> obj
                         let number = reader.read_integer()?;
                         visit(tag, number, reader.read_string()?);
                     }
-                    // Above 32, odd tags are texts and even ones numbers.
+                    // Above 32, odd tags have texts and even tags have numbers.
                     _ if tag > TAG_COMPATIBILITY && tag % 2 == 1 => visit(tag, 0, reader.read_string()?),
                     _ => visit(tag, reader.read_integer()?, &[]),
                 }
@@ -122,7 +122,7 @@ mod tests {
         let bytes = section(b"\x05Cortex-M3\0\x06\x0a\x07M\x09\x02\x43text\0\x20\x01x\0");
         let expected = Attributes { cpu_name: Some("Cortex-M3".to_owned()), profile: Some(Profile::M) };
         assert_eq!(Attributes::parse(&bytes), expected);
-        // ARMv6-M has no profile attribute in old compilers.
+        // Old compilers write no profile attribute for ARMv6-M.
         assert_eq!(Attributes::parse(&section(b"\x06\x0b")).profile, Some(Profile::M));
         assert_eq!(Attributes::parse(&section(b"\x06\x0a")).profile, None);
     }

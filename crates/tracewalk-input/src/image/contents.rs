@@ -14,17 +14,17 @@ use crate::records::RecordForm;
 pub struct Image {
     /// The file.
     pub file: PathBuf,
-    /// The stretches of memory that it fills, in the file's order.
+    /// The stretches of memory that the image fills, in the file's order.
     pub segments: Vec<Segment>,
-    /// The build's own ID; `None` if there is none.
+    /// The build-id, if there is one.
     pub build_id: Option<Vec<u8>>,
     /// The ELF file's build attributes; empty for other images.
     pub attributes: Attributes,
     /// The program's entry, if the ELF file has one.
     pub entry: Option<Location>,
-    /// The whole file; of records the memory in them, one segment after the other.
+    /// The whole file; for records, the memory in them, one segment after the other.
     pub(super) bytes: Bytes,
-    /// How far an ELF file is from its own addresses, which are as if it began at 0: of what a kernel loaded.
+    /// The address at which a kernel loaded the ELF file, whose own addresses begin at 0; else 0.
     pub(super) moved: u64,
     /// The form of the file.
     pub form: ImageForm,
@@ -37,15 +37,15 @@ pub enum ImageForm {
     Elf32,
     /// An ELF file with addresses of 64 bits.
     Elf64,
-    /// Hexadecimal records, which have addresses and no names.
+    /// Hexadecimal records, which have addresses but no names.
     Records(RecordForm),
-    /// Plain bytes, at an address that is stated elsewhere.
+    /// Plain bytes; their address is stated elsewhere.
     Raw,
-    /// Names of a kernel alone, as `/proc/kallsyms` lists them.
+    /// Only the names of a kernel, as `/proc/kallsyms` lists them.
     Names,
 }
 
-/// How wide addresses in an ELF file are.
+/// The width of addresses in an ELF file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Width {
     Bits32,
@@ -55,18 +55,18 @@ pub(crate) enum Width {
 /// A stretch of memory that an image fills.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Its name in messages: a section's name, or `segment` or `section` and its number.
+    /// The segment's name in messages: a section's name, or `segment` or `section` and its number.
     pub name: String,
-    /// The address of its first byte.
+    /// The address of the first byte.
     pub address: Address,
-    /// Whether the file marks code. Raw bytes and records may be code.
+    /// Whether the file marks the segment as code. Raw bytes and records are assumed to be code.
     pub executable: bool,
-    /// Where its bytes are in the file; checked to be inside it.
+    /// The range of the segment's bytes in the file; checked to be inside the file.
     pub(super) range: Range<usize>,
 }
 
 impl Image {
-    /// A list of a kernel's names, as `/proc/kallsyms` has them, and no code.
+    /// An image without code: a list of a kernel's names in the form of `/proc/kallsyms`.
     #[must_use]
     pub fn of_names(file: PathBuf, list: Bytes) -> Self {
         Self {
@@ -81,12 +81,12 @@ impl Image {
         }
     }
 
-    /// The list of a kernel's names, if it is one.
+    /// The list of a kernel's names, if the image is one.
     pub(crate) fn names(&self) -> Option<&[u8]> {
         (self.form == ImageForm::Names).then_some(&*self.bytes)
     }
 
-    /// Whether another file of the same name has the same content, in any directory.
+    /// Whether the other image is of a file with the same name and content, in any directory.
     #[must_use]
     pub fn is_copy_of(&self, other: &Self) -> bool {
         self.form == other.form
@@ -95,19 +95,20 @@ impl Image {
             && *self.bytes == *other.bytes
     }
 
-    /// The bytes of one of its segments.
+    /// The bytes of one of the image's segments.
     #[must_use]
     pub fn segment_bytes(&self, segment: &Segment) -> &[u8] {
         self.bytes.get(segment.range.clone()).unwrap_or(&[])
     }
 
-    /// The ELF file's bytes, in which names and lines are looked for; `None` for other images, which have none.
+    /// The ELF file's bytes, which may contain names and lines; `None` for other images, which do not.
     #[must_use]
     pub fn elf_bytes(&self) -> Option<&Bytes> {
         self.elf_file().map(|(_, bytes)| bytes)
     }
 
-    /// The ELF file's bytes, and how wide addresses in it are; `None` for other images, and for one that is not at its own addresses.
+    /// The ELF file's bytes, and the width of its addresses; `None` for other images, and for one that is not
+    /// at its own addresses.
     pub(crate) const fn elf_file(&self) -> Option<(Width, &Bytes)> {
         match self.form {
             _ if self.moved > 0 => None,
@@ -117,8 +118,8 @@ impl Image {
         }
     }
 
-    /// The ELF file's bytes, how wide addresses in it are, and how far from its own addresses it is in memory, modulo 2^64: a system
-    /// maps a file where it likes. `None` for other images.
+    /// The ELF file's bytes, the width of its addresses, and the distance of its memory from these addresses,
+    /// modulo 2^64: a system may map a file anywhere. `None` for other images.
     pub(crate) fn named_file(&self) -> Option<(Width, &Bytes, u64)> {
         if let Some((width, bytes)) = self.elf_file() {
             return Some((width, bytes, 0));
@@ -128,7 +129,7 @@ impl Image {
             return linked.elf_file().map(|(width, _)| (width, &self.bytes, self.moved));
         }
         let mapped = self.segments.first()?;
-        // The mapping may begin with what is no code, and end before the code does.
+        // The mapping may begin before the code, and end before the code does.
         let part = linked
             .segments
             .iter()
@@ -138,7 +139,7 @@ impl Image {
         Some((width, &self.bytes, place(mapped).wrapping_sub(place(part))))
     }
 
-    /// Whether some bytes of the file are in this and in another image of the same file.
+    /// Whether this and another image of the same file share bytes of the file.
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
         let overlap = |one: &Segment, other: &Segment| {
@@ -147,7 +148,8 @@ impl Image {
         self.segments.iter().any(|one| other.segments.iter().any(|other| overlap(one, other)))
     }
 
-    /// Where the byte at `address` is in another image of the same file; `None` if it is in none of its segments.
+    /// The address in another image of the same file of the byte at `address`; `None` if no segment of the
+    /// other has it.
     #[must_use]
     pub fn address_in(&self, other: &Self, address: Address) -> Option<Address> {
         let segment = self.segment_at(address)?;
@@ -166,19 +168,19 @@ impl Image {
 }
 
 impl Segment {
-    /// How many bytes it has.
+    /// The number of bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.range.len()
     }
 
-    /// Whether it has no bytes. An image's segments have some.
+    /// Whether the segment has no bytes; an image's segments always have some.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.range.is_empty()
     }
 
-    /// Whether it has a byte at `address`.
+    /// Whether the segment has a byte at `address`.
     #[must_use]
     pub fn contains(&self, address: Address) -> bool {
         address.offset_from(self.address).is_some_and(|offset| offset < self.range.len() as u64)

@@ -15,10 +15,12 @@ use super::contents::{Image, ImageForm, Segment, Width};
 use super::error::{ImageErrorKind, Looks};
 use crate::bytes::Bytes;
 
-/// Programs have a few segments. Without a bound, a small file could name the same bytes 65,535 times.
+/// The most segments: programs have a few. Without a limit, a small file could name the same bytes 65,535
+/// times.
 const MOST_SEGMENTS: usize = 1024;
 
-/// Segments may share bytes of the file (headers, alignment), but not everything many times over.
+/// The most bytes of all segments, as a multiple of the file's. Segments may share bytes (headers,
+/// alignment), but not the whole file many times over.
 pub(crate) const MOST_TIMES_THE_FILE: u64 = 4;
 
 const ENDIAN: LittleEndian = LittleEndian;
@@ -62,7 +64,8 @@ fn read_class<E: FileHeader<Endian = LittleEndian>>(
     })
 }
 
-/// Where the program has variables, by the file's sections: addresses whose bytes in the file are only what they begin with.
+/// The addresses of the program's variables, from the file's sections. The file only has their initial
+/// values.
 pub(super) fn variables(width: Width, data: &[u8]) -> Vec<Range<u64>> {
     match width {
         Width::Bits32 => variables_in::<FileHeader32<LittleEndian>>(data),
@@ -88,8 +91,8 @@ pub(crate) fn malformed(error: object::read::Error) -> ImageErrorKind {
     ImageErrorKind::Malformed(error.to_string())
 }
 
-/// Whether this is a little-endian ELF file for Arm, and how wide its addresses are. Looks at bytes one by one, because the
-/// layout of the header depends on what they say.
+/// Checks that this is a little-endian ELF file for Arm, and returns the width of its addresses. Examines
+/// single bytes, because the layout of the header depends on them.
 pub(crate) fn check_identity(data: &[u8]) -> Result<Width, ImageErrorKind> {
     const HEADER: usize = size_of::<FileHeader32<LittleEndian>>();
     if !data.starts_with(&elf::ELFMAG) {
@@ -120,8 +123,8 @@ pub(crate) fn check_identity(data: &[u8]) -> Result<Width, ImageErrorKind> {
     Ok(width)
 }
 
-/// Whether the tables of segments and sections are in the file. The section headers come last in most files, so this
-/// finds one that was not copied completely.
+/// Checks that the tables of segments and sections are in the file. The section headers come last in most
+/// files, so this check detects a file that was not copied completely.
 pub(crate) fn check_tables<E: FileHeader<Endian = LittleEndian>>(
     header: &E,
     data: &[u8],
@@ -144,7 +147,7 @@ fn cut_off(what: &'static str, end: u64, data: &[u8]) -> ImageErrorKind {
     ImageErrorKind::Truncated { what, end, bytes: data.len() as u64 }
 }
 
-/// The segments that a loader would load, as far as they can hold code or constants.
+/// The segments that a loader would load and that can hold code or constants.
 fn from_program_headers<E: FileHeader<Endian = LittleEndian>>(
     programs: &[E::ProgramHeader],
     sections: &SectionTable<'_, E>,
@@ -156,7 +159,7 @@ fn from_program_headers<E: FileHeader<Endian = LittleEndian>>(
             continue;
         }
         let flags = program.p_flags(ENDIAN);
-        // Some linkers do not mark segments as executable, but always the sections in them.
+        // Some linkers mark only sections as executable, not the segments that contain them.
         let executable = flags.contains(elf::PF_X)
             || sections_in::<E>(program, sections)
                 .any(|section| section.sh_flags(ENDIAN).contains(elf::SHF_EXECINSTR));
@@ -168,7 +171,7 @@ fn from_program_headers<E: FileHeader<Endian = LittleEndian>>(
         let (skipped, range) = without_headers::<E>(program, sections, all);
         let address = Address::new(program.p_vaddr(ENDIAN).into());
         check_address::<E>(address, size)?;
-        // Not more than the size, up to which addresses are possible.
+        // At most `size` is skipped, so the sum is a checked address.
         let address = Address::new(address.get().saturating_add(skipped));
         segments.push(Segment { name: format!("segment {index}"), address, executable, range });
         check_count(segments.len())?;
@@ -176,7 +179,7 @@ fn from_program_headers<E: FileHeader<Endian = LittleEndian>>(
     Ok(segments)
 }
 
-/// The sections that a segment was made of and that have bytes in the file.
+/// The sections in a segment that have bytes in the file.
 fn sections_in<'a, E: FileHeader<Endian = LittleEndian>>(
     program: &E::ProgramHeader,
     sections: &'a SectionTable<'_, E>,
@@ -192,8 +195,8 @@ fn sections_in<'a, E: FileHeader<Endian = LittleEndian>>(
 
 /// Cuts a segment to the sections in it; returns the number of bytes left out before them.
 ///
-/// GNU ld lets the first segment of a bare-metal program start with the ELF header when the addresses allow it. What is
-/// at that address in the processor is something else, perhaps another image.
+/// GNU ld lets the first segment of a bare-metal program start with the ELF header if the addresses allow it.
+/// The processor has other bytes at the header's address, perhaps another image.
 fn without_headers<E: FileHeader<Endian = LittleEndian>>(
     program: &E::ProgramHeader,
     sections: &SectionTable<'_, E>,
@@ -212,8 +215,8 @@ fn without_headers<E: FileHeader<Endian = LittleEndian>>(
     (from, start..end)
 }
 
-/// The sections with code, where there are no segments. In an object file that is not linked all of them are at 0, so
-/// only one can be taken.
+/// The sections with code, for a file without segments. In an object file that is not linked, all sections
+/// are at 0, so only one can be used.
 fn from_sections<E: FileHeader<Endian = LittleEndian>>(
     sections: &SectionTable<'_, E>,
     relocatable: bool,
@@ -265,7 +268,7 @@ pub(crate) fn file_range(
 
 fn check_address<E: FileHeader>(start: Address, size: u64) -> Result<(), ImageErrorKind> {
     let isa = if E::is_type_64_sized() { Isa::A64 } else { Isa::A32 };
-    // The last byte, for the address after it may be one too many for 64 bits.
+    // Check the last byte: the address after it may overflow 64 bits.
     let last = start.checked_add(size.saturating_sub(1));
     if last.is_none_or(|last| last > isa.last_address()) {
         return Err(ImageErrorKind::PastEndOfMemory { start, bytes: size });
@@ -289,7 +292,7 @@ fn check_size(segments: &[Segment], data: &[u8]) -> Result<(), ImageErrorKind> {
     Ok(())
 }
 
-/// The start of the program; bit 0 of the header's field means Thumb. Files without a start have 0.
+/// The program's entry; bit 0 of the header's field means Thumb. Files without an entry have 0.
 fn entry<E: FileHeader<Endian = LittleEndian>>(header: &E) -> Option<Location> {
     let entry: u64 = header.e_entry(ENDIAN).into();
     let isa = match (header.is_type_64(), entry & 1) {
@@ -300,7 +303,7 @@ fn entry<E: FileHeader<Endian = LittleEndian>>(header: &E) -> Option<Location> {
     (entry != 0).then_some(Location::new(Address::new(entry & !1), isa))
 }
 
-/// The build-id of an ELF file, whatever else it is.
+/// The build-id of an ELF file for any machine.
 #[must_use]
 pub fn build_id_of(data: &[u8]) -> Option<Vec<u8>> {
     object::File::parse(data).ok()?.build_id().ok()?.map(<[u8]>::to_vec)
@@ -313,7 +316,7 @@ pub fn build_id_of_file(file: &Path) -> Option<Vec<u8>> {
     object::File::parse(&cache).ok()?.build_id().ok()?.map(<[u8]>::to_vec)
 }
 
-/// The address of the first segment that is loaded.
+/// The address of the first loaded segment.
 pub(super) fn first_loaded(data: &[u8]) -> Option<u64> {
     object::File::parse(data).ok()?.segments().next().map(|segment| segment.address())
 }

@@ -18,7 +18,7 @@ pub struct ImageError {
     pub file: PathBuf,
     /// What is wrong with it.
     pub kind: ImageErrorKind,
-    /// What names the file in a description; `None` for an option.
+    /// The entry of a description that names the file; `None` for an option.
     pub named_by: Option<Box<Naming>>,
 }
 
@@ -28,22 +28,22 @@ pub struct ImageError {
 pub enum ImageErrorKind {
     /// The file cannot be read.
     File(FileProblem),
-    /// The file is of none of the forms that have addresses.
+    /// The file has none of the forms with addresses.
     NotElf(Looks),
     /// The file's records cannot be used.
     Records {
-        /// How they are written.
+        /// The records' form.
         form: RecordForm,
-        /// Where, if it is one line; from 1.
+        /// The line with the problem, from 1, if it is in one line.
         line: Option<u32>,
-        /// What is wrong with them.
+        /// What is wrong with the records.
         problem: MemoryProblem,
     },
-    /// Records have addresses, and the image was asked for at another one.
+    /// The file is records, which have addresses, but the request has an address as well.
     HasAddresses(RecordForm),
     /// The file is ELF for another machine.
     Machine {
-        /// The width of its addresses, 32 or 64; `None` for a class that ELF does not have.
+        /// The width of the file's addresses, 32 or 64; `None` for a class that ELF does not define.
         bits: Option<u8>,
         /// ELF's number for the machine (`e_machine`).
         machine: u16,
@@ -52,80 +52,80 @@ pub enum ImageErrorKind {
     BigEndian,
     /// The file is shorter than its headers state.
     Truncated {
-        /// What is missing.
+        /// The part that is missing.
         what: &'static str,
-        /// Where it ends.
+        /// The stated end of this part in the file.
         end: u64,
-        /// How long the file is.
+        /// The file's length.
         bytes: u64,
     },
     /// The file contradicts itself, in the ELF reader's words.
     Malformed(String),
-    /// The file's segments together are many times the file.
+    /// The file's segments together are several times as long as the file.
     Oversized {
-        /// The bytes that the segments have.
+        /// The sum of the segments' lengths.
         claimed: u64,
-        /// How long the file is.
+        /// The file's length.
         bytes: u64,
     },
     /// The file has more segments than any program.
     TooManySegments {
-        /// How many.
+        /// The number of segments.
         found: usize,
-        /// The greatest number.
+        /// The greatest number of segments allowed.
         limit: usize,
     },
     /// The file has no code.
     NoCode,
     /// The file is an object file whose sections have no addresses yet.
     Unlinked,
-    /// The bytes end after the last address of 32 bits.
+    /// The bytes extend past the last address of memory.
     PastEndOfMemory {
-        /// Where they start.
+        /// The address of the first byte.
         start: Address,
-        /// How many there are.
+        /// The number of bytes.
         bytes: u64,
     },
-    /// The part of the file that should be loaded is not in it.
+    /// The part to load is not in the file.
     OutsideFile {
-        /// Where the part starts.
+        /// The part's offset.
         offset: u64,
-        /// How long it is.
+        /// The part's length.
         length: u64,
-        /// How long the file is.
+        /// The file's length.
         bytes: u64,
     },
     /// Two images have different bytes at the same address.
     Conflict {
-        /// The image that came first, with the part of it.
+        /// The image that was added first, and its part.
         other: String,
         /// The part of this image.
         part: String,
-        /// The first address where they differ.
+        /// The first address at which the images differ.
         at: Address,
     },
-    /// The images are for more combinations of context ID and VMID than are kept apart.
+    /// The images are for more combinations of context ID and VMID than are distinguished.
     TooManyContexts,
 }
 
-/// What a file that is not ELF looks like.
+/// The apparent content of a file that is not ELF.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Looks {
     /// Text.
     Text,
     /// A library of object files.
     Archive,
-    /// None of these.
+    /// Other bytes.
     Binary,
 }
 
 impl ImageError {
-    /// The error, of an image that was asked for like this.
+    /// The error with the place in a description that names the image.
     pub(crate) fn of(self, request: &ImageRequest) -> Self {
         Self { named_by: request.named_by.clone().map(Box::new), ..self }
     }
 
-    /// What to try, naming the option, or the entry of the description.
+    /// A suggestion that names the option, or the entry of the description.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match &self.named_by {
@@ -308,7 +308,7 @@ impl fmt::Display for Looks {
 }
 
 impl Looks {
-    /// What the bytes of a file look like.
+    /// The apparent content of a file with these bytes.
     pub(crate) fn like(bytes: &[u8]) -> Self {
         let beginning = bytes.get(..4096).unwrap_or(bytes);
         let text = beginning.iter().all(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | b'\x0c' | b' '..=b'~'));
@@ -320,7 +320,7 @@ impl Looks {
     }
 }
 
-/// The machines that people have ELF files for.
+/// The names of common machines.
 fn machine_name(machine: u16) -> Option<&'static str> {
     use object::elf;
     Some(match elf::Machine(machine) {

@@ -1,16 +1,15 @@
 //! Program images: files → the bytes at each address.
 //!
-//! An [`ImageRequest`] names a file and its kind: a file with addresses (ELF, Intel HEX, S-records), or
-//! raw bytes at an address. An [`ImageLoader`]
-//! reads every file once, and puts the images that belong to one core together as its [`Memory`]. Images may overlap as
-//! long as they agree; an error names both if they do not.
+//! An [`ImageRequest`] names a file and its kind: a file with addresses (ELF, Intel HEX, S-records), or raw
+//! bytes at an address. An [`ImageLoader`] reads every file once, and combines the images of a core as its
+//! [`Memory`]. Images may overlap if they agree; otherwise an error names both.
 //!
-//! ELF segments are placed at their virtual addresses (`p_vaddr`), because that is where code runs and what trace
-//! reports. The physical address, which says where a loader put the bytes first, is not looked at. Loaded is what can
-//! hold code or constants: segments that are executable, or that cannot be written. Initial values of variables are left
-//! out, since they are not what the memory held when the program ran.
+//! ELF segments are placed at their virtual addresses (`p_vaddr`), because code runs at these addresses and
+//! trace reports them. The physical address, at which a loader first put the bytes, is ignored. Only segments
+//! that can hold code or constants are loaded: those that are executable, or that cannot be written. Initial
+//! values of variables are left out, because memory held other values when the program ran.
 //!
-//! Symbols and source lines are the business of [`symbols`](crate::symbols).
+//! For symbols and source lines, see [`symbols`](crate::symbols).
 //!
 //! ```no_run
 //! use tracewalk_input::image::ImageLoader;
@@ -53,14 +52,14 @@ pub use request::{ImageKind, ImageRequest, ParseImageError};
 pub use shared::SharedImages;
 use shared::Stamp;
 
-/// The memory of a core: the images that belong to it, put together.
+/// The memory of a core: the combination of its images.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     /// The bytes by address, for following execution.
     pub program: Program,
-    /// The images that they came from.
+    /// The images that the bytes come from.
     pub images: Vec<VisibleImage>,
-    /// The memory limit for symbols and lines of the images.
+    /// The memory limit for the images' symbols and lines.
     pub limit: MemoryLimit,
 }
 
@@ -96,7 +95,8 @@ impl Image {
                 None => elf::read(file, &bytes).map_err(error),
             },
             ImageKind::Raw { address, offset, length, .. } => {
-                // Taken as bytes of memory, the text would be an image itself, which is never meant.
+                // Raw bytes could be loaded from the text of records, but nobody wants its characters as
+                // memory.
                 if let Some(form) = records::form(&bytes).filter(|form| records::is_sound(*form, &bytes)) {
                     return Err(error(ImageErrorKind::HasAddresses(form)));
                 }
@@ -117,21 +117,22 @@ impl Image {
         }
     }
 
-    /// Where the program has variables, as far as an ELF file's sections say it: what a segment has there is only what they begin with.
+    /// The addresses of the program's variables, from an ELF file's sections. Segments only have their
+    /// initial values.
     #[must_use]
     pub fn variables(&self) -> Vec<Range<u64>> {
         self.elf_file().map_or_else(Vec::new, |(width, bytes)| elf::variables(width, bytes))
     }
 
-    /// Where an ELF file's first segment is loaded by its own addresses: tools count addresses from there. Segments of an image begin
-    /// after the headers.
+    /// The address of an ELF file's first segment with its headers: other tools count addresses from there.
+    /// An image's segments begin after the headers.
     #[must_use]
     pub fn load_address(&self) -> Option<Address> {
         elf::first_loaded(&self.bytes).map(Address::new)
     }
 
-    /// The ELF file as a linker made it, if these are its bytes as a system mapped them into memory; or as it would be at 0, if
-    /// a kernel put it in a place.
+    /// The ELF file at its linked addresses, if this image is a part of the file that a system mapped into
+    /// memory; or at address 0, if a kernel placed the file.
     #[must_use]
     pub fn linked(&self) -> Option<Self> {
         if self.moved > 0 {
@@ -153,41 +154,41 @@ impl ImageLoader {
         Self::default()
     }
 
-    /// A loader for which files may have as many bytes together as their share of the limit is.
+    /// A loader whose files may together have as many bytes as their share of the limit.
     #[must_use]
     pub fn within(limit: MemoryLimit) -> Self {
         Self { limit, ..Self::default() }
     }
 
-    /// The same loader, which reads nothing that another one has read that shares with it.
+    /// The same loader, which reuses images that other loaders with `shared` have read.
     #[must_use]
     pub fn sharing(self, shared: SharedImages) -> Self {
         Self { shared: Some(shared), ..self }
     }
 
-    /// Takes this for the content of a file, which is not read then.
+    /// Uses `bytes` as the content of a file, which is then not read.
     pub fn give(&mut self, file: PathBuf, bytes: Bytes) {
         self.files.insert(file, bytes);
     }
 
-    /// Takes this for what [`ImageLoader::load`] makes of a file, of which it is the image.
+    /// Uses `image` as the result of [`ImageLoader::load`] for its file and `kind`.
     pub fn give_image(&mut self, kind: ImageKind, image: Image) {
         self.images.insert((image.file.clone(), kind), Arc::new(image));
     }
 
-    /// The content of a file that was read, or given.
+    /// The content of a file that was read or given.
     #[must_use]
     pub fn content(&self, file: &Path) -> Option<&[u8]> {
         self.files.get(file).map(|bytes| &**bytes)
     }
 
-    /// How long the next file may be.
+    /// The greatest length of the next file.
     fn room(&self) -> u64 {
         let read = self.files.values().map(|bytes| bytes.len() as u64).sum();
         self.limit.share().map_or(file::LONGEST_IMAGE, |share| share.saturating_sub(read))
     }
 
-    /// The image that `request` names. A file that was read before is not read again.
+    /// The image that `request` names. Each file is read only once.
     pub fn load(&mut self, request: &ImageRequest) -> Result<Arc<Image>, ImageError> {
         let key = (request.file.clone(), request.kind.clone());
         if let Some(image) = self.images.get(&key) {
@@ -233,13 +234,13 @@ impl ImageLoader {
 }
 
 impl Memory {
-    /// Puts an image to those that are there, visible in all contexts. Where images overlap they have to agree.
+    /// Adds an image that is visible in all contexts. Overlapping images must agree.
     pub fn add(&mut self, image: Arc<Image>) -> Result<(), ImageError> {
         self.add_in(image, Scope::EVERYWHERE)
     }
 
-    /// Puts an image to those that are there, visible in the contexts of `scope`. Where images of one scope overlap they
-    /// have to agree; one of a more particular scope covers the others. An error leaves the memory as it was.
+    /// Adds an image that is visible in the contexts of `scope`. Overlapping images of the same scope must
+    /// agree; an image of a narrower scope covers the others. An error leaves the memory as it was.
     pub fn add_in(&mut self, image: Arc<Image>, scope: Scope) -> Result<(), ImageError> {
         if self.images.iter().any(|known| Arc::ptr_eq(&known.image, &image) && known.scope == scope) {
             return Ok(());
@@ -258,14 +259,14 @@ impl Memory {
         Ok(())
     }
 
-    /// The image and segment that gave the byte at `address` for a scope; the first one, if several did.
+    /// The image and segment of a scope that have the byte at `address`; the first one, if there are several.
     #[must_use]
     pub fn given_by(&self, address: Address, scope: Scope) -> Option<(&Image, &Segment)> {
         let mut images = self.images.iter().filter(|visible| visible.scope == scope);
         images.find_map(|visible| Some((visible.image.as_ref(), visible.image.segment_at(address)?)))
     }
 
-    /// The memory as it is seen in one context: the images visible there, those that cover others first.
+    /// The memory that is visible in one context. Images that cover others come first.
     #[must_use]
     pub fn seen_in(&self, view: ViewId, context: Scope) -> Self {
         let is_visible = |visible: &&VisibleImage| visible.scope.includes(context.context_id, context.vmid);
@@ -278,19 +279,19 @@ impl Memory {
         Self { program: self.program.view(view).clone(), images, limit }
     }
 
-    /// What one scope adds to the memory, alone.
+    /// Only the memory that one scope adds.
     #[must_use]
     pub fn of_scope(&self, scope: Scope) -> Self {
         let limit = self.limit.shared_by(self.program.scopes().count());
         let mut memory = Self { limit, ..Self::default() };
         for visible in self.images.iter().filter(|visible| visible.scope == scope) {
-            // They went together before.
+            // Cannot fail: the same images were added together before.
             let _ = memory.add(Arc::clone(&visible.image));
         }
         memory
     }
 
-    /// Says who else gave the bytes that differ.
+    /// Converts an error, and names the other image in a conflict.
     fn explain(
         &self,
         error: AddRegionError,
@@ -329,7 +330,7 @@ fn raw_range(
     else {
         return Err(ImageErrorKind::OutsideFile { offset, length: length.max(1), bytes: all });
     };
-    // Bytes that begin in the memory of 32-bit processors end there.
+    // Bytes that begin in the memory of 32-bit processors must end there.
     let is_32_bit = address <= Isa::A32.last_address();
     let last = if is_32_bit { Isa::A32.last_address() } else { Isa::A64.last_address() };
     if address.checked_add(length - 1).is_none_or(|end| end > last) {

@@ -1,13 +1,14 @@
-//! A kernel module, as a file that is not linked → the code that the kernel made of it: where it put each section, and where
-//! branches lead then.
+//! A kernel module's file, which is not linked → the code that the kernel loaded from it: the address of each
+//! section, and the targets of branches.
 //!
-//! The file's tables have addresses from 0 on then, wherever the kernel put the module: what is counted of it in two runs is alike.
+//! The kernel puts sections with code one after the other, starting at the module's address, and applies
+//! relocations. Relocations of data are not applied, because they do not affect flow. A branch to an unknown
+//! address is left out: flow then finds no code there, instead of following a wrong path.
 //!
-//! The kernel puts sections with code one after the other from the module's address on, and fills in what the file leaves open.
-//! Addresses in data do not matter here. A branch to an address that is not known is left out: whoever follows it finds no code
-//! there, instead of a wrong way.
+//! The resulting file's tables have addresses from 0 on, independent of the module's address, so that counts
+//! of several runs can be compared.
 //!
-//! What the kernel changes later, when it patches alternatives or traces functions, is not in the file.
+//! Later changes by the kernel, when it patches alternatives or traces functions, are not in the file.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -26,17 +27,17 @@ use crate::bytes::Bytes;
 
 const ENDIAN: LittleEndian = LittleEndian;
 
-/// Where the kernel put a module.
+/// The place of a module in the kernel's memory.
 pub(crate) struct Placing<'a> {
-    /// Where its code begins.
+    /// The address of the module's code.
     pub(crate) start: u64,
-    /// How many bytes it has there.
+    /// The length of the module's mapping.
     pub(crate) length: u64,
-    /// How far from there `.text` is, if that was recorded.
+    /// The distance of `.text` from `start`, if it was recorded.
     pub(crate) text: Option<u64>,
-    /// Where a function of the module is, by its name.
+    /// The address of a function of the module, by its name.
     pub(crate) function: &'a dyn Fn(&str) -> Option<u64>,
-    /// Where something of the kernel or of another module is.
+    /// The address of a symbol of the kernel or of another module.
     pub(crate) export: &'a dyn Fn(&str) -> Option<u64>,
 }
 
@@ -44,20 +45,20 @@ pub(crate) struct Placing<'a> {
 #[derive(Debug)]
 pub(crate) struct Placed {
     pub(crate) image: Image,
-    /// How many branches are left out because their targets are not known.
+    /// The number of branches that are left out because their targets are unknown.
     pub(crate) branches: u64,
 }
 
 /// Why a module's code is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unplaced {
-    /// The file is damaged, or no module for Arm.
+    /// The file is damaged, or not a module for Arm.
     Damaged,
-    /// Nothing says where its code is.
+    /// The place of the module's code is unknown.
     Unknown,
 }
 
-/// Puts a module where the kernel had it.
+/// Loads a module at its address in the kernel.
 pub(crate) fn place(file: &Path, bytes: &Bytes, placing: &Placing<'_>) -> Result<Placed, Unplaced> {
     let width = check_identity(bytes).map_err(|_| Unplaced::Damaged)?;
     let (patched, holes) = match width {
@@ -74,7 +75,7 @@ pub(crate) fn place(file: &Path, bytes: &Bytes, placing: &Placing<'_>) -> Result
     Ok(Placed { image, branches })
 }
 
-/// The segments without these places of the file, which are in order.
+/// The segments without these ranges of the file, which are sorted.
 fn without(segments: Vec<Segment>, holes: &[Range<usize>]) -> Vec<Segment> {
     let pieces = segments.into_iter().flat_map(|segment| {
         let (mut pieces, mut from) = (Vec::new(), segment.range.start);
@@ -94,7 +95,7 @@ fn without(segments: Vec<Segment>, holes: &[Range<usize>]) -> Vec<Segment> {
     pieces.collect()
 }
 
-/// The file with its addresses filled in, and the places of branches to nowhere known.
+/// The file with relocations applied, and the ranges of branches with unknown targets.
 fn place_class<E: FileHeader<Endian = LittleEndian>>(
     bytes: &[u8],
     placing: &Placing<'_>,
@@ -126,7 +127,7 @@ fn place_class<E: FileHeader<Endian = LittleEndian>>(
     Ok((patched.bytes, patched.holes))
 }
 
-/// Where each section with code is, by its number.
+/// The address of each section with code, by its number.
 type Addresses = BTreeMap<usize, u64>;
 
 struct Module<'data, E: FileHeader<Endian = LittleEndian>> {
@@ -149,7 +150,8 @@ impl Patched {
 }
 
 impl<E: FileHeader<Endian = LittleEndian>> Module<'_, E> {
-    /// Where sections are: by the names that the kernel lists, else by the order in which the kernel places them.
+    /// The sections' addresses: by the names that the kernel lists, else by the order in which the kernel
+    /// places them.
     fn addresses(&self, placing: &Placing<'_>) -> Option<Addresses> {
         let mut addresses = self.by_names(placing)?;
         for (section, address) in self.by_order(placing) {
@@ -164,7 +166,7 @@ impl<E: FileHeader<Endian = LittleEndian>> Module<'_, E> {
             *address >= placing.start
                 && end.is_some_and(|end| end <= placing.start.saturating_add(placing.length))
         };
-        // `.text` is what all modules have; without it the code is not known.
+        // At least one section with code must have an address.
         let has_code = addresses.keys().any(|section| self.size(*section) > 0);
         (has_code && addresses.iter().all(fits)).then_some(addresses)
     }
@@ -179,12 +181,13 @@ impl<E: FileHeader<Endian = LittleEndian>> Module<'_, E> {
             let name = self.sections.section_name(ENDIAN, section).unwrap_or_default();
             let flags = section.sh_flags(ENDIAN);
             let is_code = flags.contains(elf::SHF_ALLOC) && flags.contains(elf::SHF_EXECINSTR);
-            // What only runs when the module is loaded is put somewhere else, and gone afterwards.
+            // Code that only runs when the module is loaded is elsewhere, and freed afterwards.
             (is_code && !name.starts_with(b".init")).then_some((index.0, section, name))
         })
     }
 
-    /// By functions that the kernel lists under the same names; `None` if they contradict one another.
+    /// The sections' addresses by functions that the kernel lists under the same names; `None` if these
+    /// contradict one another.
     fn by_names(&self, placing: &Placing<'_>) -> Option<Addresses> {
         let code = self.code().map(|(index, ..)| index).collect::<Vec<_>>();
         let mut addresses = Addresses::new();
@@ -204,10 +207,10 @@ impl<E: FileHeader<Endian = LittleEndian>> Module<'_, E> {
         Some(addresses)
     }
 
-    /// By the order in which the kernel places sections, as far as it is certain.
+    /// The addresses of sections that are certain from the order in which the kernel places them.
     fn by_order(&self, placing: &Placing<'_>) -> Vec<(usize, u64)> {
         let branches = self.branches();
-        // From where to where the next section may begin.
+        // The least and the greatest possible offset of the next section.
         let (mut least, mut most) = (0_u64, 0_u64);
         let mut found = Vec::new();
         for (index, section, name) in self.code() {
@@ -218,7 +221,8 @@ impl<E: FileHeader<Endian = LittleEndian>> Module<'_, E> {
                 (least, most) = (text, text);
             }
             let size = section.sh_size(ENDIAN).into();
-            // Stubs for branches that lead too far are made when the module is loaded, in sections that have one byte in the file.
+            // The kernel makes stubs for branches out of reach when it loads the module. Their sections have
+            // one byte in the file.
             if matches!(name, b".plt" | b".text.ftrace_trampoline") {
                 least = least.saturating_add(size);
                 most = most.saturating_add(STUB.saturating_mul(branches + SPARE_STUBS).max(size));
@@ -232,7 +236,7 @@ impl<E: FileHeader<Endian = LittleEndian>> Module<'_, E> {
         found
     }
 
-    /// At most how many branches need a stub.
+    /// The most branches that may need a stub.
     fn branches(&self) -> u64 {
         let code = self.code().map(|(index, ..)| index).collect::<Vec<_>>();
         let of_code = self.sections.iter().filter(|section| {
@@ -245,7 +249,7 @@ impl<E: FileHeader<Endian = LittleEndian>> Module<'_, E> {
         of_code.map(count).sum()
     }
 
-    /// Fills in branches in code, and addresses in debug information.
+    /// Applies the relocations of branches in code, and of addresses in debug information.
     fn relocate(
         &self,
         (addresses, own): (&Addresses, &Addresses),
@@ -269,14 +273,14 @@ impl<E: FileHeader<Endian = LittleEndian>> Module<'_, E> {
                 let Some(at) = file.checked_add(offset).and_then(|at| usize::try_from(at).ok()) else {
                     continue;
                 };
-                // Debug information is of the file's own addresses.
+                // Debug information has the file's own addresses.
                 let target = self.value(symbol, if address.is_some() { addresses } else { own }, placing);
                 let place = address.unwrap_or(0).wrapping_add(offset);
                 let kind = Kind::of(self.header.e_machine(ENDIAN), kind);
                 match kind.patch(&patched.bytes, at, (place, target, addend)) {
                     Patch::Nothing => {}
                     Patch::Bytes(bytes) => drop(patched.put(at, &bytes)),
-                    // Debug information of what is not known leads nowhere.
+                    // Debug information with an unknown target is left as it is.
                     Patch::Unknown(_) if address.is_none() => {}
                     Patch::Unknown(length) => patched.holes.push(at..at.saturating_add(length)),
                 }
@@ -303,7 +307,7 @@ impl<E: FileHeader<Endian = LittleEndian>> Module<'_, E> {
         with.chain(without)
     }
 
-    /// What a symbol stands for; `None` if it is not known.
+    /// A symbol's value; `None` if it is unknown.
     fn value(&self, symbol: u32, addresses: &Addresses, placing: &Placing<'_>) -> Option<u64> {
         let symbol = self.symbols.symbol(SymbolIndex(usize::try_from(symbol).ok()?)).ok()?;
         let value: u64 = symbol.st_value(ENDIAN).into();
@@ -322,7 +326,8 @@ impl<E: FileHeader<Endian = LittleEndian>> Module<'_, E> {
         }
     }
 
-    /// Writes where sections and symbols are, so that the file reads as a linked one. What has no place is no part of the program.
+    /// Writes the addresses of sections and symbols, so that the file reads like a linked one. Sections
+    /// without an address are removed from the program.
     fn write_tables(&self, addresses: &Addresses, patched: &mut Patched) -> Option<()> {
         const TYPE: usize = 16;
         patched.put(TYPE, &elf::ET_DYN.0.to_le_bytes())?;
@@ -369,22 +374,23 @@ impl<E: FileHeader<Endian = LittleEndian>> Module<'_, E> {
     }
 }
 
-/// What is to be filled in.
+/// A relocation.
 struct Entry {
     offset: u64,
     kind: u32,
     symbol: u32,
-    /// `None` if it stands in the place itself.
+    /// `None` if the addend is at the relocated place itself.
     addend: Option<i64>,
 }
 
-/// The most branches that are left out: large modules have some thousands to the kernel.
+/// The most branches left out: large modules have some thousands to the kernel.
 const MOST_HOLES: usize = 1 << 16;
 
-/// The most bytes of a stub: two are needed where the first does not reach (`struct plt_entry`, `struct mod_plt_sec`).
+/// The most bytes of stubs for a branch: two stubs are needed if the first does not reach (`struct
+/// plt_entry`, `struct mod_plt_sec`).
 const STUB: u64 = 16;
 
-/// Stubs beside those for branches: for tracing functions, and what a cache line holds.
+/// Stubs in addition to those for branches: for tracing functions, and to fill a cache line.
 const SPARE_STUBS: u64 = 8;
 
 #[cfg(test)]
@@ -394,7 +400,8 @@ mod tests {
     const NOP: u32 = 0xd503_201f;
     const START: u64 = 0xffff_ffc0_0800_0000;
 
-    /// A module of AArch64 with a function of two instructions, of which the second calls something of the kernel.
+    /// A module for AArch64 with a function of two instructions. The second instruction calls a function of
+    /// the kernel.
     fn module() -> Vec<u8> {
         let words = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
         let halves = |halves: &[u32]| halves.iter().flat_map(|half| half.to_le_bytes()).collect::<Vec<_>>();
@@ -418,7 +425,7 @@ mod tests {
         file.extend(words(&[0, 0, table]));
         file.extend(halves(&[0, 64, 64 << 16, 4 << 16 | 5]));
         let mut offset = 64;
-        // Name, kind, flags, linked section, what it is about, alignment, size of an entry.
+        // Name, type, flags, link, info, alignment, size of an entry.
         let of = [
             (name(".text"), 1, 6, 0, 0, 4, 0),
             (name(".rela.text"), 4, 0x40, 3, 1, 8, 24),
@@ -458,7 +465,7 @@ mod tests {
         let known = placed(&module(), Some(START + 0x104)).unwrap();
         let call = 0x9400_0040_u32.to_le_bytes().to_vec();
         assert_eq!((code(&known), known.branches), (vec![(START, [nop, call].concat())], 0));
-        // Wherever it was, its own addresses begin at 0.
+        // The module's own addresses begin at 0, wherever it was loaded.
         let linked = known.image.linked().unwrap();
         assert_eq!(linked.segments[0].address, Address::new(0));
         assert_eq!(known.image.address_in(&linked, Address::new(START + 4)), Some(Address::new(4)));
@@ -468,7 +475,7 @@ mod tests {
     #[test]
     fn a_stub_of_unknown_size_before_the_code_hides_its_place_unless_it_is_recorded() {
         let mut module = module();
-        // The name of `.text` becomes that of a section of stubs, before another one.
+        // Rename `.text` to a section of stubs.
         let at = module.windows(5).position(|window| window == b".text").unwrap();
         module[at..at + 5].copy_from_slice(b".plt\0");
         assert_eq!(placed(&module, None).unwrap_err(), Unplaced::Unknown);

@@ -1,8 +1,8 @@
 //! Intel HEX and S-records → the segments of an image.
 //!
-//! Programs are written in records to be programmed into flash: every byte is at the address where it is stored, and there
-//! are no names. Of a dump what can be read is used; a program with a part missing would be followed wrongly, so that
-//! whatever is wrong with the file is an error.
+//! Records are used to program flash: every byte is at the address at which it is stored, and there are no
+//! names. Any flaw in the file is an error, because flow through a program with a missing part would be
+//! wrong. (In a dump of trace, by contrast, the readable parts are used.)
 
 use std::path::Path;
 
@@ -14,14 +14,14 @@ use crate::bytes::Bytes;
 use crate::records::{Located, RecordForm};
 use crate::text::decode;
 
-/// How the records in a file are written; `None` for a file that has none.
+/// The form of the records in a file; `None` for a file without records.
 pub(super) fn form(bytes: &[u8]) -> Option<RecordForm> {
-    // More than the first record has, with a byte order mark.
+    // Longer than the first record with a byte order mark.
     let beginning = bytes.get(..1024).unwrap_or(bytes);
     RecordForm::of(decode(beginning)?.as_bytes())
 }
 
-/// Whether all of a file is records as they should be.
+/// Whether the whole file is valid records.
 pub(super) fn is_sound(form: RecordForm, bytes: &Bytes) -> bool {
     read("".as_ref(), form, bytes).is_ok()
 }
@@ -29,7 +29,7 @@ pub(super) fn is_sound(form: RecordForm, bytes: &Bytes) -> bool {
 /// Reads records of this form.
 pub(super) fn read(file: &Path, form: RecordForm, bytes: &Bytes) -> Result<Image, ImageErrorKind> {
     let error = |(line, problem): Located| ImageErrorKind::Records { form, line, problem };
-    // A letter that texts do not have is damage in its line.
+    // An invalid character damages only its own line.
     let text = decode(bytes).unwrap_or_else(|| String::from_utf8_lossy(bytes).into_owned());
     let (memory, flaws) = form.read(&text).map_err(error)?;
     if let Some(flaw) = flaws.all().next() {

@@ -1,30 +1,30 @@
-//! What a linker fills in: the branches of AArch64 and A32, and the addresses in debug information.
+//! Relocations: the branches of AArch64 and A32, and the addresses in debug information.
 //!
 //! Numbers are those of ELF for the Arm 64-bit Architecture (IHI 0056) and ELF for the Arm Architecture (IHI 0044).
 
 use object::elf::{self, Machine};
 
-/// What is to be filled in.
+/// The kind of a relocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The offset of a branch of A64, in words: the lowest bit, and how many bits.
+    /// The offset of an A64 branch, in words: its lowest bit, and its number of bits.
     A64 { lowest: u32, bits: u32 },
-    /// The offset of a branch of A32.
+    /// The offset of an A32 branch.
     A32,
-    /// An address, of this number of bytes.
+    /// An address with this number of bytes.
     Address(usize),
-    /// What execution does not depend on.
+    /// A value that does not affect flow.
     Data,
-    /// Something else, which may be a branch, in this number of bytes.
+    /// Something else with this number of bytes, which may be a branch.
     Other(usize),
 }
 
-/// What becomes of a place.
+/// The result of a relocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Patch {
     Nothing,
     Bytes(Vec<u8>),
-    /// What is in this number of bytes is not known.
+    /// The content of this number of bytes is unknown.
     Unknown(usize),
 }
 
@@ -65,8 +65,8 @@ impl Kind {
         }
     }
 
-    /// What is written at `at` of the bytes, for the place with this address, a target and what is added to it: the addend stands
-    /// there if there is none here.
+    /// The relocated bytes at index `at`, given the place's address, the target and the addend. Without an
+    /// addend, the one in `bytes` applies.
     pub(super) fn patch(
         self,
         bytes: &[u8],
@@ -97,11 +97,12 @@ impl Kind {
             Self::A32 => {
                 const OFFSET: u32 = 0x00ff_ffff;
                 const UNCONDITIONAL: u32 = 0xf000_0000;
-                // In the place stands the offset without the target: the processor adds 8 to its own address.
+                // The branch's own offset is the addend. It is -8 for a plain branch, because the processor
+                // adds 8 to its own address.
                 let patched = target.zip(there).and_then(|(target, there)| {
                     let own = i64::from((there << 8).cast_signed() >> 6);
                     let target = target.wrapping_add_signed(addend.unwrap_or(own));
-                    // A call of Thumb code becomes another instruction.
+                    // A linker turns a call of Thumb code into another instruction.
                     let is_plain = there & UNCONDITIONAL != UNCONDITIONAL && target & 1 == 0;
                     let words = words_between(place, target, 24).filter(|_| is_plain)?;
                     Some(there & !OFFSET | words & OFFSET)
@@ -112,12 +113,13 @@ impl Kind {
     }
 }
 
-/// How many words a target is away, if a number of this many bits can say it: further away the kernel makes a stub, whose place is not known.
+/// The distance to a target in words, if it fits into this number of bits. For a more distant target the
+/// kernel makes a stub, whose place is unknown.
 fn words_between(place: u64, target: u64, bits: u32) -> Option<u32> {
     let bytes = target.wrapping_sub(place).cast_signed();
     let reach = 1_i64 << (bits + 1);
     let is_in_reach = bytes % 4 == 0 && (-reach..reach).contains(&bytes);
-    // The lower half of a negative number, too, has all its bits.
+    // The mask keeps the low 32 bits of a negative number as well.
     is_in_reach.then(|| u32::try_from((bytes >> 2).cast_unsigned() & u64::from(u32::MAX)).ok()).flatten()
 }
 
@@ -135,7 +137,7 @@ mod tests {
 
     #[test]
     fn branches_of_a64_lead_to_their_targets() {
-        // As an assembler writes them, where the target is 0x20 bytes before and 0x100 after.
+        // An assembler's encodings for targets 0x20 bytes before and 0x100 bytes after the branch.
         let kernel = 0xffff_ffc0_0800_0000;
         let call = Kind::of(elf::EM_AARCH64, 283);
         assert_eq!(patched(call, 0x9400_0000, (kernel + 0x20, Some(kernel), Some(0))), word(0x97ff_fff8));
@@ -165,7 +167,7 @@ mod tests {
         // bl . , to 0x100 before and after it.
         assert_eq!(patched(call, 0xebff_fffe, (0xbf00_0100, Some(0xbf00_0000), None)), word(0xebff_ffbe));
         assert_eq!(patched(call, 0xebff_fffe, (0xbf00_0000, Some(0xbf00_0100), None)), word(0xeb00_003e));
-        // Thumb code is called by another instruction.
+        // Calls of Thumb code need another instruction.
         assert_eq!(patched(call, 0xebff_fffe, (0xbf00_0000, Some(0xbf00_0101), None)), Patch::Unknown(4));
         assert_eq!(patched(call, 0xebff_fffe, (0xbf00_0000, Some(0xc800_0000), None)), Patch::Unknown(4));
     }

@@ -1,4 +1,5 @@
-//! What to load: a file that has addresses itself, or raw bytes at an address, and for whom.
+//! Requests for images: a file with addresses, or raw bytes at an address, and the cores and contexts that it
+//! is for.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,20 +12,20 @@ use crate::excerpt::excerpt;
 use crate::number;
 use crate::origin::{Naming, Origin};
 
-/// An image to load, and for which cores and contexts.
+/// An image to load, and its cores and contexts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageRequest {
     /// The file.
     pub file: PathBuf,
     /// How the file is read.
     pub kind: ImageKind,
-    /// The cores whose memory it is part of, by their names in the description. Empty: every core's.
+    /// The cores whose memory contains the image, by their names in the description. Empty: every core.
     pub cores: Vec<String>,
-    /// The contexts in which it is visible.
+    /// The contexts in which the image is visible.
     pub scope: Scope,
-    /// Who asks for it.
+    /// The origin of the request.
     pub origin: Origin,
-    /// What names the file in a description; `None` for an option.
+    /// The entry of a description that names the file; `None` for an option.
     pub named_by: Option<Naming>,
 }
 
@@ -37,17 +38,18 @@ pub enum ImageKind {
     Raw {
         /// The address of the first byte.
         address: Address,
-        /// Where in the file the first byte is.
+        /// The offset of the first byte in the file.
         offset: u64,
-        /// How many bytes; `None`: to the end of the file.
+        /// The number of bytes; `None`: to the end of the file.
         length: Option<u64>,
-        /// The address space, in a snapshot's words (`S`, `N`, `H`). It is kept and shown; all spaces are one memory.
+        /// The address space, in a snapshot's words (`S`, `N`, `H`). The space is only shown; all spaces are
+        /// one memory.
         space: Option<String>,
     },
-    /// As a system's recording says that its kernel loaded it: the image is given with the recording
-    /// ([`ImageLoader::give_image`](super::ImageLoader::give_image)).
+    /// As loaded by a kernel, according to a recording of the system. The image is made from the recording,
+    /// and passed to [`ImageLoader::give_image`](super::ImageLoader::give_image).
     Placed {
-        /// Where it begins.
+        /// The address at which the image begins.
         address: Address,
     },
 }
@@ -67,27 +69,27 @@ impl ImageRequest {
         Self { file: file.into(), kind, cores: Vec::new(), scope: Scope::EVERYWHERE, origin, named_by: None }
     }
 
-    /// Whether it is part of the memory of the core with this name. `None` is a core without a name.
+    /// Whether the image is part of the memory of the core with this name. `None` is a core without a name.
     #[must_use]
     pub fn is_for(&self, core: Option<&str>) -> bool {
         self.cores.is_empty() || core.is_some_and(|core| self.cores.iter().any(|name| name == core))
     }
 }
 
-/// What cannot be understood in the argument of `--image`.
+/// A mistake in the argument of `--image`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParseImageError {
     /// There is no file name.
     NoFile,
-    /// What stands before the `:` starts like a number and is no address.
+    /// The text before the `:` starts like a number but is not an address.
     Address {
-        /// What stands there.
+        /// The text before the `:`.
         found: String,
     },
     /// The text after the `@` is not a context.
     Context {
-        /// What stands there.
+        /// The part of the text that is wrong.
         found: String,
     },
 }
@@ -113,9 +115,9 @@ impl fmt::Display for ParseImageError {
 impl std::error::Error for ParseImageError {}
 
 /// Reads the argument of `--image`, `FILE` or `ADDRESS:FILE`, with `@context=NUMBER`, `@vmid=NUMBER` or
-/// `@context=NUMBER,vmid=NUMBER` after it for an image that is visible there alone.
+/// `@context=NUMBER,vmid=NUMBER` after it for an image that is only visible in this context.
 ///
-/// An address starts with a digit. A file whose own name looks so is written as `./0x100:file`.
+/// An address starts with a digit. Write a file whose own name looks like that as `./0x100:file`.
 impl FromStr for ImageRequest {
     type Err = ParseImageError;
 
@@ -136,8 +138,8 @@ impl FromStr for ImageRequest {
     }
 }
 
-/// The contexts that the end of an argument names, and what stands before them. An `@` with no `=` after it belongs to
-/// the file's name.
+/// Splits an argument into the text before the contexts, and the contexts that it ends in. An `@` without a
+/// `=` after it belongs to the file's name.
 fn split_scope(argument: &str) -> Result<(&str, Scope), ParseImageError> {
     let Some((rest, found)) = argument.rsplit_once('@').filter(|(_, behind)| behind.contains('=')) else {
         return Ok((argument, Scope::EVERYWHERE));

@@ -1,4 +1,4 @@
-//! Images that several loaders need, read once.
+//! Images that several loaders use but only one reads.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -8,13 +8,13 @@ use std::time::SystemTime;
 
 use super::{Image, ImageKind, ImageRequest};
 
-/// Images that several loaders read once. Clones share them.
+/// Images that several loaders share, so that each is read once. Clones share the same images.
 ///
-/// A file that has another length or time of change than before is read again.
+/// A file is read again if its length or time of change differs.
 #[derive(Clone, Debug, Default)]
 pub struct SharedImages(Arc<Mutex<Known>>);
 
-/// By file and kind: which version of the file it is of, and the image.
+/// The images by file and kind, each with the version of its file.
 type Known = BTreeMap<(PathBuf, ImageKind), (Stamp, Arc<Image>)>;
 
 /// Identifies a version of a file.
@@ -24,11 +24,12 @@ pub(super) struct Stamp {
     modified: Option<SystemTime>,
 }
 
-/// The most images kept. They are a cache: an image that does not fit is read again.
+/// The most images kept. The images are a cache: when it is full, it is emptied.
 const MOST: usize = 256;
 
 impl Stamp {
-    /// That of the file at `path`; `None` if it is no regular file, which may have something else each time.
+    /// The stamp of the file at `path`; `None` if it is not a regular file, because its content may change
+    /// each time.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let found = std::fs::metadata(path).ok().filter(Metadata::is_file)?;
         Some(Self { bytes: found.len(), modified: found.modified().ok() })
@@ -36,14 +37,14 @@ impl Stamp {
 }
 
 impl SharedImages {
-    /// The image that `request` names, if it was read from the file as it is now.
+    /// The image that `request` names, if it was read from this version of the file.
     pub(super) fn get(&self, request: &ImageRequest, stamp: Stamp) -> Option<Arc<Image>> {
         let images = self.images();
         let (known, image) = images.get(&(request.file.clone(), request.kind.clone()))?;
         (*known == stamp).then(|| Arc::clone(image))
     }
 
-    /// Keeps an image for others.
+    /// Keeps an image for other loaders.
     pub(super) fn keep(&self, request: &ImageRequest, stamp: Stamp, image: &Arc<Image>) {
         let mut images = self.images();
         if images.len() >= MOST {

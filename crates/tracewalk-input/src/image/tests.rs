@@ -63,7 +63,7 @@ fn code_in_a_writable_segment_is_loaded() {
 #[test]
 fn the_elf_header_in_a_segment_is_not_code() {
     let mut file = program().build();
-    // GNU ld lets the segment start with the file: offset 0, the section where it was.
+    // GNU ld lets the segment start at the file's beginning: offset 0, and the section at the same place.
     file[52 + 4..52 + 8].copy_from_slice(&0_u32.to_le_bytes());
     let section = 52 + 32_u32;
     file[52 + 8..52 + 12].copy_from_slice(&(0x0800_0000 - section).to_le_bytes());

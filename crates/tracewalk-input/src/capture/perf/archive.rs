@@ -1,7 +1,8 @@
-//! What `perf archive` packs → the files in it, by name.
+//! An archive of `perf archive` → the files in it, by name.
 //!
-//! perf's cache has a link for each build-id, which leads to a directory named as the file was, in which the file is. An archive has
-//! the same tree: links are followed inside it, and nothing is unpacked to the disk under a name.
+//! perf's cache has a link for each build-id. The link leads to a directory named after the original path,
+//! which contains the file. An archive has the same tree. Links are followed inside the archive; no file is
+//! unpacked to a named file on the disk.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -26,16 +27,16 @@ pub(super) struct Archive {
 
 #[derive(Debug)]
 enum Entry {
-    /// Where its bytes are.
+    /// The place of the file's bytes in the archive.
     File(Range<usize>),
-    /// What it leads to, from the archive's root on.
+    /// The link's target, relative to the archive's root.
     Link(PathBuf),
 }
 
 /// The most entries of an archive: perf's cache has a few for each binary.
 const MOST_ENTRIES: usize = 1 << 16;
 
-/// More links than this lead nowhere.
+/// The most links followed for a path: more are taken for a circle.
 const MOST_LINKS: usize = 40;
 
 impl Archive {
@@ -58,7 +59,7 @@ impl Archive {
         Ok(Self { file: file.to_owned(), bytes, entries })
     }
 
-    /// The bytes of a file, whose path may lead over links.
+    /// The bytes of a file. Its path may contain links.
     pub(super) fn file(&self, path: &Path) -> Option<&[u8]> {
         let mut path = normal(path)?;
         for _ in 0..MOST_LINKS {
@@ -117,7 +118,7 @@ fn entries(bytes: &[u8]) -> std::io::Result<BTreeMap<PathBuf, Entry>> {
     Ok(entries)
 }
 
-/// A path from the archive's root on, without `.` and `..`; `None` for one that leads out of it.
+/// A path relative to the archive's root, without `.` and `..`; `None` for one that leads out of the archive.
 fn normal(path: &Path) -> Option<PathBuf> {
     let mut parts = PathBuf::new();
     for part in path.components() {

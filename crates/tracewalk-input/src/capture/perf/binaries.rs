@@ -1,7 +1,7 @@
-//! Names of mapped files → the files here that are the same, by their build-ids.
+//! Names of mapped files → the same files on this machine, found by their build-ids.
 //!
-//! A file in an archive has no name of its own here: it is given with its bytes, and called by the archive and its name on the
-//! machine that was traced.
+//! A file in an archive has no path on this machine: its bytes are passed along with a name made of the
+//! archive's path and the file's name on the traced machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -31,20 +31,20 @@ pub struct Binaries {
     pub images: Vec<ImageRequest>,
     /// What became of each file that was mapped.
     pub binaries: Vec<Binary>,
-    /// The bytes of those that are in archives, by the names in `images`.
+    /// The bytes of the images that are in archives, by the names in `images`.
     pub archived: Vec<(PathBuf, Bytes)>,
-    /// What is made of files in another way than by reading them: the kernel's names and its modules.
+    /// Images that are not read from their files as they are: the kernel's names and its modules.
     pub prepared: Vec<(ImageKind, Image)>,
-    /// How many branches of modules are left out, because nothing says where they lead.
+    /// The number of branches of modules that are left out because their targets are unknown.
     pub unknown_branches: u64,
 }
 
 /// What became of a file that was mapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binary {
-    /// Its name on the machine that was traced.
+    /// The file's name on the traced machine.
     pub name: String,
-    /// Its build-id, if it was recorded.
+    /// The file's build-id, if it was recorded.
     pub build_id: Option<BuildId>,
     /// The file that is used, or why there is none.
     pub file: Result<PathBuf, NoBinary>,
@@ -58,18 +58,18 @@ pub enum NoBinary {
     NotFound,
     /// The files that were found have another build-id.
     OtherBuildId {
-        /// The first of them.
+        /// The first of these files.
         file: PathBuf,
-        /// Its build-id; empty if it has none.
+        /// The build-id of `file`; empty if it has none.
         found: String,
     },
-    /// Code that no file has: of the kernel, of a just-in-time compiler.
+    /// Code without a file, such as the kernel's or a just-in-time compiler's.
     NoFile,
     /// A kernel module whose file was not found.
     Module,
     /// A kernel module without a record of where the kernel put its code.
     ModuleUnplaced,
-    /// A file that is damaged, or no module of a kernel for Arm.
+    /// A file that is damaged, or not a kernel module for Arm.
     NoModule {
         /// The file.
         file: PathBuf,
@@ -86,7 +86,7 @@ impl Recorded {
     ///
     /// # Errors
     ///
-    /// If a place of binaries is a file, and no archive.
+    /// If a place of binaries is a file but not an archive.
     pub fn images(&self, places: &BinaryPlaces) -> Result<Binaries, CaptureError> {
         let archives = places.debug_dirs.iter().filter(|place| place.is_file()).map(|file| {
             Archive::open(file).map_err(|problem| CaptureError {
@@ -109,7 +109,7 @@ impl Recorded {
             }
             let alone = processes(epoch).count() <= 1;
             let mut contexts = 0;
-            // What the kernel's core file holds is what ran.
+            // The kernel's core file holds the code that ran, so the kernel's mappings are not needed.
             let spaces = epoch.spaces.iter().filter(|(pid, _)| **pid != KERNEL || self.kcore.is_none());
             for (pid, space) in spaces {
                 let scopes = self.scopes(*pid, alone);
@@ -163,13 +163,13 @@ impl Recorded {
         if self.contexts == ContextTrace::None {
             return vec![Scope::EVERYWHERE];
         }
-        // Threads of a process may look alike in the trace.
+        // Threads of a process may have the same context in the trace.
         let scopes = all.map(|tid| self.contexts.scope(tid)).collect::<BTreeSet<_>>();
         scopes.into_iter().collect()
     }
 }
 
-/// The bytes of a mapping that the file has: the last page of a mapping reaches beyond its end.
+/// The part of a mapping that the file contains: the last page of a mapping extends beyond the file's end.
 fn mapped(bytes: Option<u64>, mapping: &Mapping) -> Option<ImageKind> {
     let length = bytes?.checked_sub(mapping.offset)?.min(mapping.length);
     let address = Address::new(mapping.start);
@@ -181,7 +181,7 @@ fn mapped(bytes: Option<u64>, mapping: &Mapping) -> Option<ImageKind> {
     })
 }
 
-/// Modules of the kernel as they are placed.
+/// The kernel's modules at their addresses.
 struct Modules<'a> {
     names: Option<ByName<'a>>,
     prepared: Vec<(ImageKind, Image)>,
@@ -195,7 +195,7 @@ impl<'a> Modules<'a> {
         Self { names: names.map(KernelNames::by_name), prepared: prepared.collect(), unknown_branches: 0 }
     }
 
-    /// Puts a module's file where it is mapped.
+    /// Places a module's file at the address of its mapping.
     fn place(&mut self, finder: &mut Finder<'_>, file: &Path, mapping: &Mapping) -> Option<ImageKind> {
         let kind = ImageKind::Placed { address: Address::new(mapping.start) };
         if self.prepared.iter().any(|(known, image)| *known == kind && image.file == file) {
@@ -229,9 +229,9 @@ struct Finder<'a> {
     recorded: &'a Recorded,
     places: &'a BinaryPlaces,
     archives: Vec<Archive>,
-    /// What was taken out of them.
+    /// The files extracted from the archives.
     archived: BTreeMap<PathBuf, Bytes>,
-    /// By name and build-id.
+    /// Results of earlier searches, by name and build-id.
     found: BTreeMap<(u32, Option<BuildId>), Binary>,
 }
 
@@ -250,7 +250,7 @@ impl Finder<'_> {
         found
     }
 
-    /// A file that was found is not used.
+    /// Records why a file that was found is not used.
     fn not_used(&mut self, mapping: &Mapping, why: NoBinary) {
         if let Some(binary) = self.found.get_mut(&(mapping.file, mapping.build_id))
             && binary.file.is_ok()
@@ -267,7 +267,7 @@ impl Finder<'_> {
         }
     }
 
-    /// How long a file is that was found.
+    /// The length of a file that was found.
     fn length(&self, file: &Path) -> Option<u64> {
         match self.archived.get(file) {
             Some(bytes) => Some(bytes.len() as u64),
@@ -282,14 +282,15 @@ impl Finder<'_> {
         let is_file = name.starts_with('/') && !name.starts_with("//") && !name.starts_with("/memfd:");
         let own = name.strip_suffix(" (deleted)").unwrap_or(name);
         let symfs = || self.places.symfs.as_ref();
-        // `[vdso]` may be dumped there. Names of the traced machine do not lead out of the directory.
+        // `symfs` may contain a dump of `[vdso]`. A name of the traced machine must not lead out of the
+        // directory.
         let inside = Path::new(own.trim_start_matches('/'));
         let is_inside = inside.components().all(|part| matches!(part, std::path::Component::Normal(_)));
         let below = symfs().filter(|_| is_inside).map(|symfs| symfs.join(inside));
         let beside = symfs().filter(|_| is_inside).and_then(|symfs| Some(symfs.join(inside.file_name()?)));
         let stated = below.into_iter().chain(beside).map(|file| (file, true));
         let cached = build_id.into_iter().flat_map(|id| self.cached(&id)).map(|file| (file, false));
-        // A local file of that name may be another machine's.
+        // A local file of that name may belong to another system: only its build-id can identify it.
         let here = (is_file && build_id.is_some()).then(|| (PathBuf::from(own), false));
         let mut other = None;
         for (file, is_stated) in stated.chain(cached).chain(here) {
@@ -316,14 +317,14 @@ impl Finder<'_> {
         Err(other.unwrap_or(nothing))
     }
 
-    /// Where directories by build-id may have a file.
+    /// The paths at which directories by build-id may have a file.
     fn cached(&self, id: &BuildId) -> Vec<PathBuf> {
         let places = programs_by_build_id(id);
         let of = |dir: &PathBuf| places.iter().map(|place| dir.join(place)).collect::<Vec<_>>();
         self.places.debug_dirs.iter().flat_map(of).collect()
     }
 
-    /// Takes a file out of the first archive that has it.
+    /// Extracts a file from the first archive that has it.
     fn unpacked(&mut self, name: &str, id: &BuildId) -> Option<PathBuf> {
         let places = programs_by_build_id(id);
         let is_it = |bytes: &&[u8]| build_id_of(bytes).is_some_and(|found| id.is_of(&found));

@@ -1,4 +1,5 @@
-//! How trace identifies the process that runs, by the user's request, the trace units' registers and the processes there are.
+//! How trace identifies the process that runs: derived from the user's request, the trace units' registers
+//! and the recorded processes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,23 +13,24 @@ use super::units::Units;
 /// How trace identifies its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContextTrace {
-    /// It does not.
+    /// Trace does not identify its process.
     None,
     /// The context ID is the thread's number.
     ContextId,
-    /// The context ID is the thread's number above the number of an address space, which has eight bits: of Armv7-A.
+    /// Armv7-A: the context ID is the thread's number, followed by the eight-bit number of an address space.
     Process,
-    /// The same with two bytes traced: the lowest byte of the thread's number identifies the process, because it differs between all
-    /// processes with code.
+    /// The same with only two bytes traced. The lowest byte of the thread's number identifies the process,
+    /// because it differs between all processes with code.
     ProcessByte,
-    /// The VMID is, where the kernel is its own hypervisor.
+    /// The VMID is the thread's number: the kernel is its own hypervisor.
     Vmid,
 }
 
 impl ContextTrace {
-    /// By the bits that the user asked for, those that the units were set up with, and what became of processes.
+    /// Derives the form from the bits that the user asked for, the units' registers, and the processes'
+    /// history.
     pub(super) fn of(config: u64, units: &Units, changes: &[(When, Change)]) -> Self {
-        // CtxtIDSize in ETMCR bits 15:14. One byte is an address space's number without the process.
+        // CtxtIDSize in ETMCR bits 15:14. If only one byte is traced, it is an address space's number.
         if let Some(size) = context_id_size(units) {
             return match size {
                 0b11 => Self::Process,
@@ -40,7 +42,8 @@ impl ContextTrace {
             let mut values = units.units.iter().filter_map(|unit| unit.register("TRCCONFIGR"));
             values.any(|value| value & bits == bits)
         };
-        // The kernel's own word is the units' (TRCCONFIGR bit 6: context ID; 7 and 15: EL2's as VMID). perf writes its own form of them.
+        // TRCCONFIGR bit 6: context ID; bits 7 and 15: EL2's context ID as VMID. The event's `config` has
+        // bits of perf's own for both.
         if config >> 15 & 1 == 1 || all(1 << 15 | 1 << 7) {
             Self::Vmid
         } else if config >> 14 & 1 == 1 || all(1 << 6) {
@@ -50,7 +53,7 @@ impl ContextTrace {
         }
     }
 
-    /// Where a thread runs.
+    /// The contexts in which a thread runs.
     pub(super) const fn scope(self, tid: u32) -> Scope {
         match self {
             Self::None => Scope::EVERYWHERE,
@@ -71,7 +74,7 @@ impl ContextTrace {
 
 const LOWEST_BYTE: u32 = 0xff;
 
-/// The number of bytes of context IDs that are traced, if these are fewer than say the process.
+/// The number of bytes of context IDs that are traced, if these are too few to identify the process.
 pub(super) fn too_short(contexts: ContextTrace, units: &Units) -> Option<u8> {
     match context_id_size(units).filter(|_| contexts == ContextTrace::None)? {
         0b01 => Some(1),
@@ -80,13 +83,13 @@ pub(super) fn too_short(contexts: ContextTrace, units: &Units) -> Option<u8> {
     }
 }
 
-/// The least of ETMCR's fields CtxtIDSize; `None` of other units.
+/// The smallest CtxtIDSize of all ETMCRs; `None` if no unit has an ETMCR.
 fn context_id_size(units: &Units) -> Option<u32> {
     let registers = units.units.iter().filter_map(|unit| unit.register("ETMCR"));
     registers.map(|etmcr| etmcr >> 14 & 0b11).min()
 }
 
-/// Whether the lowest byte of a thread's number says which process it is of, among those that had code at any time.
+/// Whether the lowest byte of a thread's number identifies its process among all that had code at any time.
 fn differ_in_the_lowest_byte(changes: &[(When, Change)]) -> bool {
     let (mut with_code, mut threads) = (BTreeSet::new(), Vec::new());
     for (_, change) in changes {

@@ -1,9 +1,9 @@
-//! simpleperf's feature FILE2: messages about the files that were mapped (`record_file.proto`). Of modules of the kernel they say how
-//! far the code is from the module's beginning.
+//! simpleperf's feature FILE2: messages about the mapped files (`record_file.proto`). The message of a kernel
+//! module states how far the module's code is from its beginning.
 
 use super::fields::u32_at;
 
-/// The file of a message, and how far a module's `.text` is from where it was mapped.
+/// The modules' files, and the distance of each module's `.text` from the start of its mapping.
 pub(super) fn module_texts(mut bytes: &[u8]) -> Vec<(String, u64)> {
     let mut found = Vec::new();
     while let Some(length) = u32_at(bytes, 0).and_then(|length| usize::try_from(length).ok()) {
@@ -34,7 +34,7 @@ fn module_text(message: &[u8]) -> Option<(String, u64)> {
     Some((path, offset))
 }
 
-/// The fields of a message in the encoding of Protocol Buffers, up to what cannot be read.
+/// The fields of a message in the encoding of Protocol Buffers, up to the first that cannot be read.
 struct Fields<'a>(&'a [u8]);
 
 enum Value<'a> {

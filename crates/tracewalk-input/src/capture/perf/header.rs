@@ -9,11 +9,11 @@ use super::problem::PerfProblem;
 /// An event that was recorded.
 #[derive(Clone, Debug)]
 pub(super) struct Event {
-    /// The number of the unit that counts it, of that boot.
+    /// The number of the unit (PMU) that counts the event; it may differ after the next boot.
     pub(super) kind: u32,
-    /// What was asked for.
+    /// The settings that the user asked for.
     pub(super) config: u64,
-    /// What stands after each record: see [`super::trailer`].
+    /// The fields after each record: see [`super::records::Trailer`].
     pub(super) sample_type: u64,
     pub(super) has_trailers: bool,
 }
@@ -22,7 +22,7 @@ pub(super) struct Event {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Header {
     pub(super) events: Vec<Event>,
-    /// Which event has an ID.
+    /// The event of each ID.
     pub(super) event_of: BTreeMap<u64, usize>,
     pub(super) os_release: Option<String>,
     pub(super) arch: Option<String>,
@@ -30,9 +30,9 @@ pub(super) struct Header {
     pub(super) is_simpleperf: bool,
     pub(super) build_ids: Vec<(String, BuildId)>,
     pub(super) is_branch_list: bool,
-    /// How far the code of modules of the kernel is from where they were mapped.
+    /// The distance of each kernel module's code from the start of its mapping.
     pub(super) module_text: BTreeMap<String, u64>,
-    /// Which bytes of the file are records.
+    /// The records' offset in the file, and their size.
     pub(super) data: (u64, u64),
 }
 
@@ -43,10 +43,10 @@ pub(super) const SWAPPED_MAGIC: &[u8] = b"2ELIFREP";
 /// The size of the header of a file that came through a pipe.
 const PIPE_HEADER: u64 = 16;
 
-/// Events that a file may have: a few for each CPU.
+/// The most events of a file: usual ones have a few for each CPU.
 const MOST_EVENTS: usize = 1 << 14;
 
-/// IDs that they may have: one for each CPU and thread.
+/// The most IDs of events: an event has one for each CPU and thread.
 const MOST_IDS: usize = 1 << 20;
 
 /// `attr.size` of the first version of perf.
@@ -104,7 +104,7 @@ impl Header {
         Ok(())
     }
 
-    /// Reads the sections of features, whose places stand at `at`, one for each bit that is set.
+    /// Reads the sections of features. Their places are listed at `at`, one for each bit that is set.
     fn features(&mut self, file: &[u8], at: u64) -> Result<(), PerfProblem> {
         let bits = section(file, 72, 32).as_chunks().0;
         let mut places = section(file, at, u64::MAX).as_chunks::<16>().0.iter();
@@ -122,7 +122,7 @@ impl Header {
         Ok(())
     }
 
-    /// Takes the bytes of a feature.
+    /// Reads the bytes of a feature.
     pub(super) fn feature(&mut self, number: usize, bytes: &[u8]) -> Result<(), PerfProblem> {
         match number {
             2 => self.build_ids(bytes),
@@ -144,7 +144,7 @@ impl Header {
         Ok(())
     }
 
-    /// A row of `{header, pid, id[24], name}`.
+    /// Reads consecutive entries `{header, pid, id[24], name}`.
     fn build_ids(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         while let Some(size) = u16_at(rest, 6).map(usize::from).filter(|size| *size >= 36) {
@@ -159,7 +159,7 @@ impl Header {
 pub(super) fn build_id_event(record: &[u8]) -> Option<(String, BuildId)> {
     let misc = u16_at(record, 4)?;
     let id = record.get(12..36)?;
-    // Since perf 5.12, a byte has the length of the ID.
+    // Since perf 5.12, a byte after the ID contains its length.
     let length = if misc >> 15 & 1 == 1 { id.get(20).copied().unwrap_or(20).min(20) } else { 20 };
     let id = BuildId::new(id.get(..usize::from(length))?)?;
     Some((super::fields::name(record.get(36..)?), id))

@@ -1,5 +1,5 @@
-//! The kernel of a recording: its names, out of the list that perf keeps beside a recording or in its cache, and where its modules
-//! are.
+//! The kernel of a recording: its names, from the list that perf keeps in a recording's directory or in its
+//! cache, and the places of its modules.
 
 use std::path::{Path, PathBuf};
 
@@ -13,25 +13,27 @@ use crate::file;
 use crate::image::module::{Placed, Placing, Unplaced, place};
 use crate::symbols::kallsyms::{Line, lines};
 
-/// The names of a kernel as it ran.
+/// The names of the kernel that ran.
 pub(super) struct KernelNames {
     /// The list's file, for messages.
     pub(super) file: PathBuf,
-    /// The list, at the addresses of the recording.
+    /// The list, with the addresses of the recording.
     pub(super) list: Bytes,
 }
 
-/// Names by which modules are placed, in order.
+/// The list's lines by which modules are placed, sorted by name.
 pub(super) struct ByName<'a>(Vec<Line<'a>>);
 
-/// How the kernel's own mapping is called; after it stands the symbol whose address it says.
+/// The beginning of the name of the kernel's own mapping. The rest is the symbol whose address the mapping
+/// states.
 const KERNEL_NAME: &str = "[kernel.kallsyms]";
 
-/// What a list is called in perf's cache and in recordings that are directories.
+/// The file name of a list in perf's cache and in recordings that are directories.
 pub(super) const LIST: &str = "kallsyms";
 
 impl KernelNames {
-    /// The list that is stated, or that is beside the recording, or that has the kernel's build-id.
+    /// The list that the user states, or that is in the recording's directory, or that has the kernel's
+    /// build-id.
     pub(super) fn of(
         recorded: &Recorded,
         places: &BinaryPlaces,
@@ -45,7 +47,7 @@ impl KernelNames {
                 let bytes = bytes.map_err(|problem| CaptureError::of_file(&file, problem))?;
                 (file, bytes)
             }
-            // A list is large: it is looked for only if the kernel ran.
+            // A list is large: search for it only if the kernel ran.
             None if kernel.is_none() => return Ok(None),
             None => match recorded.listed(places, archives) {
                 Some(found) => found,
@@ -56,7 +58,7 @@ impl KernelNames {
         let list = if moved == 0 {
             bytes
         } else {
-            // Modules are elsewhere after another start, and nobody says where.
+            // Modules have other addresses after another boot, and the recording does not state them.
             let own = lines(&bytes).filter(|line| line.module.is_none());
             own.map(|line| line.moved(moved)).collect::<String>().into_bytes().into()
         };
@@ -70,13 +72,13 @@ impl KernelNames {
     }
 }
 
-/// How far the kernel was from where the list says: it has another place after each start.
+/// The distance of the kernel from its address in the list: the kernel is moved at each boot.
 fn slide(list: &[u8], mapping: &Mapping, name: &str) -> Option<u64> {
     let symbol = name.strip_prefix(KERNEL_NAME)?;
-    // perf says the symbol's address in the place of an offset, simpleperf as the beginning.
+    // perf writes the symbol's address as the mapping's offset, simpleperf as its start.
     let recorded = if mapping.offset == 0 { mapping.start } else { mapping.offset };
     let line = lines(list).find(|line| line.module.is_none() && line.name == symbol)?;
-    // A list without addresses is reported by whoever reads names in it.
+    // The caller that reads names reports a list without addresses.
     (line.address != 0).then(|| recorded.wrapping_sub(line.address))
 }
 
@@ -86,7 +88,7 @@ impl ByName<'_> {
         self.0.iter().skip(from).take_while(move |line| line.name == name)
     }
 
-    /// Where something is that is called so once.
+    /// The address of a symbol, if all lines with this name that are wanted agree.
     fn only(&self, name: &str, is_wanted: impl Fn(&Line<'_>) -> bool) -> Option<u64> {
         let mut found = self.named(name).filter(|line| is_wanted(line)).map(|line| line.address);
         let first = found.next()?;
@@ -95,7 +97,7 @@ impl ByName<'_> {
 }
 
 impl Recorded {
-    /// The kernel's own mapping, and what it is called.
+    /// The kernel's own mapping, and its name.
     fn kernel_mapping(&self) -> Option<(Mapping, &str)> {
         let mut mappings = self.epochs.iter().filter_map(|epoch| epoch.spaces.get(&KERNEL));
         mappings.find_map(|space| {
@@ -131,7 +133,7 @@ impl Recorded {
         let name = self.names.get(mapping.file);
         let module = module_name(name);
         let function = |name: &str| names?.only(name, |line| line.module == Some(&*module));
-        // A symbol of the kernel comes before one of a module.
+        // A symbol of the kernel takes precedence over one of a module.
         let export = |name: &str| {
             let names = names?;
             let own = names.only(name, |line| line.module.is_none());
@@ -143,13 +145,13 @@ impl Recorded {
     }
 }
 
-/// What the kernel calls a module that a file is of.
+/// The kernel's name of the module in a file.
 fn module_name(file: &str) -> String {
     let name = file.rsplit('/').next().unwrap_or(file);
     name.strip_suffix(".ko").unwrap_or(name).replace('-', "_")
 }
 
-/// Whether a mapping of the kernel's is a module's.
+/// Whether one of the kernel's mappings is a module's.
 pub(super) fn is_module(name: &str) -> bool {
     name.ends_with(".ko") || name.starts_with('[') && !name.starts_with("[kernel")
 }

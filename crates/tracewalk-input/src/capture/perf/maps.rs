@@ -1,8 +1,8 @@
-//! Processes over time: which file's code each had at which address, up to when.
+//! Processes over time: which file's code each had at which address, and until when.
 //!
-//! Trace is decoded with one program from one record to the next. As long as nothing is mapped where something else was, all that
-//! was mapped at any time is one program. Where a mapping takes the place of another that trace may have run in, the next
-//! program begins.
+//! Each AUX record's trace is decoded with one program. As long as nothing is mapped over something else,
+//! everything that was mapped at any time is one program. When a mapping replaces another that trace may have
+//! run in, the next program begins.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,8 @@ pub struct BuildId {
 }
 
 impl BuildId {
-    /// The ID with these bytes; `None` for none, or only zeros. simpleperf pads short ones with zeros.
+    /// The ID with these bytes; `None` if there are none, or only zeros. simpleperf pads short IDs with
+    /// zeros.
     pub(super) fn new(bytes: &[u8]) -> Option<Self> {
         let used = bytes.iter().rposition(|byte| *byte != 0)? + 1;
         let mut all = [0; 20];
@@ -30,7 +31,7 @@ impl BuildId {
         self.bytes.get(..usize::from(self.length)).unwrap_or_default()
     }
 
-    /// Whether a file with this ID may be the one.
+    /// Whether a file with the build-id `file` may be the one.
     #[must_use]
     pub fn is_of(&self, file: &[u8]) -> bool {
         file.starts_with(self.known()) && file.iter().skip(self.known().len()).all(|byte| *byte == 0)
@@ -54,9 +55,9 @@ impl fmt::Debug for BuildId {
 pub(super) struct Mapping {
     pub(super) start: u64,
     pub(super) length: u64,
-    /// Where in the file the first byte is.
+    /// The offset of the first byte in the file.
     pub(super) offset: u64,
-    /// The number of its name.
+    /// The number of the file's name.
     pub(super) file: u32,
     pub(super) build_id: Option<BuildId>,
 }
@@ -70,7 +71,7 @@ pub(super) enum Change {
     Ended { pid: u32, tid: u32 },
 }
 
-/// Whose mappings the kernel's are.
+/// The process that the kernel's mappings are listed under.
 pub(super) const KERNEL: u32 = u32::MAX;
 
 /// The mappings of a process, by address.
@@ -83,26 +84,27 @@ pub(super) struct Epoch {
     pub(super) spaces: BTreeMap<u32, Arc<Space>>,
 }
 
-/// Processes as changes come.
+/// The state of all processes, updated by each change.
 #[derive(Debug, Default)]
 pub(super) struct Processes {
     live: Epoch,
     /// The mappings since the epoch began.
     seen: Epoch,
-    /// Whether there was trace since then.
+    /// Whether there was trace since the epoch began.
     has_trace: bool,
-    /// The epochs that are over.
+    /// The epochs that have ended.
     done: Vec<Epoch>,
     /// The process of each thread, and each process' name.
     pub(super) threads: BTreeMap<u32, u32>,
     pub(super) names: BTreeMap<u32, u32>,
-    /// How often a mapping took another's place after the last epoch that is possible, or was one too many.
+    /// How often a mapping replaced another after the last possible epoch, or a change was beyond
+    /// `MOST_COPIED`.
     pub(super) mixed: u64,
-    /// How much was copied, of mappings and processes.
+    /// The number of mappings and processes that were copied.
     copied: usize,
 }
 
-/// So much is copied: a recording of a hundred processes that fork takes some thousands.
+/// The most mappings and processes copied: a recording of a hundred processes that fork takes some thousands.
 const MOST_COPIED: usize = 1 << 20;
 
 /// The most programs of a recording.
@@ -113,11 +115,11 @@ const MOST_MAPPINGS: usize = 1 << 16;
 
 impl Mapping {
     const fn end(&self) -> u64 {
-        // Checked when it was read.
+        // Does not overflow: checked when the mapping was read.
         self.start.saturating_add(self.length)
     }
 
-    /// Whether both show the same bytes where both are.
+    /// Whether both have the same bytes at the addresses that they share.
     fn agrees(&self, other: &Self) -> bool {
         self.file == other.file
             && self.build_id == other.build_id
@@ -133,12 +135,12 @@ impl Mapping {
 
 /// The mappings that overlap a stretch.
 fn overlapping(space: &Space, start: u64, end: u64) -> impl Iterator<Item = &Mapping> {
-    // They do not overlap one another, so that only one can begin before and reach in.
+    // Mappings of a space do not overlap, so only one can begin before `start` and extend beyond it.
     let before = space.range(..start).next_back().filter(|(_, mapping)| mapping.end() > start);
     before.into_iter().chain(space.range(start..end)).map(|(_, mapping)| mapping)
 }
 
-/// Puts a mapping in the place of what it covers.
+/// Adds a mapping, which replaces what it covers.
 fn put(space: &mut Space, mapping: Mapping) {
     let covered = overlapping(space, mapping.start, mapping.end()).copied().collect::<Vec<_>>();
     for old in covered {
@@ -152,7 +154,7 @@ fn put(space: &mut Space, mapping: Mapping) {
 }
 
 impl Processes {
-    /// The number of the epoch that trace of now belongs to.
+    /// The number of the epoch that current trace belongs to.
     pub(super) fn trace(&mut self) -> usize {
         self.has_trace = true;
         self.done.len()
@@ -189,7 +191,7 @@ impl Processes {
                     self.names.entry(pid).or_insert(name);
                 }
                 let Some(space) = self.live.spaces.get(&parent).cloned() else { return };
-                // A process by itself, and its mappings where another had that number before.
+                // Copies the process itself, and its mappings if another process had that number before.
                 let again = if self.seen.spaces.contains_key(&pid) { space.len() } else { 0 };
                 if !self.is_room(1 + again) {
                     return;
@@ -208,7 +210,7 @@ impl Processes {
         }
     }
 
-    /// Whether so much may be copied; if not, what is left out counts as mixed.
+    /// Whether `more` may be copied; if not, the change is left out and counts as mixed.
     fn is_room(&mut self, more: usize) -> bool {
         self.copied = self.copied.saturating_add(more);
         let is_room = self.copied <= MOST_COPIED;
@@ -216,14 +218,15 @@ impl Processes {
         is_room
     }
 
-    /// Whether a process' mappings may be changed: those that it shares with others are copied then.
+    /// Whether a process' mappings may be changed: a change copies the mappings that it shares with others.
     fn may_copy(&mut self, pid: u32) -> bool {
         let spaces = [self.live.spaces.get(&pid), self.seen.spaces.get(&pid)].into_iter().flatten();
         let shared = spaces.filter(|space| Arc::strong_count(space) > 1).map(|space| space.len()).sum();
         self.is_room(shared)
     }
 
-    /// Adds a mapping to the epoch, or begins the next one if another stood there that trace may have run in.
+    /// Adds a mapping to the epoch, or begins the next one if it replaces a mapping that trace may have run
+    /// in.
     fn see(&mut self, pid: u32, mapping: Mapping) {
         let differs = self.seen.spaces.get(&pid).is_some_and(|space| {
             overlapping(space, mapping.start, mapping.end()).any(|old| !old.agrees(&mapping))

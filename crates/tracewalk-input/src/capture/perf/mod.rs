@@ -1,9 +1,10 @@
 //! `perf.data` with CoreSight trace, as recorded by Linux' perf and Android's simpleperf.
 //!
-//! A file is a sequence of records. Some describe trace units, processes and their mappings; some state when the kernel took
-//! which part of a CPU's ring of trace; some are followed by the bytes. One pass over the records' headers finds all of this. The
-//! bytes of trace are not copied: a buffer of the capture is the whole file, with a list of the parts that belong together, and a
-//! decoder starts anew at each part. Only compressed trace, or trace in several files, is copied.
+//! A file is a sequence of records. Some describe trace units, processes and their mappings. Some state when
+//! the kernel took which part of a CPU's ring of trace. Some are followed by the bytes of trace. One pass
+//! over the records' headers finds all of them. The bytes of trace are not copied: a buffer of the capture is
+//! the whole file, with a list of the parts that belong together, and a decoder starts anew at each part.
+//! Only compressed trace, or trace in several files, is copied.
 //!
 //! ```text
 //! header ─▶ events, features                       header
@@ -55,7 +56,7 @@ pub use places::BinaryPlaces;
 pub use problem::PerfProblem;
 pub use recorded::Recorded;
 
-/// What perf and simpleperf record, as a file or as a directory with one.
+/// Recordings of perf and simpleperf, as a file or as a directory with one.
 pub(super) const FORMAT: Format = Format {
     name: "a perf.data file",
     holds: Holds::PerfData,
@@ -68,10 +69,11 @@ pub(super) const FORMAT: Format = Format {
     },
 };
 
-/// The file of a recording that is a directory.
+/// The main file of a recording that is a directory.
 const DATA: &str = "data";
 
-/// The files beside it, `data.0` and so on: each thread of perf writes one of its own, which is records without a header.
+/// The files `data.0` and so on beside the main file. Each thread of perf writes its own: records without a
+/// header.
 fn threads(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let numbered = entries.filter_map(|entry| {
@@ -118,7 +120,7 @@ fn open(given: &Given, wires: &WireOptions) -> Result<Capture, CaptureError> {
     refuse_options(capture, wires)
 }
 
-/// Reads a file's bytes, and those of others that have records alone. `path` is used in messages.
+/// Reads a file's bytes, and those of others that have only records. `path` is used in messages.
 fn read(
     path: &Path,
     (file, others): (Bytes, &[Bytes]),
@@ -131,7 +133,7 @@ fn read(
     let data = header.data;
     let mut records = Records::new(header.clone());
     records.take_all(&file, data.0, data.0.saturating_add(data.1))?;
-    // In a file that came through a pipe a record says it.
+    // A file that came through a pipe has its features in records.
     if records.header.is_branch_list {
         return Err(PerfProblem::BranchList);
     }
@@ -159,7 +161,7 @@ fn read(
         buffers.push(buffer(path, (&bytes, ranges), &group, core, &units, &records));
     }
     if buffers.is_empty() {
-        // What was lost is said of it; the units are known.
+        // An empty buffer: reports of lost trace need one, and the units are known.
         let group = Group { epoch: 0, process: None, packing: Packing::Frames(0) };
         buffers.push(buffer(path, (&bytes, Vec::new()), &group, None, &units, &records));
     }
@@ -200,7 +202,7 @@ fn read(
     })
 }
 
-/// The programs that parts are decoded with. Where there is one, it needs no name.
+/// The programs that parts are decoded with, and their names if there are several.
 fn programs(parts: &Parts) -> Vec<(ProgramOf, Option<String>)> {
     let mut programs = Vec::new();
     for group in parts.groups.keys() {
@@ -220,7 +222,7 @@ fn programs(parts: &Parts) -> Vec<(ProgramOf, Option<String>)> {
     programs.into_iter().map(named).collect()
 }
 
-/// The buffer of what belongs together.
+/// The buffer of a group.
 fn buffer(
     path: &Path,
     (bytes, ranges): (&Bytes, Vec<std::ops::Range<usize>>),

@@ -1,4 +1,4 @@
-//! AUX records → the parts of the file that are trace, each with whose it is.
+//! AUX records → the parts of the file that are trace, grouped by program, process and packing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -10,7 +10,7 @@ use super::problem::PerfProblem;
 use super::records::{Aux, AuxBuffer, HardwareId, Records};
 use super::units::Units;
 
-/// What belongs together: it is decoded by the same units, with the same program.
+/// Identifies trace that belongs together: decoded by the same units, with the same program.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Group {
     pub(super) epoch: usize,
@@ -28,7 +28,7 @@ pub(super) enum Packing {
     Raw(u64),
 }
 
-/// Trace of a recording, by what belongs together.
+/// The trace of a recording, by group.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub(super) groups: BTreeMap<Group, Vec<Range<usize>>>,
@@ -41,23 +41,23 @@ pub(super) struct Parts {
 pub struct TraceCounts {
     /// How often the kernel took trace from a sink.
     pub records: u64,
-    /// How often there was none.
+    /// How often there was no trace to take.
     pub empty: u64,
     /// The number of bytes of trace in the file.
     pub bytes: u64,
-    /// How often trace before had been lost, because a buffer was full.
+    /// How often earlier trace had been lost because a buffer was full.
     pub truncated: u64,
-    /// How often there are gaps inside.
+    /// How often the trace has gaps inside.
     pub partial: u64,
     /// How often samples collided with others.
     pub collisions: u64,
-    /// How often the bytes are not in the file, and how many these are.
+    /// How often the bytes of trace are not in the file.
     pub missing: u64,
-    /// How many bytes these are.
+    /// The number of bytes of trace that are not in the file.
     pub missing_bytes: u64,
     /// The number of snapshots: the newest content of a buffer.
     pub snapshots: u64,
-    /// How often a mapping took another's place in a way that is not distinguished.
+    /// How often a mapping replaced another in the same program, so that code of either may be shown.
     pub mixed_mappings: u64,
 }
 
@@ -145,14 +145,14 @@ impl Parts {
     }
 }
 
-/// Whose ring bytes of trace come from.
+/// The ring that bytes of trace come from: a CPU's or a thread's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Queue {
     Cpu(u32),
     Thread(u32),
 }
 
-/// The buffers of each ring, by their offsets in it.
+/// The buffers of each ring, sorted by their offsets in the ring.
 struct Queues(BTreeMap<Queue, Vec<AuxBuffer>>);
 
 impl Queues {
@@ -186,7 +186,8 @@ impl Queues {
 
 fn in_buffers(buffers: &[AuxBuffer], aux: &Aux) -> Option<Range<usize>> {
     let (start, end) = if aux.flags & OVERWRITE > 0 {
-        // Of a snapshot the offset is where the ring's newest byte stands. perf has put the oldest byte first.
+        // The offset of a snapshot is the place of the ring's newest byte. perf has put the oldest byte
+        // first.
         let behind = buffers.partition_point(|buffer| buffer.offset < aux.offset);
         let mut before = buffers.get(..behind)?.iter().rev().take(MOST_LOOKED_AT);
         let buffer = before.find(|buffer| aux.offset <= buffer.offset.saturating_add(buffer.size))?;
@@ -196,7 +197,7 @@ fn in_buffers(buffers: &[AuxBuffer], aux: &Aux) -> Option<Range<usize>> {
     } else {
         let end = aux.offset.checked_add(aux.size)?;
         let behind = buffers.partition_point(|buffer| buffer.offset <= aux.offset);
-        // Buffers of damaged files may overlap: the newest one that has all of it.
+        // Buffers of damaged files may overlap: take the newest one that has the whole record.
         let mut before = buffers.get(..behind)?.iter().rev().take(MOST_LOOKED_AT);
         let buffer = before.find(|buffer| end <= buffer.offset.saturating_add(buffer.size))?;
         let start = buffer.at + (aux.offset - buffer.offset);
@@ -214,7 +215,7 @@ pub(super) fn ids(units: &Units, stated: &[HardwareId], sink: u32) -> Vec<(u64, 
     let at_sink = stated.iter().filter(|id| id.sink == sink);
     let mut ids = at_sink.filter_map(|id| Some((id.cpu, TraceId::new(id.id)?))).collect::<Vec<_>>();
     if stated.is_empty() {
-        // Kernels before 6.1 state none: the ID follows from the CPU.
+        // Kernels before 6.1 state no IDs: the ID follows from the CPU.
         ids = units.units.iter().filter_map(|unit| Some((unit.cpu, unit.usual_id?))).collect();
     }
     let mut known = BTreeSet::new();

@@ -1,24 +1,25 @@
-//! Where the files of the traced machine are: what the user says, and what perf's cache calls them.
+//! The places of the traced machine's files: the user's options, and the names in perf's cache.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::maps::BuildId;
 
-/// Where the files are that ran.
+/// The places to search for the files that ran.
 #[derive(Clone, Debug, Default)]
 pub struct BinaryPlaces {
     /// The traced machine's files, as a directory that stands for its root.
     pub symfs: Option<PathBuf>,
-    /// Directories of files by build-id: `.build-id/ab/cdef…/elf`, as perf's cache has them; or archives that `perf archive` made of them.
+    /// Directories of files by build-id, such as perf's cache (`.build-id/ab/cdef…/elf`), or archives that
+    /// `perf archive` made of them.
     pub debug_dirs: Vec<PathBuf>,
-    /// The names of the kernel that ran, as its `/proc/kallsyms` had them.
+    /// The names of the kernel that ran: a copy of its `/proc/kallsyms`.
     pub kallsyms: Option<PathBuf>,
 }
 
-/// Where a directory by build-ids may have what belongs to one: a file, or a directory of several.
+/// The paths at which a directory by build-ids may have an ID's file, or a directory with several files.
 pub(super) fn by_build_id(id: &BuildId) -> Vec<PathBuf> {
-    // Zeros at the end may belong to it.
+    // Zeros at the end may belong to the ID.
     let lengths = [id.known().len(), 16, 20].map(|bytes| 2 * bytes);
     let id = id.to_string();
     let names =
@@ -28,7 +29,7 @@ pub(super) fn by_build_id(id: &BuildId) -> Vec<PathBuf> {
     places.into_iter().map(|place| Path::new(".build-id").join(place)).collect()
 }
 
-/// Where a directory by build-ids may have a program.
+/// The paths at which a directory by build-ids may have a program.
 pub(super) fn programs_by_build_id(id: &BuildId) -> Vec<PathBuf> {
     let files = |file: PathBuf| [file.join("elf"), file.clone(), file.with_extension("debug")];
     by_build_id(id).into_iter().flat_map(files).collect()

@@ -1,7 +1,7 @@
-//! Records in several files, or compressed → one copy of all of them, without any that hold others.
+//! Records in several files, or compressed → one copy of all records, without compressed ones.
 //!
-//! perf writes one stream of zstd for a file, which continues from record to record and need not end. A copy is made because trace
-//! may be among them; it lies in a temporary file if it is large.
+//! perf writes one zstd stream per file, which continues from record to record and need not end. The records
+//! are copied because trace may be among them. A large copy is in a temporary file.
 
 use std::io::{Read, Write};
 
@@ -20,7 +20,8 @@ pub(super) struct Plain {
     pub(super) is_cut: bool,
 }
 
-/// The records of some files, each with the place of its records: first those that were unpacked, then the others of each file.
+/// A copy of the records of `files`, each given with the place of its records. Of each file, the unpacked
+/// records come first, then the others.
 pub(super) fn plain<'a>(
     files: impl IntoIterator<Item = (&'a [u8], (u64, u64))>,
 ) -> Result<Plain, PerfProblem> {
@@ -54,13 +55,14 @@ fn problem(at: u64, why: &dyn std::fmt::Display) -> PerfProblem {
     PerfProblem::Compressed { at, why: why.to_string() }
 }
 
-/// Copies whole records from a place on, with the trace that follows them. Returns whether the last one is not whole.
+/// Copies complete records from a place on, with the trace that follows them. Returns whether the last one is
+/// incomplete.
 fn copy(bytes: &[u8], start: u64, out: &mut Spool) -> Result<bool, PerfProblem> {
     let end = walk(bytes, start, |record| {
         let start = usize::try_from(record.at).unwrap_or(usize::MAX);
         let length = usize::try_from(record.trace).unwrap_or(usize::MAX).saturating_add(record.bytes.len());
         let whole = bytes.get(start..).and_then(|rest| rest.get(..length)).unwrap_or_default();
-        // Of a record whose trace is cut off, what would follow it would be taken for trace.
+        // A record whose trace is cut off is left out: the next record would be read as its trace.
         if record.is_compressed() || record.is_cut {
             return Ok(());
         }
@@ -72,7 +74,7 @@ fn copy(bytes: &[u8], start: u64, out: &mut Spool) -> Result<bool, PerfProblem> 
     Ok(end.is_cut || end.is_damaged)
 }
 
-/// Unpacks frame after frame; the last one need not be whole.
+/// Unpacks frame after frame; the last one may be incomplete.
 fn unpack(
     packed: &[u8],
     out: &mut Spool,
@@ -83,7 +85,7 @@ fn unpack(
     while !rest.is_empty() {
         let mut decoder = match StreamingDecoder::new(&mut rest) {
             Ok(decoder) => decoder,
-            // What is after the last frame may be a record's padding.
+            // The bytes after the last frame may be a record's padding.
             Err(_) if out.len() > 0 => return Ok(()),
             Err(error) => return Err(problem(&error)),
         };

@@ -8,23 +8,23 @@ use std::fmt;
 pub enum PerfProblem {
     /// The machine had the other byte order.
     BigEndian,
-    /// The header is not whole, or contradicts itself.
+    /// The header is incomplete, or contradicts itself.
     Header {
-        /// What of it.
+        /// The part of the header.
         what: &'static str,
     },
-    /// simpleperf reduced it to counts of branches: there is no trace in it.
+    /// simpleperf reduced the trace to counts of branches: the file has no trace.
     BranchList,
-    /// Nothing in it describes CoreSight trace.
+    /// Nothing in the file describes CoreSight trace.
     NoCoreSight {
-        /// The kind of trace that it describes, if any.
+        /// The kind of trace that the file describes, if any.
         kind: Option<u32>,
     },
     /// A trace unit's description cannot be read.
     TraceUnit {
-        /// Where it stands.
+        /// The description's offset in the file.
         at: u64,
-        /// What was found in the place of its magic number or length.
+        /// The value in the place of the description's magic number or length.
         found: u64,
     },
     /// Trace IDs are stated in a form of a later kernel.
@@ -32,21 +32,21 @@ pub enum PerfProblem {
         /// The form's version.
         major: u8,
     },
-    /// There is more than is read of something.
+    /// The file has more of something than the limit.
     TooMany {
-        /// What.
+        /// The things that are too many.
         what: &'static str,
-        /// The number of them that are read.
+        /// The limit.
         most: usize,
     },
-    /// A place of binaries is a file, and no archive of them.
+    /// A place of binaries is a file but not an archive.
     Archive {
         /// Why, in the library's words.
         why: String,
     },
     /// Compressed records cannot be unpacked.
     Compressed {
-        /// Where they stand.
+        /// The records' offset in the file.
         at: u64,
         /// Why, in the library's words.
         why: String,

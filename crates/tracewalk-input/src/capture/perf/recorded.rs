@@ -22,7 +22,7 @@ pub struct Recorded {
     pub os_release: Option<String>,
     /// The machine's architecture, in `uname`'s words.
     pub arch: Option<String>,
-    /// Whether simpleperf wrote it.
+    /// Whether simpleperf wrote the file.
     pub is_simpleperf: bool,
     /// The CPUs that have a trace unit.
     pub cpus: Vec<u64>,
@@ -32,11 +32,11 @@ pub struct Recorded {
     pub short_context_ids: Option<u8>,
     /// What became of trace.
     pub trace: TraceCounts,
-    /// How many records of other kinds the kernel dropped.
+    /// The number of records of other kinds that the kernel dropped.
     pub lost_records: u64,
     /// Whether the file ends in the middle of a record.
     pub is_cut: bool,
-    /// Where the file has something that is no record; what follows is not read.
+    /// The offset of bytes that are not a record; the rest of the file is not read.
     pub damaged_at: Option<u64>,
     /// Whether records have times.
     pub has_times: bool,
@@ -46,17 +46,17 @@ pub struct Recorded {
     /// The process of each thread.
     pub(super) threads: BTreeMap<u32, u32>,
     pub(super) process_names: BTreeMap<u32, u32>,
-    /// The programs that trace is decoded with, and what each is called if there are several.
+    /// The programs that trace is decoded with, and their names if there are several.
     pub(super) programs: Vec<(ProgramOf, Option<String>)>,
     /// The kernel's code as it ran.
     pub(super) kcore: Option<PathBuf>,
-    /// The kernel's names, beside it.
+    /// The kernel's names, from the file beside `kcore`.
     pub(super) kallsyms: Option<PathBuf>,
-    /// How far the code of modules is from where they were mapped, as far as it is recorded.
+    /// The distance of each module's code from the start of its mapping, if recorded.
     pub(super) module_text: BTreeMap<String, u64>,
 }
 
-/// Which program a part of the trace is of.
+/// The program of a part of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ProgramOf {
     pub(super) epoch: usize,
@@ -64,8 +64,8 @@ pub(super) struct ProgramOf {
 }
 
 impl Recorded {
-    /// What the threads are called that contexts in the trace are of: `name process`, and `name process/thread` where a thread is not its
-    /// process' first.
+    /// The threads' names, by their contexts in the trace: `name process`, or `name process/thread` for a
+    /// thread that is not its process' first.
     #[must_use]
     pub fn thread_names(&self) -> BTreeMap<Scope, String> {
         if self.contexts == ContextTrace::None {
@@ -78,7 +78,7 @@ impl Recorded {
             let name = self.process_names.get(&pid).map_or("process", |name| self.names.get(*name));
             let process = format!("{} {pid}", plain(name.into()));
             let thread = if tid == pid { process.clone() } else { format!("{process}/{tid}") };
-            // Threads of a process may look alike in the trace.
+            // Threads of a process may have the same context in the trace.
             let known = names.entry(self.contexts.scope(tid)).or_insert_with(|| thread.clone());
             if *known != thread {
                 *known = process;

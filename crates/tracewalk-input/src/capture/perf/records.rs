@@ -1,4 +1,4 @@
-//! The records of a file: one look at each header, and what matters kept. Bytes of trace are stepped over, not read.
+//! The records of a file. One pass looks at each header and keeps what matters; bytes of trace are skipped.
 
 use super::fields::{name, u16_at, u32_at, u64_at};
 use super::header::{Event, Header, build_id_event};
@@ -15,25 +15,25 @@ pub(super) struct Records {
     pub(super) hardware_ids: Vec<HardwareId>,
     /// The kernel's records about trace, in the order of the file.
     pub(super) aux: Vec<Aux>,
-    /// Where trace stands in the file.
+    /// The places of trace in the file.
     pub(super) buffers: Vec<AuxBuffer>,
     /// What became of processes.
     pub(super) changes: Vec<(When, Change)>,
     pub(super) names: Names,
-    /// How many records the kernel dropped.
+    /// The number of records that the kernel dropped.
     pub(super) lost: u64,
-    /// Set if the last record is not whole.
+    /// Whether the last record is incomplete.
     pub(super) is_cut: bool,
-    /// Where the file has bytes that are no record.
+    /// The offset of bytes that are not a record.
     pub(super) damaged_at: Option<u64>,
-    /// Whether records hold others.
+    /// Whether some records hold compressed records.
     pub(super) has_compressed: bool,
     /// Whether records have times.
     pub(super) has_times: bool,
     count: u64,
 }
 
-/// When a record was made: by its time, or else by its place in the file.
+/// When a record was made: its time, or 0, then its number in the file.
 pub(super) type When = (u64, u64);
 
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ pub(super) struct HardwareId {
     pub(super) sink: u32,
 }
 
-/// What the kernel wrote when it took trace from a sink.
+/// The kernel's record of taking trace from a sink.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Aux {
     pub(super) when: When,
@@ -53,19 +53,19 @@ pub(super) struct Aux {
     pub(super) trailer: Trailer,
 }
 
-/// Bytes of trace in the file, and which part of a ring they were.
+/// Bytes of trace in the file, and the part of a ring that they come from.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AuxBuffer {
-    /// Where the first one stands in the file.
+    /// The offset of the first byte in the file.
     pub(super) at: u64,
     pub(super) size: u64,
     pub(super) offset: u64,
-    /// `u32::MAX` for a thread's.
+    /// `u32::MAX` for a thread's ring.
     pub(super) cpu: u32,
     pub(super) tid: u32,
 }
 
-/// What stands after a record.
+/// The fields after a record.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Trailer {
     pub(super) pid: Option<u32>,
@@ -102,7 +102,7 @@ impl Names {
     }
 }
 
-/// Limits of what is kept in memory.
+/// Limits of the records and names kept in memory.
 const MOST_KEPT: usize = 1 << 20;
 const MOST_NAME_BYTES: usize = 16 << 20;
 
@@ -132,8 +132,8 @@ const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
 /// `PROT_EXEC`.
 const EXECUTABLE: u32 = 4;
 
-/// Walks over the records of `bytes`, of which the first one stands at `start`; calls `take` with the place, type, bits and
-/// body of each, and the bytes of trace that follow it. Returns where it ended.
+/// Walks over the records of `bytes`, whose first record is at `start`. Calls `take` with each record and the
+/// length of the trace that follows it. Returns where the walk ended.
 pub(super) fn walk<'a>(
     bytes: &'a [u8],
     start: u64,
@@ -174,11 +174,11 @@ pub(super) struct Record<'a> {
     pub(super) at: u64,
     pub(super) kind: u32,
     pub(super) misc: u16,
-    /// With its header.
+    /// The record's bytes, with its header.
     pub(super) bytes: &'a [u8],
     /// The number of bytes of trace that follow.
     pub(super) trace: u64,
-    /// Whether there should be more of them.
+    /// Whether the file ends before the end of the trace.
     pub(super) is_cut: bool,
 }
 
@@ -190,12 +190,12 @@ pub(super) struct End {
 }
 
 impl Record<'_> {
-    /// Whether it holds other records.
+    /// Whether the record holds other records.
     pub(super) const fn is_compressed(&self) -> bool {
         matches!(self.kind, COMPRESSED | COMPRESSED2)
     }
 
-    /// The compressed bytes in it.
+    /// The compressed bytes in the record.
     pub(super) fn compressed(&self) -> &[u8] {
         match self.kind {
             COMPRESSED2 => {
@@ -213,7 +213,7 @@ impl Records {
         Self { header, ..Self::default() }
     }
 
-    /// Takes all records of `bytes` from `start` on, up to `end`.
+    /// Reads the records of `bytes` from `start` to `end`.
     pub(super) fn take_all(&mut self, bytes: &[u8], start: u64, end: u64) -> Result<(), PerfProblem> {
         let end = usize::try_from(end).unwrap_or(usize::MAX).min(bytes.len());
         let ending = walk(bytes.get(..end).unwrap_or_default(), start, |record| self.take(&record))?;
@@ -275,7 +275,7 @@ impl Records {
         (self.trailer(bytes).time.unwrap_or(0), self.count)
     }
 
-    /// Reads what stands after a record of the kernel's.
+    /// Reads the fields after one of the kernel's records.
     fn trailer(&self, bytes: &[u8]) -> Trailer {
         const IDENTIFIER: u64 = 0x1_0000;
         let events = &self.header.events;
@@ -354,7 +354,8 @@ impl Records {
 }
 
 impl Event {
-    /// Reads what stands after a record, in the order TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER, as far as the event has it.
+    /// Reads the fields after a record that the event has, in the order TID, TIME, ID, STREAM_ID, CPU,
+    /// IDENTIFIER.
     fn trailer(&self, bytes: &[u8]) -> Trailer {
         const TID: u64 = 0x2;
         const TIME: u64 = 0x4;

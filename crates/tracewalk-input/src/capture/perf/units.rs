@@ -15,19 +15,19 @@ pub(super) struct Unit {
     pub(super) cpu: u64,
     pub(super) protocol: Protocol,
     registers: Vec<(&'static str, u32)>,
-    /// The ID that it has unless something else is stated: see [`super::ids`].
+    /// The unit's ID unless another is stated: see [`super::parts::ids`].
     pub(super) usual_id: Option<TraceId>,
 }
 
-/// All of them.
+/// All trace units.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Units {
-    /// The number of the unit whose events are the trace.
+    /// The number of the unit (PMU) whose events are the trace.
     pub(super) event_kind: u32,
     pub(super) units: Vec<Unit>,
 }
 
-/// The kind of hardware trace that CoreSight is.
+/// perf's number for CoreSight, among kinds of hardware trace.
 const CORESIGHT: u32 = 3;
 
 /// The largest number of CPUs: `NR_CPUS` of the largest kernels.
@@ -37,8 +37,8 @@ const ETMV3: u64 = 0x3030_3030_3030_3030;
 const ETMV4: u64 = 0x4040_4040_4040_4040;
 const ETE: u64 = 0x5050_5050_5050_5050;
 
-/// What the fields of a block are after the number of fields; "" for what is not a register that matters. The ID stands at
-/// the second place.
+/// A block's fields, which follow the number of fields; "" for a field that is not a register or not used.
+/// The second is the trace ID.
 const OLD_FIELDS: [&str; 4] = ["ETMCR", "", "ETMCCER", "ETMIDR"];
 const NEW_FIELDS: [&str; 8] =
     ["TRCCONFIGR", "", "TRCIDR0", "TRCIDR1", "TRCIDR2", "TRCIDR8", "", "TRCDEVARCH"];
@@ -72,7 +72,8 @@ impl Units {
                 ETE => &NEW_FIELDS,
                 _ => return Err(damaged(next)),
             };
-            // The first version has no number of fields. Later kernels may have more than are known.
+            // Blocks of version 0 have no number of fields. Later kernels may have more fields than are
+            // known.
             let (start, count) = match version {
                 0 => (next + 2, fields.len()),
                 _ => {
@@ -114,7 +115,7 @@ impl Unit {
             ETMV3 => Protocol::EtmV3,
             _ => Protocol::Etmv4,
         };
-        // Bit 31 says that the kernel may use another one, which it then states in a record of its own.
+        // If bit 31 is set, the kernel may use another ID, which it states in a separate record.
         let usual_id = u8::try_from(id & 0x7f).ok().filter(|id| *id < 0x70).and_then(TraceId::new);
         Self { cpu, protocol, registers, usual_id }
     }
@@ -132,7 +133,7 @@ impl Unit {
         source
     }
 
-    /// Which registers it has, by name.
+    /// The value of a register, by name.
     pub(super) fn register(&self, name: &str) -> Option<u32> {
         self.registers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
     }

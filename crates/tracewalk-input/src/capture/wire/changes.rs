@@ -1,25 +1,25 @@
-//! What the channels of a recording did, moment by moment.
+//! The level changes of a recording's channels, in order of time.
 
 use crate::capture::error::CaptureError;
 
-/// A moment in a recording: its samples are counted, or the units of time that it is written in.
+/// A moment in a recording, in samples or in the recording's unit of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tick(pub u64);
 
 impl Tick {
-    /// How many ticks later `later` is; 0 if it is not later.
+    /// The number of ticks from this moment until `later`; 0 if `later` is not later.
     #[must_use]
     pub const fn until(self, later: Self) -> f64 {
-        // Exact below 2^53; a recording in picoseconds comes there after 2.5 hours.
+        // Exact below 2^53, which a recording in picoseconds reaches after 2.5 hours.
         later.0.saturating_sub(self.0) as f64
     }
 }
 
-/// The levels of the channels that were asked for, in the order in which they were.
+/// The levels of the requested channels, in the order of the request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Levels(pub(super) u64);
 
-/// The most channels that can be asked for at once.
+/// The most channels that can be requested at once.
 pub(super) const MOST_CHANNELS: usize = 64;
 
 impl Levels {
@@ -28,7 +28,7 @@ impl Levels {
         index < MOST_CHANNELS && self.0 >> index & 1 == 1
     }
 
-    /// The same with the channel at `index` at another level.
+    /// The same levels with the channel at `index` high or low.
     pub(super) const fn with(self, index: usize, high: bool) -> Self {
         if index >= MOST_CHANNELS {
             return self;
@@ -37,7 +37,7 @@ impl Levels {
     }
 }
 
-/// From this moment on the levels are these.
+/// The levels from a moment on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Change {
     pub(super) at: Tick,
@@ -45,14 +45,14 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// The same with high for low.
+    /// The same change with inverted levels.
     pub(super) const fn inverted(self) -> Self {
         Self { levels: Levels(!self.levels.0), ..self }
     }
 }
 
-/// The changes of a recording in the order of time. The first one says how it starts; the last one says where it ends
-/// and repeats the levels. Nothing comes after an error.
+/// The changes of a recording in order of time. The first one has the initial levels. The last one marks the
+/// end and repeats the levels. Nothing follows an error.
 pub(super) trait Changes: Iterator<Item = Result<Change, CaptureError>> {}
 
 impl<T: Iterator<Item = Result<Change, CaptureError>>> Changes for T {}
@@ -62,14 +62,14 @@ impl<T: Iterator<Item = Result<Change, CaptureError>>> Changes for T {}
 pub(super) struct Line {
     pub(super) starts_high: bool,
     pub(super) start: Tick,
-    /// When the level changed. Neighbours go in opposite directions.
+    /// The moments at which the level changed. Neighbouring edges have opposite directions.
     pub(super) edges: Vec<Tick>,
-    /// Up to where this is known.
+    /// The end of the known activity.
     pub(super) end: Tick,
 }
 
 impl Line {
-    /// Takes a change of the recording; `high` is this channel's level.
+    /// Adds a change of the recording; `high` is this channel's level.
     pub(super) fn take(&mut self, is_first: bool, at: Tick, high: bool) {
         if is_first {
             *self = Self { starts_high: high, start: at, edges: Vec::new(), end: at };
@@ -79,7 +79,7 @@ impl Line {
         self.end = at;
     }
 
-    /// The same with high for low.
+    /// The same activity with inverted levels.
     pub(super) fn inverted(&self) -> Self {
         Self { starts_high: !self.starts_high, ..self.clone() }
     }
@@ -88,12 +88,12 @@ impl Line {
         self.starts_high ^ !self.edges.len().is_multiple_of(2)
     }
 
-    /// How long the line kept each level that it both took and left.
+    /// The lengths of all pulses: the times from each edge to the next one.
     pub(super) fn pulses(&self) -> impl Iterator<Item = f64> {
         self.edges.iter().zip(self.edges.iter().skip(1)).map(|(from, to)| from.until(*to))
     }
 
-    /// Whether nearly all pulses are as long as one another: what toggles so evenly is a clock.
+    /// Whether nearly all pulses have the same length: a line that toggles this evenly is a clock.
     pub(super) fn is_clock(&self) -> bool {
         let mut pulses = self.pulses().collect::<Vec<_>>();
         pulses.sort_by(f64::total_cmp);
@@ -102,8 +102,8 @@ impl Line {
         even * 10 > pulses.len() * 9
     }
 
-    /// The times from each edge to the next one in the same direction. Unlike pulses they do not depend on how much
-    /// faster a line falls than it rises.
+    /// The times from each edge to the next one in the same direction. Unlike pulses, periods do not depend
+    /// on how much faster a line falls than it rises.
     pub(super) fn periods(&self) -> impl Iterator<Item = f64> {
         self.edges.iter().zip(self.edges.iter().skip(2)).map(|(from, to)| from.until(*to))
     }
