@@ -1,8 +1,7 @@
-//! One source's bytes, of any protocol, to packets or to program flow.
+//! Decodes one source's bytes, of any protocol, to packets or to program flow.
 //!
-//! This is where the rooms are joined: [`PacketStream`] runs a protocol's decoder, [`FlowStream`] its decoder and
-//! lowering and the flow after them. Both take bytes in pieces of any size, and both give the same items however the
-//! pieces were cut.
+//! [`PacketStream`] runs a protocol's decoder; [`FlowStream`] runs its decoder, its lowering and the flow
+//! after them. Both take bytes in pieces of any size, and give the same items however the input was cut.
 //!
 //! ```
 //! use tracewalk::flow::Element;

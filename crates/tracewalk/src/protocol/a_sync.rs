@@ -8,22 +8,23 @@ use super::step::Step;
 pub struct ASync {
     /// The fewest zero bytes.
     fewest_zeros: usize,
-    /// The most zero bytes that are taken as part of one; at most [`MOST_ZEROS`]. Zero bytes before these belong to what comes before.
+    /// The most zero bytes taken as part of an A-sync; at most [`MOST_ZEROS`]. Any zero bytes before them
+    /// belong to what comes before.
     most_zeros: usize,
 }
 
-/// The most zero bytes that are taken as part of one A-sync. Trace units send the fewest; a bound keeps what a decoder has
-/// to carry from one piece of input to the next small, whatever the input holds.
+/// The most zero bytes taken as part of one A-sync. Trace units send the fewest; the bound keeps small what a
+/// decoder carries from one piece of input to the next, whatever the input holds.
 const MOST_ZEROS: usize = 64;
 /// The last byte of an A-sync.
 const END: u8 = 0b1000_0000;
 
-/// What a run of zero bytes at the start of the input is.
+/// The meaning of a run of zero bytes at the start of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ZeroRun {
     /// An A-sync.
     ASync {
-        /// Its length, 0x80 included.
+        /// The length, 0x80 included.
         bytes: usize,
     },
     /// Something else.
@@ -33,18 +34,18 @@ pub(super) enum ZeroRun {
         /// The byte after them.
         found: u8,
     },
-    /// The input ends before that is certain.
+    /// The input ends before this is certain.
     Unfinished,
 }
 
-/// Where an A-sync may hide in a packet that is not certain to be one.
+/// Where an A-sync begins inside a packet that may have been misread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Overlap {
-    /// None begins inside the packet.
+    /// No A-sync begins inside the packet.
     None,
-    /// One begins here, after the packet's first byte.
+    /// An A-sync begins at this byte, which is not the packet's first.
     At(usize),
-    /// The input ends before that is certain.
+    /// The input ends before this is certain.
     Unfinished,
 }
 
@@ -65,7 +66,7 @@ impl ASync {
         LONGEST.get(MOST_ZEROS - self.fewest_zeros..).unwrap_or(&LONGEST)
     }
 
-    /// Looks at the zero bytes at the start of `input`, where a packet is expected.
+    /// Examines the zero bytes at the start of `input`, where a packet is expected.
     pub(super) fn zero_run(self, input: &[u8]) -> ZeroRun {
         let bounded = input.get(..=self.most_zeros).unwrap_or(input);
         let zeros = bounded.iter().take_while(|&&byte| byte == 0).count();
@@ -85,10 +86,11 @@ impl ASync {
         Malformation::NotASync { zeros, found, fewest }
     }
 
-    /// Where an A-sync ends that was too short for one, if `zeros_before` zero bytes stand before it: a packet that was read
-    /// out of step took its first zeros for its own last bytes. It counts from the first of the zeros that are left.
+    /// The length of an A-sync counted from its first remaining zero, if the short run of `reason` is an
+    /// A-sync together with the `zeros_before` zero bytes before it: a packet read out of step took the first
+    /// zeros for its own last bytes.
     ///
-    /// In step a packet that ends in zeros has all of an A-sync's zeros after it where one comes.
+    /// In step, an A-sync after a packet that ends in zeros still has all of its own zeros.
     pub(super) fn completed(self, reason: Malformation, zeros_before: usize) -> Option<usize> {
         match reason {
             Malformation::NotASync { zeros, found: END, .. } => {
@@ -99,14 +101,15 @@ impl ASync {
         }
     }
 
-    /// How many zero bytes stand at the end of `bytes`, before which there are `zeros_before`; counted up to what
-    /// [`ASync::completed`] has to know.
+    /// The number of zero bytes at the end of `bytes`, which follow `zeros_before` zero bytes; counted up to
+    /// the number that [`ASync::completed`] needs.
     pub(super) fn zeros_after(self, zeros_before: usize, bytes: &[u8]) -> usize {
         let zeros = bytes.iter().rev().take(self.fewest_zeros).take_while(|&&byte| byte == 0).count();
         if zeros == bytes.len() { (zeros_before + zeros).min(self.fewest_zeros) } else { zeros }
     }
 
-    /// Searches for an A-sync: [`Step::Searched`] for what stands before it, [`Step::Packet`] if it is at the start.
+    /// Searches for an A-sync: [`Step::Searched`] for the bytes before it, [`Step::Packet`] if it is at the
+    /// start.
     pub(super) fn search(self, input: &[u8]) -> Step<()> {
         for end in memchr::memchr_iter(END, input) {
             let zeros = self.trailing_zeros(input.get(..end).unwrap_or_default());
@@ -127,14 +130,14 @@ impl ASync {
 
     /// Looks for an A-sync that begins inside the packet of `bytes` bytes at the start of `input`.
     ///
-    /// In step this is never asked: a field of zeros is no A-sync. After a reserved header packets are read on trial, and
-    /// an A-sync is better evidence than they are.
+    /// Only for packets read on trial after a reserved header: an A-sync is better evidence than they are. In
+    /// step, a field of zeros is not an A-sync.
     pub(super) fn overlap(self, input: &[u8], bytes: usize) -> Overlap {
         let mut start = 1;
         while start < bytes {
             match self.zero_run(input.get(start..).unwrap_or_default()) {
                 ZeroRun::ASync { .. } => return Overlap::At(start),
-                // It may begin with a later one of too many zeros.
+                // Of too many zeros, a later one may begin the A-sync.
                 ZeroRun::Other { zeros, .. } if zeros as usize > self.most_zeros => start += 1,
                 ZeroRun::Other { zeros, .. } => start += zeros as usize + 1,
                 ZeroRun::Unfinished => return Overlap::Unfinished,
@@ -143,7 +146,7 @@ impl ASync {
         Overlap::None
     }
 
-    /// How many zero bytes end `bytes`, counted up to what an A-sync can hold.
+    /// The number of zero bytes at the end of `bytes`, counted up to the most that an A-sync can hold.
     fn trailing_zeros(self, bytes: &[u8]) -> usize {
         bytes.iter().rev().take(self.most_zeros).take_while(|&&byte| byte == 0).count()
     }

@@ -11,7 +11,7 @@
 //! | 4 | `A[28:22]` | `A[27:21]` | `A[26:20]` | the same |
 //! | 5 | `001` and `A[31:29]` | `01` and `A[31:28]` | `1` and `A[31:27]` | original: see [`After::Deprecated`] |
 //!
-//! Bytes 2 to 4 of the alternative encoding hold only six address bits where they are the last: bit 6 then says that
+//! In the alternative encoding, the last of bytes 2 to 4 holds only six address bits: its bit 6 states that
 //! exception information follows.
 //!
 //! ```
@@ -29,17 +29,17 @@ use core::fmt;
 use crate::cursor::{Cursor, NeedInput};
 use crate::ids::{Address, Isa, Location};
 
-/// Which of the two encodings a trace unit uses.
+/// The encoding that a trace unit uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum AddressEncoding {
-    /// Bytes 1 to 4 hold seven address bits wherever they stand; exceptions need all five bytes.
+    /// Bytes 2 to 4 always hold seven address bits; exceptions need all five bytes.
     Original,
-    /// The last of bytes 2 to 4 holds six, and exceptions may be compressed.
+    /// The last of bytes 2 to 4 holds six address bits, and exceptions may be compressed.
     Alternative,
 }
 
-/// How instructions are aligned: what the address bytes say of the instruction set.
+/// The alignment of instructions, which is all that the address bytes state of the instruction set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Alignment {
     /// A32.
@@ -55,15 +55,15 @@ pub enum Alignment {
 pub struct BranchAddress {
     /// The bits that were sent, and the base's bits above them.
     pub address: Address,
-    /// How many of the address's low bits were sent; 32 where the base does not matter.
+    /// The number of the address's low bits that were sent; 32 if the base does not matter.
     pub bits_sent: u32,
-    /// The alignment, where all five bytes were sent and say it.
+    /// The alignment, if all five bytes were sent.
     pub alignment: Option<Alignment>,
-    /// What comes after the address bytes.
+    /// The continuation of the packet after the address bytes.
     pub after: After,
 }
 
-/// What comes after the address bytes.
+/// The continuation of the packet after the address bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
     /// Nothing.
@@ -82,7 +82,7 @@ pub enum After {
 /// Why an address field cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadError {
-    /// The input ends inside it.
+    /// The input ends inside the field.
     NeedInput,
     /// Byte 5 has a reserved value.
     Reserved {
@@ -167,7 +167,7 @@ impl Alignment {
 
 /// Another byte follows.
 const CONTINUES: u8 = 0b1000_0000;
-/// Exception information follows, in a last byte that can say so.
+/// Exception information follows; only in a last byte that has this flag.
 const EXCEPTION: u8 = 0b0100_0000;
 /// The original encoding's byte 5 with bit 7 set: the exception's code and the cancel bit.
 const DEPRECATED_CODE: u8 = 0b0011_1000;
@@ -179,8 +179,8 @@ pub const MOST_BYTES: usize = 5;
 /// Address bits in bytes 1 to 4 together.
 const BITS_IN_FOUR_BYTES: u32 = 27;
 
-/// The address and alignment that a field after `last` is compressed against, where `last` is the last address sent. Without
-/// one they stand for nothing: a reader then only learns how long the field is.
+/// The address and alignment that a field is compressed against, from `last`, the last address sent. Without
+/// it they are placeholders: a reader then only learns the field's length.
 pub(super) fn base(last: Option<Location>) -> (Address, Alignment) {
     let known = last.and_then(|last| Some((last.address, Alignment::of(last.isa)?)));
     known.unwrap_or((Address::new(0), Alignment::Word))
@@ -245,8 +245,8 @@ fn full(byte: u8, encoding: AddressEncoding, value: u32) -> Result<BranchAddress
     Ok(BranchAddress { address, bits_sent: 32, alignment: Some(alignment), after })
 }
 
-/// A field of one to four address bytes that has nothing after it, at the start of `bytes`, without asking byte by byte.
-/// `None` for every other field: [`read`] reads it.
+/// Reads a field of one to four address bytes with nothing after it, without a branch per byte. `None` for
+/// every other field: use [`read`].
 #[inline]
 pub(crate) fn read_short(
     bytes: [u8; 8],
@@ -274,20 +274,20 @@ pub(crate) fn read_short(
     Some((Address::from(base.low_word() & !mask | value & mask), index as usize + 1))
 }
 
-/// What an address field is to say.
+/// The content of an address field to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The address.
     pub address: Address,
     /// The alignment at the address.
     pub alignment: Alignment,
-    /// Whether all five bytes are to be sent even where fewer would do.
+    /// Whether to send all five bytes even if fewer would do.
     pub all_bytes: bool,
-    /// What comes after the address bytes.
+    /// The continuation of the packet after the address bytes.
     pub after: After,
 }
 
-/// Appends the shortest field that says `target`, given the last address sent and its alignment.
+/// Appends the shortest field for `target`, given the last address sent and its alignment.
 pub fn write(
     bytes: &mut Vec<u8>,
     encoding: AddressEncoding,
@@ -327,7 +327,7 @@ pub fn write(
     }
 }
 
-/// How many address bits a field of `bytes` bytes holds, below the fifth.
+/// The number of address bits in a field of `bytes` bytes, at most four.
 const fn bits_in(encoding: AddressEncoding, bytes: u32) -> u32 {
     match (encoding, bytes) {
         (_, 1) => 6,

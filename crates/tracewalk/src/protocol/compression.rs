@@ -1,4 +1,4 @@
-//! What compressed fields of ETMv3 and PFT are restored from. Decoder and encoder hold the same.
+//! The state that compressed fields of ETMv3 and PFT depend on, in decoder and encoder alike.
 
 use crate::cursor::Cursor;
 use crate::ids::Location;
@@ -7,10 +7,10 @@ use crate::protocol::SecurityBits;
 use super::branch_address::{self, AddressEncoding, Alignment, BranchAddress, ReadError};
 use super::timestamp::RawTimestamp;
 
-/// The values that fields missing from a packet keep (IHI 0014Q, table 7.5; IHI 0035B, 4.5).
+/// The values that fields keep when a packet omits them (IHI 0014Q, table 7.5; IHI 0035B, 4.5).
 ///
-/// The instruction set here is that of the last address that was sent, which a direct branch changes for flow but not for
-/// compression (IHI 0014Q, table 7.15). A packet changes all of it at once, when it is complete.
+/// The instruction set here is that of the last address that was sent, which a direct branch changes for flow
+/// but not for compression (IHI 0014Q, table 7.15). A complete packet changes all values at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Compression {
@@ -43,25 +43,25 @@ impl Compression {
         branch_address::read(cursor, encoding, address, alignment)
     }
 
-    /// Where the field points; `None` if that takes a base and there is none.
+    /// The location that the field stands for; `None` if that depends on a base and there is none.
     pub(super) fn locate(self, field: BranchAddress) -> Option<Location> {
         let alignment = field.alignment.or_else(|| self.base.and_then(|base| Alignment::of(base.isa)))?;
         Some(Location::new(field.address, alignment.isa(self.alternative_isa)))
     }
 
-    /// Packets were lost: their values are unknown. The last timestamp's high bits are still the best guess for the next one's,
-    /// until the unit sends a whole one.
+    /// Forgets the base after lost packets, whose values are unknown. The last timestamp stays: its high bits
+    /// are the best guess until the unit sends a whole timestamp.
     pub(super) const fn forget_base(&mut self) {
         self.base = None;
     }
 
-    /// What atoms and branch packets depend on.
+    /// The part that atoms and branch packets depend on.
     pub(super) const fn branches(self) -> BranchCompression {
         let Self { base, alternative_isa, security, timestamp: _ } = self;
         BranchCompression { base, alternative_isa, security }
     }
 
-    /// Goes back to what atoms and branch packets depended on.
+    /// Restores the part that atoms and branch packets depend on.
     pub(super) const fn resume_branches(&mut self, state: BranchCompression) {
         let BranchCompression { base, alternative_isa, security } = state;
         *self = Self { base, alternative_isa, security, timestamp: self.timestamp };

@@ -1,4 +1,4 @@
-//! What a protocol is to everything outside its folder.
+//! The interface of a protocol to everything outside its folder.
 
 use core::fmt;
 
@@ -10,8 +10,8 @@ use super::lower::Lower;
 
 /// A trace protocol, by the configuration of one source.
 ///
-/// Streams are put together from this alone. A protocol implements it for its configuration, and is listed in one line of
-/// `source/dispatch.rs`.
+/// Streams use nothing else of a protocol. A protocol implements this trait for its configuration and has one
+/// line in `source/dispatch.rs`.
 pub trait Protocol: Clone + fmt::Debug + Eq {
     /// The protocol's name on the command line and in the line formats.
     const NAME: &'static str;
@@ -28,7 +28,7 @@ pub trait Protocol: Clone + fmt::Debug + Eq {
     /// A lowering for the source's first packet.
     fn lowering(&self) -> Self::Lowering;
 
-    /// What flow has to know of the source beside its directives.
+    /// The rules by which flow follows the source's directives.
     fn rules(&self) -> Rules;
 
     /// The source's ID in formatted trace, if its registers hold one.

@@ -16,17 +16,17 @@ pub trait Decode {
     /// The protocol's synchronisation packet, if it is a run of zero bytes and 0x80.
     const A_SYNC: Option<ASync> = None;
 
-    /// Reads what stands at the start of `input`, which is never empty.
+    /// Decodes the start of `input`, which is never empty.
     ///
-    /// `input` may be a part of what is to come. Where it ends inside a packet the answer is [`Step::NeedInput`], the
-    /// state is unchanged, and the caller asks again with the same bytes and more after them. The answers do not
+    /// `input` may be incomplete. If it ends inside a packet, the decoder returns [`Step::NeedInput`] and
+    /// keeps its state; the caller repeats the call with the same bytes and more after them. Results do not
     /// depend on how the input was cut.
     fn decode(&mut self, input: &[u8]) -> Step<Self::Packet>;
 
     /// Reads the short and frequent packets at the start of `input`, which starts at `start`, and gives each to `taker`;
     /// returns the number of bytes read, 0 if another packet comes first.
     ///
-    /// This is an optimisation: [`Decode::decode`] gives the same answers to the same bytes, one call for each.
+    /// An optimisation: [`Decode::decode`] gives the same packets for the same bytes, one per call.
     fn decode_frequent(
         &mut self,
         input: &[u8],
@@ -37,7 +37,7 @@ pub trait Decode {
         0
     }
 
-    /// What `input` is when nothing comes after it, where [`Decode::decode`] asked for more.
+    /// The malformation of `input` if the source ends after it, though [`Decode::decode`] asked for more.
     fn truncated(&self, input: &[u8]) -> Malformation;
 
     /// Bytes were lost before the next input: search for synchronisation.

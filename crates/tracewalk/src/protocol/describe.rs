@@ -1,14 +1,14 @@
-//! Packets as names and fields, so that exporters need to know no protocol.
+//! Packets as names and fields, so that exporters do not depend on any protocol.
 
 use crate::ids::Address;
 
-/// A packet that describes itself by name and fields, so that exporters do not depend on the protocol.
+/// A packet that describes itself by name and fields.
 pub trait Describe {
     /// The packet's name in the line formats, like `i_sync`.
     fn name(&self) -> &'static str;
 
-    /// Calls `visit` with each field's name and value, in a fixed order. Absent fields are not visited. The field
-    /// `timestamp` is that of packets with this name alone.
+    /// Calls `visit` with each field's name and value, in a fixed order. Absent fields are not visited. Only
+    /// packets named `timestamp` have a field `timestamp`.
     fn fields(&self, visit: &mut dyn FnMut(&'static str, Field<'_>));
 }
 

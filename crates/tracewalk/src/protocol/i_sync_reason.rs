@@ -1,4 +1,4 @@
-//! Why an I-sync was sent: the same two bits in ETMv3 and PFT.
+//! The reason for an I-sync: the same two bits in ETMv3 and PFT.
 
 use crate::directive::BeginReason;
 

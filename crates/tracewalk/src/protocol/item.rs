@@ -13,7 +13,7 @@ pub enum Item<P> {
     Packet(P),
     /// Bytes that are not a packet, up to the place at which decoding continues.
     Malformed(Malformation),
-    /// Bytes passed over before the first synchronisation, or going on after a long malformed stretch.
+    /// Bytes skipped before the first synchronisation, or the continuation of a long malformed stretch.
     Unsynchronised,
 }
 

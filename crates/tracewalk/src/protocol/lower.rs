@@ -8,10 +8,10 @@ pub trait Lower {
     /// The protocol's packet.
     type Packet;
 
-    /// Emits what `packet` means, in the order in which it happened.
+    /// Emits the meaning of `packet`, in execution order.
     ///
-    /// A directive may be held back until a later packet makes it certain; it is emitted with the span of the packet
-    /// that it came from.
+    /// A directive may be held back until a later packet makes it certain; the directive is emitted with the
+    /// span of the packet that it came from.
     fn lower(&mut self, packet: &Self::Packet, span: Span, emit: &mut impl Emit);
 
     /// Trace ends or is interrupted here. One loss is one directive, however many stretches of bytes report it before the
@@ -22,7 +22,7 @@ pub trait Lower {
     fn finish(&mut self, emit: &mut impl Emit);
 }
 
-/// Why nothing is known of the position any more.
+/// Why the position is no longer known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Loss {
     /// Trace is missing or malformed: what came before may be wrong as well.
@@ -32,7 +32,7 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// The directive that reports it.
+    /// The directive that reports the loss.
     #[must_use]
     pub const fn directive(self) -> Directive {
         match self {

@@ -4,7 +4,8 @@ use core::fmt;
 
 /// Why bytes are not a packet.
 ///
-/// [`Malformation::at_fault`] says where to look: at the trace, or at the configuration it is read with.
+/// [`Malformation::at_fault`] distinguishes a fault of the trace from one of the configuration it is read
+/// with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Malformation {
@@ -26,9 +27,9 @@ pub enum Malformation {
         packet: &'static str,
         /// The field.
         field: &'static str,
-        /// What it holds.
+        /// The field's value.
         found: u64,
-        /// What it may hold.
+        /// The values that the protocol allows.
         expected: &'static str,
     },
     /// A run of zero bytes that is not an A-sync.
@@ -47,7 +48,7 @@ pub enum Malformation {
     },
 }
 
-/// Who is to blame for something that could not be decoded.
+/// The part at fault if bytes cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
     /// The bytes themselves: damaged, cut, or not this protocol.
@@ -69,7 +70,7 @@ impl Malformation {
         }
     }
 
-    /// Who is to blame.
+    /// The part at fault.
     #[must_use]
     pub const fn at_fault(self) -> Fault {
         match self {

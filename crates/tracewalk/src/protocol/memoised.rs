@@ -1,4 +1,4 @@
-//! Putting a decoder's or a lowering's state aside, and taking it up again where the same comes back.
+//! Saving a decoder's or a lowering's state, and restoring it when the same situation recurs.
 //!
 //! Programs loop, and so do their traces: the same bytes occur in the same state repeatedly, and mean the same each time.
 //! `source` caches the meaning; these are the traits that it needs.
@@ -11,40 +11,41 @@ use crate::span::{Span, StreamOffset};
 use super::decode::Decode;
 use super::lower::Lower;
 
-/// Something whose state can be put aside.
+/// Something whose state can be saved and restored.
 pub(crate) trait MemoState {
-    /// What repeatable packets depend on and change. Spans in it are [`relative`](Span::relative_to).
+    /// The state that repeatable packets depend on and change. Its spans are [`relative`](Span::relative_to).
     type State: Clone + Debug + Eq + Hash;
 
-    /// The state before the byte at `at`; `None` while it is one that few packets leave behind.
+    /// The state before the byte at `at`; `None` for a state that few packets lead to.
     fn state(&self, at: StreamOffset) -> Option<Self::State>;
 
     /// Continues in this state before the byte at `at`. Repeatable packets leave all other state unchanged.
     fn resume(&mut self, state: &Self::State, at: StreamOffset);
 }
 
-/// A decoder of a protocol that has repeatable packets: short, frequent, and without a meaning that differs from one time
-/// to the next, as a timestamp's does.
+/// A decoder of a protocol that has repeatable packets: short, frequent, and with the same meaning each time,
+/// unlike a timestamp.
 pub(crate) trait MemoDecode: Decode + MemoState {
     /// The next bytes as one word, to look up together; `None` if there are too few. In step only.
     fn word(&self, input: &[u8]) -> Option<u64> {
         input.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
     }
 
-    /// Whether such a word stands for a packet of nine bytes: one of which a byte can be distinguished from the others'.
+    /// Whether the word stands for a packet of nine bytes. The word's eight bytes determine the ninth.
     fn is_nine_bytes(word: u64) -> bool {
         let _ = word;
         false
     }
 
-    /// Which of the next bytes to look up together: a mask of the first few, of packets that seem to be repeatable; 0 if the
-    /// next one does not. In step only. It is a guess; [`MemoDecode::is_repeatable`] decides.
+    /// The next bytes to look up together: a mask of the first few, of packets that seem to be repeatable; 0
+    /// if the next packet does not. In step only. The mask is a guess; [`MemoDecode::is_repeatable`] decides.
     fn window(&self, word: u64) -> u64;
 
     /// Whether the packet is repeatable.
     fn is_repeatable(packet: &Self::Packet) -> bool;
 
-    /// How many of the next packets, of one byte each, are W atoms alone, and the number of cycles they count. In step only.
+    /// The number of next packets, of one byte each, that are W atoms alone, and the cycles they count. In
+    /// step only.
     fn wait_cycles(&self, input: &[u8]) -> (usize, u64) {
         let _ = input;
         (0, 0)
@@ -59,13 +60,13 @@ pub(crate) trait MemoDecode: Decode + MemoState {
 
 /// A lowering of a protocol that has repeatable packets.
 pub(crate) trait MemoLower: Lower + MemoState {
-    /// Takes away the cycles of W atoms that the next instruction will report. They are no part of the state: no two times
-    /// are alike.
+    /// Takes the cycles of W atoms that the next instruction will report. The cycles are not part of the
+    /// state, because they differ each time.
     fn take_wait_cycles(&mut self) -> Option<WaitCycles> {
         None
     }
 
-    /// Puts them back.
+    /// Restores the cycles taken by [`MemoLower::take_wait_cycles`].
     fn put_wait_cycles(&mut self, waited: Option<WaitCycles>) {
         let _ = waited;
     }
@@ -76,16 +77,16 @@ pub(crate) trait MemoLower: Lower + MemoState {
 pub(crate) struct WaitCycles {
     /// How many.
     pub(crate) cycles: u64,
-    /// Where the last of the atoms stands.
+    /// The span of the last W atom.
     pub(crate) span: Span,
 }
 
-/// When the last byte of a branch address, in its bit 6, says that exception information follows.
+/// Which last bytes of a branch address announce exception information in bit 6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Announces {
-    /// When it is not the first one.
+    /// Any but the first byte.
     AfterTheFirst,
-    /// When it is the fifth.
+    /// Only the fifth byte.
     AsTheFifth,
 }
 
@@ -103,7 +104,8 @@ pub(super) fn window<const N: usize>(word: u64, singles: [u8; N], announces: Ann
     let mut unusual = !word & HIGH_BITS & in_front;
     for single in singles {
         let differs = word ^ LOW_BITS.wrapping_mul(u64::from(single));
-        // Bit 7 where the byte is zero. After such a byte a 1 is taken for one as well: an odd byte, not in front.
+        // The parenthesis has bit 7 set in each zero byte. A 1 after a zero byte is taken for zero as well,
+        // but stands for an odd byte, which is not before the branch.
         unusual &= !(differs.wrapping_sub(LOW_BITS) & !differs);
     }
     if unusual != 0 {
@@ -117,7 +119,7 @@ pub(super) fn window<const N: usize>(word: u64, singles: [u8; N], announces: Ann
         Announces::AsTheFifth => end == branch << 39,
     };
     let last = if announced && word & end >> 1 != 0 { first_of(ends & ends.wrapping_sub(1)) } else { end };
-    // Without an end the packet continues after these bytes, or there is none.
+    // Without an end, the branch packet continues after these bytes, or there is none.
     if last == 0 { in_front } else { (last << 1).wrapping_sub(1) }
 }
 
@@ -133,7 +135,8 @@ mod tests {
         let original = |word| read_as(Announces::AsTheFifth, word);
         // P-headers, then a branch of two bytes.
         assert_eq!(alternative([0x84, 0x88, 0xad, 0x02, 0x84, 0x84, 0x84, 0x84]), 4);
-        // An exception return, and a branch with one byte of information; in the original encoding it has none.
+        // An exception return, and a branch with one byte of information; in the original encoding the branch
+        // has none.
         assert_eq!(alternative([0x76, 0xf5, 0x47, 0x1e, 0x84, 0x84, 0x84, 0x84]), 4);
         assert_eq!(original([0x76, 0xf5, 0x47, 0x1e, 0x84, 0x84, 0x84, 0x84]), 3);
         // Two bytes of information, the second of them the ninth byte.

@@ -1,4 +1,4 @@
-//! Feeding a decoder piece by piece, with account of every byte.
+//! Feeds a decoder piece by piece and accounts for every byte.
 
 use alloc::vec::Vec;
 
@@ -8,11 +8,11 @@ use super::malformation::Malformation;
 use super::step::Step;
 use crate::span::{Span, StreamOffset};
 
-/// The longest malformed or unsynchronised stretch in one item. Longer ones come as several, so that memory stays
-/// bounded whatever the input holds.
+/// The longest malformed or unsynchronised stretch in one item. Longer stretches become several items, so
+/// that memory stays bounded whatever the input holds.
 const LONGEST_GAP: usize = 4096;
 
-/// A source's bytes, in pieces of any size, to packets.
+/// Decodes a source's bytes, in pieces of any size, to packets.
 ///
 /// ```
 /// use tracewalk::protocol::{Item, Packets, etmv3};
@@ -38,12 +38,12 @@ pub struct Packets<D> {
     carried: Vec<u8>,
     /// Bytes of the gap that is still open. Bounded by `LONGEST_GAP`.
     gap: Vec<u8>,
-    /// What the open gap is: `None` for unsynchronised bytes. Meaningless while `gap` is empty.
+    /// The open gap's malformation; `None` for unsynchronised bytes. Meaningless while `gap` is empty.
     #[cfg_attr(feature = "serde", serde(skip))]
     gap_reason: Option<Malformation>,
-    /// Where the next byte for the decoder stands.
+    /// The position of the decoder's next byte.
     position: StreamOffset,
-    /// How many zero bytes stand directly before that, as far as an A-sync may begin with them.
+    /// The number of zero bytes directly before `position`, counted up to the fewest of an A-sync.
     zeros: usize,
 }
 
@@ -61,7 +61,7 @@ impl<D: Decode> Packets<D> {
         }
     }
 
-    /// Decodes a source from this byte on, as if nothing had come before.
+    /// Decodes a source from this byte on, ignoring everything before.
     pub(crate) fn starting_at(decoder: D, position: StreamOffset) -> Self {
         Self { position, ..Self::new(decoder) }
     }
@@ -97,14 +97,14 @@ impl<D: Decode> Packets<D> {
         core::mem::take(&mut self.carried).len()
     }
 
-    /// Where the next byte will stand.
+    /// The position of the next byte to be pushed.
     #[must_use]
     pub fn position(&self) -> StreamOffset {
         StreamOffset(self.position.0 + self.carried.len() as u64)
     }
 
-    /// Completes what the input before ended in; returns what is left of `input`. After this nothing is carried, or there
-    /// is no more input.
+    /// Completes the packet that the previous input ended in; returns the rest of `input`. Afterwards either
+    /// nothing is carried or `input` is used up.
     pub(crate) fn push_carried<'a>(
         &mut self,
         input: &'a [u8],
@@ -117,12 +117,12 @@ impl<D: Decode> Packets<D> {
         input
     }
 
-    /// Whether a gap has begun and is not given yet.
+    /// Whether a gap is pending: begun, but not given yet.
     pub(crate) fn is_in_gap(&self) -> bool {
         !self.gap.is_empty()
     }
 
-    /// Whether neither a packet nor a gap has begun and is not given yet.
+    /// Whether no packet and no gap is pending.
     pub(crate) fn is_between_packets(&self) -> bool {
         self.carried.is_empty() && self.gap.is_empty()
     }
@@ -138,14 +138,14 @@ impl<D: Decode> Packets<D> {
         &mut self.decoder
     }
 
-    /// These bytes need not be decoded, and none of them begins or continues a gap.
+    /// Advances over bytes that need no decoding. None of them begins or continues a gap.
     #[inline]
     pub(crate) fn step_over(&mut self, bytes: &[u8]) {
         self.position.0 += bytes.len() as u64;
         self.zeros = self.zeros_after(bytes);
     }
 
-    /// How many zero bytes stand directly before what comes after `passed`, the bytes at [`Self::position`].
+    /// The number of zero bytes directly before the end of `passed`, the bytes at [`Self::position`].
     #[inline]
     fn zeros_after(&self, passed: &[u8]) -> usize {
         match passed {
@@ -154,7 +154,7 @@ impl<D: Decode> Packets<D> {
         }
     }
 
-    /// Gives the decoder the carried bytes with some of `input` after them; returns what is left of `input`.
+    /// Decodes the carried bytes followed by some of `input`; returns the rest of `input`.
     fn push_behind_carried<'a>(&mut self, input: &'a [u8], taker: &mut impl TakeItem<D::Packet>) -> &'a [u8] {
         // A few bytes complete nearly every packet; taking all of the input here would copy it.
         const HELPING: usize = 32;
@@ -164,7 +164,7 @@ impl<D: Decode> Packets<D> {
         joined.extend_from_slice(helping);
         let consumed = self.decode_some(&joined, usize::MAX, taker);
         match consumed.checked_sub(old) {
-            // Decoding has come into `input`: go on there, without copies.
+            // Decoding has reached `input`: go on there, without copies.
             Some(of_input) => input.get(of_input..).unwrap_or_default(),
             None => {
                 joined.drain(..consumed);
@@ -181,7 +181,8 @@ impl<D: Decode> Packets<D> {
         at_least: usize,
         taker: &mut impl TakeItem<D::Packet>,
     ) -> usize {
-        /// How far frequent packets are looked at beyond the byte where the last one may begin.
+        /// The number of bytes offered to the decoder after the last byte at which a frequent packet may
+        /// begin.
         const BEYOND: usize = 7;
         let mut consumed = 0;
         while let Some(rest) = input.get(consumed..).filter(|rest| !rest.is_empty() && consumed < at_least) {
@@ -223,7 +224,7 @@ impl<D: Decode> Packets<D> {
         consumed
     }
 
-    /// Gives an A-sync of which the first zero bytes were taken for something else; returns how many bytes are left of it.
+    /// Gives an A-sync whose first zero bytes were taken for something else; returns the length of its rest.
     fn complete_a_sync(&mut self, rest: &[u8], taker: &mut impl TakeItem<D::Packet>) -> usize {
         let Some(a_sync) = D::A_SYNC else { return 0 };
         let Step::Packet { packet, .. } = self.decoder.decode(a_sync.shortest()) else { return 0 };

@@ -82,7 +82,7 @@ pub(super) mod etmidr {
 const TIMESTAMP_BINARY: u32 = 1 << 28;
 const TIMESTAMP_64_BITS: u32 = 1 << 29;
 
-/// How ETMCCER says that timestamps are written.
+/// The timestamp format that ETMCCER states.
 pub(super) const fn timestamp_format(etmccer: u32) -> TimestampFormat {
     TimestampFormat {
         width: if etmccer & TIMESTAMP_64_BITS != 0 { TimestampWidth::Bits64 } else { TimestampWidth::Bits48 },
@@ -90,7 +90,7 @@ pub(super) const fn timestamp_format(etmccer: u32) -> TimestampFormat {
     }
 }
 
-/// ETMTRACEIDR[6:0]. 0 is its reset value: not set. The error is what the register holds where that is no trace ID.
+/// ETMTRACEIDR[6:0]. 0 is its reset value: not set. The error is the register's value if it is no trace ID.
 pub(super) fn trace_id(etmtraceidr: Option<u32>) -> Result<Option<TraceId>, u32> {
     match etmtraceidr {
         None | Some(0) => Ok(None),

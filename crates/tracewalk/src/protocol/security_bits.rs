@@ -13,7 +13,7 @@ pub struct SecurityBits {
 }
 
 impl SecurityBits {
-    /// What the bits mean.
+    /// The privilege that the bits stand for.
     #[must_use]
     pub const fn privilege(self) -> Privilege {
         match (self.hypervisor, self.non_secure) {

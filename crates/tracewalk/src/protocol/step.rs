@@ -1,22 +1,22 @@
-//! The answer of a decoder.
+//! A decoder's result.
 
 use super::malformation::Malformation;
 
-/// What a decoder found at the start of its input.
+/// The result of decoding the start of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step<P> {
     /// A packet of `bytes` bytes, at least one.
     Packet {
         /// The packet.
         packet: P,
-        /// How many bytes it takes.
+        /// The packet's length in bytes.
         bytes: usize,
     },
     /// `bytes` bytes, at least one, that are no packet. The decoder searches for synchronisation after them.
     Malformed {
-        /// What is wrong with them.
+        /// Why the bytes are no packet.
         reason: Malformation,
-        /// How many bytes are certain to belong to it.
+        /// The number of bytes that are certainly malformed.
         bytes: usize,
     },
     /// `bytes` bytes, at least one, passed over in the search for synchronisation.

@@ -1,8 +1,8 @@
-//! Being in step with a stream that has A-syncs: what ETMv3, PFT and ETMv4 share.
+//! Synchronisation with a stream that has A-syncs: the part that ETMv3, PFT and ETMv4 share.
 //!
-//! After a reserved header the next byte may be a header: packets are read on trial up to the next A-sync, and listed,
-//! but nothing is made of them. After anything else that is malformed no packet boundary is known, and bytes are passed
-//! over up to the next A-sync.
+//! After a reserved header, the next byte may be a header: up to the next A-sync, packets are read on trial
+//! and listed, but not interpreted. After any other malformed bytes, no packet boundary is known, and the
+//! decoder skips to the next A-sync.
 
 use crate::cursor::{Cursor, NeedInput};
 
@@ -32,19 +32,19 @@ pub(super) fn read_a_sync(a_sync: ASync, input: &[u8], cursor: &mut Cursor<'_>) 
 pub(super) enum Synchronisation {
     /// The next byte may be anything: search for an A-sync.
     Searching,
-    /// A reserved header came, and the next byte may be a header.
+    /// After a reserved header: the next byte may be a header.
     OnTrial,
     /// The next byte is a header.
     InStep,
 }
 
-/// Whether a lowering can place what packets say.
+/// Whether a lowering knows the position that packets refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Tracking {
-    /// Not yet: no A-sync came so far.
+    /// No: there was no A-sync yet.
     Unsynchronised,
-    /// Not before the next A-sync, and then an I-sync: packets in between were read on trial.
+    /// Not before the next A-sync and an I-sync after it: packets before the A-sync are read on trial.
     Lost,
     /// Not before the next I-sync.
     InStep,
@@ -59,14 +59,14 @@ impl Tracking {
         matches!(self, Self::Unsynchronised | Self::Lost)
     }
 
-    /// An A-sync came.
+    /// Notes an A-sync.
     pub(super) const fn synchronise(&mut self) {
         if self.is_on_trial() {
             *self = Self::InStep;
         }
     }
 
-    /// Trace was lost. Returns whether that is a new loss: a loss right after another one belongs to it.
+    /// Notes a loss of trace. Returns whether the loss is new: a loss right after another one belongs to it.
     pub(super) const fn lose(&mut self) -> bool {
         let is_new = !matches!(self, Self::Lost);
         *self = Self::Lost;
@@ -77,9 +77,9 @@ impl Tracking {
 /// Why a packet could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unread {
-    /// The input ends inside it.
+    /// The input ends inside the packet.
     NeedInput,
-    /// It is none.
+    /// The bytes are no packet.
     Malformed(Malformation),
     /// The configuration has no such packet; after this number of bytes there may be a header.
     Reserved(Malformation, usize),
@@ -110,8 +110,8 @@ impl Synchronisation {
         }
     }
 
-    /// What stands at the start of `input`. `read` reads a packet and says how many bytes it took; `forget` is called where
-    /// what packets before this one sent counts no more.
+    /// Decodes the start of `input`. `read` reads a packet and returns its length; `forget` is called when
+    /// values that earlier packets sent become invalid.
     #[inline]
     pub(super) fn step<D: Decode<Packet: PartialEq>>(
         decoder: &mut D,
@@ -139,7 +139,7 @@ impl Synchronisation {
         step
     }
 
-    /// What to make of the packet that was read at the start of `input`, or could not be.
+    /// Judges the result of reading a packet at the start of `input`.
     #[inline]
     fn judge<P: PartialEq>(
         &mut self,

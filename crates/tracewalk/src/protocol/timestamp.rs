@@ -21,13 +21,13 @@ use crate::cursor::{Cursor, NeedInput};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TimestampFormat {
-    /// How wide they are.
+    /// The width of a timestamp.
     pub width: TimestampWidth,
-    /// How the value is coded.
+    /// The coding of the value.
     pub coding: TimestampCoding,
 }
 
-/// How wide timestamps are.
+/// The width of timestamps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum TimestampWidth {
@@ -38,7 +38,7 @@ pub enum TimestampWidth {
     Bits64,
 }
 
-/// How a timestamp's value is coded.
+/// The coding of a timestamp's value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum TimestampCoding {
@@ -49,7 +49,7 @@ pub enum TimestampCoding {
     Gray,
 }
 
-/// The last timestamp's bits as they were sent: what the next one is compressed against.
+/// The last timestamp's bits as they were sent; the next timestamp is compressed against them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RawTimestamp(u64);
@@ -111,7 +111,7 @@ impl TimestampFormat {
         }
     }
 
-    /// The time that the sent bits stand for.
+    /// The time for the bits as sent.
     #[must_use]
     pub const fn value(self, raw: RawTimestamp) -> u64 {
         match self.coding {
@@ -128,7 +128,7 @@ impl TimestampFormat {
         }
     }
 
-    /// The bits that are sent for a time, cut to the width.
+    /// The bits to send for a time, cut to the width.
     #[must_use]
     pub const fn raw(self, value: u64) -> RawTimestamp {
         let value = value & self.width.mask();

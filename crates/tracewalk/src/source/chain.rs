@@ -4,7 +4,8 @@
 //! bytes ─ Packets<Decoder> ─▶ Item ─ Lowering ─▶ Directive ─ Flow ─▶ Element
 //! ```
 //!
-//! Everything that a stream reports is decided here. [`MemoChain`](super::memo::MemoChain) only repeats it faster.
+//! This chain determines everything that a stream reports. [`MemoChain`](super::memo::MemoChain) only repeats
+//! its results faster.
 
 use crate::directive::Directive;
 use crate::flow::{Element, Execution, Flow, TakeElements};
@@ -12,7 +13,7 @@ use crate::program::Program;
 use crate::protocol::{Emit, Item, Loss, Lower, Malformation, Packets, Protocol, TakeItem};
 use crate::span::{Span, StreamOffset};
 
-/// How many items a source's packet stream had.
+/// The numbers of items in a source's packet stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketCounts {
     /// Packets.
@@ -28,7 +29,7 @@ pub(super) struct Chain<P: Protocol> {
     pub(super) interpreter: Interpreter<P::Lowering>,
 }
 
-/// What follows the packets.
+/// The part of a chain after the packets.
 #[derive(Clone, Debug)]
 pub(super) struct Interpreter<L> {
     pub(super) lowering: L,
@@ -36,7 +37,7 @@ pub(super) struct Interpreter<L> {
     pub(super) counts: PacketCounts,
 }
 
-/// The state of a chain between two bytes: all that the meaning of the next bytes depends on.
+/// The state of a chain between two bytes: everything that the meaning of the next bytes depends on.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(
@@ -63,11 +64,11 @@ impl<P: Protocol> Chain<P> {
         self.packets.push(bytes, &mut self.interpreter.interpreting(program, sink));
     }
 
-    /// What comes next does not continue what came before.
+    /// Ends the trace so far: the next bytes do not continue it.
     pub(super) fn interrupt(&mut self, loss: Loss, program: &Program, sink: &mut impl TakeElements) {
         let span = Span::new(self.packets.position(), 0);
         let mut interpreting = self.interpreter.interpreting(program, sink);
-        // The packet that the loss cut off is part of it, and reports it.
+        // The packet that the loss cut off is part of the loss, and reports it.
         interpreting.truncated = loss;
         self.packets.lose_sync(&mut interpreting);
         interpreting.lost(span, loss);
@@ -80,7 +81,7 @@ impl<P: Protocol> Chain<P> {
         flow.finish(program, &mut |element| sink.element(element));
     }
 
-    /// Goes back before the first byte, and keeps what was learned of the program.
+    /// Restarts before the first byte, but keeps what was learned of the program.
     pub(super) fn begin_again(&mut self, config: &P) {
         self.packets = Packets::new(config.decoder());
         self.interpreter.lowering = config.lowering();
@@ -102,7 +103,7 @@ impl<P: Protocol> Chain<P> {
         self.interpreter.flow.go_on_from(&state.execution, program);
     }
 
-    /// This chain, as [`MemoChain`](super::memo::MemoChain) has one as well.
+    /// The plain chain: [`MemoChain`](super::memo::MemoChain) has the same method.
     pub(super) const fn plain(&self) -> &Self {
         self
     }
@@ -113,7 +114,7 @@ impl<P: Protocol> Chain<P> {
 }
 
 impl<P: Protocol> ChainState<P> {
-    /// The state before the byte at `at` while nothing is known of what came before.
+    /// The state before the byte at `at`, with nothing known of the bytes before it.
     pub(super) fn in_the_middle(config: &P, at: StreamOffset) -> Self {
         Self {
             packets: Packets::starting_at(config.decoder(), at),
@@ -126,7 +127,7 @@ impl<P: Protocol> ChainState<P> {
         self.packets.position()
     }
 
-    /// Whether malformed or unsynchronised bytes before it are still to be reported.
+    /// Whether malformed or unsynchronised bytes before this state are still to be reported.
     pub(super) fn is_in_gap(&self) -> bool {
         self.packets.is_in_gap()
     }
@@ -141,7 +142,7 @@ impl<P: Protocol> ChainState<P> {
         self.execution.is_certain(&real.execution, &guess.execution)
     }
 
-    /// This state at the last of `parts`, which follow `guess`.
+    /// This state advanced to the last of `parts`, which follow `guess`.
     pub(super) fn continued<'a>(
         &'a self,
         guess: &Self,
@@ -166,7 +167,7 @@ impl PacketCounts {
     }
 }
 
-// The methods from here to the graph are always inlined, so that the frequent packets become one loop.
+// The methods from here to the graph are always inlined, so that frequent packets are decoded in one loop.
 
 impl<L> Interpreter<L> {
     #[inline(always)]
@@ -206,7 +207,7 @@ impl<L: Lower, S: TakeElements> TakeItem<L::Packet> for Interpreting<'_, L, S> {
             }
             Item::Malformed(Malformation::Truncated { .. }) => self.lost(span, self.truncated),
             Item::Malformed(_) => self.lost(span, Loss::Lost),
-            // Before the first synchronisation nothing was known yet, and after a malformed stretch nothing is.
+            // No position is known to lose: before the first synchronisation, or after a malformed stretch.
             Item::Unsynchronised => {}
         }
     }

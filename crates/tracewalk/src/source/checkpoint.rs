@@ -1,6 +1,7 @@
 //! The state of a [`FlowStream`] between two bytes.
 //!
-//! A [`Checkpoint`] is all that the meaning of the next bytes depends on. It serves two purposes.
+//! A [`Checkpoint`] is everything that the meaning of the next bytes depends on. A checkpoint serves two
+//! purposes.
 //!
 //! *Going back.* A stream resumes at a checkpoint that it, or another stream with the same configuration, noted before, and
 //! reports from [`Checkpoint::position`] on what it reported then:
@@ -30,8 +31,9 @@
 //! assert_eq!(first, again);
 //! ```
 //!
-//! *Decoding parts of a source side by side.* A worker that begins in the middle of a source notes a checkpoint now and
-//! then. If the worker before it reaches the same state, everything after is what the source says:
+//! *Decoding parts of a source side by side.* A worker that begins in the middle of a source notes
+//! checkpoints at intervals. If the worker before it reaches the same state, everything after that state is
+//! valid:
 //!
 //! ```
 //! use tracewalk::flow::Element;
@@ -65,15 +67,15 @@ use super::dispatch::{SourceConfig, SourceState, VariantOf, each};
 /// The state of a [`FlowStream`](super::FlowStream) between two bytes: decoder, lowering, and flow with its stacks of
 /// places to return to.
 ///
-/// It depends on the configuration and the program, not on the engine or on how the input was cut. Its size is bounded: some
-/// kilobytes. It is `Send` and can be cloned.
+/// A checkpoint depends on the configuration and the program, not on the engine or on how the input was cut.
+/// Checkpoints are bounded in size (some kilobytes), `Send` and `Clone`.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Checkpoint(pub(super) SourceState);
 
 impl Checkpoint {
-    /// The state before the byte at `at` while nothing is known of what came before; `None` for sources that never
-    /// synchronise.
+    /// The state before the byte at `at`, with nothing known of the bytes before it; `None` for sources that
+    /// never synchronise.
     #[must_use]
     pub fn in_the_middle(config: &SourceConfig, at: StreamOffset) -> Option<Self> {
         fn state<P: Protocol>(config: &P, at: StreamOffset) -> Option<ChainState<P>> {
@@ -82,27 +84,27 @@ impl Checkpoint {
         each!(SourceConfig, config, config => state(config, at).map(SourceState::from)).map(Self)
     }
 
-    /// The byte of the source that comes next.
+    /// The position of the source's next byte.
     #[must_use]
     pub fn position(&self) -> StreamOffset {
         each!(SourceState, &self.0, state => state.position())
     }
 
-    /// Whether it is a state of a source with this protocol.
+    /// Whether this is a state of a source with the protocol of `config`.
     #[must_use]
     pub fn is_of(&self, config: &SourceConfig) -> bool {
         self.0.protocol() == config.protocol()
     }
 
-    /// Whether malformed or unsynchronised bytes before it are still to be reported. With the feature `serde` such a state does not
-    /// keep why: write others.
+    /// Whether malformed or unsynchronised bytes before this state are still to be reported. Do not serialise
+    /// such a state (feature `serde`): the reason would be lost.
     #[must_use]
     pub fn is_in_gap(&self) -> bool {
         each!(SourceState, &self.0, state => state.is_in_gap())
     }
 
-    /// Whether what comes after this state is what comes after `guess`, which was noted by a stream that began in the
-    /// middle: as far as that one's next checkpoints are [certain](Self::is_certain).
+    /// Whether this state and `guess`, noted by a stream that began in the middle, have the same
+    /// continuation, as far as that stream's next checkpoints are [certain](Self::is_certain).
     #[must_use]
     pub fn proves(&self, guess: &Self) -> bool {
         each!(SourceState, &self.0, real => {
@@ -110,8 +112,8 @@ impl Checkpoint {
         })
     }
 
-    /// Whether what came between the checkpoint before and this one depends on nothing that was not known: `real` is a
-    /// state that [proves](Self::proves) `guess`, an earlier checkpoint of the stream that noted this one.
+    /// Whether the elements between the previous checkpoint and this one depend on nothing unknown. `real` is
+    /// a state that [proves](Self::proves) `guess`, an earlier checkpoint of the stream that noted this one.
     #[must_use]
     pub fn is_certain(&self, real: &Self, guess: &Self) -> bool {
         each!(SourceState, &self.0, state => {
@@ -120,8 +122,8 @@ impl Checkpoint {
         })
     }
 
-    /// The state that this one, which [proves](Self::proves) `guess`, comes to at the last of `parts`: the checkpoints that
-    /// the stream of `guess` noted next, all of them certain.
+    /// This state, which [proves](Self::proves) `guess`, advanced to the last of `parts`: the checkpoints
+    /// that the stream of `guess` noted next, all of them certain.
     #[must_use]
     pub fn continued(&self, guess: &Self, parts: &[Self]) -> Self {
         each!(SourceState, &self.0, real => {

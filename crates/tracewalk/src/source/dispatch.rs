@@ -1,4 +1,4 @@
-//! The protocols that streams can read: the one place outside their folders that lists them.
+//! The protocols that streams can read, listed nowhere else outside their folders.
 
 use crate::directive::Rules;
 use crate::flow::{Engine, Flow};
@@ -8,13 +8,13 @@ use crate::protocol::{Packets, Protocol, etmv3, etmv4, mtb, pft};
 use super::chain::{Chain, ChainState};
 use super::memo::MemoChain;
 
-/// One protocol's part of an enum that has a variant for each.
+/// One protocol's part of an enum that has a variant for each protocol.
 pub(super) trait VariantOf<Any> {
-    /// The part, if it is this protocol's.
+    /// The part, if the variant is this protocol's.
     fn of(any: &Any) -> Option<&Self>;
 }
 
-/// Makes the enums with a variant for each protocol, and `each!`, which runs the same code whatever the protocol is.
+/// Defines the enums with a variant for each protocol, and `each!`, which runs the same code for any of them.
 macro_rules! protocols {
     ($dollar:tt $($(#[$doc:meta])+ $name:ident($config:ty) by $chain:ident;)+) => {
         /// A source's protocol and its configuration.
@@ -128,7 +128,7 @@ impl SourceConfig {
         each!(SourceConfig, self, config => Protocol::trace_id(config))
     }
 
-    /// What flow has to know of the source.
+    /// The rules by which flow follows the source.
     #[must_use]
     pub fn rules(&self) -> Rules {
         each!(SourceConfig, self, config => Protocol::rules(config))

@@ -19,14 +19,14 @@ impl FlowStream {
         Self::with_engine(config, Engine::default())
     }
 
-    /// A stream from the source's first byte, followed in this way.
+    /// A stream from the source's first byte, followed by this engine.
     #[must_use]
     pub fn with_engine(config: &SourceConfig, engine: Engine) -> Self {
         Self(FlowChain::new(config, engine))
     }
 
-    /// Goes back before the source's first byte, and counts from 0. What was learned of the program is kept: program and
-    /// configuration have to be those from before.
+    /// Restarts before the source's first byte, with counts of 0. The stream keeps what it learned of the
+    /// program: program and configuration must be the same as before.
     pub fn begin_again(&mut self, config: &SourceConfig) {
         each!(FlowChain, &mut self.0, chain => {
             if let Some(config) = VariantOf::of(config) {
@@ -47,8 +47,9 @@ impl FlowStream {
         self.interrupt(Loss::Lost, program, sink);
     }
 
-    /// The trace was cut here on purpose, and what comes next belongs to another time: as [`FlowStream::lose_sync`], but
-    /// nothing is wrong with what came before, and the gap casts no [doubt](crate::flow::Gap::doubt).
+    /// The trace was cut here on purpose, and the next bytes belong to another recording: as
+    /// [`FlowStream::lose_sync`], but the trace before is sound, and the gap casts no
+    /// [doubt](crate::flow::Gap::doubt).
     pub fn cut(&mut self, program: &Program, sink: &mut impl TakeElements) {
         self.interrupt(Loss::Cut, program, sink);
     }
@@ -64,19 +65,20 @@ impl FlowStream {
         each!(FlowChain, &mut self.0, chain => chain.plain_mut().packets.forget_incomplete())
     }
 
-    /// The numbers of items that the source's packet stream had so far.
+    /// The numbers of items in the source's packet stream so far.
     #[must_use]
     pub const fn counts(&self) -> PacketCounts {
         each!(FlowChain, &self.0, chain => chain.plain().interpreter.counts)
     }
 
-    /// Notes the state, which [`FlowStream::go_on_from`] takes up again.
+    /// Notes the state, for [`FlowStream::go_on_from`].
     pub fn checkpoint(&mut self, program: &Program) -> Checkpoint {
         Checkpoint(each!(FlowChain, &mut self.0, chain => chain.plain_mut().state(program).into()))
     }
 
-    /// Goes on in a state that a stream with the same configuration noted, whatever was decoded before: the next byte is the
-    /// one at [`Checkpoint::position`]. What was learned of the program is kept, and counts go on.
+    /// Continues in a state that a stream with the same configuration noted, whatever this stream decoded
+    /// before: the next byte is the one at [`Checkpoint::position`]. The stream keeps what it learned of the
+    /// program, and its counts.
     pub fn go_on_from(&mut self, checkpoint: &Checkpoint, program: &Program) {
         each!(FlowChain, &mut self.0, chain => {
             if let Some(state) = ChainState::of(&checkpoint.0) {

@@ -7,14 +7,14 @@ use crate::span::Span;
 
 use super::dispatch::{PacketChain, SourceConfig, each};
 
-/// One item of a packet stream; its packet is seen only through its description.
+/// One item of a packet stream; packets are visible only through their descriptions.
 #[derive(Clone, Copy)]
 pub enum PacketItem<'a> {
     /// A packet.
     Packet(&'a dyn Describe),
     /// Bytes that are not a packet, up to the place at which decoding continues.
     Malformed(Malformation),
-    /// Bytes passed over in the search for synchronisation.
+    /// Bytes skipped in the search for synchronisation.
     Unsynchronised,
 }
 
@@ -51,7 +51,7 @@ impl PacketStream {
     }
 }
 
-/// A sink for any protocol's items.
+/// Adapts `sink` to a protocol's items.
 fn described<P: Describe>(
     sink: &mut impl FnMut(PacketItem<'_>, Span, &[u8]),
 ) -> impl FnMut(Item<P>, Span, &[u8]) {

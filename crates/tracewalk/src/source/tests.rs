@@ -1,4 +1,5 @@
-//! What the memo gives is what the walk gives. In tests the memo is tiny, so that it is full and forgets all the time.
+//! The memo gives the same results as the walk. In tests the memo is tiny, so that it often fills up and
+//! forgets.
 
 use std::vec;
 use std::vec::Vec;
@@ -25,7 +26,7 @@ fn program(order: &[usize]) -> Program {
     program
 }
 
-/// A few packets that come often, and few of the others.
+/// A few frequent packets, and fewer of the others.
 fn any_packet() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         12 => prop_oneof![Just(0x84), Just(0x88), Just(0xbc), Just(0xc4), Just(0xc0), Just(0x90)].prop_map(|byte| vec![byte]),
@@ -109,7 +110,7 @@ fn elements(
     (elements, counts)
 }
 
-/// What a stream finds in pieces of this size, and its state after each of them.
+/// The elements of a stream in pieces of this size, and its state after each piece.
 fn parts(
     stream: &mut FlowStream,
     bytes: &[u8],
@@ -149,7 +150,8 @@ proptest! {
         prop_assert_eq!(&elements(&config, Engine::Graph, &bytes, &program, size), &walk);
     }
 
-    /// What a stream found that began in the middle counts only where it has to be right: see [`Checkpoint`].
+    /// The elements of a stream that began in the middle are used only if they must be right: see
+    /// [`Checkpoint`].
     #[test]
     fn checkpoints_prove_only_what_the_source_says(
         config in any_config(),
@@ -274,7 +276,7 @@ fn a_passages_last_place_is_that_of_the_last_element_with_bytes() {
     };
     assert_eq!(of(0x84, &elements[..]), Some(StreamOffset(102)));
     assert_eq!(of(0x88, &elements[1..]), None);
-    // It may have begun before the window.
+    // The element may have begun before the window.
     let earlier = event(97, 4).relative_to(StreamOffset(100));
     assert_eq!(of(0x8c, &[earlier]), Some(StreamOffset(97)));
 }
@@ -298,7 +300,7 @@ fn what_came_behind_a_window_comes_again_only_with_the_same_bytes_and_state() {
     assert_eq!(next(0x8888_0284, states[1]), Some((states[2], 2)));
     assert_eq!(next(0x8888_0384, states[1]), None, "the last byte of the window is another");
     assert_eq!(next(0x8888_0284, states[0]), None, "the state is another");
-    // Another one after it is remembered in its place.
+    // A new successor replaces the old one.
     let other = WindowKey::new(0x0384, 0xffff, states[1]).unwrap();
     memo.insert(other, &meaning(states[0]));
     memo.came(id);
@@ -318,7 +320,7 @@ fn a_passage_tells_what_was_waited_for_before_it() {
         let span = Span { start: StreamOffset(start), end: StreamOffset(start.wrapping_add(bytes)) };
         Element::Event(Event { kind, span })
     };
-    // What was held back, all cycles that were waited for, and some more later.
+    // An element that was held back, the pending cycles, and more cycles later.
     let elements = [
         event(EventKind::Trigger, -1, 1),
         event(EventKind::Cycles(0), 0, 0),
@@ -347,7 +349,8 @@ fn a_passage_tells_what_was_waited_for_before_it() {
     assert_eq!(of(&elements[..1]).last_start(), Some(StreamOffset(96)));
 }
 
-/// The other direction of [`checkpoints_prove_only_what_the_source_says`]: after a synchronisation all is known.
+/// The converse of [`checkpoints_prove_only_what_the_source_says`]: after a synchronisation everything is
+/// known.
 #[test]
 fn checkpoints_behind_a_synchronisation_are_proven_and_certain() {
     // Calls and returns, so that the return stack matters: blx r3 at the start; pop {r4, pc}, which returns.
@@ -374,7 +377,7 @@ fn checkpoints_behind_a_synchronisation_are_proven_and_certain() {
         let proven = rest.iter().map(|(_, next)| next.clone()).collect::<Vec<_>>();
         let continued = here.continued(guess, &proven);
         assert!(continued.proves(end) && end.proves(&continued));
-        // Without parts it is where it was.
+        // Without parts the state does not change.
         assert!(here.continued(guess, &[]).proves(here));
     }
 }
@@ -419,7 +422,7 @@ fn bytes_that_were_lost_or_cut_are_searched_for_synchronisation_behind() {
     assert_eq!(unsynchronised, 2);
 }
 
-/// One of each protocol with A-syncs, as [`start`] begins them.
+/// One configuration of each protocol that [`start`] can synchronise.
 fn synchronising() -> [SourceConfig; 2] {
     let registers = Registers {
         etmcr: Some(0x4400),
@@ -432,7 +435,7 @@ fn synchronising() -> [SourceConfig; 2] {
     [SourceConfig::Etmv3(etmv3), SourceConfig::Pft(pft)]
 }
 
-/// Where trace was lost: whether it casts doubt, the first byte and how many bytes.
+/// The losses of trace: whether each casts doubt, its first byte and its number of bytes.
 fn losses(elements: &[Element]) -> Vec<(bool, u64, u64)> {
     use crate::flow::{Gap, GapReason};
     let loss = |element: &Element| match element {
@@ -478,7 +481,8 @@ fn a_loss_inside_a_packet_is_one_gap() {
 fn malformed_bytes_on_trial_belong_to_the_loss_before_them() {
     let program = program(&[0; 12]);
     for config in synchronising() {
-        // Reserved headers between atoms; then a packet that is cut off, and one loss more after synchronisation.
+        // Reserved headers between atoms; then, after a synchronisation, one more loss and a packet that is
+        // cut off.
         let damage = [0x10, 0x84, 0x10, 0x84, 0x10];
         let bytes =
             [&start(&config, 0)[..], &[0x84], &damage, &start(&config, 0), &[0x84, 0x10, 0x81]].concat();
@@ -561,7 +565,7 @@ fn sources(root: &std::path::Path, folder: &std::path::Path) -> Vec<std::string:
     found
 }
 
-/// `docs/dev/adding-a-protocol.md` promises it: a protocol is its folder and two lines.
+/// `docs/dev/adding-a-protocol.md` promises that a protocol is its folder and two lines.
 #[test]
 fn outside_the_protocols_folders_two_files_name_a_protocol() {
     use std::path::Path;
@@ -589,7 +593,7 @@ fn outside_the_protocols_folders_two_files_name_a_protocol() {
         }
         naming.sort();
         let listed: &[&str] = match protocol.as_str() {
-            // It has nothing to follow.
+            // ITM has no program flow.
             "itm" => &["protocol/mod.rs"],
             _ => &["protocol/mod.rs", "source/dispatch.rs"],
         };

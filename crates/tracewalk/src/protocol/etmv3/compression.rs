@@ -1,4 +1,4 @@
-//! What ETMv3's packets leave behind for the packets after them.
+//! The compression state after ETMv3's packets.
 
 use crate::ids::Isa;
 use crate::protocol::compression::Compression;
@@ -6,7 +6,7 @@ use crate::protocol::compression::Compression;
 use super::exception::BranchException;
 use super::packet::{Branch, ISync};
 
-/// What a branch packet leaves behind.
+/// Updates the state after a branch packet.
 pub(super) fn after_branch(compression: &mut Compression, branch: &Branch) {
     if let Some(BranchException::Information(information)) = branch.exception {
         compression.alternative_isa = information.alternative_isa;
@@ -17,7 +17,7 @@ pub(super) fn after_branch(compression: &mut Compression, branch: &Branch) {
     }
 }
 
-/// What an I-sync packet leaves behind.
+/// Updates the state after an I-sync packet.
 pub(super) fn after_i_sync(compression: &mut Compression, i_sync: &ISync) {
     compression.security = i_sync.security;
     if let Some(location) = i_sync.location {

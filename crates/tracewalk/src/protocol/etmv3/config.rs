@@ -1,4 +1,4 @@
-//! ETMv3's configuration: registers in, named fields out.
+//! ETMv3's configuration: registers → named fields.
 
 use core::fmt;
 
@@ -14,7 +14,7 @@ use crate::protocol::timestamp::TimestampFormat;
 pub struct Config {
     /// The `x` of ETMv3.x, 0 to 5.
     pub(super) minor_version: u8,
-    /// The processor's profile: which exceptions there are.
+    /// The processor's profile, which determines the exceptions.
     pub(super) profile: Profile,
     /// How branch addresses are encoded.
     pub(super) address_encoding: AddressEncoding,
@@ -40,14 +40,14 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct DataTrace {
-    /// Their values.
+    /// Whether values are traced.
     pub values: bool,
-    /// Their addresses.
+    /// Whether addresses are traced.
     pub addresses: bool,
 }
 
 impl DataTrace {
-    /// Whether anything of them is traced.
+    /// Whether values or addresses are traced.
     #[must_use]
     pub const fn any(self) -> bool {
         self.values || self.addresses
@@ -66,9 +66,9 @@ pub struct Core {
     etmccer: u32,
 }
 
-/// No bit of ETMCCER that matters: before ETMv3.5 there are no timestamps.
+/// An ETMCCER without timestamps, which do not exist before ETMv3.5.
 const NO_TIMESTAMPS: u32 = 0;
-/// What TC2's Cortex-A7 reports: 64-bit natural binary timestamps, Virtualization.
+/// The value of TC2's Cortex-A7: 64-bit natural binary timestamps, Virtualization.
 const CORTEX_A7_CCER: u32 = 0x3440_08f2;
 /// Cortex-M3 r2 and M4: 48-bit natural binary timestamps.
 const CORTEX_M_CCER: u32 = 0x1854_1800;
@@ -104,19 +104,19 @@ impl Core {
         CORES.into_iter().map(|core| core.name)
     }
 
-    /// Its name.
+    /// The name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.name
     }
 
-    /// Its profile.
+    /// The core's profile.
     #[must_use]
     pub const fn profile(self) -> Profile {
         self.profile
     }
 
-    /// Its usual ETMIDR and ETMCCER. The other registers are as they are set up.
+    /// The core's usual ETMIDR and ETMCCER. The other registers depend on the setup.
     #[must_use]
     pub const fn registers(self) -> Registers {
         Registers { etmcr: None, etmidr: Some(self.etmidr), etmccer: Some(self.etmccer), etmtraceidr: None }
@@ -125,21 +125,21 @@ impl Core {
 
 /// ETMIDR's major version of ETMv3.
 const MAJOR_VERSION: u32 = 2;
-/// That of the other architecture with these registers, which is worth a hint.
+/// ETMIDR's major version of PFT, which has the same registers: worth a hint.
 const MAJOR_PFT: u32 = 3;
 
 /// Why registers do not make a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// A register that decoding depends on is not given, and no core stands in for it.
+    /// A register that decoding depends on is not given, and there is no core to supply it.
     Missing {
-        /// Its name.
+        /// The name.
         register: &'static str,
     },
     /// ETMIDR is that of another architecture.
     NotEtmv3 {
-        /// What ETMIDR holds.
+        /// The value of ETMIDR.
         etmidr: u32,
     },
     /// A bit is set that the processor's ETM does not have.
@@ -148,19 +148,19 @@ pub enum ConfigError {
         feature: &'static str,
         /// The register and bit.
         setting: &'static str,
-        /// What the register holds.
+        /// The register's value.
         found: u32,
     },
     /// The core always has the alternative encoding, but ETMIDR states the original one.
     EncodingOfCore {
         /// The core.
         core: &'static str,
-        /// What ETMIDR holds.
+        /// The value of ETMIDR.
         etmidr: u32,
     },
     /// ETMTRACEIDR is no trace ID.
     TraceId {
-        /// What it holds.
+        /// The register's value.
         found: u32,
     },
 }
@@ -195,14 +195,14 @@ impl fmt::Display for ConfigError {
 
 impl core::error::Error for ConfigError {}
 
-/// ETMCR, as far as it is ETMv3's own.
+/// ETMCR: the bits that only ETMv3 has.
 mod etmv3_etmcr {
     pub(super) const DATA_VALUES: u32 = 1 << 2;
     pub(super) const DATA_ADDRESSES: u32 = 1 << 3;
     pub(super) const DATA_ONLY: u32 = 1 << 20;
 }
 
-/// ETMIDR, as far as it is ETMv3's own.
+/// ETMIDR: the bits that only ETMv3 has.
 mod etmv3_etmidr {
     /// Each 32-bit Thumb instruction is one instruction.
     pub(super) const THUMB_PAIRS_ARE_ONE: u32 = 1 << 18;
@@ -274,7 +274,7 @@ impl Config {
         matches!(self.profile, Profile::M)
     }
 
-    /// What flow has to know.
+    /// The rules by which flow follows the trace.
     #[must_use]
     pub const fn rules(&self) -> Rules {
         let m_profile = matches!(self.profile, Profile::M);
@@ -289,9 +289,9 @@ impl Config {
     }
 }
 
-/// What the registers mean, field by field.
+/// The meaning of the registers, field by field.
 impl Config {
-    /// The same with another source ID.
+    /// The same configuration with another source ID.
     #[must_use]
     pub const fn with_trace_id(self, trace_id: Option<TraceId>) -> Self {
         Self { trace_id, ..self }
@@ -303,7 +303,7 @@ impl Config {
         self.minor_version
     }
 
-    /// The processor's profile: which exceptions there are.
+    /// The processor's profile, which determines the exceptions.
     #[must_use]
     pub const fn profile(&self) -> Profile {
         self.profile
@@ -364,12 +364,13 @@ impl Config {
     }
 }
 
-/// Without a core's name: among the ETMs with the alternative encoding those without Security Extensions are Cortex-M's.
+/// The profile without a core's name: an ETM with the alternative encoding but without Security Extensions is
+/// a Cortex-M's.
 const fn profile_by_id(etmidr: u32, alternative: bool) -> Profile {
     if alternative && etmidr & etmv3_etmidr::SECURITY_EXTENSIONS == 0 { Profile::M } else { Profile::Ar }
 }
 
-/// The ETM of Cortex-M3 and M4 traces instructions, and does not use the features that are refused here (DDI 0440C, 1.3).
+/// The ETM of Cortex-M3 and M4 traces only instructions and lacks the features refused here (DDI 0440C, 1.3).
 const fn refuse_on_m_profile(etmcr: u32) -> Result<(), ConfigError> {
     let features = [
         (etmv3_etmcr::DATA_VALUES | etmv3_etmcr::DATA_ADDRESSES, "data tracing", "ETMCR[3:2]"),

@@ -113,7 +113,7 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
-    /// Packets were lost: their values are unknown.
+    /// Forgets the addresses after lost packets, whose values are unknown.
     fn forget_addresses(&mut self) {
         self.compression.forget_base();
         self.data_address = Address::new(0);
@@ -199,7 +199,7 @@ impl Decoder {
             0x10 | 0x14 | 0x18 | 0x1c | 0x30 | 0x34 | 0x38 => Err(reserved(byte)),
             0x12 | 0x16 | 0x1a | 0x1e | 0x32 | 0x36 | 0x3a | 0x3e => Err(reserved(byte)),
             0x4a | 0x4e | 0x52 | 0x56 | 0x5a | 0x5e | 0x72 | header::EXCEPTION_ENTRY => Err(reserved(byte)),
-            // Odd headers and those from 0x80 on are above.
+            // The branches above take odd headers and those from 0x80 on.
             _ => Err(reserved(byte)),
         }
     }
@@ -278,7 +278,7 @@ impl Decoder {
         let field = branch_address::read(cursor, self.config.address_encoding, address, alignment)
             .map_err(|error| address_failure("i_sync", error))?;
         if field.after != After::Nothing {
-            // The address's last byte announces it.
+            // The address's last byte announces exception information.
             let mut last = 0;
             while unread.position() < cursor.position() {
                 last = unread.byte()?;
@@ -362,8 +362,8 @@ impl Decoder {
         Ok(Packet::Timestamp { value: format.value(self.compression.timestamp), clock_changed })
     }
 
-    /// Up to five bytes of seven bits, least significant first, against the last data address; the fifth holds
-    /// `A[31:28]` in 3:0 and the byte order in 4.
+    /// Up to five bytes of seven bits, least significant first, compressed against the last data address; the
+    /// fifth holds `A[31:28]` in 3:0 and the byte order in 4.
     fn data_address(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -423,9 +423,10 @@ impl Decoder {
     }
 }
 
-/// The address of an I-sync, with the instruction set that the information byte and the T bit name.
+/// The location of an I-sync: the information byte and the T bit give the instruction set.
 ///
-/// IHI 0014Q does not say whether bit 0 is part of a Jazelle address. Bytecodes are byte-aligned, so here it is.
+/// IHI 0014Q does not state whether bit 0 is part of a Jazelle address. This decoder includes it, because
+/// bytecodes are byte-aligned.
 fn i_sync_location(information: u8, address: u32) -> Location {
     if information & information::JAZELLE != 0 {
         return Location::new(Address::from(address), Isa::Jazelle);

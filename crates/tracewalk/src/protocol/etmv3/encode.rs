@@ -28,12 +28,13 @@ pub struct Encoder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// The configuration excludes the packet, or a field of it, or asks for a field that is missing.
+    /// The configuration excludes the packet or a field of it, or demands a field that is missing.
     Configuration {
         /// The packet's name.
         packet: &'static str,
     },
-    /// A short branch address cannot say this target: another instruction set, or no address sent before.
+    /// A short branch address cannot express this target: the instruction set changes, or no address was sent
+    /// before.
     Unaddressable,
     /// A field's value does not fit.
     OutOfRange {
@@ -65,13 +66,13 @@ impl Encoder {
         Self { config: *config, compression: Compression::default(), data_address: Address::new(0) }
     }
 
-    /// The last address sent, in a branch or I-sync packet: what the next branch is compressed against.
+    /// The last address sent in a branch or I-sync packet. The next branch is compressed against it.
     #[must_use]
     pub fn last_address(&self) -> Option<Location> {
         self.compression.base
     }
 
-    /// Appends the packet's bytes. After an error nothing was appended and nothing changed.
+    /// Appends the packet's bytes. On error, bytes and state are unchanged.
     pub fn encode(&mut self, packet: &Packet, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
         let before = (bytes.len(), self.compression, self.data_address);
         let result = self.packet(packet, bytes);
@@ -184,7 +185,7 @@ impl Encoder {
         }
         if let (Some(first), Some(next)) = (i_sync.in_progress, i_sync.location) {
             let encoding = self.config.address_encoding;
-            // The instruction set of both is the information byte's, but for what alignment says.
+            // The information byte gives the instruction set of both, apart from the alignment.
             let alternative = first.isa == Isa::T32EE;
             let alignment = alignment_of(next)?;
             fits(alignment.isa(alternative) == next.isa, "instruction set")?;
@@ -234,7 +235,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Table 7.10: which bytes are needed.
+    /// Appends the exception information bytes that are needed (table 7.10).
     fn exception_information(
         &self,
         information: &ExceptionInformation,

@@ -1,9 +1,9 @@
-//! Exception information in branch packets: which exception, whether it cancels, and the state after it.
+//! Exception information in branch packets: the exception, whether it cancels, and the state after it.
 
 use crate::ids::{Address, Exception, Profile};
 use crate::protocol::SecurityBits;
 
-/// What a branch packet says beside the address.
+/// The exception part of a branch packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BranchException {
     /// Exception information bytes.
@@ -17,7 +17,7 @@ pub enum BranchException {
     },
 }
 
-/// Exception information bytes 0 to 2, with missing fields as table 7.5 says.
+/// Exception information bytes 0 to 2, with missing fields as table 7.5 defines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExceptionInformation {
     /// Excp: 0 if there was no exception.
@@ -42,9 +42,10 @@ impl BranchException {
         }
     }
 
-    /// The exception, in the numbering of the processor's profile; `None` if the packet says that there was none.
+    /// The exception, in the numbering of the processor's profile; `None` if the packet reports none.
     ///
-    /// `handler` is where the branch went: the deprecated code leaves it to the address to tell five exceptions apart.
+    /// `handler` is the branch's target: five exceptions share a deprecated code and differ only in the
+    /// vector.
     #[must_use]
     pub fn exception(&self, profile: Profile, handler: Option<Address>) -> Option<Exception> {
         match (self, profile) {
@@ -104,8 +105,8 @@ pub(super) const fn m_profile_code(number: u16) -> Option<u16> {
     })
 }
 
-/// Table 7.7: the deprecated code EEE as the code of table 7.12. Code 0 stands for five exceptions, which the vector's
-/// offset in the vector table tells apart; an address that is no vector's stays a generic exception (13).
+/// Table 7.7: the deprecated code EEE as the code of table 7.12. Code 0 stands for five exceptions, which the
+/// offset in the vector table distinguishes; an address that is no vector is a generic exception (13).
 fn deprecated_code(code: u8, cancel: bool, handler: Option<Address>) -> u8 {
     match (code, handler.map(|handler| handler.get() & 0x1f)) {
         (0, Some(0x04)) => 9,
@@ -113,7 +114,7 @@ fn deprecated_code(code: u8, cancel: bool, handler: Option<Address>) -> u8 {
         (0, Some(0x0c)) => 11,
         (0, Some(0x10)) => 12,
         (0, Some(0x00)) => 8,
-        // A data abort always cancels; nothing else that shares the code does so for certain.
+        // A data abort always cancels; no other exception with this code always does.
         (0, _) if cancel => 12,
         (1, _) => 14,
         (4, _) => 5,

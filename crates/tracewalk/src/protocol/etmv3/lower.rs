@@ -1,7 +1,7 @@
 //! ETMv3 packets → directives.
 //!
-//! The last atom is held back until the next one, because a branch packet may cancel it, whatever stands between. What
-//! stands between is queued after it:
+//! The last atom is held back until the next one, because a branch packet may cancel it, even after other
+//! packets. Directives of these packets are queued after the atom:
 //!
 //! ```text
 //! atom      release what is held; hold the atom
@@ -25,43 +25,43 @@ use super::config::Config;
 use super::exception::BranchException;
 use super::packet::{Atom, Branch, DataAddress, ISync, PHeader, Packet};
 
-/// The meaning of a packet stream.
+/// Turns packets into directives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Lowering {
     profile: Profile,
     tracking: Tracking,
-    /// What the next exception may cancel.
+    /// The atom or return that the next exception may cancel.
     held: Option<(Cancellable, Span)>,
-    /// Where the held instruction went, if that came next; none without `held`.
+    /// The target of the held instruction, if a branch packet came next; `None` without `held`.
     target: Option<(Location, Span)>,
-    /// What came after them; empty without `held`. At most `LONGEST_QUEUE` long.
+    /// The directives after `held` and `target`; empty without `held`. At most `LONGEST_QUEUE` long.
     queue: Vec<(Directive, Span)>,
-    /// Cycles counted since the last atom, and where the last of them stands.
+    /// Cycles counted since the last atom, and the span of the last packet that counted some.
     cycles: Option<(u64, Span)>,
     /// The last security state and context ID reported.
     security: SecurityBits,
     context_id: Option<ContextId>,
-    /// No I-sync came since the last A-sync: the next one does not rest on anything before.
+    /// Whether no I-sync has followed the last A-sync yet: the next I-sync depends on nothing before it.
     behind_a_sync: bool,
 }
 
-/// What an exception may cancel.
+/// An atom or return that an exception may cancel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Cancellable {
-    /// The last atom: an instruction that may not have completed.
+    /// An atom: its instruction may not have completed.
     Instruction(Atom),
     /// ARMv7-M: the return from an exception, whose instruction completed (DDI 0337G, 14.6, "Exception exit").
     Return,
 }
 
-/// How many directives may wait after an atom. A load multiple with all its transfers needs 16 or so; a stream that
-/// sends more than this between an atom and its cancellation is not one that a trace unit makes, and memory is bounded.
+/// The most directives queued after an atom, to bound memory. A load multiple with all its transfers needs 16
+/// or so; no trace unit sends this many between an atom and its cancellation.
 const LONGEST_QUEUE: usize = 64;
 
 impl Lowering {
-    /// Nothing is known yet.
+    /// A lowering for the start of a source's trace.
     #[must_use]
     pub fn new(config: &Config) -> Self {
         Self {
@@ -90,7 +90,7 @@ impl Lowering {
         };
         let mut certain = executed - u8::from(!failed);
         if matches!(self.held, Some((Cancellable::Instruction(Atom::E), _))) && self.nothing_waits() {
-            // The P-header that says that it is certain proves it as well.
+            // This P-header makes the held atom certain, so its span proves the atom as well.
             certain += 1;
         } else {
             self.release(emit);
@@ -101,7 +101,7 @@ impl Lowering {
         self.held = Some((Cancellable::Instruction(last), span));
     }
 
-    /// One with cycles, or whose atoms may come in any order.
+    /// Lowers a P-header with cycles, or whose atoms may come in any order.
     #[inline(never)]
     fn by_atoms(&mut self, p_header: PHeader, span: Span, emit: &mut impl Emit) {
         if let Some((executed, failed)) = p_header.steps() {
@@ -185,7 +185,7 @@ impl Lowering {
             emit.emit(Directive::Cycles(u64::from(cycles)), span);
         }
         if let Some(in_progress) = i_sync.in_progress {
-            // The packet says that this instruction was executed, and not what ran between it and the next one.
+            // The packet reports this instruction as executed, but not what ran between it and the next one.
             emit.emit(Directive::Begin { at: Some(in_progress), why }, span);
             self.state(i_sync, span, emit);
             emit.emit(Directive::Instructions { executed: 1, then_failed: false }, span);
@@ -202,7 +202,7 @@ impl Lowering {
         }
     }
 
-    /// The state that an I-sync names.
+    /// Reports the state that an I-sync names.
     fn state(&mut self, i_sync: &ISync, span: Span, emit: &mut impl Emit) {
         self.security(i_sync.security, span, emit);
         if let Some(context_id) = i_sync.context_id {
@@ -241,7 +241,7 @@ impl Lowering {
         }
     }
 
-    /// Where execution continues after the last instruction.
+    /// Holds or queues the place where execution continues after the last instruction.
     #[inline(always)]
     fn target(&mut self, target: Location, span: Span, emit: &mut impl Emit) {
         if self.held.is_some() && self.nothing_waits() {
@@ -269,7 +269,7 @@ impl Lowering {
         }
     }
 
-    /// Nothing can cancel the held atom any more.
+    /// Emits the held atom, which nothing can cancel any more, and the directives after it.
     #[inline(always)]
     fn release(&mut self, emit: &mut impl Emit) {
         match self.held.take() {
@@ -290,7 +290,7 @@ impl Lowering {
         }
     }
 
-    /// Drops the held atom, and its effects in the queue.
+    /// Drops the held atom and its effects in the queue.
     fn cancel(&mut self, emit: &mut impl Emit) {
         self.held = None;
         self.target = None;
@@ -315,7 +315,7 @@ impl Lowering {
         }
     }
 
-    /// The packets that are not nearly all of a trace.
+    /// Lowers infrequent packets.
     #[inline(never)]
     fn infrequent(&mut self, packet: &Packet, span: Span, emit: &mut impl Emit) {
         match (packet, self.tracking) {
@@ -334,9 +334,10 @@ impl Lowering {
                 self.queue(Directive::Timestamp(*value), span, emit);
             }
             (Packet::ContextId(context_id), _) => self.context_id(*context_id, span, emit),
-            // The data packets after an exception entry are the automatic push: no instruction's.
+            // The data packets after an exception entry are the automatic push, which belongs to no
+            // instruction.
             (Packet::Ignore | Packet::ExceptionEntry, _) => {}
-            // Before the first I-sync instructions cannot be placed; cycles passed nevertheless.
+            // Before the first I-sync, instructions have no known place; cycles count nevertheless.
             (Packet::PHeader(p_header), Tracking::InStep) => {
                 let cycles = p_header.atoms().filter(|&atom| atom == Atom::W).count();
                 self.count_cycles(cycles as u64, span);
@@ -373,8 +374,8 @@ impl Lowering {
     }
 }
 
-/// Where the architecture resumes. An undefined instruction is traced and never cancelled (table 7.7), and is the
-/// preferred return address by itself; every other instruction that did not complete is cancelled.
+/// The preferred return of an exception. An undefined instruction is traced and never cancelled (table 7.7),
+/// and is itself the preferred return; every other instruction that did not complete is cancelled.
 fn preferred_return(exception: Exception, cancel: bool) -> PreferredReturn {
     match (exception, cancel) {
         (Exception::Ar(9), false) => PreferredReturn::Last,

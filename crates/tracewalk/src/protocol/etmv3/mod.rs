@@ -1,7 +1,7 @@
 //! ETMv3: the Embedded Trace Macrocell, architecture versions 3.0 to 3.5.
 //!
-//! Cortex-M3, M4, A5, A7, A8, R4, R5, ARM11 and ARM9. The source is the ETM architecture specification, IHI 0014Q;
-//! tables cited by number are its tables.
+//! Cortex-M3, M4, A5, A7, A8, R4, R5, ARM11 and ARM9. The source is the ETM architecture specification, IHI
+//! 0014Q; tables cited by number are from it.
 //!
 //! One E or N atom passes one instruction; branch packets name the targets of indirect branches.
 //!

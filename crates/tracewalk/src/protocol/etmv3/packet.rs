@@ -9,7 +9,7 @@ use super::exception::BranchException;
 /// A packet, with compressed fields restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packet {
-    /// `Cxxxxxx1`: where a branch went, and what exceptions occurred.
+    /// `Cxxxxxx1`: the target of a branch, and an exception.
     Branch(Branch),
     /// `00000000` …: the next byte is a header.
     ASync,
@@ -19,9 +19,9 @@ pub enum Packet {
     ISync(ISync),
     /// `00001100`: the trigger condition occurred.
     Trigger,
-    /// `0TT0SS00`: a value whose place an earlier placeholder held.
+    /// `0TT0SS00`: the value for an earlier placeholder.
     OutOfOrderData {
-        /// Which placeholder.
+        /// The placeholder's tag.
         tag: Tag,
         /// The value, high zero bytes restored; absent if values are not traced.
         value: Option<u32>,
@@ -30,7 +30,7 @@ pub enum Packet {
     StoreFailed,
     /// `01A1TT00`: a transfer whose value comes later.
     OutOfOrderPlaceholder {
-        /// The tag under which it comes.
+        /// The tag of the packet with the value.
         tag: Tag,
         /// The address.
         address: Option<DataAddress>,
@@ -73,28 +73,28 @@ pub enum Packet {
 /// A branch packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Branch {
-    /// The target; `None` while the address that it is compressed against is unknown.
+    /// The target; `None` while the base of the compressed address is unknown.
     pub target: Option<Location>,
-    /// Whether all five address bytes were sent, so that the packet itself says the instruction set.
+    /// Whether all five address bytes were sent, so that the packet itself states the instruction set.
     pub states_isa: bool,
-    /// The exception information, where there is any.
+    /// The exception information, if any.
     pub exception: Option<BranchException>,
 }
 
 /// An I-sync packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ISync {
-    /// Why it was sent.
+    /// Why the packet was sent.
     pub reason: ISyncReason,
     /// The next instruction; `None` if only data is traced.
     pub location: Option<Location>,
-    /// The load or store still in progress, which this packet says was executed.
+    /// The load or store still in progress, which this packet reports as executed.
     pub in_progress: Option<Location>,
     /// NS and Hyp.
     pub security: SecurityBits,
-    /// The context ID, where it is traced.
+    /// The context ID, if it is traced.
     pub context_id: Option<ContextId>,
-    /// Cycles before tracing began, where the packet counts them.
+    /// Cycles before tracing began, if the packet counts them.
     pub cycles: Option<u32>,
 }
 
@@ -105,7 +105,7 @@ pub struct PHeader {
     cycle_accurate: bool,
 }
 
-/// What a P-header is made of.
+/// An atom of a P-header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Atom {
@@ -126,8 +126,8 @@ pub struct Tag(u8);
 pub struct DataAddress {
     /// The address, restored from the last data address.
     pub address: Address,
-    /// Whether the value is big-endian, where all five bytes were sent and say it. IHI 0014Q is not clear on the bit;
-    /// this reading is OpenCSD's.
+    /// Whether the value is big-endian; `None` unless all five bytes were sent. IHI 0014Q is not clear on the
+    /// bit; this reading is OpenCSD's.
     pub big_endian: Option<bool>,
 }
 
@@ -174,7 +174,8 @@ impl PHeader {
         self.byte
     }
 
-    /// With cycle accuracy, format 1: how many E atoms, each after a cycle, and whether a cycle and an N follow.
+    /// With cycle accuracy, format 1: the number of E atoms, each after a cycle, and whether a cycle and an N
+    /// follow.
     pub(super) const fn steps(self) -> Option<(u8, bool)> {
         // A header with neither is format 0.
         let is_format_1 = self.byte & 0b1010_0011 == 0b1000_0000 && self.byte != 0b1000_0000;
@@ -184,7 +185,7 @@ impl PHeader {
         Some((self.byte >> 2 & 0b111, self.byte & 0b0100_0000 != 0))
     }
 
-    /// With cycle accuracy, format 3: how many cycles, and whether an E follows.
+    /// With cycle accuracy, format 3: the number of cycles, and whether an E follows.
     pub(super) const fn wait(self) -> Option<(u8, bool)> {
         if !self.cycle_accurate || self.byte & 0b1010_0011 != 0b1010_0000 {
             return None;
@@ -192,8 +193,8 @@ impl PHeader {
         Some(((self.byte >> 2 & 0b111) + 1, self.byte & 0b0100_0000 != 0))
     }
 
-    /// Without cycle accuracy: how many E atoms, and whether an N follows; `None` for format 2, whose atoms may come in
-    /// another order, and with cycle accuracy.
+    /// Without cycle accuracy: the number of E atoms, and whether an N follows. `None` for format 2, whose
+    /// atoms may come in another order, and with cycle accuracy.
     #[must_use]
     pub const fn run(self) -> Option<(u8, bool)> {
         if self.cycle_accurate || self.byte & 0b10 != 0 {
@@ -202,7 +203,7 @@ impl PHeader {
         Some((self.byte >> 2 & 0b1111, self.byte & 0b0100_0000 != 0))
     }
 
-    /// The atoms, in the order in which they happened.
+    /// The atoms, in execution order.
     pub fn atoms(self) -> impl Iterator<Item = Atom> {
         let mut atoms = [Atom::W; MOST_ATOMS];
         let mut count = 0;
@@ -428,7 +429,7 @@ pub(super) mod information {
     pub(crate) const ALTERNATIVE_ISA: u8 = 0b0000_0100;
     pub(crate) const NON_SECURE: u8 = 0b0000_1000;
     pub(crate) const JAZELLE: u8 = 0b0001_0000;
-    /// The reason stands in bits 6:5.
+    /// The reason is in bits 6:5.
     pub(crate) const REASON_SHIFT: u32 = 5;
     pub(crate) const LOAD_STORE_IN_PROGRESS: u8 = 0b1000_0000;
 }
@@ -437,7 +438,7 @@ pub(super) mod information {
 pub(super) mod information_bytes {
     /// Another exception information byte follows: in bytes 0 and 1.
     pub(crate) const CONTINUES: u8 = 0b1000_0000;
-    /// Tells byte 2 from byte 1.
+    /// Set in byte 2, clear in byte 1.
     pub(crate) const IS_BYTE_2: u8 = 0b0100_0000;
     /// Byte 0.
     pub(crate) const ALTERNATIVE_ISA: u8 = 0b0100_0000;

@@ -239,7 +239,6 @@ fn the_round_trip_covers_every_packet() {
     assert_eq!(seen.len(), 18, "{seen:?}");
 }
 
-/// What branch packets say of each other: `bytes` after an A-sync and an I-sync at 0x8000 in ARM state, Non-secure.
 #[test]
 fn the_end_of_the_trace_inside_a_packet_is_named() {
     let truncated = |bytes: &[u8]| {
@@ -261,8 +260,8 @@ fn the_end_of_the_trace_inside_a_packet_is_named() {
     assert_eq!(truncated(&[0x7a, 0x80]), "data");
 }
 
-/// A packet that is read out of step may take the first zeros of an A-sync for its own last bytes. In step none can: after
-/// a packet that ends in zeros the A-sync has five of its own.
+/// A packet read out of step may take the first zeros of an A-sync for its own last bytes. In step this
+/// cannot happen: after a packet that ends in zeros, the A-sync still has five zeros of its own.
 #[test]
 fn an_a_sync_is_one_though_a_packet_took_its_first_zeros() {
     let a_sync = [0, 0, 0, 0, 0, 0x80];
@@ -289,7 +288,7 @@ fn an_a_sync_is_one_though_a_packet_took_its_first_zeros() {
         assert_eq!(kinds(&[0x6e], piece), context_id);
         let context_id = [&[("context_id", 5), ("malformed", 1), ("a_sync", 2)], &behind[..]].concat();
         assert_eq!(kinds(&[0x6e, 0x11], piece), context_id);
-        // Four zeros after a packet that ends in none are no A-sync.
+        // Four zeros after a packet that ends in no zero are not an A-sync.
         let short = [&a_sync[..], &i_sync, &[0x84, 0, 0, 0, 0, 0x80], &i_sync, &[0x84]].concat();
         let items = decode(&everything(), &short, piece);
         assert!(matches!(
@@ -365,7 +364,7 @@ fn what_does_not_fit_its_field_is_not_encoded() {
     assert_eq!((context_id(0xffff), context_id(0x1_0000).is_err()), (Ok(()), true));
 }
 
-/// IHI 0014Q, 7.4.4: a data address has one to five bytes of seven bits, those that did not change left out from the top.
+/// IHI 0014Q, 7.4.4: a data address has one to five bytes of seven bits; unchanged top bytes are omitted.
 #[test]
 fn data_addresses_take_their_shortest_form() {
     let mut encoder = Encoder::new(&everything());
@@ -385,6 +384,7 @@ fn data_addresses_take_their_shortest_form() {
     assert_eq!(bytes_of(0x3820_4081, Some(true)), [0x7a, 0x81, 0x81, 0x81, 0xc1, 0x13]);
 }
 
+/// The branch packets in `bytes` after an A-sync and an I-sync at 0x8000 in ARM state, Non-secure.
 fn branches(config: &Config, bytes: &[u8]) -> Vec<Branch> {
     let mut all = std::vec![0, 0, 0, 0, 0, 0x80, 0x08, 0x29, 0x00, 0x80, 0x00, 0x00];
     all.extend(bytes);
@@ -418,7 +418,7 @@ fn missing_fields_are_interpreted_as_table_7_5_says() {
     };
     assert_eq!(branch.exception, Some(BranchException::Information(expected)));
 
-    // Hyp set by byte 1 is kept by a packet without byte 1; byte 0 says NS anew.
+    // A packet without byte 1 keeps Hyp as byte 1 set it before; byte 0 restates NS.
     let hyp_then_byte_0 =
         [0x81, 0x80, 0x82, 0x80, 0x48, 0b1000_0111, 0b0010_0000, 0x81, 0x80, 0x82, 0x80, 0x48, 0b0001_0100];
     let [first, second] = branches(&cortex_a7(), &hyp_then_byte_0)[..] else { panic!("two branches") };
@@ -429,7 +429,7 @@ fn missing_fields_are_interpreted_as_table_7_5_says() {
     assert_eq!(security(first), SecurityBits { non_secure: true, hypervisor: true });
     assert_eq!(security(second), SecurityBits { non_secure: false, hypervisor: true });
 
-    // AltISA stays: a Thumb address of five bytes without byte 0 is ThumbEE after one that said so.
+    // AltISA is sticky: a Thumb address of five bytes without byte 0 is ThumbEE after one with AltISA.
     let alt_isa = [0x95, 0x82, 0x81, 0x84, 0x5c, 0b0100_0000, 0x97, 0x82, 0x81, 0x84, 0x1c];
     let [first, second] = branches(&cortex_a7(), &alt_isa)[..] else { panic!("two branches") };
     assert_eq!(first.target.map(|target| target.isa), Some(Isa::T32EE));

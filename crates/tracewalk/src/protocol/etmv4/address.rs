@@ -1,4 +1,4 @@
-//! Addresses as they are sent: against the three that were sent before.
+//! Addresses as packets send them: compressed against the last three addresses.
 
 use alloc::vec::Vec;
 
@@ -9,15 +9,15 @@ use crate::protocol::synchronisation::Unread;
 /// An address as a packet sends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentAddress {
-    /// The address. `None` while the one that it is compressed against is unknown.
+    /// The address. `None` while the base of the compressed address is unknown.
     pub address: Option<Address>,
     /// The IS bit.
     pub alignment: AddressUnit,
-    /// How much of it was sent.
+    /// The part of the address that was sent.
     pub form: AddressForm,
 }
 
-/// The IS bit of an address. It is not the instruction set: whether words are A32 or A64 is a matter of the context.
+/// The IS bit of an address. The context decides whether words are A32 or A64.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum AddressUnit {
@@ -28,10 +28,10 @@ pub enum AddressUnit {
     Halfwords,
 }
 
-/// How much of an address was sent.
+/// The part of an address that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AddressForm {
-    /// Nothing: it is the one in this address register, 0 to 2.
+    /// Nothing: the address is in this address register, 0 to 2.
     Exact(u8),
     /// One byte or two: up to bit 16, with halfwords up to bit 15.
     Short,
@@ -41,7 +41,7 @@ pub enum AddressForm {
     Long64,
 }
 
-/// An address form without its alignment, which the header states.
+/// An address form and its alignment, which the header states.
 pub(super) type Form = (AddressForm, AddressUnit);
 
 /// One of the last addresses sent.
@@ -53,7 +53,7 @@ struct Entry {
     alignment: AddressUnit,
 }
 
-/// The last three addresses that were sent, newest first. Every address sent is one more, also one that was not compressed.
+/// The last three addresses that were sent, newest first. Every address sent is added, compressed or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct AddressRegisters([Entry; 3]);
@@ -91,10 +91,10 @@ impl AddressForm {
 }
 
 impl AddressRegisters {
-    /// Nothing is known: trace was lost.
+    /// The registers after a loss of trace.
     pub(super) const UNKNOWN: Self = Self([Entry { address: None, alignment: AddressUnit::Words }; 3]);
 
-    /// What a trace info packet makes of them.
+    /// The registers after a trace info packet.
     pub(super) const RESET: Self =
         Self([Entry { address: Some(Address::new(0)), alignment: AddressUnit::Words }; 3]);
 
@@ -135,7 +135,7 @@ impl AddressRegisters {
         Ok(SentAddress { address, alignment, form })
     }
 
-    /// Appends an address, which has to be what [`AddressRegisters::read`] would give; `false` where it is not.
+    /// Appends an address; `false` if [`AddressRegisters::read`] would not read it back.
     pub(super) fn write(&mut self, sent: SentAddress, bytes: &mut Vec<u8>) -> bool {
         let before = bytes.len();
         let address = sent.address.map_or(0, Address::get);
@@ -156,7 +156,7 @@ impl AddressRegisters {
     }
 }
 
-/// C and seven bits, then eight bits more. The answer's second part is a mask of the bits that were sent.
+/// C and seven bits, then eight more bits if C is set. The result's second part is a mask of the bits sent.
 fn read_short(cursor: &mut Cursor<'_>, alignment: AddressUnit) -> Result<(u64, u64), Unread> {
     let lowest = alignment.lowest_bit();
     let first = cursor.byte()?;

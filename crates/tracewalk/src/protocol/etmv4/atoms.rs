@@ -13,13 +13,13 @@ impl Atoms {
     /// The most atoms in a packet.
     pub const MOST: u8 = 24;
 
-    /// One atom: E where the instruction was `executed`, else N.
+    /// One atom: E if the instruction was `executed`, else N.
     #[must_use]
     pub const fn one(executed: bool) -> Self {
         Self { count: 1, executed: executed as u32 }
     }
 
-    /// These atoms and one more after them; `None` where there are 24 already.
+    /// The same atoms and one more; `None` if there are 24 already.
     #[must_use]
     pub const fn and(self, executed: bool) -> Option<Self> {
         if self.count == Self::MOST {
@@ -28,7 +28,7 @@ impl Atoms {
         Some(Self { count: self.count + 1, executed: self.executed | (executed as u32) << self.count })
     }
 
-    /// How many there are.
+    /// The number of atoms.
     #[must_use]
     pub const fn count(self) -> u8 {
         self.count
@@ -88,7 +88,7 @@ impl Atoms {
         Some(Self { count, executed })
     }
 
-    /// The header; `None` where there is none for these atoms, which take several packets.
+    /// The header; `None` if these atoms take several packets.
     #[must_use]
     pub(super) fn header(self) -> Option<u8> {
         (0b1100_0000..=0b1111_1111).find(|&header| Self::from_header(header) == Some(self))

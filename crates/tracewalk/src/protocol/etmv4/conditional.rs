@@ -1,4 +1,4 @@
-//! Packets of conditional instructions that are no branches, and their results.
+//! Packets of conditional instructions other than branches, and their results.
 //!
 //! The header selects the packet and holds its short fields; keys and tokens follow.
 

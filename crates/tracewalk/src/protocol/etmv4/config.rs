@@ -1,4 +1,4 @@
-//! The configuration of ETMv4 and ETE: registers in, named fields out.
+//! The configuration of ETMv4 and ETE: registers → named fields.
 
 use core::fmt;
 
@@ -8,7 +8,7 @@ use crate::ids::{Profile, TraceId};
 use super::cores::Core;
 use super::registers::{Registers, field, is_set};
 
-/// The versions of the architecture, in the order in which they came.
+/// The versions of the architecture, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Version {
@@ -62,7 +62,7 @@ pub struct Config {
     pub(super) return_stack: bool,
     /// TRCCONFIGR.INSTP0 and TRCIDR0.INSTP0: loads are P0 instructions.
     pub(super) loads_are_waypoints: bool,
-    /// The same of stores.
+    /// Likewise: stores are P0 instructions.
     pub(super) stores_are_waypoints: bool,
     pub(super) trace_id: Option<TraceId>,
 }
@@ -73,33 +73,33 @@ pub struct Config {
 pub enum ConfigError {
     /// A register that decoding depends on is not given.
     Missing {
-        /// Its name.
+        /// The name.
         register: &'static str,
     },
-    /// TRCIDR1 or TRCDEVARCH are those of another architecture.
+    /// TRCIDR1 or TRCDEVARCH is that of another architecture.
     NotEtmv4 {
-        /// Which of them.
+        /// The register's name.
         register: &'static str,
-        /// What it holds.
+        /// The value found.
         found: u32,
     },
-    /// A version that did not exist when this was written.
+    /// The version is unknown.
     UnknownVersion {
-        /// The register that holds it.
+        /// The register that holds the version.
         register: &'static str,
-        /// What it holds.
+        /// The value found.
         found: u32,
     },
     /// TRCIDR2 holds a size that the architecture does not define.
     Size {
         /// The field.
         field: &'static str,
-        /// What it holds.
+        /// The value found.
         found: u32,
     },
     /// TRCTRACEIDR is no trace ID.
     TraceId {
-        /// What it holds.
+        /// The value found.
         found: u32,
     },
 }
@@ -140,11 +140,11 @@ impl Config {
         Self::from_registers(Registers::default().or_usual_of(core), Some(core.profile())).ok()
     }
 
-    /// The configuration by registers. `profile` is the processor's; if it is unknown, a unit with 32-bit addresses and without
-    /// context IDs is one of M profile.
+    /// The configuration that registers state. `profile` is the processor's; if it is unknown, a unit with
+    /// 32-bit addresses and without context IDs is taken for one of M profile.
     ///
-    /// TRCCONFIGR, TRCIDR0 and TRCIDR2 have to be given, and TRCIDR1 or TRCDEVARCH for the version. TRCIDR8 is taken for 0 if it is
-    /// not: no speculation, as on every processor that is publicly known.
+    /// TRCCONFIGR, TRCIDR0 and TRCIDR2 are required, and TRCIDR1 or TRCDEVARCH for the version. TRCIDR8
+    /// defaults to 0: no speculation, as on every publicly known processor.
     pub fn from_registers(registers: Registers, profile: Option<Profile>) -> Result<Self, ConfigError> {
         let given = |register, value: Option<u32>| value.ok_or(ConfigError::Missing { register });
         let version = version(&registers)?;
@@ -230,7 +230,7 @@ impl Config {
         self.vmid_bytes
     }
 
-    /// What flow has to know.
+    /// The rules by which flow follows the trace.
     #[must_use]
     pub fn rules(&self) -> Rules {
         Rules {

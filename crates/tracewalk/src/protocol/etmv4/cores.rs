@@ -3,15 +3,15 @@
 use super::registers::{Registers, field};
 use crate::ids::Profile;
 
-/// How it is known what a processor's ID registers hold.
+/// The evidence for the values of a processor's ID registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Certainty {
     /// Captures of such a processor hold these values.
     Captured,
-    /// The processor's Technical Reference Manual says the fields that decoding depends on.
+    /// The processor's Technical Reference Manual states the fields that decoding depends on.
     Documented,
-    /// What the architecture makes likely, or what a related processor has.
+    /// The values are likely by the architecture, or are those of a related processor.
     Assumed,
 }
 
@@ -27,7 +27,7 @@ pub struct Core {
     certainty: Certainty,
 }
 
-/// Which architecture, and the register that says it.
+/// The architecture, with the register that states its version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
     /// TRCIDR1.
@@ -152,26 +152,26 @@ impl Core {
         CORES.iter().map(|core| core.name)
     }
 
-    /// Its name.
+    /// The name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.name
     }
 
-    /// Its profile.
+    /// The core's profile.
     #[must_use]
     pub const fn profile(self) -> Profile {
         self.profile
     }
 
-    /// How its usual registers are known.
+    /// The evidence for the core's usual registers.
     #[must_use]
     pub const fn certainty(self) -> Certainty {
         self.certainty
     }
 
-    /// Its usual ID registers. No core is publicly known to speculate in its trace. TRCCONFIGR and TRCTRACEIDR are as they
-    /// are set up.
+    /// The core's usual ID registers. No core is publicly known to speculate in its trace. TRCCONFIGR and
+    /// TRCTRACEIDR depend on the setup.
     #[must_use]
     pub const fn registers(self) -> Registers {
         let (trcidr1, trcdevarch) = match self.version {
@@ -193,12 +193,12 @@ impl Core {
 }
 
 impl Registers {
-    /// These, and where one is `None` what is usual for the core: its ID registers, and of TRCCONFIGR instruction trace with
-    /// nothing more.
+    /// These registers, with the core's usual values for those that are `None`: its ID registers, and a
+    /// TRCCONFIGR of instruction trace alone.
     #[must_use]
     pub fn or_usual_of(self, core: Core) -> Self {
         let usual = core.registers();
-        // A unit that says to be of ETMv4 is none of ETE, whatever is usual.
+        // A unit whose TRCIDR1 states ETMv4 is not one of ETE, whatever is usual for the core.
         let is_etmv4 = self.trcidr1.is_some_and(|trcidr1| field(trcidr1, 11, 8) == 4);
         Self {
             trcconfigr: self.trcconfigr.or(Some(1)),

@@ -25,9 +25,9 @@ pub(super) const A_SYNC: ASync = ASync::ELEVEN_ZEROS;
 
 /// The packet decoder.
 ///
-/// Until the first A-sync, and after malformed bytes, it searches for the next A-sync. After a header that is reserved, or that the
-/// configuration excludes, packets are read on trial up to there. It is [`Lowering`](super::Lowering) that makes nothing of what
-/// comes before the first trace info packet.
+/// Before the first A-sync, and after malformed bytes, the decoder searches for the next A-sync. After a
+/// header that is reserved, or that the configuration excludes, it reads packets on trial up to there.
+/// [`Lowering`](super::Lowering) ignores packets before the first trace info packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Decoder {
@@ -36,7 +36,7 @@ pub struct Decoder {
     compression: Compression,
 }
 
-/// What packets are compressed against.
+/// The state that packets are compressed against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Compression {
@@ -52,7 +52,7 @@ impl Compression {
     pub(super) const UNKNOWN: Self =
         Self { addresses: AddressRegisters::UNKNOWN, timestamp: 0, threshold: 0 };
 
-    /// What a trace info packet makes of it.
+    /// The state after a trace info packet.
     pub(super) const fn reset(threshold: u64) -> Self {
         Self { addresses: AddressRegisters::RESET, timestamp: 0, threshold }
     }
@@ -69,7 +69,7 @@ impl Decoder {
         }
     }
 
-    /// Reads the packet at the start of `input`. The state changes only if all of it is there.
+    /// Reads the packet at the start of `input`. The state changes only if the packet is complete.
     fn packet(&mut self, input: &[u8], cursor: &mut Cursor<'_>) -> Result<Packet, Unread> {
         let found = cursor.byte()?;
         if let Some(atoms) = Atoms::from_header(found) {
@@ -90,7 +90,7 @@ impl Decoder {
             // Atoms, above.
             0xc0..=0xff => return Err(reserved(found)),
         };
-        // On trial a packet may be read twice, and its addresses rest on nothing.
+        // A packet read on trial may be read twice, and its addresses have no known base.
         if self.synchronisation == Synchronisation::InStep {
             self.compression = next;
         }
@@ -98,7 +98,7 @@ impl Decoder {
     }
 }
 
-/// Reads packets of one trace unit; `next` becomes what the next packet is compressed against.
+/// Reads packets of one trace unit; `next` becomes the state that the next packet is compressed against.
 struct Reader<'a> {
     config: &'a Config,
     next: &'a mut Compression,
@@ -187,7 +187,8 @@ impl Reader<'_> {
         let first = cursor.byte()?;
         let low = (first & bits::TYPE) >> bits::TYPE_SHIFT;
         if self.config.is_ete() && matches!(low, bits::RESET | bits::FAILURE) {
-            // One more byte, whatever bit 7 of the first says. It was seen to be 0x70, and its meaning is not known.
+            // One more byte follows, whatever bit 7 of the first is. A value of 0x70 was observed; the
+            // meaning is unknown.
             cursor.byte()?;
             return Ok(if low == bits::RESET { Packet::PeReset } else { Packet::TransactionFailure });
         }
@@ -290,7 +291,7 @@ pub(super) const fn with_context_form(found: u8) -> Option<Form> {
     }
 }
 
-/// The form of an address packet without.
+/// The form of an address packet without context.
 pub(super) const fn address_form(found: u8) -> Option<Form> {
     match found ^ header::ADDRESS_EXACT {
         index @ 0x0..=0x2 => Some((AddressForm::Exact(index), AddressUnit::Words)),
@@ -330,7 +331,7 @@ pub(super) const fn source_form(found: u8) -> Option<Form> {
     }
 }
 
-/// A Q packet that brings its count only, and one that brings nothing.
+/// A Q packet with a count only, and one without any fields.
 pub(super) const Q_COUNT: u8 = 0xac;
 pub(super) const Q_PLAIN: u8 = 0xaf;
 
@@ -353,7 +354,7 @@ fn q(
 fn trace_info(cursor: &mut Cursor<'_>) -> Result<TraceInfo, Unread> {
     let first = cursor.byte()?;
     let mut last = first;
-    // No trace unit is known that sends more control bytes, and they have no meaning yet.
+    // No known trace unit sends more control bytes, and they have no meaning yet.
     while last & control::CONTINUES != 0 {
         last = cursor.byte()?;
         if cursor.position() > LONGEST_CONTROL {
@@ -377,7 +378,7 @@ fn trace_info(cursor: &mut Cursor<'_>) -> Result<TraceInfo, Unread> {
     })
 }
 
-/// Where the last control byte of a trace info packet ends at the latest, so that memory is bounded.
+/// The latest end of a trace info packet's last control byte, to bound memory.
 const LONGEST_CONTROL: usize = 8;
 
 /// Headers from 0x2d to 0x3f.

@@ -19,10 +19,10 @@ use super::packet::{
     Exception, KeyedResult, Packet, Q, Timestamp, TraceInfo, control, exception_byte, extension, header,
 };
 
-/// The packet encoder: writes each packet in its shortest form, against the packets before it.
+/// The packet encoder: writes each packet in its shortest form, compressed against the packets before it.
 ///
-/// What it writes a [`Decoder`](super::Decoder) of the same configuration reads back as the same packets. If a packet cannot be written
-/// so, the answer is an [`EncodeError`], and neither bytes nor state have changed.
+/// A [`Decoder`](super::Decoder) of the same configuration reads back the same packets. If that is impossible
+/// for a packet, the result is an [`EncodeError`], and bytes and state are unchanged.
 #[derive(Clone, Debug)]
 pub struct Encoder {
     config: Config,
@@ -45,7 +45,7 @@ pub enum EncodeError {
         /// The value.
         value: u64,
     },
-    /// The address is not aligned, or its form does not hold it after the addresses before.
+    /// The address is misaligned, or its form cannot express it after the previous addresses.
     Address(SentAddress),
     /// No packet holds these atoms.
     Atoms(Atoms),
@@ -218,7 +218,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// ETE: a reset or a failed transaction, as a trace unit was seen to write it.
+    /// ETE: a reset or a failed transaction, as observed from a trace unit.
     fn special_exception(&self, number: u8, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
         enabled(self.config.is_ete(), "a packet of ETE")?;
         let first = number << exception_byte::TYPE_SHIFT | exception_byte::E0;
@@ -329,7 +329,7 @@ fn write_cycles(cycles: u64, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
     number("cycles", cycles, LONGEST_CYCLES, bytes)
 }
 
-/// The header of an address packet whose forms `form_of` knows.
+/// The header of an address packet whose forms are those of `form_of`.
 fn header_of(
     first: u8,
     sent: SentAddress,

@@ -1,4 +1,4 @@
-//! Fields that several packets have, and headers that are no packet's.
+//! Fields that several packets have, and errors for headers that begin no packet.
 
 use alloc::vec::Vec;
 
@@ -10,22 +10,22 @@ use crate::protocol::synchronisation::Unread;
 use super::config::Config;
 use super::packet::{Context, context_byte};
 
-/// Set in a byte that another one of the same field follows.
+/// Set if another byte of the same field follows.
 const CONTINUES: u8 = 0b1000_0000;
 
 /// The most bytes of a count or a key: enough for 32 bits.
 pub(super) const LONGEST_NUMBER: u32 = 5;
 
-/// The most bytes of a count of cycles, and how many bits it has.
+/// The most bytes of a count of cycles, and its number of bits.
 pub(super) const LONGEST_CYCLES: u32 = 3;
 pub(super) const CYCLE_BITS: u32 = 20;
 
-/// The header is none of the protocol's, and the next byte may be one.
+/// The error for a header that the protocol does not define. The next byte may be a header.
 pub(super) const fn reserved(found: u8) -> Unread {
     Unread::Reserved(Malformation::ReservedHeader { found }, 1)
 }
 
-/// The header is one that the configuration excludes.
+/// The error for a header that the configuration excludes. The next byte may be a header.
 pub(super) const fn not_enabled(packet: &'static str, setting: &'static str) -> Unread {
     Unread::Reserved(Malformation::NotEnabled { packet, setting }, 1)
 }
@@ -57,7 +57,7 @@ pub(super) fn read_cycles(cursor: &mut Cursor<'_>, packet: &'static str) -> Resu
     Ok(read_number(cursor, packet, LONGEST_CYCLES)? & ((1 << CYCLE_BITS) - 1))
 }
 
-/// Appends a number as [`read_number`] reads it; `false` if it takes more bytes.
+/// Appends a number as [`read_number`] reads it; `false` if the number takes more bytes.
 pub(super) fn write_number(value: u64, longest: u32, bytes: &mut Vec<u8>) -> bool {
     let mut rest = value;
     for _ in 0..longest {

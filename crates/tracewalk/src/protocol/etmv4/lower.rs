@@ -1,16 +1,16 @@
 //! ETMv4 and ETE packets → directives.
 //!
-//! A trace unit may say what happened before that is certain. What it says comes into the queue, and leaves it when it is committed:
+//! A trace unit may trace speculatively. Elements enter the queue, and leave it when they are committed:
 //!
 //! ```text
-//! atom, exception …   a P0 element: it is queued; if there are more than MAXSPEC of them the oldest is committed
-//! address, time …     it is queued after the P0 element that it belongs to
-//! commit              the oldest P0 elements are emitted, with what stands after them
-//! cancel              the newest P0 elements did not happen, nor did where they went; time did
-//! mispredict          the newest atom is the other one, and went elsewhere
+//! atom, exception …   a P0 element: queued; if there are more than MAXSPEC of them, the oldest is committed
+//! address, time …     queued after the P0 element that it belongs to
+//! commit              the oldest P0 elements are emitted, with the elements after them
+//! cancel              the newest P0 elements did not happen, nor did their targets; time did
+//! mispredict          the newest atom is inverted, and its target did not happen
 //! ```
 //!
-//! Without speculation nothing stays in the queue.
+//! Without speculation the queue stays empty.
 
 mod element;
 mod emission;
@@ -32,19 +32,19 @@ use element::{Element, Impossible, Place};
 use emission::Emission;
 use queue::Queue;
 
-/// The meaning of a packet stream.
+/// Turns packets into directives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Lowering {
     is_m_profile: bool,
-    /// Events count even before the first trace info packet.
+    /// In ETE, events count even before the first trace info packet.
     is_ete: bool,
     transaction_start_is_p0: bool,
     greatest_speculation: u64,
     tracking: Tracking,
-    /// The trace unit had lost trace: the next trace on packet has that reason.
+    /// Whether the trace unit lost trace: the reason for the next trace on packet.
     overflowed: bool,
-    /// What the next address packet completes.
+    /// The P0 element that the next address packet completes.
     incomplete: Option<(Incomplete, Span)>,
     queue: Queue,
     emission: Emission,
@@ -59,7 +59,7 @@ enum Incomplete {
 }
 
 impl Lowering {
-    /// Nothing is known yet.
+    /// A lowering for the start of a source's trace.
     #[must_use]
     pub fn new(config: &Config) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl Lowering {
         }
     }
 
-    /// A packet after a trace info packet.
+    /// Lowers a packet after a trace info packet.
     fn packet(&mut self, packet: &Packet, span: Span, emit: &mut impl Emit) -> Result<(), Impossible> {
         match packet {
             Packet::Atom(atoms) => self.atoms(*atoms, span, emit)?,
@@ -111,7 +111,7 @@ impl Lowering {
             }
             Packet::Event(events) => self.follower(Element::Events(*events), span, emit)?,
             Packet::Instrumentation(packet) => {
-                // Two bits hold every level there is.
+                // Two bits always hold a valid level.
                 if let Some(level) = ExceptionLevel::new(packet.exception_level) {
                     let instrumentation = Instrumentation { level, value: packet.value };
                     self.follower(Element::Instrumentation(instrumentation), span, emit)?;
@@ -128,7 +128,7 @@ impl Lowering {
                 if let Some(cycles) = cycles {
                     self.follower(Element::Cycles(*cycles), span, emit)?;
                 }
-                // Without speculation everything was committed when it came.
+                // Without speculation, every element was committed at once.
                 if let Some(commit) = commit.filter(|_| self.greatest_speculation > 0) {
                     self.commit(commit, emit)?;
                 }
@@ -168,7 +168,7 @@ impl Lowering {
         atoms.iter().try_for_each(|executed| self.p0(Element::Atom { executed }, span, emit))
     }
 
-    /// A P0 element.
+    /// Adds a P0 element.
     fn p0(&mut self, element: Element, span: Span, emit: &mut impl Emit) -> Result<(), Impossible> {
         if self.incomplete.is_some() {
             return Err(Impossible);
@@ -177,13 +177,13 @@ impl Lowering {
         self.commit_surplus(emit)
     }
 
-    /// P0 elements beyond the number that the unit can hold are final.
+    /// Commits P0 elements beyond the number that the unit can hold.
     fn commit_surplus(&mut self, emit: &mut impl Emit) -> Result<(), Impossible> {
         let surplus = self.queue.uncommitted().saturating_sub(self.greatest_speculation);
         self.commit(surplus, emit)
     }
 
-    /// What belongs to the P0 element before it.
+    /// Adds an element that belongs to the P0 element before it.
     fn follower(&mut self, element: Element, span: Span, emit: &mut impl Emit) -> Result<(), Impossible> {
         if self.queue.is_empty() {
             self.emission.tell(element, span, emit);
@@ -192,7 +192,7 @@ impl Lowering {
         self.queue.push(element, span)
     }
 
-    /// A P0 element whose address comes next.
+    /// Begins a P0 element whose address comes next.
     const fn begin(&mut self, incomplete: Incomplete, span: Span) -> Result<(), Impossible> {
         if self.incomplete.is_some() {
             return Err(Impossible);
@@ -208,7 +208,7 @@ impl Lowering {
         emit: &mut impl Emit,
     ) -> Result<(), Impossible> {
         let place = Place::of(packet.sent).ok_or(Impossible)?;
-        // The context of an exception's address is that of the place at which the exception was taken.
+        // An exception's address has the context of the place where the exception was taken.
         if let Some(context) = packet.context {
             self.follower(Element::Context(context), span, emit)?;
         }
@@ -241,13 +241,14 @@ impl Lowering {
         }
     }
 
-    /// The oldest P0 elements are final.
+    /// Commits the oldest P0 elements.
     fn commit(&mut self, count: u64, emit: &mut impl Emit) -> Result<(), Impossible> {
         let Self { queue, emission, .. } = self;
         queue.commit(count, |element, span| emission.tell(element, span, emit))
     }
 
-    /// These atoms come, then the newest P0 elements did not happen, then the newest atom is the other one.
+    /// Adds `atoms`, then cancels the newest P0 elements, then inverts the newest atom if it was
+    /// mispredicted.
     fn wrong_path(
         &mut self,
         atoms: Option<Atoms>,
@@ -266,7 +267,8 @@ impl Lowering {
         Ok(())
     }
 
-    /// Uncommitted elements did not happen, and the position is unknown up to the next trace info packet.
+    /// Drops uncommitted elements, which did not happen, and the position, which is unknown up to the next
+    /// trace info packet.
     fn forget(&mut self, overflowed: bool, emit: &mut impl Emit) {
         let Self { queue, emission, .. } = self;
         queue.discard(|element, span| emission.tell(element, span, emit));
@@ -319,7 +321,7 @@ impl Lower for Lowering {
         }
     }
 
-    /// Uncommitted elements may not have happened.
+    /// Drops uncommitted elements, which may not have happened.
     fn finish(&mut self, emit: &mut impl Emit) {
         let Self { queue, emission, .. } = self;
         queue.finish(|element, span| emission.tell(element, span, emit));

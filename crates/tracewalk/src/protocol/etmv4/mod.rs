@@ -1,11 +1,12 @@
-//! ETMv4 and ETE: what trace units of Cortex-M7, of ARMv8 and ARMv9 processors put out.
+//! ETMv4 and ETE: the output of trace units of Cortex-M7, ARMv8 and ARMv9 processors.
 //!
-//! ETMv4.0 to 4.6 (IHI 0064) and the Embedded Trace Extension 1.0 to 1.3 of ARMv9 (DDI 0487, "The Embedded Trace Extension") are one
-//! protocol with additions; the [version](Version) says which there are.
+//! ETMv4.0 to 4.6 (IHI 0064) and the Embedded Trace Extension 1.0 to 1.3 of ARMv9 (DDI 0487, "The Embedded
+//! Trace Extension") are one protocol with additions; the [version](Version) determines which additions
+//! exist.
 //!
-//! One E or N atom passes everything up to and including the next P0 instruction: a branch or an instruction barrier. Addresses come in
-//! packets of their own, after the atom. A unit may say what happened before that is certain: atoms and all other P0 elements wait in
-//! a queue until they are committed.
+//! One E or N atom passes everything up to and including the next P0 instruction: a branch or an instruction
+//! barrier. Addresses come in packets of their own, after the atom. A unit may trace speculatively: atoms and
+//! all other P0 elements wait in a queue until they are committed.
 //!
 //! ```
 //! use tracewalk::protocol::{Describe, Item, Packets, etmv4};

@@ -21,7 +21,7 @@ pub enum Packet {
     TraceInfo(TraceInfo),
     /// `02`, `03`: the time.
     Timestamp(Timestamp),
-    /// `04`: what came before was not traced.
+    /// `04`: tracing begins after untraced execution.
     TraceOn,
     /// `05`: ARMv8-M returned to Secure code.
     FunctionReturn,
@@ -47,21 +47,21 @@ pub enum Packet {
     Commit(u64),
     /// `2E`, `2F`, `34` to `3F`: this number of the newest P0 elements did not happen.
     Cancel(Cancel),
-    /// `30` to `33`: these atoms, and the newest one is the other one.
+    /// `30` to `33`: these atoms; then the newest atom is inverted.
     Mispredict(Option<Atoms>),
     /// `40` to `42`, `6C`, `6D`: conditional instructions.
     ConditionalInstruction(ConditionalInstruction),
-    /// `43`: results that have not come will not come.
+    /// `43`: no outstanding results will come.
     ConditionalFlush,
-    /// `44` to `5F`, `68` to `6B`, `6E`, `6F`: how conditional instructions went.
+    /// `44` to `5F`, `68` to `6B`, `6E`, `6F`: the results of conditional instructions.
     ConditionalResult(ConditionalResult),
     /// `70`: padding.
     Ignore,
-    /// `71` to `7F`: which of four events occurred, a bit for each.
+    /// `71` to `7F`: the events that occurred, one bit for each of four.
     Event(u8),
-    /// `80`, `81`: the context of what follows; without one as before.
+    /// `80`, `81`: the context of the next elements; `None` if unchanged.
     Context(Option<Context>),
-    /// `82` to `86`, `90` to `9E`: where execution goes on.
+    /// `82` to `86`, `90` to `9E`: the place where execution continues.
     Address(AddressPacket),
     /// `88`: the next timestamp belongs here.
     TimestampMarker,
@@ -73,7 +73,7 @@ pub enum Packet {
     Atom(Atoms),
 }
 
-/// A trace info packet. Sections that are not sent are 0.
+/// A trace info packet. Sections that are not sent are 0 or `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TraceInfo {
     /// INFO: the traced features.
@@ -112,7 +112,7 @@ pub struct Timestamp {
 pub struct Exception {
     /// TYPE, in the numbering of the processor's profile.
     pub number: u16,
-    /// What the address means.
+    /// The meaning of the address.
     pub address: AddressInterpretation,
     /// P: a fault is pending (M profile).
     pub fault_pending: bool,
@@ -124,9 +124,9 @@ pub struct Exception {
 pub enum AddressInterpretation {
     /// 00, which is reserved.
     Reserved0,
-    /// 01: the address is where execution should resume; instructions up to there were executed.
+    /// 01: the preferred return address; instructions up to there were executed.
     Return,
-    /// 10: the address is the target of the branch before, and where execution should resume.
+    /// 10: the target of the branch before, which is also the preferred return address.
     TargetAndReturn,
     /// 11, which is reserved.
     Reserved3,
@@ -135,7 +135,7 @@ pub enum AddressInterpretation {
 /// An instrumentation packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instrumentation {
-    /// The exception level that wrote it.
+    /// The exception level that wrote the value.
     pub exception_level: u8,
     /// The value.
     pub value: u64,
@@ -146,7 +146,7 @@ pub struct Instrumentation {
 pub struct CycleCount {
     /// The format, 1 to 3.
     pub format: u8,
-    /// How many P0 elements are final, if cycle counts commit.
+    /// The number of P0 elements that are final, if cycle counts commit.
     pub commit: Option<u64>,
     /// Cycles since the last count, with the threshold; `None` if the unit did not know them.
     pub cycles: Option<u64>,
@@ -166,28 +166,28 @@ pub enum DataSynchronisation {
 pub struct Cancel {
     /// The format, 1 to 3.
     pub format: u8,
-    /// Atoms that come before.
+    /// Atoms before the cancellation.
     pub atoms: Option<Atoms>,
-    /// How many P0 elements did not happen.
+    /// The number of P0 elements that did not happen.
     pub count: u64,
-    /// Whether the newest atom that is left is the other one.
+    /// Whether the newest remaining atom is inverted.
     pub mispredict: bool,
 }
 
-/// A packet of conditional instructions. Keys are counted by who reads them.
+/// A packet of conditional instructions. The consumer counts the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConditionalInstruction {
-    /// Format 1: one with this key.
+    /// Format 1: an instruction with this key.
     Key(u64),
-    /// Format 2, `40`: one with the next key.
+    /// Format 2, `40`: an instruction with the next key.
     Next,
-    /// Format 2, `41`: one with the same key again.
+    /// Format 2, `41`: an instruction with the same key again.
     Same,
-    /// Format 2, `42`: one with the next key, and one with the same.
+    /// Format 2, `42`: an instruction with the next key, and another with the same.
     NextAndSame,
-    /// Format 3: a number with one key after the other, and one more with the last of them if `and_same`.
+    /// Format 3: instructions with successive keys, and one more with the last key if `and_same`.
     Successive {
-        /// How many, at most 63.
+        /// The number of keys, at most 63.
         count: u8,
         /// Whether there is one more.
         and_same: bool,
@@ -201,7 +201,7 @@ pub enum ConditionalResult {
     Keys(KeyedResult, Option<KeyedResult>),
     /// Format 2: a result for the next key, or the one after it.
     Token {
-        /// By how much the key advances: 1 or 2.
+        /// The advance of the key: 1 or 2.
         advance: u8,
         /// The result, 0 to 2.
         token: u8,
@@ -253,9 +253,9 @@ pub struct AddressPacket {
 /// A Q packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Q {
-    /// Where execution goes on; if it is not sent an address packet follows.
+    /// The place where execution continues; if `None`, an address packet follows.
     pub sent: Option<SentAddress>,
-    /// How many instructions were executed, if the unit says so.
+    /// The number of instructions executed, if the unit states it.
     pub count: Option<u64>,
 }
 
@@ -281,7 +281,7 @@ impl AddressInterpretation {
     }
 }
 
-/// The header bytes that are packets by themselves, and the first ones of ranges.
+/// The headers of single packets, and the first headers of ranges.
 pub(super) mod header {
     pub(in super::super) const EXTENSION: u8 = 0x00;
     pub(in super::super) const TRACE_INFO: u8 = 0x01;
@@ -315,7 +315,7 @@ pub(super) mod header {
     pub(in super::super) const CONDITIONAL_RESULT_4: u8 = 0x44;
     /// Format 2; bit 2 advances the key by 2, bits 1:0 are the result.
     pub(in super::super) const CONDITIONAL_RESULT_2: u8 = 0x48;
-    /// Format 3; bits 3:0 are the highest ones of 12.
+    /// Format 3; bits 3:0 are the highest of 12.
     pub(in super::super) const CONDITIONAL_RESULT_3: u8 = 0x50;
     /// Format 1 with two results; bits 1 and 0 are CI of the second and the first.
     pub(in super::super) const CONDITIONAL_RESULT_1_TWO: u8 = 0x68;
@@ -323,7 +323,7 @@ pub(super) mod header {
     pub(in super::super) const CONDITIONAL_INSTRUCTION_3: u8 = 0x6d;
     /// Format 1 with one result; bit 0 is CI.
     pub(in super::super) const CONDITIONAL_RESULT_1_ONE: u8 = 0x6e;
-    /// And an event for each of the lowest four bits that is set.
+    /// With any of the lowest four bits set, an event packet.
     pub(in super::super) const IGNORE: u8 = 0x70;
     pub(in super::super) const SAME_CONTEXT: u8 = 0x80;
     pub(in super::super) const CONTEXT: u8 = 0x81;

@@ -19,7 +19,7 @@ pub struct Registers {
     pub trcidr8: Option<u32>,
     /// TRCIDR12, the number of conditional instruction keys.
     pub trcidr12: Option<u32>,
-    /// TRCIDR13, the number of those that are special.
+    /// TRCIDR13, the number of special conditional instruction keys.
     pub trcidr13: Option<u32>,
 }
 

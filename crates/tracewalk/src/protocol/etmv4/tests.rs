@@ -33,7 +33,7 @@ const ETE: Registers = Registers {
     ..A53
 };
 
-/// A Cortex-R with all there is: conditional trace and data trace.
+/// A Cortex-R with everything: conditional trace and data trace.
 const R: Registers = Registers { trcidr0: Some(0x2800_1eff), trcidr2: Some(0x4), ..A53 };
 
 const M55: Registers =
@@ -79,7 +79,7 @@ fn decode_in_chunks<'a>(config: &Config, chunks: impl IntoIterator<Item = &'a [u
     items
 }
 
-/// The names and lengths of what comes after an A-sync and a trace info packet.
+/// The names and lengths of the items after an A-sync and a trace info packet.
 fn names(registers: Registers, bytes: &[u8]) -> Vec<(&'static str, usize)> {
     let whole = [&A_SYNC[..], &TRACE_INFO, bytes].concat();
     let name = |(item, _, bytes): (Item<Packet>, Span, Vec<u8>)| match item {
@@ -169,7 +169,7 @@ mod decoding {
             Item::Packet(Packet::Address(packet)) => Some(packet.sent.address.map(Address::get)),
             _ => None,
         };
-        // After a reserved header, 0x08, packets are read on trial.
+        // Packets after the reserved header 0x08 are read on trial.
         let addresses = items.iter().filter_map(address).collect::<Vec<_>>();
         assert_eq!(addresses, [Some(0x1080), Some(0x1080), None, None, Some(0)]);
     }
@@ -218,7 +218,7 @@ mod decoding {
             all.extend(atoms.iter().map(|executed| if executed { 'E' } else { 'N' }));
         }
         assert_eq!((letters.as_str(), all.as_str()), ("ENNEEENEEEEEEEEN", "ENNEEENEEEEEEEEN"));
-        // Every header from 0xc0 on is one of its atoms, and of no others.
+        // Every header from 0xc0 on is the only one for its atoms.
         let headers = 0xc0..=0xff_u8;
         assert!(
             headers.clone().all(|header| Atoms::from_header(header).and_then(Atoms::header) == Some(header))

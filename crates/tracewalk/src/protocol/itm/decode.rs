@@ -1,7 +1,8 @@
 //! Bytes → packets (DDI 0403E, D4.2, figure D4-1 and table D4-1).
 //!
-//! An ITM may never send a synchronisation packet, so that decoding begins at once. After bytes that are no packet it
-//! continues at the next synchronisation packet where there has been one before, and at the next byte where not.
+//! An ITM may never send a synchronisation packet, so that decoding begins at once. After bytes that are no
+//! packet, decoding continues at the next synchronisation packet if there has been one before, else at the
+//! next byte.
 
 use super::super::a_sync::{ASync, ZeroRun};
 use super::super::{Decode, Malformation, Step};
@@ -12,21 +13,21 @@ use crate::ids::Address;
 #[derive(Clone, Debug, Default)]
 pub struct Decoder {
     searching: bool,
-    /// Whether the ITM was seen to send synchronisation packets.
+    /// Whether the ITM has sent a synchronisation packet.
     synchronises: bool,
 }
 
 /// The synchronisation packet.
 const A_SYNC: ASync = ASync::FIVE_ZEROS;
 
-/// The lowest four bits of a header give its kind; it is a source's if the lowest two are not zero.
+/// The lowest four bits of a header give its kind. If the lowest two are not zero, the packet is a source's.
 const SIZE: u8 = 0b0000_0011;
 const HARDWARE: u8 = 0b0000_0100;
 const OVERFLOW: u8 = 0b0111_0000;
 const GLOBAL_LOW: u8 = 0b1001_0100;
 const GLOBAL_HIGH: u8 = 0b1011_0100;
 
-/// What stands at the start of the input.
+/// The result of reading the start of the input.
 enum Read {
     Packet(Packet, usize),
     Wrong(Malformation, usize),
@@ -117,7 +118,7 @@ fn read(input: &[u8]) -> Read {
     }
 }
 
-/// What a payload of bytes of seven bits each says, the lowest first; all but the last have bit 7 set.
+/// The value of a payload of seven bits a byte, lowest first; all bytes but the last have bit 7 set.
 enum Continued {
     Value { value: u64, bytes: usize },
     TooLong,
@@ -164,7 +165,7 @@ fn global_low(rest: &[u8]) -> Read {
     const MOST: usize = 4;
     match continued(rest, MOST) {
         Continued::Value { value, bytes } => {
-            // The fourth byte has five bits of the timestamp, and above them ClkCh and Wrap.
+            // The fourth byte has five bits of the timestamp, with ClkCh and Wrap above them.
             let (bits, flags) = if bytes == MOST { (26, value >> 26) } else { (7 * bytes, 0) };
             let value = u32::try_from(value & ((1 << bits) - 1)).unwrap_or(u32::MAX);
             let packet = Packet::GlobalTimestampLow {

@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 use super::super::a_sync::ASync;
 use super::packet::{ExceptionAction, Packet, Size, TimestampDelay};
 
-/// Appends the bytes of a packet, as short as an ITM sends it. Bits that the packet has no room for are left out.
+/// Appends the bytes of a packet, in the shortest form that an ITM sends. Bits that do not fit the packet are
+/// dropped.
 pub fn encode(packet: &Packet, output: &mut Vec<u8>) {
     match *packet {
         Packet::Sync => output.extend(ASync::FIVE_ZEROS.shortest()),

@@ -1,8 +1,8 @@
-//! ITM: what software wrote to stimulus ports, what the DWT watched, and timestamps.
+//! ITM: writes of software to stimulus ports, events that the DWT watched, and timestamps.
 //!
-//! ARMv7-M Architecture Reference Manual, DDI 0403E, appendix D4, "Debug ITM and DWT Packet Protocol". An ITM stands
-//! beside a core's trace unit and sends under a trace ID of its own, or alone over SWO. It says nothing of what was
-//! executed in order, so there is no lowering: its packets are reported as they are.
+//! ARMv7-M Architecture Reference Manual, DDI 0403E, appendix D4, "Debug ITM and DWT Packet Protocol". An ITM
+//! sends beside a core's trace unit, under a trace ID of its own, or alone over SWO. An ITM does not trace
+//! execution, so there is no lowering: tracewalk reports the packets as they are.
 //!
 //! ```
 //! use tracewalk::protocol::{Item, Packets, itm};

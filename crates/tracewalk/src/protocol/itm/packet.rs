@@ -21,9 +21,9 @@ pub enum Packet {
     GlobalTimestampLow {
         /// The bits.
         value: u32,
-        /// How many of them there are, up to 26. Higher ones are those of the last packet.
+        /// The number of bits, up to 26. Higher bits are those of the last packet.
         bits: u8,
-        /// Whether the clock's rate changed since the last one.
+        /// Whether the clock's rate changed since the last packet.
         clock_changed: bool,
         /// Whether the high bits have changed: a packet with them follows.
         wrapped: bool,
@@ -32,23 +32,23 @@ pub enum Packet {
     GlobalTimestampHigh {
         /// The bits, as a number: 22 or 38 of them.
         value: u64,
-        /// Whether the timestamp has 64 bits and not 48.
+        /// Whether the timestamp has 64 bits instead of 48.
         long: bool,
     },
-    /// Which page of 32 stimulus ports the packets after it are of (D4.2.6).
+    /// The page of 32 stimulus ports that the next packets belong to (D4.2.6).
     StimulusPage(u8),
     /// Another, unknown extension of a source's packets (D4.2.6).
     Extension {
         /// Whether the source is hardware.
         hardware: bool,
-        /// What it holds.
+        /// The extension's value.
         value: u32,
     },
     /// Software wrote to a stimulus port (D4.2.7).
     Stimulus {
         /// The port within the page, 0 to 31.
         port: u8,
-        /// How much was written.
+        /// The size of the write.
         size: Size,
         /// The value that was written.
         value: u32,
@@ -57,14 +57,14 @@ pub enum Packet {
     EventCounters(Counters),
     /// An exception (discriminator 1, D4.3.2).
     Exception {
-        /// Its number (IPSR).
+        /// The exception's number (IPSR).
         number: u16,
-        /// What happened to it.
+        /// The event of the exception.
         action: ExceptionAction,
     },
     /// A sample of the program counter; `None` while the processor sleeps (discriminator 2, D4.3.3).
     PcSample(Option<Address>),
-    /// The instruction that accessed what a comparator watches (D4.3.4).
+    /// The instruction of an access that a comparator watches (D4.3.4).
     DataPc {
         /// The comparator, 0 to 3.
         comparator: u8,
@@ -82,16 +82,16 @@ pub enum Packet {
     DataValue {
         /// The comparator, 0 to 3.
         comparator: u8,
-        /// Whether it was written.
+        /// Whether the access was a write.
         write: bool,
-        /// How much.
+        /// The size of the access.
         size: Size,
         /// The value.
         value: u32,
     },
 }
 
-/// How much a source packet holds.
+/// The payload size of a source packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Size {
     /// One byte.
@@ -102,10 +102,10 @@ pub enum Size {
     Word,
 }
 
-/// What a local timestamp is the time of (D4.2.4, TC).
+/// The subject of a local timestamp (D4.2.4, TC).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TimestampDelay {
-    /// Of the packet before it.
+    /// The packet before the timestamp.
     None,
     /// The timestamp came later than the packet before it.
     Timestamp,
@@ -115,14 +115,14 @@ pub enum TimestampDelay {
     Both,
 }
 
-/// What happened to an exception (D4.3.2, FN).
+/// An event of an exception (D4.3.2, FN).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExceptionAction {
-    /// It was entered.
+    /// The exception was entered.
     Entered,
-    /// It was left.
+    /// The exception was left.
     Exited,
-    /// Execution returned to it.
+    /// Execution returned to the exception.
     Returned,
 }
 
@@ -140,14 +140,14 @@ impl Counters {
         Self(bits)
     }
 
-    /// Their names.
+    /// The counters' names.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         COUNTERS.iter().enumerate().filter(move |(bit, _)| self.0 >> bit & 1 == 1).map(|(_, name)| *name)
     }
 }
 
 impl Size {
-    /// How many bytes.
+    /// The number of bytes.
     #[must_use]
     pub const fn bytes(self) -> u8 {
         match self {
@@ -172,7 +172,7 @@ impl TimestampDelay {
 }
 
 impl ExceptionAction {
-    /// What happened, in a word.
+    /// The event, in a word.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -80,7 +80,7 @@ fn each_packet_of_the_specification_is_read() {
     ];
     for (bytes, packet) in table {
         assert_eq!(packets(bytes), [packet]);
-        // Only one of a sync's lengths is written, and of a counter that the packet cuts short all bits are.
+        // The encoder writes only the shortest sync.
         if bytes != [0, 0, 0, 0, 0, 0, 0, 0x80] {
             let mut written = Vec::new();
             encode(&packet, &mut written);
@@ -103,7 +103,7 @@ fn behind_a_reserved_header_the_next_sync_is_sought_where_there_are_any() {
     });
     assert_eq!(kinds.collect::<Vec<_>>(), ["a_sync", "stimulus", "malformed", "a_sync", "stimulus"]);
     assert_eq!(found[2].2, [0x04, 1, b'b']);
-    // Without any, nothing better is to come.
+    // Without synchronisation packets, decoding continues at the next byte.
     let without = items(&[1, b'a', 0x04, 1, b'b'], usize::MAX);
     assert_eq!(without.len(), 3);
     assert_eq!(without[1].0, Item::Malformed(Malformation::ReservedHeader { found: 0x04 }));
@@ -125,7 +125,7 @@ fn lost_bytes_make_it_search_where_there_are_syncs() {
     assert_eq!(names, ["a_sync", "stimulus", "a_sync", "overflow"]);
 }
 
-/// DDI 0403E, D4.2.5: one byte where three bits are enough, then as few bytes of seven bits as hold the rest.
+/// DDI 0403E, D4.2.5: one byte if three bits are enough, else as few bytes of seven bits as hold the rest.
 #[test]
 fn extension_packets_take_their_shortest_form() {
     let written = |hardware, value| {
@@ -156,7 +156,7 @@ fn any_packet() -> impl Strategy<Value = Packet> {
         Just(Packet::Overflow),
         (delay, 0_u32..1 << 28).prop_map(|(delay, ticks)| Packet::LocalTimestamp {
             delay,
-            // Zero has no short form: it would be a sync's header.
+            // Zero has no short form, which would be a sync's header.
             ticks
         }),
         (1_u8..4, any::<u32>()).prop_map(|(bytes, value)| Packet::GlobalTimestampLow {

@@ -4,7 +4,7 @@ use crate::ids::Address;
 
 /// POSITION bit 2: the pointer has wrapped.
 const POSITION_WRAP: u32 = 0b100;
-/// POSITION bits 1:0 are reserved; POINTER is what stands above WRAP.
+/// POSITION bits 1:0 are reserved; POINTER is the bits above WRAP.
 const POSITION_POINTER: u32 = !0b111;
 /// MASTER bit 31: packets are written.
 const MASTER_EN: u32 = 1 << 31;
@@ -36,14 +36,14 @@ pub struct Registers {
     pub base: Option<u32>,
 }
 
-/// What the registers mean.
+/// The meaning of the registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
-    /// Where the next packet would be written: the low bits of its address on the bus.
+    /// The place of the next packet: the low bits of its address on the bus.
     pub(super) pointer: u32,
     /// Whether the pointer has wrapped, so that all of the buffer was written. Stays set when tracing is restarted.
     pub(super) wrapped: bool,
-    /// How large the buffer is. May be larger than the memory, which then limits it.
+    /// The size of the buffer. If larger than the memory, the memory is the limit.
     pub(super) size: BufferSize,
     /// Whether packets were written when the registers were read.
     pub(super) enabled: bool,
@@ -53,16 +53,16 @@ pub struct Config {
     pub(super) stops_by_signal: bool,
     /// Whether the signal TSTART begins tracing.
     pub(super) starts_by_signal: bool,
-    /// What happens where the pointer comes to the watermark; `None` if FLOW was not read.
+    /// The action when the pointer reaches the watermark; `None` if FLOW was not read.
     pub(super) watermark: Option<Watermark>,
-    /// Where the MTB's memory starts on the bus; `None` if it is not known.
+    /// The start of the MTB's memory on the bus; `None` if unknown.
     pub(super) base: Option<Address>,
-    /// How many low bits of an address the pointer holds (the MTB's parameter AWIDTH, 15 on Kinetis L). Fixed when the
-    /// chip was made, and in no register; `None` if it is not known, which seldom matters.
+    /// The number of low address bits in the pointer (the MTB's parameter AWIDTH, 15 on Kinetis L). The
+    /// number is fixed in each chip, and in no register; `None` if unknown, which seldom matters.
     pub(super) pointer_bits: Option<u8>,
 }
 
-/// What happens where the pointer comes to a chosen place.
+/// The action when the pointer reaches a chosen place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Watermark {
     /// The place, in the pointer's terms.
@@ -94,7 +94,7 @@ impl Config {
                 }),
                 None => None,
             },
-            // The memory never lies at 0, where the vector table has its place at reset.
+            // The memory is never at 0, the place of the vector table at reset.
             base: match base {
                 Some(0) | None => None,
                 Some(base) => Some(Address::new(base as u64)),
@@ -103,7 +103,7 @@ impl Config {
         }
     }
 
-    /// The registers that say this.
+    /// The registers with these fields.
     #[must_use]
     pub const fn to_registers(&self) -> Registers {
         let mut master = self.size.0;
@@ -130,9 +130,10 @@ impl Config {
     }
 }
 
-/// What the registers mean, field by field.
+/// The meaning of the registers, field by field.
 impl Config {
-    /// A buffer of this size without anything in it, the pointer at `pointer`; `None` unless that is a multiple of 8.
+    /// An empty buffer of this size, with the pointer at `pointer`; `None` unless `pointer` is a multiple of
+    /// 8.
     #[must_use]
     pub const fn new(size: BufferSize, pointer: u32) -> Option<Self> {
         if pointer & !POSITION_POINTER != 0 {
@@ -142,25 +143,25 @@ impl Config {
         Some(Self::from_registers(registers))
     }
 
-    /// The same, wrapped or not.
+    /// The same configuration, wrapped or not.
     #[must_use]
     pub const fn with_wrapped(self, wrapped: bool) -> Self {
         Self { wrapped, ..self }
     }
 
-    /// The same, writing packets or not.
+    /// The same configuration, writing packets or not.
     #[must_use]
     pub const fn with_enabled(self, enabled: bool) -> Self {
         Self { enabled, ..self }
     }
 
-    /// The same, asking the processor to halt or not.
+    /// The same configuration, asking the processor to halt or not.
     #[must_use]
     pub const fn with_halt_request(self, halt_request: bool) -> Self {
         Self { halt_request, ..self }
     }
 
-    /// The same with this watermark; `None` unless its place is a multiple of 8.
+    /// The same configuration with this watermark; `None` unless its place is a multiple of 8.
     #[must_use]
     pub const fn with_watermark(self, watermark: Option<Watermark>) -> Option<Self> {
         match watermark {
@@ -169,7 +170,8 @@ impl Config {
         }
     }
 
-    /// The same with its memory at this address; `None` unless BASE can hold it and it is not 0, which stands for unknown.
+    /// The same configuration with the memory at this address; `None` if BASE cannot hold the address, or if
+    /// it is 0, which stands for unknown.
     #[must_use]
     pub const fn with_base(self, base: Address) -> Option<Self> {
         if base.get() == 0 || base.get() > u32::MAX as u64 {
@@ -178,7 +180,7 @@ impl Config {
         Some(Self { base: Some(base), ..self })
     }
 
-    /// The same with a pointer of this many bits; `None` unless they are 4 to 32.
+    /// The same configuration with this number of bits in the pointer; `None` unless the number is 4 to 32.
     #[must_use]
     pub const fn with_pointer_bits(self, bits: u8) -> Option<Self> {
         match bits {
@@ -187,7 +189,7 @@ impl Config {
         }
     }
 
-    /// Where the next packet would be written: the low bits of its address on the bus.
+    /// The place of the next packet: the low bits of its address on the bus.
     #[must_use]
     pub const fn pointer(&self) -> u32 {
         self.pointer
@@ -199,7 +201,7 @@ impl Config {
         self.wrapped
     }
 
-    /// How large the buffer is. May be larger than the memory, which then limits it.
+    /// The size of the buffer. If larger than the memory, the memory is the limit.
     #[must_use]
     pub const fn size(&self) -> BufferSize {
         self.size
@@ -229,20 +231,20 @@ impl Config {
         self.starts_by_signal
     }
 
-    /// What happens where the pointer comes to the watermark; `None` if FLOW was not read.
+    /// The action when the pointer reaches the watermark; `None` if FLOW was not read.
     #[must_use]
     pub const fn watermark(&self) -> Option<Watermark> {
         self.watermark
     }
 
-    /// Where the MTB's memory starts on the bus; `None` if it is not known.
+    /// The start of the MTB's memory on the bus; `None` if unknown.
     #[must_use]
     pub const fn base(&self) -> Option<Address> {
         self.base
     }
 
-    /// How many low bits of an address the pointer holds (the MTB's parameter AWIDTH, 15 on Kinetis L). Fixed when the
-    /// chip was made, and in no register; `None` if it is not known, which seldom matters.
+    /// The number of low address bits in the pointer (the MTB's parameter AWIDTH, 15 on Kinetis L). The
+    /// number is fixed in each chip, and in no register; `None` if unknown, which seldom matters.
     #[must_use]
     pub const fn pointer_bits(&self) -> Option<u8> {
         self.pointer_bits
@@ -257,7 +259,7 @@ pub struct BufferSize(
 );
 
 impl BufferSize {
-    /// The size of this many bytes, or `None` if there is no such buffer.
+    /// The size of `bytes` bytes; `None` if there is no such buffer.
     #[must_use]
     pub const fn new(bytes: u64) -> Option<Self> {
         match bytes.trailing_zeros() {
@@ -266,7 +268,7 @@ impl BufferSize {
         }
     }
 
-    /// In bytes.
+    /// The size in bytes.
     #[must_use]
     pub const fn bytes(self) -> u64 {
         16 << self.0

@@ -5,8 +5,8 @@ use crate::protocol::{Decode, Malformation, Step};
 
 /// Reads packets from the buffer's bytes, oldest first.
 ///
-/// It has no state: packets have a fixed size and need no synchronisation. The bytes have to start at a packet, which
-/// [`order`](super::order) sees to.
+/// The decoder has no state: packets have a fixed size and need no synchronisation. The input must start at a
+/// packet, as [`order`](super::order) ensures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Decoder;

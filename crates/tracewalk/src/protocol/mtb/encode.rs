@@ -3,7 +3,7 @@
 use super::packet::{PACKET_BYTES, Packet};
 
 impl Packet {
-    /// The packet as it stands in memory.
+    /// The packet as in memory.
     #[must_use]
     pub const fn to_bytes(self) -> [u8; PACKET_BYTES] {
         let [first, second] = self.words();

@@ -4,8 +4,8 @@
 //! wraps when the buffer is full. A memory dump is the whole interface; no trace port is needed. [`order`] finds the packets in a
 //! dump by the registers, [`Decoder`] reads them, [`Lowering`] turns them into directives.
 //!
-//! What the packets leave open, and only the program can say, is left to flow: whether a change of the program counter
-//! was an exception, and which (CoreSight MTB-M0+ Technical Reference Manual, DDI 0486B, 2.3.1).
+//! The packets do not show whether a change of the program counter was an exception, and which; flow works
+//! this out from the program (CoreSight MTB-M0+ Technical Reference Manual, DDI 0486B, 2.3.1).
 //!
 //! ```
 //! use tracewalk::protocol::{Item, Packets, mtb};
@@ -46,10 +46,11 @@ pub use decode::Decoder;
 pub use lower::{Lowering, RULES};
 pub use packet::{ExceptionReturn, Magic, PACKET_BYTES, Packet};
 
-/// A source of packets in order, as [`order`] finds them. Nothing else of the buffer's configuration matters to them.
+/// A source of ordered packets, as [`order`] finds them. The rest of the buffer's configuration does not
+/// matter for decoding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Source {
-    /// Where the processor was found halted, if tracing continued up to there.
+    /// The address at which the processor was found halted, if tracing continued up to there.
     pub halted_at: Option<Address>,
 }
 

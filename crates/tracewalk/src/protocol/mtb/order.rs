@@ -1,14 +1,14 @@
-//! Where packets stand in a dump of memory, oldest first.
+//! The places of packets in a dump of memory, oldest first.
 //!
 //! ```text
-//! POSITION says where the next packet would be written; in a buffer that has wrapped the oldest one stands there.
+//! POSITION is the place of the next packet; in a buffer that has wrapped, the oldest packet is there.
 //!
 //!   not wrapped   | p0 p1 p2 ·  ·  ·  |      wrapped   | p4 p5 p6 p1 p2 p3 |
 //!                            ↑ POINTER                            ↑ POINTER
 //! ```
 //!
-//! [`by_registers`] reads this from the registers, wherever in the dump the buffer lies. To find packets without registers is
-//! a matter of inference, and not done here: `tracewalk-session` does it.
+//! [`by_registers`] reads this from the registers, wherever in the dump the buffer lies. Without registers,
+//! packets must be inferred, as `tracewalk-session` does.
 //!
 //! ```
 //! use tracewalk::protocol::mtb::{Config, Registers, order};
@@ -38,47 +38,47 @@ pub struct Dump<'a> {
     pub data: &'a [u8],
     /// The address of the first byte, if it is known.
     ///
-    /// Without it, a dump that is not larger than the buffer is taken to start where the buffer starts, and a larger
-    /// one where the MTB's memory starts.
+    /// Without the address, a dump no larger than the buffer is assumed to start with the buffer, and a
+    /// larger one with the MTB's memory.
     pub address: Option<Address>,
     /// Stretches of `data` that were not saved, in order: their bytes are meaningless.
     pub holes: &'a [Range<usize>],
 }
 
-/// Where packets stand in a dump.
+/// The places of packets in a dump.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
-    /// The packets' bytes, in the order in which they were written. Each piece starts with a packet.
+    /// The packets' bytes, in the order of writing. Each piece starts with a packet.
     pub pieces: Vec<Piece>,
-    /// Bytes of packets that were written but that the dump does not hold, oldest first: by their addresses, or by their
-    /// places in the MTB's memory where nobody said an address.
+    /// Bytes of written packets that the dump does not hold, oldest first: by their addresses, or by their
+    /// places in the MTB's memory if no address was given.
     pub missing: Vec<Range<u64>>,
-    /// Whether the newest packet is among them.
+    /// Whether the newest packet is missing.
     pub lost_newest: bool,
 }
 
 /// A stretch of a dump that holds packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Which bytes of the dump.
+    /// The bytes of the dump.
     pub bytes: Range<usize>,
-    /// Whether the first packet was written directly after the last one of the piece before. Never set in the first
-    /// piece: what came before it is unknown.
+    /// Whether the first packet was written directly after the last one of the previous piece. Never set in
+    /// the first piece.
     pub continues: bool,
 }
 
-/// Why a dump and registers do not go together.
+/// Why a dump does not match the registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LayoutError {
     /// The dump contains none of the written packets.
     OutsideDump {
-        /// Where POSITION says that the buffer starts: an address, or an offset in the MTB's memory where the address
+        /// The start of the buffer by POSITION: an address, or an offset in the MTB's memory if the address
         /// of that memory is unknown.
         buffer: u64,
-        /// Where the dump starts, in the same terms.
+        /// The start of the dump, in the same terms.
         dump: u64,
-        /// How long the dump is.
+        /// The length of the dump.
         dump_bytes: usize,
     },
 }
@@ -105,13 +105,13 @@ impl<'a> Dump<'a> {
 }
 
 impl Layout {
-    /// How many bytes of packets are missing.
+    /// The number of packet bytes that are missing.
     #[must_use]
     pub fn missing_bytes(&self) -> u64 {
         self.missing.iter().map(|missing| missing.end - missing.start).sum()
     }
 
-    /// The place in the dump of a byte of the packets, counted in the order in which they were written.
+    /// The place in the dump of a byte of the packets, counted in the order of writing.
     #[must_use]
     pub fn place_in_dump(&self, offset: StreamOffset) -> Option<usize> {
         let mut before = 0_u64;
@@ -128,9 +128,10 @@ impl Layout {
 
 /// Finds the packets by the registers.
 ///
-/// POSITION holds the low bits of an address on the bus. How many of them is in no register (it is the MTB's parameter
-/// AWIDTH), but matters only where the dump holds more than the buffer and BASE is no multiple of the memory's size.
-/// Where [`Config::pointer_bits`] does not say it, it is taken to be as small as pointer, buffer and dump allow.
+/// POSITION holds the low bits of an address on the bus. The number of bits, the MTB's parameter AWIDTH, is
+/// in no register, but matters only if the dump holds more than the buffer and BASE is not a multiple of the
+/// memory's size. Unless [`Config::pointer_bits`] states the number, it is assumed to be as small as pointer,
+/// buffer and dump allow.
 pub fn by_registers(dump: Dump<'_>, config: &Config) -> Result<Layout, LayoutError> {
     let mut best = None::<(Memory, Layout)>;
     for memory in Memory::candidates(dump, config) {
@@ -150,27 +151,27 @@ pub fn by_registers(dump: Dump<'_>, config: &Config) -> Result<Layout, LayoutErr
     Ok(layout)
 }
 
-/// How the pointer's numbers, addresses and places in the dump belong together.
+/// The relation between the pointer's values, addresses and places in the dump.
 #[derive(Clone, Copy, Debug)]
 struct Memory {
-    /// Where the MTB's memory starts.
+    /// The start of the MTB's memory.
     base: u64,
-    /// Where the dump starts, in the same terms.
+    /// The start of the dump, in the same terms.
     dump: u64,
-    /// How long the dump is.
+    /// The length of the dump.
     dump_bytes: u64,
-    /// Where the buffer starts, in the pointer's terms.
+    /// The start of the buffer, in the pointer's terms.
     buffer_start: u64,
-    /// How large the buffer is: what MASK says, or all of the memory.
+    /// The size of the buffer: the size in MASK, or all of the memory.
     size: u64,
-    /// How far after the start of the buffer the pointer is; less than `size`.
+    /// The offset of the pointer from the start of the buffer; less than `size`.
     offset: u64,
     /// The number of bytes after which the pointer repeats: two to the power of AWIDTH.
     modulus: u64,
 }
 
 impl Memory {
-    /// The possible answers, the most likely one first.
+    /// The candidates, most likely first.
     fn candidates(dump: Dump<'_>, config: &Config) -> impl Iterator<Item = Self> {
         let dump_end = dump.address.map(|address| address.get() + dump.data.len() as u64);
         let base = config.base.map(Address::get);
@@ -185,7 +186,8 @@ impl Memory {
             Some(bits) => u32::from(bits)..=u32::from(bits),
             None => least..=least.max(32),
         };
-        // A dump that says where it starts may go on after the MTB's memory, and the pointer then repeats within it.
+        // A dump with an address may extend beyond the MTB's memory; the pointer then repeats within the
+        // dump.
         let within =
             (u64::from(config.pointer) + 1).max(config.size.bytes()).next_power_of_two().trailing_zeros();
         let is_part = config.pointer_bits.is_none() && dump.address.is_some() && base.is_some();
@@ -211,8 +213,8 @@ impl Memory {
         Self { base, dump, dump_bytes, buffer_start, size, offset, modulus }
     }
 
-    /// The address of the byte `offset` bytes after the start of the buffer: the one at or above the base whose low
-    /// bits are the pointer's.
+    /// The address of the byte `offset` bytes after the start of the buffer: the first address, from the base
+    /// on, with the pointer's low bits.
     fn address(&self, offset: u64) -> u64 {
         self.base + (self.buffer_start + offset).wrapping_sub(self.base) % self.modulus
     }
@@ -221,7 +223,7 @@ impl Memory {
     fn layout(&self, written: &[Range<u64>], holes: &[Range<usize>]) -> Layout {
         const PACKET: u64 = PACKET_BYTES as u64;
         let mut layout = Layout::default();
-        // Whether the last piece goes up to the end of its part.
+        // Whether the last piece reaches the end of its part.
         let mut unbroken = false;
         for part in written.iter().flat_map(|part| self.contiguous(part.clone())) {
             if part.is_empty() {
@@ -230,14 +232,14 @@ impl Memory {
             let start = self.address(part.start);
             let end = start + (part.end - part.start);
             let mut known = start;
-            // Where the packet after the last piece has to stand.
+            // The address that the packet after the last piece must have.
             let mut next = unbroken.then_some(start);
             for held in self.held(start..end, holes) {
                 if known < held.start {
                     layout.missing.push(known..held.start);
                 }
                 known = held.end;
-                // A packet that the dump holds one half of is of no use.
+                // Half a packet is of no use.
                 let first = start + (held.start - start).next_multiple_of(PACKET);
                 let bytes = held.end.saturating_sub(first) / PACKET * PACKET;
                 let Some(bytes_in_dump) = self.range_in_dump(first, bytes) else { continue };
@@ -266,14 +268,14 @@ impl Memory {
         })
     }
 
-    /// The place in the dump of bytes that it holds; `None` for none.
+    /// The place in the dump of these bytes; `None` if there are none.
     fn range_in_dump(&self, from: u64, bytes: u64) -> Option<Range<usize>> {
         let start = usize::try_from(from.checked_sub(self.dump)?).ok()?;
         let end = start.checked_add(usize::try_from(bytes).ok()?)?;
         (start < end).then_some(start..end)
     }
 
-    /// Cuts a part of the buffer where its addresses start again at the base.
+    /// Splits a part of the buffer where its addresses wrap to the base.
     fn contiguous(&self, part: Range<u64>) -> [Range<u64>; 2] {
         let seam = self.base.wrapping_sub(self.buffer_start) % self.modulus;
         let seam = seam.clamp(part.start, part.end.max(part.start));

@@ -5,7 +5,7 @@ use core::fmt;
 use crate::ids::Address;
 use crate::protocol::{Describe, Field};
 
-/// How many bytes a packet takes.
+/// The number of bytes in a packet.
 pub const PACKET_BYTES: usize = 8;
 
 /// A: bit 0 of the first word.
@@ -15,7 +15,7 @@ const START: u32 = 0b1;
 
 /// One non-sequential change of the program counter.
 ///
-/// Kept as the two words of the buffer, so that every eight bytes are a packet and every packet has eight bytes.
+/// A packet is stored as the two words of the buffer, so that any eight bytes are a packet and round-trip.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Packet {
     first: u32,
@@ -53,26 +53,26 @@ impl Packet {
         [self.first, self.second]
     }
 
-    /// The place at which execution left its sequence: the instruction that branched or, where [`Packet::atomic`] is set, the
-    /// address at which execution should resume.
+    /// The place at which execution left its sequence: the instruction that branched or, if
+    /// [`Packet::atomic`] is set, the address at which execution should resume.
     #[must_use]
     pub const fn source(self) -> Address {
         Address::new((self.first & !ATOMIC) as u64)
     }
 
-    /// Where execution continued.
+    /// The place where execution continued.
     #[must_use]
     pub const fn destination(self) -> Address {
         Address::new((self.second & !START) as u64)
     }
 
-    /// A: no instruction made the change, but an exception, the end of one, or a debugger.
+    /// A: the change was made by an exception, a return from one, or a debugger, not by an instruction.
     #[must_use]
     pub const fn atomic(self) -> bool {
         self.first & ATOMIC != 0
     }
 
-    /// S: tracing started here; nothing is known of what ran between the packet before and this one.
+    /// S: tracing started here; execution between the previous packet and this one is unknown.
     #[must_use]
     pub const fn start(self) -> bool {
         self.second & START != 0
@@ -103,8 +103,8 @@ impl fmt::Debug for Packet {
     }
 }
 
-/// A value that the processor puts into the link register instead of an address. Loading it into the program counter
-/// is not a branch but a command, and no code ever stands there.
+/// A value that the processor puts into the link register instead of an address. Loading the value into the
+/// program counter is a command instead of a branch; there is no code at such an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Magic {
@@ -115,15 +115,15 @@ pub enum Magic {
 }
 
 impl Magic {
-    /// What loading `address` into the program counter commands; `None` if it is an address.
+    /// The command of loading `address` into the program counter; `None` if `address` is an ordinary address.
     ///
-    /// ARMv6-M and ARMv7-M take all of `0xFxxxxxxx` as EXC_RETURN (DDI 0419E, B1.5.8), ARMv8-M `0xFFxxxxxx` and, as
-    /// FNC_RETURN, `0xFEFFFFFE` and `0xFEFFFFFF`. No code can be executed there in any of them.
+    /// ARMv6-M and ARMv7-M take all of `0xFxxxxxxx` as EXC_RETURN (DDI 0419E, B1.5.8), ARMv8-M `0xFFxxxxxx`
+    /// and, as FNC_RETURN, `0xFEFFFFFE` and `0xFEFFFFFF`. None of these architectures can execute code there.
     #[must_use]
     pub const fn at(address: Address) -> Option<Self> {
         match address.get() {
             0xfeff_fffe..=0xfeff_ffff => Some(Self::FunctionReturn),
-            // The packet does not hold bit 0, which is always set.
+            // The packet omits bit 0, which is always set.
             0xf000_0000..=0xffff_ffff => Some(Self::ExceptionReturn(ExceptionReturn(address.low_word() | 1))),
             _ => None,
         }
@@ -132,8 +132,8 @@ impl Magic {
 
 /// An EXC_RETURN value.
 ///
-/// The bits are ARMv8-M's (DDI 0553B); the values of ARMv6-M and ARMv7-M agree with them as far as they go:
-/// they have bits 5 and 6 set and know no security states.
+/// The bits are those of ARMv8-M (DDI 0553B). Values of ARMv6-M and ARMv7-M are compatible: bits 5 and 6 are
+/// set, and there are no security states.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ExceptionReturn(pub u32);
@@ -144,13 +144,13 @@ impl ExceptionReturn {
     const THREAD: u32 = 0b1000;
     const PROCESS_STACK: u32 = 0b100;
 
-    /// Whether Thread mode is returned to, rather than another handler.
+    /// Whether the return is to Thread mode, not to another handler.
     #[must_use]
     pub const fn to_thread(self) -> bool {
         self.0 & Self::THREAD != 0
     }
 
-    /// Whether the process stack is used after the return, rather than the main stack.
+    /// Whether the return is to the process stack, not to the main stack.
     #[must_use]
     pub const fn process_stack(self) -> bool {
         self.0 & Self::PROCESS_STACK != 0
@@ -162,7 +162,7 @@ impl ExceptionReturn {
         self.0 & Self::NO_FLOATING_POINT == 0
     }
 
-    /// Whether the registers lie on the Secure stack. Without meaning before ARMv8-M.
+    /// Whether the registers are on the Secure stack. Without meaning before ARMv8-M.
     #[must_use]
     pub const fn secure_stack(self) -> bool {
         self.0 & Self::STACKED_SECURE != 0

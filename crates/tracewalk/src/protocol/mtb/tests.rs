@@ -1,4 +1,4 @@
-//! Each of the protocol's parts by itself. What the packets of a whole run mean is tested with flow.
+//! Tests of each of the protocol's parts. The tests of flow cover the packets of whole runs.
 
 mod lowering;
 mod ordering;
@@ -12,7 +12,7 @@ use crate::ids::Address;
 use crate::protocol::{Describe, Field, Item, Malformation, Packets};
 use crate::span::Span;
 
-/// Everything a decoder says about `input`, given in pieces of `size` bytes.
+/// The items of `input`, given in pieces of `size` bytes.
 fn items(input: &[u8], size: usize) -> Vec<(Item<Packet>, Span, Vec<u8>)> {
     let mut items = Vec::new();
     let mut note = |item, span, bytes: &[u8]| items.push((item, span, bytes.to_vec()));

@@ -1,4 +1,4 @@
-//! PFT's configuration: registers in, named fields out.
+//! PFT's configuration: registers → named fields.
 
 use core::fmt;
 
@@ -9,8 +9,8 @@ use crate::protocol::timestamp::TimestampFormat;
 
 /// The configuration of a trace unit that decoding depends on.
 ///
-/// Whether timestamps and VMIDs are enabled is not here: their packets are read wherever they come. A Cortex-A9 was
-/// seen to send timestamps that its ETMCCER denies.
+/// The configuration omits whether timestamps and VMIDs are enabled: the decoder always accepts their
+/// packets. A Cortex-A9 was observed to send timestamps that its ETMCCER denies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Config {
@@ -28,11 +28,11 @@ pub struct Config {
     pub(super) barriers_are_waypoints: bool,
     /// How timestamps are written.
     pub(super) timestamp: TimestampFormat,
-    /// Whether the address of a waypoint update is what the next address is compressed against.
+    /// Whether the next address is compressed against the address of a waypoint update.
     ///
-    /// The specification can be read both ways: the section on branch address compression names branch and I-sync
-    /// packets, the one on waypoint updates says that they are compressed in the same way. The other decoders at hand
-    /// (OpenCSD, ptm2human) take waypoint updates in, and so does this one: it is the default.
+    /// The specification is ambiguous: the section on branch address compression names branch and I-sync
+    /// packets; the one on waypoint updates states that they are compressed in the same way. OpenCSD and
+    /// ptm2human use waypoint updates as bases, which is the default here as well.
     pub(super) waypoint_updates_are_bases: bool,
     /// The source's ID in formatted trace.
     pub(super) trace_id: Option<TraceId>,
@@ -59,7 +59,8 @@ pub struct Core {
 
 /// CoreSight PTM-A9 (DDI 0401).
 const V1_0_ETMCCER: u32 = 0x00c0_19a2;
-/// What the Cortex-A15 of the TC2 board reports: 64-bit natural binary timestamps, return stack, Virtualization.
+/// The value of the Cortex-A15 on the TC2 board: 64-bit natural binary timestamps, return stack,
+/// Virtualization.
 const V1_1_ETMCCER: u32 = 0x34c0_1ac2;
 
 const CORES: [Core; 4] = [
@@ -81,13 +82,13 @@ impl Core {
         CORES.into_iter().map(|core| core.name)
     }
 
-    /// Its name.
+    /// The name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.name
     }
 
-    /// Its usual ETMIDR and ETMCCER. The other registers are as they are set up.
+    /// The core's usual ETMIDR and ETMCCER. The other registers depend on the setup.
     #[must_use]
     pub const fn registers(self) -> Registers {
         Registers { etmcr: None, etmidr: Some(self.etmidr), etmccer: Some(self.etmccer), etmtraceidr: None }
@@ -96,48 +97,48 @@ impl Core {
 
 /// ETMIDR's major version of PFT.
 const MAJOR_VERSION: u32 = 3;
-/// That of the other architecture with these registers, which is worth a hint.
+/// ETMIDR's major version of ETMv3, which has the same registers: worth a hint.
 const MAJOR_ETMV3: u32 = 2;
 
 /// Why registers do not make a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// A register that decoding depends on is not given, and no core stands in for it.
+    /// A register that decoding depends on is not given, and there is no core to supply it.
     Missing {
-        /// Its name.
+        /// The name.
         register: &'static str,
     },
     /// ETMIDR is that of another architecture.
     NotPft {
-        /// What ETMIDR holds.
+        /// The value of ETMIDR.
         etmidr: u32,
     },
-    /// ETMIDR is that of a version that did not exist when this was written.
+    /// ETMIDR is that of an unknown version.
     UnknownVersion {
-        /// What ETMIDR holds.
+        /// The value of ETMIDR.
         etmidr: u32,
     },
     /// ETMIDR states another version than the core's PTM has.
     VersionOfCore {
         /// The core.
         core: &'static str,
-        /// What ETMIDR holds.
+        /// The value of ETMIDR.
         etmidr: u32,
     },
     /// Branch broadcast and return stack are both on, which makes the trace unpredictable.
     BroadcastWithReturnStack {
-        /// What ETMCR holds.
+        /// The value of ETMCR.
         etmcr: u32,
     },
     /// VMID tracing is on in a version that has none.
     VmidOnV1_0 {
-        /// What ETMCR holds.
+        /// The value of ETMCR.
         etmcr: u32,
     },
     /// ETMTRACEIDR is no trace ID.
     TraceId {
-        /// What it holds.
+        /// The register's value.
         found: u32,
     },
 }
@@ -183,14 +184,14 @@ impl fmt::Display for ConfigError {
 
 impl core::error::Error for ConfigError {}
 
-/// ETMCR, as far as it is PFT's own.
+/// ETMCR: the bits that only PFT has.
 mod pft_etmcr {
 
     pub(super) const RETURN_STACK: u32 = 1 << 29;
     pub(super) const VMID: u32 = 1 << 30;
 }
 
-/// ETMCCER, as far as it is PFT's own.
+/// ETMCCER: the bits that only PFT has.
 const BARRIERS_ARE_WAYPOINTS: u32 = 1 << 24;
 
 impl Config {
@@ -210,13 +211,14 @@ impl Config {
         if let Some(core) = core.filter(|core| Version::from_etmidr(core.etmidr) != Ok(version)) {
             return Err(ConfigError::VersionOfCore { core: core.name, etmidr });
         }
-        // The version alone decides well enough: every known PTM of a version has the same bits that matter.
+        // The version suffices: every known PTM of a version has the same relevant bits.
         let etmccer = registers.etmccer.unwrap_or(match version {
             Version::V1_0 => V1_0_ETMCCER,
             Version::V1_1 => V1_1_ETMCCER,
         });
         let branch_broadcast = etmcr & etmcr::BRANCH_BROADCAST != 0;
-        // ETMCCER[23] is not asked whether there is a return stack: without one, no atom would ever ask for it.
+        // ETMCCER[23], whether there is a return stack, is not checked: without a stack, no atom stands for a
+        // return.
         let return_stack = etmcr & pft_etmcr::RETURN_STACK != 0;
         if branch_broadcast && return_stack {
             return Err(ConfigError::BroadcastWithReturnStack { etmcr });
@@ -238,7 +240,7 @@ impl Config {
         })
     }
 
-    /// What flow has to know.
+    /// The rules by which flow follows the trace.
     #[must_use]
     pub const fn rules(&self) -> Rules {
         Rules {
@@ -250,21 +252,21 @@ impl Config {
     }
 }
 
-/// What the registers mean, field by field.
+/// The meaning of the registers, field by field.
 impl Config {
-    /// The same with another source ID.
+    /// The same configuration with another source ID.
     #[must_use]
     pub const fn with_trace_id(self, trace_id: Option<TraceId>) -> Self {
         Self { trace_id, ..self }
     }
 
-    /// The same with timestamps of another form than ETMCCER says.
+    /// The same configuration with another timestamp format than ETMCCER states.
     #[must_use]
     pub const fn with_timestamp(self, timestamp: TimestampFormat) -> Self {
         Self { timestamp, ..self }
     }
 
-    /// The same with waypoint updates as bases of address compression, or without.
+    /// The same configuration, with waypoint updates as bases of address compression or not.
     #[must_use]
     pub const fn with_waypoint_updates_as_bases(self, are_bases: bool) -> Self {
         Self { waypoint_updates_are_bases: are_bases, ..self }
@@ -312,11 +314,11 @@ impl Config {
         self.timestamp
     }
 
-    /// Whether the address of a waypoint update is what the next address is compressed against.
+    /// Whether the next address is compressed against the address of a waypoint update.
     ///
-    /// The specification can be read both ways: the section on branch address compression names branch and I-sync
-    /// packets, the one on waypoint updates says that they are compressed in the same way. The other decoders at hand
-    /// (OpenCSD, ptm2human) take waypoint updates in, and so does this one: it is the default.
+    /// The specification is ambiguous: the section on branch address compression names branch and I-sync
+    /// packets; the one on waypoint updates states that they are compressed in the same way. OpenCSD and
+    /// ptm2human use waypoint updates as bases, which is the default here as well.
     #[must_use]
     pub const fn waypoint_updates_are_bases(&self) -> bool {
         self.waypoint_updates_are_bases
@@ -341,7 +343,7 @@ impl Version {
     }
 }
 
-/// PFTv1.0 always has 48 bits in Gray code, whatever the bits are that say it from PFTv1.1 on.
+/// PFTv1.0 always has 48 bits in Gray code; ETMCCER states the format only from PFTv1.1 on.
 const fn timestamp_format(version: Version, etmccer: u32) -> TimestampFormat {
     match version {
         Version::V1_0 => registers::timestamp_format(0),

@@ -1,4 +1,4 @@
-//! PFT's cycle count field (4.13): how many cycles passed since the last one.
+//! PFT's cycle count field (4.13): the number of cycles since the last count.
 //!
 //! | byte | bit 7 | bit 6 | bits 5:2 | bits 1:0 |
 //! |---|---|---|---|---|
@@ -8,8 +8,9 @@
 //! |---|---|---|
 //! | 2 to 5 | another byte follows; byte 5 is the last whatever it says | `count[10:4]`, `[17:11]`, `[24:18]`, `[31:25]` |
 //!
-//! In an atom packet the first byte is the header; elsewhere the bits that are the packet's are zero, but bit 7 is set in
-//! every I-sync packet of the Cortex-A15. Reading takes either, writing does as the hardware does.
+//! In an atom packet the first byte is the header. In other packets the bits that are the packet's are zero,
+//! except that the Cortex-A15 sets bit 7 in every I-sync packet. Reading accepts both; writing follows the
+//! hardware.
 
 use alloc::vec::Vec;
 
@@ -21,9 +22,9 @@ const FIRST_CONTINUES: u8 = 0b0100_0000;
 const FIRST_COUNT: u8 = 0b0011_1100;
 /// Bits of the first byte that are not the count's.
 const FIRST_OTHERS: u8 = 0b1000_0011;
-/// Their use in an I-sync packet.
+/// The other bits in an I-sync packet.
 pub(super) const I_SYNC_OTHERS: u8 = 0b1000_0000;
-/// Those of them that are zero outside of atom packets.
+/// The other bits that are zero in all packets but atoms.
 pub(super) const FIRST_RESERVED: u8 = 0b0000_0011;
 /// Another byte follows a later one.
 const CONTINUES: u8 = 0b1000_0000;
@@ -45,7 +46,7 @@ pub(super) fn read(cursor: &mut Cursor<'_>, first: u8) -> Result<u32, NeedInput>
     Ok(count)
 }
 
-/// Appends the shortest field for `count`; `others` are the bits of the first byte that are the packet's.
+/// Appends the shortest field for `count`; `others` are the packet's bits of the first byte.
 pub(super) fn write(count: u32, others: u8, bytes: &mut Vec<u8>) {
     let group = |from: u32, width: u32| u8::try_from(count >> from & ((1 << width) - 1)).unwrap_or_default();
     let mut rest = count >> 4;

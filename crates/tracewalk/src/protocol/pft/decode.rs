@@ -20,9 +20,9 @@ use super::packet::{
 
 /// The packet decoder.
 ///
-/// Until the first A-sync, and after malformed bytes, it searches for the next A-sync; after a reserved header packets
-/// are read on trial up to there. Packets between an A-sync and the
-/// next I-sync are decoded; it is [`Lowering`](super::Lowering) that makes nothing of them.
+/// Before the first A-sync, and after malformed bytes, the decoder searches for the next A-sync; after a
+/// reserved header, it reads packets on trial up to there. Packets between an A-sync and the next I-sync are
+/// decoded, but [`Lowering`](super::Lowering) ignores those that need a position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Decoder {
@@ -67,7 +67,7 @@ impl Decoder {
             header::WAYPOINT_UPDATE => Packet::WaypointUpdate(self.waypoint_update(cursor)?),
             header::EXCEPTION_RETURN => Packet::ExceptionReturn,
             header @ header::ATOM..=0xff => Packet::Atom(self.atom(header, cursor)?),
-            // Reserved: every even byte below 0x80 that is not above. The odd ones went to the first row.
+            // Reserved: every even byte below 0x80 that is not above. The first row takes odd bytes.
             found @ (0x01..=0x07
             | 0x09..=0x0b
             | 0x0d..=0x3b
@@ -160,8 +160,9 @@ impl Decoder {
             .read_address(cursor, AddressEncoding::Alternative)
             .map_err(|error| address_error("waypoint_update", error))?;
         if field.after == After::ExceptionInformation {
-            // After fewer than five bytes nobody knows what bit 6 says: that an information byte follows as in a branch
-            // packet, a seventh address bit (ptm2human), or nothing (OpenCSD). A guess could go wrong unnoticed.
+            // After fewer than five bytes the meaning of bit 6 is unclear: an information byte follows as in
+            // a branch packet, a seventh address bit (ptm2human), or nothing (OpenCSD). A wrong guess could
+            // go unnoticed.
             if field.alignment.is_none() {
                 let expected = "bit 6 clear in the last of fewer than five bytes";
                 return Err(reserved("address", field.address.get(), expected));
@@ -190,7 +191,7 @@ impl Decoder {
         Ok(Timestamp { value: format.value(raw), clock_changed, cycles })
     }
 
-    /// A context ID of the size that the configuration says; `None` if that is no bytes.
+    /// A context ID of the configured size; `None` if that is 0 bytes.
     fn context_id(&self, cursor: &mut Cursor<'_>) -> Result<Option<ContextId>, NeedInput> {
         let bytes = self.config.context_id_size.bytes();
         if bytes == 0 {
@@ -306,7 +307,7 @@ pub(super) const CYCLE_ACCURATE_N: u8 = 0b0000_0010;
 const CONTEXT_ID_NOT_ENABLED: Malformation =
     Malformation::NotEnabled { packet: "context_id", setting: "ETMCR[15:14]" };
 
-/// 4.7.3: exception information bytes 0 and 1. What they do not say stays as it is.
+/// 4.7.3: exception information bytes 0 and 1. Fields that the bytes omit keep their values.
 fn exception_information(
     cursor: &mut Cursor<'_>,
     next: &mut Compression,

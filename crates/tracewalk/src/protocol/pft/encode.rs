@@ -19,10 +19,10 @@ use super::packet::{
     exception_byte_1, header, i_sync_information, waypoint_information,
 };
 
-/// The packet encoder: writes each packet in its shortest form, against the packets before it.
+/// The packet encoder: writes each packet in its shortest form, compressed against the packets before it.
 ///
-/// What it writes a [`Decoder`](super::Decoder) of the same configuration reads back as the same packets. Where a packet
-/// cannot be said so, the answer is an [`EncodeError`], and neither bytes nor state have changed.
+/// A [`Decoder`](super::Decoder) of the same configuration reads back the same packets. If that is impossible
+/// for a packet, the result is an [`EncodeError`], and bytes and state are unchanged.
 #[derive(Clone, Debug)]
 pub struct Encoder {
     config: Config,
@@ -50,14 +50,15 @@ pub enum EncodeError {
         /// The value.
         value: u64,
     },
-    /// The packet says that its address was compressed, but it takes all five bytes: `states_isa` is to be set.
+    /// The packet claims a compressed address, but the address takes all five bytes: set `states_isa`.
     NotCompressible {
         /// The location.
         location: Location,
     },
-    /// The packet's address is unknown, though it could only be sent if it is known.
+    /// The packet has no address, which only a compressed address without a base may lack.
     UnknownAddress,
-    /// The location or the state differ from the last ones in a way that only exception information can say.
+    /// The location or the state differs from the last one in a way that only exception information can
+    /// state.
     NeedsExceptionInformation {
         /// The location.
         location: Location,
@@ -92,8 +93,8 @@ impl Encoder {
         Self { config: *config, compression: Compression::default() }
     }
 
-    /// The branch packet that says that a waypoint went to `target`, where the state is `security`: with exception
-    /// information where the state changes.
+    /// The branch packet for a waypoint that went to `target` in the state `security`: with exception
+    /// information if the state changes.
     #[must_use]
     pub fn branch_to(&self, target: Location, security: SecurityBits, cycles: Option<u32>) -> Branch {
         let state_changes = security != self.compression.security || self.changes_alternative_isa(target.isa);
@@ -101,7 +102,7 @@ impl Encoder {
         self.with_isa_stated(Branch { target: Some(target), states_isa: false, exception, cycles })
     }
 
-    /// The branch packet that says that exception `number` was taken to `handler`, where the state is `security`.
+    /// The branch packet for exception `number`, taken to `handler` in the state `security`.
     #[must_use]
     pub fn exception(
         &self,
@@ -114,10 +115,10 @@ impl Encoder {
         self.with_isa_stated(Branch { target: Some(handler), states_isa: false, exception, cycles })
     }
 
-    /// The waypoint update that says that execution came to `reached`.
+    /// The waypoint update for execution up to and including `reached`.
     #[must_use]
     pub fn waypoint_update(&self, reached: Location) -> WaypointUpdate {
-        // Only after all five bytes may an information byte say AltISA.
+        // Only after all five bytes may an information byte state AltISA.
         let states_isa = self.changes_alternative_isa(reached.isa) || self.takes_all_bytes(reached, false);
         WaypointUpdate { reached: Some(reached), states_isa }
     }
@@ -278,7 +279,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// An address field. An unknown address is as good as any other short one.
+    /// Appends an address field. For an unknown address, any other short one will do.
     fn address(
         &self,
         location: Option<Location>,
@@ -318,7 +319,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// 4.7.3: byte 1 only where byte 0 does not say it all.
+    /// 4.7.3: byte 1 only if byte 0 does not suffice.
     fn exception_information(
         &self,
         information: ExceptionInformation,
@@ -345,7 +346,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// A cycle count field outside of atom packets; `others` are the bits of its first byte that are not the count's.
+    /// Appends a cycle count field outside of atom packets; `others` are the packet's bits of the first byte.
     fn cycle_count(&self, cycles: Option<u32>, others: u8, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
         match (self.config.cycle_accurate, cycles) {
             (false, None) => Ok(()),
@@ -372,13 +373,13 @@ impl Encoder {
         Ok(())
     }
 
-    /// `branch`, with `states_isa` as its address needs it.
+    /// `branch`, with `states_isa` set if the address needs all five bytes.
     fn with_isa_stated(&self, branch: Branch) -> Branch {
         let needs = |target| self.takes_all_bytes(target, branch.exception.is_some());
         Branch { states_isa: branch.target.is_some_and(needs), ..branch }
     }
 
-    /// Whether the address of `location` takes all five bytes; without a base it does.
+    /// Whether the address of `location` takes all five bytes, as every address does without a base.
     fn takes_all_bytes(&self, location: Location, information_follows: bool) -> bool {
         let mut bytes = Vec::new();
         let all_bytes = self.compression.base.is_none();
@@ -386,7 +387,7 @@ impl Encoder {
             && bytes.len() == branch_address::MOST_BYTES
     }
 
-    /// Whether `isa` tells Thumb from ThumbEE otherwise than the last AltISA.
+    /// Whether `isa` is Thumb or ThumbEE and contradicts the last AltISA.
     fn changes_alternative_isa(&self, isa: Isa) -> bool {
         isa.is_thumb() && (isa == Isa::T32EE) != self.compression.alternative_isa
     }

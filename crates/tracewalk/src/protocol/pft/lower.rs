@@ -11,19 +11,19 @@ use crate::span::Span;
 
 use super::packet::{Atom, Branch, ExceptionInformation, ISync, Packet, Timestamp, WaypointUpdate};
 
-/// What packets mean, in the order in which it happened.
+/// Turns packets into directives, in execution order.
 ///
-/// Nothing is held back: no PFT packet takes back what an earlier one said.
+/// The lowering holds nothing back: no PFT packet revokes an earlier one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Lowering {
-    /// Until it is known, only what needs no position is passed on: times, context and triggers.
+    /// Until the position is known, only times, context and triggers are passed on, which need none.
     tracking: Tracking,
     /// The context that was last passed on; `None` for parts that were never traced.
     context_id: Option<ContextId>,
     vmid: Option<Vmid>,
     security: Option<SecurityBits>,
-    /// No I-sync came since the last A-sync: the next one does not rest on anything before.
+    /// Whether no I-sync has followed the last A-sync yet: the next I-sync depends on nothing before it.
     behind_a_sync: bool,
 }
 
@@ -50,7 +50,7 @@ impl Lowering {
         if let Some(cycles) = packet.cycles {
             emit(Directive::Cycles(u64::from(cycles)));
         }
-        // A periodic one is of no consequence where the position is known.
+        // A periodic I-sync only confirms a known position.
         let began = packet.reason.begins(self.tracking == Tracking::Known);
         emit(match began {
             Some(why) => Directive::Begin { at: Some(packet.location), why },
@@ -79,7 +79,7 @@ impl Lowering {
         if let Some(cycles) = packet.cycles {
             emit(Directive::Cycles(u64::from(cycles)));
         }
-        // An I-sync gives a base, so that there is a target wherever there is a position.
+        // Every I-sync sets the base, so a known position implies a known target.
         let (true, Some(target)) = (self.tracking == Tracking::Known, packet.target) else { return };
         match packet.exception {
             Some(exception) if exception.was_taken() => self.exception(exception, target, emit),
@@ -98,7 +98,7 @@ impl Lowering {
         emit: &mut impl FnMut(Directive),
     ) {
         let exception = information.exception();
-        // Debug entry: neither address nor state of the packet have a meaning.
+        // On debug entry, the packet's address and state have no meaning.
         let debug_entry = exception.is_some_and(Exception::is_debug_entry);
         emit(Directive::Exception {
             exception,
@@ -179,11 +179,12 @@ impl Lower for Lowering {
     fn finish(&mut self, _emit: &mut impl Emit) {}
 }
 
-/// Where the architecture resumes after an exception of this number, seen from how far the trace has come.
+/// The preferred return of the exception with this number, relative to how far the trace has come.
 ///
-/// Section 5.2 of IHI 0035B: before the exception a waypoint update brings the trace to the last instruction executed.
-/// For SVC, SMC and HVC that is the instruction itself, for aborts and breakpoints the one before; so both resume at the
-/// next instruction. An undefined instruction counts as executed as well, but its return address is its own.
+/// Section 5.2 of IHI 0035B: before the exception a waypoint update brings the trace to the last instruction
+/// executed. For SVC, SMC and HVC that is the instruction itself; for aborts and breakpoints, the one before.
+/// Both therefore resume at the next instruction. An undefined instruction counts as executed as well, but
+/// its return address is its own.
 const fn preferred_return(number: u16) -> PreferredReturn {
     match number {
         // Debug entry, SMC, Hyp entry, asynchronous abort, ThumbEE check.

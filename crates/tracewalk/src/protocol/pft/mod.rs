@@ -1,10 +1,11 @@
 //! PFT: Program Flow Trace, the output of a Program Trace Macrocell (PTM). Architecture versions 1.0 and 1.1.
 //!
-//! Cortex-A9 (1.0), A12, A15 and A17 (1.1). The source is the PFT architecture specification, IHI 0035B; sections cited
-//! as "4.3" are its sections.
+//! Cortex-A9 (1.0), A12, A15 and A17 (1.1). The source is the PFT architecture specification, IHI 0035B;
+//! citations like "4.3" are sections of it.
 //!
-//! One E or N atom passes everything up to and including the next waypoint: a branch or an instruction barrier. Branch
-//! packets name the targets of indirect branches, waypoint updates say how far execution came before an exception.
+//! One E or N atom passes everything up to and including the next waypoint: a branch or an instruction
+//! barrier. Branch packets name the targets of indirect branches; waypoint updates state how far execution
+//! came before an exception.
 //!
 //! ```
 //! use tracewalk::protocol::{Describe, Item, Packets, pft};

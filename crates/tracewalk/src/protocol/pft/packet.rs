@@ -31,7 +31,7 @@ pub enum Packet {
     Vmid(Vmid),
 }
 
-/// The header bytes that are packets by themselves; branches and atoms take all that fit their patterns.
+/// The headers. Branches and atoms take all bytes that match their patterns.
 pub(super) mod header {
     pub(in super::super) const A_SYNC: u8 = 0b0000_0000;
     pub(in super::super) const I_SYNC: u8 = 0b0000_1000;
@@ -90,10 +90,10 @@ pub(super) mod waypoint_information {
     pub(in super::super) const ALTERNATIVE_ISA: u8 = 0b0100_0000;
 }
 
-/// An I-sync packet. It does not report an executed instruction.
+/// An I-sync packet, which does not report an executed instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ISync {
-    /// Why it was sent.
+    /// Why the packet was sent.
     pub reason: ISyncReason,
     /// The next instruction to be executed.
     pub location: Location,
@@ -101,7 +101,7 @@ pub struct ISync {
     pub security: SecurityBits,
     /// Cycles since the last count. In cycle-accurate trace, unless the packet is periodic.
     pub cycles: Option<u32>,
-    /// The context ID, where it is traced.
+    /// The context ID, if it is traced.
     pub context_id: Option<ContextId>,
 }
 
@@ -126,12 +126,11 @@ pub struct Atoms {
 /// A branch packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Branch {
-    /// Where execution went: the target or the exception's vector. `None` while the address that it is compressed
-    /// against is unknown.
+    /// The target or the exception's vector. `None` while the base of the compressed address is unknown.
     pub target: Option<Location>,
-    /// Whether all five address bytes were sent, so that the packet itself says the instruction set.
+    /// Whether all five address bytes were sent, so that the packet itself states the instruction set.
     pub states_isa: bool,
-    /// The exception information, where there is any.
+    /// The exception information, if any.
     pub exception: Option<ExceptionInformation>,
     /// Cycles since the last count, in cycle-accurate trace.
     pub cycles: Option<u32>,
@@ -149,10 +148,9 @@ pub struct ExceptionInformation {
 /// A waypoint update packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaypointUpdate {
-    /// Up to where execution came, this instruction included. `None` while the address that it is compressed against is
-    /// unknown.
+    /// The last instruction executed. `None` while the base of the compressed address is unknown.
     pub reached: Option<Location>,
-    /// Whether all five address bytes were sent, so that the packet itself says the instruction set.
+    /// Whether all five address bytes were sent, so that the packet itself states the instruction set.
     pub states_isa: bool,
 }
 
@@ -171,13 +169,13 @@ impl Atoms {
     /// The most atoms in a packet.
     pub const MOST: u8 = 5;
 
-    /// One atom: E where the waypoint was `executed`, else N.
+    /// One atom: E if the waypoint was `executed`, else N.
     #[must_use]
     pub const fn one(executed: bool) -> Self {
         Self { count: 1, failed: !executed as u8 }
     }
 
-    /// These atoms and one more after them; `None` if they are five already.
+    /// The same atoms and one more; `None` if there are five already.
     #[must_use]
     pub const fn and(self, executed: bool) -> Option<Self> {
         if self.count == Self::MOST {
@@ -203,7 +201,8 @@ impl Atoms {
     /// The header without cycle accuracy.
     #[must_use]
     pub(super) const fn header(self) -> u8 {
-        // The bit before the oldest atom says how many there are; five need none, their header has bit 6 set.
+        // The bit above the oldest atom marks the number of atoms. A header with bit 6 set has five, without
+        // a marker.
         let marker = match self.count {
             1 => 0b1000_0100,
             2 => 0b1000_1000,
@@ -214,7 +213,7 @@ impl Atoms {
         marker | self.failed << 1
     }
 
-    /// How many there are, 1 to 5.
+    /// The number of atoms, 1 to 5.
     #[must_use]
     pub const fn count(self) -> u8 {
         self.count
@@ -227,7 +226,7 @@ impl Atoms {
 }
 
 impl ExceptionInformation {
-    /// The exception; `None` if there was none, or where its number is none of A and R profile's.
+    /// The exception; `None` if there was none, or if the number is not one of A and R profile.
     #[must_use]
     pub fn exception(self) -> Option<Exception> {
         match u8::try_from(self.number) {

@@ -26,7 +26,7 @@ fn cycle_accurate() -> Config {
     Config { cycle_accurate: true, ..plain() }
 }
 
-/// Everything a decoder says of some bytes: each item, its span and its bytes.
+/// The results of decoding some bytes: each item, its span and its bytes.
 type Items = Vec<(Item<Packet>, Span, Vec<u8>)>;
 
 fn decode_in_chunks(config: &Config, chunks: &[&[u8]]) -> Items {
@@ -42,7 +42,7 @@ fn decode(config: &Config, bytes: &[u8]) -> Items {
     decode_in_chunks(config, &[bytes])
 }
 
-/// The packets of bytes that hold nothing else.
+/// The packets in bytes that hold nothing else.
 fn packets_of(config: &Config, bytes: &[u8]) -> Vec<Packet> {
     let packet = |(item, _, bytes)| match item {
         Item::Packet(packet) => packet,
@@ -56,7 +56,7 @@ fn after_sync(config: &Config, bytes: &[u8]) -> Vec<Packet> {
     packets_of(config, &[&A_SYNC, &I_SYNC, bytes].concat()).split_off(2)
 }
 
-/// What comes after an A-sync and an I-sync: the names of packets and malformations, and where they start.
+/// The packets and malformations after an A-sync and an I-sync: their starts and names.
 fn names_after_sync(config: &Config, bytes: &[u8]) -> Vec<(u64, &'static str)> {
     let items = decode(config, &[&A_SYNC, &I_SYNC, bytes].concat());
     let name = |(item, span, _): (Item<Packet>, Span, Vec<u8>)| {
@@ -240,7 +240,7 @@ mod decoding {
         let expected =
             [(0, "atom"), (1, "reserved_header"), (2, "atom"), (3, "atom"), (4, "a_sync"), (10, "atom")];
         assert_eq!(names_after_sync(&plain(), &bytes), expected);
-        // On trial a timestamp would reach into the A-sync.
+        // A timestamp read on trial would reach into the A-sync.
         let bytes = [&[0x10, 0x42, 0x81], &A_SYNC[..], &[0x84]].concat();
         let expected = [(0, "reserved_header"), (3, "a_sync"), (9, "atom")];
         assert_eq!(names_after_sync(&plain(), &bytes), expected);
@@ -248,7 +248,7 @@ mod decoding {
 
     #[test]
     fn an_a_sync_may_start_inside_the_packet_that_is_malformed() {
-        // The information byte is 0x00, and the run of zeros that it belongs to ends in 0x80.
+        // The information byte 0x00 is part of a run of zeros that ends in 0x80.
         let bytes = [0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x80, 0x84];
         let expected = [(0, "reserved_value"), (1, "a_sync"), (7, "atom")];
         assert_eq!(names_after_sync(&plain(), &bytes), expected);
@@ -290,7 +290,7 @@ mod decoding {
                 Packet::WaypointUpdate(WaypointUpdate { reached: None, states_isa: false }),
             ]
         );
-        // All five bytes need no base, and are one.
+        // An address of all five bytes needs no base, and sets one.
         let bytes = [&A_SYNC[..], &[0x95, 0x82, 0x81, 0x84, 0x1c, 0x15]].concat();
         let targets = packets_of(&plain(), &bytes).split_off(1);
         assert_eq!(described(&targets[0]), "branch addr=0xc0804114 isa=T32");
@@ -307,7 +307,7 @@ mod decoding {
 
     #[test]
     fn state_is_sticky_from_i_sync_and_exception_information() {
-        // I-sync: ThumbEE, Non-secure, Hyp. Then an exception that says neither Hyp nor ...
+        // I-sync: ThumbEE, Non-secure, Hyp. The exception after it omits Hyp ...
         let bytes = [0x08, 0x01, 0x80, 0x00, 0xc0, 0x2f, 0x15, 0x95, 0x42, 0x1c, 0x15];
         let packets = after_sync(&plain(), &bytes);
         let targets = packets.iter().filter_map(|packet| match packet {
@@ -353,7 +353,7 @@ mod decoding {
             let items = decode(&cycle_accurate(), &[&A_SYNC, bytes].concat());
             matches!(items[1].0, Item::Malformed(Malformation::ReservedValue { .. }))
         };
-        // I-sync: Jazelle in bit 4, AltISA in A32, an A32 address that is none.
+        // I-sync: Jazelle in bit 4, AltISA in A32, a misaligned A32 address.
         assert!(reserved(&[0x08, 0x00, 0x80, 0x00, 0xc0, 0x11]));
         assert!(reserved(&[0x08, 0x00, 0x80, 0x00, 0xc0, 0x05]));
         assert!(reserved(&[0x08, 0x02, 0x80, 0x00, 0xc0, 0x01]));
@@ -524,7 +524,7 @@ mod lowering {
 
     #[test]
     fn debug_entry_has_no_handler_and_no_state() {
-        // Address 0, A32, Non-secure: all without a meaning.
+        // Address 0, A32, Non-secure: all without meaning.
         let all = lowered(&[&I_SYNC[..], &[0x81, 0x80, 0x80, 0x80, 0x48, 0x03]].concat());
         let expected = Directive::Exception {
             exception: Some(Exception::Ar(1)),
@@ -696,7 +696,7 @@ mod encoding {
 mod properties {
     use super::*;
 
-    /// Something to say, from which a packet is made that fits the state and the configuration.
+    /// The content of a packet, to be fitted to the state and the configuration.
     #[derive(Clone, Debug)]
     enum Saying {
         ASync,
@@ -781,7 +781,7 @@ mod properties {
         ]
     }
 
-    /// The packet that says it; `None` if the configuration has none.
+    /// The packet for `saying`; `None` if the configuration has none.
     fn packet(saying: &Saying, encoder: &Encoder, config: &Config, noise: u32) -> Option<Packet> {
         let cycles = config.cycle_accurate.then_some(noise >> (noise % 32));
         let context_id = match config.context_id_size.bytes() {
@@ -830,7 +830,7 @@ mod properties {
         })
     }
 
-    /// Says all that can be said, one after the other, and gives the packets and their bytes.
+    /// Encodes every saying that has a packet; returns the packets and their bytes.
     fn say(sayings: &[Saying], config: &Config, noise: u32) -> (Vec<Packet>, Vec<u8>) {
         let mut encoder = Encoder::new(config);
         let (mut packets, mut bytes) = (Vec::new(), Vec::new());
@@ -840,7 +840,7 @@ mod properties {
             let Some(packet) = packet(saying, &encoder, config, noise) else { continue };
             match encoder.encode(&packet, &mut bytes) {
                 Ok(()) => packets.push(packet),
-                // Once an address is known the next ones are as well.
+                // Once one address is known, the next ones are as well.
                 Err(EncodeError::UnknownAddress) => {}
                 Err(error) => panic!("{error}: {packet:?}"),
             }
@@ -848,7 +848,7 @@ mod properties {
         (packets, bytes)
     }
 
-    /// Bytes with islands of sense: random ones seldom come past the search for synchronisation.
+    /// Bytes with islands of valid packets: random bytes seldom synchronise.
     fn hostile_bytes() -> impl Strategy<Value = Vec<u8>> {
         let island = prop_oneof![
             3 => prop::collection::vec(any::<u8>(), 1..20),

@@ -1,4 +1,4 @@
-//! The chain that looks bytes up first, and decodes unknown ones.
+//! The chain that looks bytes up and decodes only unknown ones.
 
 use crate::flow::{Flow, TakeElements};
 use crate::program::Program;
@@ -12,7 +12,7 @@ use super::replay::replay;
 use super::situation::{Memoised, Situation, SituationOf, window};
 use super::table::Memo;
 
-/// A plain chain with a memo around it: it reports what the plain chain would.
+/// A plain chain with a memo, with the same results as the plain chain alone.
 #[derive(Clone, Debug)]
 pub(in crate::source) struct MemoChain<P: Memoised> {
     chain: Chain<P>,
@@ -66,7 +66,8 @@ impl<P: Memoised> MemoChain<P> {
         self.chain.push(input, program, sink);
     }
 
-    /// Follows windows of repeatable packets as long as situations are known; returns how many bytes that were.
+    /// Replays or learns windows of repeatable packets as long as situations are known; returns the number of
+    /// bytes consumed.
     fn push_repeatable(&mut self, input: &[u8], program: &Program, sink: &mut impl TakeElements) -> usize {
         let Self { chain, memo, learner, patience } = self;
         let mut done = 0;
@@ -89,7 +90,7 @@ impl<P: Memoised> MemoChain<P> {
             done += replayed.bytes;
             let rest = input.get(done..).unwrap_or_default();
             if skipped > 0 && chain.packets.decoder().waits_on(rest) {
-                // From the state before the W atoms to the one after them.
+                // The W atoms stay pending: compute the state after them.
                 state = None;
                 continue;
             }

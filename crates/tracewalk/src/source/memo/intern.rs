@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
-/// Values by number. It grows with every new value; the caller [clears](Interned::clear) it in time.
+/// Values by number. The table grows with every new value until the caller [clears](Interned::clear) it.
 #[derive(Clone, Debug)]
 pub(super) struct Interned<T> {
     values: Vec<T>,
@@ -75,7 +75,7 @@ fn slot_of(value: &impl Hash, length: usize) -> usize {
     usize::try_from(mixer.finish() >> 32).unwrap_or(0) & (length - 1)
 }
 
-/// A hash that is quick and no more: who chooses the values can make it slow, down to a look at each of them.
+/// A fast hash that does not resist chosen values: with those, a lookup may visit every value.
 struct Mixer(u64);
 
 impl Hasher for Mixer {
@@ -108,7 +108,7 @@ impl Hasher for Mixer {
     }
 }
 
-/// Spreads what differs over the upper half.
+/// Spreads differences over the upper half.
 #[inline]
 const fn mix(value: u64) -> u64 {
     let product = value.wrapping_mul(0x9e37_79b9_7f4a_7c15);

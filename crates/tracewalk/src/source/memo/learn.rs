@@ -12,20 +12,20 @@ use crate::span::{Span, StreamOffset};
 use super::situation::{Memoised, Situation, SituationOf};
 use super::table::{Meaning, Memo, SituationId, WindowKey};
 
-/// What became of a window.
+/// The result of decoding a window.
 pub(super) struct Learned {
-    /// How many bytes were decoded.
+    /// The number of bytes decoded.
     pub(super) bytes: usize,
-    /// The state after them, if it is known.
+    /// The state after these bytes, if it is known.
     pub(super) next: Option<SituationId>,
-    /// Whether W atoms of the window wait for the next one.
+    /// Whether cycles of the window's W atoms are still to be reported.
     pub(super) waits: bool,
 }
 
-/// Decodes windows, and remembers them.
+/// Decodes windows and caches their meanings.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Learner {
-    /// The elements of the window that is being decoded. Empty in between.
+    /// The elements of the window that is being decoded. Empty between windows.
     elements: Vec<Element>,
     /// [`Flow::forgotten`](crate::flow::Flow) when the memo was empty.
     pub(super) forgotten: u64,
@@ -56,14 +56,15 @@ impl Learner {
         let (packets, repeatable) = (noting.packets, noting.repeatable);
         self.elements.iter().for_each(|element| sink.element(*element));
         let after = wait_cycles(chain);
-        // A branch packet alone reports no cycles: those from before it wait on, as many and in the same place. What the state
-        // after it says of places before the cycles holds only for as many bytes between.
+        // A branch packet alone reports no cycles: the earlier ones stay pending, unchanged. The state after
+        // the branch names places before the cycles by offset, which is valid only with the same number of
+        // bytes in between.
         let waits_on = after.is_some() && after == waited && skipped == 0;
         let waits = after.is_some() && !waits_on;
         let valid = repeatable
             && bytes == key.bytes()
             && self.forgotten == chain.interpreter.flow.forgotten()
-            // Cycles of the window have to be reported in it, or where they stood would still count after it.
+            // The window must report its own cycles; otherwise their place would matter after it.
             && !waits;
         let effects = chain.interpreter.flow.stack_effects().filter(|_| valid);
         let next = Situation::of(chain).filter(|_| effects.is_some()).map(|state| memo.number(state));
@@ -84,8 +85,8 @@ fn wait_cycles<P: Memoised>(chain: &mut Chain<P>) -> Option<WaitCycles> {
     waited
 }
 
-/// Places the elements of a window as a [`Passage`](crate::flow::Passage) has them: from its start on, and without the
-/// cycles of W atoms in `skipped` bytes directly before it.
+/// Converts a window's elements to the form of a [`Passage`](crate::flow::Passage): spans relative to the
+/// window's start, and without the cycles of W atoms in `skipped` bytes directly before the window.
 fn relate(elements: &mut [Element], start: StreamOffset, waited: Option<(WaitCycles, u64)>) {
     let mut unreported = waited.map(|(waited, _)| waited);
     let before = StreamOffset(start.0 - waited.map_or(0, |(_, skipped)| skipped));
@@ -105,7 +106,7 @@ fn relate(elements: &mut [Element], start: StreamOffset, waited: Option<(WaitCyc
     }
 }
 
-/// Interprets packets, and notes which they were.
+/// Interprets packets, counts them and notes whether all are repeatable.
 struct Noting<'a, L: Lower, S> {
     interpreting: Interpreting<'a, L, S>,
     packets: u8,

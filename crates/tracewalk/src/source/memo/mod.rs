@@ -1,27 +1,28 @@
-//! The memo around the plain chain: what bytes meant the last time.
+//! The memo around the plain chain: a cache of the meaning of bytes.
 //!
 //! ```text
-//! situation: what the next repeatable packets depend on, without what they leave alone: the decoder's base for addresses,
-//!            what the lowering holds back, the place in the graph; spans in it are relative to the next byte. Numbered.
+//! situation: the state that the next repeatable packets depend on, and no other: the decoder's base for addresses,
+//!            directives that the lowering holds back, the place in the graph; spans are relative to the next byte.
+//!            Situations are numbered.
 //! window:    the next bytes up to and including the next address, at most eight, or nine of one packet
-//! (situation, window) → the elements that came, the next situation, and what was done to the stacks of return addresses
+//! (situation, window) → the elements, the next situation, and the effects on the stacks of return addresses
 //! ```
 //!
-//! A window whose pair is known costs one look-up, however many packets and blocks it holds (`replay`). One that is not is
-//! decoded packet by packet, and remembered if all of its packets were repeatable (`learn`): then the same situation and
-//! bytes always give the same again, because nothing else went into it. What is done to the stacks is no part of the
-//! situation, or a handler would be known only for each place that it was entered from: an entry says which places it takes
-//! from the top, and counts only if they lie there.
+//! A window whose pair is known costs one lookup, however many packets and blocks it holds (`replay`). An
+//! unknown window is decoded packet by packet, and cached if all of its packets were repeatable (`learn`):
+//! then its meaning depends on the situation and the bytes alone. The stacks are not part of the situation;
+//! otherwise a handler would have to be learned for each place that it is entered from. Instead, an entry
+//! lists the places that it pops, and applies only if they are on top.
 //!
-//! A window that came after another one comes after it again, more often than not. So an entry names the one that followed
-//! it the last time, which is tried before it is known where the window ends: the right one has the situation and the bytes.
+//! Windows usually recur in the same order. Each entry therefore names its last successor, which is tried
+//! before the window's end is known: the successor applies if its situation and bytes match.
 //!
-//! W atoms with no instruction are no part of a window: no two waits are alike. Their cycles are added to the first event of
-//! cycles that the window after them reports.
+//! W atoms with no instruction are not part of a window, because waits differ each time. The cycles of these
+//! W atoms are added to the first event of cycles in the window after them.
 //!
 //! Memory is bounded: a memo that is full starts anew. A protocol takes part by implementing
-//! [`MemoDecode`](crate::protocol::memoised::MemoDecode) and [`MemoLower`](crate::protocol::memoised::MemoLower); one that
-//! does not has the plain chain.
+//! [`MemoDecode`](crate::protocol::memoised::MemoDecode) and
+//! [`MemoLower`](crate::protocol::memoised::MemoLower); other protocols use the plain chain.
 
 mod chain;
 mod intern;

@@ -1,8 +1,8 @@
-//! Whether looking up is worth its time.
+//! Decides whether lookups are worth their time.
 
 use crate::span::StreamOffset;
 
-/// A budget for looking up, in blocks: those of windows that are known earn, windows that are not cost.
+/// A budget for lookups, in blocks: blocks of known windows earn credit, unknown windows cost it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
     credit: i32,
@@ -11,18 +11,18 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    /// What a new memo may cost before it has to pay: some thousand windows that are not known.
+    /// The budget of a new memo: enough for some thousand unknown windows.
     pub(super) const NEW: Self = Self { credit: 1 << 17, asleep_until: StreamOffset(0) };
 
-    /// What entering costs, and a window that is not known.
+    /// The costs of a replay and of an unknown window.
     const ENTER: i32 = 4;
     const MISS: i32 = 8;
 
-    /// How long not to try again, and what to spend then.
+    /// The pause after the budget is used up, in bytes, and the budget after it.
     const SLEEP: u64 = 1 << 19;
     const AWAKE: i32 = 1 << 13;
 
-    /// How many bytes to decode without looking up.
+    /// The number of bytes to decode without lookups.
     #[inline]
     pub(super) fn asleep(&self, position: StreamOffset) -> usize {
         usize::try_from(self.asleep_until.0.saturating_sub(position.0)).unwrap_or(usize::MAX)

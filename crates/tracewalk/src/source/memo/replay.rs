@@ -1,4 +1,4 @@
-//! Repeating windows that are known.
+//! Repeats known windows.
 
 use crate::flow::TakeElements;
 use crate::flow::passage::Waited;
@@ -10,13 +10,13 @@ use crate::span::{Span, StreamOffset};
 use super::situation::{Memoised, SituationOf, key, window};
 use super::table::{Entry, Found, Memo, SituationId};
 
-/// The repetition so far.
+/// The result of repeating windows.
 pub(super) struct Replayed {
     /// The state after the last window.
     state: SituationId,
-    /// How many bytes, those of W atoms after the last window included.
+    /// The number of bytes, including W atoms after the last window.
     pub(super) bytes: usize,
-    /// How many blocks of executed instructions.
+    /// The number of blocks of executed instructions.
     pub(super) blocks: i32,
     packets: u64,
     /// The W atoms after the last window.
@@ -38,12 +38,12 @@ impl Replayed {
         self.state.with_wait_cycles(self.waited.is_some())
     }
 
-    /// How many bytes of W atoms the last window is away.
+    /// The number of bytes of W atoms after the last window.
     pub(super) fn skipped(&self) -> u64 {
         self.waited.map_or(0, |waited| waited.bytes)
     }
 
-    /// A window more.
+    /// Adds a window.
     #[inline(always)]
     fn window(&mut self, entry: &Entry) {
         self.state = entry.next.with_wait_cycles(false);
@@ -89,8 +89,8 @@ pub(super) fn replay<P: Memoised>(
 
 /// Repeats windows with no W atoms before them.
 ///
-/// Mostly one comes after another that came after it the last time. Then nothing here waits for anything but for the
-/// number of the next entry: neither for where the next window begins nor for which bytes belong to it.
+/// Usually windows recur in the same order. Each round then depends only on the number of the next entry, not
+/// on where the next window begins or on which bytes belong to it.
 #[inline(always)]
 fn windows<P: Memoised>(
     chain: &mut Chain<P>,
@@ -123,7 +123,7 @@ fn windows<P: Memoised>(
     }
 }
 
-/// Repeats the window after some W atoms; they wait on if it reports no cycles.
+/// Repeats the window after some W atoms, whose cycles stay pending if the window reports none.
 fn window_after<P: Memoised>(
     waited: Waited,
     chain: &mut Chain<P>,
@@ -136,7 +136,8 @@ fn window_after<P: Memoised>(
     let key = window(chain.packets.decoder(), rest, replayed.state.with_wait_cycles(true));
     let flow = &mut chain.interpreter.flow;
     let found = memo.find(key.ok_or(ReplayEnd::NoWindow)?, |effects| flow.allows(effects));
-    // Where the cycles wait on, the state that they were noted after has to be that of their end.
+    // An entry after which the cycles stay pending was learned with no W atoms between its state and its
+    // window.
     let is_known = |found: &Found<'_>| !found.entry.next.waits() || waited.bytes == 0;
     let Found { id, entry, effects } = found.filter(is_known).ok_or(ReplayEnd::Unknown)?;
     if let Some(effects) = effects {
@@ -150,7 +151,7 @@ fn window_after<P: Memoised>(
     Ok(())
 }
 
-/// Passes over W atoms; `false` if there are none.
+/// Counts W atoms; `false` if there are none.
 fn wait<P: Memoised>(chain: &Chain<P>, input: &[u8], replayed: &mut Replayed) -> bool {
     let rest = input.get(replayed.bytes..).unwrap_or_default();
     let (bytes, cycles) = chain.packets.decoder().wait_cycles(rest);

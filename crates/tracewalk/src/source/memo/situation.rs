@@ -1,4 +1,4 @@
-//! What the meaning of the next repeatable packets depends on.
+//! The state that the meaning of the next repeatable packets depends on.
 
 use crate::flow::state::FlowState;
 use crate::protocol::memoised::{MemoDecode, MemoLower, MemoState};
@@ -24,7 +24,7 @@ impl<P: Protocol<Decoder: MemoDecode, Lowering: MemoLower>> Memoised for P {
     type MemoLowering = P::Lowering;
 }
 
-/// What the meaning of the next repeatable packets depends on.
+/// The state that the meaning of the next repeatable packets depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Situation<D, L> {
     decoder: D,
@@ -42,7 +42,7 @@ impl<D, L> Situation<D, L>
 where
     D: Clone,
 {
-    /// The situation before the next byte; `None` while it is one that few packets leave behind.
+    /// The situation before the next byte; `None` for a state that few packets lead to.
     pub(super) fn of<P>(chain: &Chain<P>) -> Option<Self>
     where
         P: Protocol<Decoder: MemoDecode<State = D>, Lowering: MemoLower<State = L>>,
@@ -55,7 +55,7 @@ where
         })
     }
 
-    /// Goes on in this situation, which was that before the byte at `at`.
+    /// Restores this situation before the byte at `at`.
     pub(super) fn resume<P>(&self, chain: &mut Chain<P>, at: StreamOffset)
     where
         P: Protocol<Decoder: MemoDecode<State = D>, Lowering: MemoLower<State = L>>,
@@ -66,14 +66,14 @@ where
     }
 }
 
-/// The window at the start of `input`, in this state; `None` if the next packet is not repeatable.
+/// The key of the window at the start of `input`, in this state; `None` if the next packet is not repeatable.
 #[inline(always)]
 pub(super) fn window<D: MemoDecode>(decoder: &D, input: &[u8], state: SituationId) -> Option<WindowKey> {
     let word = decoder.word(input)?;
     key(decoder, word, state)
 }
 
-/// That of the window at the start of this word.
+/// The key of the window at the start of `word`.
 #[inline(always)]
 pub(super) fn key<D: MemoDecode>(decoder: &D, word: u64, state: SituationId) -> Option<WindowKey> {
     Some(WindowKey::new(word, decoder.window(word), state)?.nine_bytes(D::is_nine_bytes(word)))

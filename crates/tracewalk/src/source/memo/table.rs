@@ -15,14 +15,14 @@ use super::intern::Interned;
 pub(in crate::source) struct SituationId(u32);
 
 impl SituationId {
-    /// The state with W atoms before the next instruction, or without. An entry with them says nothing of how many they are
-    /// and where they stood: see [`Passage::waited`](crate::flow::Passage).
+    /// The same state, with or without W atoms before the next instruction. The number and place of the atoms
+    /// are not part of the state: see [`Passage::waited`](crate::flow::Passage).
     #[inline]
     pub(in crate::source) const fn with_wait_cycles(self, waits: bool) -> Self {
         Self(self.0 & !Self::WAIT_CYCLES | if waits { Self::WAIT_CYCLES } else { 0 })
     }
 
-    /// Whether it is one with them.
+    /// Whether W atoms come before the next instruction.
     #[inline]
     pub(in crate::source) const fn waits(self) -> bool {
         self.0 & Self::WAIT_CYCLES != 0
@@ -31,10 +31,10 @@ impl SituationId {
     const WAIT_CYCLES: u32 = 1 << 31;
 }
 
-/// What of [`Entry::others`] says how many bits they are.
+/// The part of [`Entry::others`] that is a number of bits.
 const WHOLE_BYTES: u8 = !0b111;
 
-/// A state and the window before it.
+/// A state and the window after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::source) struct WindowKey {
     /// The window's bytes; those after it are zero.
@@ -44,7 +44,7 @@ pub(in crate::source) struct WindowKey {
     others: u8,
 }
 
-/// What a window meant. Two of them fill a line of the cache.
+/// The meaning of a window. Two entries fill a cache line.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::source) struct Entry {
     word: u64,
@@ -52,18 +52,19 @@ pub(in crate::source) struct Entry {
     pub(in crate::source) next: SituationId,
     instructions: u32,
     first_element: u16,
-    /// The number of its [`StackEffects`]; 0 for none at all.
+    /// The number of the window's [`StackEffects`]; 0 for none.
     effects: u16,
-    /// The entry that came after it the last time. It is a guess.
+    /// The entry that last followed this one: a guess at the next.
     successor: EntryId,
     elements: u8,
     pub(in crate::source) blocks: u8,
     gaps: u8,
     pub(in crate::source) packets: u8,
-    /// How many bits of a word are not the window's: a multiple of 8, and 1 more if the word stands for nine bytes.
+    /// The number of bits of the word outside the window, a multiple of 8; plus 1 if the word stands for nine
+    /// bytes.
     others: u8,
-    /// How far after the window's start the last element with bytes of its own begins; `NOWHERE` without one. Whoever
-    /// only counts need not look at the elements for it, which are seldom in the cache.
+    /// The offset from the window's start of the last element with bytes of its own; `NOWHERE` without one.
+    /// Consumers that only count need not read the elements, which are seldom in the cache.
     last: i8,
 }
 
@@ -71,7 +72,7 @@ pub(in crate::source) struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::source) struct EntryId(u16);
 
-/// An entry that was found, and its changes of the stacks; `None` if it changes nothing.
+/// An entry that was found, and its effects on the stacks, if any.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::source) struct Found<'a> {
     pub(in crate::source) id: EntryId,
@@ -79,12 +80,12 @@ pub(in crate::source) struct Found<'a> {
     pub(in crate::source) effects: Option<&'a StackEffects>,
 }
 
-/// What a window was found to mean.
+/// The meaning of a decoded window.
 #[derive(Clone, Debug)]
 pub(in crate::source) struct Meaning<'a> {
     pub(in crate::source) next: SituationId,
     pub(in crate::source) effects: StackEffects,
-    /// Their spans are relative to the window's start.
+    /// The elements, with spans relative to the window's start.
     pub(in crate::source) elements: &'a [Element],
     pub(in crate::source) packets: u8,
 }
@@ -93,33 +94,35 @@ pub(in crate::source) struct Meaning<'a> {
 #[derive(Clone, Debug)]
 pub(in crate::source) struct Memo<S> {
     states: Interned<S>,
-    /// Number 0 is none.
+    /// Number 0 stands for no effects.
     effects: Interned<StackEffects>,
     elements: Vec<Element>,
-    /// In the order in which they were learned: windows learned in a row usually occur in that order again.
+    /// The entries in the order of learning: windows learned in a row usually recur in that order.
     entries: Vec<Entry>,
-    /// Their numbers by hash, and [`FREE`] between them; a power of two long, at most half full, and none while empty.
+    /// The entries' numbers by hash, with [`FREE`] in unused slots. The length is a power of two, at least
+    /// twice the number of entries; 0 before the first entry.
     table: Vec<u16>,
     /// The entry that was found or learned last.
     previous: EntryId,
-    /// How often it has forgotten.
+    /// The number of calls of [`Memo::forget`].
     generation: u32,
 }
 
-/// How many entries are kept. With their elements they take a few MB; tests fill less.
+/// The most entries. With their elements they take a few MB; tests use a small memo.
 const MOST_ENTRIES: usize = if cfg!(test) { 24 } else { 1 << 14 };
 
-/// How many elements are kept.
+/// The most elements.
 const MOST_ELEMENTS: usize = 1 << 16;
 
-/// How many slots an entry can stand in. Keys that many entries share, each taking other places from the stacks, must not
-/// make looking one up slow.
+/// The number of slots that an entry can be in. The bound keeps lookups fast if many entries, which differ in
+/// their stack effects, share a key.
 const PROBES: usize = if cfg!(test) { 2 } else { 8 };
 
 /// No entry: a table never has this number.
 const FREE: u16 = u16::MAX;
 
-/// How many entries the first table has room for. A short capture should not pay for a long one's.
+/// The number of entries that the first table has room for. The table starts small so that short captures do
+/// not pay for a large one.
 const FIRST_TABLE: usize = if cfg!(test) { 4 } else { 1 << 10 };
 
 impl<S: Eq + Hash> Memo<S> {
@@ -135,14 +138,14 @@ impl<S: Eq + Hash> Memo<S> {
         }
     }
 
-    /// Whether it has to [forget](Memo::forget) before it can remember more.
+    /// Whether the memo must [forget](Memo::forget) before it can cache more.
     pub(in crate::source) fn is_full(&self) -> bool {
         self.entries.len() >= MOST_ENTRIES
             || self.elements.len() >= MOST_ELEMENTS
             || self.states.len() >= 2 * MOST_ENTRIES
     }
 
-    /// Forgets all.
+    /// Forgets everything.
     pub(in crate::source) fn forget(&mut self) {
         self.states.clear();
         self.effects.clear();
@@ -153,7 +156,7 @@ impl<S: Eq + Hash> Memo<S> {
         self.generation = self.generation.wrapping_add(1);
     }
 
-    /// The windows that are remembered: their bytes as a word, and how many they are.
+    /// The cached windows: their bytes as a word, and the number of bytes.
     #[cfg(test)]
     pub(in crate::source) fn windows(&self) -> impl Iterator<Item = (u64, usize)> {
         self.entries.iter().map(|entry| (entry.word, entry.bytes()))
@@ -169,8 +172,9 @@ impl<S: Eq + Hash> Memo<S> {
         self.states.get(id.with_wait_cycles(false).0)
     }
 
-    /// What came after the entry found last, if it comes again: in this state, with a window that these bytes begin with, and
-    /// with stacks that allow what it does to them. The window may be a shorter one than the bytes have, which means the same.
+    /// The entry that last followed the previous one, if it applies again: the state is the same, `word`
+    /// begins with the entry's window, and the stacks allow the entry's effects. The window may be shorter
+    /// than the one that `word` has; the meaning is the same.
     #[inline(always)]
     pub(in crate::source) fn successor(
         &self,
@@ -184,7 +188,7 @@ impl<S: Eq + Hash> Memo<S> {
         if comes { self.allowed(id, entry, allows) } else { None }
     }
 
-    /// The entry, if the stacks allow what it does to them.
+    /// The entry, if the stacks allow its effects.
     #[inline(always)]
     fn allowed<'a>(
         &'a self,
@@ -196,7 +200,7 @@ impl<S: Eq + Hash> Memo<S> {
         effects.is_none_or(allows).then_some(Found { id, entry, effects })
     }
 
-    /// What is known of a window; `allows` says whether the stacks allow what it does to them.
+    /// The entry of a window; `allows` states whether the stacks allow its effects.
     #[inline(always)]
     pub(in crate::source) fn find(
         &self,
@@ -209,7 +213,7 @@ impl<S: Eq + Hash> Memo<S> {
         found.or_else(|| self.find_behind(key, &allows))
     }
 
-    /// The same, in the other slots.
+    /// Searches the other slots.
     #[inline(never)]
     fn find_behind(&self, key: WindowKey, allows: &impl Fn(&StackEffects) -> bool) -> Option<Found<'_>> {
         let numbers = key.slots(self.table.len()).skip(1).map_while(|slot| self.table.get(slot));
@@ -219,7 +223,7 @@ impl<S: Eq + Hash> Memo<S> {
         })
     }
 
-    /// Notes that this entry came after the one that came last.
+    /// Notes that this entry followed the previous one.
     #[inline(always)]
     pub(in crate::source) fn came(&mut self, id: EntryId) {
         if let Some(previous) = self.entries.get_mut(usize::from(self.previous.0)) {
@@ -228,13 +232,13 @@ impl<S: Eq + Hash> Memo<S> {
         self.previous = id;
     }
 
-    /// What it does to the stacks; `None` for nothing.
+    /// The entry's effects on the stacks, if any.
     #[inline]
     fn effects_of(&self, entry: &Entry) -> Option<&StackEffects> {
         if entry.effects == 0 { None } else { self.effects.get(u32::from(entry.effects)) }
     }
 
-    /// The elements that came, for a window that starts at `origin`.
+    /// The entry's elements, for a window that starts at `origin`.
     #[inline]
     pub(in crate::source) fn passage(
         &self,
@@ -243,7 +247,7 @@ impl<S: Eq + Hash> Memo<S> {
         waited: Option<Waited>,
     ) -> Passage<'_> {
         Passage {
-            // No others are kept where they are before all is forgotten.
+            // Unique: the elements keep their place for the whole generation.
             id: PassageId(u64::from(self.generation) << 32 | u64::from(entry.first_element)),
             all: &self.elements,
             first: u32::from(entry.first_element),
@@ -255,7 +259,7 @@ impl<S: Eq + Hash> Memo<S> {
         }
     }
 
-    /// Remembers what a window means. Nothing is done where there is no room.
+    /// Caches the meaning of a window, if there is room.
     pub(in crate::source) fn insert(&mut self, key: WindowKey, meaning: &Meaning<'_>) {
         if self.is_full() {
             return;
@@ -272,10 +276,10 @@ impl<S: Eq + Hash> Memo<S> {
         }
     }
 
-    /// The entry; `None` if it is too much for one.
+    /// The entry; `None` if the meaning does not fit into one.
     fn entry(&mut self, key: WindowKey, meaning: &Meaning<'_>) -> Option<Entry> {
         let Totals { blocks, instructions, gaps } = Totals::of(meaning.elements);
-        // Most windows have none, and number 0 is that.
+        // Number 0 stands for no effects, as most windows have.
         if self.effects.len() == 0 {
             self.effects.number(StackEffects::default());
         }
@@ -303,7 +307,8 @@ impl<S: Eq + Hash> Memo<S> {
         })
     }
 
-    /// Puts an entry's number into the table: into the first free slot of its own, or else into the first one.
+    /// Puts an entry's number into the table: into its first free slot, or into its first slot if none is
+    /// free.
     fn place(&mut self, number: u16) {
         let Some(entry) = self.entries.get(usize::from(number)) else { return };
         let mut slots = entry.key().slots(self.table.len());
@@ -327,19 +332,19 @@ impl Entry {
         WindowKey { word: self.word, state: self.state, others: self.others }
     }
 
-    /// How many bytes its window has.
+    /// The number of bytes in the entry's window.
     #[inline]
     pub(in crate::source) const fn bytes(&self) -> usize {
         self.key().bytes()
     }
 
-    /// Where the last of its elements that has bytes of its own begins, for a window that starts at `origin`.
+    /// The start of the entry's last element with bytes of its own, for a window that starts at `origin`.
     #[inline]
     fn last(&self, origin: StreamOffset) -> Option<StreamOffset> {
         (self.last != Self::NOWHERE).then(|| StreamOffset(origin.0.wrapping_add_signed(self.last.into())))
     }
 
-    /// How much there is in its elements.
+    /// The totals of the entry's elements.
     #[inline]
     fn totals(&self) -> Totals {
         Totals { blocks: u32::from(self.blocks), instructions: self.instructions, gaps: u32::from(self.gaps) }
@@ -347,36 +352,36 @@ impl Entry {
 }
 
 impl WindowKey {
-    /// That of the first bytes of a word, those that are set in `mask`; `None` without any.
+    /// The key of a word's first bytes, those set in `mask`; `None` without any.
     #[inline]
     pub(in crate::source) fn new(word: u64, mask: u64, state: SituationId) -> Option<Self> {
         let others = u8::try_from(mask.leading_zeros()).ok().filter(|&others| others < 64)?;
         Some(Self { word: word & mask, state, others })
     }
 
-    /// The same, of a word that stands for nine bytes.
+    /// The same key, of a word that stands for nine bytes if `is_nine`.
     #[inline]
     pub(in crate::source) const fn nine_bytes(self, is_nine: bool) -> Self {
         Self { others: self.others | is_nine as u8, ..self }
     }
 
-    /// How many bytes the window has.
+    /// The number of bytes in the window.
     #[inline]
     pub(in crate::source) const fn bytes(self) -> usize {
         8 - self.others as usize / 8 + (self.others & !WHOLE_BYTES) as usize
     }
 
-    /// Where to look for it first in a table of this length.
+    /// The key's first slot in a table of this length.
     ///
-    /// The state is known last, so that little is done with it: states have small numbers, and one is distinguished from another
-    /// as well as words are by their hash.
+    /// The state is known last, so it is only XORed in. State numbers are small and distinguish states as
+    /// well as a hash would.
     #[inline]
     fn slot(self, length: usize) -> usize {
         let word = self.word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         (usize::try_from(word).unwrap_or(0) ^ self.state.0 as usize) & length.wrapping_sub(1)
     }
 
-    /// All slots that it can stand in.
+    /// All slots that the key can be in.
     fn slots(self, length: usize) -> impl Iterator<Item = usize> + Clone {
         let first = self.slot(length);
         (first..first + PROBES).map(move |slot| slot & length.wrapping_sub(1))

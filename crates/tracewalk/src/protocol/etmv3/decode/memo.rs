@@ -1,4 +1,4 @@
-//! Which packets the memo may look up together, and what decoding them depends on.
+//! The packets that the memo may look up together, and the state that decoding them depends on.
 
 use crate::protocol::branch_address::AddressEncoding;
 use crate::protocol::compression::BranchCompression;
@@ -23,7 +23,7 @@ impl MemoState for Decoder {
 }
 
 impl Decoder {
-    /// Which address bytes say that exception information follows.
+    /// The address bytes that announce exception information.
     #[inline]
     const fn announces(&self) -> Announces {
         match self.config.address_encoding {
@@ -68,9 +68,9 @@ impl MemoDecode for Decoder {
     }
 }
 
-/// A window of repeatable packets without what is different each time: it ends before a long wait, of which the first
-/// P-header counts eight cycles, and not with cycles that no instruction follows. A branch packet after such cycles is a window
-/// of its own: the cycles wait on.
+/// Removes waits, which differ each time, from a window: the window ends before a long wait, which begins
+/// with a P-header of eight cycles, and never ends with cycles that no instruction follows. A branch packet
+/// after such cycles is a window of its own: the cycles stay pending.
 #[inline]
 const fn without_long_waits(window: u64, word: u64) -> u64 {
     const LOW_BITS: u64 = 0x0101_0101_0101_0101;
@@ -80,14 +80,14 @@ const fn without_long_waits(window: u64, word: u64) -> u64 {
         let differs = word & (LOW_BITS * mask) ^ (LOW_BITS * byte);
         !(((differs & !HIGH_BITS) + !HIGH_BITS) | differs) & HIGH_BITS
     }
-    // Bytes of an address, after the first odd one, are none.
+    // From the first odd byte on, bytes belong to an address.
     let branch = word & LOW_BITS & (word & LOW_BITS).wrapping_neg();
     let headers = branch.wrapping_sub(1);
     let long = equal(word, 0b1111_1111, 0b1011_1100) & headers;
     let waits = equal(word, 0b1110_0011, 0b1010_0000) & headers;
     let first = long & long.wrapping_neg();
     let in_front = if first == 0 { u64::MAX } else { (first >> 7).wrapping_sub(1) };
-    // Bit 7 of the bytes that a window can end with; all below the last one of them stay.
+    // Bit 7 of the bytes that the window can end with. The window keeps all bytes up to the last of these.
     let waits_for_branch = waits & branch >> 1 != 0;
     let window = if waits_for_branch { window & headers } else { window };
     let ends = window & in_front & HIGH_BITS & !waits;

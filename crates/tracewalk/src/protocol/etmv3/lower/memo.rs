@@ -1,4 +1,4 @@
-//! What lowering the packets depends on that the memo may look up.
+//! The state that lowering depends on for packets that the memo may look up.
 
 use crate::ids::Location;
 use crate::protocol::SecurityBits;
@@ -8,7 +8,7 @@ use crate::span::{Span, StreamOffset};
 
 use super::{Cancellable, Lowering};
 
-/// What P-headers, branch packets and exception exits depend on and change.
+/// The state that P-headers, branch packets and exception exits depend on and change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct HeldBack {
     held: Option<(Cancellable, Span)>,

@@ -1,4 +1,4 @@
-//! Which packets the memo may look up together, and what decoding them depends on.
+//! The packets that the memo may look up together, and the state that decoding them depends on.
 
 use crate::protocol::memoised::{MemoDecode, MemoState};
 use crate::protocol::synchronisation::Synchronisation;
@@ -9,7 +9,7 @@ use super::super::packet::{Context, Packet};
 use super::Decoder;
 
 impl MemoState for Decoder {
-    /// The addresses that were sent last.
+    /// The last addresses sent.
     type State = AddressRegisters;
 
     fn state(&self, _at: StreamOffset) -> Option<AddressRegisters> {
@@ -22,13 +22,13 @@ impl MemoState for Decoder {
     }
 }
 
-/// The header of a long address of 64 bits, in A64 or A32, without a context: of all addresses that cores in AArch64 send the most
-/// frequent one.
+/// The header of a long address of 64 bits, in A64 or A32, without a context: the address packet that cores
+/// in AArch64 send most.
 const LONG_64: u64 = 0x9d;
 
 impl MemoDecode for Decoder {
-    /// A long address of 64 bits has nine bytes. The last one, bits 63 to 56 of the address, hardly ever has another value than 0 or
-    /// 0xff, which fits into bit 7 of the first byte after the header.
+    /// A long address of 64 bits has nine bytes. The last byte, bits 63 to 56 of the address, is nearly
+    /// always 0 or 0xff, which fits into bit 7 of the first byte after the header.
     #[inline(always)]
     fn word(&self, input: &[u8]) -> Option<u64> {
         let word = u64::from_le_bytes(*input.first_chunk()?);
@@ -40,7 +40,7 @@ impl MemoDecode for Decoder {
         word & 0xff == LONG_64
     }
 
-    /// Atoms, and what comes after them up to the next address: an exception, a context.
+    /// Atoms, and exceptions and contexts after them, up to the next address.
     #[inline]
     fn window(&self, word: u64) -> u64 {
         if Self::is_nine_bytes(word) {
@@ -59,7 +59,7 @@ impl MemoDecode for Decoder {
 
     #[inline]
     fn is_repeatable(packet: &Packet) -> bool {
-        // What is visible of the program follows from the two that are not.
+        // Context ID and VMID determine the visible code, so packets with either are not repeatable.
         let is_the_same = |context: Context| context.context_id.is_none() && context.vmid.is_none();
         match packet {
             Packet::Atom(_) | Packet::Exception(_) | Packet::ExceptionReturn | Packet::Context(None) => true,
@@ -70,11 +70,12 @@ impl MemoDecode for Decoder {
     }
 }
 
-/// The word of a long address of 64 bits. Where there is no room for the last byte it is one that begins no window: that of an
-/// extension.
+/// The word of a long address of 64 bits. If the last byte does not fit, the word is 0, the header of an
+/// extension, which begins no window.
 #[inline]
 fn long_address(word: u64, last: u8) -> u64 {
-    /// Bit 7 of its first two bytes, which is no part of the address (IHI 0064, long 64-bit address packets).
+    /// Bit 7 of the first two address bytes, which is not part of the address (IHI 0064, long 64-bit address
+    /// packets).
     const UNUSED: u64 = 0x0000_0000_0080_8000;
     const IS_HIGH: u64 = 1 << 15;
     match last {
@@ -85,11 +86,11 @@ fn long_address(word: u64, last: u8) -> u64 {
     }
 }
 
-/// How many of the first `most` bytes of `word` belong to the window that atoms have begun: whole packets up to an address. An
-/// exception belongs to it with its address only.
+/// The number of bytes, of the first `most` of `word`, that belong to the window that atoms have begun: whole
+/// packets up to an address. An exception belongs to the window only together with its address.
 #[inline]
 fn after_atoms(word: u64, most: u32) -> u32 {
-    /// C of a byte that another one may follow; in a context, that a context ID does.
+    /// C: another byte follows. In a context byte: a context ID follows.
     const CONTINUES: u64 = 0x80;
     const HAS_VMID: u64 = 0x40;
     let byte = |index: u32| word.checked_shr(8 * index).unwrap_or(0) & 0xff;
@@ -151,11 +152,12 @@ mod tests {
         assert_eq!(bytes([0xf7, 0x96, 0x80, 0xf7, 0xf7, 0xf7, 0xf7, 0xf7]), 4);
         assert_eq!(bytes([0x9a, 0, 0, 0, 0, 0xf7, 0xf7, 0xf7]), 5);
         assert_eq!(bytes([0xf7, 0xf7, 0xf7, 0x9b, 0xff, 0xff, 0xff, 0xff]), 8);
-        // What does not fit waits for the next window.
+        // A packet that does not fit is left to the next window.
         assert_eq!(bytes([0xf7, 0xf7, 0xf7, 0xf7, 0x9b, 0xff, 0xff, 0xff]), 4);
         assert_eq!(bytes([0xf7, 0xf7, 0xf7, 0xf7, 0xf7, 0xf7, 0x96, 0x80]), 6);
         assert_eq!(bytes([0xf7, 0x9d, 0, 0, 0, 0, 0, 0]), 1);
-        // An exception of one byte and of two, with its address; without it waits for the next window.
+        // An exception of one byte and of two, with its address; without its address, it is left to the next
+        // window.
         assert_eq!(bytes([0xf7, 0x06, 0x1d, 0x95, 0x4e, 0xf7, 0xf7, 0xf7]), 5);
         assert_eq!(bytes([0x06, 0x9d, 0x01, 0x9a, 0, 0, 0, 0]), 8);
         assert_eq!(bytes([0xf7, 0x06, 0x9d, 0x01, 0x9a, 0, 0, 0]), 1);
@@ -165,10 +167,10 @@ mod tests {
         assert_eq!(bytes([0xf7, 0x82, 0, 0, 0, 0, 0x31, 0xf7]), 7);
         assert_eq!(bytes([0xf7, 0x07, 0x81, 0x31, 0x9a, 0, 0, 0]), 4);
         assert_eq!(bytes([0x06, 0x1d, 0x81, 0x31, 0x95, 0x4e, 0xf7, 0xf7]), 6);
-        // With a VMID or a context ID they change what is visible.
+        // Contexts with a VMID or a context ID change the visible code.
         assert_eq!(bytes([0xf7, 0x81, 0x71, 0x01, 0xf7, 0xf7, 0xf7, 0xf7]), 1);
         assert_eq!(bytes([0x82, 0, 0, 0, 0, 0xb1, 0, 0]), 0);
-        // Nine bytes of a long address, where eight say what they are: no two addresses have the same word.
+        // Nine bytes of a long address that eight bytes determine: no two addresses have the same word.
         let long =
             |first: u8, second: u8, last: u8| decoder.word(&[0x9d, first, second, 3, 4, 5, 6, 7, last, 0xf7]);
         let [low, high] = [0, 0xff].map(|last| long(1, 2, last).expect("nine bytes"));

@@ -1,11 +1,11 @@
-//! What the trace says, one element after the other.
+//! The elements that packets stand for.
 
 use crate::directive::{Instrumentation, Transaction};
 use crate::ids::Address;
 use crate::protocol::etmv4::address::{AddressUnit, SentAddress};
 use crate::protocol::etmv4::packet::Context;
 
-/// Something that the trace says.
+/// An element of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Element {
@@ -21,18 +21,18 @@ pub(super) enum Element {
     },
     /// The processor was reset.
     Reset,
-    /// Instructions on an unknown path, and where execution went on.
+    /// Instructions on an unknown path, and the place where execution continued.
     Q {
         count: Option<u64>,
         then: Place,
     },
     /// Execution went straight to this instruction, which was executed or taken.
     Source(Place),
-    /// A transaction begins, where that is a P0 element.
+    /// The start of a transaction, if that is a P0 element.
     TransactionStart,
-    /// A P0 element that flow need not know.
+    /// A P0 element without meaning for flow.
     Nothing,
-    /// Where execution goes on.
+    /// The place where execution continues.
     Address(Place),
     Context(Context),
     TraceOn {
@@ -48,13 +48,13 @@ pub(super) enum Element {
 }
 
 impl Element {
-    /// Whether it happened whatever is cancelled.
+    /// Whether the element happened even if the P0 element before it is cancelled.
     pub(super) const fn is_certain(self) -> bool {
         matches!(self, Self::Timestamp(_) | Self::Cycles(_) | Self::Events(_) | Self::Instrumentation(_))
     }
 }
 
-/// An address, and its information about the instruction set.
+/// An address with its alignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Place {
@@ -72,6 +72,6 @@ impl Place {
     }
 }
 
-/// The queue cannot be what the trace unit's is: packets were lost or damaged.
+/// The queue contradicts the trace unit's: packets were lost or damaged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Impossible;

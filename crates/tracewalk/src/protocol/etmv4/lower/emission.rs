@@ -14,7 +14,7 @@ use crate::span::Span;
 
 use super::element::{Element, Place};
 
-/// What depends on the order in which things happened.
+/// Turns certain elements into directives, in execution order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Emission {
@@ -25,22 +25,23 @@ pub(super) struct Emission {
     privilege: Option<Privilege>,
     context_id: Option<ContextId>,
     vmid: Option<Vmid>,
-    /// The place of the address reported last, if nothing was executed since: its instruction set follows from a context that may still
-    /// come.
+    /// The last address reported, if nothing was executed since: a context that is still to come may change
+    /// its instruction set.
     address: Option<Place>,
     /// Whether the start of tracing was reported.
     has_begun: bool,
-    /// The next address does not rest on what came before.
+    /// Whether the next address depends on nothing before it.
     is_proof: bool,
-    /// Whether there is a return stack: it makes no entries between a trace info packet and its address.
+    /// Whether there is a return stack. Calls make no entries between a trace info packet and its address.
     return_stack: bool,
-    /// Whether cycles are counted: a count comes after what it is for.
+    /// Whether cycles are counted: a count comes after the elements that it counts.
     holds: bool,
-    /// If so, the last P0 element and what belongs to it, until the next one or a count comes.
+    /// If `holds`: the directives of the last P0 element and its followers, until the next P0 element or a
+    /// count.
     held: Vec<(Directive, Span)>,
 }
 
-/// What repeatable packets depend on and change, while no directive is held.
+/// The state that repeatable packets depend on and change, while no directive is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Settled {
     is_64_bit: bool,
@@ -48,13 +49,13 @@ pub(crate) struct Settled {
     address: Option<Place>,
 }
 
-/// The most directives that are held for a cycle count. More only come without any P0 element between them.
+/// The most directives held for a cycle count, to bound memory if no P0 element comes.
 const MOST_HELD: usize = 64;
 
 /// TYPE of a reset.
 const RESET: u16 = 0;
 
-/// M profile's value of a return address that there is none: the exception was taken on a return, or tail-chained.
+/// M profile's value for no return address: the exception was taken on a return, or tail-chained.
 const NO_RETURN_ADDRESS: u64 = 0xffff_fffe;
 
 impl Emission {
@@ -74,7 +75,7 @@ impl Emission {
         }
     }
 
-    /// The state; `None` while it is one that few packets leave behind.
+    /// The state; `None` for a state that few packets lead to.
     pub(super) fn settled(&self) -> Option<Settled> {
         let is_settled = self.has_begun && !self.is_proof && self.held.is_empty();
         let Self { is_64_bit, privilege, address, .. } = *self;
@@ -86,7 +87,7 @@ impl Emission {
         (self.is_64_bit, self.privilege, self.address) = (is_64_bit, privilege, address);
     }
 
-    /// A P0 instruction.
+    /// Emits a P0 instruction.
     #[inline]
     pub(super) fn atom(&mut self, executed: bool, span: Span, emit: &mut impl Emit) {
         if !self.has_begun {
@@ -98,7 +99,7 @@ impl Emission {
         self.out(directive, span, emit);
     }
 
-    /// Emits what an element means.
+    /// Emits the meaning of an element.
     pub(super) fn tell(&mut self, element: Element, span: Span, emit: &mut impl Emit) {
         match element {
             Element::Atom { executed } => self.atom(executed, span, emit),
@@ -159,14 +160,14 @@ impl Emission {
             }
             Element::Timestamp(time) => self.out(Directive::Timestamp(time), span, emit),
             Element::Cycles(cycles) => {
-                // They were spent on the last P0 element, and on what came before it since the last count.
+                // The cycles passed from the last count up to the held P0 element.
                 emit.emit(Directive::Cycles(cycles), span);
                 self.release(emit);
             }
         }
     }
 
-    /// The position is unknown up to the next address.
+    /// Forgets the position, which is unknown up to the next address.
     pub(super) fn forget_position(&mut self, emit: &mut impl Emit) {
         self.release(emit);
         self.has_begun = false;
@@ -204,7 +205,7 @@ impl Emission {
         }
     }
 
-    /// Where an address leads in the present context.
+    /// The location of an address in the present context.
     fn location(&self, place: Place) -> Location {
         let Place { address, alignment } = place;
         match alignment {
@@ -245,7 +246,7 @@ impl Emission {
             self.out(Directive::ContextId(context_id), span, emit);
         }
         let is_64_bit = core::mem::replace(&mut self.is_64_bit, context.is_64_bit);
-        // The address before came without the context that says its instruction set.
+        // The last address came before the context that determines its instruction set.
         if let Some(place) = self.address.filter(|_| is_64_bit != context.is_64_bit) {
             self.out(Directive::Continue(self.location(place)), span, emit);
         }
@@ -270,7 +271,7 @@ impl Emission {
         self.out(Directive::Exception { exception, handler, preferred_return }, span, emit);
     }
 
-    /// M profile has no exception levels.
+    /// The privilege of a context. M profile has no exception levels.
     fn privilege_of(&self, context: Context) -> Privilege {
         let level = ExceptionLevel::new(context.exception_level).filter(|_| self.profile == Profile::Ar);
         let security = match (context.non_secure_extension, context.non_secure) {

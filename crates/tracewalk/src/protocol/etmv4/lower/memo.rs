@@ -1,4 +1,4 @@
-//! What lowering the packets depends on that the memo may look up.
+//! The state that lowering depends on for packets that the memo may look up.
 
 use crate::protocol::memoised::{MemoLower, MemoState};
 use crate::protocol::synchronisation::Tracking;
@@ -10,7 +10,7 @@ use super::emission::Settled;
 impl MemoState for Lowering {
     type State = Settled;
 
-    /// `None` while something waits for an address, for a commit or for a cycle count.
+    /// `None` while an element waits for an address, a commit or a cycle count.
     fn state(&self, _at: StreamOffset) -> Option<Settled> {
         let waits = self.incomplete.is_some() || !self.queue.is_empty();
         (self.tracking == Tracking::Known && !waits).then(|| self.emission.settled()).flatten()

@@ -1,4 +1,4 @@
-//! What the trace says, until it is certain.
+//! Elements of the trace, until they are certain.
 
 use alloc::collections::VecDeque;
 
@@ -15,18 +15,18 @@ struct Entry {
     is_p0: bool,
 }
 
-/// Elements that are not committed. Empty, or the oldest one is a P0 element, unless `unseen` ones come before.
+/// Uncommitted elements. Invariant: empty, or the oldest is a P0 element, unless `unseen` ones come before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Queue {
     entries: VecDeque<Entry>,
-    /// How many of them are P0 elements.
+    /// The number of P0 elements among the entries.
     p0: u64,
-    /// P0 elements before these that came before decoding began.
+    /// The number of P0 elements from before decoding began.
     unseen: u64,
 }
 
-/// The most entries. No trace unit holds more P0 elements, and memory is bounded.
+/// The most entries, to bound memory. No trace unit holds more P0 elements.
 const LONGEST: usize = 1 << 16;
 
 impl Queue {
@@ -40,7 +40,7 @@ impl Queue {
         self.unseen.saturating_add(self.p0)
     }
 
-    /// Decoding begins after this number of P0 elements.
+    /// Restarts after this number of P0 elements, which were not seen.
     pub(super) fn begin(&mut self, unseen: u64) {
         *self = Self { unseen, ..Self::default() };
     }
@@ -62,7 +62,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Takes the oldest P0 elements out, with what stands after them.
+    /// Removes the oldest P0 elements and their followers, and passes them to `tell`.
     pub(super) fn commit(
         &mut self,
         count: u64,
@@ -89,7 +89,7 @@ impl Queue {
         Ok(())
     }
 
-    /// The newest P0 elements did not happen.
+    /// Removes the newest P0 elements and their followers, except certain ones: they did not happen.
     pub(super) fn cancel(&mut self, count: u64) -> Result<(), Impossible> {
         if count > self.uncommitted() {
             return Err(Impossible);
@@ -110,7 +110,7 @@ impl Queue {
         Ok(())
     }
 
-    /// The newest atom is inverted, so that execution did not go to its target.
+    /// Inverts the newest atom and removes its target.
     pub(super) fn turn_newest_atom(&mut self) {
         let mut index = self.entries.len();
         while index > 0 {
@@ -126,7 +126,7 @@ impl Queue {
         }
     }
 
-    /// Only the certain elements in the queue happened.
+    /// Empties the queue and passes on its certain elements. The others did not happen.
     pub(super) fn discard(&mut self, mut tell: impl FnMut(Element, Span)) {
         for Entry { element, span, .. } in core::mem::take(self).entries {
             if element.is_certain() {
@@ -135,7 +135,8 @@ impl Queue {
         }
     }
 
-    /// The trace ends. What the oldest P0 element comes after is certain.
+    /// Empties the queue at the end of the trace, and passes on the certain elements before the oldest P0
+    /// element.
     pub(super) fn finish(&mut self, mut tell: impl FnMut(Element, Span)) {
         for Entry { element, span, is_p0 } in core::mem::take(self).entries {
             if is_p0 {

@@ -4,9 +4,10 @@
 //! packets ─ Reader ─▶ steps: directives, and returns from exceptions ─ Lowering ─▶ directives
 //! ```
 //!
-//! A packet names the place that a return from an exception led to. If a handler starts there, that does not say whether
-//! the interrupted code continues, which may be that handler, or whether another exception was tail-chained: EXC_RETURN of the
-//! next return does. Steps after such a return are held back until it comes.
+//! A packet names the place that a return from an exception led to. If a handler starts there, the packet
+//! leaves open whether the interrupted code continues, which may be that handler, or another exception was
+//! tail-chained. EXC_RETURN of a later return decides. Until then, steps after the ambiguous return are held
+//! back.
 
 mod nesting;
 mod read;
@@ -22,7 +23,7 @@ use crate::span::Span;
 use nesting::{Look, Nesting};
 use read::{Reader, Step, code};
 
-/// What flow has to know of an MTB beside its directives: it exists in M profile only.
+/// The rules by which flow follows an MTB, which exists in M profile only.
 pub const RULES: Rules = Rules {
     granularity: Granularity::Runs,
     barriers_are_waypoints: false,
@@ -32,38 +33,38 @@ pub const RULES: Rules = Rules {
     ..Rules::NONE
 };
 
-/// The most steps that are held back. It bounds memory; no chip has a buffer for more.
+/// The most steps held back, to bound memory. No chip has a buffer for more.
 const MOST_HELD: usize = 1 << 18;
 
-/// The meaning of a packet stream.
+/// Turns packets into directives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Lowering {
     reader: Reader,
     nesting: Nesting,
-    /// A return that is not decided, and the steps after it. Empty if nothing is open.
+    /// An undecided return and the steps after it. Empty if everything is decided.
     held: VecDeque<(Step, Span)>,
-    /// How the first of them is being decided.
+    /// The decision on the first held step, if it has begun.
     look: Option<Look>,
-    /// How many of them [`Lowering::look`] has seen.
+    /// The number of held steps that [`Lowering::look`] has seen.
     seen: usize,
 }
 
 impl Lowering {
-    /// Begins with nothing known.
+    /// A lowering for the start of a source's trace.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same, where the processor was found halted here, and tracing continued up to there: what was executed after
-    /// the last packet ends before this instruction.
+    /// The same lowering, for a processor that was found halted at `program_counter` with tracing on:
+    /// execution after the last packet ends before this instruction.
     #[must_use]
     pub fn halted_at(self, program_counter: Option<Address>) -> Self {
         Self { reader: self.reader.halted_at(program_counter), ..self }
     }
 
-    /// Passes on certain directives. Undecided steps stay open, unless they `must` be decided.
+    /// Emits directives up to the first undecided step. With `must`, decides every step.
     fn decide(&mut self, must: bool, emit: &mut impl Emit) {
         while let Some((step, span)) = self.held.front().copied() {
             let directive = match step {
@@ -95,7 +96,7 @@ impl Lowering {
                     }
                     let went_on = look.went_on();
                     self.nesting.returned(to_thread, to, went_on);
-                    // Flow looks for a handler where the trace does not say that the interrupted code continues.
+                    // Flow looks for a handler unless the trace shows that the interrupted code continues.
                     Some(if went_on == Some(true) {
                         Directive::Continue(code(to))
                     } else {

@@ -1,13 +1,13 @@
-//! Which exceptions are active, and what that says of a return.
+//! The active exceptions, and their evidence for the meaning of a return.
 //!
 //! ```text
-//! an exception is taken: it lies on top of what it interrupted, a thread or a handler
-//! a return:              the code below goes on, or another handler takes the place of the one that returned
-//! EXC_RETURN:            says whether a thread or a handler was interrupted: of one who lies on a thread, a thread
+//! an exception is taken: it is stacked on the code that it interrupted, a thread or a handler
+//! a return:              the code below continues, or another handler replaces the one that returned
+//! EXC_RETURN:            states whether the returning handler is stacked on a thread or on a handler
 //! ```
 //!
-//! Where a return leads to a handler both are possible. Each is an [`Account`] of its own, followed until an EXC_RETURN
-//! contradicts one of them.
+//! If a return leads to a handler, both are possible. Each possibility is an [`Account`], followed until an
+//! EXC_RETURN contradicts it.
 
 use alloc::vec::Vec;
 
@@ -15,14 +15,14 @@ use super::read::Step;
 use crate::directive::{Directive, PreferredReturn};
 use crate::ids::Address;
 
-/// The most active exceptions remembered. Priorities nest less deeply.
+/// The most active exceptions remembered. Priorities never nest as deeply.
 const DEEPEST: usize = 16;
-/// The most accounts followed at once: the least odd ones.
+/// The most accounts followed at once: those that are least odd.
 const MOST_ACCOUNTS: usize = 8;
-/// The number of exceptions and returns after which a decision is no longer waited for.
+/// The number of exceptions and returns after which to stop waiting for a decision.
 const MOST_TURNS: usize = 128;
 
-/// What can be active, in every account of it; none is that nothing is known.
+/// The possible accounts of the active exceptions; empty if nothing is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Nesting(Vec<Account>);
@@ -31,15 +31,16 @@ pub(super) struct Nesting(Vec<Account>);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Account {
-    /// What lies below the exceptions that are known.
+    /// The code below the known exceptions.
     base: Base,
-    /// Where each of them was taken, the outermost first; `None` if the trace does not say.
+    /// The place where each known exception was taken, the outermost first; `None` if the trace does not show
+    /// the place.
     active: Vec<Option<Address>>,
-    /// How much in this account happens seldom.
+    /// The penalty for rare events in this account.
     odd: u32,
 }
 
-/// What exceptions interrupted.
+/// The kind of code that exceptions interrupted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Base {
@@ -49,24 +50,24 @@ enum Base {
     Handler,
 }
 
-/// Waits for what decides whether the interrupted code continued.
+/// Looks ahead for steps that decide whether the interrupted code continued.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Look {
-    /// The accounts in which it did.
+    /// The accounts in which the interrupted code continued.
     went_on: Vec<Account>,
-    /// Those in which another exception was tail-chained.
+    /// The accounts in which another exception was tail-chained.
     chained: Vec<Account>,
-    /// Whether code was interrupted at the place that the return led to.
+    /// Whether, in some account, the return led to the place where code was interrupted.
     is_on_record: bool,
-    /// How many exceptions and returns were seen since.
+    /// The number of exceptions and returns seen since.
     turns: usize,
-    /// Nothing that comes later says more.
+    /// Whether later steps cannot contribute any more.
     is_over: bool,
 }
 
 impl Nesting {
-    /// Takes what happened next. Returns that may be either are for [`Nesting::returned`].
+    /// Takes the next step. Ambiguous returns go to [`Nesting::returned`].
     pub(super) fn step(&mut self, step: &Step) {
         match step {
             Step::Directive(Directive::Begin { .. } | Directive::Lost | Directive::Cut) => self.0.clear(),
@@ -77,7 +78,7 @@ impl Nesting {
         }
     }
 
-    /// Begins to decide what a return led to.
+    /// Begins to decide the meaning of a return to `to`.
     pub(super) fn look(&self, to_thread: bool, to: Address) -> Look {
         let accounts = self.accounts();
         let possible = || accounts.iter().filter(|account| account.can_return(to_thread));
@@ -93,7 +94,7 @@ impl Nesting {
         }
     }
 
-    /// A return led to `to`, where the interrupted code continued, or did not; `None` if it is not known.
+    /// Takes a return to `to`. `went_on` states whether the interrupted code continued; `None` if unknown.
     pub(super) fn returned(&mut self, to_thread: bool, to: Address, went_on: Option<bool>) {
         let accounts = self.accounts();
         let mut next = Vec::new();
@@ -114,7 +115,7 @@ impl Nesting {
 }
 
 impl Look {
-    /// Takes what happened next.
+    /// Takes the next step.
     pub(super) fn step(&mut self, step: &Step) {
         match step {
             Step::Directive(Directive::Begin { .. } | Directive::Lost | Directive::Cut) => {
@@ -129,12 +130,12 @@ impl Look {
         }
     }
 
-    /// Whether nothing is to be waited for.
+    /// Whether there is nothing to wait for.
     pub(super) const fn is_decided(&self) -> bool {
         self.is_over || self.turns >= MOST_TURNS || self.went_on.is_empty() || self.chained.is_empty()
     }
 
-    /// Whether the interrupted code continued; `None` if nothing says so.
+    /// Whether the interrupted code continued; `None` if that stays open.
     pub(super) fn went_on(&self) -> Option<bool> {
         let least = |accounts: &[Account]| accounts.first().map(|account| account.odd);
         match (least(&self.went_on), least(&self.chained)) {
@@ -153,12 +154,12 @@ impl Account {
             (0, base) => base != Base::Thread,
             (1, Base::Unknown) => true,
             (1, base) => (base == Base::Thread) == to_thread,
-            // Between the outermost and the others is a handler.
+            // All but the outermost exception interrupted a handler.
             _ => !to_thread,
         }
     }
 
-    /// This account, if the interrupted code continued.
+    /// The account after a return to the interrupted code.
     fn went_on(&self, to_thread: bool, to: Address) -> Option<Self> {
         let mut account = self.returning(to_thread)?;
         match account.active.pop() {
@@ -170,12 +171,12 @@ impl Account {
         Some(account)
     }
 
-    /// This account, if another exception was tail-chained.
+    /// The account after a return into a tail-chained exception.
     fn chained(&self, to_thread: bool, to: Address) -> Option<Self> {
         let mut account = self.returning(to_thread)?;
         match account.active.last() {
-            // To be interrupted at a handler's first instruction is one coincidence, and that the same handler is chained just
-            // then is a second one.
+            // Two coincidences: the interruption at a handler's first instruction, and the chaining of the
+            // same handler.
             Some(&Some(from)) if from == to => account.odd += 2,
             Some(_) => {}
             None => {
@@ -186,7 +187,7 @@ impl Account {
         Some(account)
     }
 
-    /// This account with what EXC_RETURN says of it.
+    /// The account with the evidence of EXC_RETURN; `None` if that contradicts it.
     fn returning(&self, to_thread: bool) -> Option<Self> {
         let mut account = self.can_return(to_thread).then(|| self.clone())?;
         if account.active.len() == 1 {
@@ -210,7 +211,7 @@ impl Base {
     }
 }
 
-/// The accounts that are left after an exception or a return.
+/// The accounts that remain possible after an exception or a return.
 fn after(mut accounts: Vec<Account>, step: &Step) -> Vec<Account> {
     match *step {
         Step::Directive(Directive::Exception { preferred_return, .. }) => {

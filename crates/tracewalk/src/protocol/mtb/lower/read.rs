@@ -1,13 +1,13 @@
-//! Packets → steps: what each packet says after the one before it.
+//! Packets → steps: the meaning of each packet after the one before it.
 //!
 //! ```text
 //! packet with S, or nothing known before it:
-//!     A = 0: the instruction at the source was executed, and execution went on at the destination
+//!     A = 0: the instruction at the source was executed, and execution continued at the destination
 //!     A = 1: the exception was taken, and nothing before it is known
-//! otherwise execution stands at the destination of the packet before:
+//! otherwise execution is at the destination of the packet before:
 //!     A = 0: it ran up to and including the source
 //!     A = 1: it ran up to the source, which was not executed
-//! destination EXC_RETURN: an exception returned; the next packet, with EXC_RETURN as its source, says where to
+//! destination EXC_RETURN: an exception returned; the next packet, with EXC_RETURN as its source, names the place
 //! ```
 
 use super::super::packet::{Magic, Packet};
@@ -16,31 +16,31 @@ use crate::ids::{Address, Isa, Location};
 use crate::protocol::Loss;
 use crate::span::Span;
 
-/// What a packet says.
+/// One step of a packet's meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Step {
-    /// What needs no decision.
+    /// A directive that needs no decision.
     Directive(Directive),
     /// An exception returned, and execution continued at `to`: in the code that was interrupted, or in the handler of an
     /// exception that was tail-chained.
     Returned {
-        /// What EXC_RETURN says was interrupted: the thread, or another handler.
+        /// Whether EXC_RETURN states that the thread was interrupted, not another handler.
         to_thread: bool,
-        /// Where execution continued.
+        /// The place where execution continued.
         to: Address,
     },
-    /// An exception returned to the code at `to`, and another one took the place of that code's first instruction. Directives
-    /// for both stand around this step.
+    /// An exception returned to the code at `to`, and another one took the place of that code's first
+    /// instruction. Directives for both surround this step.
     Replaced {
         /// As in [`Step::Returned`].
         to_thread: bool,
-        /// Where execution would have gone on.
+        /// The place where execution would have continued.
         to: Address,
     },
 }
 
-/// Receives steps, and the span of the packet that each comes from.
+/// Receives each step with the span of its packet.
 type Take<'a> = &'a mut dyn FnMut(Step, Span);
 
 /// Reads packets in their order.
@@ -48,15 +48,16 @@ type Take<'a> = &'a mut dyn FnMut(Step, Span);
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Reader {
     arrival: Arrival,
-    /// An exception, or the end of one, that a more urgent exception may still overtake before its first instruction.
+    /// An exception, or a return from one, that a more urgent exception may still overtake before the first
+    /// instruction.
     held: Option<(Step, Span)>,
-    /// Where the processor was found halted after the last packet.
+    /// The address at which the processor was found halted after the last packet.
     halted_at: Option<Address>,
     /// The newest packet.
     last: Span,
 }
 
-/// What the packet before says of where execution stands.
+/// The position of execution after the previous packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Arrival {
@@ -67,19 +68,20 @@ enum Arrival {
     Lost,
     /// An instruction branched here.
     Branched,
-    /// An exception came at `source` (a return address, or EXC_RETURN where an exception ended), and led here.
+    /// An exception came at `source` (a return address, or EXC_RETURN if an exception ended), and led to
+    /// `to`.
     Excepted { source: Address, to: Address },
-    /// The first half of a return; the second one says where to.
+    /// The first half of a return; the second half names the place.
     Commanded(Magic),
 }
 
 impl Reader {
-    /// The same, where the processor was found halted here.
+    /// The same reader, for a processor that was found halted here.
     pub(super) fn halted_at(self, program_counter: Option<Address>) -> Self {
         Self { halted_at: program_counter, ..self }
     }
 
-    /// A packet after which nothing is known.
+    /// Reads a packet before which nothing is known.
     fn begin(&mut self, packet: Packet, why: BeginReason, span: Span, take: Take<'_>) {
         self.arrival = Arrival::Unknown;
         let source = packet.source();
@@ -98,16 +100,16 @@ impl Reader {
         self.leave(packet, span, take);
     }
 
-    /// Execution runs on to the source of `packet`, and leaves from there.
+    /// Execution runs up to the source of `packet`, and leaves from there.
     fn run(&mut self, packet: Packet, span: Span, take: Take<'_>) {
         let end = if packet.atomic() { RunEnd::Before } else { RunEnd::Jumps };
         take(Step::Directive(Directive::RunTo { address: packet.source(), end }), span);
-        // Addresses are whole: where a run fits its ends, what the packets before it reported cannot matter any more.
+        // Addresses are never compressed: a run that fits both ends does not depend on earlier packets.
         take(Step::Directive(Directive::Synchronised), span);
         self.leave(packet, span, take);
     }
 
-    /// Execution has come to the source of `packet` and goes to its destination.
+    /// Execution has reached the source of `packet` and goes to its destination.
     fn leave(&mut self, packet: Packet, span: Span, take: Take<'_>) {
         let (source, to) = (packet.source(), packet.destination());
         match (packet.atomic(), Magic::at(to)) {
@@ -130,12 +132,12 @@ impl Reader {
                 self.held = Some((Step::Directive(exception), span));
                 self.arrival = Arrival::Excepted { source, to };
             }
-            // No handler stands there, and no debugger can start anything there.
+            // No handler can be there, and no debugger can start execution there.
             (true, Some(_)) => self.lost(span, Loss::Lost, take),
         }
     }
 
-    /// The second half of a return: `packet` says where to.
+    /// The second half of a return: `packet` names the place.
     fn second_half(&mut self, command: Magic, packet: Packet, span: Span, take: Take<'_>) {
         let (source, to) = (packet.source(), packet.destination());
         if Magic::at(to).is_some() {
@@ -160,7 +162,7 @@ impl Reader {
         }
     }
 
-    /// The next packet.
+    /// Takes the next packet.
     pub(super) fn packet(&mut self, packet: Packet, span: Span, take: Take<'_>) {
         self.last = span;
         let source = packet.source();
@@ -168,7 +170,7 @@ impl Reader {
             && packet.atomic()
             && matches!(self.arrival, Arrival::Excepted { source: before, to } if before == source && to != source);
         if overtakes {
-            // A more urgent exception arrived while this one was being entered, whose handler has not begun.
+            // A more urgent exception arrived during the entry of the held one, whose handler has not begun.
             self.held = None;
         }
         self.flush(take);
@@ -188,12 +190,13 @@ impl Reader {
             (Arrival::Commanded(command), Some(done)) if command == done => {
                 self.second_half(command, packet, span, take);
             }
-            // An exception took the place of the return (its packet shows where the return would have gone).
+            // An exception replaced the return. Its packet shows the place to which the return would have
+            // gone.
             (Arrival::Commanded(Magic::ExceptionReturn(value)), None) if packet.atomic() => {
                 take(Step::Replaced { to_thread: value.to_thread(), to: source }, span);
                 self.leave(packet, span, take);
             }
-            // Halves that do not belong together: what lies between is not in the buffer.
+            // The halves do not belong together: packets in between are not in the buffer.
             (Arrival::Branched | Arrival::Excepted { .. }, Some(_)) | (Arrival::Commanded(_), _) => {
                 take(Step::Directive(Directive::Lost), span);
                 self.begin(packet, BeginReason::Synchronised, span, take);

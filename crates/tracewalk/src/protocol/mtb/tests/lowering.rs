@@ -207,13 +207,14 @@ fn a_return_to_a_handler_that_was_interrupted_before_its_first_instruction_is_no
             Continue(at(0x400)),
             jumps(0x404),
             ExceptionReturn,
-            // Nothing is owed to this handler any more: it runs again.
+            // This handler is not pending any more: it runs again.
             Resume(at(0x400)),
         ][..]
     );
 }
 
-/// A handler branches to another one, which several vectors name, and is interrupted just there; then these return.
+/// A handler branches to another one, which several vectors name, and is interrupted just there; then
+/// `returns` follow.
 fn interrupted_at_a_shared_handler(returns: &[Packet]) -> Vec<Directive> {
     let packets = [
         jump(0xf0, TO_THREAD),
@@ -301,7 +302,7 @@ fn of_a_thread_that_was_interrupted_at_a_handler_the_next_exception_says_which_w
             exception(returned, 0x404),
         ]
     };
-    // What was interrupted after the return was the thread that had called the handler, or a handler.
+    // The exception after the return interrupted the thread that had called the handler, or a handler.
     assert_eq!(lowered(&packets(TO_THREAD))[6..8], [ExceptionReturn, Continue(at(0x400))]);
     assert_eq!(lowered(&packets(TO_HANDLER))[6..8], [ExceptionReturn, Resume(at(0x400))]);
 }
@@ -330,7 +331,7 @@ fn halves_of_a_return_that_do_not_belong_together_are_lost_trace() {
         assert!(matches!(directives[4], Begin { why: Synchronised, .. }), "{orphan:?}");
     }
     assert_eq!(lowered(&[jump(0x100, 0x200), exception(TO_THREAD, 0x300)])[3], Lost);
-    // After an exception, from somewhere else than where it came from.
+    // After an exception, the second half of a return without the first.
     assert_eq!(lowered(&[exception(0x100, 0x200), exception(TO_THREAD, 0x300)])[2], Lost);
     assert_eq!(lowered(&[jump(0x210, TO_THREAD), exception(TO_THREAD, TO_THREAD)])[3], Lost);
     assert_eq!(lowered(&[jump(0x100, 0x200), exception(0x204, TO_THREAD)])[4], Lost);

@@ -1,4 +1,4 @@
-//! Where packets stand in a dump, by registers.
+//! The places of packets in a dump, by registers.
 #![expect(clippy::single_range_in_vec_init, reason = "lists of ranges are what is compared here")]
 
 use alloc::vec;
@@ -25,7 +25,7 @@ fn layout(bytes: usize, address: Option<u32>, config: &Config) -> Result<Layout,
     by_registers(Dump::new(&vec![0; bytes], address.map(Address::from)), config)
 }
 
-/// The ranges of a layout in which everything is there and continues.
+/// The ranges of a layout without missing bytes, in which every piece continues.
 fn ranges(bytes: usize, address: Option<u32>, config: &Config) -> Vec<Range<usize>> {
     let layout = layout(bytes, address, config).expect("the dump holds the buffer");
     assert_eq!(layout.missing, []);
@@ -80,7 +80,8 @@ fn lpc8xx_has_no_base_and_counts_from_the_start_of_its_memory() {
 
 #[test]
 fn a_kinetis_memory_that_starts_below_its_alignment_is_found_by_the_pointers_low_bits() {
-    // KL25: 16 KiB from 0x1FFFF000, 15 bits of pointer. Its manual places POSITION at the address's bits 14:3.
+    // KL25: 16 KiB from 0x1FFFF000, 15 bits of pointer. The manual places POSITION at the address's bits
+    // 14:3.
     let buffer_at_base = config(0x1000, 0x7010, WRAPPED, Some(0x1fff_f000));
     let buffer_above = config(0x1000, 0x0010, WRAPPED, Some(0x1fff_f000));
     for pointer_bits in [None, Some(15)] {
@@ -90,7 +91,7 @@ fn a_kinetis_memory_that_starts_below_its_alignment_is_found_by_the_pointers_low
         let above = Config { pointer_bits, ..buffer_above };
         assert_eq!(ranges(0x4000, Some(0x1fff_f000), &above), [0x1010..0x2000, 0x1000..0x1010]);
         assert_eq!(ranges(0x4000, None, &above), [0x1010..0x2000, 0x1000..0x1010]);
-        // Only the buffer, with the address where it really lies.
+        // Only the buffer, with its real address.
         assert_eq!(ranges(0x1000, Some(0x2000_0000), &above), [0x10..0x1000, 0..0x10]);
     }
 }

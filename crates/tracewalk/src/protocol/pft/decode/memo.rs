@@ -1,4 +1,4 @@
-//! Which packets the memo may look up together, and what decoding them depends on.
+//! The packets that the memo may look up together, and the state that decoding them depends on.
 
 use crate::protocol::compression::BranchCompression;
 use crate::protocol::memoised::{self, Announces, MemoDecode, MemoState};
@@ -42,10 +42,12 @@ impl MemoDecode for Decoder {
     }
 }
 
-/// The window of repeatable packets in the next eight bytes where cycle counts are in them: see [`memoised::window`].
+/// The window of repeatable packets in the next eight bytes of cycle-accurate trace: see
+/// [`memoised::window`].
 #[inline]
 fn cycle_accurate_window(word: u64) -> u64 {
-    /// The bytes up to one without bit 7, from `from` on, at most `most`; and that byte.
+    /// The end of the run of bytes that starts at `from` and ends with a byte without bit 7, or after `most`
+    /// bytes; and its last byte.
     const fn run(word: u64, from: u32, most: u32) -> Option<(u32, u8)> {
         let mut end = from;
         while end < 8 && end < from + most {
@@ -61,7 +63,7 @@ fn cycle_accurate_window(word: u64) -> u64 {
         let [byte, ..] = (word >> (8 * index)).to_le_bytes();
         byte
     }
-    /// The end of a cycle count whose first byte, at `at`, is the packet's as well.
+    /// The end of a cycle count whose first byte is at `at`.
     fn count(word: u64, at: u32) -> Option<u32> {
         if at >= 8 {
             None

@@ -1,4 +1,4 @@
-//! What lowering the packets depends on that the memo may look up.
+//! The state that lowering depends on for packets that the memo may look up.
 
 use crate::protocol::SecurityBits;
 use crate::protocol::memoised::{MemoLower, MemoState};
