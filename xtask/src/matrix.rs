@@ -13,7 +13,7 @@ pub(crate) fn run() -> Answer {
 pub(crate) fn opencsd() -> Answer {
     match Command::new("trc_pkt_lister").arg("-h").output() {
         Ok(_) => conformance("opencsd")
-            .map(|()| Outcome::Done("OpenCSD reads the same, but for what is known".to_owned())),
+            .map(|()| Outcome::Done("OpenCSD agrees, apart from known deviations".to_owned())),
         Err(error) => Ok(Outcome::Skipped(format!("trc_pkt_lister: {error}"))),
     }
 }

@@ -100,7 +100,7 @@ fn findings(sources: &Sources, rooms: &Rooms) -> Vec<String> {
                 && UNREAD.contains(&word.as_str())
             {
                 let (file, line) = (&module.file, named.line);
-                findings.push(format!("{file}:{line}: found {word}, whose text is not looked at"));
+                findings.push(format!("{file}:{line}: found {word}, whose text this check does not read"));
             }
             let used = sources.spelled(path, &named.path);
             let Some(what) = rooms.forbidden_room(&room, &used).or_else(|| missing_permission(&room, &used))

@@ -64,7 +64,7 @@ impl Decoding {
     /// Refuses work after the end of the trace.
     fn go_on(&mut self) -> Result<(), Problem> {
         if self.finished {
-            Err(Problem::state("the decoder was finished, and takes no more"))
+            Err(Problem::state("the decoder has finished and accepts no more bytes"))
         } else {
             Ok(())
         }
@@ -144,7 +144,9 @@ pub unsafe extern "C" fn tracewalk_decoder_on_packet(
         let mut decoding = enter(decoder.map(|decoder| &decoder.0))?;
         let callback = callback.ok_or_else(|| Problem::argument("callback: found a null pointer"))?;
         if decoding.begun {
-            return Err(Problem::state("the decoder has had bytes: ask for packets before"));
+            return Err(Problem::state(
+                "the decoder has received bytes: ask for packets before the first push",
+            ));
         }
         decoding.tap.callback = Some(PacketCallback::new(callback, user));
         Ok(tracewalk_status::Ok)

@@ -58,7 +58,7 @@ const UNKNOWN: &str = "";
 
 /// A refusal with a sentence, which GDB prints for registers.
 const UNCHANGED: &str =
-    "E.a recording cannot be changed; setting $step, $time or $exception goes to another place of it";
+    "E.a recording cannot be changed; setting $step, $time or $exception jumps to another place";
 
 /// The most breakpoints.
 const MOST_BREAKPOINTS: usize = 1 << 16;

@@ -74,7 +74,7 @@ impl fmt::Display for FileProblem {
             Self::Denied => f.write_str("cannot be read: permission denied"),
             Self::Empty => f.write_str("is empty"),
             Self::TooLong { limit } => write!(f, "is longer than {limit} bytes"),
-            Self::Endless { read } => write!(f, "is a device without an end: {read} bytes were read"),
+            Self::Endless { read } => write!(f, "is an endless device: {read} bytes were read"),
             Self::NotText { offset } => write!(f, "is not text: byte {offset} is not UTF-8"),
             Self::Other(message) => write!(f, "cannot be read: {message}"),
         }

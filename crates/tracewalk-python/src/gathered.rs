@@ -256,10 +256,7 @@ impl Gathered {
             None => {
                 let remedy =
                     "give what --save of `tracewalk counts`, `coverage`, `profile` or `gather` wrote";
-                return Err(Problem::new(
-                    "not_saved",
-                    format!("{name}: is nothing that was saved; {remedy}"),
-                ));
+                return Err(Problem::new("not_saved", format!("{name}: is not a saved file; {remedy}")));
             }
         };
         let complete = each!(&sum, found => found.complete);

@@ -12,7 +12,7 @@ create_exception!(
     tracewalk,
     TracewalkError,
     PyException,
-    "A capture cannot be opened, or work on it ended without an answer.\n\n`kind` is a short name of why, which stays what it is."
+    "A capture cannot be opened, or work on it ended without an answer.\n\n`kind` is a short name of the reason, which does not change between versions."
 );
 create_exception!(
     tracewalk,

@@ -147,8 +147,7 @@ impl Worker {
 
 /// Does the work. A panic becomes a problem: a defect of this library that the capture revealed.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T, Problem>) -> Result<T, Problem> {
-    catch_unwind(AssertUnwindSafe(work))
-        .unwrap_or_else(|_| Err(Problem::defect("it gave up where it should not")))
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Problem::defect("a thread panicked")))
 }
 
 /// Waits for an answer. Ctrl-C ends the work; this function still waits for its end.

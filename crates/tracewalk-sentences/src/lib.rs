@@ -69,7 +69,7 @@ pub fn of_gather(error: &GatherError) -> String {
         GatherError::Run(error) => of_run(error),
         // A newer session may have reasons that have no sentence here yet.
         other => {
-            format!("tracewalk has a defect that this capture brought to light ({}); report it", other.name())
+            format!("tracewalk has a defect that this capture revealed ({}); report it", other.name())
         }
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
         K::BinariesMissing(binaries) => binaries_missing(binaries),
         K::ModulesLeftOut(modules) => modules_left_out(*modules),
         K::ModuleBranchesUnknown(branches) => format!(
-            "nothing says where {} of kernel modules lead; execution is not followed there. Give the kernel's names with --kallsyms",
+            "the destinations of {} of kernel modules are unknown; execution is not followed there. Give the kernel's names with --kallsyms",
             counted(*branches, "branch")
         ),
         K::TraceNotRecorded(counts) => trace_not_recorded(*counts),
@@ -40,7 +40,7 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
             counted(*count, "mapping")
         ),
         K::ContextIdsShort(bytes) => format!(
-            "context IDs in the trace have {} and do not say which process runs (ETMCR.CtxtIDSize): the thread of each AUX record is taken",
+            "context IDs in the trace have {} and do not say which process runs (ETMCR.CtxtIDSize): tracewalk uses the thread of each AUX record",
             counted(u64::from(*bytes), "byte")
         ),
         K::RecordsCut { at: None } => "the file ends in the middle of a record: its end was not written".to_owned(),
@@ -89,7 +89,7 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
             None => error.to_string(),
         },
         K::NothingDecodable => {
-            "nothing in it can be decoded: none of its sources is of a protocol that tracewalk decodes (docs/protocols.md)".to_owned()
+            "nothing in the capture can be decoded: none of its sources is of a protocol that tracewalk decodes (docs/protocols.md)".to_owned()
         }
         K::Undescribed { id, bytes, reads_as } => {
             let option = match reads_as {
@@ -113,9 +113,9 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
             )
         }
         K::StatedAbsent { id } => {
-            format!("trace ID {id}: the capture has no bytes of it; check --source")
+            format!("trace ID {id}: the capture has no bytes with this ID; check --source")
         }
-        K::DescribedAbsent { id } => format!("trace ID {id}: the capture has no bytes of it"),
+        K::DescribedAbsent { id } => format!("trace ID {id}: the capture has no bytes with this ID"),
         K::Unowned { bytes } => format!(
             "{} of trace before the first trace ID: their source is unknown; a buffer that wrapped has lost \
              the ID unless its formatter repeats it: trace into a larger buffer, or without the formatter",
@@ -151,7 +151,7 @@ fn memory(notice: &Notice) -> Option<String> {
             registers.base.unwrap_or(0)
         ),
         K::MemoryAsCode { file, bytes, address } => format!(
-            "inferred: what may be code in {}, {} at {address}, used where no image has code",
+            "inferred: possible code in {}, {} at {address}, used where no image has code",
             file.display(),
             counted(*bytes, "byte"),
         ),
@@ -191,6 +191,10 @@ fn memory(notice: &Notice) -> Option<String> {
         K::MtbOlderPackets(evidence) => format!(
             "MTB_POSITION shows no packet since it was set to 0, as a reset may do, but there are older \
              packets: {evidence}; leave out the registers to read them"
+        ),
+        K::MtbGoesOn(evidence) => format!(
+            "packets after the place in MTB_POSITION continue the newest one: an earlier run left them, or the registers are \
+             another recording's and the newest packets are missing; without the registers: {evidence}"
         ),
         K::DumpPlaced { address } => format!(
             "inferred: --dump-address {address}, where the packets continue as MTB_POSITION states; without it, tracewalk assumes a dump \
@@ -304,7 +308,9 @@ fn arrival(notice: &Notice) -> Option<String> {
             as_option(decoded),
             as_option(better)
         ),
-        K::DecodedByHead { source } => format!("{}: was decoded by its first bytes", source_name(*source)),
+        K::DecodedByHead { source } => {
+            format!("{}: was decoded with settings inferred from its first bytes", source_name(*source))
+        }
         _ => return None,
     })
 }
@@ -350,7 +356,7 @@ fn stream_ended(place: &Place, end: &End, received: u64, cut: u64) -> String {
             let kind = CaptureErrorKind::Stream(problem.clone());
             let error = CaptureError { file: place.to_string().into(), line: None, kind };
             let hint = error.hint().unwrap_or_default();
-            format!("{error}, after {received}; what had come is decoded; {hint}")
+            format!("{error}, after {received}; the bytes received until then are decoded; {hint}")
         }
     }
 }
@@ -414,7 +420,7 @@ fn modules_left_out(modules: ModulesLeftOut) -> String {
     }
     if unplaced > 0 {
         sentences.push(format!(
-            "nothing says where the kernel put the code of {}: give its names with --kallsyms",
+            "the kernel's address of the code of {} is unknown: give its names with --kallsyms",
             counted(unplaced, "kernel module")
         ));
     }

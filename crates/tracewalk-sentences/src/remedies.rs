@@ -39,7 +39,7 @@ pub(super) fn remedy(error: &OpenError) -> Option<String> {
             return Some(format!("leave out {option}, or correct --container or --source"));
         }
         OpenError::MtbWithOtherSource(_) => "correct --container or --source",
-        OpenError::SourceTwice(_) => "state all of it in one --source [ID=]PROTOCOL,key=value…",
+        OpenError::SourceTwice(_) => "state all settings in one --source [ID=]PROTOCOL,key=value…",
         OpenError::FrameStartOfOther(_) => "leave out --frame-start, or correct --container",
         OpenError::ArrangedAlready { .. } => "leave out --read-pointer and --swap-words",
         OpenError::Arrangement { .. } => "give --read-pointer as an offset in the file, in bytes",

@@ -180,15 +180,15 @@ impl fmt::Display for OpenError {
                 write!(f, "{}: is a description, which does not grow", file.display())
             }
             Self::NothingToWaitFor(file) => {
-                write!(f, "{}: is all there, and --idle is for what comes over time", file.display())
+                write!(f, "{}: is complete; --idle is for captures that arrive over time", file.display())
             }
             Self::NoByte { place, end } => match (place, end) {
                 (Place::Server { .. }, End::Closed) => {
-                    write!(f, "{place}: closed the connection without a byte")
+                    write!(f, "{place}: closed the connection before the first byte")
                 }
                 (_, End::Closed) => write!(f, "{place}: standard input ended without a byte"),
-                (_, End::Stopped) => write!(f, "{place}: stopped before a byte came"),
-                (_, End::Idle) => write!(f, "{place}: nothing came for as long as --idle allows"),
+                (_, End::Stopped) => write!(f, "{place}: stopped before the first byte"),
+                (_, End::Idle) => write!(f, "{place}: no byte arrived within --idle"),
                 (_, End::Failed(problem)) => write!(f, "{place}: {problem}, before a byte came"),
             },
             Self::ElfFile(file) => write!(f, "{}: is an ELF file, expected trace bytes", file.display()),
@@ -220,7 +220,7 @@ impl fmt::Display for OpenError {
                 write!(f, "--frame-start is for --container tpiu, and the container is {other}")
             }
             Self::ArrangedAlready { file, by } => {
-                write!(f, "{}: {by} says where its bytes stand", file.display())
+                write!(f, "{}: {by} already states the order of its bytes", file.display())
             }
             Self::Arrangement { file, problem } => write!(f, "{}: {problem}", file.display()),
             Self::AddressTwice { file, form } => {
@@ -247,16 +247,16 @@ impl fmt::Display for OpenError {
             Self::Registers(problem) => f.write_str(problem),
             Self::NoMtbPacket => f.write_str("nothing in the capture looks like an MTB packet"),
             Self::MtbNeverOn => f.write_str(
-                "the trace buffer holds zeros alone: the MTB was never on, or this is other memory",
+                "the trace buffer holds only zeros: the MTB was never on, or this is other memory",
             ),
             Self::NoTraceId(protocol) => {
                 write!(f, "frames hold several sources, and {protocol} has no trace ID")
             }
             Self::NotStated { file, .. } => {
-                write!(f, "{}: not all of it is described, and --strict finds nothing out", file.display())
+                write!(f, "{}: not fully described, and --strict infers nothing", file.display())
             }
             Self::NoTraceIds(id) => {
-                write!(f, "--id {id} was asked for, and the capture has no trace IDs")
+                write!(f, "--id {id} was given, but the capture has no trace IDs")
             }
             Self::IdNotDecoded(id) => write!(f, "the bytes of trace ID {id} are not decoded"),
             Self::IdAbsent { id, present } => {
@@ -264,7 +264,7 @@ impl fmt::Display for OpenError {
                 write!(f, "the capture has no bytes of trace ID {id}, it has {present}")
             }
             Self::OnlyItm(file) => {
-                write!(f, "{}: is of an ITM alone, which does not tell what was executed", file.display())
+                write!(f, "{}: holds only an ITM's trace, which does not record program flow", file.display())
             }
             Self::NothingRecognised { file, other: Some(other), .. } => {
                 write!(f, "{}: is {other}, and no trace was recognised in it", file.display())
@@ -285,7 +285,7 @@ impl fmt::Display for RunError {
             Self::Sink(error) => write!(f, "cannot write the output: {error}"),
             Self::Image(error) => error.fmt(f),
             Self::Open(error) => error.fmt(f),
-            Self::NoProgram => f.write_str("the answer is about a program, and there is none"),
+            Self::NoProgram => f.write_str("the answer needs a program, and none was given"),
         }
     }
 }

@@ -5,13 +5,13 @@ use std::ops::Range;
 use tracewalk::ids::Address;
 use tracewalk::program::Program;
 use tracewalk::protocol::mtb::order::{self, Dump, Layout, Piece};
-use tracewalk::protocol::mtb::{Config, Registers};
+use tracewalk::protocol::mtb::{Config, PACKET_BYTES, Registers};
 use tracewalk_analysis::drive::{Carrier, Stretch};
 use tracewalk_input::capture::SourceDescription;
 
 use crate::error::OpenError;
 use crate::infer;
-use crate::infer::mtb_order::{Ending, Narrowing};
+use crate::infer::mtb_order::{Ending, Evidence, Narrowing};
 use crate::notice::NoticeKind;
 use crate::observer::{Observer, Say};
 
@@ -54,6 +54,9 @@ fn by_registers(
     {
         observer.say(NoticeKind::MtbOlderPackets(older));
     }
+    if let Some(other) = further(placed, &config, &layout, program) {
+        observer.say(NoticeKind::MtbGoesOn(other));
+    }
     Ok(layout)
 }
 
@@ -88,6 +91,22 @@ fn place<'a>(
     let placed = dumps.find(|placed| is_there(*placed).is_some())?;
     observer.say(NoticeKind::DumpPlaced { address: placed.address? });
     Some(placed)
+}
+
+/// The packets without the registers, if the buffer has not wrapped and packets after its pointer continue the newest one.
+/// An earlier run may have left them, or the registers are another recording's.
+fn further(dump: Dump<'_>, config: &Config, layout: &Layout, program: &Program) -> Option<Evidence> {
+    let newest = layout.pieces.last()?.bytes.end;
+    let is_written = dump.data.get(newest..newest + PACKET_BYTES)?.iter().any(|byte| *byte != 0);
+    if config.wrapped() || !is_written {
+        return None;
+    }
+    let known = Narrowing { size: Some(config.size().bytes()), next: Some((config.pointer(), false)) };
+    let stated = infer::mtb_narrowed(dump, known, program)?.best.evidence;
+    if stated.bytes.end != newest || stated.end != Ending::GoesOn {
+        return None;
+    }
+    infer::mtb(dump, program).map(|guess| guess.best.evidence).filter(infer::speaks_for_trace)
 }
 
 /// Reports another place at which packets continue each other, in a dump that is larger than the buffer and has no
@@ -166,7 +185,7 @@ fn by_evidence(
         if known != Narrowing::default() && infer::mtb(dump, program).is_some() {
             let name = if known.size.is_some() { "MTB_MASTER" } else { "MTB_POSITION" };
             return Err(OpenError::Registers(format!(
-                "packets go on from each other in the dump, but not where {name} says"
+                "packets continue each other in the dump, but not as {name} states"
             )));
         }
         refuse_zeros(dump, std::iter::once(0..dump.data.len()))?;

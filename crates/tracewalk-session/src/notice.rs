@@ -226,6 +226,9 @@ pub enum NoticeKind {
     MtbEndUnknown { end: Ending, are_addresses: bool },
     /// By its registers the MTB wrote nothing, but there are older packets.
     MtbOlderPackets(Evidence),
+    /// The MTB has not wrapped, and packets after its pointer continue the newest one: they are an earlier run's, or the
+    /// registers are another recording's. The evidence is that of the packets without the registers.
+    MtbGoesOn(Evidence),
     /// The address of memory without a stated one, by the packets and the MTB's registers.
     DumpPlaced { address: Address },
     /// In memory without a stated address, packets continue elsewhere than the MTB's registers place them.

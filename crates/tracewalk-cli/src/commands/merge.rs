@@ -50,7 +50,7 @@ fn run(args: &Merge, messages: &Messages) -> Result<(), Failure> {
             read_text(first)?;
             Err(Failure::input(
                 "not_saved",
-                format!("{}: is nothing that was saved", first.display()),
+                format!("{}: is not a saved file", first.display()),
                 "give files that --save of `tracewalk coverage`, `profile`, `interrupts` or `counts` wrote",
             ))
         }

@@ -446,6 +446,18 @@ fn packets_from_before_a_reset_are_told() {
 }
 
 #[test]
+fn packets_after_the_pointer_that_continue_the_newest_one_are_reported() {
+    let goes_on = |position| {
+        let (outcome, notices) = of_bytes(&trace(), &[&["--mtb-position", position], &OPTIONS[2..]].concat());
+        (outcome.status, notices.has("mtb_goes_on"))
+    };
+    // The buffer has wrapped, and its oldest packet is at 0x30.
+    assert_eq!(goes_on("0x20"), (0, true));
+    assert_eq!(goes_on("0x30"), (0, false));
+    assert_eq!(goes_on("0x34"), (0, false));
+}
+
+#[test]
 fn a_buffer_of_zeros_was_never_written_to() {
     for options in [&OPTIONS[..], &["--container", "mtb"]] {
         let directory = Directory::new();

@@ -11,9 +11,9 @@ use crate::walk::{Direction, Search};
 
 /// The message if the trace does not show accesses to watched memory.
 const NO_ACCESSES: &str =
-    "The trace has no loads and stores, so that nothing can be watched: delete the watchpoint to go on.\n";
+    "The trace has no loads and stores, so nothing can be watched: delete the watchpoint to go on.\n";
 const NOT_KEPT: &str =
-    "Of the loads and stores on this side only the newest ones are kept: delete the watchpoint to go on.\n";
+    "Only the newest loads and stores on this side are kept: delete the watchpoint to go on.\n";
 
 /// The most steps in a range before other requests are served.
 const SLICE: u32 = 1 << 12;

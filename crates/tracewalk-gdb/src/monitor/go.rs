@@ -96,7 +96,7 @@ pub(super) fn up_to_call(core: &mut Core<'_>) -> String {
     let found = !outermost
         && began.is_some_and(|began| core.seek_step(began))
         && (core.step(Direction::Backward) || !core.seek_step(mark));
-    arrived(core, found, "what called the function was not recorded")
+    arrived(core, found, "the caller was not recorded")
 }
 
 fn arrived(core: &mut Core<'_>, found: bool, problem: &str) -> String {

@@ -119,6 +119,6 @@ pub(super) fn named(code: &Code, at: Address) -> String {
 fn described(code: &Code, Location { address, isa }: Location) -> String {
     match code.program.holds(address) {
         true => format!("{}  ({})", named(code, address), isa.name()),
-        false => format!("{address}, of which no image has the code"),
+        false => format!("{address}, where no image has code"),
     }
 }

@@ -184,7 +184,7 @@ impl CaptureError {
                     format!("check that the file was copied completely, or name another one by {by}")
                 }
                 FileProblem::Missing => format!("copy the file there, or correct {by}"),
-                FileProblem::Denied => format!("allow to read it, or correct {by}"),
+                FileProblem::Denied => format!("allow reading it, or correct {by}"),
                 FileProblem::TooLong { .. } => format!("cut it, or name another file by {by}"),
                 FileProblem::Directory
                 | FileProblem::Endless { .. }

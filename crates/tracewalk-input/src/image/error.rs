@@ -282,7 +282,7 @@ impl fmt::Display for ImageErrorKind {
                 f.write_str("is an object file that is not linked, so its code has no addresses")
             }
             Self::PastEndOfMemory { start, bytes } => {
-                write!(f, "{bytes} bytes at {start} go past the end of the 32-bit address space")
+                write!(f, "{bytes} bytes at {start} extend past the end of the 32-bit address space")
             }
             Self::OutsideFile { offset, length, bytes } => {
                 write!(f, "expected {length} bytes at offset {offset}, the file has {bytes} bytes")

@@ -103,7 +103,7 @@ impl fmt::Display for MemoryProblem {
             }
             Self::CutOff { expected } => write!(f, "the file is cut off: its last record is not {expected}"),
             Self::PastEndOfMemory { address, bytes } => {
-                write!(f, "{bytes} bytes at 0x{address:08x} go past the end of the 32-bit address space")
+                write!(f, "{bytes} bytes at 0x{address:08x} extend past the end of the 32-bit address space")
             }
             Self::Conflict { at, found, other, other_line } => {
                 write!(f, "has 0x{found:02x} at address {at}, where ")?;

@@ -230,7 +230,7 @@ def _apart(paths: list[str], answer: _Answer, images: tuple[str, ...] | None, op
                 sums = found if sums is None else sums.merge(found)
         return sums, captures
     said = done.stderr.decode(errors="replace").strip().splitlines()
-    last = said[-1] if said else "nothing was said"
+    last = said[-1] if said else "no output"
     message = f"{paths[0]}: brought its process down with status {done.returncode}: {last}; report it with the capture"
     row: dict[str, Any] = dict.fromkeys(_CAPTURE)
     return None, [row | {"capture": paths[0], "outcome": "left_out", "warnings": 0, "error": "crashed", "message": message}]

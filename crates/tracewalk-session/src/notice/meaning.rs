@@ -62,6 +62,7 @@ impl NoticeKind {
             | K::ImageMoved { .. }
             | K::MemoryContradictsImage(_)
             | K::MtbAnotherOrder(_)
+            | K::MtbGoesOn(_)
             | K::WiresUnaligned { .. }
             | K::NamesMissing(_)
             | K::NoLines { .. }
@@ -139,6 +140,7 @@ impl NoticeKind {
             K::MtbIncomplete { .. }
             | K::MtbEndUnknown { .. }
             | K::MtbOlderPackets(_)
+            | K::MtbGoesOn(_)
             | K::DumpMisplaced(_)
             | K::MtbOrderInferred(_)
             | K::MtbAnotherOrder(_) => Remedy::MtbRegisters,
@@ -230,6 +232,7 @@ impl NoticeKind {
             K::MtbIncomplete { .. } => "mtb_incomplete",
             K::MtbEndUnknown { .. } => "mtb_end_unknown",
             K::MtbOlderPackets(_) => "mtb_older_packets",
+            K::MtbGoesOn(_) => "mtb_goes_on",
             K::DumpPlaced { .. } => "dump_placed",
             K::DumpMisplaced(_) => "dump_misplaced",
             K::MemoryDamaged { .. } => "memory_damaged",

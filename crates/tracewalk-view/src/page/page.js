@@ -97,7 +97,7 @@ async function begin() {
   } catch (error) {
     $("coming-bar").hidden = true;
     $("coming-text").textContent = error.kind === "token" ? "This page does not know the server's token. Open the address that tracewalk printed."
-      : "The server has ended, or could not read the capture. What went wrong stands where tracewalk was started.";
+      : "The server has ended, or could not read the capture. See the terminal in which tracewalk was started.";
     return;
   }
   $("coming").hidden = true;

@@ -125,7 +125,7 @@ function draw_timeline() {
   context.fillStyle = style("--cursor");
   context.fillRect(x(state.step) - 1, 0, 2, height);
   const followed = summary().followed ?? summary().steps;
-  const notice = followed < state.to ? ` · calls are followed up to step ${show(followed)}` : answer.exact ? "" : " · each bar by who ran at its beginning; zoom in for all";
+  const notice = followed < state.to ? ` · calls are followed up to step ${show(followed)}` : answer.exact ? "" : " · each bar shows the function at its beginning; zoom in for all";
   const beside = timeline.cores?.ruler && cores.length ? ` · other sources by ${timeline.cores.ruler}` : "";
   $("range").textContent = `steps ${show(state.from)} to ${show(state.to)} of ${show(summary().steps)}${notice}${beside}`;
   $("lanes").dataset.cores = cores.length;

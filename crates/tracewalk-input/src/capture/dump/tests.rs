@@ -219,11 +219,11 @@ fn broken_text_is_told_with_its_line() {
         ),
         (
             "0x20000000: 00000001\n0xfffffffc: 00000001 00000002\n",
-            "dump:2: 8 bytes at 0xfffffffc go past the end of the 32-bit address space",
+            "dump:2: 8 bytes at 0xfffffffc extend past the end of the 32-bit address space",
         ),
         (
             "0x120000000: 00000001\n",
-            "dump:1: 4 bytes at 0x120000000 go past the end of the 32-bit address space",
+            "dump:1: 4 bytes at 0x120000000 extend past the end of the 32-bit address space",
         ),
         (
             "0x20000000: 00000001\nMTB_POSTION=1\n",
@@ -384,7 +384,7 @@ fn broken_intel_hex_is_told_with_its_line() {
         ),
         (
             ":02000004FFFFFC\n:02FFFF000102FD\n",
-            "dump:3: 2 bytes at 0xffffffff go past the end of the 32-bit address space",
+            "dump:3: 2 bytes at 0xffffffff extend past the end of the 32-bit address space",
         ),
     ];
     for (rest, expected) in cases {
@@ -476,7 +476,7 @@ fn broken_core_files_are_told_in_one_sentence() {
         ),
         (
             core(|elf| elf.sections[0].address = 0xffff_fffe),
-            "6 bytes at 0xfffffffe go past the end of the 32-bit address space",
+            "6 bytes at 0xfffffffe extend past the end of the 32-bit address space",
         ),
         (core(|elf| elf.sections[0].flags = 0), "holds no memory"),
     ];
@@ -514,7 +514,7 @@ fn memory_as_it_is_has_to_fit_its_address() {
         |address| MemoryDump::binary("ram.bin".as_ref(), Address::from(address), &Bytes::from(vec![1, 2]));
     assert_eq!(pieces(&binary(0xffff_fffe).unwrap()), [(0xffff_fffe, &[1, 2][..])]);
     let error = binary(0xffff_ffff).unwrap_err().to_string();
-    assert_eq!(error, "ram.bin: 2 bytes at 0xffffffff go past the end of the 32-bit address space");
+    assert_eq!(error, "ram.bin: 2 bytes at 0xffffffff extend past the end of the 32-bit address space");
 }
 
 /// A dump of the example's buffer, and of four words of a device.

@@ -54,7 +54,7 @@ impl Archive {
         };
         let entries = entries(&bytes).map_err(|error| problem(&error))?;
         if entries.is_empty() {
-            return Err(problem(&"no files are in it"));
+            return Err(problem(&"the archive has no files"));
         }
         Ok(Self { file: file.to_owned(), bytes, entries })
     }
@@ -112,7 +112,7 @@ fn entries(bytes: &[u8]) -> std::io::Result<BTreeMap<PathBuf, Entry>> {
         };
         entries.extend(known.map(|known| (path, known)));
         if entries.len() > MOST_ENTRIES {
-            return Err(std::io::Error::other(format!("it has more than {MOST_ENTRIES} files")));
+            return Err(std::io::Error::other(format!("the archive has more than {MOST_ENTRIES} files")));
         }
     }
     Ok(entries)

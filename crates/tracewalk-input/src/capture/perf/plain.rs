@@ -69,7 +69,7 @@ fn copy(bytes: &[u8], start: u64, out: &mut Spool) -> Result<bool, PerfProblem> 
         out.write_all(whole).map_err(|error| problem(record.at, &error))
     })?;
     if out.len() > LONGEST_CAPTURE {
-        return Err(problem(start, &"they are longer than any capture"));
+        return Err(problem(start, &"the records are longer than any capture"));
     }
     Ok(end.is_cut || end.is_damaged)
 }
@@ -96,7 +96,7 @@ fn unpack(
                     let bytes = piece.get(..read).unwrap_or_default();
                     out.write_all(bytes).map_err(|error| problem(&error))?;
                     if out.len() > LONGEST_CAPTURE {
-                        return Err(problem(&"they are longer than any capture"));
+                        return Err(problem(&"the records are longer than any capture"));
                     }
                 }
                 Err(_) if out.len() > 0 => return Ok(()),

@@ -56,7 +56,7 @@ pub enum PerfProblem {
 impl fmt::Display for PerfProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::BigEndian => f.write_str("recorded on a big-endian machine, which is not read"),
+            Self::BigEndian => f.write_str("recorded on a big-endian machine, which is not supported"),
             Self::Header { what } => write!(f, "{what} is not as perf writes it: the file is damaged or cut"),
             Self::BranchList => f.write_str(
                 "simpleperf reduced this recording to a list of branches, which holds no trace: `simpleperf inject -i FILE --symdir DIR` makes AutoFDO's text of it; for tracewalk, record without --decode-etm",

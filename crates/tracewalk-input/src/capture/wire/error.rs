@@ -168,9 +168,9 @@ impl RecordingProblem {
 impl fmt::Display for RecordingProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Zip(words) => write!(f, "is no complete zip file: {words}"),
+            Self::Zip(words) => write!(f, "is not a complete zip file: {words}"),
             Self::NoEntry { name } => write!(f, "is a zip file without `{name}`, expected a sigrok session"),
-            Self::Entry { name, problem } => write!(f, "`{name}` in it {problem}"),
+            Self::Entry { name, problem } => write!(f, "`{name}` in the archive {problem}"),
             Self::MissingKey { key } => write!(f, "has no `{key}`"),
             Self::Value { key, expected, found } => {
                 write!(f, "expected {expected} for `{key}`, found `{found}`")
@@ -188,7 +188,7 @@ impl fmt::Display for RecordingProblem {
             Self::RoleTwice { role } => write!(f, "two channels have the role {role}"),
             Self::BothWires => f.write_str("both SWO and a trace port are asked for, expected one of them"),
             Self::NoChannel { role, channels } => {
-                write!(f, "which channel is {role} is not known, expected it of {}", channels.join(", "))
+                write!(f, "the channel of {role} is unknown, expected one of {}", channels.join(", "))
             }
             Self::NoSignal { channel: Some(channel), seen } => {
                 write!(f, "channel `{channel}` carries no signal: {}", Listed(seen))
@@ -200,7 +200,7 @@ impl fmt::Display for RecordingProblem {
                 write!(f, "several channels carry bytes: {}", channels.join(", "))
             }
             Self::Unreadable { seen } => {
-                write!(f, "no bytes can be read as it is asked for: {}", Listed(seen))
+                write!(f, "no bytes can be read with these options: {}", Listed(seen))
             }
             Self::RateOfPort => {
                 f.write_str("is read as a trace port, which has a clock, and --baud is for SWO")
@@ -210,7 +210,7 @@ impl fmt::Display for RecordingProblem {
                 write!(f, "has only {}.{} samples for each bit, expected 2 or more", tenths / 10, tenths % 10)
             }
             Self::RateTwice => f.write_str("states its own sample rate; --rate is for files that do not"),
-            Self::NoSamples => f.write_str("names channels and has no samples of them"),
+            Self::NoSamples => f.write_str("names channels but has no samples"),
             Self::NotARecording => {
                 f.write_str("is not a logic analyser's recording, but options state how to read one")
             }

@@ -101,7 +101,7 @@ impl Recording {
     pub(super) fn changes(&self, channels: &[usize]) -> Result<Box<dyn Changes + '_>, CaptureError> {
         if channels.len() > MOST_CHANNELS {
             let limit = MOST_CHANNELS as u64;
-            return Err(self.error(RecordingProblem::TooMuch { what: "channels that may be meant", limit }));
+            return Err(self.error(RecordingProblem::TooMuch { what: "candidate channels", limit }));
         }
         self.header.layout.changes(&self.place, channels)
     }

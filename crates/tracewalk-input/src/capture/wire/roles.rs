@@ -201,7 +201,7 @@ mod tests {
         );
         assert_eq!(
             sentence(Some(Wire::Port), &[]),
-            "which channel is clk is not known, expected it of SWO, PC9"
+            "the channel of clk is unknown, expected one of SWO, PC9"
         );
         assert_eq!(
             sentence(None, &[("SWO", Role::Swo), ("PC9", Role::Swo)]),

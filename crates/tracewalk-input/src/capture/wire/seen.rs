@@ -72,7 +72,7 @@ impl fmt::Display for ChannelSeen {
             Signal::Still { high: true } => write!(f, "{name} stays high"),
             Signal::Still { high: false } => write!(f, "{name} stays low"),
             Signal::Clock { changes } => write!(f, "{name} is like a clock ({changes} changes)"),
-            Signal::Other { changes } => write!(f, "{name} is none of them ({changes} changes)"),
+            Signal::Other { changes } => write!(f, "{name} has an unknown signal ({changes} changes)"),
             Signal::Bytes { wire, inverted, bits_per_second, bytes, errors } => {
                 write!(f, "{name} reads as {wire}")?;
                 if let Some(rate) = bits_per_second {

@@ -170,7 +170,7 @@ fn read_metadata(place: &Place, entry: &Entry) -> Result<Ini, CaptureError> {
             None,
             Problem::Entry {
                 name: "metadata".to_owned(),
-                problem: format!("is no INI file in line {line}: {other}"),
+                problem: format!("is not an INI file at line {line}: {other}"),
             },
         ),
     })
@@ -255,7 +255,7 @@ impl Read for Unpacked {
         self.crc.update(read);
         self.rest = self.rest.saturating_sub(bytes as u64);
         if bytes == 0 && most > 0 {
-            return Err(invalid("it is shorter than the archive says"));
+            return Err(invalid("it is shorter than the archive states"));
         }
         if self.rest == 0 && bytes > 0 && self.expected.is_some_and(|expected| expected != self.crc.sum()) {
             return Err(invalid("its checksum is wrong"));

@@ -169,7 +169,7 @@ impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Missing { register } => {
-                write!(f, "{register} is not given, and no cpu name that would stand in for it")
+                write!(f, "{register} is not given, and no cpu name supplies it")
             }
             Self::NotEtmv3 { etmidr } => {
                 let major = etmidr::major(etmidr);

@@ -236,7 +236,7 @@ impl Reader<'_> {
                         packet: "cycle_count",
                         field: "commit count",
                         found: u64::from(byte),
-                        expected: "a number that TRCIDR8 does not make negative",
+                        expected: "a commit count of at least 0 with this TRCIDR8",
                     }
                     .into());
                 }

@@ -139,7 +139,7 @@ fn continued(rest: &[u8], most: usize) -> Continued {
 
 fn too_long(packet: &'static str, rest: &[u8], most: usize) -> Read {
     let found = rest.get(most - 1).copied().unwrap_or_default().into();
-    let expected = "a last byte without continuation bit";
+    let expected = "bit 7 clear in the last byte";
     Read::Wrong(Malformation::ReservedValue { packet, field: "payload", found, expected }, 1 + most)
 }
 
@@ -277,13 +277,7 @@ fn source(header: u8, rest: &[u8]) -> Read {
         (2, Size::Word) => Packet::PcSample(Some(Address::from(value))),
         (2, _) if low == 0 => Packet::PcSample(None),
         (2, _) => {
-            return reserved_value(
-                "pc_sample",
-                "payload",
-                value.into(),
-                "0 for a processor that sleeps",
-                bytes,
-            );
+            return reserved_value("pc_sample", "payload", value.into(), "0 (the processor sleeps)", bytes);
         }
         (8..=15, Size::Word) => Packet::DataPc { comparator, address: Address::from(value) },
         (8..=15, _) => Packet::DataAddress { comparator, low_half: u16::from_le_bytes([low, high]) },

@@ -147,7 +147,7 @@ impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Missing { register } => {
-                write!(f, "{register} is not given, and no cpu name that would stand in for it")
+                write!(f, "{register} is not given, and no cpu name supplies it")
             }
             Self::NotPft { etmidr } => {
                 let major = etmidr::major(etmidr);

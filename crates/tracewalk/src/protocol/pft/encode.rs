@@ -78,7 +78,7 @@ impl fmt::Display for EncodeError {
             }
             Self::UnknownAddress => f.write_str("found no address, expected one: the last address is known"),
             Self::NeedsExceptionInformation { location } => {
-                write!(f, "found {location} without exception information, expected it to say AltISA")
+                write!(f, "found {location} without exception information, expected it to state AltISA")
             }
         }
     }

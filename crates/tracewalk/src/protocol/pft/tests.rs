@@ -172,10 +172,7 @@ mod configuration {
             refusal(Registers { etmtraceidr: Some(0x70), ..registers }, None),
             "found 0x70 in ETMTRACEIDR, expected a trace ID from 0x01 to 0x6f"
         );
-        assert_eq!(
-            refusal(Registers::default(), None),
-            "ETMIDR is not given, and no cpu name that would stand in for it"
-        );
+        assert_eq!(refusal(Registers::default(), None), "ETMIDR is not given, and no cpu name supplies it");
     }
 }
 
@@ -961,10 +958,7 @@ mod properties {
 #[test]
 fn configuration_errors_say_what_was_found_and_what_was_expected() {
     let told = [
-        (
-            ConfigError::Missing { register: "ETMCR" },
-            "ETMCR is not given, and no cpu name that would stand in for it",
-        ),
+        (ConfigError::Missing { register: "ETMCR" }, "ETMCR is not given, and no cpu name supplies it"),
         (
             ConfigError::NotPft { etmidr: 0x250 },
             "found major architecture version 2 in ETMIDR 0x00000250, expected 3 for PFT; an ETMv3 source has this value",

@@ -88,7 +88,7 @@ fn rates_are_written_in_several_ways() {
 fn archives_that_lie_or_are_damaged_are_told() {
     let whole = signals::sigrok(&samples(), "24 MHz", &["SWO"], 1);
     let cut = whole[..whole.len() / 2].to_vec();
-    assert!(sentence("a.sr", cut).starts_with("a.sr: is no complete zip file: "));
+    assert!(sentence("a.sr", cut).starts_with("a.sr: is not a complete zip file: "));
     let other = signals::archive([("a.txt".to_owned(), b"text".to_vec())]);
     assert_eq!(
         sentence("a.zip", other),
@@ -102,10 +102,13 @@ fn archives_that_lie_or_are_damaged_are_told() {
         sentence("a.sr", archive)
     };
     assert_eq!(damaged(0, b"PK"), "5 bytes");
-    assert_eq!(damaged(16, &[1, 2, 3, 4]), "a.sr: `logic-1-1` in it is damaged: its checksum is wrong");
+    assert_eq!(
+        damaged(16, &[1, 2, 3, 4]),
+        "a.sr: `logic-1-1` in the archive is damaged: its checksum is wrong"
+    );
     assert_eq!(
         damaged(24, &u32::MAX.wrapping_sub(1).to_le_bytes()),
-        "4 bytes, then a.sr: `logic-1-1` in it is damaged: it is shorter than the archive says"
+        "4 bytes, then a.sr: `logic-1-1` in the archive is damaged: it is shorter than the archive states"
     );
     // What is packed by something else is not even tried.
     assert!(
@@ -281,7 +284,7 @@ fn mistakes_in_tables_are_told_with_their_line() {
             "Time [s],A,SWO\n0.1,1,1\n0.2,1\n",
             "a.csv:3: expected a column for each channel for `a row`, found `0.2,1`",
         ),
-        ("Time [s],SWO\n", "a.csv: names channels and has no samples of them"),
+        ("Time [s],SWO\n", "a.csv: names channels but has no samples"),
         ("SWO\nhello\n", "a.csv:2: expected levels for `a row`, found `hello`"),
     ];
     for (text, expected) in cases.into_iter().skip(1) {
