@@ -85,7 +85,7 @@ impl AddAssign for Cost {
     }
 }
 
-/// What cost is measured in.
+/// The unit in which cost is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -99,7 +99,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Its name after a number.
+    /// The name after a number.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -131,7 +131,7 @@ pub struct CycleMeter {
     timestamp: Option<Span>,
 }
 
-/// What cycles were spent on.
+/// The elements that cycles were spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spent {
     /// The block.

@@ -11,7 +11,7 @@ pub enum Verdict {
     Fits,
     /// A few were found: the image is the right one, and something in it or in the trace is damaged.
     Doubtful,
-    /// They are frequent: this is not the program that was traced.
+    /// Contradictions are frequent: this is not the program that was traced.
     DoesNotFit,
 }
 

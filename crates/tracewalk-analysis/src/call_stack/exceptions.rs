@@ -76,7 +76,7 @@ impl<M> CallStack<M> {
         });
         let Some((index, interruption, scheduled)) = found else {
             self.did_more = true;
-            // It was taken before the trace began; so were the calls of its handler that are known.
+            // The exception was taken before the trace began; so were the calls of its handler that are known.
             self.leave_to(0, Left::Returned, observer);
             self.stack.origin = Origin::Found;
             return Finished::default();
@@ -103,7 +103,7 @@ impl<M> CallStack<M> {
         // All tasks that yielded in the same function resume at the same place.
         if finished.from == Some(at) && !(chooses_tasks && self.is_waiting_at(at)) {
             if chooses_tasks && self.stack.origin == Origin::Found {
-                // It may still be another task that was not seen before.
+                // The task may still be another one that was not seen before.
                 self.stack.origin = Origin::Taken { depth: self.stack.frames.len(), resume: at };
             }
             return;

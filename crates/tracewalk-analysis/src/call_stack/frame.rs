@@ -34,7 +34,7 @@ impl FunctionId {
         }
     }
 
-    /// Its name in the program `code`, or what stands for one.
+    /// The name in the program `code`, or a substitute.
     #[must_use]
     pub fn name(self, code: &Code) -> String {
         match self {
@@ -48,7 +48,7 @@ impl FunctionId {
         }
     }
 
-    /// Where it starts, or was entered.
+    /// The address at which the function starts, or was entered.
     #[must_use]
     pub const fn address(self) -> Option<Address> {
         match self {
@@ -107,13 +107,13 @@ pub struct Frame<M> {
 /// How a frame came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub enum FrameKind {
-    /// It was already running when it was first seen; its caller is unknown.
+    /// The function was already running when first seen; its caller is unknown.
     Root,
     /// By a call.
     Call {
         /// The calling instruction; `None` for a call from code that no image holds.
         site: Option<Address>,
-        /// Where it returns to; `None` for a call from code that no image holds.
+        /// The return address; `None` for a call from code that no image holds.
         returns_to: Option<Address>,
     },
     /// By an exception.
@@ -123,16 +123,16 @@ pub enum FrameKind {
 /// An exception that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct Interruption {
-    /// Which; `None` if neither the trace nor the vector table say.
+    /// The exception; `None` if neither the trace nor the vector table states it.
     pub exception: Option<Exception>,
-    /// Where execution resumes; `None` if that is unknown.
+    /// The address at which execution resumes; `None` if unknown.
     pub returns_to: Option<Address>,
     /// Whether it took the place of another exception's return, with nothing executed between them.
     pub chained: bool,
 }
 
 impl FrameKind {
-    /// Where it returns to, as far as that is known.
+    /// The return address, if known.
     pub(super) const fn returns_to(self) -> Option<Address> {
         match self {
             Self::Root => None,
@@ -151,7 +151,7 @@ impl FrameKind {
 /// How a function is entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Entry {
-    /// It was already running when it was first seen.
+    /// The function was already running when first seen.
     Found,
     /// By a call.
     Called,
@@ -161,14 +161,14 @@ pub enum Entry {
     Joined,
     /// By an exception.
     Interrupting,
-    /// It was lost in a gap and is found again.
+    /// The function was lost in a gap and is found again.
     Regained,
 }
 
 /// How a function is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// It returned.
+    /// By a return.
     Returned,
     /// Another function took over its frame.
     Replaced,
@@ -191,7 +191,7 @@ pub enum Task {
 }
 
 impl Task {
-    /// Its name: the capture's for its context, if there is one.
+    /// The name: the capture's for the context, if there is one.
     #[must_use]
     pub fn name(self, code: &Code) -> String {
         let name = match self {
@@ -222,7 +222,7 @@ impl fmt::Display for Task {
     }
 }
 
-/// What shows that another task runs.
+/// The evidence that another task runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Evidence {
@@ -257,7 +257,7 @@ impl Evidence {
         }
     }
 
-    /// What shows it, in a few words.
+    /// The evidence in a few words.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {

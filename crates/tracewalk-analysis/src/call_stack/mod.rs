@@ -98,7 +98,7 @@ pub struct CallStack<M> {
 pub enum Arrival {
     /// Nothing is known of what ran before.
     Unknown,
-    /// It went straight on.
+    /// By running on from the block before.
     Straight,
     /// By a branch that neither called nor returned.
     Jump,
@@ -389,7 +389,7 @@ impl<M> CallStack<M> {
         }
     }
 
-    /// Where the innermost function would return to.
+    /// The return address of the innermost function.
     fn caller(&self) -> Option<Address> {
         self.stack.frames.back()?.kind.returns_to()
     }

@@ -68,7 +68,7 @@ pub struct LearningGroup {
 struct Slot {
     key: u64,
     next: ShapeId,
-    /// Which step it is, and [`Slot::SIMPLE`].
+    /// The step's number, and [`Slot::SIMPLE`].
     step: u32,
     /// How often it was applied.
     count: u64,

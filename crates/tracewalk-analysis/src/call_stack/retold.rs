@@ -1,7 +1,7 @@
 //! Repeats what an observer of calls received for repeated elements, without following them again.
 //!
-//! What an observer receives depends on the state of the stack, as the elements' effect does. It is noted the first time. From
-//! then on the observer receives the same calls for the current frames, with their marks.
+//! The calls that an observer receives depend on the state of the stack, as the elements' effect does. They are noted the first
+//! time. From then on the observer receives the same calls for the current frames, with their marks.
 
 use super::CallStack;
 use super::frame::{CellId, Entry, Frame, FrameKind, FunctionId, Left, Observer, Piece};
@@ -18,7 +18,7 @@ pub struct Retold<M> {
     noted: usize,
 }
 
-/// What an observer receives.
+/// A call that an observer receives.
 #[derive(Clone, Copy, Debug)]
 enum Told {
     /// Instructions of the innermost frame ran. Pieces of one function that follow one another are one.

@@ -30,7 +30,7 @@ struct Cell {
     kind: FrameKind,
     function: FunctionId,
     schedules: bool,
-    /// What an observer tells frames apart by.
+    /// The mark by which an observer distinguishes frames.
     mark: u32,
 }
 

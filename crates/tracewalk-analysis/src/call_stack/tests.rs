@@ -363,7 +363,7 @@ fn a_gap_in_a_recursion_finds_again_only_the_frames_that_are_certain() {
         at("sort", 4, returns()),
         at("main", 4, taken()),
     ]);
-    // Which of the three calls returned is unknown; that main had called one of them is not.
+    // The trace does not show which of the three calls returned, but does show that `main` had called one of them.
     assert_eq!(found[4..], ["sort", "main > sort", "main"]);
 }
 

@@ -13,7 +13,7 @@ pub struct ContextsPart {
     instructions: u64,
 }
 
-/// What ran from one change of the context to the next.
+/// The instructions that ran from one change of the context to the next.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stretch {
     /// The context that the trace reported; `None` if it continues from the previous part.

@@ -11,7 +11,7 @@ use super::{Branch, Counts, Range, Way, add};
 use crate::programs::Merge;
 use crate::{Context, Statistics};
 
-/// Where one file of a program is in memory.
+/// The location of one file of a program in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binary {
     /// In which contexts it is visible.
@@ -20,7 +20,7 @@ pub struct Binary {
     pub stretches: Vec<Stretch<u64>>,
 }
 
-/// What was counted of one binary.
+/// The counts of one binary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CountedBinary {
     /// The sources with counts of it, in order.

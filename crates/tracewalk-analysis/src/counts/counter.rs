@@ -21,7 +21,7 @@ pub(super) struct Counter {
     passages: Vec<Option<Box<Learned>>>,
 }
 
-/// What was counted.
+/// The counts.
 #[derive(Debug, Default)]
 struct Tally {
     ranges: QuickMap<Range, u64>,
@@ -54,13 +54,13 @@ struct Learned {
     taken: Option<Taken>,
 }
 
-/// What an element shows of the target of the branch before it.
+/// An element's evidence about the target of the branch before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum After {
     /// Nothing.
     #[default]
     Same,
-    /// It led to here.
+    /// The branch led to this address.
     At(Address),
     /// The branch was a return from an exception, which is not counted as a branch.
     Returned,
@@ -183,7 +183,7 @@ impl Learned {
         }
     }
 
-    /// This branch led into it.
+    /// Counts an entry into the passage from this branch.
     fn enter(&mut self, taken: Taken, tally: &mut Tally) {
         if let Some((_, count)) = self.entered.iter_mut().find(|(known, _)| *known == taken) {
             *count += 1;

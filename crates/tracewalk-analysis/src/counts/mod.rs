@@ -85,11 +85,11 @@ pub struct Branch {
 pub enum Way {
     /// The branch was taken, and is neither a call nor a return.
     Jump,
-    /// It was taken, and left its return address in the link register.
+    /// The branch was taken, and left its return address in the link register.
     Call,
-    /// It was taken, and is a return from a function by its form.
+    /// The branch was taken, and is a return from a function by its form.
     Return,
-    /// It was not taken.
+    /// The branch was not taken.
     NotTaken,
 }
 

@@ -21,7 +21,7 @@ use crate::saved::{Fields, ReadItems, ReadLines, Save, SavedErrorKind, Saving, w
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Item {
-    /// Where the binary begins.
+    /// The address at which the binary begins.
     Base(#[serde(with = "words")] Address),
     /// A source.
     Source(CountedSource),

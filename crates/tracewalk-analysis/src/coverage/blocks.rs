@@ -23,13 +23,13 @@ pub enum Conditions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It is no branch; execution continued after it or was interrupted.
+    /// The instruction is no branch; execution continued after it or was interrupted.
     Passed,
-    /// It is no branch, and its condition failed.
+    /// The instruction is no branch, and its condition failed.
     Failed,
-    /// It is a branch, and was taken.
+    /// The instruction is a branch, and was taken.
     Taken,
-    /// It is a branch, and was not taken.
+    /// The instruction is a branch, and was not taken.
     NotTaken,
 }
 

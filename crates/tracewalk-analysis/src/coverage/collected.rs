@@ -32,7 +32,7 @@ pub struct SourceSummary {
     pub bytes: u64,
     /// Instructions that were passed.
     pub instructions: u64,
-    /// Its losses.
+    /// The losses.
     pub losses: Losses,
 }
 

@@ -15,9 +15,9 @@ use crate::symbols::Symbols;
 /// An instruction, and how often it ran or another sum over blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction<A = u64> {
-    /// Where it is.
+    /// The instruction's location.
     pub at: Location,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub bytes: u8,
     /// Whether and how it branches.
     pub branching: Branching,
@@ -30,16 +30,16 @@ pub struct Instruction<A = u64> {
 /// Whether and how an instruction branches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Branching {
-    /// Not.
+    /// The instruction is no branch.
     None,
-    /// It branches to an address in its encoding.
+    /// The instruction branches to an address in its encoding.
     Direct {
-        /// Where to.
+        /// The target.
         target: Location,
         /// Whether it is a call.
         call: bool,
     },
-    /// It branches to an address in a register or in memory.
+    /// The instruction branches to an address in a register or in memory.
     Indirect {
         /// Whether it is a call.
         call: bool,
@@ -51,9 +51,9 @@ pub enum Branching {
 /// How often execution passed an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passes<A = u64> {
-    /// It took effect: its condition passed, or it has none. A branch was taken.
+    /// The instruction took effect: its condition passed, or it has none. A branch was taken.
     pub executed: A,
-    /// Its condition failed. A branch was not taken.
+    /// The instruction's condition failed. A branch was not taken.
     pub skipped: A,
     /// The trace does not record which of the two.
     pub untold: A,
@@ -149,9 +149,9 @@ pub(super) fn count<A: Amount>(
 #[derive(Clone, Copy, Debug)]
 struct Raw<A> {
     classified: Classified,
-    /// In a trace that records conditions: its condition passed. A branch: it was taken.
+    /// In a trace that records conditions, how often the condition passed. For a branch, how often it was taken.
     executed: A,
-    /// Its condition failed. A branch: it was not taken.
+    /// How often the condition failed. For a branch, how often it was not taken.
     skipped: A,
     /// In a trace that does not record conditions.
     passed: A,

@@ -43,7 +43,7 @@ pub struct Lost {
     pub bytes: u64,
 }
 
-/// Where execution was lost, and for which reason.
+/// The place at which execution was lost, and the reason.
 pub(super) type Loss = (StreamOffset, GapReason);
 
 impl Losses {

@@ -179,7 +179,7 @@ impl PassageCounter {
         }
     }
 
-    /// These passages were counted once too often.
+    /// Removes these passages, which were counted once too often.
     pub(super) fn take_back(&mut self, passages: &[PassageNumber]) {
         if passages.is_empty() {
             return;

@@ -88,7 +88,7 @@ impl Runs {
         Self { names: vec![name], blocks: passed.collect() }
     }
 
-    /// Their names, in order: a run's index is that of its name.
+    /// The runs' names, in order: a run's index is that of its name.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names

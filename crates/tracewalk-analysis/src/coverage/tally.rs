@@ -5,9 +5,9 @@ use std::ops::AddAssign;
 /// A number of things, and how many of them are covered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Those that can be judged.
+    /// The number that can be judged.
     pub found: u64,
-    /// Those of them that are covered.
+    /// The number of them that are covered.
     pub covered: u64,
     /// The number that no trace can show; not included in `found`.
     pub untold: u64,
@@ -26,7 +26,7 @@ pub struct Totals {
     pub instructions: Tally,
 }
 
-/// What is counted.
+/// A metric of coverage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
     /// Lines of source files.
@@ -51,7 +51,7 @@ impl Metric {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Lines, Self::Branches, Self::Functions, Self::Instructions];
 
-    /// Its name, in the plural.
+    /// The name, in the plural.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

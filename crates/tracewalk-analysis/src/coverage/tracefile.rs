@@ -22,9 +22,9 @@ pub struct Tracefile {
 /// The coverage of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TracedFile {
-    /// Its functions, by name.
+    /// The functions, by name.
     pub functions: BTreeMap<String, TracedFunction>,
-    /// Its lines, by number.
+    /// The lines, by number.
     pub lines: BTreeMap<u32, TracedLine>,
     /// How often each branch was taken, by line, block and branch; `None` if execution never reached it.
     pub branches: BTreeMap<(u32, u32, u32), Option<u64>>,

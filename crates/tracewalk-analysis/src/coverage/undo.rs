@@ -12,7 +12,7 @@ use crate::{Doubt, Doubtful};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     pub(super) blocks: BlockCounter,
-    /// What a thread counts and has learned.
+    /// A thread's counts, and the passages that it has learned.
     passages: PassageCounter,
     /// A thread's counts, without its table.
     counts: PassageCounts,

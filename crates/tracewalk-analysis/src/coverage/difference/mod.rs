@@ -65,7 +65,7 @@ pub struct FileDifference {
 }
 
 impl Difference {
-    /// What changed from `base` to `now`.
+    /// The changes from `base` to `now`.
     ///
     /// If both have checksums of all lines, lines are matched by their text, however far they moved. Otherwise they are matched
     /// by number.
@@ -231,7 +231,7 @@ mod tests {
     use super::super::tracefile::{TracedFunction, TracedLine};
     use super::*;
 
-    /// What records of lines (`DA:LINE,COUNT,CHECKSUM`) and branches (`BRDA:LINE,BLOCK,BRANCH,COUNT`) of files (`SF:NAME`) say.
+    /// Reads records of lines (`DA:LINE,COUNT,CHECKSUM`) and branches (`BRDA:LINE,BLOCK,BRANCH,COUNT`) of files (`SF:NAME`).
     fn tracefile(records: &str) -> Tracefile {
         let mut read = Tracefile::default();
         let mut name = "";

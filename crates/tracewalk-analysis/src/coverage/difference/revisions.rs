@@ -22,7 +22,7 @@ pub type TextOf<'a> = &'a dyn Fn(&str) -> Option<Vec<u8>>;
 /// The known sources of two revisions.
 #[derive(Clone, Copy)]
 pub enum Revisions<'a> {
-    /// What changed between them.
+    /// The changes between them.
     Diff(&'a SourceDiff),
     /// The sources of the base, by their names in it.
     BaseSources(TextOf<'a>),
@@ -33,11 +33,11 @@ pub enum Revisions<'a> {
 pub struct RevisionError {
     /// The source file.
     pub file: String,
-    /// What is wrong with it.
+    /// The problem.
     pub kind: RevisionErrorKind,
 }
 
-/// What is wrong with a file.
+/// The problem with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RevisionErrorKind {
@@ -91,11 +91,11 @@ pub enum RevisionErrorKind {
 /// A file of now, matched with the base.
 #[derive(Debug, Default)]
 pub(super) struct Pair<'a> {
-    /// Its name in the base, if the base has the file.
+    /// The name in the base, if the base has the file.
     pub(super) base: Option<&'a str>,
-    /// Its path in the old revision, if that differs.
+    /// The path in the old revision, if that differs.
     pub(super) renamed_from: Option<String>,
-    /// Its lines.
+    /// The map of the file's lines.
     pub(super) lines: LineMap,
 }
 

@@ -9,12 +9,12 @@ pub struct SourceDiff {
     pub files: Vec<FileDiff>,
 }
 
-/// What changed in one file.
+/// The changes in one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileDiff {
-    /// Its path in the old revision; `None` for a file that was added.
+    /// The path in the old revision; `None` for a file that was added.
     pub old: Option<DiffPath>,
-    /// Its path in the new revision; `None` for a file that was deleted.
+    /// The path in the new revision; `None` for a file that was deleted.
     pub new: Option<DiffPath>,
     /// Whether the diff leaves out the changes because one of the revisions is not text.
     pub binary: bool,
@@ -41,7 +41,7 @@ pub struct Hunk {
     pub old_first: u32,
     /// The same of the new revision.
     pub new_first: u32,
-    /// Its lines, in the order of the diff.
+    /// The lines, in the order of the diff.
     pub lines: Vec<HunkLine>,
 }
 

@@ -20,13 +20,13 @@ use crate::symbols::{Extent, Frame, SourceChecksum};
 /// A program with its coverage and code.
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramInput<'a> {
-    /// Which program it is.
+    /// The program's identity.
     pub id: &'a ProgramId,
     /// The file names of its images.
     pub images: &'a BTreeSet<String>,
-    /// Its coverage.
+    /// The program's coverage.
     pub coverage: &'a ProgramCoverage,
-    /// Its code, with symbols.
+    /// The program's code, with symbols.
     pub code: &'a Code,
 }
 
