@@ -99,14 +99,14 @@ pub enum Carrier {
     Frames {
         /// The synchronisation patterns between the frames.
         framing: Framing,
-        /// Which bytes are the source's.
+        /// The trace ID of the source's bytes.
         id: TraceId,
     },
     /// In frames at known places.
     Indexed {
         /// The places of the frames in this capture.
         index: Index,
-        /// Which bytes are the source's.
+        /// The trace ID of the source's bytes.
         id: TraceId,
     },
     /// As stretches of the capture, in the order in which the source made them.

@@ -1,4 +1,4 @@
-//! Where and why execution could not be followed.
+//! The gaps of a trace: execution that could not be followed, and the reasons.
 
 use tracewalk::flow::{Element, GapReason};
 use tracewalk::ids::Address;

@@ -1,4 +1,4 @@
-//! What an ITM reported: text and values that software wrote, DWT events, and times.
+//! The reports of an ITM: text and values that software wrote, DWT events, and times.
 //!
 //! [`Input::itm`](crate::drive::Input::itm) gives the records of one ITM in the order of the capture. A record has the capture offset
 //! of its first byte, so that it can be reported between records of other sources in the same frames.
@@ -43,9 +43,9 @@ pub enum ItmEvent {
     Value {
         /// The port, 0 to 255.
         port: u8,
-        /// How much was written.
+        /// The size of the write.
         size: Size,
-        /// What was written.
+        /// The value written.
         value: u32,
     },
     /// The DWT reported something, or packets were lost.
@@ -54,21 +54,21 @@ pub enum ItmEvent {
     LocalTime {
         /// The ticks.
         ticks: u64,
-        /// What was delayed.
+        /// The part that was delayed.
         delay: TimestampDelay,
         /// All ticks since the capture began.
         total: u64,
     },
     /// The global timestamp; bits that were not sent yet are 0.
     GlobalTime {
-        /// Its value.
+        /// The timestamp's value.
         value: u64,
         /// Whether the clock's rate changed since the last one.
         clock_changed: bool,
     },
     /// Malformed bytes.
     Malformed {
-        /// What is wrong with them.
+        /// The reason.
         reason: Malformation,
         /// How many.
         bytes: u64,

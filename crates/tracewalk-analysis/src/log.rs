@@ -94,7 +94,7 @@ pub enum Noting {
 /// An element that is noted unchanged.
 #[derive(Clone, Copy, Debug)]
 struct Other {
-    /// Its entry.
+    /// The element's entry.
     entry: u32,
     element: Element,
     at: CaptureOffset,

@@ -31,7 +31,7 @@ pub enum Place {
     Position(Position),
     /// The nth time that something happens.
     Happening {
-        /// What happens.
+        /// The event.
         what: Happening,
         /// The number of the time, from 1.
         nth: NonZeroU64,
@@ -58,7 +58,7 @@ pub enum Happening {
     Address(Address),
     /// A function is entered, or the instruction at an offset from its start is executed.
     Function {
-        /// Its name, as the program spells it or as the linker knows it.
+        /// The function's name, as the program spells it or as the linker knows it.
         name: String,
         /// The offset from its start, in bytes.
         offset: u64,
@@ -74,14 +74,14 @@ pub enum Happening {
     Exception(ExceptionName),
 }
 
-/// Which exceptions are meant.
+/// A selection of exceptions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExceptionName {
     /// All of them.
     Any,
-    /// Those with this number, in the numbering of the source.
+    /// Exceptions with this number, in the numbering of the source.
     Number(u16),
-    /// Those of this name, by the architecture or the chip's maker, in upper or lower case.
+    /// Exceptions with this name, by the architecture or the chip's maker, in upper or lower case.
     Named(String),
 }
 

@@ -69,7 +69,7 @@ pub struct SourceId {
     /// The protocol's name.
     #[serde(with = "words")]
     pub protocol: words::ProtocolName,
-    /// Which of these it is, from 1: the buffers of one capture may each have one.
+    /// The number among equal sources, from 1: the buffers of one capture may each have one.
     #[serde(deserialize_with = "from_one")]
     pub number: u16,
 }
@@ -89,14 +89,14 @@ pub trait Merge: Default {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MergeError {
-    /// They are of different programs.
+    /// The answers are about different programs.
     Program {
         /// The programs of one of them.
         expected: Vec<ProgramId>,
         /// A program that only the other has.
         found: ProgramId,
     },
-    /// They were measured in different ways.
+    /// The answers were measured in different ways.
     Measure {
         /// How one of them was.
         expected: String,

@@ -58,6 +58,6 @@ pub struct ItmRecord {
     pub id: Option<TraceId>,
     /// The capture's byte with which it begins.
     pub at: CaptureOffset,
-    /// What it reported.
+    /// The ITM's report.
     pub event: ItmEvent,
 }

@@ -129,7 +129,7 @@ impl Symbols for Pages {
     }
 }
 
-/// Where a function of [`pages`] starts.
+/// The start of a function of [`pages`].
 pub fn page(name: &str) -> u32 {
     let index = PAGES.iter().position(|page| *page == name).unwrap();
     u32::try_from(index).unwrap() * 0x100

@@ -20,7 +20,7 @@ pub struct Section {
     pub id: Option<TraceId>,
     /// The protocol's name, like `etmv3`.
     pub protocol: &'static str,
-    /// Its number among equal ones, from 1: each buffer of a capture may have one.
+    /// The number among equal sources, from 1: each buffer of a capture may have one.
     pub number: u16,
     /// The program that the source traced.
     pub code: Arc<Code>,
@@ -28,9 +28,9 @@ pub struct Section {
 
 /// A program, its symbols and its names.
 pub struct Code {
-    /// Its bytes.
+    /// The program's bytes.
     pub program: Arc<Program>,
-    /// Its names and source lines.
+    /// The program's names and source lines.
     pub symbols: Box<dyn Symbols>,
     /// The names of the chip's interrupts.
     pub interrupts: Interrupts,

@@ -61,7 +61,7 @@ pub trait Sink<Record> {
         false
     }
 
-    /// What an ITM in the same frames reported, before the source's next record.
+    /// Takes a report of an ITM in the same frames, before the source's next record.
     fn itm(&mut self, _record: &ItmRecord) -> io::Result<()> {
         Ok(())
     }
@@ -185,7 +185,7 @@ impl TakeRows for Nothing {
 
 /// Takes the elements of a part.
 ///
-/// Any thread makes parts, as copies of an empty one. They are joined in the order of the trace; the result must not depend on
+/// Any thread makes parts, as copies of an empty one. Parts are joined in the order of the trace; the result must not depend on
 /// the cuts.
 pub trait Part: Clone + Send {
     /// An empty part for the same thread, with what the thread has learned.

@@ -77,20 +77,20 @@ pub trait Symbols: Send + Sync {
 /// A function by the program's symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Function<'a> {
-    /// Its name, readable (not mangled).
+    /// The name, readable (not mangled).
     pub name: &'a str,
-    /// Its first instruction.
+    /// The first instruction.
     pub start: Address,
 }
 
 /// A function and how far it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Its name, readable (not mangled).
+    /// The name, readable (not mangled).
     pub name: String,
-    /// Its name as the linker knows it.
+    /// The linker's name.
     pub symbol: String,
-    /// Its first instruction.
+    /// The first instruction.
     pub start: Address,
     /// The address after it, as a number that may be 2^32.
     pub end: u64,
@@ -101,9 +101,9 @@ pub struct Extent {
 /// A data object by the program's symbols.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// Its name, as the linker knows it.
+    /// The linker's name.
     pub name: String,
-    /// Its first address.
+    /// The first address.
     pub start: Address,
     /// The address after it, as a number that may be 2^32.
     pub end: u64,
@@ -112,7 +112,7 @@ pub struct Object {
 /// A stretch of code that comes from one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineExtent {
-    /// Its first address.
+    /// The first address.
     pub start: Address,
     /// The address after it, as a number that may be 2^32.
     pub end: u64,
@@ -121,7 +121,7 @@ pub struct LineExtent {
 /// A stretch of memory with the same content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// Its first address.
+    /// The first address.
     pub start: Address,
     /// The address after it, as a number that may be 2^32.
     pub end: u64,
@@ -132,9 +132,9 @@ pub struct Stretch {
 /// A source file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFile {
-    /// Where it is.
+    /// The file's path.
     pub path: String,
-    /// What is in it, in whatever encoding.
+    /// The content, in whatever encoding.
     pub text: Vec<u8>,
 }
 
@@ -161,7 +161,7 @@ impl SourceFile {
     }
 }
 
-/// Which text a source file had when a unit was compiled from it.
+/// The checksum of a source file as a unit was compiled from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceChecksum {
     /// The file, as the debug information names it.
@@ -173,7 +173,7 @@ pub struct SourceChecksum {
 /// One of the functions that an instruction belongs to, by the debug information.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Its name, readable (not mangled).
+    /// The name, readable (not mangled).
     pub function: Option<String>,
     /// The source file, as the debug information names it.
     pub file: Option<String>,

@@ -56,7 +56,7 @@ impl<T: TakeRows + ?Sized> TakeRows for &mut T {
 /// A table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// Its stable name: lower case, words joined by `_`.
+    /// The stable name: lower case, words joined by `_`.
     pub name: &'static str,
     /// The version of its columns. A new column at the end does not change it.
     pub version: u32,
@@ -69,7 +69,7 @@ pub struct Table {
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its stable name: lower case, words joined by `_`.
+    /// The stable name: lower case, words joined by `_`.
     pub name: Cow<'static, str>,
     /// The kind of its known cells.
     pub kind: Kind,
@@ -120,7 +120,7 @@ impl Table {
         Self { name, version, columns: columns.into_iter().collect(), rows: Vec::new() }
     }
 
-    /// Adds a row. Its cells have to fit the columns in number and kind; anything else is a defect of the caller.
+    /// Adds a row. The row's cells have to fit the columns in number and kind; anything else is a defect of the caller.
     pub fn push(&mut self, row: impl IntoIterator<Item = Cell>) {
         let row = row.into_iter().collect::<Vec<_>>();
         debug_assert_eq!(row.len(), self.columns.len(), "{}", self.name);

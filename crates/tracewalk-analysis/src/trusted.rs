@@ -141,7 +141,7 @@ mod tests {
         Element::Proof(Proof { at: None, span: span(at) })
     }
 
-    /// Where what is handed on stands, without proofs, and how many instructions are not.
+    /// The places of the elements that are handed on, without proofs, and the number of instructions that are left out.
     fn handed_on(elements: &[Element]) -> (Vec<u64>, u64) {
         let mut trusted = Trusted::default();
         let mut places = Vec::new();

@@ -108,7 +108,7 @@ impl Window {
         Windowed { from, to, code, phase, instructions: 0, cycles: 0, time: None, at: None, touched }
     }
 
-    /// Its ends.
+    /// The ends of the window.
     pub fn places(&self) -> impl Iterator<Item = &Place> {
         self.from.iter().chain(&self.to)
     }
@@ -126,7 +126,7 @@ impl Bound {
                 let seen = views.get(&ViewId::default()).cloned().unwrap_or_default();
                 Watched::Instructions { views, seen }
             }
-            // It never happens in this program.
+            // The event never happens in this program.
             Err(_) => Watched::Instructions { views: BTreeMap::new(), seen: Vec::new() },
         };
         Self::Happening { place: place.clone(), nth, times: 0, watched }
@@ -226,7 +226,7 @@ impl Windowed {
         let is_before = |bound: &Bound| match bound {
             Bound::Position(Position::Instructions(count)) => instructions < *count,
             Bound::Position(_) => false,
-            // It has not happened yet, and does not happen in these elements.
+            // The event has not happened yet, and does not happen in these elements.
             Bound::Happening { .. } => true,
         };
         let phase = match self.phase {
@@ -476,7 +476,7 @@ mod tests {
         let window = |from, to| Window { from: Some(from), to };
         let second = window(place(function("swap"), 2), None);
         assert_eq!(phases(&second, &elements), [Before, Before, Before, Inside, Inside, Inside]);
-        // What opens the window does not end it.
+        // The call that opens the window does not end it.
         let once = window(place(function("swap"), 1), Some(place(function("swap"), 1)));
         assert_eq!(phases(&once, &elements), [Before, Inside, Inside, After, After, After]);
         let up_to = Window { from: None, to: Some(place(function("main"), 2)) };

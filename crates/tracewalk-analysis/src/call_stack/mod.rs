@@ -1,15 +1,15 @@
 //! The functions that are running, reconstructed from program flow.
 //!
-//! Calls push their return address, exceptions the place at which they were taken. A return is recognised by where it goes, not by
-//! its instruction: execution that goes to an address on the stack has returned there, whatever was in between, which
-//! also covers tail calls and functions that ran in code no image holds. What else may happen to a stack:
+//! Calls push their return address, exceptions the address at which they were taken. A return is recognised by its target, not by
+//! its instruction: execution that goes to an address on the stack has returned there, whatever ran in between. This rule also
+//! covers tail calls and functions that ran in code no image holds. Other events change the stack as follows:
 //!
 //! ```text
 //! jump to another function       it takes over the frame: a tail call, or code shared between functions
-//! return to where nothing called what is known of the stack is wrong, or the caller ran before the trace began:
-//!                                the function that execution returned to is all that is known
-//! longjmp, a thrown exception    execution goes on after a setjmp, or in a function further out: what is in between
-//!                                is left
+//! return to where nothing called the known stack is wrong, or the caller ran before the trace began: only the function that
+//!                                execution returned to is known
+//! longjmp, a thrown exception    execution goes on after a setjmp, or in a function further out: the frames in between
+//!                                are left
 //! gap                            the frames are lost, but kept: a return to one of them finds it again
 //! task switch                    the frames wait until the task runs again: by the context ID or VMID, or by the evidence that
 //!                                an exception returned to where another task had been interrupted

@@ -73,7 +73,7 @@ impl<M> CallStack<M> {
             }
             (Some(_), Some(_)) if path.len() < LONGEST_PATH => true,
             _ => {
-                // This is a new task.
+                // No waiting task matches: this is a new one.
                 let task = self.new_task();
                 self.stack = Stack::new(task);
                 observer.switch(Task::Unresolved, task, Evidence::Resumed);

@@ -22,7 +22,7 @@ pub(super) struct Counts {
     instructions: u64,
 }
 
-/// The counts since the position was last proven, which may have to be taken back. It holds at most twice the counts of
+/// The counts since the position was last proven, which may have to be taken back: at most twice the counts of
 /// [`Doubt::REACH`] bytes of trace.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UndoLog {

@@ -20,7 +20,7 @@ pub enum CauseKind {
     BadBranch {
         /// The branch.
         at: Address,
-        /// Its target.
+        /// The branch's target.
         to: Address,
         /// The content of the target.
         target: Target,
@@ -37,7 +37,7 @@ pub enum CauseKind {
     BadReturn {
         /// The return.
         at: Address,
-        /// Its target.
+        /// The return's target.
         to: Address,
         /// The content of the target.
         target: Target,
@@ -58,14 +58,14 @@ pub enum CauseKind {
         object: (String, Address, Address),
         /// The branch that went to the address that was overwritten.
         branch: Address,
-        /// Its target.
+        /// The branch's target.
         to: Address,
     },
     /// An instruction that is permanently undefined, or that the processor says is undefined.
     UndefinedInstruction {
         /// The instruction.
         at: Address,
-        /// Its bytes.
+        /// The instruction's bytes.
         bytes: Vec<u8>,
     },
     /// A division by zero.
@@ -131,16 +131,16 @@ pub enum Target {
     NoThumbBit,
 }
 
-/// A piece of evidence for a cause, which can be verified where it says.
+/// A piece of evidence for a cause, with the place that verifies it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evidence {
     /// An instruction in the image.
     Instruction {
-        /// What it did.
+        /// The instruction's role.
         role: Role,
-        /// Its address.
+        /// The address.
         at: Address,
-        /// Its bytes.
+        /// The bytes.
         bytes: Vec<u8>,
         /// The byte of the source's trace that shows that it was executed; `None` if none does.
         executed: Option<StreamOffset>,
@@ -149,45 +149,45 @@ pub enum Evidence {
     Went {
         /// The branch.
         from: Address,
-        /// Its target.
+        /// The target.
         to: Address,
         /// The byte of the source's trace that shows it.
         traced_at: StreamOffset,
     },
     /// The trace shows that an exception was taken.
     Taken {
-        /// Which; `None` if the trace does not say.
+        /// The exception; `None` if the trace does not state it.
         exception: Option<Exception>,
-        /// Where.
+        /// The address at which it was taken.
         at: Address,
-        /// Its handler.
+        /// The handler.
         handler: Address,
         /// The byte of the source's trace that shows it.
         traced_at: StreamOffset,
     },
     /// A word in memory.
     Word {
-        /// What it is.
+        /// The word's role.
         role: Role,
-        /// Its address.
+        /// The address.
         at: Address,
-        /// Its value.
+        /// The value.
         value: u32,
         /// The holder of the word.
         holder: Holder,
     },
     /// A core register that was saved.
     Register {
-        /// Its name: `r0` to `r12`, `sp`, `lr`, `pc` or `xpsr`.
+        /// The register's name: `r0` to `r12`, `sp`, `lr`, `pc` or `xpsr`.
         name: &'static str,
-        /// Its value.
+        /// The value.
         value: u32,
     },
     /// A symbol of the image.
     Symbol {
-        /// Its name.
+        /// The symbol's name.
         name: String,
-        /// Its first address.
+        /// The first address.
         start: Address,
         /// The address after it.
         end: Address,
@@ -217,13 +217,13 @@ pub enum Holder {
 pub enum Role {
     /// The branch or return that went wrong.
     Branch,
-    /// It loaded the address.
+    /// The instruction that loaded the address, or the word it was loaded from.
     Load,
-    /// It wrote the address.
+    /// The instruction that wrote the address.
     Store,
-    /// It saved the return address.
+    /// The instruction that saved the return address.
     Save,
-    /// It was to be executed when the exception was taken.
+    /// The instruction that was to be executed when the exception was taken.
     Faulting,
     /// The call of a function that is part of the proof.
     Call,

@@ -23,7 +23,7 @@ pub(super) struct Look<'a> {
     pub(super) exception: Option<Exception>,
     pub(super) numbered_by_registers: bool,
     pub(super) frame: Option<StackedFrame>,
-    /// What happened before the exception.
+    /// The path before the exception.
     pub(super) before: &'a [&'a Happened],
     pub(super) states_return: bool,
 }

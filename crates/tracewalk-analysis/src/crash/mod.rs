@@ -66,7 +66,7 @@ pub struct Crash {
     pub exception: Option<Exception>,
     /// Whether only the registers say which.
     pub numbered_by_registers: bool,
-    /// Where it was taken: the instruction that faulted, or the next one that would have run.
+    /// The address at which it was taken: the instruction that faulted, or the next one that would have run.
     pub at: Option<Address>,
     /// The first instruction of its handler.
     pub handler: Option<Address>,

@@ -69,16 +69,16 @@ pub enum PathItem {
     },
     /// The same, several times.
     Loop {
-        /// What ran each time.
+        /// The path of one round.
         body: Vec<Self>,
         /// How many times.
         times: u64,
     },
     /// An exception was taken.
     Exception {
-        /// Which; `None` if it is not known.
+        /// The exception; `None` if unknown.
         exception: Option<Exception>,
-        /// Where it returns to.
+        /// The return address.
         returns_to: Option<Address>,
     },
     /// The return from an exception.
@@ -162,7 +162,7 @@ impl Trail {
     }
 }
 
-/// These pieces as a path with loops folded.
+/// Folds the loops of these pieces into a path.
 pub(super) fn folded(pieces: &[&Happened]) -> Vec<PathItem> {
     let mut path = Vec::new();
     let mut open = None::<(Block, Address, u32)>;

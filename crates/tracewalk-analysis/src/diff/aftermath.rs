@@ -22,7 +22,7 @@ pub struct Aftermath {
     pub last: Option<CodePlace>,
     /// The functions that were running then, outermost first.
     pub stack: Vec<Called>,
-    /// What this path did next.
+    /// The next functions and instructions of this path.
     pub next: Vec<Next>,
     parted: bool,
 }
@@ -30,7 +30,7 @@ pub struct Aftermath {
 /// A function that is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Called {
-    /// Which one.
+    /// The function.
     pub function: FunctionId,
     /// The instruction that called it, if one did.
     pub site: Option<CodePlace>,

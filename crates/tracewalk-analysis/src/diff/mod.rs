@@ -38,7 +38,7 @@ pub struct Stretch {
     steps: Vec<Step>,
 }
 
-/// Where two paths part.
+/// The point at which two paths part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parting {
     /// The number of the first step that differs, from 0.

@@ -54,9 +54,9 @@ pub struct Here<'c> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HereInstruction {
-    /// Its number in the source, from 0.
+    /// The number in the source, from 0.
     pub number: u64,
-    /// Its place in the program.
+    /// The place in the program.
     pub location: Location,
     /// Whether it is the last one of the block, to which the block's ending applies.
     pub is_last: bool,

@@ -22,7 +22,7 @@ pub struct Follower<'p> {
     is_new: bool,
 }
 
-/// What was learned of a source's program while following. It serves any source of the same program and configuration.
+/// The knowledge of a source's program gained while following. Serves any source of the same program and configuration.
 #[derive(Clone, Debug)]
 pub struct Learned(FlowStream);
 
@@ -39,7 +39,7 @@ impl<'p> Follower<'p> {
         Self { config, program, stream: learned.0, is_new: false }
     }
 
-    /// What was learned.
+    /// The knowledge of the program so far.
     #[must_use]
     pub fn into_learned(self) -> Learned {
         Learned(self.stream)

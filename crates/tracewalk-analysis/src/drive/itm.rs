@@ -117,7 +117,7 @@ impl ItmStream {
         self.work.ready.pop_front()
     }
 
-    /// What was found so far.
+    /// The counts so far.
     #[must_use]
     pub const fn counts(&self) -> &ItmCounts {
         self.work.reader.counts()
@@ -125,7 +125,7 @@ impl ItmStream {
 }
 
 impl ItmRecords<'_> {
-    /// What was found so far.
+    /// The counts so far.
     #[must_use]
     pub const fn counts(&self) -> &ItmCounts {
         self.stream.counts()

@@ -128,7 +128,7 @@ pub(super) trait Take<P> {
     }
 }
 
-/// Where a segment begins.
+/// The beginning of a segment.
 pub(super) struct Begun {
     pub(super) at: CutPlace,
     pub(super) start: StreamOffset,
@@ -325,7 +325,7 @@ fn work<P: Part>(
     empty: &mut P,
     tasks: &Mutex<Receiver<Task<'_, P>>>,
 ) {
-    // What it learns of the program serves the next segment.
+    // The stream's knowledge of the program serves the next segment.
     let mut stream = known.clone();
     loop {
         let task = tasks.lock().map(|tasks| tasks.recv());

@@ -36,7 +36,7 @@ pub(super) struct Gathering<'a, P> {
 /// The last known place, for elements without bytes of their own at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(super) struct Last {
-    /// Where the last element with bytes of its own is in the stream.
+    /// The place of the last element with bytes of its own in the stream.
     stream: Option<StreamOffset>,
     /// The same in the capture, if it is known.
     capture: CaptureOffset,

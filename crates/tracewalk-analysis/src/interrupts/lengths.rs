@@ -186,7 +186,7 @@ impl Lengths {
         self.count
     }
 
-    /// Their sum.
+    /// The sum of the lengths.
     #[must_use]
     pub const fn sum(&self) -> u128 {
         self.sum

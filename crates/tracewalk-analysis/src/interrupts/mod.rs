@@ -96,7 +96,7 @@ struct Record {
     with_preemption: Gathering,
     without_preemption: Gathering,
     inter_arrival: Gathering,
-    /// Its last beginning, and the stretch of known length that this is in.
+    /// The last beginning, and the stretch of known length that it is in.
     last: Option<(u64, u64)>,
 }
 
@@ -104,7 +104,7 @@ struct Record {
 #[derive(Clone, Copy, Debug)]
 struct Interrupt {
     id: SpanId,
-    /// Its own run time.
+    /// The interrupt's own run time.
     clock: u64,
 }
 
@@ -124,12 +124,12 @@ enum Key {
 /// A span that has not ended.
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    /// Which record it is of.
+    /// The index of the span's record.
     record: usize,
-    /// Its beginning; `None` if that was not seen.
+    /// The beginning; `None` if that was not seen.
     since: Option<u64>,
     context: Context,
-    /// Its context's clock at that time.
+    /// The context's clock at the beginning.
     clock: u64,
     epoch: u64,
 }

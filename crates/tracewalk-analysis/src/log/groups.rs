@@ -30,7 +30,7 @@ pub(super) struct Groups {
 /// The group that grows at the end of the notes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Growing {
-    /// Its first entry.
+    /// The first entry.
     pub(super) start: usize,
     hash: u64,
 }

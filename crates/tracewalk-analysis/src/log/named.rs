@@ -9,7 +9,7 @@ use tracewalk::flow::{KeptPassage, Totals};
 pub(super) struct Entry {
     /// The number of a passage, a block or a group, or one of the two below.
     pub(super) number: u32,
-    /// Its start, from the base on; or its index in another list.
+    /// The start, from the base on; or an index in another list.
     pub(super) at: u32,
 }
 
@@ -40,7 +40,7 @@ pub(crate) enum Content {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Member {
     pub(crate) number: u32,
-    /// Its distance from the first member's start.
+    /// The distance from the first member's start.
     pub(crate) after: u32,
 }
 

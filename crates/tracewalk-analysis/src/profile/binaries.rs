@@ -7,19 +7,19 @@ use crate::Code;
 use crate::call_stack::Task;
 use crate::clock::Cost;
 
-/// What a task spent on the code of one file.
+/// The cost of a task in the code of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BinaryCost {
-    /// What the task is called; `None` if there is only one, and for exceptions outside of all tasks.
+    /// The task's name; `None` if there is only one, and for exceptions outside of all tasks.
     pub task: Option<String>,
     /// The file, without its folders; `None` if none is known.
     pub binary: Option<String>,
-    /// What was spent.
+    /// The cost.
     pub own: Cost,
 }
 
 impl Profile {
-    /// What each task spent on the code of each file, the most expensive first, in `by`.
+    /// The cost of each task in the code of each file, the most expensive first, in `by`.
     #[must_use]
     pub fn binaries(&self, code: &Code, by: impl Fn(&Cost) -> u64) -> Vec<BinaryCost> {
         // Parents come first.

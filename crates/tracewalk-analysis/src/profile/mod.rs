@@ -350,7 +350,7 @@ impl NodeId {
         self.0 as usize
     }
 
-    /// Its number.
+    /// The node's number.
     const fn number(&self) -> u32 {
         self.0
     }

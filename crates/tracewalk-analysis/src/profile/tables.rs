@@ -12,9 +12,9 @@ pub struct FunctionCost {
     pub function: LabelId,
     /// How often it was called; 0 for inlined functions, and for functions that were already running when they were first seen.
     pub calls: u64,
-    /// Its own cost.
+    /// The function's own cost.
     pub own: Cost,
-    /// Its cost with the functions that it called. The cost of recursive calls is included once.
+    /// The cost including the functions that it called. The cost of recursive calls is included once.
     pub total: Cost,
 }
 
@@ -25,7 +25,7 @@ pub struct LineCost {
     pub function: LabelId,
     /// The line; `None` if the debug information does not say it.
     pub place: Option<Place>,
-    /// Its cost.
+    /// The line's cost.
     pub own: Cost,
 }
 
@@ -40,7 +40,8 @@ pub struct Edge {
     pub site: Option<Place>,
     /// How often.
     pub calls: u64,
-    /// Their cost, with the functions called in turn. The cost of a call during another one of the same kind is included once.
+    /// The calls' cost, including the functions called in turn. The cost of a call during another one of the same kind is included
+    /// once.
     pub total: Cost,
 }
 

@@ -213,7 +213,7 @@ fn ticks_are_shared_by_what_ran_between_two_timestamps() {
         time(140),
         at("main", 2, 4, taken()),
     ]);
-    // What ran before the first timestamp and after the last one has no time.
+    // Instructions before the first timestamp and after the last one have no time.
     assert_eq!(chains(&found, Unit::Time), expected(&[("main", 10), ("main > sort", 30)]));
     assert_eq!((found.measures.timed_instructions, found.measures.best()), (4, Unit::Time));
 }

@@ -44,7 +44,7 @@ use reading::Input;
 
 /// An answer about one program that can be saved.
 pub trait Save: Merge {
-    /// Its kind, in the first line of its files.
+    /// The answer's kind, in the first line of its files.
     const KIND: &'static str;
 
     /// Builds the answer from its items.

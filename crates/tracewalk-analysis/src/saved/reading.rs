@@ -4,7 +4,7 @@ use std::io::{BufRead, Read as _};
 
 use super::error::SavedErrorKind;
 
-/// A file as it is read. It holds one line at a time.
+/// A file as it is read, one line at a time.
 pub(super) struct Input<R> {
     from: R,
     line: Vec<u8>,

@@ -15,7 +15,7 @@ pub(super) enum Deed {
     Begins(Count, u64),
     /// A piece of it runs.
     Piece(u64),
-    /// It ends.
+    /// The block ends.
     Ends,
     /// Cycles pass in which nothing ran.
     Passes(Count),

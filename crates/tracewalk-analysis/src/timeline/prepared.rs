@@ -17,7 +17,7 @@ pub(super) enum Part {
 /// Deeds that leave nothing open and end nothing that was open before.
 #[derive(Debug)]
 pub(super) struct Prepared {
-    /// Its unique number in a timeline.
+    /// The unique number in a timeline.
     pub(super) number: u64,
     items: Box<[Ready]>,
     /// How many spans begin.

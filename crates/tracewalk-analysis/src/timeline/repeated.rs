@@ -1,4 +1,4 @@
-//! What repeated elements do to a timeline, to be done again at once.
+//! The deeds of repeated elements, kept so that a timeline repeats them at once.
 
 use super::axis::Placer;
 use super::deed::{self, Before, Deed, Marking, Takers, shorter};
@@ -7,7 +7,7 @@ use super::prepared::Part;
 use super::spans::{Recorder, Spans};
 use super::take::TakeItems;
 
-/// What a passage does, in order.
+/// The deeds of a passage, in order.
 #[derive(Debug)]
 pub(super) struct Deeds {
     pub(super) list: Box<[Deed]>,
@@ -22,7 +22,7 @@ pub(super) struct Deeds {
 }
 
 impl Deeds {
-    /// What the members of a group do, one after the other.
+    /// The deeds of a group's members, one after the other.
     pub(super) fn of_group(list: Vec<Deed>, waiting: u64, spans: &mut Spans) -> Self {
         let parts = Part::of(&list, spans);
         let changes_marks = parts.iter().any(Part::needs_marks);
@@ -35,7 +35,7 @@ impl Deeds {
         self.list.len() * size_of::<Deed>() / 8 + self.parts.iter().map(Part::weight).sum::<usize>()
     }
 
-    /// What was noted, and what is left after it; `None` if it is not known what takes the cycles before it.
+    /// The noted deeds, and the cycles left after them; `None` if it is not known what takes the cycles before them.
     pub(super) fn of(noted: &[Deed], takers: Takers, (waiting, before): (u64, Before)) -> Option<Self> {
         let Takers { pending, waited, .. } = takers;
         let list = shorter(noted);
@@ -51,7 +51,7 @@ impl Deeds {
         deeds.take(before).then_some(deeds)
     }
 
-    /// Whether it is known what takes the cycles before it.
+    /// Whether it is known what takes the cycles before these deeds.
     pub(super) const fn take(&self, before: Before) -> bool {
         (before.pending == 0 || self.takes_pending) && (before.waited == 0 || self.takes_waited)
     }

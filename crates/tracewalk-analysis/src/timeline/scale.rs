@@ -1,4 +1,4 @@
-//! What an axis is marked with.
+//! The marks of an axis.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use tracewalk::span::{CaptureOffset, StreamOffset};
 use crate::clock::Unit;
 use crate::sink::Part;
 
-/// An axis: what it counts, and what that means.
+/// An axis: its unit, and the unit's length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
-    /// What it counts.
+    /// The unit that the axis counts.
     pub unit: Unit,
     /// Whether places between timestamps are found by cycles; by instructions without it.
     pub counts_cycles: bool,
@@ -95,7 +95,7 @@ impl Part for Probe {
 
     #[inline]
     fn passage(&mut self, passage: &Passage<'_>, _: impl FnMut(StreamOffset) -> CaptureOffset) {
-        // Where there are only blocks, nobody has to look at them.
+        // A passage of blocks alone needs no look at its elements.
         let Totals { blocks, instructions, .. } = passage.totals();
         if u64::from(blocks) < passage.len() {
             passage.elements().for_each(|element| self.element(&element));
@@ -128,7 +128,7 @@ impl Scale {
     }
 }
 
-/// What stands in titles: `in instructions, for the trace has no time`.
+/// The text for titles: `in instructions, for the trace has no time`.
 impl fmt::Display for Scale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.unit, self.frequency) {

@@ -9,7 +9,7 @@ pub trait TakeItems {
     /// Takes the next item.
     fn item(&mut self, item: Item);
 
-    /// Takes repeated items. They end every span that they begin, and no other.
+    /// Takes repeated items, which end every span that they begin, and no other.
     fn again(&mut self, again: &Again<'_>) {
         again.items().for_each(|item| self.item(item));
     }

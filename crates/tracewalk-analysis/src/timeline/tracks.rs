@@ -127,7 +127,7 @@ impl Tracks {
             return out(now, Change::End { id, track, finish });
         }
         let Some(index) = spans.iter().rposition(|span| span.id == id) else {
-            // Its task does not run: the span was cut when the task stopped.
+            // The span's task does not run: the span was cut when the task stopped.
             self.waiting.values_mut().for_each(|spans| spans.retain(|span| span.id != id));
             return;
         };

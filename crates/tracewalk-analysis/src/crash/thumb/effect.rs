@@ -14,9 +14,9 @@ pub(super) const FLOATING: u8 = PC;
 pub(in crate::crash) struct Effect {
     /// The registers that it writes, apart from the program counter. Operands are the values before the instruction.
     pub(in crate::crash) writes: Vec<(u8, Source)>,
-    /// Its loads.
+    /// The loads.
     pub(in crate::crash) loads: Vec<Transfer>,
-    /// Its stores.
+    /// The stores.
     pub(in crate::crash) stores: Vec<Transfer>,
     /// The register that it branches to.
     pub(in crate::crash) branches_to: Option<u8>,
@@ -32,7 +32,7 @@ pub(in crate::crash) enum Source {
     Constant(u32),
     /// A register's value, operated on.
     Computed(Operation, u8, Operand),
-    /// What the load of this number loaded.
+    /// The value that the load of this number loaded.
     Loaded(usize),
     Unknown,
 }
