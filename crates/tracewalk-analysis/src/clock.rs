@@ -1,6 +1,6 @@
 //! Costs of execution: instructions, cycles and time, and the code that the cycles were spent on.
 //!
-//! Cycle counts stand before the block that they were spent on. Not every count has one:
+//! A cycle count precedes the block that it was spent on. Some counts have no block:
 //!
 //! ```text
 //! before a block                 spent on the block

@@ -28,7 +28,7 @@ impl Verdict {
     pub const fn of(contradictions: u64, ranges: u64) -> Self {
         match contradictions {
             0 => Self::Fits,
-            // A single contradiction says little about the other ranges, unless there are almost none.
+            // A single contradiction is weak evidence about the other ranges, unless there are almost none.
             1 if ranges > 3 => Self::Doubtful,
             count if count.saturating_mul(RANGES_FOR_EACH) > ranges => Self::DoesNotFit,
             _ => Self::Doubtful,

@@ -53,7 +53,7 @@ mod tests {
         assert_eq!(both(Exception::M(16 + 28)), names("TIM2", "TIM2 (IRQ28)"));
         assert_eq!(both(Exception::M(16 + 29)), names("IRQ29", "IRQ29"));
         assert_eq!(both(Exception::M(15)), names("SysTick", "SysTick"));
-        // A and R profile have one interrupt, and its code is no number of a source.
+        // A and R profile have one interrupt exception, whose number identifies no source.
         assert_eq!(both(Exception::Ar(14)), names("IRQ", "IRQ"));
     }
 }

@@ -342,7 +342,7 @@ mod tests {
         assert_eq!(function("sort", 0x100).find(&code), Err(Unknown::Offset { bytes: 0x100 }));
         assert_eq!(function("nobody", 0).find(&code), Err(Unknown::Function));
         let line = |file: &str, line| Happening::Line { file: file.to_owned(), line };
-        // Line 2 of the samples has two pieces, of which one has two rows.
+        // Line 2 of the samples has two pieces, one with two rows.
         let two = vec![Address::from(page("main") + 4), Address::from(page("main") + 0x20)];
         let found = Found::Instructions(BTreeMap::from([(ViewId::default(), two)]));
         assert_eq!(line("main.c", 2).find(&code), Ok(found));

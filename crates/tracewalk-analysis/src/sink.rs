@@ -209,7 +209,7 @@ pub trait Part: Clone + Send {
     }
 }
 
-/// Nothing is made of them.
+/// Discards all elements.
 impl Part for () {
     #[inline]
     fn element(&mut self, _: &Element, _: impl FnOnce() -> CaptureOffset) {}

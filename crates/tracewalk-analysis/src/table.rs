@@ -165,7 +165,7 @@ impl Kind {
 }
 
 impl Cell {
-    /// Whether it may stand in a column of this kind.
+    /// Whether a column of this kind may contain the cell.
     #[must_use]
     pub const fn fits(&self, kind: Kind) -> bool {
         match self {

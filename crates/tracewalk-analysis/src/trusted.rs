@@ -187,7 +187,7 @@ mod tests {
         let contradiction = GapReason::Contradiction(tracewalk::flow::Contradiction::NoBranchInReach(at));
         let contradiction = Element::Gap(Gap { reason: contradiction, span: span(15), doubt: true });
         let no_code = Element::Gap(Gap { reason: GapReason::NoCode(at), span: span(12), doubt: false });
-        // Trace is lost from 10 on, and nobody knows whether execution came where there is no code.
+        // Trace is lost from 10 on, and execution may have reached a place without code.
         let elements = [run(2), proof(10), no_code, run(13), contradiction, run(16), proof(20), run(21)];
         assert_eq!(handed_on(&elements), (vec![2, 10, 15, 21], 4));
     }

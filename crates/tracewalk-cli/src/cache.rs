@@ -43,7 +43,7 @@ const HEAD: usize = MAGIC.len() + HASH + HASH + 8;
 const EXTENSION: &str = "kept";
 
 impl<'m> Cache<'m> {
-    /// The directory of the option, or the user's; `None` if nothing is to be kept, or if there is no such directory.
+    /// The directory of the option, or the user's; `None` if the cache is off, or if there is no such directory.
     pub(crate) fn of(args: &CacheArgs, messages: &'m Messages) -> Option<Self> {
         if args.no_cache {
             return None;

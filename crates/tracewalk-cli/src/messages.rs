@@ -184,7 +184,7 @@ fn write(
         message: String,
     }
     let (severity, style) = (label.name(), label.style());
-    // A message is one line without control characters, whatever it quotes. If standard error is closed, messages cannot be
+    // A message is one line without control characters, even if it quotes some. If standard error is closed, messages cannot be
     // shown.
     let _ = match format {
         MessageFormat::Text => {

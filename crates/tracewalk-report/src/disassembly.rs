@@ -172,7 +172,7 @@ struct Text {
     registers: Registers,
     mnemonic: String,
     operands: String,
-    /// The address that a label among the operands stands for.
+    /// The address of a label among the operands.
     address: Option<Address>,
 }
 

@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    /// The documents that a format makes of a capture of which nothing was decoded, `complete` or not.
+    /// The documents that a format makes of a capture if nothing in it was decoded, `complete` or not.
     #[cfg(feature = "full")]
     fn written(command: &str, name: &str, complete: bool) -> Vec<Vec<u8>> {
         use tracewalk::span::CaptureOffset;

@@ -71,7 +71,7 @@ struct Found {
     statistics: Statistics,
     gaps: Vec<String>,
     doubts: Doubts,
-    /// What is covered without what is in doubt, and with it.
+    /// The coverage without elements in doubt, and with them.
     coverage: [CoveragePart; 2],
 }
 
@@ -160,7 +160,7 @@ impl Source {
         })
     }
 
-    /// What `threads` find in segments of a number of bytes is what one finds in one piece.
+    /// Checks that `threads` find in `segments` of a number of bytes the same as one thread finds in one piece.
     fn check(&self, capture: &[u8], threads: &[usize], segments: &[usize]) {
         let input = self.input(capture, self.carrier.clone());
         let whole = self.found(&input, Spread { threads: 1, segment: usize::MAX });
@@ -178,7 +178,7 @@ impl Source {
         }
     }
 
-    /// The same in frames of which it is known where they are, by shorter sections and by longer ones.
+    /// The same in frames at known places, by shorter sections and by longer ones.
     fn indexed(&self, capture: &[u8]) -> impl Iterator<Item = (&'static str, Carrier)> {
         let source = match self.carrier {
             Carrier::Frames { framing, id } => Some((framing, id)),

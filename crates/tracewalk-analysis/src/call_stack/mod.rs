@@ -209,7 +209,7 @@ impl<M> CallStack<M> {
                     let _ = self.arrive(at.address, observer);
                     self.next = Next::Elsewhere;
                 }
-                // Lost trace, contradictions, and every other reason: nobody knows which functions run.
+                // Lost trace, contradictions, and every other reason: the running functions are unknown.
                 _ => self.lose(observer),
             },
         }
@@ -248,7 +248,7 @@ impl<M> CallStack<M> {
             }
             Next::Elsewhere => self.came_back(at, observer),
         };
-        // In another task, `at` says nothing of the frames of this one.
+        // In another task, `at` is no evidence about the frames of this one.
         if !self.change_task(at, observer) {
             self.settle(at, observer);
         }

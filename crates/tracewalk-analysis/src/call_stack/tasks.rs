@@ -73,7 +73,7 @@ impl<M> CallStack<M> {
             }
             (Some(_), Some(_)) if path.len() < LONGEST_PATH => true,
             _ => {
-                // No waiting task matches: this is a new one.
+                // No waiting task matches, or several still do after `LONGEST_PATH` returns: take this one for a new task.
                 let task = self.new_task();
                 self.stack = Stack::new(task);
                 observer.switch(Task::Unresolved, task, Evidence::Resumed);

@@ -1,4 +1,4 @@
-//! Hand-made stories, and the stack at each block of them.
+//! Hand-made traces, and the stack at each of their blocks.
 
 use std::sync::Arc;
 
@@ -512,7 +512,7 @@ fn a_scheduler_in_any_exception_shows_a_change_of_task() {
         at("vTaskSwitchContext", 0, returns()),
         at("handler", 4, returns()),
         event(EventKind::ExceptionReturn),
-        // In the same function: only the scheduler tells that this is another task.
+        // In the same function: only the scheduler shows that this is another task.
         at("task_a", 0x20, interrupted()),
         exception(page("task_a") + 0x24),
         at("handler", 8, returns()),

@@ -49,7 +49,7 @@ pub struct CountedSource {
     pub packets: u64,
     /// Malformed stretches.
     pub malformed: u64,
-    /// Instructions that were followed, in whatever binary.
+    /// Instructions that were followed, in any binary.
     pub followed: u64,
     /// Places where execution could not be followed.
     pub gaps: u64,

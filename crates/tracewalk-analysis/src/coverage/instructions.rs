@@ -95,7 +95,7 @@ impl<A> Instruction<A> {
     /// Whether not branching counts as an effect of the statement, too. `function` is the addresses of its function.
     ///
     /// A conditional branch inside a function does its work, which is to decide, also when it is not taken. A branch that calls,
-    /// returns or leaves the function stands for a statement that runs only when it is taken.
+    /// returns or leaves the function represents a statement that runs only when it is taken.
     fn decides(&self, function: &Range<u64>) -> bool {
         matches!(self.branching, Branching::Direct { target, call: false } if function.contains(&target.address.get()))
     }

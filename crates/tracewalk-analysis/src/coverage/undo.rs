@@ -146,7 +146,7 @@ impl<T> Log<T> {
     #[cold]
     #[inline(never)]
     fn push_into_full(&mut self, at: StreamOffset, what: T) {
-        // A passage says where it begins, and has a few bytes.
+        // A passage records its start, and has a few bytes.
         const PASSAGE: u64 = 64;
         const ENOUGH: usize = 1 << 10;
         self.forget_before(StreamOffset(at.0.saturating_sub(Doubt::REACH + PASSAGE)));

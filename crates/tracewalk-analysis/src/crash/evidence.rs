@@ -61,7 +61,7 @@ pub enum CauseKind {
         /// The branch's target.
         to: Address,
     },
-    /// An instruction that is permanently undefined, or that the processor says is undefined.
+    /// An instruction that is permanently undefined, or that the processor reported as undefined.
     UndefinedInstruction {
         /// The instruction.
         at: Address,
@@ -75,7 +75,7 @@ pub enum CauseKind {
         /// The run-time library's function that is called for a division by zero, for a processor that cannot divide.
         trap: Option<Address>,
     },
-    /// An access to an address that is no multiple of its size.
+    /// An access to an address that is not a multiple of the access size.
     Unaligned {
         /// The instruction.
         at: Address,

@@ -42,9 +42,9 @@ pub struct FaultStatus {
     pub cfsr: Option<u32>,
     /// HardFault status.
     pub hfsr: Option<u32>,
-    /// The address of a MemManage fault; valid if CFSR says so.
+    /// The address of a MemManage fault; valid if `CFSR.MMARVALID` is set.
     pub mmfar: Option<u32>,
-    /// The address of a bus fault; valid if CFSR says so.
+    /// The address of a bus fault; valid if `CFSR.BFARVALID` is set.
     pub bfar: Option<u32>,
 }
 

@@ -82,7 +82,7 @@ impl Aftermath {
         }
     }
 
-    /// Takes the next element. Whether more of them are needed.
+    /// Takes the next element. Returns whether more are needed.
     pub fn element(&mut self, element: &Element) -> bool {
         // The step before the one that differs may be complete only with the next element.
         let is_near = !self.parted && self.walk.steps() + 1 >= self.parting.step;

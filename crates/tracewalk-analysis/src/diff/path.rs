@@ -186,7 +186,7 @@ pub struct Digest {
     steps: u64,
 }
 
-/// How many steps a number stands for.
+/// The number of steps that a digest's number covers.
 pub const CHUNK: u64 = 1 << 12;
 
 impl Digest {

@@ -1,4 +1,4 @@
-//! An index that is saved, so that a source need not be decoded again to reach any place of it.
+//! A saved index: any place of a source can be reached without decoding the source again.
 
 use serde::{Deserialize, Serialize};
 use tracewalk::program::Program;

@@ -93,7 +93,7 @@ fn it_makes_no_difference_whether_it_is_known_where_frames_are() {
     }
 }
 
-/// The places of the packets, or the error of a capture of which this much is there and the rest comes later.
+/// The places of the packets, or the error of a capture that has arrived up to here, with the rest still to come.
 fn packets_later(capture: &[u8], carrier: &Carrier, there: usize, ending: Ending) -> Vec<(String, u64)> {
     let (head, rest) = capture.split_at(there);
     let rest = Later(rest, ending);

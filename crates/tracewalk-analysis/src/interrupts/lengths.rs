@@ -207,7 +207,7 @@ impl Lengths {
     /// The mean; `None` if there are none.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
-        // Sums above 2^53 lose digits that nobody reads.
+        // Sums above 2^53 lose only insignificant digits.
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 

@@ -264,7 +264,7 @@ impl ActivityRecorder {
         for record in self.records {
             let key = record.key;
             let activity = record.finish();
-            // If neither its beginning nor its end was seen, nothing is known of it.
+            // A record whose beginnings and ends were not seen has no activity.
             if activity != Activity::default() {
                 *found.of(key) = activity;
             }

@@ -4,7 +4,7 @@
 //! A cycles cycles exceptions   the unit of durations (instructions, cycles, ticks), the unit by which places between timestamps
 //!                              were interpolated (instructions, cycles), and whether functions were measured too (exceptions,
 //!                              functions); before the program's sources
-//! S 0x10 etmv3 1               a source: trace ID, protocol, which of these; what follows is of it
+//! S 0x10 etmv3 1               a source: trace ID, protocol, number among equal ones; the next lines belong to it
 //! Q 12 0                       instructions in doubt that were left out, and that were counted
 //! X 65 2 0 1 m 15              an exception: how often it was taken, how often chained to another one, how often in another
 //!                              one's handler, how often in no duration; profile and number

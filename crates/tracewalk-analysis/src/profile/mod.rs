@@ -325,7 +325,7 @@ impl Profile {
         id
     }
 
-    /// The piece that stands for all code of a function.
+    /// The piece that represents all code of a function.
     fn anywhere_in(&self, node: NodeId) -> Piece {
         let start = match self.nodes.get(node.index()).map(|node| node.kind) {
             Some(NodeKind::Function { function, .. }) => function.address().unwrap_or_default(),

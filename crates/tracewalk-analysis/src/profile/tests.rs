@@ -42,7 +42,7 @@ pub(super) fn stories() -> impl proptest::strategy::Strategy<Value = Vec<u8>> {
     proptest::collection::vec(proptest::prelude::any::<u8>(), 0..60)
 }
 
-/// The profile of a story that these bytes tell: calls, returns, exceptions, cycles, timestamps, tasks and gaps.
+/// The profile of a trace made from these bytes: calls, returns, exceptions, cycles, timestamps, tasks and gaps.
 pub(super) fn recorded(story: &[u8]) -> Profile {
     let names = ["main", "sort", "swap", "handler", "setjmp", "yield", "task_a", "port_switch"];
     let mut ticks = 0;

@@ -67,7 +67,7 @@ impl Probe {
         match unit {
             Unit::Instructions => true,
             Unit::Cycles => self.cycle_counts > 0,
-            // One alone says nothing of what lies before it and after it.
+            // A single one bounds neither the time before it nor the time after it.
             Unit::Time => self.timestamps > 1,
         }
     }
@@ -112,7 +112,7 @@ impl Scale {
         match self.frequency {
             None => ticks,
             Some(frequency) => {
-                // Both parts are far below 2^52 for 50 days of nanoseconds; a float takes what is longer.
+                // Both parts are far below 2^52 for 50 days of nanoseconds; longer times become a float.
                 let nanoseconds = ticks as f64 * 1e9 / frequency;
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
                 let rounded = nanoseconds.round() as u64;

@@ -264,7 +264,7 @@ fn triggers_and_texts_are_marks() {
     );
 }
 
-/// Whatever the trace says, only the innermost span of a track ends, and time does not go back.
+/// For any trace, only the innermost span of a track ends, and time does not go back.
 #[test]
 fn spans_enclose_each_other_whatever_happens() {
     let mut seed = 1_u64;

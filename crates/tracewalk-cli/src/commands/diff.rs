@@ -90,7 +90,7 @@ struct Done {
     profile: Profile,
     /// The program; `None` if none was followed.
     program: Option<ProgramId>,
-    /// Its coverage.
+    /// The program's coverage.
     covered: Vec<(FollowedProgram, ProgramCoverage)>,
 }
 

@@ -67,7 +67,7 @@ fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
 /// The output, and its statistics.
 struct Printing<'a> {
     args: &'a Flow,
-    /// Which part of each source; `None` for all of it.
+    /// The selected part of each source; `None` for all of it.
     selection: Option<Selection>,
     how: Follow,
     view: View,

@@ -164,7 +164,7 @@ fn itm(source: &SourceDescription) -> Option<SnapshotSource> {
     Some(SnapshotSource { name, protocol: Protocol::Itm, minor_version: 0, registers, core: None })
 }
 
-/// A buffer's bytes as OpenCSD takes them. They may exceed the memory.
+/// A buffer's bytes as OpenCSD takes them. Such bytes may exceed the memory.
 #[derive(Debug)]
 enum Trace<'a> {
     /// One source's.

@@ -112,7 +112,7 @@ pub(crate) struct Replaced {
 }
 
 impl Replaced {
-    /// Those of the outputs that exist.
+    /// The outputs that exist.
     pub(crate) fn by(outputs: &[Destination<'_>], source_dirs: &[PathBuf]) -> Self {
         let replaced = outputs.iter().filter(|output| !is_standard(output.path) && output.path.is_file());
         let files = replaced.map(|output| (output.option, output.path.to_owned()));

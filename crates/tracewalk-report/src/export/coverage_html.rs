@@ -1,6 +1,6 @@
 //! Coverage as one HTML page: a tree of files, their sources with counts, instructions on demand.
 //!
-//! The page is self-contained. It holds the document of [`write_coverage_json`](super::write_coverage_json) with the texts of
+//! The page is self-contained: it holds the document of [`write_coverage_json`](super::write_coverage_json) with the texts of
 //! source files and instructions, compressed, and an overview as plain HTML.
 
 use std::io::{self, Write};
@@ -156,7 +156,7 @@ struct FileRow {
     cells: [Cell; 3],
 }
 
-/// What changed in a file against the base.
+/// The changes of a file against the base.
 struct DifferenceRow {
     name: String,
     /// The name as a part of an address; `None` for a file that is not in the report.

@@ -194,7 +194,7 @@ fn bar(tally: Tally, width: usize) -> String {
 /// A note on what the numbers do not show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Note {
-    /// Its subject, in a word or two.
+    /// The subject, in a word or two.
     pub(super) about: &'static str,
     pub(super) text: String,
 }

@@ -46,7 +46,7 @@ pub fn write_bolt(out: &mut dyn Write, report: &CountsReport<'_>) -> io::Result<
     for ((first, last), count) in ranges(found).into_iter().chain(branches(found, |way| !way.is_taken())) {
         writeln!(out, "F {first:x} {last:x} {count}")?;
     }
-    // No trace tells which branches were mispredicted.
+    // No trace records which branches were mispredicted.
     for ((from, to), count) in taken(found) {
         writeln!(out, "B {from:x} {to:x} {count} 0")?;
     }

@@ -73,7 +73,7 @@ impl ProfileReport {
         Tree::of(&source.1, &source.0.code, options)
     }
 
-    /// The unit in words, for every title, so that nobody mistakes instructions for time.
+    /// The unit in words, for every title, so that instructions are not mistaken for time.
     #[must_use]
     pub fn measure(&self) -> String {
         match self.unit {

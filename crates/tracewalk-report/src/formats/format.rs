@@ -9,9 +9,9 @@ use crate::export::{TableCsv, TableParquet, write_tables};
 /// An output format.
 #[derive(Clone, Copy, Debug)]
 pub struct Format<Make: 'static> {
-    /// Its name in `--format`.
+    /// The name in `--format`.
     pub name: &'static str,
-    /// Its help: a phrase without a full stop.
+    /// The help: a phrase without a full stop.
     pub help: &'static str,
     /// The function that writes it.
     pub make: Make,

@@ -19,7 +19,7 @@ use crate::failure::Failure;
 pub(super) struct Place {
     /// As it was named.
     pub(super) path: PathBuf,
-    /// Its canonical name.
+    /// The canonical name.
     pub(super) known_as: PathBuf,
     pub(super) kind: PlaceKind,
     /// A hash of the lengths and times of its files.
@@ -143,7 +143,7 @@ impl Seeker<'_> {
 }
 
 impl Place {
-    /// Its files, as far as known before it is opened.
+    /// The place's files, as far as known before it is opened.
     pub(super) fn files(&self, args: &Gather) -> Vec<PathBuf> {
         files(&self.path, &args.follow.capture.roots)
     }

@@ -51,15 +51,15 @@ pub struct SourceDiff {
 /// A function that cost more in one than in the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionDiff {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its start.
+    /// The start.
     pub address: Option<Address>,
     /// How often it was called, in each.
     pub calls: [u64; 2],
-    /// Its own cost, in each.
+    /// The function's own cost, in each.
     pub own: [Cost; 2],
-    /// Its cost with the functions that it called, in each.
+    /// The cost including the functions that it called, in each.
     pub total: [Cost; 2],
 }
 

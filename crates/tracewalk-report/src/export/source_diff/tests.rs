@@ -12,7 +12,7 @@ fn some(old: &str, new: &str) -> (Option<String>, Option<String>) {
     (path(old), path(new))
 }
 
-/// What Git 2.39 printed of an added, a changed, a deleted and a renamed file, a new mode and a path with an umlaut and a space.
+/// Git 2.39's diff of an added, a changed, a deleted and a renamed file, a new mode and a path with an umlaut and a space.
 const GIT: &str = "\
 diff --git a/added.c b/added.c
 new file mode 100644
@@ -78,7 +78,7 @@ fn files_of_git_have_their_paths_in_both_revisions() {
     );
     let hunk = &files[1].hunks[0];
     assert_eq!((hunk.at, hunk.old_first, hunk.new_first, hunk.lines.len()), (12, 1, 1, 6));
-    // Without a line of the new revision the hunk stands before the first.
+    // Without a line of the new revision, the hunk comes before the first line.
     assert_eq!((files[2].hunks[0].old_first, files[2].hunks[0].new_first), (1, 1));
     // The same with Windows' ends of lines in it, and what a mail and a commit have around it.
     let mail = format!(

@@ -18,13 +18,13 @@ use tracewalk_analysis::{Code, CodeInContext};
 pub(super) struct Row {
     /// The address after it.
     pub(super) next: Address,
-    /// Its address and its code, like `0800 f7ff ffd5`, padded.
+    /// The address and the code, like `0800 f7ff ffd5`, padded.
     pub(super) head: String,
     /// Mnemonic, operands and their targets, with colours.
     pub(super) text: String,
     /// The columns of `text`.
     pub(super) width: usize,
-    /// Its place in the source.
+    /// The place in the source.
     pub(super) place: Rc<Place>,
     /// The heading above it if execution jumps to it.
     heading: String,
@@ -121,7 +121,7 @@ fn row(code: &Code, palette: &Palette, at: Location) -> Option<Row> {
 pub(super) struct Written {
     /// Mnemonic, operands and their targets, with colours.
     pub(super) text: String,
-    /// Its columns.
+    /// The columns of `text`.
     width: usize,
     /// The instruction's bytes.
     bytes: u8,

@@ -35,7 +35,7 @@ pub struct PerfettoTrace<W> {
 /// One source's part.
 #[derive(Debug)]
 struct Source {
-    /// Its number, from 1: its process, and its sequence of packets.
+    /// The source's number, from 1: its process, and its sequence of packets.
     number: u32,
     scale: Option<Scale>,
     names: Names,
