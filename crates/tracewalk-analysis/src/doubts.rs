@@ -20,9 +20,9 @@ pub enum Doubtful {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct InDoubt {
-    /// How many were left out.
+    /// The number that was left out.
     pub left_out: u64,
-    /// How many were treated like the others.
+    /// The number that was treated like the others.
     pub counted: u64,
 }
 

@@ -288,10 +288,10 @@ enum Interruption {
 }
 
 impl Interruption {
-    /// The interruption that a discontinuity of the frames is to a source that had bytes before it.
+    /// The interruption that a discontinuity of the frames causes in a source that had bytes before it.
     fn of(discontinuity: &Discontinuity) -> Option<Self> {
         match discontinuity.cause {
-            // Before the source's first byte there is nothing to lose.
+            // Before the source's first byte, no trace is lost.
             Cause::Start => None,
             Cause::Barrier => Some(Self::Cut),
             Cause::MisplacedSync | Cause::ImpossibleId | Cause::Shifted { .. } | Cause::NoFrames => {

@@ -13,7 +13,7 @@ use crate::{Code, CodeInContext};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FunctionId {
-    /// The function that the symbols say starts here.
+    /// The function that starts here by the symbols.
     Named(#[serde(with = "words")] Address, #[serde(with = "words::scope")] Scope),
     /// Code without a symbol that was entered here.
     Unnamed(#[serde(with = "words")] Address, #[serde(with = "words::scope")] Scope),
@@ -88,10 +88,10 @@ impl CellId {
     pub(super) const UNKNOWN: Self = Self(0);
 }
 
-/// A function that is running, or waits for what it called or for the end of an exception.
+/// A function that is running, or waits for a callee or for the end of an exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Frame<M> {
-    /// How it came to run.
+    /// How the function came to run.
     pub kind: FrameKind,
     /// The function. A tail call puts another one in its place.
     pub function: FunctionId,
@@ -127,7 +127,7 @@ pub struct Interruption {
     pub exception: Option<Exception>,
     /// The address at which execution resumes; `None` if unknown.
     pub returns_to: Option<Address>,
-    /// Whether it took the place of another exception's return, with nothing executed between them.
+    /// Whether the exception replaced another exception's return, with nothing executed between them.
     pub chained: bool,
 }
 
@@ -141,7 +141,7 @@ impl FrameKind {
         }
     }
 
-    /// Whether it handles an exception.
+    /// Whether the frame handles an exception.
     #[must_use]
     pub const fn is_exception(self) -> bool {
         matches!(self, Self::Exception(_))
@@ -157,7 +157,7 @@ pub enum Entry {
     Called,
     /// By a jump to its start from the function whose frame it takes over: a tail call.
     TailCalled,
-    /// By a jump into its middle, or by falling into it; it takes over the frame.
+    /// By a jump into its middle, or by falling into it; the function takes over the frame.
     Joined,
     /// By an exception.
     Interrupting,
@@ -174,7 +174,7 @@ pub enum Left {
     Replaced,
     /// A function further out continued, by `longjmp` or the like.
     Unwound,
-    /// The trace does not show how it ended.
+    /// The trace does not show how the function ended.
     Lost,
 }
 
@@ -229,20 +229,20 @@ pub enum Evidence {
     /// The trace reported another context ID or VMID.
     #[serde(rename = "context")]
     ContextId,
-    /// PendSV returned to where it had not been taken.
+    /// PendSV returned to an address at which it had not been taken.
     #[serde(rename = "pendsv")]
     PendSv,
-    /// An exception in which a known function of an operating system chose the next task returned to where it had not
-    /// been taken, or such a function returned.
+    /// A known function of an operating system chose the next task in an exception, and the exception returned to an address at
+    /// which it had not been taken; or such a function returned.
     Scheduler,
     /// An exception returned to the start of a function.
     Start,
-    /// An exception returned to where another task had been interrupted.
+    /// An exception returned to the address at which another task had been interrupted.
     Resumed,
 }
 
 impl Evidence {
-    /// All of them.
+    /// All kinds of evidence.
     pub(crate) const ALL: [Self; 5] =
         [Self::ContextId, Self::PendSv, Self::Scheduler, Self::Start, Self::Resumed];
 
@@ -285,8 +285,8 @@ pub struct Piece {
 
 /// Receives the functions that run.
 ///
-/// Frames are entered and left in the order of a stack, but for frames of other tasks: those wait untouched between two
-/// calls of [`Observer::switch`], and are left when the trace ends.
+/// Frames are entered and left in the order of a stack. Frames of other tasks wait untouched between two calls of
+/// [`Observer::switch`], and are left when the trace ends.
 pub trait Observer {
     /// The observer's data for a frame.
     type Mark;
@@ -300,7 +300,7 @@ pub trait Observer {
         entry: Entry,
     ) -> Self::Mark;
 
-    /// A frame that was lost is there again, on the frame `below`.
+    /// A frame that was lost is found again, on the frame `below`.
     fn regain(&mut self, _below: Option<&mut Frame<Self::Mark>>, _frame: &mut Frame<Self::Mark>) {}
 
     /// Instructions of the innermost frame's function ran.
@@ -309,7 +309,7 @@ pub trait Observer {
     /// A function is left, for the frame `below`.
     fn leave(&mut self, _frame: &mut Frame<Self::Mark>, _below: Option<&mut Frame<Self::Mark>>, _how: Left) {}
 
-    /// The task whose innermost frame this is does not run any more.
+    /// The task with the innermost frame `_top` stops running.
     fn suspend(&mut self, _top: &mut Frame<Self::Mark>) {}
 
     /// Another task runs; frames that it has already are not entered again.

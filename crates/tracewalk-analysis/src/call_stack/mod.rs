@@ -96,7 +96,7 @@ pub struct CallStack<M> {
 /// How execution came to a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// Nothing is known of what ran before.
+    /// The code that ran before is unknown.
     Unknown,
     /// By running on from the block before.
     Straight,
@@ -116,7 +116,7 @@ pub enum Arrival {
 const DEEPEST: usize = 1 << 14;
 
 impl<M> CallStack<M> {
-    /// Nothing is known yet of a program's execution.
+    /// A stack without known frames.
     #[must_use]
     pub fn new(code: Arc<Code>) -> Self {
         Self {
@@ -164,7 +164,7 @@ impl<M> CallStack<M> {
         self.stack.task
     }
 
-    /// Takes the next element. For a block: how execution came to it.
+    /// Takes the next element. For a block, returns how execution came to it.
     pub fn element<O>(&mut self, element: &Element, observer: &mut O) -> Option<Arrival>
     where
         O: Observer<Mark = M>,
@@ -200,7 +200,7 @@ impl<M> CallStack<M> {
                 )
                 | EventKind::ClockChanged
                 | EventKind::Data(_) => {}
-                // A kind that is not known here may change which functions run.
+                // An unknown kind may change which functions run.
                 _ => self.lose(observer),
             },
             Element::Proof(_) => {}
@@ -352,7 +352,7 @@ impl<M> CallStack<M> {
             return Arrival::Return;
         }
         if self.functions.is_start(at) {
-            // PUSH {address}; POP {PC}: a call through what looks like a return.
+            // PUSH {address}; POP {PC}: a call in the form of a return.
             return Arrival::Jump;
         }
         if let Some(index) = self.stack.innermost(self.functions.entered(at)) {
@@ -368,7 +368,7 @@ impl<M> CallStack<M> {
         Arrival::Return
     }
 
-    /// Execution returned to `at`, from where no known frame was called.
+    /// Execution returned to `at`, the return address of no known frame.
     fn return_out<O: Observer<Mark = M>>(&mut self, at: Address, switches: bool, observer: &mut O) {
         self.did_more = true;
         if let Some(handler) = self.stack.frames.iter().rposition(|frame| frame.kind.is_exception()) {
@@ -416,7 +416,7 @@ impl<M> CallStack<M> {
         }
     }
 
-    /// Whether a call since the last exception, or that exception, returns to `at`; if so, what it called is left.
+    /// Whether a call since the last exception, or that exception, returns to `at`; if so, leaves its callees.
     fn return_to<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> bool {
         let handler = self.stack.frames.iter().rposition(|frame| frame.kind.is_exception()).unwrap_or(0);
         let returns = |frame: &Frame<M>| frame.kind.returns_to() == Some(at);
@@ -430,7 +430,7 @@ impl<M> CallStack<M> {
         }
     }
 
-    /// Whether `at` is after a call of `setjmp`; if so, what was called since is left.
+    /// Whether `at` is after a call of `setjmp`; if so, leaves the functions called since.
     fn jump_back<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> bool {
         let Some(depth) = self.stack.jump_to(at) else { return false };
         self.leave_to(depth, Left::Unwound, observer);
@@ -472,7 +472,7 @@ impl<M> CallStack<M> {
         };
     }
 
-    /// The frames are lost: nothing is known of what ran since.
+    /// Loses the frames: the code that ran since is unknown.
     fn lose<O: Observer<Mark = M>>(&mut self, observer: &mut O) {
         self.lose_stack(observer);
         self.next = Next::Unknown;

@@ -1,4 +1,4 @@
-//! One task's frames, and where execution may continue in them.
+//! One task's frames, and the addresses at which execution may continue in them.
 
 use std::collections::VecDeque;
 
@@ -18,14 +18,14 @@ pub(super) struct Stack<M> {
     pub(super) origin: Origin,
     /// The return address of the last call, if the trace was lost before the call's target was known.
     pub(super) called: Option<Address>,
-    /// The fewest frames since this was last set.
+    /// The fewest frames since this field was last set.
     pub(super) fewest: usize,
 }
 
 /// A call of `setjmp` that returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub(super) struct Jump {
-    /// How many frames there are when execution continues there.
+    /// The number of frames when execution continues there.
     pub(super) depth: usize,
     to: Address,
 }
@@ -66,7 +66,7 @@ pub(super) enum Next {
     Exception,
     /// The handler is left already.
     ExceptionReturn(Finished),
-    /// Code that no image holds ran; it may come back by returning.
+    /// Code that no image holds ran; it may return.
     Elsewhere,
 }
 
@@ -80,7 +80,7 @@ pub(super) struct Finished {
     pub(super) scheduled: bool,
 }
 
-/// Calls of `setjmp` that are remembered.
+/// The number of calls of `setjmp` that are remembered.
 const MOST_JUMPS: usize = 256;
 
 impl<M> Stack<M> {

@@ -483,7 +483,7 @@ fn a_task_that_was_taken_for_another_one_is_put_right_where_it_returns_elsewhere
     let story = [
         vec![at("task_a", 0, call()), at("yield", 0, interrupted())],
         pend_sv().to_vec(),
-        // Not task a, though it waits there: task b, which was not seen before.
+        // Task b, which was not seen before, although task a waits there.
         vec![at("yield", 4, returns()), at("task_b", 0x20, call()), at("yield", 0, interrupted())],
         pend_sv().to_vec(),
         vec![at("yield", 4, returns()), at("task_a", 4, taken())],
@@ -554,11 +554,11 @@ fn a_function_that_switches_tasks_returns_in_another_one() {
         at("task_a", 0, call()),
         at("wait", 0, call()),
         at("port_switch", 0, returns()),
-        // Begun in a place of its own.
+        // Task b starts at an address of its own.
         at("task_b", 0x10, call()),
         at("wait", 0, call()),
         at("port_switch", 0, returns()),
-        // Both wait here.
+        // Both tasks wait here.
         at("wait", 4, returns()),
         at("task_a", 4, taken()),
     ]);

@@ -28,7 +28,7 @@ enum Left {
     Indexed(Extraction),
 }
 
-/// The records of an ITM whose bytes come piece by piece.
+/// The records of an ITM whose bytes arrive piece by piece.
 #[derive(Debug)]
 pub struct ItmStream {
     /// `None` if all bytes are the ITM's.
