@@ -14,7 +14,7 @@ use crate::{Context, Statistics};
 /// The location of one file of a program in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binary {
-    /// In which contexts it is visible.
+    /// The contexts in which the file is visible.
     pub scope: Scope,
     /// The memory that it fills, in the file's order.
     pub stretches: Vec<Stretch<u64>>,
@@ -39,7 +39,7 @@ pub struct CountedBinary {
 pub struct CountedSource {
     /// The capture's name.
     pub capture: String,
-    /// The source's name in it: its trace ID, or `-`.
+    /// The source's name in the capture: its trace ID, or `-`.
     pub source: String,
     /// The protocol's name.
     pub protocol: String,
@@ -78,7 +78,7 @@ impl CountedSource {
 }
 
 impl<'a> Split<'a> {
-    /// Of a program that was made of these binaries.
+    /// For a program that was made of these binaries.
     #[must_use]
     pub const fn new(program: &'a Program, binaries: &'a [Binary]) -> Self {
         Self { program, binaries }

@@ -7,7 +7,7 @@ use super::{Branch, Counts, Range, Way};
 use crate::analysis::Repeated;
 use crate::quick::QuickMap;
 
-/// Counts what runs in one context.
+/// Counts execution in one context.
 #[derive(Debug, Default)]
 pub(super) struct Counter {
     tally: Tally,

@@ -12,7 +12,7 @@ use super::code::{self, in_it_block, read};
 use super::runs::RunSet;
 use crate::symbols::Symbols;
 
-/// An instruction, and how often it ran or another sum over blocks.
+/// An instruction, and the number of times that it ran, or another sum over blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction<A = u64> {
     /// The instruction's location.
@@ -60,7 +60,7 @@ pub struct Passes<A = u64> {
 }
 
 impl Passes {
-    /// How often altogether.
+    /// The number of all passes.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.executed.saturating_add(self.skipped).saturating_add(self.untold)
@@ -69,7 +69,7 @@ impl Passes {
 
 /// A sum over blocks: a count, or a set of runs.
 pub(super) trait Amount: Clone + Default {
-    /// Adds another one.
+    /// Adds another amount.
     fn add(&mut self, other: &Self);
 }
 

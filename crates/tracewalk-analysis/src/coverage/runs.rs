@@ -51,7 +51,7 @@ impl RunSet {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.words.is_empty()

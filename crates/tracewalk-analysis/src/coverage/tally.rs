@@ -1,4 +1,4 @@
-//! The number of things and of covered ones.
+//! Numbers of things, and of those that are covered.
 
 use std::ops::AddAssign;
 
@@ -48,7 +48,7 @@ pub(super) enum Verdict {
 }
 
 impl Metric {
-    /// All of them.
+    /// All metrics.
     pub const ALL: [Self; 4] = [Self::Lines, Self::Branches, Self::Functions, Self::Instructions];
 
     /// The name, in the plural.
@@ -98,7 +98,7 @@ impl AddAssign for Tally {
 }
 
 impl Totals {
-    /// The tally of one of them.
+    /// The tally of a metric.
     #[must_use]
     pub const fn of(&self, metric: Metric) -> Tally {
         match metric {

@@ -44,7 +44,7 @@ pub struct TracedFunction {
 pub struct TracedLine {
     /// How often it ran.
     pub count: u64,
-    /// The MD5 hash of its text, in Base64; `None` if the text was not at hand.
+    /// The MD5 hash of its text, in Base64; `None` if the text was not available.
     pub checksum: Option<String>,
 }
 

@@ -16,9 +16,9 @@ pub(super) struct Counts {
     passages: PassageCounter,
     /// A thread's counts, without its table.
     counts: PassageCounts,
-    /// Of parts that were joined.
+    /// The counts of joined parts.
     sums: PassageSums,
-    /// Of the blocks that are not in passages.
+    /// The instructions of the blocks that are not in passages.
     instructions: u64,
 }
 

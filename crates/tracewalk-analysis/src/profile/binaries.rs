@@ -1,4 +1,4 @@
-//! A profile added up by the files that code is of, and by the tasks that ran it.
+//! A profile added up by the files of the code, and by the tasks that ran it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,7 @@ impl Profile {
         let mut sums = BTreeMap::<_, Cost>::new();
         for entry in &self.entries {
             let task = tasks.get(entry.node.index()).copied().flatten();
-            // Code without a name belongs to no scope of its own, but what ran is in its task's.
+            // Code without a name has no scope of its own, but belongs to the scope of its task.
             let of_task = match task {
                 Some(Task::Context(scope)) => Some(scope),
                 _ => None,

@@ -161,7 +161,7 @@ impl Measures {
         }
     }
 
-    /// Whether the trace has this measure; of several captures, whether all have it.
+    /// Whether the trace has this measure; for several captures, whether all have it.
     #[must_use]
     pub const fn has(&self, unit: Unit) -> bool {
         match unit {

@@ -399,7 +399,7 @@ impl Observer for Recorder {
     fn leave(&mut self, _: &mut Frame<NodeId>, _: Option<&mut Frame<NodeId>>, _: Left) {}
 
     fn switch(&mut self, _: Task, to: Task, evidence: Evidence) {
-        // Nothing is remembered of what does this.
+        // Repeated elements that switch tasks are never cached.
         if self.phase == Phase::Inside {
             *self.profile.switches.entry(evidence).or_default() += 1;
         }

@@ -23,7 +23,7 @@ pub struct FunctionCost {
 pub struct LineCost {
     /// The function that the line belongs to.
     pub function: LabelId,
-    /// The line; `None` if the debug information does not say it.
+    /// The line; `None` if the debug information does not have it.
     pub place: Option<Place>,
     /// The line's cost.
     pub own: Cost,
@@ -36,9 +36,9 @@ pub struct Edge {
     pub caller: LabelId,
     /// The function that is called.
     pub callee: LabelId,
-    /// The line of the call, in a tree that tells lines apart.
+    /// The line of the call, in a tree that distinguishes lines.
     pub site: Option<Place>,
-    /// How often.
+    /// The number of calls.
     pub calls: u64,
     /// The calls' cost, including the functions called in turn. The cost of a call during another one of the same kind is included
     /// once.

@@ -1,4 +1,4 @@
-//! Profiles of hand-made stories.
+//! Profiles of hand-made traces.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ fn profile(story: &[Element]) -> Profile {
     record(&Window::default(), story)
 }
 
-/// Stories that make sense or not, for [`recorded`].
+/// Traces that make sense or not, for [`recorded`].
 pub(super) fn stories() -> impl proptest::strategy::Strategy<Value = Vec<u8>> {
     proptest::collection::vec(proptest::prelude::any::<u8>(), 0..60)
 }
@@ -75,7 +75,7 @@ fn tree(profile: &Profile) -> Tree {
     Tree::of(profile, &pages(), TreeOptions { inlined: true, sites: false })
 }
 
-/// Each chain of calls and what it cost itself.
+/// Each chain of calls and its own cost.
 fn chains(profile: &Profile, unit: Unit) -> BTreeMap<String, u64> {
     let tree = tree(profile);
     let mut chains = BTreeMap::new();
@@ -346,6 +346,6 @@ fn virtual_machines_are_tasks_and_a_machines_processes_are_tasks_of_its() {
         ("[context 0x7 of VMID 0x2] > task_b > yield", 3),
     ];
     assert_eq!(found, expected(&chains));
-    // The first one named what ran from the beginning.
+    // The first report names the task that ran from the beginning.
     assert_eq!(profile.switches[&Evidence::ContextId], 4);
 }

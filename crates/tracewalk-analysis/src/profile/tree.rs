@@ -54,7 +54,7 @@ pub struct Label {
     pub name: String,
     /// The address at which a function begins, or was entered.
     pub address: Option<Address>,
-    /// In which contexts its code is visible there.
+    /// The contexts in which its code is visible there.
     pub scope: Scope,
     /// The source line at which a function begins.
     pub place: Option<Place>,
@@ -167,7 +167,7 @@ impl Tree {
         &self.labels[node.label.0 as usize]
     }
 
-    /// The outermost nodes' cost.
+    /// The cost of the outermost nodes.
     #[must_use]
     pub fn total(&self) -> Cost {
         let mut total = Cost::default();

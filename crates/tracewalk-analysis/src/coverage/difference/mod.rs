@@ -27,7 +27,7 @@ pub use source_diff::{DiffPath, FileDiff, Hunk, HunkLine, SourceDiff};
 /// How coverage changed from a base to now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Difference {
-    /// The files in which it changed, by their names now.
+    /// The files with changed coverage, by their names now.
     pub files: BTreeMap<String, FileDifference>,
     /// Files of the base that are no longer there.
     pub gone: Vec<String>,

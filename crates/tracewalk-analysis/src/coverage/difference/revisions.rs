@@ -60,9 +60,9 @@ pub enum RevisionErrorKind {
         /// The line in the source.
         new: u32,
     },
-    /// The source is not at hand.
+    /// The source is not available.
     NoSource,
-    /// The source of the base is not at hand.
+    /// The source of the base is not available.
     NoBaseSource,
     /// The source of the base has fewer lines than the base.
     ShortBaseSource {
@@ -79,7 +79,7 @@ pub enum RevisionErrorKind {
         /// The path in the diff.
         path: String,
     },
-    /// The diff does not say which lines changed.
+    /// The diff does not show which lines changed.
     Binary,
     /// The diff is empty, and nothing shows that the line did not change.
     EmptyDiff {
@@ -102,7 +102,7 @@ pub(super) struct Pair<'a> {
 /// The files of now, by their names.
 pub(super) type Pairs<'a> = BTreeMap<&'a str, Pair<'a>>;
 
-/// Finds what each file of now was in the base.
+/// Finds the counterpart of each file of now in the base.
 pub(super) fn pairs<'a>(
     base: &'a Tracefile,
     now: &'a Tracefile,
@@ -224,7 +224,7 @@ fn by_diff<'a>(
             },
         );
     }
-    // A file that was deleted is none that is still there.
+    // A deleted file is not a candidate for a file that still exists.
     for old in diff.files.iter().filter(|entry| entry.new.is_none()).filter_map(|entry| entry.old.as_ref()) {
         claimed.extend(base_of(old, None, base)?);
     }

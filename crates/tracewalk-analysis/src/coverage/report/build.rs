@@ -366,7 +366,7 @@ fn branch(instruction: &Instruction, conditions_told: bool) -> Option<Branch> {
     let outcome = |count| match count {
         1.. => OutcomeCount::Seen(count),
         0 if passes.untold > 0 => OutcomeCount::Untold,
-        // Execution may have passed it without these traces reporting it.
+        // Execution may have passed the instruction without these traces reporting it.
         0 if !conditions_told && !instruction.is_branch() => OutcomeCount::Untold,
         0 => OutcomeCount::Never,
     };

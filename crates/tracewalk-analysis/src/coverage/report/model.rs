@@ -43,7 +43,7 @@ pub struct ReportedProgram {
     pub sources: Vec<SourceSummary>,
     /// The losses of all sources.
     pub losses: Losses,
-    /// Whether any of them records every condition.
+    /// Whether any source records every condition.
     pub conditions_told: bool,
 }
 
@@ -52,9 +52,9 @@ pub struct ReportedProgram {
 pub struct RunSummary {
     /// The run's name.
     pub name: String,
-    /// How many lines ran in it.
+    /// The number of lines that ran in it.
     pub lines: u64,
-    /// How many of them ran in no other one.
+    /// The number of lines that ran in no other run.
     pub alone: u64,
 }
 
@@ -147,7 +147,7 @@ pub struct File {
     pub functions: Vec<usize>,
     /// Totals of the code that was compiled from it.
     pub totals: Totals,
-    /// The MD5 of each text that it was compiled from, where the debugging information has it.
+    /// The MD5 hashes of the texts that it was compiled from, as far as the debugging information has them.
     pub checksums: BTreeSet<[u8; 16]>,
     /// Why the source on disk is not, or may not be, the one that was compiled. [`Report::of`] reads no files and leaves it
     /// `None`.
