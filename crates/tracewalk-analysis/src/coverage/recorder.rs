@@ -385,7 +385,7 @@ mod tests {
             recorder.join(part);
             recorder.finish("a capture", "-", "etmv3", Doubt::REACH + 300)
         };
-        // Each block ran once, with two instructions; at 0x200 all are in doubt.
+        // Each block has two instructions; all blocks at 0x200 are in doubt.
         let cases = [
             (Doubtful::Drop, vec![(0x100, 4), (0x300, 1)], InDoubt { left_out: 12, counted: 0 }),
             (Doubtful::Keep, vec![(0x100, 4), (0x200, 6), (0x300, 1)], InDoubt { left_out: 0, counted: 12 }),

@@ -3,12 +3,12 @@
 use tracewalk::ids::{Address, Exception};
 use tracewalk::span::StreamOffset;
 
-/// Why a program crashed, and what proves it.
+/// Why a program crashed, and the proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// Why.
+    /// The kind of cause.
     pub kind: CauseKind,
-    /// Everything that proves it.
+    /// All evidence for the cause.
     pub proof: Vec<Evidence>,
 }
 
@@ -26,11 +26,11 @@ pub enum CauseKind {
         target: Target,
         /// The register that it branched to, with the Thumb bit; `None` if it was not saved.
         value: Option<u32>,
-        /// The instruction that loaded it, if it was loaded.
+        /// The instruction that loaded the register, if it was loaded.
         loaded_by: Option<Address>,
-        /// The address that it was loaded from, if that can be derived.
+        /// The address that the register was loaded from, if that can be derived.
         loaded_from: Option<Address>,
-        /// The instruction that wrote it there, if the trace shows it.
+        /// The instruction that wrote the value there, if the trace shows that instruction.
         stored_by: Option<Address>,
     },
     /// A return went to an address without code.
@@ -45,18 +45,18 @@ pub enum CauseKind {
         slot: Option<Address>,
         /// The instruction that saved the right return address there, if the trace shows it.
         saved_by: Option<Address>,
-        /// The instruction that overwrote it, if the trace shows it.
+        /// The instruction that overwrote the return address, if the trace shows that instruction.
         overwritten_by: Option<Address>,
     },
     /// The stack grew into an object that was used afterwards.
     StackOverflow {
-        /// The instruction that wrote over it.
+        /// The instruction that wrote over the object.
         pushed_by: Address,
-        /// The stack pointer after it.
+        /// The stack pointer after that instruction.
         stack_pointer: Address,
         /// The object below the stack: its name, its first address, and the address after it.
         object: (String, Address, Address),
-        /// The branch that went to the address that was overwritten.
+        /// The branch that went to the overwritten address.
         branch: Address,
         /// The branch's target.
         to: Address,
@@ -115,7 +115,7 @@ pub enum CauseKind {
         reset: bool,
         /// The first and the last instruction of the loop.
         stuck: (Address, Address),
-        /// How often it ran, at least.
+        /// The least number of times that the loop ran.
         times: u64,
     },
 }
@@ -194,11 +194,11 @@ pub enum Evidence {
     },
     /// The trace shows that instructions ran over and over.
     Repeated {
-        /// The first one.
+        /// The first instruction.
         start: Address,
-        /// The last one.
+        /// The last instruction.
         last: Address,
-        /// How often, at least.
+        /// The least number of times.
         times: u64,
     },
 }
@@ -217,7 +217,7 @@ pub enum Holder {
 pub enum Role {
     /// The branch or return that went wrong.
     Branch,
-    /// The instruction that loaded the address, or the word it was loaded from.
+    /// The instruction that loaded the address.
     Load,
     /// The instruction that wrote the address.
     Store,
@@ -229,7 +229,7 @@ pub enum Role {
     Call,
     /// A handler's endless loop.
     Handler,
-    /// The address that was branched to, where it was loaded from.
+    /// The word that the branch's target was loaded from.
     Pointer,
     /// A fault status register.
     Status,

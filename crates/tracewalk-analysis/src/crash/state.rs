@@ -106,7 +106,7 @@ const HFSR_FLAGS: &[Flag] = &[
 ];
 
 impl Snapshot {
-    /// The word at `address`, where the memory is known.
+    /// The word at `address`, if that memory is known.
     #[must_use]
     pub fn word(&self, address: u32) -> Option<u32> {
         self.memory.range(..=address).rev().find_map(|(start, bytes)| {

@@ -63,7 +63,7 @@ impl Gathering {
         counts.into_iter().flat_map(|(length, count)| (0..count).map(move |_| length)).collect()
     }
 
-    /// All of them.
+    /// All lengths.
     pub(super) fn finish(self) -> Lengths {
         let Self { mut lengths, slots } = self;
         slots.iter().for_each(|(length, count)| lengths.add_several(*length, *count));
@@ -180,7 +180,7 @@ impl Lengths {
         }
     }
 
-    /// How many there are.
+    /// The number of lengths.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count

@@ -53,7 +53,7 @@ pub use lengths::Lengths;
 /// The exceptions of one source and, on request, its functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Activities {
-    /// By exception; `None` if neither the trace nor the vector table say which one it was.
+    /// By exception; `None` if neither the trace nor the vector table identifies it.
     pub exceptions: BTreeMap<Option<Exception>, Activity>,
     /// By function.
     pub functions: BTreeMap<FunctionId, Activity>,
@@ -179,7 +179,7 @@ impl Record {
         }
     }
 
-    /// Another one of its kind begins here.
+    /// Another activity of the record's kind begins here.
     #[inline]
     fn begins(&mut self, now: u64, epoch: u64, unit: Unit) {
         let last = self.last.replace((now, epoch));
@@ -399,7 +399,7 @@ impl ActivityRecorder {
         let Some(record) = self.records.get_mut(open.record) else { return };
         let complete = match (record.key, finish) {
             (_, Finish::Returned) => true,
-            // If another function, or one further out, continues, this one is over.
+            // If another function, or one further out, continues, this function is over.
             (Key::Function(_), Finish::Replaced | Finish::Unwound) => true,
             _ => false,
         };

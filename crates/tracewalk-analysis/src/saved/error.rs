@@ -33,7 +33,7 @@ pub enum SavedErrorKind {
     },
     /// The file stops in this line or after it, without the line that ends it.
     CutOff,
-    /// The last line states another number of lines than there are before it.
+    /// The last line states a number of lines that differs from the number before it.
     Lines {
         /// The number of lines found.
         found: u64,

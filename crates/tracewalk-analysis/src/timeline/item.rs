@@ -9,7 +9,7 @@ use tracewalk::protocol::itm::ExceptionAction;
 
 use crate::call_stack::{Entry, FunctionId, Interruption, Left, Task};
 
-/// Something that happened at a time.
+/// An event on the axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
     /// The time.
@@ -35,7 +35,7 @@ pub enum Certainty {
     Exact,
     /// Between two places that the trace states, by the amount of execution in between.
     Interpolated,
-    /// Only one side is known, or something of unknown length is in between.
+    /// Only one side is known, or execution of unknown length is in between.
     Estimated,
 }
 
@@ -53,7 +53,7 @@ pub enum Change {
         /// How it ends.
         finish: Finish,
     },
-    /// Something without a length.
+    /// An event without a length.
     Mark {
         /// The mark's track.
         track: Track,
@@ -62,7 +62,7 @@ pub enum Change {
     },
 }
 
-/// Something that lasts.
+/// An event with a length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The name in this timeline. After an interruption by another task, a span continues under the same name.
@@ -157,7 +157,7 @@ pub enum Finish {
     Clipped,
 }
 
-/// Something without a length.
+/// An event without a length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// The trace unit's trigger condition occurred.
@@ -170,7 +170,7 @@ pub enum Mark {
     Transaction(Transaction),
     /// The program wrote this.
     Text(String),
-    /// An ITM reports this of an exception; `None` is thread mode.
+    /// An ITM reports this action of an exception; `None` is thread mode.
     Exception(Option<Exception>, ExceptionAction),
 }
 

@@ -30,7 +30,7 @@ impl Deeds {
         Self { list, parts, waiting, changes_marks, takes_pending: false, takes_waited: false }
     }
 
-    /// How much memory a group's take, in words.
+    /// The memory of a group's deeds, in words.
     pub(super) fn weight(&self) -> usize {
         self.list.len() * size_of::<Deed>() / 8 + self.parts.iter().map(Part::weight).sum::<usize>()
     }
@@ -56,7 +56,7 @@ impl Deeds {
         (before.pending == 0 || self.takes_pending) && (before.waited == 0 || self.takes_waited)
     }
 
-    /// Does it. `marking` has the marks of the frames that go, and of the one under them; without functions, of exceptions' frames
+    /// Repeats the deeds. `marking` has the marks of the frames that go, and of the one under them; without functions, of exceptions' frames
     /// alone, for the others have the same.
     #[inline]
     pub(super) fn repeat(
@@ -78,13 +78,13 @@ impl Deeds {
         }
     }
 
-    /// Whether nothing is done but that blocks run.
+    /// Whether the only deeds are blocks that run.
     pub(super) fn runs_only(&self) -> bool {
         matches!(*self.list, [Deed::Ran(_)])
     }
 }
 
-/// Does a part of a group.
+/// Repeats a part of a group.
 #[inline]
 fn repeat(part: &Part, spans: &mut Spans, marking: &mut Marking, out: &mut Placer<'_, impl TakeItems>) {
     match part {

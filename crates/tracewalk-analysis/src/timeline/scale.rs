@@ -13,14 +13,14 @@ use crate::sink::Part;
 pub struct Scale {
     /// The unit that the axis counts.
     pub unit: Unit,
-    /// Whether places between timestamps are found by cycles; by instructions without it.
+    /// Whether places between timestamps are found by cycles; otherwise by instructions.
     pub counts_cycles: bool,
     /// The number of units in a second, if stated.
     pub frequency: Option<f64>,
 }
 
 impl Scale {
-    /// An axis in this unit of sources that have these things to measure time by.
+    /// An axis in this unit, for sources with these measures of time.
     #[must_use]
     pub fn of(probes: &[Probe], unit: Unit, frequency: Option<f64>) -> Self {
         let has_cycles = || probes.iter().all(|probe| probe.instructions == 0 || probe.cycle_counts > 0);
@@ -29,7 +29,7 @@ impl Scale {
     }
 }
 
-/// Finds out what a trace has to measure time by.
+/// Determines the measures of time that a trace has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Probe {
     /// How many instructions ran.
@@ -54,7 +54,7 @@ impl Probe {
         }
     }
 
-    /// Adds what was seen elsewhere.
+    /// Adds the numbers of another probe.
     pub const fn add(&mut self, other: &Self) {
         self.instructions += other.instructions;
         self.cycle_counts += other.cycle_counts;
@@ -106,13 +106,13 @@ impl Part for Probe {
 }
 
 impl Scale {
-    /// How long one of the unit is on an axis of nanoseconds: one nanosecond if not stated.
+    /// The nanoseconds of a number of ticks; a tick is one nanosecond if the frequency is not stated.
     #[must_use]
     pub fn nanoseconds(&self, ticks: u64) -> u64 {
         match self.frequency {
             None => ticks,
             Some(frequency) => {
-                // Both parts are far below 2^52 for 50 days of nanoseconds; longer times become a float.
+                // A float holds 50 days of nanoseconds (2^52) exactly; longer times are rounded.
                 let nanoseconds = ticks as f64 * 1e9 / frequency;
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
                 let rounded = nanoseconds.round() as u64;

@@ -75,7 +75,7 @@ impl<'a> Again<'a> {
         })
     }
 
-    /// The place of the last one.
+    /// The place of the last item.
     #[inline]
     pub(super) fn ends_at(&self) -> u64 {
         self.from.saturating_add(self.prepared.last()).max(self.least)

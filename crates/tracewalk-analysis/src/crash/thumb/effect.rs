@@ -5,7 +5,7 @@ pub(in crate::crash) const SP: u8 = 13;
 pub(in crate::crash) const LR: u8 = 14;
 pub(in crate::crash) const PC: u8 = 15;
 
-/// Stands for a floating-point register in a transfer; its value is not followed. The program counter is free for this: no
+/// Represents a floating-point register in a transfer, whose value is not followed. The program counter is free for this: no
 /// instruction stores it, and a floating-point load does not branch.
 pub(super) const FLOATING: u8 = PC;
 
