@@ -138,7 +138,7 @@ impl<'a> Repeated<'a> {
 
     /// The elements.
     pub fn elements(&self) -> impl Iterator<Item = Element> + use<'a> {
-        // Groups are in groups, and no deeper.
+        // Groups contain groups, but the nesting ends there.
         self.unfolded().flat_map(|member| member.unfolded()).flat_map(Self::own_elements)
     }
 
@@ -206,9 +206,9 @@ impl Kept {
 /// How the end of a source was reached.
 #[derive(Clone, Copy, Debug)]
 pub struct End {
-    /// How much there was.
+    /// The totals.
     pub statistics: Statistics,
-    /// Whether the trace ended, and not the memory or the time allowed.
+    /// Whether the trace ended, not the memory or the allowed time.
     pub complete: bool,
 }
 

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use tracewalk::flow::{Element, EventKind};
 use tracewalk::span::Span;
 
-/// How much something cost.
+/// An amount of cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cost {
@@ -121,7 +121,7 @@ impl Unit {
 /// Assigns cycles to the code that they were spent on.
 #[derive(Clone, Debug, Default)]
 pub struct CycleMeter {
-    /// Counted, and not charged yet.
+    /// Cycles that were counted and not charged yet.
     pending: u64,
     /// Set after a gap, while waypoints may be counted that have no block.
     lost: bool,

@@ -77,7 +77,7 @@ pub enum Happening {
 /// A selection of exceptions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExceptionName {
-    /// All of them.
+    /// All exceptions.
     Any,
     /// Exceptions with this number, in the numbering of the source.
     Number(u16),
@@ -108,9 +108,9 @@ pub enum Unknown {
     File,
     /// The line has no code. The nearest lines of the file with code, before it and after it.
     Line {
-        /// The last one before it.
+        /// The last line with code before this one.
         before: Option<u32>,
-        /// The first one after it.
+        /// The first line with code after this one.
         after: Option<u32>,
     },
 }
@@ -131,7 +131,7 @@ impl Place {
         }
     }
 
-    /// Whether names or lines of the program are needed to find it.
+    /// Whether names or lines of the program are needed to find the place.
     #[must_use]
     pub const fn needs_names(&self) -> bool {
         matches!(self, Self::Happening { what: Happening::Function { .. } | Happening::Line { .. }, .. })
@@ -145,7 +145,7 @@ impl From<Position> for Place {
 }
 
 impl Position {
-    /// Whether it is before another one; `None` if they count different things.
+    /// Whether the position is before another one; `None` if they count different things.
     #[must_use]
     pub const fn is_before(self, other: Self) -> Option<bool> {
         match (self, other) {
@@ -157,7 +157,7 @@ impl Position {
         }
     }
 
-    /// Whether it is the beginning of the trace.
+    /// Whether the position is the beginning of the trace.
     #[must_use]
     pub const fn is_beginning(self) -> bool {
         let (Self::Instructions(count)
@@ -169,7 +169,7 @@ impl Position {
 }
 
 impl Happening {
-    /// Resolves it in a program.
+    /// Resolves the happening in a program.
     ///
     /// # Errors
     ///

@@ -74,9 +74,9 @@ pub struct SourceId {
     pub number: u16,
 }
 
-/// An answer about one program that can be added to others about it.
+/// An answer about one program that can be added to other answers about the same program.
 pub trait Merge: Default {
-    /// How it was measured, if there are several ways. Answers that were measured differently cannot be added.
+    /// How the answer was measured, if there are several ways. Answers that were measured differently cannot be added.
     fn measure(&self) -> Option<String> {
         None
     }
@@ -91,16 +91,16 @@ pub trait Merge: Default {
 pub enum MergeError {
     /// The answers are about different programs.
     Program {
-        /// The programs of one of them.
+        /// The programs of one answer.
         expected: Vec<ProgramId>,
-        /// A program that only the other has.
+        /// A program that only the other answer has.
         found: ProgramId,
     },
     /// The answers were measured in different ways.
     Measure {
-        /// How one of them was.
+        /// How one answer was measured.
         expected: String,
-        /// How the other was.
+        /// How the other answer was measured.
         found: String,
     },
 }
@@ -224,7 +224,7 @@ impl fmt::Display for ProgramId {
 }
 
 impl MergeError {
-    /// A short name that stays what it is.
+    /// A stable short name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {

@@ -55,7 +55,7 @@ pub struct CodeInContext {
 pub struct CodePlace {
     /// The address.
     pub address: Address,
-    /// In which contexts its code is visible.
+    /// The contexts in which its code is visible.
     pub scope: Scope,
 }
 
@@ -93,7 +93,7 @@ impl Code {
 }
 
 impl CodeInContext {
-    /// Before any context is known.
+    /// The program before any context is known.
     #[must_use]
     pub fn new(all: Arc<Code>) -> Self {
         Self { all, view: ViewId::default(), context: Scope::EVERYWHERE }
@@ -181,7 +181,7 @@ impl fmt::Display for Section {
 }
 
 impl Section {
-    /// ` #2` for the second of those that have the same trace ID and protocol; nothing for the first.
+    /// ` #2` for the second source with the same trace ID and protocol; empty for the first.
     pub fn suffix(&self) -> String {
         if self.number > 1 { format!(" #{}", self.number) } else { String::new() }
     }

@@ -43,7 +43,7 @@ use crate::{Doubting, Section};
 
 /// A consumer of records, such as an output format.
 ///
-/// The calls come as `begin (section record* cut? end_section)* finish`. After an error, the output is partial.
+/// The order of calls is `begin (section record* cut? end_section)* finish`. After an error, the output is partial.
 pub trait Sink<Record> {
     /// The output begins.
     fn begin(&mut self) -> io::Result<()> {
@@ -56,7 +56,7 @@ pub trait Sink<Record> {
     /// The source's next record.
     fn record(&mut self, record: Record) -> io::Result<()>;
 
-    /// Whether it takes the records of an ITM in the same frames.
+    /// Whether the sink takes the records of an ITM in the same frames.
     fn shows_itm(&self) -> bool {
         false
     }
@@ -132,7 +132,7 @@ impl<Record, E: Sink<Record> + ?Sized> Sink<Record> for Box<E> {
 
 /// A sink of program flow that can also join parts made by other threads.
 ///
-/// The calls come as `begin (section join* cut? end_section)* finish`.
+/// The order of calls is `begin (section join* cut? end_section)* finish`.
 pub trait Join: Sink<FlowRecord> {
     /// The part that threads make of records.
     type Part: Part;

@@ -1,7 +1,7 @@
 //! Tables: an analysis' answer as named and typed columns.
 //!
-//! An answer gives its tables ([`Tabular`]); how they are written (as text, CSV, JSON) is not here, and is the same for all.
-//! An unknown value is [`Cell::Unknown`], never a zero or an empty text.
+//! An answer gives its tables ([`Tabular`]). The writers of text, CSV and JSON are elsewhere, and common to all tables. An unknown
+//! value is [`Cell::Unknown`], never a zero or an empty text.
 //!
 //! ```
 //! use tracewalk_analysis::Statistics;
@@ -27,7 +27,7 @@ pub trait Tabular {
 
 /// Receives tables row by row, so that a table need not fit into memory.
 ///
-/// The calls come as `(table row*)* finish`.
+/// The order of calls is `(table row*)* finish`.
 pub trait TakeRows {
     /// Begins a table, with the rows that it has already.
     fn table(&mut self, table: &Table) -> io::Result<()>;

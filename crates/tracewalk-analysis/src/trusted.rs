@@ -177,7 +177,7 @@ mod tests {
             run(19),
         ];
         let behind = [proof(20), run(21)];
-        // Of each block two instructions, and four blocks.
+        // Four blocks of two instructions each.
         assert_eq!(handed_on(&[&elements[..], &behind].concat()), (vec![1, 12, 15, 17, 18, 13, 21], 8));
     }
 

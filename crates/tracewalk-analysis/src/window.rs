@@ -22,7 +22,7 @@ use crate::{Code, CodeInContext};
 pub struct Window {
     /// The first place in the window.
     pub from: Option<Place>,
-    /// The first place after it.
+    /// The first place after the window.
     pub to: Option<Place>,
 }
 
@@ -53,7 +53,7 @@ pub struct Windowed {
     touched: Touched,
 }
 
-/// The passages in which something happens that an end of the window waits for.
+/// The passages with a happening that an end of the window waits for.
 #[derive(Clone, Debug, Default)]
 struct Touched {
     /// The set of the numbers.
@@ -67,9 +67,9 @@ struct Touched {
 pub struct Happened {
     /// The place that was searched.
     pub place: Place,
-    /// How often it happened; for the window's end: after its start.
+    /// How often the place occurred; for the window's end, after its start.
     pub times: u64,
-    /// Whether it happened often enough.
+    /// Whether the place occurred often enough.
     pub is_reached: bool,
 }
 
@@ -92,7 +92,7 @@ enum Watched {
 }
 
 impl Window {
-    /// Whether it depends on the places of elements in the capture.
+    /// Whether the window depends on the places of elements in the capture.
     #[must_use]
     pub fn needs_places(&self) -> bool {
         self.places().any(|place| matches!(place.position(), Some(Position::Capture(_))))
@@ -217,7 +217,7 @@ impl Windowed {
     }
 
     /// The phase of all of these elements; `None` if it is not the same for all, if an end of the window divides them, or if
-    /// something happens in them that an end waits for.
+    /// they contain a happening that an end waits for.
     #[inline]
     #[must_use]
     pub fn ahead(&mut self, repeated: &Repeated<'_>) -> Option<Phase> {
@@ -241,7 +241,7 @@ impl Windowed {
         (!is_touched).then_some(phase)
     }
 
-    /// Whether something happens in these elements that an end of the window waits for.
+    /// Whether these elements contain a happening that an end of the window waits for.
     fn touches(&mut self, repeated: &Repeated<'_>) -> bool {
         let number = repeated.number() as usize;
         if self.touched.set != repeated.set() {
@@ -272,8 +272,8 @@ impl Windowed {
         }
     }
 
-    /// Divides a block at the place where something may happen that an end of the window waits for; with `exactly`, also where a
-    /// number of instructions ends. Ask the window about the first part before dividing the second one further.
+    /// Divides a block at the place of a possible happening that an end of the window waits for; with `exactly`, also at the
+    /// place at which a number of instructions ends. Ask the window about the first part before dividing the second one further.
     #[must_use]
     pub fn divide(&self, block: &Block, exactly: bool) -> Option<(Block, Block)> {
         let bounds = || [&self.from, &self.to].into_iter().flatten();

@@ -79,7 +79,7 @@ impl ContextsPart {
 }
 
 impl Contexts {
-    /// Adds what was counted in the next part of the trace.
+    /// Adds the counts of the next part of the trace.
     pub fn add_part(&mut self, part: &ContextsPart) {
         for Stretch { context, counts, contradicted } in part.stretches() {
             if let Some(context) = context.filter(|context| *context != self.now) {

@@ -1,4 +1,4 @@
-//! Entries of a log, and the contents that their numbers stand for.
+//! Entries of a log, and the contents of their numbers.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ impl Entry {
     pub(super) const WAITING: u32 = u32::MAX - 1;
 }
 
-/// The content that a number stands for.
+/// The content of a number.
 #[derive(Clone, Debug)]
 pub(crate) struct Named {
     pub(crate) content: Content,

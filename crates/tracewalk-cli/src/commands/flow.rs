@@ -59,7 +59,7 @@ fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
     if args.work.stats {
         print_statistics(&printing.total, start.elapsed(), args.work.threads, messages);
     }
-    // The process ends here. To free each name before takes a tenth of a short command's time.
+    // The process ends here. Freeing each name first would take a tenth of a short command's time.
     std::mem::forget(session);
     Ok(())
 }

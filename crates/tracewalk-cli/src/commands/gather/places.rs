@@ -17,7 +17,7 @@ use crate::failure::Failure;
 /// A capture, or a saved file.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
-    /// As it was named.
+    /// The path as it was named.
     pub(super) path: PathBuf,
     /// The canonical name.
     pub(super) known_as: PathBuf,
@@ -118,7 +118,7 @@ impl Seeker<'_> {
         let kind = match saved {
             Some(_) if is_result => return Ok(()),
             Some(kind) if kind == T::KIND => PlaceKind::Saved,
-            // Other answers may lie in the same directory.
+            // The same directory may contain saved files of other kinds.
             Some(_) if !is_named => return Ok(()),
             Some(kind) => {
                 return Err(Failure::input(
