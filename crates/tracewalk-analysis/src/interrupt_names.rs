@@ -10,7 +10,7 @@ use tracewalk::ids::Exception;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interrupts(BTreeMap<u16, String>);
 
-/// Takes numbers, 0 for IRQ0, and names.
+/// From numbers, 0 for IRQ0, and names.
 impl FromIterator<(u16, String)> for Interrupts {
     fn from_iter<I: IntoIterator<Item = (u16, String)>>(names: I) -> Self {
         Self(names.into_iter().collect())

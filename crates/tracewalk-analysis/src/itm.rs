@@ -36,7 +36,7 @@ pub enum ItmEvent {
     Text {
         /// The port, 0 to 255.
         port: u8,
-        /// The bytes, never none.
+        /// The bytes, at least one.
         bytes: Vec<u8>,
     },
     /// Software wrote a value other than text to a stimulus port.

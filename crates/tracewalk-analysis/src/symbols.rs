@@ -43,7 +43,7 @@ pub trait Symbols: Send + Sync {
             .collect()
     }
 
-    /// The stretches of code that come from wanted lines, which are asked for by file and line.
+    /// The stretches of code that come from lines for which `_is_wanted` returns true, by file and line.
     fn line_extents(&self, _is_wanted: &mut dyn FnMut(&str, u32) -> bool) -> Vec<LineExtent> {
         Vec::new()
     }
@@ -58,7 +58,7 @@ pub trait Symbols: Send + Sync {
         None
     }
 
-    /// The file that the code at `address` is of, without its folders.
+    /// The file of the code at `address`, without its folders.
     fn binary(&self, _address: Address) -> Option<&str> {
         None
     }
@@ -83,7 +83,7 @@ pub struct Function<'a> {
     pub start: Address,
 }
 
-/// A function and how far it goes.
+/// A function and its extent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// The name, readable (not mangled).
@@ -134,12 +134,12 @@ pub struct Stretch {
 pub struct SourceFile {
     /// The file's path.
     pub path: String,
-    /// The content, in whatever encoding.
+    /// The content, in any encoding.
     pub text: Vec<u8>,
 }
 
 impl SourceFile {
-    /// Whether all of these are the text's MD5, with line endings of this or another system.
+    /// Whether all of these are the text's MD5 hash, with line endings of this or another system.
     #[must_use]
     pub fn is_text_of(&self, checksums: &BTreeSet<[u8; 16]>) -> bool {
         let ended = |end: &[u8]| {
@@ -181,7 +181,7 @@ pub struct Frame {
     pub line: Option<u32>,
 }
 
-/// Knows nothing.
+/// Has no names and no lines.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoSymbols;
 

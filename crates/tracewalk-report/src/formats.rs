@@ -95,7 +95,7 @@ mod tests {
         }
     }
 
-    /// Formats that cannot say it, those that write nothing, and what the command writes itself.
+    /// Formats that cannot show an incomplete capture, formats that write nothing, and output that the command writes itself.
     #[cfg(feature = "full")]
     const CUT_DOES_NOT_SHOW: [(&str, &str); 32] = [
         ("gather", "csv"),

@@ -1,4 +1,4 @@
-//! One of two paths around the place where they part.
+//! One of two paths around the point at which they part.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use super::path::{Part, Walk};
 use crate::call_stack::{FrameKind, FunctionId};
 use crate::{Code, CodePlace};
 
-/// Follows a path up to where it parts from another one, and a little further.
+/// Follows a path up to the point at which it parts from another one, and a little further.
 #[derive(Debug)]
 pub struct Aftermath {
     walk: Walk,
     parting: Parting,
-    /// How many instructions both paths have in common.
+    /// The number of instructions that both paths have in common.
     pub common: u64,
     /// The last instruction that both have executed.
     pub last: Option<CodePlace>,
@@ -34,7 +34,7 @@ pub struct Called {
     pub function: FunctionId,
     /// The instruction that called it, if one did.
     pub site: Option<CodePlace>,
-    /// Set if it handles an exception.
+    /// Set if the function handles an exception.
     pub handles: Option<Option<Exception>>,
 }
 
@@ -43,7 +43,7 @@ pub struct Called {
 pub enum Next {
     /// Instructions ran, the first of them here.
     Ran {
-        /// The first one.
+        /// The first instruction.
         start: CodePlace,
         /// The number of instructions up to the next event.
         instructions: u32,
@@ -62,7 +62,7 @@ pub enum Next {
 const MOST_NEXT: usize = 5;
 
 impl Aftermath {
-    /// Whether the trace merely ends where the paths part.
+    /// Whether the trace merely ends at the point at which the paths part.
     #[must_use]
     pub fn ends(&self) -> bool {
         matches!(self.next.first(), Some(Next::End) | None)

@@ -31,13 +31,13 @@ pub enum Step {
 /// Instructions that ran in the order of their addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Run {
-    /// The first one.
+    /// The first instruction.
     pub start: Address,
-    /// The address after the last one.
+    /// The address after the last instruction.
     pub end: Address,
     /// The instruction set.
     pub isa: Isa,
-    /// The contexts in which their code is visible.
+    /// The contexts in which the code is visible.
     pub scope: Scope,
 }
 

@@ -226,7 +226,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Reads `-` as nothing.
+/// Reads `-` as an absent value.
 pub(crate) fn or_dash<T>(read: impl FnOnce(&str) -> Option<T>) -> impl FnOnce(&str) -> Option<Option<T>> {
     |word| if word == "-" { Some(None) } else { read(word).map(Some) }
 }

@@ -59,7 +59,7 @@ impl<R: BufRead> Input<R> {
         if found == expected { Ok(()) } else { Err(SavedErrorKind::Lines { found, expected }) }
     }
 
-    /// Nothing may follow.
+    /// Refuses further lines.
     pub(super) fn end(&mut self) -> Result<(), SavedErrorKind> {
         if self.from.fill_buf()?.is_empty() {
             return Ok(());

@@ -1,7 +1,7 @@
 use super::*;
 use crate::coverage::Coverage;
 
-/// A file of version 2 with these lines and the one that ends it.
+/// A file of version 2 with these lines and the line that ends it.
 pub(crate) fn ended(lines: &str) -> String {
     format!("{lines}E {}\n", lines.lines().count())
 }

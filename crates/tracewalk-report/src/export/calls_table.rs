@@ -50,7 +50,7 @@ struct Running {
     entry: Option<Address>,
     /// The instructions that it ran, with those of the functions that it called.
     instructions: u64,
-    /// Whether anything ran in it, or in the functions that it called.
+    /// Whether code ran in it, or in the functions that it called.
     ran: bool,
 }
 

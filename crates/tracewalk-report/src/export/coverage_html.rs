@@ -151,7 +151,7 @@ struct FileRow {
     name: String,
     /// The name as a part of an address.
     link: String,
-    /// Why the source is not the one that was compiled, or may not be.
+    /// Why the source is not, or may not be, the one that was compiled.
     stale: Option<&'static str>,
     cells: [Cell; 3],
 }
@@ -180,7 +180,7 @@ struct Cell {
     percent: String,
     width: String,
     counts: String,
-    /// To sort by.
+    /// The key for sorting.
     value: i64,
 }
 

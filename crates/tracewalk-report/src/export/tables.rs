@@ -55,7 +55,7 @@ impl OneTable {
         self.is_open()
     }
 
-    /// Whether further rows belong to it.
+    /// Whether further rows belong to the selected table.
     pub(super) fn is_open(&self) -> bool {
         self.state == State::Inside
     }

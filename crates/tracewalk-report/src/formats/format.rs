@@ -23,7 +23,7 @@ pub fn find<Make>(formats: &'static [Format<Make>], name: &str) -> Option<&'stat
     formats.iter().find(|format| format.name == name)
 }
 
-/// Shorter to read in the tables below.
+/// A short constructor for the registries.
 pub(super) const fn format<Make>(name: &'static str, help: &'static str, make: Make) -> Format<Make> {
     Format { name, help, make }
 }

@@ -60,7 +60,7 @@ struct SourceJson<'a> {
 struct DivergenceJson {
     /// The number of instructions that both have in common.
     behind: u64,
-    /// The last of them.
+    /// The last instruction that both have in common.
     last: Option<PlaceJson>,
     a: SideJson,
     b: SideJson,

@@ -40,11 +40,11 @@ pub struct SourceDiff {
     pub code: [Arc<Code>; 2],
     /// How many instructions ran, in each.
     pub instructions: [u64; 2],
-    /// The place where the paths part, seen from each; `None` if they are the same.
+    /// The point at which the paths part, seen from each; `None` if they are the same.
     pub parting: Option<[Aftermath; 2]>,
     /// Functions that cost more in one than in the other.
     pub functions: Vec<FunctionDiff>,
-    /// The lines that only one of them runs, and the functions that only the second one runs; `None` without a program.
+    /// The lines that only one trace runs, and the functions that only the second one runs; `None` without a program.
     pub coverage: Option<(Difference, BTreeMap<String, Vec<String>>)>,
 }
 

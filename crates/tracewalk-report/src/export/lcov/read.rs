@@ -110,7 +110,7 @@ fn take(file: &mut TracedFile, record: &str, fields: &str) -> Option<()> {
     Some(())
 }
 
-/// A count. Negative ones occur, where counters of other tools overflowed.
+/// A count. Negative ones occur if counters of other tools overflowed.
 fn count(text: &str) -> Option<u64> {
     let number: i128 = text.parse().ok()?;
     Some(u64::try_from(number.max(0)).unwrap_or(u64::MAX))

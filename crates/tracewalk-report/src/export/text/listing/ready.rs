@@ -105,7 +105,7 @@ impl Ready {
         let here = self.here.unwrap_or_else(|| self.state(last));
         let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
         let number = *self.numbers.entry((here, repeated.number())).or_insert(next);
-        // Only to look up the state of the stack.
+        // This look-up only finds the state of the stack.
         let _ = self.remembered.find(calls, (set, number), |()| 0);
         self.here = None;
         Writing(self.remembered.begin_learning(calls, (set, number)))
