@@ -54,7 +54,7 @@ pub enum ItmEvent {
     LocalTime {
         /// The ticks.
         ticks: u64,
-        /// The part that was delayed.
+        /// Whether the timestamp, the packet before it, or both were delayed.
         delay: TimestampDelay,
         /// All ticks since the capture began.
         total: u64,

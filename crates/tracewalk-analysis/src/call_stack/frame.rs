@@ -309,7 +309,7 @@ pub trait Observer {
     /// A function is left, for the frame `below`.
     fn leave(&mut self, _frame: &mut Frame<Self::Mark>, _below: Option<&mut Frame<Self::Mark>>, _how: Left) {}
 
-    /// The task with the innermost frame `_top` stops running.
+    /// The task with this innermost frame stops running.
     fn suspend(&mut self, _top: &mut Frame<Self::Mark>) {}
 
     /// Another task runs; frames that it has already are not entered again.

@@ -35,9 +35,9 @@ pub(super) struct Jump {
 pub(super) enum Origin {
     /// The frame was found running.
     Found,
-    /// The frame is of one of the waiting tasks: one that continued at the first of these addresses and returned to the others.
+    /// The stack is one of a waiting task: one that continued at the first of these addresses and returned to the others.
     Unresolved(Vec<Address>),
-    /// The frame was taken for that of the task that waited at `resume`, with `depth` frames; no return has confirmed it yet.
+    /// The stack was taken for that of the task that waited at `resume`, with `depth` frames; no return has confirmed this yet.
     Taken { depth: usize, resume: Address },
 }
 

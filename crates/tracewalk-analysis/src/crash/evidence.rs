@@ -6,7 +6,7 @@ use tracewalk::span::StreamOffset;
 /// Why a program crashed, and the proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// The kind of cause.
+    /// The kind and the details.
     pub kind: CauseKind,
     /// All evidence for the cause.
     pub proof: Vec<Evidence>,

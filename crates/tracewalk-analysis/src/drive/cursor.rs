@@ -230,7 +230,7 @@ impl<'i> Cursor<'i> {
         self.find(Direction::Forward, address)
     }
 
-    /// Goes back to the last time that the instruction at an address ran. Returns whether it did; if not, the cursor stays.
+    /// Goes back to the previous time that the instruction at an address ran. Returns whether it did; if not, the cursor stays.
     ///
     /// Decodes everything from there on.
     pub fn previous_at(&mut self, address: Address) -> bool {

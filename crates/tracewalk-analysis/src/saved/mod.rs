@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! {"saved":"coverage","version":3,"complete":true}        the kind, and whether all captures were decoded to their ends
-//! {"program":{"id":{"build":["2f3a…"]},"images":["fw.elf"]}}  a program, and the names of its images; the next lines belong to it
+//! {"program":{"id":{"build":["2f3a…"]},"images":["fw.elf"]}}  a program, and the names of its images; the next lines are its own
 //! …                                                       the program's items
 //! {"end":4711}                                            the end, and the number of lines before it
 //! ```

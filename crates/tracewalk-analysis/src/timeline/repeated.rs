@@ -56,8 +56,8 @@ impl Deeds {
         (before.pending == 0 || self.takes_pending) && (before.waited == 0 || self.takes_waited)
     }
 
-    /// Repeats the deeds. `marking` has the marks of the frames that go, and of the one under them; without functions, of exceptions' frames
-    /// alone, for the others have the same.
+    /// Repeats the deeds. `marking` has the marks of the frames that are left, and of the frame under them; without functions, only
+    /// those of exceptions' frames, because all other frames have the same mark.
     #[inline]
     pub(super) fn repeat(
         &self,

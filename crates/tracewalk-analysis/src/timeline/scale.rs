@@ -67,7 +67,7 @@ impl Probe {
         match unit {
             Unit::Instructions => true,
             Unit::Cycles => self.cycle_counts > 0,
-            // A single one bounds neither the time before it nor the time after it.
+            // A single timestamp bounds neither the time before it nor the time after it.
             Unit::Time => self.timestamps > 1,
         }
     }

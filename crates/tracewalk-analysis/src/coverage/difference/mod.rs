@@ -295,7 +295,7 @@ mod tests {
         };
         assert_eq!(lost("BRDA:1,0,0,1\nBRDA:1,0,1,2\n", "BRDA:1,0,0,3\nBRDA:1,0,1,0\n"), 1);
         assert_eq!(lost("BRDA:1,0,0,1\nBRDA:1,0,1,0\n", "BRDA:1,0,0,3\nBRDA:1,0,1,0\n"), 0);
-        // The branches differ: there is no verdict.
+        // The compiler made other branches: nothing is reported as lost.
         assert_eq!(lost("BRDA:1,0,0,1\nBRDA:1,0,1,2\n", "BRDA:1,0,0,0\n"), 0);
     }
 
