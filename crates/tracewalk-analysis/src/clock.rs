@@ -1,6 +1,6 @@
 //! Costs of execution: instructions, cycles and time, and the code that the cycles were spent on.
 //!
-//! A cycle count precedes the block that it was spent on. Some counts have no block:
+//! A cycle count precedes the block that it was spent on. Some counts have no block; the next element decides:
 //!
 //! ```text
 //! before a block                 spent on the block

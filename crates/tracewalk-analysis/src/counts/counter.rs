@@ -227,7 +227,7 @@ impl After {
             Element::Event(event) => match event.kind {
                 // The branch's target has not run yet: the handler returns there.
                 EventKind::Exception { preferred_return: Some(to), .. } => Self::At(to),
-                // In M profile an exception may take the place of another one's return.
+                // In M profile an exception may replace another exception's return.
                 EventKind::Exception { exception: Some(Exception::M(_) | Exception::MType(_)), .. }
                 | EventKind::ExceptionReturn => Self::Returned,
                 EventKind::Exception { .. } | EventKind::TraceOn(_) => Self::Untold,

@@ -4,7 +4,7 @@
 //! the last instruction branched to a register or a loaded address, and the exception was taken there:
 //!     no code there → the branch is the cause; its target, the target's origin, and the store that wrote it, if they can be derived
 //! the exception was taken at an instruction of the program: see `fault`
-//! the exception is no fault: it has no handler of its own, or a watchdog's
+//! the exception is not a fault: it has no handler of its own, or a watchdog's
 //! ```
 
 use tracewalk::ids::{Address, Exception};

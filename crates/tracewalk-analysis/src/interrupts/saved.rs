@@ -5,7 +5,7 @@
 //! {"source":[{"id":"0x10","protocol":"etmv4","number":1},{"left_out":12,"counted":0}]}
 //!                                  a source, and its instructions in doubt; the next lines belong to it
 //! {"exception":[["m",15],{"count":65,…,"with_preemption":{"counts":[[32,60]]},…}]}     an exception, and its lengths
-//! {"function":[{"named":["8000306",{}]},{…}]}                                          the same of a function
+//! {"function":[{"named":["8000306",{}]},{…}]}                                          the same for a function
 //! ```
 
 use std::io;
