@@ -29,7 +29,7 @@ use crate::{InDoubt, Statistics};
 
 /// Takes the program flow of one source, and has an answer at its end.
 pub trait Analysis {
-    /// What is made of a segment: [`NoPart`] for an analysis that takes elements in order alone.
+    /// The type that collects a segment's elements: [`NoPart`] for an analysis that takes elements in order alone.
     type Part: Part;
 
     /// The answer.
@@ -68,7 +68,7 @@ pub trait Analysis {
     /// If an output cannot be written.
     fn join(&mut self, part: Self::Part) -> io::Result<()>;
 
-    /// Whether the analysis handles elements in doubt itself. It then receives all elements.
+    /// Whether the analysis handles elements in doubt itself. Such an analysis receives all elements.
     fn weighs_doubt(&self) -> bool {
         false
     }
@@ -76,7 +76,7 @@ pub trait Analysis {
     /// The answer, now that the source has ended.
     fn finish(self, end: &End) -> Self::Found;
 
-    /// What became of instructions in doubt, if this analysis weighs doubt.
+    /// How instructions in doubt were treated, if this analysis weighs doubt.
     fn in_doubt(_found: &Self::Found) -> Option<InDoubt> {
         None
     }
@@ -106,7 +106,7 @@ impl<'a> Repeated<'a> {
         self.key.0
     }
 
-    /// Its number in the set. Equal numbers mean equal elements, apart from their places and [`Repeated::waited_cycles`].
+    /// The number in the set. Equal numbers mean equal elements, apart from their places and [`Repeated::waited_cycles`].
     #[inline]
     #[must_use]
     pub const fn number(&self) -> u32 {
@@ -120,7 +120,7 @@ impl<'a> Repeated<'a> {
         self.placing.waited_cycles()
     }
 
-    /// Its totals.
+    /// The totals.
     #[inline]
     #[must_use]
     pub fn totals(&self) -> Totals {
@@ -138,7 +138,7 @@ impl<'a> Repeated<'a> {
 
     /// The elements.
     pub fn elements(&self) -> impl Iterator<Item = Element> + use<'a> {
-        // Groups are in groups, and no deeper.
+        // Groups contain groups, but the nesting ends there.
         self.unfolded().flat_map(|member| member.unfolded()).flat_map(Self::own_elements)
     }
 
@@ -184,12 +184,12 @@ impl<'a> Repeated<'a> {
 pub struct Kept {
     passage: Arc<KeptPassage>,
     origin: StreamOffset,
-    /// Its placing, if cycles waited before it. Boxed because many passages are kept, and few have one.
+    /// The placing, if cycles waited before it. Boxed because many passages are kept, and few have one.
     waited: Option<Box<Placing>>,
 }
 
 impl Kept {
-    /// Its totals.
+    /// The totals.
     #[must_use]
     pub fn totals(&self) -> Totals {
         self.passage.totals()
@@ -206,9 +206,9 @@ impl Kept {
 /// How the end of a source was reached.
 #[derive(Clone, Copy, Debug)]
 pub struct End {
-    /// How much there was.
+    /// The totals.
     pub statistics: Statistics,
-    /// Whether the trace ended, and not the memory or the time allowed.
+    /// Whether the trace ended, not the memory or the allowed time.
     pub complete: bool,
 }
 

@@ -22,13 +22,13 @@ pub struct Captures {
     pub complete: bool,
 }
 
-/// What became of a capture.
+/// A capture and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct OneOfMany {
-    /// Its name.
+    /// The capture's name.
     pub capture: String,
-    /// Its outcome.
+    /// The outcome.
     pub outcome: CaptureOutcome,
     /// How many sources were followed.
     pub sources: u64,
@@ -44,17 +44,17 @@ pub struct OneOfMany {
     pub problem: Option<(String, String)>,
 }
 
-/// What became of a capture.
+/// The outcome of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CaptureOutcome {
-    /// All of it was decoded, and counts.
+    /// All of the capture was decoded, and counts.
     Whole,
-    /// What could be decoded counts.
+    /// Only a part of the capture could be decoded; that part counts.
     Partial,
-    /// Nothing of it counts.
+    /// Nothing of the capture counts.
     LeftOut,
-    /// It was saved before, and counts as saved.
+    /// The capture was saved before, and counts as saved.
     Saved,
 }
 

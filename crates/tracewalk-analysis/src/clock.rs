@@ -1,6 +1,6 @@
 //! Costs of execution: instructions, cycles and time, and the code that the cycles were spent on.
 //!
-//! Cycle counts stand before the block that they were spent on. Not every count has one:
+//! A cycle count precedes the block that it was spent on. Some counts have no block; the next element decides:
 //!
 //! ```text
 //! before a block                 spent on the block
@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use tracewalk::flow::{Element, EventKind};
 use tracewalk::span::Span;
 
-/// How much something cost.
+/// An amount of cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cost {
@@ -85,7 +85,7 @@ impl AddAssign for Cost {
     }
 }
 
-/// What cost is measured in.
+/// The unit in which cost is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -99,7 +99,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Its name after a number.
+    /// The name after a number.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -121,7 +121,7 @@ impl Unit {
 /// Assigns cycles to the code that they were spent on.
 #[derive(Clone, Debug, Default)]
 pub struct CycleMeter {
-    /// Counted, and not charged yet.
+    /// Cycles that were counted and not charged yet.
     pending: u64,
     /// Set after a gap, while waypoints may be counted that have no block.
     lost: bool,
@@ -131,7 +131,7 @@ pub struct CycleMeter {
     timestamp: Option<Span>,
 }
 
-/// What cycles were spent on.
+/// The elements that cycles were spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spent {
     /// The block.

@@ -79,7 +79,7 @@ impl Contexts {
         }
     }
 
-    /// The contexts in which something ran or that the trace named, in order.
+    /// The contexts in which code ran or that the trace named, in order.
     pub fn iter(&self) -> impl Iterator<Item = (Context, &InContext)> {
         self.all.iter().map(|(context, counts)| (*context, counts))
     }

@@ -2,24 +2,24 @@
 //!
 //! A trace checks the image all the time: an instruction without a condition cannot fail one, and execution cannot jump if the
 //! instruction is no branch. One contradiction may be a damaged byte or code that changed at run time. Frequent contradictions
-//! mean that the image is another program, and that the flow between them is chance.
+//! mean that the image is another program, and that the flow between them is meaningless.
 
 /// Whether the image is the traced program, by the contradictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// None were found.
+    /// No contradictions were found.
     Fits,
-    /// A few were found: the image is the right one, and something in it or in the trace is damaged.
+    /// A few contradictions were found: the image is the right one, but the image or the trace is damaged.
     Doubtful,
-    /// They are frequent: this is not the program that was traced.
+    /// Contradictions are frequent: this is not the program that was traced.
     DoesNotFit,
 }
 
 /// The image does not fit if there is one contradiction for fewer ranges than this.
 ///
 /// Another program, or another build of the same one, contradicts ETMv3 and PFT every 1 to 26 ranges (eight readings of five
-/// captures), and every 92 if only the last of its functions had moved. A right image has no contradictions but for code that was
-/// patched at run time.
+/// captures), and every 92 if only the last of its functions had moved. The right image has no contradictions except for code that
+/// was patched at run time.
 const RANGES_FOR_EACH: u64 = 200;
 
 impl Verdict {
@@ -28,7 +28,7 @@ impl Verdict {
     pub const fn of(contradictions: u64, ranges: u64) -> Self {
         match contradictions {
             0 => Self::Fits,
-            // A single contradiction says little about the other ranges, unless there are almost none.
+            // A single contradiction is weak evidence about the other ranges, unless there are almost none.
             1 if ranges > 3 => Self::Doubtful,
             count if count.saturating_mul(RANGES_FOR_EACH) > ranges => Self::DoesNotFit,
             _ => Self::Doubtful,

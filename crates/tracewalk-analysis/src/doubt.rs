@@ -34,7 +34,7 @@ pub struct Doubt {
     since: Option<StreamOffset>,
 }
 
-/// What an element changes.
+/// A change that an element makes to the doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DoubtChange {
     /// Elements from trace at `since` or later are in doubt, including those to come.

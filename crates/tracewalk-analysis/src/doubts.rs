@@ -9,10 +9,10 @@ use crate::doubt::{Doubt, DoubtChange};
 /// Whether elements in doubt are left out or kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Doubtful {
-    /// They are left out.
+    /// Elements in doubt are left out.
     #[default]
     Drop,
-    /// They are treated like all others.
+    /// Elements in doubt are treated like all others.
     Keep,
 }
 
@@ -20,9 +20,9 @@ pub enum Doubtful {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct InDoubt {
-    /// How many were left out.
+    /// The number that was left out.
     pub left_out: u64,
-    /// How many were treated like the others.
+    /// The number that was treated like the others.
     pub counted: u64,
 }
 
@@ -54,15 +54,15 @@ pub struct Doubting {
 /// A stretch of trace that is in doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DoubtfulStretch {
-    /// Its start in the capture: the last proof of the position before it.
+    /// The start in the capture: the last proof of the position before the stretch.
     pub from: CaptureOffset,
-    /// Its end: the next proof of the position.
+    /// The end in the capture: the next proof of the position.
     pub to: CaptureOffset,
     /// The bytes of the source's trace that are in doubt: all in between, or those that [doubt reaches](Doubt::REACH).
     pub bytes: u64,
 }
 
-/// What an element changes.
+/// A change that an element makes to the doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DoubtfulChange {
     /// Elements from this byte of the capture on are in doubt, including those to come.

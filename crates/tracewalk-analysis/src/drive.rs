@@ -99,14 +99,14 @@ pub enum Carrier {
     Frames {
         /// The synchronisation patterns between the frames.
         framing: Framing,
-        /// Which bytes are the source's.
+        /// The trace ID of the source's bytes.
         id: TraceId,
     },
     /// In frames at known places.
     Indexed {
         /// The places of the frames in this capture.
         index: Index,
-        /// Which bytes are the source's.
+        /// The trace ID of the source's bytes.
         id: TraceId,
     },
     /// As stretches of the capture, in the order in which the source made them.
@@ -288,10 +288,10 @@ enum Interruption {
 }
 
 impl Interruption {
-    /// The interruption that a discontinuity of the frames is to a source that had bytes before it.
+    /// The interruption that a discontinuity of the frames causes in a source that had bytes before it.
     fn of(discontinuity: &Discontinuity) -> Option<Self> {
         match discontinuity.cause {
-            // Before the source's first byte there is nothing to lose.
+            // Before the source's first byte, no trace is lost.
             Cause::Start => None,
             Cause::Barrier => Some(Self::Cut),
             Cause::MisplacedSync | Cause::ImpossibleId | Cause::Shifted { .. } | Cause::NoFrames => {

@@ -1,4 +1,4 @@
-//! Where and why execution could not be followed.
+//! The gaps of a trace: execution that could not be followed, and the reasons.
 
 use tracewalk::flow::{Element, GapReason};
 use tracewalk::ids::Address;
@@ -19,14 +19,14 @@ pub struct Gaps {
     pub contradictions: GapCount<GapReason>,
     /// Trace was malformed or lost.
     pub trace_lost: GapCount<()>,
-    /// The number of those that are deliberate cuts without a loss.
+    /// The number of `trace_lost` gaps that are deliberate cuts without a loss.
     pub cuts: u64,
 }
 
 /// How many gaps with one reason, and the first one.
 #[derive(Clone, Copy, Debug)]
 pub struct GapCount<T> {
-    /// How many.
+    /// The number of gaps.
     pub count: u64,
     /// The first gap: its place in the capture, and its subject.
     pub first: Option<(CaptureOffset, T)>,
@@ -77,7 +77,7 @@ impl Gaps {
             reason @ GapReason::Undecodable(..) => self.undecodable.add(at, reason),
             GapReason::AddressUnknown => self.address_unknown.add(at, ()),
             reason @ GapReason::Contradiction(_) => self.contradictions.add(at, reason),
-            // Execution was lost in trace, for whatever reason.
+            // Any other reason is lost trace.
             reason => {
                 self.trace_lost.add(at, ());
                 self.cuts += u64::from(reason == GapReason::TraceLost && !gap.doubt);

@@ -10,7 +10,7 @@ use tracewalk::ids::Exception;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interrupts(BTreeMap<u16, String>);
 
-/// Takes numbers, 0 for IRQ0, and names.
+/// From numbers, 0 for IRQ0, and names.
 impl FromIterator<(u16, String)> for Interrupts {
     fn from_iter<I: IntoIterator<Item = (u16, String)>>(names: I) -> Self {
         Self(names.into_iter().collect())
@@ -53,7 +53,7 @@ mod tests {
         assert_eq!(both(Exception::M(16 + 28)), names("TIM2", "TIM2 (IRQ28)"));
         assert_eq!(both(Exception::M(16 + 29)), names("IRQ29", "IRQ29"));
         assert_eq!(both(Exception::M(15)), names("SysTick", "SysTick"));
-        // A and R profile have one interrupt, and its code is no number of a source.
+        // A and R profile have one interrupt exception, whose number identifies no source.
         assert_eq!(both(Exception::Ar(14)), names("IRQ", "IRQ"));
     }
 }

@@ -1,4 +1,4 @@
-//! What an ITM reported: text and values that software wrote, DWT events, and times.
+//! The reports of an ITM: text and values that software wrote, DWT events, and times.
 //!
 //! [`Input::itm`](crate::drive::Input::itm) gives the records of one ITM in the order of the capture. A record has the capture offset
 //! of its first byte, so that it can be reported between records of other sources in the same frames.
@@ -36,41 +36,41 @@ pub enum ItmEvent {
     Text {
         /// The port, 0 to 255.
         port: u8,
-        /// The bytes, never none.
+        /// The bytes, at least one.
         bytes: Vec<u8>,
     },
-    /// Software wrote something else to a stimulus port.
+    /// Software wrote a value other than text to a stimulus port.
     Value {
         /// The port, 0 to 255.
         port: u8,
-        /// How much was written.
+        /// The size of the write.
         size: Size,
-        /// What was written.
+        /// The value written.
         value: u32,
     },
-    /// The DWT reported something, or packets were lost.
+    /// A report of the DWT, or a loss of packets.
     Packet(Packet),
     /// The time of the previous events, in ticks since the last local time.
     LocalTime {
         /// The ticks.
         ticks: u64,
-        /// What was delayed.
+        /// Whether the timestamp, the packet before it, or both were delayed.
         delay: TimestampDelay,
         /// All ticks since the capture began.
         total: u64,
     },
     /// The global timestamp; bits that were not sent yet are 0.
     GlobalTime {
-        /// Its value.
+        /// The timestamp's value.
         value: u64,
         /// Whether the clock's rate changed since the last one.
         clock_changed: bool,
     },
     /// Malformed bytes.
     Malformed {
-        /// What is wrong with them.
+        /// The reason.
         reason: Malformation,
-        /// How many.
+        /// The number of bytes.
         bytes: u64,
     },
 }
@@ -93,7 +93,7 @@ pub(crate) struct Reader {
     told: Told,
 }
 
-/// The events that packets become.
+/// The events that are made of packets.
 #[derive(Clone, Debug, Default)]
 struct Told {
     counts: ItmCounts,
@@ -107,7 +107,7 @@ struct Told {
     clock_changed: bool,
 }
 
-/// Longer text becomes several records.
+/// The longest text of a record; longer text becomes several records.
 const LONGEST_TEXT: usize = 1 << 10;
 /// The bits of the global timestamp below those of its packet with the high bits.
 const GLOBAL_LOW_BITS: u32 = 26;
@@ -246,7 +246,7 @@ impl Told {
     }
 }
 
-/// Whether a byte may be of a text: printable, a part of a longer character, or a blank or line end.
+/// Whether a byte may belong to a text: printable, a part of a longer character, or a blank or line end.
 const fn is_text(byte: u8) -> bool {
     matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~' | 0x80..)
 }

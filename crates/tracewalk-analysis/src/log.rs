@@ -87,14 +87,14 @@ pub enum Noting {
     Places,
     /// Passages.
     Passages,
-    /// Passages, and those that often follow one another as one.
+    /// Passages, and groups of passages that often follow one another.
     Groups,
 }
 
 /// An element that is noted unchanged.
 #[derive(Clone, Copy, Debug)]
 struct Other {
-    /// Its entry.
+    /// The element's entry.
     entry: u32,
     element: Element,
     at: CaptureOffset,
@@ -111,7 +111,7 @@ struct Known {
     is_full: bool,
 }
 
-/// Stands for the number of a passage that is not plain.
+/// The mark of a passage that is not plain, in place of a number.
 const NO_NUMBER: u32 = u32::MAX;
 
 /// A block without its place in the trace.
@@ -224,7 +224,7 @@ impl Log {
     }
 }
 
-/// A copy is for another thread: it has learned nothing yet.
+/// A copy is for another thread, and has learned nothing yet.
 impl Clone for Log {
     fn clone(&self) -> Self {
         Self::of(Arc::clone(&self.numbering), self.noting)

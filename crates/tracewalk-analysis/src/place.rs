@@ -31,7 +31,7 @@ pub enum Place {
     Position(Position),
     /// The nth time that something happens.
     Happening {
-        /// What happens.
+        /// The event.
         what: Happening,
         /// The number of the time, from 1.
         nth: NonZeroU64,
@@ -58,7 +58,7 @@ pub enum Happening {
     Address(Address),
     /// A function is entered, or the instruction at an offset from its start is executed.
     Function {
-        /// Its name, as the program spells it or as the linker knows it.
+        /// The function's name, as the program spells it or as the linker knows it.
         name: String,
         /// The offset from its start, in bytes.
         offset: u64,
@@ -74,14 +74,14 @@ pub enum Happening {
     Exception(ExceptionName),
 }
 
-/// Which exceptions are meant.
+/// A selection of exceptions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExceptionName {
-    /// All of them.
+    /// All exceptions.
     Any,
-    /// Those with this number, in the numbering of the source.
+    /// Exceptions with this number, in the numbering of the source.
     Number(u16),
-    /// Those of this name, by the architecture or the chip's maker, in upper or lower case.
+    /// Exceptions with this name, by the architecture or the chip's maker, in upper or lower case.
     Named(String),
 }
 
@@ -108,9 +108,9 @@ pub enum Unknown {
     File,
     /// The line has no code. The nearest lines of the file with code, before it and after it.
     Line {
-        /// The last one before it.
+        /// The last line with code before this one.
         before: Option<u32>,
-        /// The first one after it.
+        /// The first line with code after this one.
         after: Option<u32>,
     },
 }
@@ -131,7 +131,7 @@ impl Place {
         }
     }
 
-    /// Whether names or lines of the program are needed to find it.
+    /// Whether names or lines of the program are needed to find the place.
     #[must_use]
     pub const fn needs_names(&self) -> bool {
         matches!(self, Self::Happening { what: Happening::Function { .. } | Happening::Line { .. }, .. })
@@ -145,7 +145,7 @@ impl From<Position> for Place {
 }
 
 impl Position {
-    /// Whether it is before another one; `None` if they count different things.
+    /// Whether the position is before another one; `None` if they count different things.
     #[must_use]
     pub const fn is_before(self, other: Self) -> Option<bool> {
         match (self, other) {
@@ -157,7 +157,7 @@ impl Position {
         }
     }
 
-    /// Whether it is the beginning of the trace.
+    /// Whether the position is the beginning of the trace.
     #[must_use]
     pub const fn is_beginning(self) -> bool {
         let (Self::Instructions(count)
@@ -169,7 +169,7 @@ impl Position {
 }
 
 impl Happening {
-    /// Resolves it in a program.
+    /// Resolves the happening in a program.
     ///
     /// # Errors
     ///
@@ -342,7 +342,7 @@ mod tests {
         assert_eq!(function("sort", 0x100).find(&code), Err(Unknown::Offset { bytes: 0x100 }));
         assert_eq!(function("nobody", 0).find(&code), Err(Unknown::Function));
         let line = |file: &str, line| Happening::Line { file: file.to_owned(), line };
-        // Line 2 of the samples has two pieces, of which one has two rows.
+        // Line 2 of the samples has two pieces, one with two rows.
         let two = vec![Address::from(page("main") + 4), Address::from(page("main") + 0x20)];
         let found = Found::Instructions(BTreeMap::from([(ViewId::default(), two)]));
         assert_eq!(line("main.c", 2).find(&code), Ok(found));

@@ -69,14 +69,14 @@ pub struct SourceId {
     /// The protocol's name.
     #[serde(with = "words")]
     pub protocol: words::ProtocolName,
-    /// Which of these it is, from 1: the buffers of one capture may each have one.
+    /// The number among equal sources, from 1: the buffers of one capture may each have one.
     #[serde(deserialize_with = "from_one")]
     pub number: u16,
 }
 
-/// An answer about one program that can be added to others about it.
+/// An answer about one program that can be added to other answers about the same program.
 pub trait Merge: Default {
-    /// How it was measured, if there are several ways. Answers that were measured differently cannot be added.
+    /// How the answer was measured, if there are several ways. Answers that were measured differently cannot be added.
     fn measure(&self) -> Option<String> {
         None
     }
@@ -89,18 +89,18 @@ pub trait Merge: Default {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MergeError {
-    /// They are of different programs.
+    /// The answers are about different programs.
     Program {
-        /// The programs of one of them.
+        /// The programs of one answer.
         expected: Vec<ProgramId>,
-        /// A program that only the other has.
+        /// A program that only the other answer has.
         found: ProgramId,
     },
-    /// They were measured in different ways.
+    /// The answers were measured in different ways.
     Measure {
-        /// How one of them was.
+        /// How one answer was measured.
         expected: String,
-        /// How the other was.
+        /// How the other answer was measured.
         found: String,
     },
 }
@@ -224,7 +224,7 @@ impl fmt::Display for ProgramId {
 }
 
 impl MergeError {
-    /// A short name that stays what it is.
+    /// A stable short name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {

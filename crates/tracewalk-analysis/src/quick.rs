@@ -1,4 +1,4 @@
-//! A hash that is fast but not resistant: whoever chooses the keys can make a table of them slow, and nothing worse.
+//! A hash that is fast but not collision-resistant: chosen keys can make a table slow, and do no other harm.
 //!
 //! ```
 //! use tracewalk_analysis::quick::QuickMap;

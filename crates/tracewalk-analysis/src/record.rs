@@ -1,4 +1,4 @@
-//! The records that decoding a source gives: program flow, packets, and what an ITM reported, each with its offset in the capture.
+//! The records that decoding a source gives: program flow, packets, and reports of an ITM, each with its offset in the capture.
 //!
 //! ```
 //! use tracewalk::flow::Element;
@@ -43,11 +43,11 @@ pub struct FlowRecord {
 /// A packet, or other bytes of a source.
 #[derive(Clone, Copy)]
 pub struct PacketRecord<'a> {
-    /// The packet, or the reason why the bytes are none.
+    /// The packet, or the reason why the bytes are not a packet.
     pub content: PacketItem<'a>,
-    /// The offset of their first byte in the capture.
+    /// The offset of the first byte in the capture.
     pub at: CaptureOffset,
-    /// The bytes, never none.
+    /// The bytes, at least one.
     pub bytes: &'a [u8],
 }
 
@@ -58,6 +58,6 @@ pub struct ItmRecord {
     pub id: Option<TraceId>,
     /// The capture's byte with which it begins.
     pub at: CaptureOffset,
-    /// What it reported.
+    /// The ITM's report.
     pub event: ItmEvent,
 }

@@ -129,7 +129,7 @@ impl Symbols for Pages {
     }
 }
 
-/// Where a function of [`pages`] starts.
+/// The start of a function of [`pages`].
 pub fn page(name: &str) -> u32 {
     let index = PAGES.iter().position(|page| *page == name).unwrap();
     u32::try_from(index).unwrap() * 0x100
@@ -179,7 +179,7 @@ pub fn nested_interrupts() -> [Element; 9] {
     ]
 }
 
-/// PendSV comes in the place of SysTick's return.
+/// PendSV replaces SysTick's return.
 pub fn tail_chained_interrupts() -> [Element; 7] {
     [
         within("main", 0x10, 0x14, interrupted()),
@@ -207,7 +207,7 @@ impl Describe for ISync {
     }
 }
 
-/// Exports packets that stand one after the other, of a source without ID.
+/// Exports consecutive packets of a source without ID.
 pub fn packets<E>(exporter: &mut E, contents: &[(PacketItem<'_>, &[u8])])
 where
     E: for<'a> Sink<PacketRecord<'a>>,

@@ -20,7 +20,7 @@ pub struct Section {
     pub id: Option<TraceId>,
     /// The protocol's name, like `etmv3`.
     pub protocol: &'static str,
-    /// Its number among equal ones, from 1: each buffer of a capture may have one.
+    /// The number among equal sources, from 1: each buffer of a capture may have one.
     pub number: u16,
     /// The program that the source traced.
     pub code: Arc<Code>,
@@ -28,9 +28,9 @@ pub struct Section {
 
 /// A program, its symbols and its names.
 pub struct Code {
-    /// Its bytes.
+    /// The program's bytes.
     pub program: Arc<Program>,
-    /// Its names and source lines.
+    /// The program's names and source lines.
     pub symbols: Box<dyn Symbols>,
     /// The names of the chip's interrupts.
     pub interrupts: Interrupts,
@@ -55,7 +55,7 @@ pub struct CodeInContext {
 pub struct CodePlace {
     /// The address.
     pub address: Address,
-    /// In which contexts its code is visible.
+    /// The contexts in which its code is visible.
     pub scope: Scope,
 }
 
@@ -93,7 +93,7 @@ impl Code {
 }
 
 impl CodeInContext {
-    /// Before any context is known.
+    /// The program before any context is known.
     #[must_use]
     pub fn new(all: Arc<Code>) -> Self {
         Self { all, view: ViewId::default(), context: Scope::EVERYWHERE }
@@ -181,7 +181,7 @@ impl fmt::Display for Section {
 }
 
 impl Section {
-    /// ` #2` for the second of those that have the same trace ID and protocol; nothing for the first.
+    /// ` #2` for the second source with the same trace ID and protocol; empty for the first.
     pub fn suffix(&self) -> String {
         if self.number > 1 { format!(" #{}", self.number) } else { String::new() }
     }

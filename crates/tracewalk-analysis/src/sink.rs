@@ -43,7 +43,7 @@ use crate::{Doubting, Section};
 
 /// A consumer of records, such as an output format.
 ///
-/// The calls come as `begin (section record* cut? end_section)* finish`. After an error, the output is partial.
+/// The order of calls is `begin (section record* cut? end_section)* finish`. After an error, the output is partial.
 pub trait Sink<Record> {
     /// The output begins.
     fn begin(&mut self) -> io::Result<()> {
@@ -56,12 +56,12 @@ pub trait Sink<Record> {
     /// The source's next record.
     fn record(&mut self, record: Record) -> io::Result<()>;
 
-    /// Whether it takes the records of an ITM in the same frames.
+    /// Whether the sink takes the records of an ITM in the same frames.
     fn shows_itm(&self) -> bool {
         false
     }
 
-    /// What an ITM in the same frames reported, before the source's next record.
+    /// Takes a report of an ITM in the same frames, before the source's next record.
     fn itm(&mut self, _record: &ItmRecord) -> io::Result<()> {
         Ok(())
     }
@@ -132,7 +132,7 @@ impl<Record, E: Sink<Record> + ?Sized> Sink<Record> for Box<E> {
 
 /// A sink of program flow that can also join parts made by other threads.
 ///
-/// The calls come as `begin (section join* cut? end_section)* finish`.
+/// The order of calls is `begin (section join* cut? end_section)* finish`.
 pub trait Join: Sink<FlowRecord> {
     /// The part that threads make of records.
     type Part: Part;
@@ -185,7 +185,7 @@ impl TakeRows for Nothing {
 
 /// Takes the elements of a part.
 ///
-/// Any thread makes parts, as copies of an empty one. They are joined in the order of the trace; the result must not depend on
+/// Any thread makes parts, as copies of an empty one. Parts are joined in the order of the trace; the result must not depend on
 /// the cuts.
 pub trait Part: Clone + Send {
     /// An empty part for the same thread, with what the thread has learned.
@@ -209,7 +209,7 @@ pub trait Part: Clone + Send {
     }
 }
 
-/// Nothing is made of them.
+/// Discards all elements.
 impl Part for () {
     #[inline]
     fn element(&mut self, _: &Element, _: impl FnOnce() -> CaptureOffset) {}

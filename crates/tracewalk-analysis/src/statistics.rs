@@ -35,7 +35,7 @@ impl Statistics {
         }
     }
 
-    /// Adds what another counted.
+    /// Adds the totals of another part.
     pub const fn add(&mut self, other: &Self) {
         self.bytes += other.bytes;
         self.packets += other.packets;

@@ -17,7 +17,7 @@ pub struct Survey {
     pub statistics: Statistics,
     /// The number of packets of each kind.
     pub packets: BTreeMap<&'static str, u64>,
-    /// Where the source synchronised first.
+    /// The place of the source's first synchronisation.
     pub first_sync: Option<CaptureOffset>,
     /// Bytes before that.
     pub unsynchronised: u64,

@@ -43,7 +43,7 @@ pub trait Symbols: Send + Sync {
             .collect()
     }
 
-    /// The stretches of code that come from wanted lines, which are asked for by file and line.
+    /// The stretches of code that come from lines for which `_is_wanted` returns true, by file and line.
     fn line_extents(&self, _is_wanted: &mut dyn FnMut(&str, u32) -> bool) -> Vec<LineExtent> {
         Vec::new()
     }
@@ -58,7 +58,7 @@ pub trait Symbols: Send + Sync {
         None
     }
 
-    /// The file that the code at `address` is of, without its folders.
+    /// The file of the code at `address`, without its folders.
     fn binary(&self, _address: Address) -> Option<&str> {
         None
     }
@@ -77,20 +77,20 @@ pub trait Symbols: Send + Sync {
 /// A function by the program's symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Function<'a> {
-    /// Its name, readable (not mangled).
+    /// The name, readable (not mangled).
     pub name: &'a str,
-    /// Its first instruction.
+    /// The first instruction.
     pub start: Address,
 }
 
-/// A function and how far it goes.
+/// A function and its extent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Its name, readable (not mangled).
+    /// The name, readable (not mangled).
     pub name: String,
-    /// Its name as the linker knows it.
+    /// The linker's name.
     pub symbol: String,
-    /// Its first instruction.
+    /// The first instruction.
     pub start: Address,
     /// The address after it, as a number that may be 2^32.
     pub end: u64,
@@ -101,9 +101,9 @@ pub struct Extent {
 /// A data object by the program's symbols.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// Its name, as the linker knows it.
+    /// The linker's name.
     pub name: String,
-    /// Its first address.
+    /// The first address.
     pub start: Address,
     /// The address after it, as a number that may be 2^32.
     pub end: u64,
@@ -112,7 +112,7 @@ pub struct Object {
 /// A stretch of code that comes from one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineExtent {
-    /// Its first address.
+    /// The first address.
     pub start: Address,
     /// The address after it, as a number that may be 2^32.
     pub end: u64,
@@ -121,7 +121,7 @@ pub struct LineExtent {
 /// A stretch of memory with the same content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// Its first address.
+    /// The first address.
     pub start: Address,
     /// The address after it, as a number that may be 2^32.
     pub end: u64,
@@ -132,14 +132,14 @@ pub struct Stretch {
 /// A source file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFile {
-    /// Where it is.
+    /// The file's path.
     pub path: String,
-    /// What is in it, in whatever encoding.
+    /// The content, in any encoding.
     pub text: Vec<u8>,
 }
 
 impl SourceFile {
-    /// Whether all of these are the text's MD5, with line endings of this or another system.
+    /// Whether all of these are the text's MD5 hash, with line endings of this or another system.
     #[must_use]
     pub fn is_text_of(&self, checksums: &BTreeSet<[u8; 16]>) -> bool {
         let ended = |end: &[u8]| {
@@ -161,7 +161,7 @@ impl SourceFile {
     }
 }
 
-/// Which text a source file had when a unit was compiled from it.
+/// The checksum of a source file as a unit was compiled from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceChecksum {
     /// The file, as the debug information names it.
@@ -173,7 +173,7 @@ pub struct SourceChecksum {
 /// One of the functions that an instruction belongs to, by the debug information.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Its name, readable (not mangled).
+    /// The name, readable (not mangled).
     pub function: Option<String>,
     /// The source file, as the debug information names it.
     pub file: Option<String>,
@@ -181,7 +181,7 @@ pub struct Frame {
     pub line: Option<u32>,
 }
 
-/// Knows nothing.
+/// Has no names and no lines.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoSymbols;
 

@@ -1,7 +1,7 @@
 //! Tables: an analysis' answer as named and typed columns.
 //!
-//! An answer gives its tables ([`Tabular`]); how they are written (as text, CSV, JSON) is not here, and is the same for all.
-//! An unknown value is [`Cell::Unknown`], never a zero or an empty text.
+//! An answer gives its tables ([`Tabular`]). The writers of text, CSV and JSON are elsewhere, and common to all tables. An unknown
+//! value is [`Cell::Unknown`], never a zero or an empty text.
 //!
 //! ```
 //! use tracewalk_analysis::Statistics;
@@ -27,7 +27,7 @@ pub trait Tabular {
 
 /// Receives tables row by row, so that a table need not fit into memory.
 ///
-/// The calls come as `(table row*)* finish`.
+/// The order of calls is `(table row*)* finish`.
 pub trait TakeRows {
     /// Begins a table, with the rows that it has already.
     fn table(&mut self, table: &Table) -> io::Result<()>;
@@ -56,7 +56,7 @@ impl<T: TakeRows + ?Sized> TakeRows for &mut T {
 /// A table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// Its stable name: lower case, words joined by `_`.
+    /// The stable name: lower case, words joined by `_`.
     pub name: &'static str,
     /// The version of its columns. A new column at the end does not change it.
     pub version: u32,
@@ -69,7 +69,7 @@ pub struct Table {
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its stable name: lower case, words joined by `_`.
+    /// The stable name: lower case, words joined by `_`.
     pub name: Cow<'static, str>,
     /// The kind of its known cells.
     pub kind: Kind,
@@ -120,7 +120,7 @@ impl Table {
         Self { name, version, columns: columns.into_iter().collect(), rows: Vec::new() }
     }
 
-    /// Adds a row. Its cells have to fit the columns in number and kind; anything else is a defect of the caller.
+    /// Adds a row. The row's cells have to fit the columns in number and kind; anything else is a defect of the caller.
     pub fn push(&mut self, row: impl IntoIterator<Item = Cell>) {
         let row = row.into_iter().collect::<Vec<_>>();
         debug_assert_eq!(row.len(), self.columns.len(), "{}", self.name);
@@ -165,7 +165,7 @@ impl Kind {
 }
 
 impl Cell {
-    /// Whether it may stand in a column of this kind.
+    /// Whether a column of this kind may contain the cell.
     #[must_use]
     pub const fn fits(&self, kind: Kind) -> bool {
         match self {

@@ -141,7 +141,7 @@ mod tests {
         Element::Proof(Proof { at: None, span: span(at) })
     }
 
-    /// Where what is handed on stands, without proofs, and how many instructions are not.
+    /// The places of the elements that are handed on, without proofs, and the number of instructions that are left out.
     fn handed_on(elements: &[Element]) -> (Vec<u64>, u64) {
         let mut trusted = Trusted::default();
         let mut places = Vec::new();
@@ -177,7 +177,7 @@ mod tests {
             run(19),
         ];
         let behind = [proof(20), run(21)];
-        // Of each block two instructions, and four blocks.
+        // Four blocks of two instructions each.
         assert_eq!(handed_on(&[&elements[..], &behind].concat()), (vec![1, 12, 15, 17, 18, 13, 21], 8));
     }
 
@@ -187,7 +187,7 @@ mod tests {
         let contradiction = GapReason::Contradiction(tracewalk::flow::Contradiction::NoBranchInReach(at));
         let contradiction = Element::Gap(Gap { reason: contradiction, span: span(15), doubt: true });
         let no_code = Element::Gap(Gap { reason: GapReason::NoCode(at), span: span(12), doubt: false });
-        // Trace is lost from 10 on, and nobody knows whether execution came where there is no code.
+        // Trace is lost from 10 on, and execution may have reached a place without code.
         let elements = [run(2), proof(10), no_code, run(13), contradiction, run(16), proof(20), run(21)];
         assert_eq!(handed_on(&elements), (vec![2, 10, 15, 21], 4));
     }

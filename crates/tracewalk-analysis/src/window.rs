@@ -22,7 +22,7 @@ use crate::{Code, CodeInContext};
 pub struct Window {
     /// The first place in the window.
     pub from: Option<Place>,
-    /// The first place after it.
+    /// The first place after the window.
     pub to: Option<Place>,
 }
 
@@ -53,7 +53,7 @@ pub struct Windowed {
     touched: Touched,
 }
 
-/// The passages in which something happens that an end of the window waits for.
+/// The passages with a happening that an end of the window waits for.
 #[derive(Clone, Debug, Default)]
 struct Touched {
     /// The set of the numbers.
@@ -67,9 +67,9 @@ struct Touched {
 pub struct Happened {
     /// The place that was searched.
     pub place: Place,
-    /// How often it happened; for the window's end: after its start.
+    /// How often the place occurred; for the window's end, after its start.
     pub times: u64,
-    /// Whether it happened often enough.
+    /// Whether the place occurred often enough.
     pub is_reached: bool,
 }
 
@@ -92,7 +92,7 @@ enum Watched {
 }
 
 impl Window {
-    /// Whether it depends on the places of elements in the capture.
+    /// Whether the window depends on the places of elements in the capture.
     #[must_use]
     pub fn needs_places(&self) -> bool {
         self.places().any(|place| matches!(place.position(), Some(Position::Capture(_))))
@@ -108,7 +108,7 @@ impl Window {
         Windowed { from, to, code, phase, instructions: 0, cycles: 0, time: None, at: None, touched }
     }
 
-    /// Its ends.
+    /// The ends of the window.
     pub fn places(&self) -> impl Iterator<Item = &Place> {
         self.from.iter().chain(&self.to)
     }
@@ -126,7 +126,7 @@ impl Bound {
                 let seen = views.get(&ViewId::default()).cloned().unwrap_or_default();
                 Watched::Instructions { views, seen }
             }
-            // It never happens in this program.
+            // The event never happens in this program.
             Err(_) => Watched::Instructions { views: BTreeMap::new(), seen: Vec::new() },
         };
         Self::Happening { place: place.clone(), nth, times: 0, watched }
@@ -217,7 +217,7 @@ impl Windowed {
     }
 
     /// The phase of all of these elements; `None` if it is not the same for all, if an end of the window divides them, or if
-    /// something happens in them that an end waits for.
+    /// they contain a happening that an end waits for.
     #[inline]
     #[must_use]
     pub fn ahead(&mut self, repeated: &Repeated<'_>) -> Option<Phase> {
@@ -226,7 +226,7 @@ impl Windowed {
         let is_before = |bound: &Bound| match bound {
             Bound::Position(Position::Instructions(count)) => instructions < *count,
             Bound::Position(_) => false,
-            // It has not happened yet, and does not happen in these elements.
+            // The event has not happened yet, and does not happen in these elements.
             Bound::Happening { .. } => true,
         };
         let phase = match self.phase {
@@ -241,7 +241,7 @@ impl Windowed {
         (!is_touched).then_some(phase)
     }
 
-    /// Whether something happens in these elements that an end of the window waits for.
+    /// Whether these elements contain a happening that an end of the window waits for.
     fn touches(&mut self, repeated: &Repeated<'_>) -> bool {
         let number = repeated.number() as usize;
         if self.touched.set != repeated.set() {
@@ -272,8 +272,8 @@ impl Windowed {
         }
     }
 
-    /// Divides a block at the place where something may happen that an end of the window waits for; with `exactly`, also where a
-    /// number of instructions ends. Ask the window about the first part before dividing the second one further.
+    /// Divides a block at the place of a possible happening that an end of the window waits for; with `exactly`, also at the
+    /// place at which a number of instructions ends. Ask the window about the first part before dividing the second one further.
     #[must_use]
     pub fn divide(&self, block: &Block, exactly: bool) -> Option<(Block, Block)> {
         let bounds = || [&self.from, &self.to].into_iter().flatten();
@@ -476,7 +476,7 @@ mod tests {
         let window = |from, to| Window { from: Some(from), to };
         let second = window(place(function("swap"), 2), None);
         assert_eq!(phases(&second, &elements), [Before, Before, Before, Inside, Inside, Inside]);
-        // What opens the window does not end it.
+        // The call that opens the window does not end it.
         let once = window(place(function("swap"), 1), Some(place(function("swap"), 1)));
         assert_eq!(phases(&once, &elements), [Before, Inside, Inside, After, After, After]);
         let up_to = Window { from: None, to: Some(place(function("main"), 2)) };

@@ -43,7 +43,7 @@ const HEAD: usize = MAGIC.len() + HASH + HASH + 8;
 const EXTENSION: &str = "kept";
 
 impl<'m> Cache<'m> {
-    /// The directory of the option, or the user's; `None` if nothing is to be kept, or if there is no such directory.
+    /// The directory of the option, or the user's; `None` if the cache is off, or if there is no such directory.
     pub(crate) fn of(args: &CacheArgs, messages: &'m Messages) -> Option<Self> {
         if args.no_cache {
             return None;
@@ -236,7 +236,7 @@ mod tests {
         }
         fs::write(cache.file(&key), [&whole[..], &[0]].concat()).unwrap();
         assert_eq!(cache.get(&key), None, "a byte more");
-        // Another key's file, under this name.
+        // The file of another key, under this key's name.
         cache.put(&other, b"other bytes");
         fs::copy(cache.file(&other), cache.file(&key)).unwrap();
         assert_eq!(cache.get(&key), None);
@@ -258,7 +258,7 @@ mod tests {
         for (key, seconds) in keys.iter().zip(1..) {
             cache.put(key, &[7; 2000]);
             old(key, seconds);
-            // The first one is used again and again.
+            // The first file is used again and again.
             assert!(cache.get(&keys[0]).is_some());
         }
         let left = keys.map(|key| cache.file(&key).exists());

@@ -12,7 +12,7 @@ use tracewalk_sentences::{NO_PROGRAM, of_open};
 /// A failure: one sentence, ending in a remedy.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Nobody reads the output any more.
+    /// The reader of the output has closed it.
     ClosedPipe,
     /// The output cannot be written.
     Output(io::Error),

@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         let outcome = cli.command.task().run(&messages);
         messages.say_late();
         match (&outcome, provenance) {
-            // A result that fails a check is a result, too.
+            // A result that fails a check has a provenance as well.
             (Ok(()) | Err(Failure::Unmet(_) | Failure::Different | Failure::NoFault), Some(file)) => {
                 write_provenance(&cli, &file, &messages).and(outcome)
             }

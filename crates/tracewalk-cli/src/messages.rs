@@ -58,12 +58,12 @@ impl Messages {
         self.record.is_some()
     }
 
-    /// Something was inferred.
+    /// Reports an inference.
     pub(crate) fn note(&self, kind: &str, text: impl fmt::Display) {
         self.say(Severity::Note, kind, None, &text);
     }
 
-    /// There is a problem; the work continues.
+    /// Reports a problem; the work continues.
     pub(crate) fn warning(&self, kind: &str, text: impl fmt::Display) {
         self.say(Severity::Warning, kind, None, &text);
     }
@@ -73,7 +73,7 @@ impl Messages {
         self.say(Severity::Incomplete, kind, None, &text);
     }
 
-    /// The command failed.
+    /// Reports that the command failed.
     pub(crate) fn error(&self, failure: &Failure) {
         self.failed.store(true, Ordering::Relaxed);
         write(self.format, Label::Error, failure.kind(), None, failure);
@@ -107,7 +107,7 @@ impl Messages {
         !self.cut.load(Ordering::Relaxed)
     }
 
-    /// Whether something could not be read.
+    /// Whether an input could not be read in full.
     pub(crate) fn failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
@@ -184,7 +184,7 @@ fn write(
         message: String,
     }
     let (severity, style) = (label.name(), label.style());
-    // A message is one line without control characters, whatever it quotes. If standard error is closed, messages cannot be
+    // A message is one line without control characters, even if it quotes some. If standard error is closed, messages cannot be
     // shown.
     let _ = match format {
         MessageFormat::Text => {

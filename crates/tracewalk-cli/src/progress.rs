@@ -7,11 +7,11 @@ use tracewalk_analysis::drive::Progress;
 #[derive(Debug)]
 pub(crate) struct Bar(ProgressBar);
 
-/// Shorter work has no bar.
+/// The shortest work with a bar, in bytes.
 const LONG_WORK: u64 = 32 << 20;
 
 impl Bar {
-    /// For `bytes` bytes of work. There is no bar unless somebody `watches`: an output on a terminal shows progress itself.
+    /// For `bytes` bytes of work. Without `watches` there is no bar: an output on a terminal shows progress itself.
     pub(crate) fn new(bytes: u64, watches: bool) -> Self {
         let target = match watches && bytes >= LONG_WORK {
             true => ProgressDrawTarget::stderr(),
@@ -27,7 +27,7 @@ impl Bar {
 }
 
 impl Bar {
-    /// For this number of captures. There is no bar unless somebody `watches`.
+    /// For this number of captures. Without `watches` there is no bar.
     pub(crate) fn of_captures(all: u64, watches: bool) -> Self {
         let target = if watches { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(all), target);

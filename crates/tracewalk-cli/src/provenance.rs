@@ -1,8 +1,8 @@
-//! `--provenance`: a file next to a result that states how it was made: the tool, the options, the inputs, the losses, and what
-//! could not be observed.
+//! `--provenance`: a file next to a result that states how the result was made: the tool, the options, the inputs, the losses, and
+//! the execution that could not be observed.
 //!
-//! The same inputs and options give the same bytes, whenever and wherever they are run and by however many threads: no
-//! times, no folders, nothing that depends on the machine.
+//! The same inputs and options give the same bytes, at any time, on any machine and with any number of threads: the file has no
+//! times and no folders.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -40,7 +40,7 @@ pub(crate) struct Record {
 struct Input {
     role: &'static str,
     path: PathBuf,
-    /// Of an image, if it has one.
+    /// The build ID of an image, if it has one.
     build_id: Option<String>,
     /// The content of a file inside an archive, and the archive.
     inside: Option<(Contents, PathBuf)>,
@@ -87,7 +87,7 @@ struct FileRecord<'a> {
     contents: Option<Contents>,
     #[serde(skip_serializing_if = "Option::is_none")]
     build_id: Option<&'a str>,
-    /// The archive that it is in.
+    /// The archive that contains the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     archive: Option<String>,
 }
@@ -370,7 +370,7 @@ impl Contents {
     }
 }
 
-/// How long a file is, and its SHA-256.
+/// A file's length and SHA-256 hash.
 fn hash(path: &Path) -> io::Result<Contents> {
     let mut file = File::open(path)?;
     let (mut hasher, mut bytes, mut piece) = (Sha256::new(), 0, vec![0; 1 << 16]);

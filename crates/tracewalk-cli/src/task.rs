@@ -13,7 +13,7 @@ use crate::output::{Destination, file};
 
 /// A command with its arguments.
 pub(crate) trait Task {
-    /// The files that it reads.
+    /// The files that the command reads.
     fn reads(&self) -> Reads<'_>;
 
     /// The destinations of its results.
@@ -34,7 +34,7 @@ pub(crate) struct Reads<'a> {
     pub(crate) takes_saved: bool,
     /// A file beside the captures.
     pub(crate) beside: Option<&'a Path>,
-    /// Another one.
+    /// Another file beside the captures.
     pub(crate) beside_too: Option<&'a Path>,
     /// Further directories of source files.
     pub(crate) source_dirs: &'a [PathBuf],
@@ -74,7 +74,7 @@ impl dyn Task + '_ {
         self.writes().into_iter().filter_map(|result| file(Some(result.path))).collect()
     }
 
-    /// The saved files among what it reads.
+    /// The saved files among the files that it reads.
     pub(crate) fn saved(&self) -> Vec<&Path> {
         let reads = self.reads();
         reads.places().filter(|path| reads.takes_saved && path.is_file()).collect()

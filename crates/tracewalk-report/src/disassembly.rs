@@ -90,7 +90,7 @@ fn it_block_from(program: &Program, from: Location, at: Location) -> Option<ItSt
     if it & 0xff00 != 0xbf00 || it & 0x000f == 0 {
         return None;
     }
-    // Preceded by the first half of a 32-bit instruction, it is the second half and not an IT.
+    // After the first half of a 32-bit instruction, the halfword is the second half and not an IT.
     if halfword(from.moved(-2)).is_some_and(|before| t32::length(before) == 4) {
         return None;
     }
@@ -172,7 +172,7 @@ struct Text {
     registers: Registers,
     mnemonic: String,
     operands: String,
-    /// The address that a label among the operands stands for.
+    /// The address of a label among the operands.
     address: Option<Address>,
 }
 

@@ -95,7 +95,7 @@ mod tests {
         }
     }
 
-    /// Formats that cannot say it, those that write nothing, and what the command writes itself.
+    /// Formats that cannot show an incomplete capture, formats that write nothing, and output that the command writes itself.
     #[cfg(feature = "full")]
     const CUT_DOES_NOT_SHOW: [(&str, &str); 32] = [
         ("gather", "csv"),
@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    /// The documents that a format makes of a capture of which nothing was decoded, `complete` or not.
+    /// The documents that a format makes of a capture if nothing in it was decoded, `complete` or not.
     #[cfg(feature = "full")]
     fn written(command: &str, name: &str, complete: bool) -> Vec<Vec<u8>> {
         use tracewalk::span::CaptureOffset;

@@ -7,7 +7,7 @@ use crate::Palette;
 pub struct Look {
     /// The colours.
     pub palette: Palette,
-    /// The columns of the terminal, which no line is wider than; `None` if the text goes elsewhere, for lines of any length.
+    /// The columns of the terminal, which limit every line; `None` for lines of any length, if the text goes elsewhere.
     pub width: Option<usize>,
 }
 

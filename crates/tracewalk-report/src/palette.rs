@@ -13,7 +13,7 @@ pub struct Palette {
     pub function: Style,
     /// Mnemonics and packet names.
     pub name: Style,
-    /// Offsets, addresses, code bytes, places in source files: there to be looked up, not to be read.
+    /// Offsets, addresses, code bytes, places in source files: for reference.
     pub quiet: Style,
     /// Lines of source text.
     pub source: Style,

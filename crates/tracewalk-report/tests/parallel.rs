@@ -1,4 +1,4 @@
-//! Several threads find what one finds: for every number of threads, every way to cut, healthy trace and damaged.
+//! Several threads find the same as one: for every number of threads, every way to cut, intact and damaged trace.
 use std::sync::Arc;
 
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ struct Source {
     program: Program,
 }
 
-/// Is not interested.
+/// Ignores the content of the frames.
 struct Nobody;
 
 impl FrameSink for Nobody {
@@ -36,7 +36,7 @@ impl FrameSink for Nobody {
     fn discontinuity(&mut self, _: Discontinuity) {}
 }
 
-/// All elements of a part, as they are, and what a part of coverage makes of them.
+/// All elements of a part, unchanged, and their coverage.
 #[derive(Clone, Debug)]
 struct Elements {
     elements: Vec<(Element, CaptureOffset)>,
@@ -64,14 +64,14 @@ impl Part for Elements {
     }
 }
 
-/// All that was found.
+/// Everything that decoding found.
 #[derive(Debug, PartialEq)]
 struct Found {
     elements: Vec<(Element, CaptureOffset)>,
     statistics: Statistics,
     gaps: Vec<String>,
     doubts: Doubts,
-    /// What is covered without what is in doubt, and with it.
+    /// The coverage without elements in doubt, and with them.
     coverage: [CoveragePart; 2],
 }
 
@@ -151,7 +151,7 @@ impl Source {
         Found { elements, statistics, gaps, doubts, coverage }
     }
 
-    /// The coverage that the elements say one by one.
+    /// The coverage of the elements, taken one by one.
     fn covered_in_order(&self, found: &Found) -> [CoveragePart; 2] {
         [Doubtful::Drop, Doubtful::Keep].map(|doubtful| {
             let mut recorder = Recorder::new(Conditions::told_by(&self.config), doubtful);
@@ -160,7 +160,7 @@ impl Source {
         })
     }
 
-    /// What `threads` find in segments of a number of bytes is what one finds in one piece.
+    /// Checks that `threads` find in `segments` of a number of bytes the same as one thread finds in one piece.
     fn check(&self, capture: &[u8], threads: &[usize], segments: &[usize]) {
         let input = self.input(capture, self.carrier.clone());
         let whole = self.found(&input, Spread { threads: 1, segment: usize::MAX });
@@ -178,7 +178,7 @@ impl Source {
         }
     }
 
-    /// The same in frames of which it is known where they are, by shorter sections and by longer ones.
+    /// The same in frames at known places, by shorter sections and by longer ones.
     fn indexed(&self, capture: &[u8]) -> impl Iterator<Item = (&'static str, Carrier)> {
         let source = match self.carrier {
             Carrier::Frames { framing, id } => Some((framing, id)),
@@ -196,7 +196,7 @@ impl Source {
     }
 }
 
-/// Says where two results differ, not all that is in them.
+/// Reports the place at which two results differ, not their whole content.
 fn same(found: &Found, expected: &Found, what: &str) {
     let pairs = found.elements.iter().zip(&expected.elements);
     if let Some((index, (found, expected))) =
@@ -240,7 +240,7 @@ fn examples() -> Vec<Source> {
     names.iter().flat_map(|name| Source::all(&root().join("testdata/examples").join(name))).collect()
 }
 
-/// The captures of the corpus that describe themselves; none where it is not there.
+/// The captures of the corpus that describe themselves; none if there is no corpus.
 fn corpus() -> Vec<Source> {
     let corpus = root().join("../shared/corpus");
     if !corpus.is_dir() {
@@ -340,7 +340,7 @@ fn what_is_found_in_parts_is_what_is_found_in_order() {
     }
 }
 
-/// The JSON lines of a capture are the same however many threads make them; answers them.
+/// Checks that the JSON lines of a capture are the same for any number of threads; returns the lines.
 fn check_lines(source: &Source, capture: &[u8]) -> String {
     let section =
         Section { id: TraceId::new(2), protocol: "any", number: 1, code: Arc::new(Code::unknown()) };
@@ -375,7 +375,7 @@ fn lines_are_the_same_in_order_and_in_parts() {
     for source in &examples() {
         let sound = check_lines(source, &source.capture);
         assert!(!sound.contains("doubt"), "{}", source.name);
-        // Across the borders of the segments, too.
+        // Edits lie across the borders of the segments, too.
         let edits = (0x500..source.capture.len()).step_by(0x700).map(|at| Edit::Remove(at, 3));
         let damaged = check_lines(source, &edited(&source.capture, &edits.collect::<Vec<_>>()));
         assert!(damaged.contains("\"in_doubt_from\":"), "{}", source.name);

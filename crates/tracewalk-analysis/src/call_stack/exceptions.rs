@@ -1,4 +1,4 @@
-//! Exceptions: taken, returned from, and in the place of one another.
+//! Exceptions: their entries, their returns, and tail-chaining.
 
 use tracewalk::ids::{Address, Exception};
 
@@ -22,7 +22,7 @@ impl<M> CallStack<M> {
         }
         let before = self.replaced_return(preferred_return, observer);
         let chained = before.is_some();
-        // A call or return just before it has happened, though nothing ran where it went.
+        // A call or return just before the exception has happened, though nothing ran at its target.
         match (preferred_return, self.next) {
             _ if chained => {}
             (Some(address), _) => drop(self.arrive(address, observer)),
@@ -61,7 +61,7 @@ impl<M> CallStack<M> {
         }
     }
 
-    /// The event of an exception's return, after an instruction whose form may have shown it already.
+    /// Takes the event of an exception's return. The form of the instruction before may have shown the return already.
     pub(super) fn exception_return<O: Observer<Mark = M>>(&mut self, observer: &mut O) {
         if !matches!(self.next, Next::ExceptionReturn(_)) {
             self.next = Next::ExceptionReturn(self.pop_exception(observer));
@@ -76,7 +76,7 @@ impl<M> CallStack<M> {
         });
         let Some((index, interruption, scheduled)) = found else {
             self.did_more = true;
-            // It was taken before the trace began; so were the calls of its handler that are known.
+            // The exception was taken before the trace began; so were the calls of its handler that are known.
             self.leave_to(0, Left::Returned, observer);
             self.stack.origin = Origin::Found;
             return Finished::default();
@@ -103,7 +103,7 @@ impl<M> CallStack<M> {
         // All tasks that yielded in the same function resume at the same place.
         if finished.from == Some(at) && !(chooses_tasks && self.is_waiting_at(at)) {
             if chooses_tasks && self.stack.origin == Origin::Found {
-                // It may still be another task that was not seen before.
+                // The task may still be another one that was not seen before.
                 self.stack.origin = Origin::Taken { depth: self.stack.frames.len(), resume: at };
             }
             return;
@@ -116,7 +116,7 @@ impl<M> CallStack<M> {
             return;
         }
         let evidence = match finished {
-            // If the place at which the exception was taken is unknown, anything may follow.
+            // If the address at which the exception was taken is unknown, any code may follow.
             Finished { from: None, .. } => None,
             Finished { exception: Some(Exception::M(14)), .. } => Some(Evidence::PendSv),
             Finished { scheduled: true, .. } => Some(Evidence::Scheduler),

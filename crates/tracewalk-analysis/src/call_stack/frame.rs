@@ -13,7 +13,7 @@ use crate::{Code, CodeInContext};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FunctionId {
-    /// The function that the symbols say starts here.
+    /// The function that starts here by the symbols.
     Named(#[serde(with = "words")] Address, #[serde(with = "words::scope")] Scope),
     /// Code without a symbol that was entered here.
     Unnamed(#[serde(with = "words")] Address, #[serde(with = "words::scope")] Scope),
@@ -34,7 +34,7 @@ impl FunctionId {
         }
     }
 
-    /// Its name in the program `code`, or what stands for one.
+    /// The name in the program `code`, or a substitute.
     #[must_use]
     pub fn name(self, code: &Code) -> String {
         match self {
@@ -48,7 +48,7 @@ impl FunctionId {
         }
     }
 
-    /// Where it starts, or was entered.
+    /// The address at which the function starts, or was entered.
     #[must_use]
     pub const fn address(self) -> Option<Address> {
         match self {
@@ -88,10 +88,10 @@ impl CellId {
     pub(super) const UNKNOWN: Self = Self(0);
 }
 
-/// A function that is running, or waits for what it called or for the end of an exception.
+/// A function that is running, or waits for a callee or for the end of an exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Frame<M> {
-    /// How it came to run.
+    /// How the function came to run.
     pub kind: FrameKind,
     /// The function. A tail call puts another one in its place.
     pub function: FunctionId,
@@ -107,13 +107,13 @@ pub struct Frame<M> {
 /// How a frame came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub enum FrameKind {
-    /// It was already running when it was first seen; its caller is unknown.
+    /// The function was already running when first seen; its caller is unknown.
     Root,
     /// By a call.
     Call {
         /// The calling instruction; `None` for a call from code that no image holds.
         site: Option<Address>,
-        /// Where it returns to; `None` for a call from code that no image holds.
+        /// The return address; `None` for a call from code that no image holds.
         returns_to: Option<Address>,
     },
     /// By an exception.
@@ -123,16 +123,16 @@ pub enum FrameKind {
 /// An exception that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct Interruption {
-    /// Which; `None` if neither the trace nor the vector table say.
+    /// The exception; `None` if neither the trace nor the vector table states it.
     pub exception: Option<Exception>,
-    /// Where execution resumes; `None` if that is unknown.
+    /// The address at which execution resumes; `None` if unknown.
     pub returns_to: Option<Address>,
-    /// Whether it took the place of another exception's return, with nothing executed between them.
+    /// Whether the exception replaced another exception's return, with nothing executed between them.
     pub chained: bool,
 }
 
 impl FrameKind {
-    /// Where it returns to, as far as that is known.
+    /// The return address, if known.
     pub(super) const fn returns_to(self) -> Option<Address> {
         match self {
             Self::Root => None,
@@ -141,7 +141,7 @@ impl FrameKind {
         }
     }
 
-    /// Whether it handles an exception.
+    /// Whether the frame handles an exception.
     #[must_use]
     pub const fn is_exception(self) -> bool {
         matches!(self, Self::Exception(_))
@@ -151,30 +151,30 @@ impl FrameKind {
 /// How a function is entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Entry {
-    /// It was already running when it was first seen.
+    /// The function was already running when first seen.
     Found,
     /// By a call.
     Called,
     /// By a jump to its start from the function whose frame it takes over: a tail call.
     TailCalled,
-    /// By a jump into its middle, or by falling into it; it takes over the frame.
+    /// By a jump into its middle, or by falling into it; the function takes over the frame.
     Joined,
     /// By an exception.
     Interrupting,
-    /// It was lost in a gap and is found again.
+    /// The function was lost in a gap and is found again.
     Regained,
 }
 
 /// How a function is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// It returned.
+    /// By a return.
     Returned,
     /// Another function took over its frame.
     Replaced,
     /// A function further out continued, by `longjmp` or the like.
     Unwound,
-    /// The trace does not show how it ended.
+    /// The trace does not show how the function ended.
     Lost,
 }
 
@@ -191,7 +191,7 @@ pub enum Task {
 }
 
 impl Task {
-    /// Its name: the capture's for its context, if there is one.
+    /// The name: the capture's for the context, if there is one.
     #[must_use]
     pub fn name(self, code: &Code) -> String {
         let name = match self {
@@ -222,27 +222,27 @@ impl fmt::Display for Task {
     }
 }
 
-/// What shows that another task runs.
+/// The evidence that another task runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Evidence {
     /// The trace reported another context ID or VMID.
     #[serde(rename = "context")]
     ContextId,
-    /// PendSV returned to where it had not been taken.
+    /// PendSV returned to an address at which it had not been taken.
     #[serde(rename = "pendsv")]
     PendSv,
-    /// An exception in which a known function of an operating system chose the next task returned to where it had not
-    /// been taken, or such a function returned.
+    /// A known function of an operating system chose the next task in an exception, and the exception returned to an address at
+    /// which it had not been taken; or such a function returned.
     Scheduler,
     /// An exception returned to the start of a function.
     Start,
-    /// An exception returned to where another task had been interrupted.
+    /// An exception returned to the address at which another task had been interrupted.
     Resumed,
 }
 
 impl Evidence {
-    /// All of them.
+    /// All kinds of evidence.
     pub(crate) const ALL: [Self; 5] =
         [Self::ContextId, Self::PendSv, Self::Scheduler, Self::Start, Self::Resumed];
 
@@ -257,7 +257,7 @@ impl Evidence {
         }
     }
 
-    /// What shows it, in a few words.
+    /// The evidence in a few words.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -285,8 +285,8 @@ pub struct Piece {
 
 /// Receives the functions that run.
 ///
-/// Frames are entered and left in the order of a stack, but for frames of other tasks: those wait untouched between two
-/// calls of [`Observer::switch`], and are left when the trace ends.
+/// Frames are entered and left in the order of a stack. Frames of other tasks wait untouched between two calls of
+/// [`Observer::switch`], and are left when the trace ends.
 pub trait Observer {
     /// The observer's data for a frame.
     type Mark;
@@ -300,7 +300,7 @@ pub trait Observer {
         entry: Entry,
     ) -> Self::Mark;
 
-    /// A frame that was lost is there again, on the frame `below`.
+    /// A frame that was lost is found again, on the frame `below`.
     fn regain(&mut self, _below: Option<&mut Frame<Self::Mark>>, _frame: &mut Frame<Self::Mark>) {}
 
     /// Instructions of the innermost frame's function ran.
@@ -309,7 +309,7 @@ pub trait Observer {
     /// A function is left, for the frame `below`.
     fn leave(&mut self, _frame: &mut Frame<Self::Mark>, _below: Option<&mut Frame<Self::Mark>>, _how: Left) {}
 
-    /// The task whose innermost frame this is does not run any more.
+    /// The task with this innermost frame stops running.
     fn suspend(&mut self, _top: &mut Frame<Self::Mark>) {}
 
     /// Another task runs; frames that it has already are not entered again.

@@ -1,4 +1,4 @@
-//! Which functions a block's instructions belong to, and which functions do something unusual to the stack.
+//! The functions that a block's instructions belong to, and functions that do something unusual to the stack.
 use std::sync::Arc;
 
 use std::rc::Rc;
@@ -11,15 +11,15 @@ use super::frame::{FunctionId, Piece};
 use crate::quick::QuickMap;
 use crate::{Code, CodeInContext};
 
-/// What a function does to the stack beside calling and returning.
+/// A function's effect on the stack beyond calling and returning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Special {
     Nothing,
     /// `longjmp` may return to its return address again.
     SetsJump,
-    /// It chooses the next task; the exception that it runs in may return to that one.
+    /// The function chooses the next task; the exception that it runs in may return to that task.
     Schedules,
-    /// It continues in another task, so that it does not return to its caller.
+    /// The function continues in another task, so that it does not return to its caller.
     Switches,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Functions {
     code: CodeInContext,
     blocks: QuickMap<(ViewId, Address, Address, Isa), Pieces>,
     special: QuickMap<(ViewId, Address), Special>,
-    /// A direct-mapped cache of functions by address, in the current view of the program. Its length is a power of two; empty
+    /// A direct-mapped cache of functions by address, in the current view of the program: a power of two of entries, or empty
     /// before the first look-up.
     entered: Box<[Option<(Address, FunctionId)>]>,
 }
@@ -149,7 +149,7 @@ impl Functions {
         matches!(self.entered(at), FunctionId::Named(start, _) if start == at)
     }
 
-    /// Where the function starts that the symbols say `at` belongs to.
+    /// The start of the function that `at` belongs to by the symbols.
     pub(super) fn named(&self, at: Address) -> Option<Address> {
         self.code.symbols.function(at).map(|function| function.start)
     }

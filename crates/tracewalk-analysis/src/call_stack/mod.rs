@@ -1,15 +1,15 @@
 //! The functions that are running, reconstructed from program flow.
 //!
-//! Calls push their return address, exceptions the place at which they were taken. A return is recognised by where it goes, not by
-//! its instruction: execution that goes to an address on the stack has returned there, whatever was in between, which
-//! also covers tail calls and functions that ran in code no image holds. What else may happen to a stack:
+//! Calls push their return address, exceptions the address at which they were taken. A return is recognised by its target, not by
+//! its instruction: execution that goes to an address on the stack has returned there, whatever ran in between. This rule also
+//! covers tail calls and functions that ran in code no image holds. Other events change the stack as follows:
 //!
 //! ```text
 //! jump to another function       it takes over the frame: a tail call, or code shared between functions
-//! return to where nothing called what is known of the stack is wrong, or the caller ran before the trace began:
-//!                                the function that execution returned to is all that is known
-//! longjmp, a thrown exception    execution goes on after a setjmp, or in a function further out: what is in between
-//!                                is left
+//! return to where nothing called the known stack is wrong, or the caller ran before the trace began: only the function that
+//!                                execution returned to is known
+//! longjmp, a thrown exception    execution goes on after a setjmp, or in a function further out: the frames in between
+//!                                are left
 //! gap                            the frames are lost, but kept: a return to one of them finds it again
 //! task switch                    the frames wait until the task runs again: by the context ID or VMID, or by the evidence that
 //!                                an exception returned to where another task had been interrupted
@@ -96,9 +96,9 @@ pub struct CallStack<M> {
 /// How execution came to a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// Nothing is known of what ran before.
+    /// The code that ran before is unknown.
     Unknown,
-    /// It went straight on.
+    /// By running on from the block before.
     Straight,
     /// By a branch that neither called nor returned.
     Jump,
@@ -116,7 +116,7 @@ pub enum Arrival {
 const DEEPEST: usize = 1 << 14;
 
 impl<M> CallStack<M> {
-    /// Nothing is known yet of a program's execution.
+    /// A stack without known frames.
     #[must_use]
     pub fn new(code: Arc<Code>) -> Self {
         Self {
@@ -164,7 +164,7 @@ impl<M> CallStack<M> {
         self.stack.task
     }
 
-    /// Takes the next element. For a block: how execution came to it.
+    /// Takes the next element. For a block, returns how execution came to it.
     pub fn element<O>(&mut self, element: &Element, observer: &mut O) -> Option<Arrival>
     where
         O: Observer<Mark = M>,
@@ -200,7 +200,7 @@ impl<M> CallStack<M> {
                 )
                 | EventKind::ClockChanged
                 | EventKind::Data(_) => {}
-                // A kind that is not known here may change which functions run.
+                // An unknown kind may change which functions run.
                 _ => self.lose(observer),
             },
             Element::Proof(_) => {}
@@ -209,7 +209,7 @@ impl<M> CallStack<M> {
                     let _ = self.arrive(at.address, observer);
                     self.next = Next::Elsewhere;
                 }
-                // Lost trace, contradictions, and every other reason: nobody knows which functions run.
+                // Lost trace, contradictions, and every other reason: the running functions are unknown.
                 _ => self.lose(observer),
             },
         }
@@ -248,7 +248,7 @@ impl<M> CallStack<M> {
             }
             Next::Elsewhere => self.came_back(at, observer),
         };
-        // In another task, `at` says nothing of the frames of this one.
+        // In another task, `at` is no evidence about the frames of this one.
         if !self.change_task(at, observer) {
             self.settle(at, observer);
         }
@@ -352,7 +352,7 @@ impl<M> CallStack<M> {
             return Arrival::Return;
         }
         if self.functions.is_start(at) {
-            // PUSH {address}; POP {PC}: a call through what looks like a return.
+            // PUSH {address}; POP {PC}: a call in the form of a return.
             return Arrival::Jump;
         }
         if let Some(index) = self.stack.innermost(self.functions.entered(at)) {
@@ -368,7 +368,7 @@ impl<M> CallStack<M> {
         Arrival::Return
     }
 
-    /// Execution returned to `at`, from where no known frame was called.
+    /// Execution returned to `at`, the return address of no known frame.
     fn return_out<O: Observer<Mark = M>>(&mut self, at: Address, switches: bool, observer: &mut O) {
         self.did_more = true;
         if let Some(handler) = self.stack.frames.iter().rposition(|frame| frame.kind.is_exception()) {
@@ -389,7 +389,7 @@ impl<M> CallStack<M> {
         }
     }
 
-    /// Where the innermost function would return to.
+    /// The return address of the innermost function.
     fn caller(&self) -> Option<Address> {
         self.stack.frames.back()?.kind.returns_to()
     }
@@ -416,7 +416,7 @@ impl<M> CallStack<M> {
         }
     }
 
-    /// Whether a call since the last exception, or that exception, returns to `at`; if so, what it called is left.
+    /// Whether a call since the last exception, or that exception, returns to `at`; if so, leaves its callees.
     fn return_to<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> bool {
         let handler = self.stack.frames.iter().rposition(|frame| frame.kind.is_exception()).unwrap_or(0);
         let returns = |frame: &Frame<M>| frame.kind.returns_to() == Some(at);
@@ -430,7 +430,7 @@ impl<M> CallStack<M> {
         }
     }
 
-    /// Whether `at` is after a call of `setjmp`; if so, what was called since is left.
+    /// Whether `at` is after a call of `setjmp`; if so, leaves the functions called since.
     fn jump_back<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> bool {
         let Some(depth) = self.stack.jump_to(at) else { return false };
         self.leave_to(depth, Left::Unwound, observer);
@@ -472,7 +472,7 @@ impl<M> CallStack<M> {
         };
     }
 
-    /// The frames are lost: nothing is known of what ran since.
+    /// Loses the frames: the code that ran since is unknown.
     fn lose<O: Observer<Mark = M>>(&mut self, observer: &mut O) {
         self.lose_stack(observer);
         self.next = Next::Unknown;

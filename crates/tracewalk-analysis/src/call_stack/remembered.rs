@@ -22,8 +22,7 @@ use crate::quick::{mix, tag_of};
 #[derive(Debug)]
 pub struct Remembered<M, E> {
     shapes: Shapes,
-    /// The state of the stack, if it is known. The stack's own `next` then still has the value of the last state that was looked
-    /// up.
+    /// The state of the stack, if known. The stack's own `next` then still has the value of the last state that was looked up.
     here: Option<ShapeId>,
     /// The set of the numbers.
     set: u32,
@@ -68,9 +67,9 @@ pub struct LearningGroup {
 struct Slot {
     key: u64,
     next: ShapeId,
-    /// Which step it is, and [`Slot::SIMPLE`].
+    /// The step's number, and [`Slot::SIMPLE`].
     step: u32,
-    /// How often it was applied.
+    /// How often the step was applied.
     count: u64,
 }
 
@@ -261,7 +260,7 @@ impl<M: Copy, E> Remembered<M, E> {
         Some(start..end)
     }
 
-    /// The members of a group come next that [`Remembered::find`] did not find; `None` if the group is not to be cached.
+    /// Begins a group that [`Remembered::find`] did not find; its members come next. `None` if the group is not to be cached.
     pub fn begin_group(&mut self, calls: &CallStack<M>, (set, number): (u32, u32)) -> Option<LearningGroup> {
         let before = self.here.filter(|_| set == self.set && self.group_weight < MOST_GROUP_WEIGHT)?;
         let key = key_of(before, number);
@@ -330,7 +329,7 @@ impl<M: Copy, E> Remembered<M, E> {
         set != self.set || self.steps.len() >= MOST_STEPS || self.shapes.is_full()
     }
 
-    /// Forgets all, and begins with a set of numbers.
+    /// Forgets all effects, and begins with a set of numbers.
     pub fn forget(&mut self, set: u32, calls: &mut CallStack<M>) {
         self.disturb(calls);
         let is_worth = self.set != set || self.found >= WORTH * self.steps.len() as u64;

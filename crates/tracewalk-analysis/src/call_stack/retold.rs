@@ -1,14 +1,14 @@
-//! Repeats what an observer of calls received for repeated elements, without following them again.
+//! Repeats the calls that an observer received for repeated elements, without following the elements again.
 //!
-//! What an observer receives depends on the state of the stack, as the elements' effect does. It is noted the first time. From
-//! then on the observer receives the same calls for the current frames, with their marks.
+//! The calls that an observer receives depend on the state of the stack, as the elements' effect does. They are noted the first
+//! time. From then on the observer receives the same calls for the current frames, with their marks.
 
 use super::CallStack;
 use super::frame::{CellId, Entry, Frame, FrameKind, FunctionId, Left, Observer, Piece};
 use super::remembered::Remembered;
 use crate::analysis::Repeated;
 
-/// Takes repeated elements for an observer that depends only on what it receives and on marks.
+/// Takes repeated elements for an observer that depends only on the calls that it receives and on marks.
 #[derive(Debug)]
 pub struct Retold<M> {
     remembered: Remembered<M, Box<[Told]>>,
@@ -18,7 +18,7 @@ pub struct Retold<M> {
     noted: usize,
 }
 
-/// What an observer receives.
+/// A call that an observer receives.
 #[derive(Clone, Copy, Debug)]
 enum Told {
     /// Instructions of the innermost frame ran. Pieces of one function that follow one another are one.
@@ -27,13 +27,13 @@ enum Told {
     Left(Left),
 }
 
-/// Notes what an observer receives.
+/// Notes the calls that an observer receives.
 struct Noting<'a, O> {
     observer: &'a mut O,
     told: Vec<Told>,
 }
 
-/// More is not kept: about 24 MiB.
+/// The most notes that are kept: about 24 MiB.
 const MOST_NOTED: usize = 1 << 18;
 
 impl<M> Default for Retold<M> {
@@ -43,7 +43,7 @@ impl<M> Default for Retold<M> {
 }
 
 impl<M: Copy> Retold<M> {
-    /// The stack changes by other means next, or its next step is asked for.
+    /// The stack changes by other means next, or a caller reads its next step.
     #[inline]
     pub fn disturb(&mut self, calls: &mut CallStack<M>) {
         self.remembered.disturb(calls);

@@ -30,7 +30,7 @@ struct Cell {
     kind: FrameKind,
     function: FunctionId,
     schedules: bool,
-    /// What an observer tells frames apart by.
+    /// The mark by which an observer distinguishes frames.
     mark: u32,
 }
 
@@ -57,7 +57,7 @@ struct Rest {
 const MOST_CELLS: usize = 1 << 16;
 const MOST_SHAPES: usize = 1 << 16;
 const MOST_RESTS: usize = 1 << 10;
-/// Deeper stacks have no number.
+/// The depth of the deepest stack with a number.
 const DEEPEST: usize = 1 << 10;
 
 impl Shapes {
@@ -66,7 +66,7 @@ impl Shapes {
         self.cells.len() >= MOST_CELLS || self.shapes.len() >= MOST_SHAPES || self.rests.len() >= MOST_RESTS
     }
 
-    /// Forgets all of them.
+    /// Forgets all states.
     pub(super) fn forget(&mut self) {
         let last = self.last;
         *self = Self { forgotten: last, last, ..Self::default() };

@@ -1,4 +1,4 @@
-//! One task's frames, and where execution may continue in them.
+//! One task's frames, and the addresses at which execution may continue in them.
 
 use std::collections::VecDeque;
 
@@ -13,19 +13,19 @@ pub(super) struct Stack<M> {
     pub(super) task: Task,
     /// The innermost last.
     pub(super) frames: VecDeque<Frame<M>>,
-    /// Where `longjmp` may go to, the newest last.
+    /// The possible targets of `longjmp`, the newest last.
     pub(super) jumps: Vec<Jump>,
     pub(super) origin: Origin,
     /// The return address of the last call, if the trace was lost before the call's target was known.
     pub(super) called: Option<Address>,
-    /// The fewest frames since this was last set.
+    /// The fewest frames since this field was last set.
     pub(super) fewest: usize,
 }
 
 /// A call of `setjmp` that returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub(super) struct Jump {
-    /// How many frames there are when execution continues there.
+    /// The number of frames when execution continues there.
     pub(super) depth: usize,
     to: Address,
 }
@@ -33,11 +33,11 @@ pub(super) struct Jump {
 /// The origin of a stack's outermost frame.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub(super) enum Origin {
-    /// It was found running.
+    /// The frame was found running.
     Found,
-    /// It belongs to one of the waiting tasks: one that continued at the first of these addresses and returned to the others.
+    /// The stack is one of a waiting task: one that continued at the first of these addresses and returned to the others.
     Unresolved(Vec<Address>),
-    /// It was taken for the task that waited at `resume`, with `depth` frames; no return has confirmed it yet.
+    /// The stack was taken for that of the task that waited at `resume`, with `depth` frames; no return has confirmed this yet.
     Taken { depth: usize, resume: Address },
 }
 
@@ -45,7 +45,7 @@ pub(super) enum Origin {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Parked<M> {
     pub(super) stack: Stack<M>,
-    /// Where the task resumes; `None` if only its context ID identifies it.
+    /// The address at which the task resumes; `None` if only its context ID identifies it.
     pub(super) resume: Option<Address>,
 }
 
@@ -66,21 +66,21 @@ pub(super) enum Next {
     Exception,
     /// The handler is left already.
     ExceptionReturn(Finished),
-    /// Code that no image holds ran; it may come back by returning.
+    /// Code that no image holds ran; it may return.
     Elsewhere,
 }
 
 /// An exception that was returned from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub(super) struct Finished {
-    /// Where it had been taken.
+    /// The address at which the exception was taken.
     pub(super) from: Option<Address>,
     pub(super) exception: Option<Exception>,
     /// Whether a function that chooses the next task ran in its handler.
     pub(super) scheduled: bool,
 }
 
-/// Calls of `setjmp` that are remembered.
+/// The number of calls of `setjmp` that are remembered.
 const MOST_JUMPS: usize = 256;
 
 impl<M> Stack<M> {
@@ -149,7 +149,7 @@ impl<M> Stack<M> {
             .map(|jump| jump.depth)
     }
 
-    /// Where the frames would return to, innermost first.
+    /// The return addresses of the frames, innermost first.
     fn returns(&self) -> impl Iterator<Item = Option<Address>> {
         self.frames.iter().rev().map(|frame| frame.kind.returns_to())
     }

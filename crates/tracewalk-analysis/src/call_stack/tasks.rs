@@ -56,7 +56,7 @@ impl<M> CallStack<M> {
         }
     }
 
-    /// An unresolved task returned from its outermost known frame to `at`. Whether its other frames are found.
+    /// An unresolved task returned from its outermost known frame to `at`. Returns whether its other frames are found.
     pub(super) fn attach<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> bool {
         let Origin::Unresolved(path) = &mut self.stack.origin else { return false };
         path.push(at);
@@ -73,7 +73,7 @@ impl<M> CallStack<M> {
             }
             (Some(_), Some(_)) if path.len() < LONGEST_PATH => true,
             _ => {
-                // It is a new task.
+                // No waiting task matches, or several still do after `LONGEST_PATH` returns: take this one for a new task.
                 let task = self.new_task();
                 self.stack = Stack::new(task);
                 observer.switch(Task::Unresolved, task, Evidence::Resumed);
@@ -82,8 +82,8 @@ impl<M> CallStack<M> {
         }
     }
 
-    /// Whether the running task was mistaken for another one: its first return goes to where that task cannot return. If so, it
-    /// is looked up again.
+    /// Whether the running task was mistaken for another one: its first return goes to an address to which that task cannot
+    /// return. If so, looks the running task up again.
     pub(super) fn correct<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> bool {
         let Origin::Taken { depth, resume } = self.stack.origin else { return false };
         if depth != self.stack.frames.len() {
@@ -114,7 +114,7 @@ impl<M> CallStack<M> {
         }
     }
 
-    /// Takes up the task that the trace has named, now that execution has come to `at`. Whether it is another one.
+    /// Changes to the task that the trace has named, now that execution has come to `at`. Returns whether it is another one.
     pub(super) fn change_task<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> bool {
         let Some(task) = self.next_task.take().filter(|task| *task != self.stack.task) else { return false };
         self.did_more = true;
@@ -135,7 +135,7 @@ impl<M> CallStack<M> {
         true
     }
 
-    /// Sets the frames aside: a return may find them again.
+    /// Puts the frames aside: a return may find them again.
     pub(super) fn lose_stack<O: Observer<Mark = M>>(&mut self, observer: &mut O) {
         self.did_more = true;
         let task = self.stack.task;

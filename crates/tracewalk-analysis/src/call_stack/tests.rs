@@ -1,4 +1,4 @@
-//! Hand-made stories, and the stack at each block of them.
+//! Hand-made traces, and the stack at each of their blocks.
 
 use std::sync::Arc;
 
@@ -363,7 +363,7 @@ fn a_gap_in_a_recursion_finds_again_only_the_frames_that_are_certain() {
         at("sort", 4, returns()),
         at("main", 4, taken()),
     ]);
-    // Which of the three calls returned is unknown; that main had called one of them is not.
+    // The trace does not show which of the three calls returned, but does show that `main` had called one of them.
     assert_eq!(found[4..], ["sort", "main > sort", "main"]);
 }
 
@@ -483,7 +483,7 @@ fn a_task_that_was_taken_for_another_one_is_put_right_where_it_returns_elsewhere
     let story = [
         vec![at("task_a", 0, call()), at("yield", 0, interrupted())],
         pend_sv().to_vec(),
-        // Not task a, though it waits there: task b, which was not seen before.
+        // Task b, which was not seen before, although task a waits there.
         vec![at("yield", 4, returns()), at("task_b", 0x20, call()), at("yield", 0, interrupted())],
         pend_sv().to_vec(),
         vec![at("yield", 4, returns()), at("task_a", 4, taken())],
@@ -512,7 +512,7 @@ fn a_scheduler_in_any_exception_shows_a_change_of_task() {
         at("vTaskSwitchContext", 0, returns()),
         at("handler", 4, returns()),
         event(EventKind::ExceptionReturn),
-        // In the same function: only the scheduler tells that this is another task.
+        // In the same function: only the scheduler shows that this is another task.
         at("task_a", 0x20, interrupted()),
         exception(page("task_a") + 0x24),
         at("handler", 8, returns()),
@@ -554,11 +554,11 @@ fn a_function_that_switches_tasks_returns_in_another_one() {
         at("task_a", 0, call()),
         at("wait", 0, call()),
         at("port_switch", 0, returns()),
-        // Begun in a place of its own.
+        // Task b starts at an address of its own.
         at("task_b", 0x10, call()),
         at("wait", 0, call()),
         at("port_switch", 0, returns()),
-        // Both wait here.
+        // Both tasks wait here.
         at("wait", 4, returns()),
         at("task_a", 4, taken()),
     ]);

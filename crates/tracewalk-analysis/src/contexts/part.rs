@@ -13,7 +13,7 @@ pub struct ContextsPart {
     instructions: u64,
 }
 
-/// What ran from one change of the context to the next.
+/// The instructions that ran from one change of the context to the next.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stretch {
     /// The context that the trace reported; `None` if it continues from the previous part.
@@ -79,7 +79,7 @@ impl ContextsPart {
 }
 
 impl Contexts {
-    /// Adds what was counted in the next part of the trace.
+    /// Adds the counts of the next part of the trace.
     pub fn add_part(&mut self, part: &ContextsPart) {
         for Stretch { context, counts, contradicted } in part.stretches() {
             if let Some(context) = context.filter(|context| *context != self.now) {

@@ -11,16 +11,16 @@ use super::{Branch, Counts, Range, Way, add};
 use crate::programs::Merge;
 use crate::{Context, Statistics};
 
-/// Where one file of a program is in memory.
+/// The location of one file of a program in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binary {
-    /// In which contexts it is visible.
+    /// The contexts in which the file is visible.
     pub scope: Scope,
     /// The memory that it fills, in the file's order.
     pub stretches: Vec<Stretch<u64>>,
 }
 
-/// What was counted of one binary.
+/// The counts of one binary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CountedBinary {
     /// The sources with counts of it, in order.
@@ -39,7 +39,7 @@ pub struct CountedBinary {
 pub struct CountedSource {
     /// The capture's name.
     pub capture: String,
-    /// The source's name in it: its trace ID, or `-`.
+    /// The source's name in the capture: its trace ID, or `-`.
     pub source: String,
     /// The protocol's name.
     pub protocol: String,
@@ -49,7 +49,7 @@ pub struct CountedSource {
     pub packets: u64,
     /// Malformed stretches.
     pub malformed: u64,
-    /// Instructions that were followed, in whatever binary.
+    /// Instructions that were followed, in any binary.
     pub followed: u64,
     /// Places where execution could not be followed.
     pub gaps: u64,
@@ -78,7 +78,7 @@ impl CountedSource {
 }
 
 impl<'a> Split<'a> {
-    /// Of a program that was made of these binaries.
+    /// For a program that was made of these binaries.
     #[must_use]
     pub const fn new(program: &'a Program, binaries: &'a [Binary]) -> Self {
         Self { program, binaries }

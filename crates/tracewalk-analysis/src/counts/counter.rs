@@ -7,7 +7,7 @@ use super::{Branch, Counts, Range, Way};
 use crate::analysis::Repeated;
 use crate::quick::QuickMap;
 
-/// Counts what runs in one context.
+/// Counts execution in one context.
 #[derive(Debug, Default)]
 pub(super) struct Counter {
     tally: Tally,
@@ -21,7 +21,7 @@ pub(super) struct Counter {
     passages: Vec<Option<Box<Learned>>>,
 }
 
-/// What was counted.
+/// The counts.
 #[derive(Debug, Default)]
 struct Tally {
     ranges: QuickMap<Range, u64>,
@@ -54,13 +54,13 @@ struct Learned {
     taken: Option<Taken>,
 }
 
-/// What an element shows of the target of the branch before it.
+/// An element's evidence about the target of the branch before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum After {
     /// Nothing.
     #[default]
     Same,
-    /// It led to here.
+    /// The branch led to this address.
     At(Address),
     /// The branch was a return from an exception, which is not counted as a branch.
     Returned,
@@ -183,7 +183,7 @@ impl Learned {
         }
     }
 
-    /// This branch led into it.
+    /// Counts an entry into the passage from this branch.
     fn enter(&mut self, taken: Taken, tally: &mut Tally) {
         if let Some((_, count)) = self.entered.iter_mut().find(|(known, _)| *known == taken) {
             *count += 1;
@@ -227,7 +227,7 @@ impl After {
             Element::Event(event) => match event.kind {
                 // The branch's target has not run yet: the handler returns there.
                 EventKind::Exception { preferred_return: Some(to), .. } => Self::At(to),
-                // In M profile an exception may take the place of another one's return.
+                // In M profile an exception may replace another exception's return.
                 EventKind::Exception { exception: Some(Exception::M(_) | Exception::MType(_)), .. }
                 | EventKind::ExceptionReturn => Self::Returned,
                 EventKind::Exception { .. } | EventKind::TraceOn(_) => Self::Untold,

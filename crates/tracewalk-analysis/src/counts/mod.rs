@@ -1,7 +1,7 @@
 //! Counts: how often each stretch of a program ran, and how often each branch was taken.
 //!
-//! Program flow goes in ([`Counting`]), [`Counts`] by context come out, in executions. Compilers and linkers optimise a program by
-//! them. Counts of several runs can be added up and saved.
+//! Program flow goes in ([`Counting`]), [`Counts`] by context come out, in executions. Compilers and linkers use these counts to
+//! optimise a program. Counts of several runs can be added up and saved.
 //!
 //! ```
 //! use tracewalk_analysis::analysis::{Analysis as _, End};
@@ -62,9 +62,9 @@ pub struct Range {
     pub first: Address,
     /// The last instruction.
     pub last: Address,
-    /// The instruction set of all of them.
+    /// The instruction set.
     pub isa: Isa,
-    /// How many they are.
+    /// The number of instructions.
     pub instructions: u32,
 }
 
@@ -75,7 +75,7 @@ pub struct Branch {
     pub from: Address,
     /// The instruction that ran next.
     pub to: Address,
-    /// How it got there.
+    /// How execution got there.
     pub way: Way,
 }
 
@@ -85,16 +85,16 @@ pub struct Branch {
 pub enum Way {
     /// The branch was taken, and is neither a call nor a return.
     Jump,
-    /// It was taken, and left its return address in the link register.
+    /// The branch was taken, and left its return address in the link register.
     Call,
-    /// It was taken, and is a return from a function by its form.
+    /// The branch was taken, and is a return from a function by its form.
     Return,
-    /// It was not taken.
+    /// The branch was not taken.
     NotTaken,
 }
 
 impl Way {
-    /// The way that a block's ending is; `None` if it is no branch within the program.
+    /// The way of a block's ending; `None` if the ending is no branch within the program.
     const fn of(ending: Ending) -> Option<Self> {
         match ending {
             Ending::Interrupted
@@ -108,7 +108,7 @@ impl Way {
         }
     }
 
-    /// A short name that stays what it is.
+    /// A stable short name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

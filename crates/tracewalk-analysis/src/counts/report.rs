@@ -5,7 +5,7 @@ use tracewalk::ids::Address;
 use super::collected::CountedBinary;
 use crate::table::{Cell, Column, Kind, Table, Tabular};
 
-/// What was counted of several binaries.
+/// The counts of several binaries.
 #[derive(Clone, Debug)]
 pub struct CountsReport<'a> {
     /// The binaries.
@@ -14,14 +14,14 @@ pub struct CountsReport<'a> {
     pub complete: bool,
 }
 
-/// A binary, and what was counted of it.
+/// A binary and its counts.
 #[derive(Clone, Debug)]
 pub struct ReportedBinary<'a> {
-    /// What makes it itself: its build ID, or the hash of its code.
+    /// The binary's identity: its build ID, or the hash of its code.
     pub id: String,
     /// The names of its files; empty if it is known by its ID alone.
     pub name: String,
-    /// What was counted.
+    /// The counts.
     pub found: &'a CountedBinary,
 }
 

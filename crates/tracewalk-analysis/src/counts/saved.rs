@@ -1,10 +1,10 @@
 //! Counts in a file (docs/formats.md); the items beside those of all saved files:
 //!
 //! ```text
-//! {"base":"8000000"}                                       where the binary begins
+//! {"base":"8000000"}                                       the address at which the binary begins
 //! {"source":{"capture":"run","source":"0x10",…}}           a source, and its losses
 //! {"range":["8000306","8000314","t32",8,15]}               first and last instruction, instruction set, instructions, count
-//! {"branch":["8000314","8000306","jump",14]}               from, to, way, count; null for what is in another binary
+//! {"branch":["8000314","8000306","jump",14]}               from, to, way, count; null for an address in another binary
 //! ```
 
 use std::io;
@@ -21,11 +21,11 @@ use crate::saved::{Fields, ReadItems, ReadLines, Save, SavedErrorKind, Saving, w
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Item {
-    /// Where the binary begins.
+    /// The address at which the binary begins.
     Base(#[serde(with = "words")] Address),
     /// A source.
     Source(CountedSource),
-    /// A range that ran so often.
+    /// A range, and the number of times that it ran.
     Range(
         #[serde(with = "words")] Address,
         #[serde(with = "words")] Address,
@@ -33,7 +33,7 @@ pub enum Item {
         u32,
         u64,
     ),
-    /// A way that execution went so often.
+    /// A way, and the number of times that execution went it.
     Branch(
         #[serde(with = "words::optional")] Option<Address>,
         #[serde(with = "words::optional")] Option<Address>,

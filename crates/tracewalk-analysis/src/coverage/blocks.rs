@@ -23,13 +23,13 @@ pub enum Conditions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It is no branch; execution continued after it or was interrupted.
+    /// The instruction is no branch; execution continued after it or was interrupted.
     Passed,
-    /// It is no branch, and its condition failed.
+    /// The instruction is no branch, and its condition failed.
     Failed,
-    /// It is a branch, and was taken.
+    /// The instruction is a branch, and was taken.
     Taken,
-    /// It is a branch, and was not taken.
+    /// The instruction is a branch, and was not taken.
     NotTaken,
 }
 
@@ -74,7 +74,7 @@ impl Conditions {
 impl Outcome {
     const ALL: [Self; 4] = [Self::Passed, Self::Failed, Self::Taken, Self::NotTaken];
 
-    /// The outcome that a block's ending is.
+    /// The outcome of a block's ending.
     #[inline]
     #[must_use]
     pub const fn of(ending: Ending) -> Self {
@@ -91,7 +91,7 @@ impl Outcome {
 /// Counts blocks quickly.
 ///
 /// Programs spend their time in few blocks. A small direct-mapped table in front of the map holds the blocks that ran last, so
-/// that counting is one comparison and one addition. A block that evicts another one moves that one's count to the map.
+/// that counting is one comparison and one addition. An evicted block's count moves to the map.
 #[derive(Clone, Debug, Default)]
 pub struct BlockCounter {
     /// Empty until the first block.
@@ -139,7 +139,7 @@ impl BlockCounter {
         }
     }
 
-    /// A block was counted once too often.
+    /// Removes one count of a block that was counted once too often.
     pub(super) fn take_back(&mut self, block: Packed) {
         match self.recent.get_mut(block.slot()) {
             Some(slot) if slot.block == block && slot.count > 0 => slot.count -= 1,
@@ -162,7 +162,7 @@ impl BlockCounter {
         self.put_away(replaced);
     }
 
-    /// Adds what another one has counted.
+    /// Adds the counts of another counter.
     pub(super) fn join(&mut self, other: Self) {
         for Slot { block, count } in other.recent.iter().copied().filter(|slot| slot.block.tag != EMPTY) {
             self.add(block, count);

@@ -22,17 +22,17 @@ pub struct Part {
 pub struct SourceSummary {
     /// The capture's name.
     pub capture: String,
-    /// The source's name in it: its trace ID, or `-`.
+    /// The source's name in the capture: its trace ID, or `-`.
     pub source: String,
     /// The protocol's name.
     pub protocol: String,
-    /// The instructions for which it records whether their conditions passed.
+    /// The instructions for which the source records whether their conditions passed.
     pub conditions: Conditions,
     /// Bytes of trace.
     pub bytes: u64,
     /// Instructions that were passed.
     pub instructions: u64,
-    /// Its losses.
+    /// The losses.
     pub losses: Losses,
 }
 
@@ -145,7 +145,7 @@ mod tests {
         })
     }
 
-    /// Merged, or why not.
+    /// The merged coverage, or the error.
     fn merged(a: &Coverage, b: &Coverage) -> Result<Coverage, ()> {
         let mut sum = a.clone();
         sum.merge(b.clone()).map(|()| sum).map_err(|_| ())
@@ -159,7 +159,7 @@ mod tests {
 
         #[test]
         fn merging_is_associative(a in coverage(), b in coverage(), c in coverage()) {
-            // Parts of other programs may be refused in one order and not in another; of one program none is.
+            // Parts of other programs may be refused in one order and not in another; parts of one program never are.
             let only_first = |coverage: &Coverage| {
                 let id = ProgramId::Code([0; 32]);
                 let programs = [(id.clone(), coverage.programs[&id].clone())];

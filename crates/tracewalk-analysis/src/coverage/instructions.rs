@@ -12,12 +12,12 @@ use super::code::{self, in_it_block, read};
 use super::runs::RunSet;
 use crate::symbols::Symbols;
 
-/// An instruction, and how often it ran or another sum over blocks.
+/// An instruction, and the number of times that it ran, or another sum over blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction<A = u64> {
-    /// Where it is.
+    /// The instruction's location.
     pub at: Location,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub bytes: u8,
     /// Whether and how it branches.
     pub branching: Branching,
@@ -30,16 +30,16 @@ pub struct Instruction<A = u64> {
 /// Whether and how an instruction branches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Branching {
-    /// Not.
+    /// The instruction is no branch.
     None,
-    /// It branches to an address in its encoding.
+    /// The instruction branches to an address in its encoding.
     Direct {
-        /// Where to.
+        /// The target.
         target: Location,
         /// Whether it is a call.
         call: bool,
     },
-    /// It branches to an address in a register or in memory.
+    /// The instruction branches to an address in a register or in memory.
     Indirect {
         /// Whether it is a call.
         call: bool,
@@ -51,16 +51,16 @@ pub enum Branching {
 /// How often execution passed an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passes<A = u64> {
-    /// It took effect: its condition passed, or it has none. A branch was taken.
+    /// The instruction took effect: its condition passed, or it has none. A branch was taken.
     pub executed: A,
-    /// Its condition failed. A branch was not taken.
+    /// The instruction's condition failed. A branch was not taken.
     pub skipped: A,
     /// The trace does not record which of the two.
     pub untold: A,
 }
 
 impl Passes {
-    /// How often altogether.
+    /// The number of all passes.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.executed.saturating_add(self.skipped).saturating_add(self.untold)
@@ -69,7 +69,7 @@ impl Passes {
 
 /// A sum over blocks: a count, or a set of runs.
 pub(super) trait Amount: Clone + Default {
-    /// Adds another one.
+    /// Adds another amount.
     fn add(&mut self, other: &Self);
 }
 
@@ -95,7 +95,7 @@ impl<A> Instruction<A> {
     /// Whether not branching counts as an effect of the statement, too. `function` is the addresses of its function.
     ///
     /// A conditional branch inside a function does its work, which is to decide, also when it is not taken. A branch that calls,
-    /// returns or leaves the function stands for a statement that runs only when it is taken.
+    /// returns or leaves the function represents a statement that runs only when it is taken.
     fn decides(&self, function: &Range<u64>) -> bool {
         matches!(self.branching, Branching::Direct { target, call: false } if function.contains(&target.address.get()))
     }
@@ -149,9 +149,9 @@ pub(super) fn count<A: Amount>(
 #[derive(Clone, Copy, Debug)]
 struct Raw<A> {
     classified: Classified,
-    /// In a trace that records conditions: its condition passed. A branch: it was taken.
+    /// In a trace that records conditions, how often the condition passed. For a branch, how often it was taken.
     executed: A,
-    /// Its condition failed. A branch: it was not taken.
+    /// How often the condition failed. For a branch, how often it was not taken.
     skipped: A,
     /// In a trace that does not record conditions.
     passed: A,

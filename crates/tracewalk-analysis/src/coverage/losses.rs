@@ -33,24 +33,24 @@ pub struct Losses {
     pub in_doubt: InDoubt,
 }
 
-/// Stretches of a trace: each from where execution was lost to where it was found again.
+/// Stretches of a trace: each from the loss of execution to the point at which it was found again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lost {
-    /// How many.
+    /// The number of stretches.
     pub stretches: u64,
     /// How many bytes of trace they have together.
     pub bytes: u64,
 }
 
-/// Where execution was lost, and for which reason.
+/// The place at which execution was lost, and the reason.
 pub(super) type Loss = (StreamOffset, GapReason);
 
 impl Losses {
     /// The size of the pages by which [`Losses::no_image`] counts.
     pub const PAGE: u64 = 1 << 12;
 
-    /// Counts a stretch of trace, from where execution was lost to where it was found again.
+    /// Counts a stretch of trace, from the loss of execution to the point at which it was found again.
     pub(super) fn count(&mut self, (since, reason): Loss, found: StreamOffset) {
         let lost = match reason {
             GapReason::AddressUnknown => &mut self.address_unknown,

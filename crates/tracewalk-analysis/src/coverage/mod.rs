@@ -10,8 +10,8 @@
 //! conditions and their source lines.
 //!
 //! Unknown is kept apart from not covered. ETMv3 records for every instruction whether its condition passed; PFT and MTB do so
-//! only for branches. If only the latter traced a conditional instruction, its effect is *untold*: it counts neither as covered
-//! nor as uncovered.
+//! only for branches. If only PFT or MTB traced a conditional instruction, its effect is *untold*: the instruction counts neither
+//! as covered nor as uncovered.
 //!
 //! ```
 //! use tracewalk_analysis::Doubtful;

@@ -29,14 +29,14 @@ pub(super) struct PassageCounter {
     contents: Shared,
 }
 
-/// How often each passage came in a part.
+/// How often each passage occurred in a part.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PassageCounts {
     counts: Vec<(PassageNumber, u64)>,
     contents: Shared,
 }
 
-/// How often each passage came in all parts.
+/// How often each passage occurred in all parts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PassageSums(Vec<Sums>);
 
@@ -69,7 +69,8 @@ struct Content {
 #[derive(Clone, Copy, Debug)]
 struct BlockOfPassage {
     once: Once,
-    /// The start of the trace that proves it, from the start of the passage. If negative: from [`Passage::waited`] before that.
+    /// The start of the trace that proves the block, from the start of the passage. If negative: from [`Passage::waited`] before
+    /// that start.
     offset: i64,
 }
 
@@ -131,7 +132,7 @@ impl PassageCounter {
         }
     }
 
-    /// The index of a passage's slot, or of the free slot where it belongs. If there are no slots, it is out of range.
+    /// The index of a passage's slot, or of the free slot where it belongs; out of range if there are no slots.
     fn find(&self, id: u64) -> usize {
         let last = self.slots.len().wrapping_sub(1);
         let mut at = stirred(id) & last;
@@ -179,7 +180,7 @@ impl PassageCounter {
         }
     }
 
-    /// These passages were counted once too often.
+    /// Removes these passages, which were counted once too often.
     pub(super) fn take_back(&mut self, passages: &[PassageNumber]) {
         if passages.is_empty() {
             return;
@@ -348,7 +349,7 @@ mod tests {
     use crate::coverage::Conditions;
     use crate::samples::{block, taken};
 
-    /// Passages of a block each, in a part of its own: the first so often, the next one more.
+    /// Passages of a block each, in a part of its own: the first with a count of `often`, the next with one more.
     fn part(first: u32, often: u64) -> PassageCounts {
         let mut contents = Contents::default();
         let mut counts = Vec::new();

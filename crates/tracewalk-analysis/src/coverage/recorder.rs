@@ -37,10 +37,10 @@ pub struct RecordedPart {
     proven: Option<StreamOffset>,
     /// The place of the first block's proof.
     first_block: Option<StreamOffset>,
-    /// The place where execution was lost before the first block, if this part lost it.
+    /// The place at which execution was lost before the first block, if this part lost it.
     lost_at_first: Option<Loss>,
     losses: Losses,
-    /// The place where execution was lost, until it is found again.
+    /// The place at which execution was lost, until it is found again.
     lost: Option<Loss>,
 }
 
@@ -290,7 +290,7 @@ mod tests {
         let part = recorder.finish("a capture", "0x10", "etmv3", 99);
         let losses = &part.source.losses;
         assert_eq!((losses.begins, losses.overflows), (2, 1));
-        // From where it was lost to where it was found again, once at 53 and once at the end.
+        // From the loss of execution to its recovery, once at 53 and once at the end.
         assert_eq!(
             losses.trace_lost,
             Lost { stretches: 2, bytes: (53 - SPAN.start.0) + (99 - SPAN.start.0) }
@@ -385,7 +385,7 @@ mod tests {
             recorder.join(part);
             recorder.finish("a capture", "-", "etmv3", Doubt::REACH + 300)
         };
-        // Of each block one, with two instructions; at 0x200 all are in doubt.
+        // Each block has two instructions; all blocks at 0x200 are in doubt.
         let cases = [
             (Doubtful::Drop, vec![(0x100, 4), (0x300, 1)], InDoubt { left_out: 12, counted: 0 }),
             (Doubtful::Keep, vec![(0x100, 4), (0x200, 6), (0x300, 1)], InDoubt { left_out: 0, counted: 12 }),

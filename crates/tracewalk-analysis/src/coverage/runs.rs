@@ -51,7 +51,7 @@ impl RunSet {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.words.is_empty()
@@ -88,7 +88,7 @@ impl Runs {
         Self { names: vec![name], blocks: passed.collect() }
     }
 
-    /// Their names, in order: a run's index is that of its name.
+    /// The runs' names, in order: a run's index is that of its name.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names

@@ -1,13 +1,13 @@
-//! The number of things and of covered ones.
+//! Numbers of things, and of those that are covered.
 
 use std::ops::AddAssign;
 
 /// A number of things, and how many of them are covered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Those that can be judged.
+    /// The number that can be judged.
     pub found: u64,
-    /// Those of them that are covered.
+    /// The number of them that are covered.
     pub covered: u64,
     /// The number that no trace can show; not included in `found`.
     pub untold: u64,
@@ -26,7 +26,7 @@ pub struct Totals {
     pub instructions: Tally,
 }
 
-/// What is counted.
+/// A metric of coverage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
     /// Lines of source files.
@@ -48,10 +48,10 @@ pub(super) enum Verdict {
 }
 
 impl Metric {
-    /// All of them.
+    /// All metrics.
     pub const ALL: [Self; 4] = [Self::Lines, Self::Branches, Self::Functions, Self::Instructions];
 
-    /// Its name, in the plural.
+    /// The name, in the plural.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -98,7 +98,7 @@ impl AddAssign for Tally {
 }
 
 impl Totals {
-    /// The tally of one of them.
+    /// The tally of a metric.
     #[must_use]
     pub const fn of(&self, metric: Metric) -> Tally {
         match metric {

@@ -22,9 +22,9 @@ pub struct Tracefile {
 /// The coverage of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TracedFile {
-    /// Its functions, by name.
+    /// The functions, by name.
     pub functions: BTreeMap<String, TracedFunction>,
-    /// Its lines, by number.
+    /// The lines, by number.
     pub lines: BTreeMap<u32, TracedLine>,
     /// How often each branch was taken, by line, block and branch; `None` if execution never reached it.
     pub branches: BTreeMap<(u32, u32, u32), Option<u64>>,
@@ -44,7 +44,7 @@ pub struct TracedFunction {
 pub struct TracedLine {
     /// How often it ran.
     pub count: u64,
-    /// The MD5 hash of its text, in Base64; `None` if the text was not at hand.
+    /// The MD5 hash of its text, in Base64; `None` if the text was not available.
     pub checksum: Option<String>,
 }
 

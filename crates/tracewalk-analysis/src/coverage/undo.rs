@@ -12,17 +12,17 @@ use crate::{Doubt, Doubtful};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     pub(super) blocks: BlockCounter,
-    /// What a thread counts and has learned.
+    /// A thread's counts, and the passages that it has learned.
     passages: PassageCounter,
     /// A thread's counts, without its table.
     counts: PassageCounts,
-    /// Of parts that were joined.
+    /// The counts of joined parts.
     sums: PassageSums,
-    /// Of the blocks that are not in passages.
+    /// The instructions of the blocks that are not in passages.
     instructions: u64,
 }
 
-/// The counts since the position was last proven, which may have to be taken back. It holds at most twice the counts of
+/// The counts since the position was last proven, which may have to be taken back: at most twice the counts of
 /// [`Doubt::REACH`] bytes of trace.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UndoLog {
@@ -146,7 +146,7 @@ impl<T> Log<T> {
     #[cold]
     #[inline(never)]
     fn push_into_full(&mut self, at: StreamOffset, what: T) {
-        // A passage says where it begins, and has a few bytes.
+        // A passage records its start, and has a few bytes.
         const PASSAGE: u64 = 64;
         const ENOUGH: usize = 1 << 10;
         self.forget_before(StreamOffset(at.0.saturating_sub(Doubt::REACH + PASSAGE)));

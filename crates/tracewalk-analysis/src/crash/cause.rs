@@ -4,7 +4,7 @@
 //! the last instruction branched to a register or a loaded address, and the exception was taken there:
 //!     no code there → the branch is the cause; its target, the target's origin, and the store that wrote it, if they can be derived
 //! the exception was taken at an instruction of the program: see `fault`
-//! the exception is no fault: it has no handler of its own, or a watchdog's
+//! the exception is not a fault: it has no handler of its own, or a watchdog's
 //! ```
 
 use tracewalk::ids::{Address, Exception};
@@ -15,7 +15,7 @@ use super::look::Look;
 use super::replay::{Replay, Step};
 use super::trail::{self, Happened, PathItem};
 
-/// A loop with fewer iterations may have ended by itself.
+/// The fewest iterations of a loop that counts as stuck: with fewer, it may have ended by itself.
 const STUCK: u64 = 16;
 
 impl Look<'_> {
@@ -27,7 +27,7 @@ impl Look<'_> {
         if !self.exception.is_some_and(is_fault) {
             return self.watchdog().or_else(|| self.no_handler());
         }
-        // Two sources have to agree on where it was taken.
+        // Two sources have to agree on the address at which the exception was taken.
         if self.frame.is_none() && !self.states_return {
             return None;
         }
@@ -37,7 +37,7 @@ impl Look<'_> {
         Some(cause)
     }
 
-    /// An exception that is no fault, and that was taken by the shared handler of exceptions without a handler of their own.
+    /// An exception other than a fault, taken by the shared handler of exceptions without a handler of their own.
     fn no_handler(&self) -> Option<Cause> {
         let handler = self.taken.handler.filter(|_| is_unhandled(self.taken, self.code, self.snapshot))?;
         let sharing = sharing(self.code, self.snapshot, handler);

@@ -3,12 +3,12 @@
 use tracewalk::ids::{Address, Exception};
 use tracewalk::span::StreamOffset;
 
-/// Why a program crashed, and what proves it.
+/// Why a program crashed, and the proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// Why.
+    /// The kind and the details.
     pub kind: CauseKind,
-    /// Everything that proves it.
+    /// All evidence for the cause.
     pub proof: Vec<Evidence>,
 }
 
@@ -20,24 +20,24 @@ pub enum CauseKind {
     BadBranch {
         /// The branch.
         at: Address,
-        /// Its target.
+        /// The branch's target.
         to: Address,
         /// The content of the target.
         target: Target,
         /// The register that it branched to, with the Thumb bit; `None` if it was not saved.
         value: Option<u32>,
-        /// The instruction that loaded it, if it was loaded.
+        /// The instruction that loaded the register, if it was loaded.
         loaded_by: Option<Address>,
-        /// The address that it was loaded from, if that can be derived.
+        /// The address that the register was loaded from, if that can be derived.
         loaded_from: Option<Address>,
-        /// The instruction that wrote it there, if the trace shows it.
+        /// The instruction that wrote the value there, if the trace shows that instruction.
         stored_by: Option<Address>,
     },
     /// A return went to an address without code.
     BadReturn {
         /// The return.
         at: Address,
-        /// Its target.
+        /// The return's target.
         to: Address,
         /// The content of the target.
         target: Target,
@@ -45,27 +45,27 @@ pub enum CauseKind {
         slot: Option<Address>,
         /// The instruction that saved the right return address there, if the trace shows it.
         saved_by: Option<Address>,
-        /// The instruction that overwrote it, if the trace shows it.
+        /// The instruction that overwrote the return address, if the trace shows that instruction.
         overwritten_by: Option<Address>,
     },
     /// The stack grew into an object that was used afterwards.
     StackOverflow {
-        /// The instruction that wrote over it.
+        /// The instruction that wrote over the object.
         pushed_by: Address,
-        /// The stack pointer after it.
+        /// The stack pointer after that instruction.
         stack_pointer: Address,
         /// The object below the stack: its name, its first address, and the address after it.
         object: (String, Address, Address),
-        /// The branch that went to the address that was overwritten.
+        /// The branch that went to the overwritten address.
         branch: Address,
-        /// Its target.
+        /// The branch's target.
         to: Address,
     },
-    /// An instruction that is permanently undefined, or that the processor says is undefined.
+    /// An instruction that is permanently undefined, or that the processor reported as undefined.
     UndefinedInstruction {
         /// The instruction.
         at: Address,
-        /// Its bytes.
+        /// The instruction's bytes.
         bytes: Vec<u8>,
     },
     /// A division by zero.
@@ -75,7 +75,7 @@ pub enum CauseKind {
         /// The run-time library's function that is called for a division by zero, for a processor that cannot divide.
         trap: Option<Address>,
     },
-    /// An access to an address that is no multiple of its size.
+    /// An access to an address that is not a multiple of the access size.
     Unaligned {
         /// The instruction.
         at: Address,
@@ -115,7 +115,7 @@ pub enum CauseKind {
         reset: bool,
         /// The first and the last instruction of the loop.
         stuck: (Address, Address),
-        /// How often it ran, at least.
+        /// The least number of times that the loop ran.
         times: u64,
     },
 }
@@ -131,16 +131,16 @@ pub enum Target {
     NoThumbBit,
 }
 
-/// A piece of evidence for a cause, which can be verified where it says.
+/// A piece of evidence for a cause, with the place that verifies it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evidence {
     /// An instruction in the image.
     Instruction {
-        /// What it did.
+        /// The instruction's role.
         role: Role,
-        /// Its address.
+        /// The address.
         at: Address,
-        /// Its bytes.
+        /// The bytes.
         bytes: Vec<u8>,
         /// The byte of the source's trace that shows that it was executed; `None` if none does.
         executed: Option<StreamOffset>,
@@ -149,56 +149,56 @@ pub enum Evidence {
     Went {
         /// The branch.
         from: Address,
-        /// Its target.
+        /// The target.
         to: Address,
         /// The byte of the source's trace that shows it.
         traced_at: StreamOffset,
     },
     /// The trace shows that an exception was taken.
     Taken {
-        /// Which; `None` if the trace does not say.
+        /// The exception; `None` if the trace does not state it.
         exception: Option<Exception>,
-        /// Where.
+        /// The address at which it was taken.
         at: Address,
-        /// Its handler.
+        /// The handler.
         handler: Address,
         /// The byte of the source's trace that shows it.
         traced_at: StreamOffset,
     },
     /// A word in memory.
     Word {
-        /// What it is.
+        /// The word's role.
         role: Role,
-        /// Its address.
+        /// The address.
         at: Address,
-        /// Its value.
+        /// The value.
         value: u32,
         /// The holder of the word.
         holder: Holder,
     },
     /// A core register that was saved.
     Register {
-        /// Its name: `r0` to `r12`, `sp`, `lr`, `pc` or `xpsr`.
+        /// The register's name: `r0` to `r12`, `sp`, `lr`, `pc` or `xpsr`.
         name: &'static str,
-        /// Its value.
+        /// The value.
         value: u32,
     },
     /// A symbol of the image.
     Symbol {
-        /// Its name.
+        /// The symbol's name.
         name: String,
-        /// Its first address.
+        /// The first address.
         start: Address,
         /// The address after it.
         end: Address,
     },
     /// The trace shows that instructions ran over and over.
     Repeated {
-        /// The first one.
+        /// The first instruction.
         start: Address,
-        /// The last one.
+        /// The last instruction.
         last: Address,
-        /// How often, at least.
+        /// The least number of times.
         times: u64,
     },
 }
@@ -217,19 +217,19 @@ pub enum Holder {
 pub enum Role {
     /// The branch or return that went wrong.
     Branch,
-    /// It loaded the address.
+    /// The instruction that loaded the address.
     Load,
-    /// It wrote the address.
+    /// The instruction that wrote the address.
     Store,
-    /// It saved the return address.
+    /// The instruction that saved the return address.
     Save,
-    /// It was to be executed when the exception was taken.
+    /// The instruction that was to be executed when the exception was taken.
     Faulting,
     /// The call of a function that is part of the proof.
     Call,
     /// A handler's endless loop.
     Handler,
-    /// The address that was branched to, where it was loaded from.
+    /// The word that the branch's target was loaded from.
     Pointer,
     /// A fault status register.
     Status,

@@ -1,4 +1,4 @@
-//! The exception was taken at an instruction of the program: the instruction's mistake.
+//! The exception was taken at an instruction of the program: the fault of that instruction.
 
 use tracewalk::ids::{Address, Isa};
 use tracewalk::isa::{self, Raises};
@@ -29,7 +29,7 @@ const DIVISIONS: [&str; 12] = [
 ];
 
 impl Look<'_> {
-    /// The mistake of the instruction at which the exception was taken.
+    /// The fault of the instruction at which the exception was taken.
     pub(super) fn fault(&self, replay: &Replay) -> Option<Cause> {
         let at = self.taken.returns_to?;
         self.code.symbols.function(at)?;
@@ -216,7 +216,7 @@ struct Accessed {
 }
 
 impl Accessed {
-    /// Whether it may have accessed this address.
+    /// Whether the instruction may have accessed this address.
     fn may_be(&self, address: u32) -> bool {
         self.address.is_none_or(|first| address.wrapping_sub(first) < self.all_bytes)
     }

@@ -23,7 +23,7 @@ pub(super) struct Look<'a> {
     pub(super) exception: Option<Exception>,
     pub(super) numbered_by_registers: bool,
     pub(super) frame: Option<StackedFrame>,
-    /// What happened before the exception.
+    /// The path before the exception.
     pub(super) before: &'a [&'a Happened],
     pub(super) states_return: bool,
 }
@@ -97,7 +97,7 @@ impl Look<'_> {
         region.bytes().get(offset..)?.first_chunk().copied().map(u32::from_le_bytes)
     }
 
-    /// Whether the last instruction is a branch to a computed address, so that the exception was taken where it went.
+    /// Whether the last instruction is a branch to a computed address, so that the exception was taken at its target.
     pub(super) fn ends_in_branch(&self) -> bool {
         let last = self.before.iter().rev().find(|piece| !matches!(piece, Happened::NoCode(_)));
         let Some(Happened::Ran(block)) = last else { return false };

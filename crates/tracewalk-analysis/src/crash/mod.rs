@@ -1,11 +1,11 @@
 //! The cause of a fault that ended a program, if the trace and a debugger's dump of the processor prove one.
 //!
 //! In: program flow ([`CrashRecorder`]), and registers and memory as they were found ([`Snapshot`]). Out: a [`Crash`]: the
-//! exception that the trace ends in, where it was taken, the functions that were running, the last path with its loops
+//! exception that the trace ends in, its address, the functions that were running, the last path with its loops
 //! folded, and a [`Cause`] with everything that proves it. M profile only.
 //!
-//! A cause is reported only if its evidence is complete; a likely cause is not enough. Two sources have to agree on where the
-//! exception was taken: the trace, and the stacked frame or, in an MTB, the branch to that address.
+//! A cause is reported only if its evidence is complete; a likely cause is not enough. Two sources have to agree on the address at
+//! which the exception was taken: the trace, and the stacked frame or, in an MTB, the branch to that address.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -62,11 +62,11 @@ pub use trail::{PathItem, Running};
 /// How a program ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Crash {
-    /// The exception; `None` if neither the trace nor the vector table nor the registers say which.
+    /// The exception; `None` if neither the trace nor the vector table nor the registers identify it.
     pub exception: Option<Exception>,
-    /// Whether only the registers say which.
+    /// Whether only the registers identify the exception.
     pub numbered_by_registers: bool,
-    /// Where it was taken: the instruction that faulted, or the next one that would have run.
+    /// The address at which it was taken: the instruction that faulted, or the next one that would have run.
     pub at: Option<Address>,
     /// The first instruction of its handler.
     pub handler: Option<Address>,
@@ -76,7 +76,7 @@ pub struct Crash {
     pub frame: Option<StackedFrame>,
     /// The functions that were running, innermost first.
     pub stack: Vec<Running>,
-    /// The path that led there, oldest first.
+    /// The path to the exception, oldest first.
     pub path: Vec<PathItem>,
     /// The last instructions that were executed, oldest first.
     pub last: Vec<Address>,
@@ -91,7 +91,7 @@ pub struct Crash {
 pub enum Missing {
     /// The fault status registers were not saved.
     FaultStatus,
-    /// The frame that the exception stacked was not saved, or is not where the registers say.
+    /// The frame that the exception stacked was not saved, or is not at the address that the registers imply.
     Frame,
     /// The core registers were not saved.
     Registers,
@@ -239,7 +239,7 @@ pub struct CrashRecording {
 }
 
 impl CrashRecording {
-    /// How each ended.
+    /// The end of each source's program.
     #[must_use]
     pub fn finish(self, snapshot: &Snapshot) -> Vec<(Section, Option<Crash>)> {
         let finish = |(section, recorder): (Section, CrashRecorder)| {

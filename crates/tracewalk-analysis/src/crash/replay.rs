@@ -20,7 +20,7 @@ pub(super) type Registers = [Option<u32>; 16];
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub(super) at: u32,
-    /// Its bytes in the image.
+    /// The bytes in the image.
     pub(super) code: Vec<u8>,
     pub(super) effect: Effect,
     /// Whether an IT instruction made it conditional, so that its effect is uncertain.
@@ -53,7 +53,7 @@ pub(super) struct Store {
     pub(super) value: Option<u32>,
 }
 
-/// Where a register's value was loaded from.
+/// The memory that a register's value was loaded from.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Origin {
     /// The step that loaded it.
@@ -162,7 +162,7 @@ impl Replay {
     }
 }
 
-/// Where a transfer goes, by the registers before it.
+/// The address of a transfer, by the registers before it.
 fn address(transfer: &Transfer, known: &Registers) -> Option<u32> {
     let base = match transfer.base {
         Base::Constant(base) => base,

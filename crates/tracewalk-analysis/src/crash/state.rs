@@ -20,13 +20,13 @@ pub struct Snapshot {
 /// The registers that an exception stacks (DDI 0403E, B1.5.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StackedFrame {
-    /// Its address.
+    /// The frame's address.
     pub address: Address,
     /// r0, r1, r2, r3, r12, lr, pc and xPSR.
     pub words: [u32; 8],
 }
 
-/// Where the System Control Block's registers are (DDI 0403E, table B3-4).
+/// The addresses of the System Control Block's registers (DDI 0403E, table B3-4).
 pub(super) const CPUID: u32 = 0xe000_ed00;
 pub(super) const VTOR: u32 = 0xe000_ed08;
 pub(super) const MPU_CTRL: u32 = 0xe000_ed94;
@@ -42,9 +42,9 @@ pub struct FaultStatus {
     pub cfsr: Option<u32>,
     /// HardFault status.
     pub hfsr: Option<u32>,
-    /// The address of a MemManage fault; valid if CFSR says so.
+    /// The address of a MemManage fault; valid if `CFSR.MMARVALID` is set.
     pub mmfar: Option<u32>,
-    /// The address of a bus fault; valid if CFSR says so.
+    /// The address of a bus fault; valid if `CFSR.BFARVALID` is set.
     pub bfar: Option<u32>,
 }
 
@@ -53,9 +53,9 @@ pub struct FaultStatus {
 pub struct StatusRegister {
     /// Arm's name.
     pub name: &'static str,
-    /// Its address.
+    /// The address.
     pub address: Address,
-    /// Its value.
+    /// The value.
     pub value: u32,
     /// The fields that are set, by Arm's names, each with its meaning.
     pub fields: Vec<(&'static str, &'static str)>,
@@ -106,7 +106,7 @@ const HFSR_FLAGS: &[Flag] = &[
 ];
 
 impl Snapshot {
-    /// The word at `address`, where the memory is known.
+    /// The word at `address`, if that memory is known.
     #[must_use]
     pub fn word(&self, address: u32) -> Option<u32> {
         self.memory.range(..=address).rev().find_map(|(start, bytes)| {

@@ -80,7 +80,7 @@ mod tests {
         assert!(effect(&[0x92, 0xed, 0x00, 0x81]).opaque);
     }
 
-    /// By the words of an assembler: `arm-none-eabi-objdump -d` of testdata/firmware/crash/float-m4.elf has most of them.
+    /// Encodings from an assembler: `arm-none-eabi-objdump -d` of testdata/firmware/crash/float-m4.elf has most of them.
     #[test]
     fn floating_point_keeps_to_its_registers() {
         // vmul.f32 s0, s0, s15; vmov s15, r2; vmrs APSR_nzcv, fpscr

@@ -42,7 +42,7 @@ pub(super) struct Taken {
     pub(super) traced_at: StreamOffset,
 }
 
-/// A function that was running, and where.
+/// A function that was running, and its current instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Running {
     /// The function.
@@ -58,27 +58,27 @@ pub struct Running {
 pub enum PathItem {
     /// Instructions that ran one after the other, by their addresses.
     Run {
-        /// The first one.
+        /// The first instruction.
         start: Address,
-        /// The last one.
+        /// The last instruction.
         last: Address,
-        /// The address after it.
+        /// The address after the last instruction.
         end: Address,
-        /// How many.
+        /// The number of instructions.
         instructions: u32,
     },
-    /// The same, several times.
+    /// A loop: the same path several times.
     Loop {
-        /// What ran each time.
+        /// The path of one round.
         body: Vec<Self>,
-        /// How many times.
+        /// The number of rounds.
         times: u64,
     },
     /// An exception was taken.
     Exception {
-        /// Which; `None` if it is not known.
+        /// The exception; `None` if unknown.
         exception: Option<Exception>,
-        /// Where it returns to.
+        /// The return address.
         returns_to: Option<Address>,
     },
     /// The return from an exception.
@@ -162,7 +162,7 @@ impl Trail {
     }
 }
 
-/// These pieces as a path with loops folded.
+/// Folds the loops of these pieces into a path.
 pub(super) fn folded(pieces: &[&Happened]) -> Vec<PathItem> {
     let mut path = Vec::new();
     let mut open = None::<(Block, Address, u32)>;
@@ -208,7 +208,7 @@ fn goes_on(block: &Block, next: &Block) -> bool {
     !jumps && block.end == next.start && block.isa == next.isa
 }
 
-/// Adds an item to a path, and folds what repeats at its end.
+/// Adds an item to a path, and folds the repetitions at its end.
 fn add(path: &mut Vec<PathItem>, item: PathItem) {
     path.push(item);
     while fold_end(path) {}

@@ -1,4 +1,4 @@
-//! One of two paths around the place where they part.
+//! One of two paths around the point at which they part.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use super::path::{Part, Walk};
 use crate::call_stack::{FrameKind, FunctionId};
 use crate::{Code, CodePlace};
 
-/// Follows a path up to where it parts from another one, and a little further.
+/// Follows a path up to the point at which it parts from another one, and a little further.
 #[derive(Debug)]
 pub struct Aftermath {
     walk: Walk,
     parting: Parting,
-    /// How many instructions both paths have in common.
+    /// The number of instructions that both paths have in common.
     pub common: u64,
     /// The last instruction that both have executed.
     pub last: Option<CodePlace>,
     /// The functions that were running then, outermost first.
     pub stack: Vec<Called>,
-    /// What this path did next.
+    /// The next functions and instructions of this path.
     pub next: Vec<Next>,
     parted: bool,
 }
@@ -30,11 +30,11 @@ pub struct Aftermath {
 /// A function that is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Called {
-    /// Which one.
+    /// The function.
     pub function: FunctionId,
     /// The instruction that called it, if one did.
     pub site: Option<CodePlace>,
-    /// Set if it handles an exception.
+    /// Set if the function handles an exception.
     pub handles: Option<Option<Exception>>,
 }
 
@@ -43,7 +43,7 @@ pub struct Called {
 pub enum Next {
     /// Instructions ran, the first of them here.
     Ran {
-        /// The first one.
+        /// The first instruction.
         start: CodePlace,
         /// The number of instructions up to the next event.
         instructions: u32,
@@ -62,7 +62,7 @@ pub enum Next {
 const MOST_NEXT: usize = 5;
 
 impl Aftermath {
-    /// Whether the trace merely ends where the paths part.
+    /// Whether the trace merely ends at the point at which the paths part.
     #[must_use]
     pub fn ends(&self) -> bool {
         matches!(self.next.first(), Some(Next::End) | None)
@@ -82,7 +82,7 @@ impl Aftermath {
         }
     }
 
-    /// Takes the next element. Whether more of them are needed.
+    /// Takes the next element. Returns whether more are needed.
     pub fn element(&mut self, element: &Element) -> bool {
         // The step before the one that differs may be complete only with the next element.
         let is_near = !self.parted && self.walk.steps() + 1 >= self.parting.step;

@@ -1,4 +1,4 @@
-//! The comparison of two paths through one program: the place where they part, and what each did next.
+//! The comparison of two paths through one program: the point at which they part, and how each continues.
 //!
 //! ```text
 //! Walk, Digest    each path → a number for each stretch of steps: which stretch differs?
@@ -38,7 +38,7 @@ pub struct Stretch {
     steps: Vec<Step>,
 }
 
-/// Where two paths part.
+/// The point at which two paths part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parting {
     /// The number of the first step that differs, from 0.

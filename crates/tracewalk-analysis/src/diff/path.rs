@@ -18,7 +18,7 @@ use crate::{Code, CodeInContext};
 /// A part of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
-    /// These addresses ran in order.
+    /// Instructions that ran in the order of their addresses.
     Run(Run),
     /// An exception was taken.
     Exception(Option<Exception>),
@@ -31,13 +31,13 @@ pub enum Step {
 /// Instructions that ran in the order of their addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Run {
-    /// The first one.
+    /// The first instruction.
     pub start: Address,
-    /// The address after the last one.
+    /// The address after the last instruction.
     pub end: Address,
-    /// Their instruction set.
+    /// The instruction set.
     pub isa: Isa,
-    /// The contexts in which their code is visible.
+    /// The contexts in which the code is visible.
     pub scope: Scope,
 }
 
@@ -55,9 +55,9 @@ pub struct Walk {
 /// The step of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// It belongs to the step of this number, from 0.
+    /// The element belongs to the step of this number, from 0.
     OfStep(u64),
-    /// It does not belong to the path.
+    /// The element does not belong to the path.
     Apart,
 }
 
@@ -186,7 +186,7 @@ pub struct Digest {
     steps: u64,
 }
 
-/// How many steps a number stands for.
+/// The number of steps that a digest's number covers.
 pub const CHUNK: u64 = 1 << 12;
 
 impl Digest {

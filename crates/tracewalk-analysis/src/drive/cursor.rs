@@ -22,7 +22,7 @@ pub struct Cursor<'i> {
     index: &'i FlowIndex<'i>,
     stream: FlowStream,
     window: Window<'i>,
-    /// The piece whose elements are at hand, by its number in the window.
+    /// The piece whose elements are decoded, by its number in the window.
     piece: usize,
     elements: Vec<Placed>,
     /// The index of the element, and of the instruction in it.
@@ -54,9 +54,9 @@ pub struct Here<'c> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HereInstruction {
-    /// Its number in the source, from 0.
+    /// The number in the source, from 0.
     pub number: u64,
-    /// Its place in the program.
+    /// The place in the program.
     pub location: Location,
     /// Whether it is the last one of the block, to which the block's ending applies.
     pub is_last: bool,
@@ -189,7 +189,7 @@ impl<'i> Cursor<'i> {
         }
     }
 
-    /// Goes to the step of this number, from 0. Returns whether there is one; else the cursor stays.
+    /// Goes to the step of this number, from 0. Returns whether there is one; if not, the cursor stays.
     pub fn seek_step(&mut self, step: u64) -> bool {
         step < self.index.totals().steps
             && self.seek_counted(|totals| totals.steps > step, |before| step - before.steps)
@@ -217,23 +217,22 @@ impl<'i> Cursor<'i> {
         }
     }
 
-    /// Goes to the exception of this number, from 0, that was taken. Returns whether there is one; else the cursor stays.
+    /// Goes to the exception of this number, from 0, that was taken. Returns whether there is one; if not, the cursor stays.
     pub fn seek_exception(&mut self, number: u64) -> bool {
         number < self.index.totals().exceptions
             && self.seek_counted(|totals| totals.exceptions > number, |_| 0)
     }
 
-    /// Goes on to the next time that the instruction at an address ran. Returns whether it did; else the cursor stays.
+    /// Goes on to the next time that the instruction at an address ran. Returns whether it did; if not, the cursor stays.
     ///
-    /// Everything up to there is decoded.
+    /// Decodes everything up to there.
     pub fn next_at(&mut self, address: Address) -> bool {
         self.find(Direction::Forward, address)
     }
 
-    /// Goes back to the last time before that the instruction at an address ran. Returns whether it did; else the cursor
-    /// stays.
+    /// Goes back to the previous time that the instruction at an address ran. Returns whether it did; if not, the cursor stays.
     ///
-    /// Everything from there on is decoded.
+    /// Decodes everything from there on.
     pub fn previous_at(&mut self, address: Address) -> bool {
         self.find(Direction::Backward, address)
     }
@@ -276,7 +275,7 @@ impl<'i> Cursor<'i> {
             self.open(window);
         }
         let piece = self.window.pieces.partition_point(|piece| behind(&piece.entry)).saturating_sub(1);
-        // The elements of the piece may be at hand.
+        // The elements of the piece may be decoded already.
         if self.piece == piece && window == self.window.number && !self.elements.is_empty() {
             self.rewind();
         } else {

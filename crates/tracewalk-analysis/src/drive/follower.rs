@@ -10,7 +10,7 @@ use super::{Ending, Input, Interruption, Look, Take};
 use crate::Statistics;
 use crate::record::FlowRecord;
 
-/// A source and its program, and what was learned of both while following.
+/// A source and its program, and the knowledge of both gained while following.
 ///
 /// For a short capture, learning takes most of the time: use the same follower for a part of a capture and then for all of it.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub struct Follower<'p> {
     is_new: bool,
 }
 
-/// What was learned of a source's program while following. It serves any source of the same program and configuration.
+/// The knowledge of a source's program gained while following. Serves any source of the same program and configuration.
 #[derive(Clone, Debug)]
 pub struct Learned(FlowStream);
 
@@ -33,13 +33,13 @@ impl<'p> Follower<'p> {
         Self { config, program, stream: FlowStream::new(config), is_new: true }
     }
 
-    /// A follower that starts with what was learned of the same program and configuration.
+    /// A follower that starts with knowledge of the same program and configuration.
     #[must_use]
     pub fn knowing(config: &'p SourceConfig, program: &'p Program, learned: Learned) -> Self {
         Self { config, program, stream: learned.0, is_new: false }
     }
 
-    /// What was learned.
+    /// The knowledge of the program so far.
     #[must_use]
     pub fn into_learned(self) -> Learned {
         Learned(self.stream)

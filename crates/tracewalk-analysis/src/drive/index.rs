@@ -309,7 +309,7 @@ impl Counted {
         }
     }
 
-    /// Counts the elements after it.
+    /// Adds the totals of the elements that follow.
     fn add(&mut self, next: Self) {
         let Totals { steps, instructions, exceptions, cycles, time } = next.totals;
         let totals = &mut self.totals;

@@ -28,7 +28,7 @@ enum Left {
     Indexed(Extraction),
 }
 
-/// The records of an ITM whose bytes come piece by piece.
+/// The records of an ITM whose bytes arrive piece by piece.
 #[derive(Debug)]
 pub struct ItmStream {
     /// `None` if all bytes are the ITM's.
@@ -117,7 +117,7 @@ impl ItmStream {
         self.work.ready.pop_front()
     }
 
-    /// What was found so far.
+    /// The counts so far.
     #[must_use]
     pub const fn counts(&self) -> &ItmCounts {
         self.work.reader.counts()
@@ -125,7 +125,7 @@ impl ItmStream {
 }
 
 impl ItmRecords<'_> {
-    /// What was found so far.
+    /// The counts so far.
     #[must_use]
     pub const fn counts(&self) -> &ItmCounts {
         self.stream.counts()

@@ -1,4 +1,4 @@
-//! An index that is saved, so that a source need not be decoded again to reach any place of it.
+//! A saved index: any place of a source can be reached without decoding the source again.
 
 use serde::{Deserialize, Serialize};
 use tracewalk::program::Program;
@@ -10,8 +10,8 @@ use super::index::{FlowIndex, Sizes, Totals, Waypoint, indexed};
 
 /// The content of a [`FlowIndex`] without the capture and the program.
 ///
-/// It is valid only for the same bytes, configuration, program and version of this crate. The reader has to make sure that it is
-/// unchanged: its states are not verified.
+/// The index is valid only for the same bytes, configuration, program and version of this crate. The reader has to make sure that
+/// the index is unchanged: its states are not verified.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct KeptIndex {
     sizes: Sizes,

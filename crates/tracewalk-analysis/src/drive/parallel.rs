@@ -128,14 +128,14 @@ pub(super) trait Take<P> {
     }
 }
 
-/// Where a segment begins.
+/// The beginning of a segment.
 pub(super) struct Begun {
     pub(super) at: CutPlace,
     pub(super) start: StreamOffset,
     pub(super) last: Last,
-    /// How many bytes it has.
+    /// The number of the segment's bytes.
     pub(super) bytes: u64,
-    /// How many bytes of the capture are done with it.
+    /// The number of the capture's bytes that are done at its end.
     pub(super) done: u64,
 }
 
@@ -191,7 +191,7 @@ impl Follower<'_> {
         if spread.threads <= 1 || is_short || !synchronises {
             return alone(segments, input.progress, Join::new(stream, program, empty, take));
         }
-        // Workers start with what is learned already.
+        // Workers start with the present knowledge of the program.
         let known = &stream.clone();
         let (send, tasks) = channel();
         let tasks = &Mutex::new(tasks);
@@ -274,9 +274,9 @@ fn together<'a, P: Part>(
 
 /// A segment that is not joined yet.
 enum InWork<'a, P> {
-    /// A worker has it.
+    /// A worker has the segment.
     Elsewhere(Receiver<Guess<'a, P>>),
-    /// The joining thread decodes it in its turn.
+    /// The joining thread decodes the segment in its turn.
     Here(Box<(CutPlace, Cut<'a>)>),
 }
 
@@ -317,7 +317,7 @@ struct Task<'a, P> {
     answer: Sender<Guess<'a, P>>,
 }
 
-/// A worker: decodes segments as long as there are any.
+/// A worker: decodes segments until there are no more.
 fn work<P: Part>(
     known: &FlowStream,
     (config, program): (&SourceConfig, &Program),
@@ -325,7 +325,7 @@ fn work<P: Part>(
     empty: &mut P,
     tasks: &Mutex<Receiver<Task<'_, P>>>,
 ) {
-    // What it learns of the program serves the next segment.
+    // The stream's knowledge of the program serves the next segment.
     let mut stream = known.clone();
     loop {
         let task = tasks.lock().map(|tasks| tasks.recv());
@@ -366,7 +366,7 @@ fn guess<'a, P: Part>(
     (segment, parts)
 }
 
-/// Puts parts together: has decoded everything up to here.
+/// Joins parts: has decoded everything up to here.
 struct Join<'p, P> {
     stream: &'p mut FlowStream,
     program: &'p Program,

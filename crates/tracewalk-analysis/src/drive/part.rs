@@ -12,7 +12,7 @@ use crate::{ContextsPart, DoubtfulChange, Doubting, Doubts, Gaps, Statistics};
 /// A part of a source's flow.
 #[derive(Clone, Debug)]
 pub struct Gathered<P> {
-    /// How much there was.
+    /// The totals.
     pub statistics: Statistics,
     /// The gaps.
     pub gaps: Gaps,
@@ -20,7 +20,7 @@ pub struct Gathered<P> {
     pub doubts: Doubts,
     /// The doubt at the end of the part.
     pub doubting: Doubting,
-    /// The contexts in which it ran.
+    /// The contexts in which code ran.
     pub contexts: ContextsPart,
     /// The consumer's part.
     pub part: P,
@@ -36,7 +36,7 @@ pub(super) struct Gathering<'a, P> {
 /// The last known place, for elements without bytes of their own at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(super) struct Last {
-    /// Where the last element with bytes of its own is in the stream.
+    /// The place of the last element with bytes of its own in the stream.
     stream: Option<StreamOffset>,
     /// The same in the capture, if it is known.
     capture: CaptureOffset,
@@ -73,7 +73,7 @@ impl Last {
         })
     }
 
-    /// Remembers where an element is, after [`Last::place`].
+    /// Remembers an element's place, after [`Last::place`].
     #[inline]
     pub(super) fn element(&mut self, element: &Element) {
         let span = element.span();

@@ -22,7 +22,7 @@ pub(super) struct Segment<'a> {
     /// The stream offset of the first byte.
     pub(super) start: StreamOffset,
     pub(super) bytes: Cow<'a, [u8]>,
-    /// Their places in the capture, by offset in the segment.
+    /// The bytes' places in the capture, by offset in the segment.
     pub(super) places: PlaceMap,
     /// The bytes that do not continue the previous ones, by index; the number of bytes stands for the end.
     interruptions: Vec<(usize, Interruption)>,

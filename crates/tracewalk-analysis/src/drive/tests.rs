@@ -93,7 +93,7 @@ fn it_makes_no_difference_whether_it_is_known_where_frames_are() {
     }
 }
 
-/// The places of the packets, or the error of a capture of which this much is there and the rest comes later.
+/// The places of the packets, or the error of a capture that has arrived up to here, with the rest still to come.
 fn packets_later(capture: &[u8], carrier: &Carrier, there: usize, ending: Ending) -> Vec<(String, u64)> {
     let (head, rest) = capture.split_at(there);
     let rest = Later(rest, ending);
@@ -185,7 +185,7 @@ fn stretches_are_joined_only_where_they_continue() {
     let names = |carrier| packets(&SOURCE, carrier).into_iter().map(|(name, ..)| name).collect::<Vec<_>>();
     assert_eq!(names(joined(true)), ["a_sync", "i_sync", "p_header", "p_header", "p_header"]);
     assert_eq!(names(joined(false)), ["a_sync", "malformed", "unsynced"]);
-    // What lies outside the capture is left out.
+    // Stretches outside the capture are left out.
     assert_eq!(names(Carrier::Stretches(vec![Stretch { bytes: 10..99, continues: false }])), ["unsynced"]);
 }
 
@@ -216,7 +216,7 @@ fn where_trace_was_cut_on_purpose_nothing_is_in_doubt() {
         };
         let config = config();
         let mut follower = Follower::new(&config, &program);
-        // What it learned before makes no difference.
+        // Knowledge from an earlier run makes no difference.
         follower.flow(&input.clone().head(20), |_| Ok(())).unwrap();
         let in_order = follower.flow(&input, |record| {
             note(&record.element);

@@ -8,15 +8,15 @@ use super::lengths::Lengths;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Activity {
-    /// How often it began.
+    /// How often the activity began.
     pub count: u64,
-    /// How often it took the place of another exception's return.
+    /// How often the exception replaced another exception's return.
     pub tail_chained: u64,
-    /// How often it interrupted another exception's handler.
+    /// How often the exception interrupted another exception's handler.
     pub preempting: u64,
-    /// How often it is not in the durations, because its beginning, its end or a part in between was not seen.
+    /// How often the durations lack the activity, because its beginning, its end or a part in between was not seen.
     pub cut: u64,
-    /// From its beginning to its end.
+    /// From the beginning to the end.
     pub with_preemption: Lengths,
     /// The same, without interrupts and tasks that ran in between.
     pub without_preemption: Lengths,

@@ -1,6 +1,6 @@
-//! Caches what repeated items add to the measurements: worked out once, counted as often as the items come.
+//! Caches the additions of repeated items to the measurements: worked out once, counted as often as the items come.
 //!
-//! Such items end everything that they begin. What they add depends only on the clock that runs at their beginning, except for
+//! Such items end everything that they begin. Their additions depend only on the clock that runs at their beginning, except for
 //! the time since the last beginning of the same kind, which is checked each time.
 
 use super::effects::{Added, Effect, OfRecord, Which};
@@ -48,7 +48,7 @@ impl ActivityRecorder {
         self.effects.known.insert(which, Effect { added, times: 0 });
     }
 
-    /// What the items add, worked out by a trial on an empty recorder.
+    /// The items' additions, worked out by a trial on an empty recorder.
     fn added_by(&mut self, again: &Again<'_>, first: u64) -> Option<Added> {
         let mut trial = Self::new(self.unit, self.functions);
         (trial.now, trial.task) = (first, self.task);

@@ -35,7 +35,7 @@ impl Measuring {
         Self { scale, window, functions, running: None, left_out: 0, reported: None }
     }
 
-    /// Also counts what ITMs report while the trace is in the window. Records then come in order, which takes longer than reading
+    /// Also counts ITM reports while the trace is in the window. Records then come in order, which takes longer than reading
     /// the ITMs separately.
     #[must_use]
     pub fn with_itms(self) -> Self {

@@ -63,7 +63,7 @@ impl Gathering {
         counts.into_iter().flat_map(|(length, count)| (0..count).map(move |_| length)).collect()
     }
 
-    /// All of them.
+    /// All lengths.
     pub(super) fn finish(self) -> Lengths {
         let Self { mut lengths, slots } = self;
         slots.iter().for_each(|(length, count)| lengths.add_several(*length, *count));
@@ -180,13 +180,13 @@ impl Lengths {
         }
     }
 
-    /// How many there are.
+    /// The number of lengths.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their sum.
+    /// The sum of the lengths.
     #[must_use]
     pub const fn sum(&self) -> u128 {
         self.sum
@@ -207,7 +207,7 @@ impl Lengths {
     /// The mean; `None` if there are none.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
-        // Sums above 2^53 lose digits that nobody reads.
+        // Sums above 2^53 lose only insignificant digits.
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 

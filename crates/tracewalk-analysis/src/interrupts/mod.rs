@@ -53,7 +53,7 @@ pub use lengths::Lengths;
 /// The exceptions of one source and, on request, its functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Activities {
-    /// By exception; `None` if neither the trace nor the vector table say which one it was.
+    /// By exception; `None` if neither the trace nor the vector table identifies it.
     pub exceptions: BTreeMap<Option<Exception>, Activity>,
     /// By function.
     pub functions: BTreeMap<FunctionId, Activity>,
@@ -96,7 +96,7 @@ struct Record {
     with_preemption: Gathering,
     without_preemption: Gathering,
     inter_arrival: Gathering,
-    /// Its last beginning, and the stretch of known length that this is in.
+    /// The last beginning, and the stretch of known length that it is in.
     last: Option<(u64, u64)>,
 }
 
@@ -104,7 +104,7 @@ struct Record {
 #[derive(Clone, Copy, Debug)]
 struct Interrupt {
     id: SpanId,
-    /// Its own run time.
+    /// The interrupt's own run time.
     clock: u64,
 }
 
@@ -124,12 +124,12 @@ enum Key {
 /// A span that has not ended.
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    /// Which record it is of.
+    /// The index of the span's record.
     record: usize,
-    /// Its beginning; `None` if that was not seen.
+    /// The beginning; `None` if that was not seen.
     since: Option<u64>,
     context: Context,
-    /// Its context's clock at that time.
+    /// The context's clock at the beginning.
     clock: u64,
     epoch: u64,
 }
@@ -179,7 +179,7 @@ impl Record {
         }
     }
 
-    /// Another one of its kind begins here.
+    /// Another activity of the record's kind begins here.
     #[inline]
     fn begins(&mut self, now: u64, epoch: u64, unit: Unit) {
         let last = self.last.replace((now, epoch));
@@ -264,7 +264,7 @@ impl ActivityRecorder {
         for record in self.records {
             let key = record.key;
             let activity = record.finish();
-            // If neither its beginning nor its end was seen, nothing is known of it.
+            // A record whose beginnings and ends were not seen has no activity.
             if activity != Activity::default() {
                 *found.of(key) = activity;
             }
@@ -399,7 +399,7 @@ impl ActivityRecorder {
         let Some(record) = self.records.get_mut(open.record) else { return };
         let complete = match (record.key, finish) {
             (_, Finish::Returned) => true,
-            // If another function, or one further out, continues, this one is over.
+            // If another function, or one further out, continues, this function is over.
             (Key::Function(_), Finish::Replaced | Finish::Unwound) => true,
             _ => false,
         };

@@ -3,9 +3,9 @@
 //! ```text
 //! {"measured":{"unit":"cycles","counts_cycles":true,"functions":false}}     before the program's sources
 //! {"source":[{"id":"0x10","protocol":"etmv4","number":1},{"left_out":12,"counted":0}]}
-//!                                  a source, and its instructions in doubt; what follows is of it
+//!                                  a source, and its instructions in doubt; the next lines belong to it
 //! {"exception":[["m",15],{"count":65,…,"with_preemption":{"counts":[[32,60]]},…}]}     an exception, and its lengths
-//! {"function":[{"named":["8000306",{}]},{…}]}                                          the same of a function
+//! {"function":[{"named":["8000306",{}]},{…}]}                                          the same for a function
 //! ```
 
 use std::io;
@@ -25,7 +25,7 @@ use crate::saved::{ReadItems, Save, SavedErrorKind, Saving, words};
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Item {
-    /// What was measured.
+    /// How durations were measured.
     Measured(Measured),
     /// A source.
     Source(SourceId, InDoubt),
@@ -215,7 +215,7 @@ E 22
             let kind = SavedErrorKind::Field { field, found: found.to_owned() };
             assert_eq!(read(&format!("{lines}\n")), Err((line, kind)), "{lines}");
         }
-        // What was measured stands before its sources.
+        // The item `Measured` comes before the sources.
         let without = ended("# tracewalk interrupts 2\nP build 0a\nS - mtb 1\n");
         let misplaced = Err((3, SavedErrorKind::Misplaced));
         assert_eq!(crate::saved::tests::read::<ProgramActivities>(&without), misplaced);

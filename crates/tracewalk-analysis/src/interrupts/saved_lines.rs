@@ -4,11 +4,11 @@
 //! A cycles cycles exceptions   the unit of durations (instructions, cycles, ticks), the unit by which places between timestamps
 //!                              were interpolated (instructions, cycles), and whether functions were measured too (exceptions,
 //!                              functions); before the program's sources
-//! S 0x10 etmv3 1               a source: trace ID, protocol, which of these; what follows is of it
+//! S 0x10 etmv3 1               a source: trace ID, protocol, number among equal ones; the next lines belong to it
 //! Q 12 0                       instructions in doubt that were left out, and that were counted
 //! X 65 2 0 1 m 15              an exception: how often it was taken, how often chained to another one, how often in another
 //!                              one's handler, how often in no duration; profile and number
-//! F 3 0 0 0 named 8000306 -    the same of a function
+//! F 3 0 0 0 named 8000306 -    the same for a function
 //! L with_preemption            lengths of the item above: with_preemption, without_preemption, inter_arrival
 //! V 32 60                      a length of these, and how often
 //! R 2145 32 40                 after the lengths, if they are rounded down to ten bits: the exact sum, least and greatest

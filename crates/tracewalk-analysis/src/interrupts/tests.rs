@@ -97,7 +97,7 @@ fn what_a_gap_cuts_is_counted_and_in_no_duration_and_no_interval_spans_it() {
     let mut elements = vec![at("main", 0x10, 0x14, interrupted())];
     elements.extend(once(15, main + 0x14));
     elements.extend(once(15, main + 0x16));
-    // Its end is lost, and the next one is an unknown while later.
+    // The interrupt's end is lost, and the next one comes an unknown time later.
     elements.extend([
         irq(15, Some(main + 0x18), "handler"),
         at("handler", 0, 2, taken()),
@@ -106,7 +106,7 @@ fn what_a_gap_cuts_is_counted_and_in_no_duration_and_no_interval_spans_it() {
         at("main", 0x20, 0x22, interrupted()),
     ]);
     elements.extend(once(15, main + 0x22));
-    // Code that no image holds ran in it.
+    // Code that no image holds ran in the handler.
     elements.extend([
         irq(15, Some(main + 0x24), "handler"),
         at("handler", 0, 2, call()),

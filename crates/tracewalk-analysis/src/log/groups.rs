@@ -13,7 +13,7 @@ use crate::quick::{QuickMap, mix, tag_of};
 const MOST: usize = 24;
 const LONGEST: u32 = 1 << 10;
 
-/// One passage in this number ends a group.
+/// The average number of passages after which one ends a group.
 const ONE_OF: u64 = 8;
 /// The number of groups that are noted as seen once: a power of two.
 const SEEN: usize = 1 << 13;
@@ -30,7 +30,7 @@ pub(super) struct Groups {
 /// The group that grows at the end of the notes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Growing {
-    /// Its first entry.
+    /// The first entry.
     pub(super) start: usize,
     hash: u64,
 }
@@ -41,7 +41,7 @@ impl Growing {
         Self { start, hash: 0 }
     }
 
-    /// Takes another passage or group, the last of `entries`. Whether the group ends with it.
+    /// Takes another passage or group, the last of `entries`. Returns whether the group ends with it.
     #[inline]
     pub(super) fn takes(&mut self, number: u32, entries: usize) -> bool {
         self.hash = mix(self.hash ^ u64::from(number));
@@ -51,7 +51,7 @@ impl Growing {
 }
 
 impl Groups {
-    /// The number of a group that was seen before; one that was seen once gets one.
+    /// The number of a group that was seen before; a group that was seen once gets a number.
     pub(super) fn number(&mut self, group: Growing, entries: &[Entry], numbers: &Numbers) -> Option<u32> {
         let [first, _, ..] = entries else { return None };
         let members = entries

@@ -1,4 +1,4 @@
-//! Entries of a log, and the contents that their numbers stand for.
+//! Entries of a log, and the contents of their numbers.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tracewalk::flow::{KeptPassage, Totals};
 pub(super) struct Entry {
     /// The number of a passage, a block or a group, or one of the two below.
     pub(super) number: u32,
-    /// Its start, from the base on; or its index in another list.
+    /// The start, from the base on; or an index in another list.
     pub(super) at: u32,
 }
 
@@ -20,7 +20,7 @@ impl Entry {
     pub(super) const WAITING: u32 = u32::MAX - 1;
 }
 
-/// The content that a number stands for.
+/// The content of a number.
 #[derive(Clone, Debug)]
 pub(crate) struct Named {
     pub(crate) content: Content,
@@ -40,7 +40,7 @@ pub(crate) enum Content {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Member {
     pub(crate) number: u32,
-    /// Its distance from the first member's start.
+    /// The distance from the first member's start.
     pub(crate) after: u32,
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Numbers(Mutex<Table>);
 struct Table {
     passages: QuickMap<Arc<KeptPassage>, u32>,
     groups: QuickMap<Arc<[Member]>, u32>,
-    /// The contents that the numbers stand for.
+    /// The contents of the numbers.
     named: Vec<Named>,
     elements: usize,
     members: usize,

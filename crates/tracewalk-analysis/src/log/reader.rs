@@ -16,12 +16,12 @@ use crate::{Doubt, DoubtChange, Doubtful, Trusted};
 
 /// Hands the notes of logs to an analysis, without elements in doubt if these are left out.
 ///
-/// Notes that may still fall into doubt wait. While something is in doubt, [`Trusted`] takes over.
+/// Notes that may still fall into doubt wait. While elements are in doubt, [`Trusted`] takes over.
 #[derive(Debug)]
 pub struct Reader {
     doubtful: Doubtful,
     doubt: Doubt,
-    /// Whether something is in doubt, so that everything passes through `trusted`.
+    /// Whether elements are in doubt, so that everything passes through `trusted`.
     weighs: bool,
     /// The logs that wait, the oldest first.
     waiting: VecDeque<Notes>,

@@ -9,7 +9,7 @@ use crate::record::FlowRecord;
 use crate::sink::Sink;
 use crate::{Section, Window};
 
-/// Works out what a source's functions cost.
+/// Works out the cost of a source's functions.
 #[derive(Debug)]
 pub struct Profiling {
     window: Window,

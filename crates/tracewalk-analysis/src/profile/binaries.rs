@@ -1,4 +1,4 @@
-//! A profile added up by the files that code is of, and by the tasks that ran it.
+//! A profile added up by the files of the code, and by the tasks that ran it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,19 +7,19 @@ use crate::Code;
 use crate::call_stack::Task;
 use crate::clock::Cost;
 
-/// What a task spent on the code of one file.
+/// The cost of a task in the code of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BinaryCost {
-    /// What the task is called; `None` if there is only one, and for exceptions outside of all tasks.
+    /// The task's name; `None` if there is only one, and for exceptions outside of all tasks.
     pub task: Option<String>,
     /// The file, without its folders; `None` if none is known.
     pub binary: Option<String>,
-    /// What was spent.
+    /// The cost.
     pub own: Cost,
 }
 
 impl Profile {
-    /// What each task spent on the code of each file, the most expensive first, in `by`.
+    /// The cost of each task in the code of each file, the most expensive first, in `by`.
     #[must_use]
     pub fn binaries(&self, code: &Code, by: impl Fn(&Cost) -> u64) -> Vec<BinaryCost> {
         // Parents come first.
@@ -36,7 +36,7 @@ impl Profile {
         let mut sums = BTreeMap::<_, Cost>::new();
         for entry in &self.entries {
             let task = tasks.get(entry.node.index()).copied().flatten();
-            // Code without a name belongs to no scope of its own, but what ran is in its task's.
+            // Code without a name has no scope of its own, but belongs to the scope of its task.
             let of_task = match task {
                 Some(Task::Context(scope)) => Some(scope),
                 _ => None,

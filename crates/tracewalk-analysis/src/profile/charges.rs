@@ -21,7 +21,7 @@ pub(super) struct Charges {
     pub(super) cycle_counts: u64,
     /// The cycles that are pending after the last block.
     pub(super) waiting: u64,
-    /// Whether it is a group's. Its members are charged separately.
+    /// Whether these are a group's charges. A group's members are charged separately.
     pub(super) is_group: bool,
 }
 

@@ -161,7 +161,7 @@ impl Measures {
         }
     }
 
-    /// Whether the trace has this measure; of several captures, whether all have it.
+    /// Whether the trace has this measure; for several captures, whether all have it.
     #[must_use]
     pub const fn has(&self, unit: Unit) -> bool {
         match unit {
@@ -325,7 +325,7 @@ impl Profile {
         id
     }
 
-    /// The piece that stands for all code of a function.
+    /// The piece that represents all code of a function.
     fn anywhere_in(&self, node: NodeId) -> Piece {
         let start = match self.nodes.get(node.index()).map(|node| node.kind) {
             Some(NodeKind::Function { function, .. }) => function.address().unwrap_or_default(),
@@ -350,7 +350,7 @@ impl NodeId {
         self.0 as usize
     }
 
-    /// Its number.
+    /// The node's number.
     const fn number(&self) -> u32 {
         self.0
     }

@@ -257,7 +257,7 @@ impl Profiler {
         let recorder = &mut self.recorder;
         let counts = recorder.phase == Phase::Inside;
         match spent {
-            // It goes with the block's instructions.
+            // Such cycles go with the block's instructions.
             None | Some(Spent::OnBlock(_)) => {}
             Some(Spent::OnCancelled(cycles)) => {
                 let Some(top) = self.calls.innermost_mut() else { return };
@@ -284,13 +284,13 @@ impl Profiler {
     }
 }
 
-/// What tells a passage from others.
+/// The key that identifies a passage.
 const fn key(repeated: &Repeated<'_>) -> (u32, u32) {
     (repeated.set(), repeated.number())
 }
 
 impl Recorder {
-    /// What is not only counted of a passage that is known.
+    /// Does what a known passage needs beyond counting.
     fn repeat(&mut self, charges: &Charges, before: Before) {
         let measures = self.interval.measures();
         if before == Before::NOTHING && !measures {
@@ -343,7 +343,7 @@ impl Recorder {
     fn chain(&mut self, below: Option<NodeId>, kind: FrameKind) -> NodeId {
         match kind {
             FrameKind::Exception(Interruption { exception, .. }) => {
-                // What an interrupt does is not the interrupted function's doing.
+                // An interrupt's work is not charged to the interrupted function.
                 let cause = below.filter(|_| exception.is_some_and(Exception::is_synchronous));
                 self.profile.node(cause, NodeKind::Exception(exception))
             }
@@ -399,7 +399,7 @@ impl Observer for Recorder {
     fn leave(&mut self, _: &mut Frame<NodeId>, _: Option<&mut Frame<NodeId>>, _: Left) {}
 
     fn switch(&mut self, _: Task, to: Task, evidence: Evidence) {
-        // Nothing is remembered of what does this.
+        // Repeated elements that switch tasks are never cached.
         if self.phase == Phase::Inside {
             *self.profile.switches.entry(evidence).or_default() += 1;
         }

@@ -1,7 +1,7 @@
 //! Profiles in a file (docs/formats.md); the items beside those of all saved files:
 //!
 //! ```text
-//! {"source":{"source":{"id":"0x10","protocol":"etmv3","number":1},"measures":…}}   a source; what follows is of it
+//! {"source":{"source":{"id":"0x10","protocol":"etmv3","number":1},"measures":…}}   a source; the next lines belong to it
 //! {"task":[0,{"number":1}]}                a task: how many links of the chain of calls are outside, and which
 //! {"exception":[1,65,["m",15]]}            an exception: links outside, how often, numbering and number
 //! {"function":[2,3,"8000112",{"named":["8000306",{}]}]}
@@ -11,7 +11,7 @@
 //!                                          instructions, cycles and ticks
 //! ```
 //!
-//! Each link of a chain of calls stands after those outside.
+//! Each link of a chain of calls comes after those outside.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,7 +1,7 @@
 //! Profiles in files of versions 1 and 2; the lines beside those of all saved files:
 //!
 //! ```text
-//! S 0x10 etmv3 1               a source: trace ID, protocol, which of these; what follows is of it
+//! S 0x10 etmv3 1               a source: trace ID, protocol, number among equal ones; the next lines belong to it
 //! M 120 0 3 0 3400             cycle counts, instructions of captures without any, timestamps, instructions of captures
 //!                              without time, instructions whose time is known
 //! Q 12 0                       instructions in doubt that were left out, and that were counted
@@ -20,7 +20,7 @@
 //!                              cycles and ticks
 //! ```
 //!
-//! Each link of a chain of calls stands after those outside. Addresses are hexadecimal, other numbers decimal.
+//! Each link of a chain of calls comes after those outside. Addresses are hexadecimal, other numbers decimal.
 
 use super::saved_parts::Parts;
 use super::{Measures, NodeKind, ProgramProfiles};

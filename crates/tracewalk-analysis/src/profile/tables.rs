@@ -12,9 +12,9 @@ pub struct FunctionCost {
     pub function: LabelId,
     /// How often it was called; 0 for inlined functions, and for functions that were already running when they were first seen.
     pub calls: u64,
-    /// Its own cost.
+    /// The function's own cost.
     pub own: Cost,
-    /// Its cost with the functions that it called. The cost of recursive calls is included once.
+    /// The cost including the functions that it called. The cost of recursive calls is included once.
     pub total: Cost,
 }
 
@@ -23,9 +23,9 @@ pub struct FunctionCost {
 pub struct LineCost {
     /// The function that the line belongs to.
     pub function: LabelId,
-    /// The line; `None` if the debug information does not say it.
+    /// The line; `None` if the debug information does not have it.
     pub place: Option<Place>,
-    /// Its cost.
+    /// The line's cost.
     pub own: Cost,
 }
 
@@ -36,11 +36,12 @@ pub struct Edge {
     pub caller: LabelId,
     /// The function that is called.
     pub callee: LabelId,
-    /// The line of the call, in a tree that tells lines apart.
+    /// The line of the call, in a tree that distinguishes lines.
     pub site: Option<Place>,
-    /// How often.
+    /// The number of calls.
     pub calls: u64,
-    /// Their cost, with the functions called in turn. The cost of a call during another one of the same kind is included once.
+    /// The calls' cost, including the functions called in turn. The cost of a call during another one of the same kind is included
+    /// once.
     pub total: Cost,
 }
 

@@ -1,4 +1,4 @@
-//! Profiles of hand-made stories.
+//! Profiles of hand-made traces.
 
 use std::collections::BTreeMap;
 
@@ -37,12 +37,12 @@ fn profile(story: &[Element]) -> Profile {
     record(&Window::default(), story)
 }
 
-/// Stories that make sense or not, for [`recorded`].
+/// Traces that make sense or not, for [`recorded`].
 pub(super) fn stories() -> impl proptest::strategy::Strategy<Value = Vec<u8>> {
     proptest::collection::vec(proptest::prelude::any::<u8>(), 0..60)
 }
 
-/// The profile of a story that these bytes tell: calls, returns, exceptions, cycles, timestamps, tasks and gaps.
+/// The profile of a trace made from these bytes: calls, returns, exceptions, cycles, timestamps, tasks and gaps.
 pub(super) fn recorded(story: &[u8]) -> Profile {
     let names = ["main", "sort", "swap", "handler", "setjmp", "yield", "task_a", "port_switch"];
     let mut ticks = 0;
@@ -75,7 +75,7 @@ fn tree(profile: &Profile) -> Tree {
     Tree::of(profile, &pages(), TreeOptions { inlined: true, sites: false })
 }
 
-/// Each chain of calls and what it cost itself.
+/// Each chain of calls and its own cost.
 fn chains(profile: &Profile, unit: Unit) -> BTreeMap<String, u64> {
     let tree = tree(profile);
     let mut chains = BTreeMap::new();
@@ -213,7 +213,7 @@ fn ticks_are_shared_by_what_ran_between_two_timestamps() {
         time(140),
         at("main", 2, 4, taken()),
     ]);
-    // What ran before the first timestamp and after the last one has no time.
+    // Instructions before the first timestamp and after the last one have no time.
     assert_eq!(chains(&found, Unit::Time), expected(&[("main", 10), ("main > sort", 30)]));
     assert_eq!((found.measures.timed_instructions, found.measures.best()), (4, Unit::Time));
 }
@@ -346,6 +346,6 @@ fn virtual_machines_are_tasks_and_a_machines_processes_are_tasks_of_its() {
         ("[context 0x7 of VMID 0x2] > task_b > yield", 3),
     ];
     assert_eq!(found, expected(&chains));
-    // The first one named what ran from the beginning.
+    // The first report names the task that ran from the beginning.
     assert_eq!(profile.switches[&Evidence::ContextId], 4);
 }

@@ -1,7 +1,7 @@
 //! Time by timestamps: the ticks between two of them, distributed over the code that ran there.
 //!
 //! Distribution is by cycles if they are traced, else by instructions. An interval with unmeasured execution (a gap, or tracing
-//! was off) is not distributed: its length says nothing about the code that was seen in it.
+//! was off) is not distributed: its length is unrelated to the code that was seen in it.
 
 use super::EntryId;
 use crate::clock::share;

@@ -27,15 +27,15 @@ pub struct Tree {
 pub struct TreeNode {
     /// The node that it was called from; the outermost ones have none.
     pub parent: Option<usize>,
-    /// Its label.
+    /// The function's label.
     pub label: LabelId,
     /// The source line of the call, in the node outside.
     pub site: Option<Place>,
     /// How often it was called.
     pub calls: u64,
-    /// Its own cost.
+    /// The node's own cost.
     pub own: Cost,
-    /// Its cost with the functions that it called.
+    /// The cost including the functions that it called.
     pub total: Cost,
     /// The lines that its own cost was spent on.
     pub lines: BTreeMap<Option<Place>, Cost>,
@@ -48,13 +48,13 @@ pub struct LabelId(u32);
 /// The label of a node.
 #[derive(Clone, Debug)]
 pub struct Label {
-    /// Of which kind.
+    /// The kind.
     pub kind: LabelKind,
-    /// Its name.
+    /// The name.
     pub name: String,
     /// The address at which a function begins, or was entered.
     pub address: Option<Address>,
-    /// In which contexts its code is visible there.
+    /// The contexts in which its code is visible there.
     pub scope: Scope,
     /// The source line at which a function begins.
     pub place: Option<Place>,
@@ -82,7 +82,7 @@ pub struct Place {
     pub line: u32,
 }
 
-/// What a tree distinguishes.
+/// The distinctions that a tree makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeOptions {
     /// Inlined functions are nodes of their own.
@@ -167,7 +167,7 @@ impl Tree {
         &self.labels[node.label.0 as usize]
     }
 
-    /// The outermost nodes' cost.
+    /// The cost of the outermost nodes.
     #[must_use]
     pub fn total(&self) -> Cost {
         let mut total = Cost::default();

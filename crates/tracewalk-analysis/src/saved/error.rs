@@ -11,11 +11,11 @@ pub struct SavedError {
     pub saved: &'static str,
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong there.
+    /// The problem.
     pub kind: SavedErrorKind,
 }
 
-/// What is wrong with a line.
+/// The problem with a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SavedErrorKind {
@@ -23,17 +23,17 @@ pub enum SavedErrorKind {
     NotSaved,
     /// The file has another kind.
     Other {
-        /// What.
+        /// The kind found.
         found: String,
     },
     /// The file has an unknown version.
     Version {
-        /// Which.
+        /// The version found.
         found: String,
     },
     /// The file stops in this line or after it, without the line that ends it.
     CutOff,
-    /// The last line states another number of lines than there are before it.
+    /// The last line states a number of lines that differs from the number before it.
     Lines {
         /// The number of lines found.
         found: u64,
@@ -44,14 +44,14 @@ pub enum SavedErrorKind {
     BehindEnd,
     /// The line is not a valid item.
     Item {
-        /// Where in the line, from 1.
+        /// The column, from 1.
         column: usize,
-        /// What is wrong, in serde's words.
+        /// The problem in serde's words.
         problem: String,
     },
     /// The line begins with an unknown letter.
     UnknownItem {
-        /// What it begins with.
+        /// The beginning of the line.
         found: String,
     },
     /// The line belongs to an item that has to come before it and is missing.
@@ -60,7 +60,7 @@ pub enum SavedErrorKind {
     Field {
         /// The field.
         field: &'static str,
-        /// What it holds.
+        /// The field's content.
         found: String,
     },
     /// The file cannot be read any further, in the operating system's words.

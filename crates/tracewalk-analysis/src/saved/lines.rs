@@ -1,11 +1,11 @@
 //! Files of versions 1 and 2, which are read and no longer written:
 //!
 //! ```text
-//! # tracewalk coverage 2                 what is saved, and the version of its format
+//! # tracewalk coverage 2                 the kind, and the version of its format
 //! K cut                                  a capture was not decoded to its end; nothing otherwise
-//! P build 2f3a…                          a program, by its images' build IDs, or `code` and a hash; what follows is of it
+//! P build 2f3a…                          a program, by its images' build IDs, or `code` and a hash; the next lines belong to it
 //! I fw.elf                               the name of an image
-//! …                                      lines of what is saved
+//! …                                      the program's lines
 //! E 4711                                 the end, and the number of lines before it; not in version 1
 //! ```
 //!
@@ -30,7 +30,7 @@ pub trait ReadLines: Default {
     /// The answer that is read.
     type Found: Merge;
 
-    /// The next line that begins with `item`; `fields` is the rest of it.
+    /// The next line that begins with `item`; `fields` is the rest of the line.
     fn line(&mut self, item: &str, fields: Fields<'_>) -> Result<(), SavedErrorKind>;
 
     /// There are no more lines of this program.
@@ -226,7 +226,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Reads `-` as nothing.
+/// Reads `-` as an absent value.
 pub(crate) fn or_dash<T>(read: impl FnOnce(&str) -> Option<T>) -> impl FnOnce(&str) -> Option<Option<T>> {
     |word| if word == "-" { Some(None) } else { read(word).map(Some) }
 }

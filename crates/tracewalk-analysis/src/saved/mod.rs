@@ -1,9 +1,9 @@
 //! Answers in files, to be merged and reported later (docs/formats.md).
 //!
 //! ```text
-//! {"saved":"coverage","version":3,"complete":true}        what is saved, and whether all captures were decoded to their ends
-//! {"program":{"id":{"build":["2f3a…"]},"images":["fw.elf"]}}  a program, and the names of its images; what follows is of it
-//! …                                                       items of what is saved
+//! {"saved":"coverage","version":3,"complete":true}        the kind, and whether all captures were decoded to their ends
+//! {"program":{"id":{"build":["2f3a…"]},"images":["fw.elf"]}}  a program, and the names of its images; the next lines are its own
+//! …                                                       the program's items
 //! {"end":4711}                                            the end, and the number of lines before it
 //! ```
 //!
@@ -44,7 +44,7 @@ use reading::Input;
 
 /// An answer about one program that can be saved.
 pub trait Save: Merge {
-    /// Its kind, in the first line of its files.
+    /// The answer's kind, in the first line of its files.
     const KIND: &'static str;
 
     /// Builds the answer from its items.
@@ -128,7 +128,7 @@ struct Head {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Frame {
-    /// A program: what follows is of it.
+    /// A program: the next items belong to it.
     Program { id: ProgramId, images: BTreeSet<String> },
     /// The last line.
     End(u64),

@@ -4,7 +4,7 @@ use std::io::{BufRead, Read as _};
 
 use super::error::SavedErrorKind;
 
-/// A file as it is read. It holds one line at a time.
+/// A file as it is read, one line at a time.
 pub(super) struct Input<R> {
     from: R,
     line: Vec<u8>,
@@ -59,7 +59,7 @@ impl<R: BufRead> Input<R> {
         if found == expected { Ok(()) } else { Err(SavedErrorKind::Lines { found, expected }) }
     }
 
-    /// Nothing may follow.
+    /// Refuses further lines.
     pub(super) fn end(&mut self) -> Result<(), SavedErrorKind> {
         if self.from.fill_buf()?.is_empty() {
             return Ok(());

@@ -1,7 +1,7 @@
 use super::*;
 use crate::coverage::Coverage;
 
-/// A file of version 2 with these lines and the one that ends it.
+/// A file of version 2 with these lines and the line that ends it.
 pub(crate) fn ended(lines: &str) -> String {
     format!("{lines}E {}\n", lines.lines().count())
 }
@@ -20,7 +20,7 @@ pub(crate) fn read<T: Save>(text: &str) -> Result<Programs<T>, (usize, SavedErro
     })
 }
 
-/// What was read is saved as `text`, in any version, and read from there again.
+/// Checks that `programs` is saved as `text` and that reading `text` and saving it again gives `text`.
 pub(crate) fn is_saved_as<T: Save>(programs: &Programs<T>, text: &str) {
     assert_eq!(saved(programs), text);
     assert_eq!(saved(&read::<T>(text).unwrap()), text);

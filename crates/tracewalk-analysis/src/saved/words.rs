@@ -49,10 +49,10 @@ pub(crate) trait Word: Sized {
     /// The expected text, for messages.
     const WHAT: &'static str;
 
-    /// Writes it.
+    /// Writes the value.
     fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 
-    /// Reads it.
+    /// Reads a value.
     fn read(word: &str) -> Option<Self>;
 }
 
@@ -202,7 +202,7 @@ pub(crate) mod exception {
     }
 }
 
-/// For `#[serde(with = …)]`: in which contexts code is visible.
+/// For `#[serde(with = …)]`: the contexts in which code is visible.
 pub(crate) mod scope {
     use super::{ContextId, Deserialize, Deserializer, Serialize, Serializer, Vmid};
     use tracewalk::program::Scope;

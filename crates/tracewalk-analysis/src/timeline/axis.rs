@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! between two timestamps            in proportion
-//! … with something unknown in it    from both ends, at the pace of the interval before
+//! … with unknown execution in it    from both ends, at the pace of the interval before
 //! before the first, after the last at the pace of the nearest interval
 //! ```
 

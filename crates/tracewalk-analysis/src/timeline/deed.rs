@@ -13,15 +13,15 @@ pub(super) enum Deed {
     Ran(Count),
     /// A block of several pieces begins, with this number of instructions.
     Begins(Count, u64),
-    /// A piece of it runs.
+    /// A piece of the block runs.
     Piece(u64),
-    /// It ends.
+    /// The block ends.
     Ends,
     /// Cycles pass in which nothing ran.
     Passes(Count),
     /// A frame is entered.
     Enters(FrameKind, FunctionId, Entry),
-    /// The innermost one is left.
+    /// The innermost frame is left.
     Leaves(Left),
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Takes {
 /// Cycles that were counted before a passage, and that its elements take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Before {
-    /// Cycles that were counted, and that nothing has taken.
+    /// Cycles that were counted, and that no element has taken.
     pub(super) pending: u64,
     /// Cycles that waited for the first element for which the passage counts cycles.
     pub(super) waited: u64,

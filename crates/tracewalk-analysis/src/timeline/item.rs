@@ -9,12 +9,12 @@ use tracewalk::protocol::itm::ExceptionAction;
 
 use crate::call_stack::{Entry, FunctionId, Interruption, Left, Task};
 
-/// Something that happened at a time.
+/// An event on the axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// When.
+    /// The time.
     pub at: Moment,
-    /// What.
+    /// The change.
     pub change: Change,
 }
 
@@ -27,7 +27,7 @@ pub struct Moment {
     pub certainty: Certainty,
 }
 
-/// Where a moment comes from.
+/// The origin of a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Certainty {
     /// The trace states it here.
@@ -35,41 +35,41 @@ pub enum Certainty {
     Exact,
     /// Between two places that the trace states, by the amount of execution in between.
     Interpolated,
-    /// Only one side is known, or something of unknown length is in between.
+    /// Only one side is known, or execution of unknown length is in between.
     Estimated,
 }
 
-/// What happened.
+/// A change of the timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// A span begins, inside those that are open on its track.
     Begin(Span),
     /// The innermost span of a track ends.
     End {
-        /// Its name.
+        /// The span's name.
         id: SpanId,
-        /// Its track.
+        /// The span's track.
         track: Track,
         /// How it ends.
         finish: Finish,
     },
-    /// Something without a length.
+    /// An event without a length.
     Mark {
-        /// Its track.
+        /// The mark's track.
         track: Track,
-        /// What it is.
+        /// The subject.
         mark: Mark,
     },
 }
 
-/// Something that lasts.
+/// An event with a length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Its name in this timeline. After an interruption by another task, a span continues under the same name.
+    /// The name in this timeline. After an interruption by another task, a span continues under the same name.
     pub id: SpanId,
-    /// Its track.
+    /// The track.
     pub track: Track,
-    /// What it is.
+    /// The subject.
     pub what: What,
     /// How it begins.
     pub start: Start,
@@ -82,7 +82,7 @@ pub struct SpanId(pub u64);
 /// A row of a timeline. The spans of a track enclose each other or lie apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Track {
-    /// Which task runs.
+    /// The running task.
     Running,
     /// The functions of a task.
     Task(Task),
@@ -90,11 +90,11 @@ pub enum Track {
     OtherTasks,
     /// An exception, with the functions of its handler.
     Exception(Option<Exception>),
-    /// Where execution is not known.
+    /// Stretches in which execution is not known.
     Gaps,
     /// Triggers.
     Events,
-    /// What the program wrote to a stimulus port.
+    /// The program's writes to a stimulus port.
     Text(u8),
     /// Exceptions as an ITM reports them.
     Reported,
@@ -105,7 +105,7 @@ pub enum Track {
 pub enum What {
     /// A function.
     Function {
-        /// Which one.
+        /// The function.
         function: FunctionId,
         /// How it was entered.
         entry: Entry,
@@ -121,43 +121,43 @@ pub enum What {
 /// Why execution is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unknown {
-    /// It could not be followed.
+    /// Execution could not be followed.
     Gap(GapReason),
-    /// It was not traced, up to a place where tracing continued for this reason.
+    /// Execution was not traced, up to a place where tracing continued for this reason.
     Untraced(BeginReason),
 }
 
 /// How a span begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Start {
-    /// It begins here.
+    /// The span begins here.
     Here,
-    /// It was already running when it was first seen or found again.
+    /// The span was already running when first seen or found again.
     Earlier,
-    /// It continues where another task had interrupted it.
+    /// The span continues at the point at which another task had interrupted it.
     Resumed,
-    /// It began before the window.
+    /// The span began before the window.
     Clipped,
 }
 
 /// How a span ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Finish {
-    /// It returned, or is over.
+    /// The function returned, or the span is over.
     Returned,
     /// Another function took over its frame.
     Replaced,
     /// A function further out continued, by `longjmp` or the like.
     Unwound,
-    /// Its end is not known.
+    /// The end of the span is not known.
     Lost,
     /// Another task runs; the span will be resumed.
     Suspended,
-    /// It continues after the window.
+    /// The span continues after the window.
     Clipped,
 }
 
-/// Something without a length.
+/// An event without a length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// The trace unit's trigger condition occurred.
@@ -170,7 +170,7 @@ pub enum Mark {
     Transaction(Transaction),
     /// The program wrote this.
     Text(String),
-    /// An ITM reports this of an exception; `None` is thread mode.
+    /// An ITM reports this action of an exception; `None` is thread mode.
     Exception(Option<Exception>, ExceptionAction),
 }
 

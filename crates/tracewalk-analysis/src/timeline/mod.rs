@@ -291,7 +291,7 @@ impl Timeline {
                 (Track::Text(*port), Mark::Text(String::from_utf8_lossy(bytes).trim_end().to_owned()))
             }
             ItmEvent::Packet(Packet::Exception { number, action }) => {
-                // Exception 0 is none: the processor is in thread mode.
+                // Number 0 means thread mode.
                 let exception = (*number != 0).then_some(Exception::M(*number));
                 (Track::Reported, Mark::Exception(exception, *action))
             }

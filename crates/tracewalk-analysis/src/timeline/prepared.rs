@@ -17,12 +17,12 @@ pub(super) enum Part {
 /// Deeds that leave nothing open and end nothing that was open before.
 #[derive(Debug)]
 pub(super) struct Prepared {
-    /// Its unique number in a timeline.
+    /// The unique number in a timeline.
     pub(super) number: u64,
     items: Box<[Ready]>,
     /// How many spans begin.
     pub(super) spans: u64,
-    /// How much is counted.
+    /// The counted amount.
     pub(super) count: u64,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Prepared {
 struct Ready {
     at: Place,
     change: ReadyChange,
-    /// Whether it is on the track of the frame that was the innermost one before.
+    /// Whether the change is on the track of the frame that was the innermost one before.
     is_outer: bool,
 }
 
@@ -75,7 +75,7 @@ impl Part {
         }
     }
 
-    /// How much memory it takes, in words.
+    /// The part's memory, in words.
     pub(super) fn weight(&self) -> usize {
         let prepared = match self {
             Self::Deed(_) => 0,

@@ -1,4 +1,4 @@
-//! What repeated elements do to a timeline, to be done again at once.
+//! The deeds of repeated elements, kept so that a timeline repeats them at once.
 
 use super::axis::Placer;
 use super::deed::{self, Before, Deed, Marking, Takers, shorter};
@@ -7,7 +7,7 @@ use super::prepared::Part;
 use super::spans::{Recorder, Spans};
 use super::take::TakeItems;
 
-/// What a passage does, in order.
+/// The deeds of a passage, in order.
 #[derive(Debug)]
 pub(super) struct Deeds {
     pub(super) list: Box<[Deed]>,
@@ -22,7 +22,7 @@ pub(super) struct Deeds {
 }
 
 impl Deeds {
-    /// What the members of a group do, one after the other.
+    /// The deeds of a group's members, one after the other.
     pub(super) fn of_group(list: Vec<Deed>, waiting: u64, spans: &mut Spans) -> Self {
         let parts = Part::of(&list, spans);
         let changes_marks = parts.iter().any(Part::needs_marks);
@@ -30,12 +30,12 @@ impl Deeds {
         Self { list, parts, waiting, changes_marks, takes_pending: false, takes_waited: false }
     }
 
-    /// How much memory a group's take, in words.
+    /// The memory of a group's deeds, in words.
     pub(super) fn weight(&self) -> usize {
         self.list.len() * size_of::<Deed>() / 8 + self.parts.iter().map(Part::weight).sum::<usize>()
     }
 
-    /// What was noted, and what is left after it; `None` if it is not known what takes the cycles before it.
+    /// The noted deeds, and the cycles left after them; `None` if it is not known what takes the cycles before them.
     pub(super) fn of(noted: &[Deed], takers: Takers, (waiting, before): (u64, Before)) -> Option<Self> {
         let Takers { pending, waited, .. } = takers;
         let list = shorter(noted);
@@ -51,13 +51,13 @@ impl Deeds {
         deeds.take(before).then_some(deeds)
     }
 
-    /// Whether it is known what takes the cycles before it.
+    /// Whether it is known what takes the cycles before these deeds.
     pub(super) const fn take(&self, before: Before) -> bool {
         (before.pending == 0 || self.takes_pending) && (before.waited == 0 || self.takes_waited)
     }
 
-    /// Does it. `marking` has the marks of the frames that go, and of the one under them; without functions, of exceptions' frames
-    /// alone, for the others have the same.
+    /// Repeats the deeds. `marking` has the marks of the frames that are left, and of the frame under them; without functions, only
+    /// those of exceptions' frames, because all other frames have the same mark.
     #[inline]
     pub(super) fn repeat(
         &self,
@@ -78,13 +78,13 @@ impl Deeds {
         }
     }
 
-    /// Whether nothing is done but that blocks run.
+    /// Whether the only deeds are blocks that run.
     pub(super) fn runs_only(&self) -> bool {
         matches!(*self.list, [Deed::Ran(_)])
     }
 }
 
-/// Does a part of a group.
+/// Repeats a part of a group.
 #[inline]
 fn repeat(part: &Part, spans: &mut Spans, marking: &mut Marking, out: &mut Placer<'_, impl TakeItems>) {
     match part {

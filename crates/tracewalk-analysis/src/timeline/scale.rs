@@ -1,4 +1,4 @@
-//! What an axis is marked with.
+//! The marks of an axis.
 
 use std::fmt;
 
@@ -8,19 +8,19 @@ use tracewalk::span::{CaptureOffset, StreamOffset};
 use crate::clock::Unit;
 use crate::sink::Part;
 
-/// An axis: what it counts, and what that means.
+/// An axis: its unit, and the unit's length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
-    /// What it counts.
+    /// The unit that the axis counts.
     pub unit: Unit,
-    /// Whether places between timestamps are found by cycles; by instructions without it.
+    /// Whether places between timestamps are found by cycles; otherwise by instructions.
     pub counts_cycles: bool,
     /// The number of units in a second, if stated.
     pub frequency: Option<f64>,
 }
 
 impl Scale {
-    /// An axis in this unit of sources that have these things to measure time by.
+    /// An axis in this unit, for sources with these measures of time.
     #[must_use]
     pub fn of(probes: &[Probe], unit: Unit, frequency: Option<f64>) -> Self {
         let has_cycles = || probes.iter().all(|probe| probe.instructions == 0 || probe.cycle_counts > 0);
@@ -29,7 +29,7 @@ impl Scale {
     }
 }
 
-/// Finds out what a trace has to measure time by.
+/// Determines the measures of time that a trace has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Probe {
     /// How many instructions ran.
@@ -54,7 +54,7 @@ impl Probe {
         }
     }
 
-    /// Adds what was seen elsewhere.
+    /// Adds the numbers of another probe.
     pub const fn add(&mut self, other: &Self) {
         self.instructions += other.instructions;
         self.cycle_counts += other.cycle_counts;
@@ -67,7 +67,7 @@ impl Probe {
         match unit {
             Unit::Instructions => true,
             Unit::Cycles => self.cycle_counts > 0,
-            // One alone says nothing of what lies before it and after it.
+            // A single timestamp bounds neither the time before it nor the time after it.
             Unit::Time => self.timestamps > 1,
         }
     }
@@ -95,7 +95,7 @@ impl Part for Probe {
 
     #[inline]
     fn passage(&mut self, passage: &Passage<'_>, _: impl FnMut(StreamOffset) -> CaptureOffset) {
-        // Where there are only blocks, nobody has to look at them.
+        // A passage of blocks alone needs no look at its elements.
         let Totals { blocks, instructions, .. } = passage.totals();
         if u64::from(blocks) < passage.len() {
             passage.elements().for_each(|element| self.element(&element));
@@ -106,13 +106,13 @@ impl Part for Probe {
 }
 
 impl Scale {
-    /// How long one of the unit is on an axis of nanoseconds: one nanosecond if not stated.
+    /// The nanoseconds of a number of ticks; a tick is one nanosecond if the frequency is not stated.
     #[must_use]
     pub fn nanoseconds(&self, ticks: u64) -> u64 {
         match self.frequency {
             None => ticks,
             Some(frequency) => {
-                // Both parts are far below 2^52 for 50 days of nanoseconds; a float takes what is longer.
+                // A float holds 50 days of nanoseconds (2^52) exactly; longer times are rounded.
                 let nanoseconds = ticks as f64 * 1e9 / frequency;
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
                 let rounded = nanoseconds.round() as u64;
@@ -128,7 +128,7 @@ impl Scale {
     }
 }
 
-/// What stands in titles: `in instructions, for the trace has no time`.
+/// The text for titles: `in instructions, for the trace has no time`.
 impl fmt::Display for Scale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.unit, self.frequency) {

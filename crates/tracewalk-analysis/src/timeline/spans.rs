@@ -84,7 +84,7 @@ impl Recorder {
         self.spans.pass(cycles);
     }
 
-    /// Something without a length happens.
+    /// An event without a length happens.
     pub(super) fn mark(&mut self, place: Place, change: Change) {
         self.changes.push((place, change));
     }
@@ -103,7 +103,7 @@ impl Recorder {
 }
 
 impl Spans {
-    /// Empty spans of the same kind, in which something runs, to try deeds.
+    /// Empty spans of the same kind, in which code runs, to try deeds.
     pub(super) fn trial(&self) -> Self {
         let mut tracks = Tracks::default();
         tracks.begin(RowId::RUNNING, What::Task(self.task), Start::Here, &mut |_, _| {});

@@ -9,7 +9,7 @@ pub trait TakeItems {
     /// Takes the next item.
     fn item(&mut self, item: Item);
 
-    /// Takes repeated items. They end every span that they begin, and no other.
+    /// Takes repeated items, which end every span that they begin, and no other.
     fn again(&mut self, again: &Again<'_>) {
         again.items().for_each(|item| self.item(item));
     }
@@ -75,7 +75,7 @@ impl<'a> Again<'a> {
         })
     }
 
-    /// The place of the last one.
+    /// The place of the last item.
     #[inline]
     pub(super) fn ends_at(&self) -> u64 {
         self.from.saturating_add(self.prepared.last()).max(self.least)

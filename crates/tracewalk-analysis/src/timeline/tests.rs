@@ -244,7 +244,7 @@ fn triggers_and_texts_are_marks() {
     timeline.element(&event(EventKind::Trigger), CaptureOffset(0), &mut sink);
     timeline.itm(&ItmEvent::Text { port: 0, bytes: b"hello".to_vec() }, &mut sink);
     timeline.itm(&entered(0), &mut sink);
-    // What the trace unit reports leaves open which functions run.
+    // The trace unit's events do not show which functions run.
     let written = Instrumentation { level: ExceptionLevel::El0, value: u64::MAX };
     timeline.element(&event(EventKind::Events(0b101)), CaptureOffset(0), &mut sink);
     timeline.element(&event(EventKind::Instrumentation(written)), CaptureOffset(0), &mut sink);
@@ -264,7 +264,7 @@ fn triggers_and_texts_are_marks() {
     );
 }
 
-/// Whatever the trace says, only the innermost span of a track ends, and time does not go back.
+/// For any trace, only the innermost span of a track ends, and time does not go back.
 #[test]
 fn spans_enclose_each_other_whatever_happens() {
     let mut seed = 1_u64;

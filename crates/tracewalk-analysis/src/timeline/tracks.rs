@@ -127,7 +127,7 @@ impl Tracks {
             return out(now, Change::End { id, track, finish });
         }
         let Some(index) = spans.iter().rposition(|span| span.id == id) else {
-            // Its task does not run: the span was cut when the task stopped.
+            // The span's task does not run: the span was cut when the task stopped.
             self.waiting.values_mut().for_each(|spans| spans.retain(|span| span.id != id));
             return;
         };
@@ -140,13 +140,13 @@ impl Tracks {
         out(now, Change::End { id, track, finish });
     }
 
-    /// Whether something is open there.
+    /// Whether a span is open there.
     #[inline]
     pub(super) fn is_open(&self, row: RowId) -> bool {
         self.rows.get(row.0 as usize).is_some_and(|row| !row.spans.is_empty())
     }
 
-    /// Everything that is open, the outer spans first.
+    /// All open spans, the outer ones first.
     pub(super) fn spans(&self) -> Vec<Span> {
         let mut spans = self.rows.iter().flat_map(|row| &row.spans).copied().collect::<Vec<_>>();
         spans.sort_by_key(|span| span.id);

@@ -57,7 +57,7 @@ pub(crate) fn effective(words: impl IntoIterator<Item = OsString>) -> (String, V
 fn without_folders(word: &str) -> String {
     let Some(first) = word.find('/') else { return word.to_owned() };
     let (before, path) = word.split_at(first);
-    // The text before the path, if it is not a part of it.
+    // The text before the path, if it is not a part of the path.
     let start = before.rfind([':', '=']).map_or(0, |at| at + 1);
     let name = path.rsplit('/').find(|part| !part.is_empty()).unwrap_or_default();
     format!("{}{name}", before.get(..start).unwrap_or_default())

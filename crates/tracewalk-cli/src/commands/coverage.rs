@@ -36,7 +36,7 @@ impl Task for Coverage {
     fn writes(&self) -> Vec<Destination<'_>> {
         let reports =
             self.reports().map(|(option, _, file)| Destination::file(option, file)).collect::<Vec<_>>();
-        // If a report goes to a file, no table is printed.
+        // A report to a file replaces the table on standard output.
         let prints =
             self.format.is_some() || self.output.is_some() || (reports.is_empty() && self.save.is_none());
         let output = prints.then(|| Destination::output(self.output.as_deref()));
@@ -198,7 +198,7 @@ fn check(args: &Coverage, report: &Report, difference: Option<&Difference>) -> R
 }
 
 impl Limit {
-    /// The message if less is covered.
+    /// The message if coverage is below the limit.
     fn unmet(&self, report: &Report, changed: Option<Tally>) -> Option<String> {
         let Self { measure, percent } = *self;
         let (Tally { found, covered, untold }, name) = match measure {

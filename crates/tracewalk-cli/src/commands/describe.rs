@@ -1,4 +1,4 @@
-//! `describe`: writes everything known of a capture, so that no option is needed any more.
+//! `describe`: writes everything known of a capture, so that further commands need no options.
 
 use std::path::Path;
 

@@ -90,7 +90,7 @@ struct Done {
     profile: Profile,
     /// The program; `None` if none was followed.
     program: Option<ProgramId>,
-    /// Its coverage.
+    /// The program's coverage.
     covered: Vec<(FollowedProgram, ProgramCoverage)>,
 }
 
@@ -213,7 +213,7 @@ fn parting(sides: &[Side<'_>; 2], args: &Diff) -> Result<Option<[Aftermath; 2]>,
     Ok(Some([a.aftermath(parting, args)?, b.aftermath(parting, args)?]))
 }
 
-/// The coverage of only one of the runs.
+/// The coverage that only one of the runs has.
 fn coverage(a: &Done, b: &Done) -> Option<(Difference, BTreeMap<String, Vec<String>>)> {
     let tracefile = |done: &Done| {
         done.program.as_ref()?;

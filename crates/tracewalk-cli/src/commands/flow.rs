@@ -59,7 +59,7 @@ fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
     if args.work.stats {
         print_statistics(&printing.total, start.elapsed(), args.work.threads, messages);
     }
-    // The process ends here. To free each name before takes a tenth of a short command's time.
+    // The process ends here. Freeing each name first would take a tenth of a short command's time.
     std::mem::forget(session);
     Ok(())
 }
@@ -67,7 +67,7 @@ fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
 /// The output, and its statistics.
 struct Printing<'a> {
     args: &'a Flow,
-    /// Which part of each source; `None` for all of it.
+    /// The selected part of each source; `None` for all of it.
     selection: Option<Selection>,
     how: Follow,
     view: View,

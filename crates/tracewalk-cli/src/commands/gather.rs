@@ -109,7 +109,7 @@ fn run<T: Additive>(args: &Gather, messages: &Messages) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reports that not everything counts, with the first problem.
+/// Reports captures that do not count in full, with the first problem.
 fn say(table: &tracewalk_analysis::captures::Captures, messages: &Messages) {
     let all = table.captures.len() as u64;
     for (outcome, kind, what) in [

@@ -26,7 +26,7 @@ use crate::output::write_to;
 use tracewalk_sentences::NO_PROGRAM;
 use tracewalk_session::{FollowedProgram, Session, interrupts};
 
-/// The longest text of another kind.
+/// The longest text file that is not a saved file.
 const LONGEST_TEXT: u64 = 256 << 20;
 
 /// The kinds of saved files, which `merge` adds up.
@@ -161,7 +161,7 @@ impl<'a, T: Save> Gathered<'a, T> {
     fn load_images(&mut self, messages: &Messages) -> Result<(), Failure> {
         let args = &self.follow.capture;
         let interrupts = interrupts(&args.request(), messages)?;
-        // Nothing can be named for a source without a known program.
+        // A source without a known program has no names.
         let unknown = Arc::new(Code { interrupts, ..Code::unknown() });
         let nothing = ProgramId::of(&Program::new(), []);
         let is_of_nothing = |part: &Programs<T>| part.programs.contains_key(&nothing);
@@ -233,7 +233,7 @@ pub(super) struct RunNames<'a> {
 }
 
 impl<'a> RunNames<'a> {
-    /// No run is named yet.
+    /// Starts without named runs.
     pub(super) const fn new(messages: &'a Messages) -> Self {
         Self { messages, known: BTreeMap::new() }
     }

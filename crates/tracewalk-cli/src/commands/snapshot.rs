@@ -28,7 +28,7 @@ const USUAL_ID: u32 = 0x10;
 
 /// The registers that OpenCSD needs besides the trace ID, for ETMv3 and PFT.
 const EARLIER: &[&str] = &["ETMCR", "ETMIDR", "ETMCCER"];
-/// For ETMv4.
+/// The registers for ETMv4.
 const LATER: &[&str] = &[
     "TRCCONFIGR",
     "TRCAUTHSTATUS",
@@ -42,7 +42,7 @@ const LATER: &[&str] = &[
     "TRCIDR12",
     "TRCIDR13",
 ];
-/// For ETE.
+/// The registers for ETE.
 const EXTENSION: &[&str] = &["TRCCONFIGR", "TRCDEVARCH", "TRCIDR0", "TRCIDR1", "TRCIDR2", "TRCIDR8"];
 
 impl Task for args::Snapshot {
@@ -164,7 +164,7 @@ fn itm(source: &SourceDescription) -> Option<SnapshotSource> {
     Some(SnapshotSource { name, protocol: Protocol::Itm, minor_version: 0, registers, core: None })
 }
 
-/// A buffer's bytes as OpenCSD takes them. They may exceed the memory.
+/// A buffer's bytes as OpenCSD takes them. Such bytes may exceed the memory.
 #[derive(Debug)]
 enum Trace<'a> {
     /// One source's.

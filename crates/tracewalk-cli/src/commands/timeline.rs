@@ -90,8 +90,8 @@ fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Opens a capture and probes its units of time; a capture that is still arriving as soon as they can be seen, or at once if the
-/// axis is stated.
+/// Opens a capture and probes its units of time. A capture that is still arriving is probed as soon as its units can be seen, or
+/// at once if the axis is stated.
 pub(super) fn open(
     capture: &CaptureArgs,
     stated: Option<Unit>,
@@ -105,7 +105,7 @@ pub(super) fn open(
 }
 
 /// The unit of the axis: the requested one, or the best that all sources of these captures have. A capture that is still arriving
-/// may have more than was seen.
+/// may have more units than were seen.
 pub(super) fn best_unit(
     captures: &[Vec<Probe>],
     is_live: bool,

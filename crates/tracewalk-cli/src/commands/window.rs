@@ -149,7 +149,7 @@ struct Watched<A> {
     window: Window,
     windowed: Windowed,
     holds_something: bool,
-    /// The exceptions that were taken, if one is waited for.
+    /// The exceptions that were taken, if the window waits for one.
     exceptions: BTreeSet<String>,
     section: Option<Section>,
 }

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 /// A destination of a command's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Destination<'a> {
-    /// The option that names it.
+    /// The option that names the destination.
     pub(crate) option: &'static str,
     pub(crate) path: &'a Path,
     pub(crate) kind: DestinationKind,
@@ -41,7 +41,7 @@ impl<'a> Destination<'a> {
         path.map_or_else(Self::standard_output, |path| Self::file("-o", path))
     }
 
-    /// `-o` and `--save`: with the latter alone nothing is printed, unless `prints`.
+    /// `-o` and `--save`: with `--save` alone nothing is printed, unless `prints`.
     pub(crate) fn output_and_save(
         output: Option<&'a Path>,
         save: Option<&'a Path>,
@@ -52,7 +52,7 @@ impl<'a> Destination<'a> {
         output.into_iter().chain(save).collect()
     }
 
-    /// Whether it is standard output.
+    /// Whether the destination is standard output.
     pub(crate) fn is_standard_output(&self) -> bool {
         self.kind == DestinationKind::File && is_standard(self.path)
     }
@@ -105,14 +105,14 @@ pub(crate) fn check(outputs: &[Destination<'_>], inputs: Vec<PathBuf>) -> Result
 /// The files that the results replace. Inputs that are known only after opening a capture are compared with them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Replaced {
-    /// Each with its option.
+    /// The files, each with its option.
     files: Vec<(&'static str, PathBuf)>,
     /// Further directories of source files.
     source_dirs: Vec<PathBuf>,
 }
 
 impl Replaced {
-    /// Those of the outputs that exist.
+    /// The outputs that exist.
     pub(crate) fn by(outputs: &[Destination<'_>], source_dirs: &[PathBuf]) -> Self {
         let replaced = outputs.iter().filter(|output| !is_standard(output.path) && output.path.is_file());
         let files = replaced.map(|output| (output.option, output.path.to_owned()));
@@ -149,7 +149,7 @@ fn refuse_input(option: &str, path: &Path, inputs: &[(PathBuf, Identity)]) -> Re
     ))
 }
 
-/// Tries whether a file could be written.
+/// Checks whether a file could be written.
 fn try_file(path: &Path) -> Result<(), Failure> {
     let tried = match target(path) {
         // Opening a pipe may wait for its reader, and closing it would end the reader.

@@ -16,7 +16,7 @@ use crate::signals::{self, Leftover, Unfinished};
 /// A file that is being written.
 #[derive(Debug)]
 pub(crate) enum OutputFile {
-    /// No regular file.
+    /// A file that is not regular.
     Direct(BufWriter<File>),
     Replacement(Replacement),
 }
@@ -225,11 +225,11 @@ mod tests {
         assert!(at("link").is_symlink() && at("link to link").is_symlink());
         assert_eq!(fs::read_to_string(at("there/file")).unwrap(), "new");
         assert_eq!(fs::metadata(at("there/file")).unwrap().mode() & 0o777, 0o640);
-        // A link that leads nowhere leads to the new file.
+        // The target of a dangling link is created.
         symlink("there/other", at("dangling")).unwrap();
         write(&at("dangling"), "made");
         assert_eq!(fs::read_to_string(at("there/other")).unwrap(), "made");
-        // Both names of one file are names of one file.
+        // A file with a second hard link keeps both names.
         fs::hard_link(at("there/file"), at("name")).unwrap();
         write(&at("name"), "both");
         assert_eq!(fs::read_to_string(at("there/file")).unwrap(), "both");

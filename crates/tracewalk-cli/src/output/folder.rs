@@ -42,7 +42,7 @@ impl OutputFolder {
         Ok(Self { path: path.to_owned(), staging, leftover, is_finished: false, _unfinished: unfinished })
     }
 
-    /// Where its files are to be written.
+    /// The folder to write the files to.
     pub(crate) fn staging(&self) -> &Path {
         self.staging.path()
     }

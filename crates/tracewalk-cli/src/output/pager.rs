@@ -68,8 +68,8 @@ mod unix {
     /// Waits for the pager to end. Returns a message if nothing could be shown.
     ///
     /// The command calls this at its end, and a signal handler when a signal comes. The first caller decides the program's
-    /// status. The other one never returns, so that an interrupted command does not end as a complete one, nor a complete one as
-    /// interrupted.
+    /// status. The other caller never returns, so that an interrupted command does not end as a complete one, nor a complete one
+    /// as interrupted.
     pub(crate) fn finish() -> Option<String> {
         // Held until the pager ends.
         let mut pager = PAGER.lock().unwrap_or_else(PoisonError::into_inner);

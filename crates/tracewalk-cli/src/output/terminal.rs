@@ -7,7 +7,7 @@ use anstream::{AutoStream, ColorChoice};
 /// The properties of the terminal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terminal {
-    /// Its columns; `None` if unknown.
+    /// The width in columns; `None` if unknown.
     pub(super) width: Option<usize>,
     pub(super) has_colours: bool,
 }

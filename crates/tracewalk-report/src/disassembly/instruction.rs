@@ -5,7 +5,7 @@ use tracewalk::ids::Address;
 /// One instruction as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Disassembled {
-    /// Its size, 2 or 4 bytes (fewer if the program ends inside it).
+    /// The size, 2 or 4 bytes (fewer if the program ends inside the instruction).
     pub bytes: u8,
     /// The mnemonic with its condition, like `bne`.
     pub mnemonic: String,

@@ -3,7 +3,7 @@
 
 use super::instruction::Disassembled;
 
-/// The instruction, if it is one of those.
+/// The instruction, if its encoding has another meaning in M profile.
 pub(super) fn disassemble(first: u16, second: Option<u16>) -> Option<Disassembled> {
     let Some(second) = second else { return non_secure_branch(first) };
     let (mnemonic, operands) = match (first, second) {

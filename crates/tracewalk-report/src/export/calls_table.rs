@@ -46,11 +46,11 @@ struct Running {
     number: u64,
     caller: Option<u64>,
     depth: usize,
-    /// Its entry; `None` if none of it ran yet.
+    /// The function's entry; `None` if none of it ran yet.
     entry: Option<Address>,
     /// The instructions that it ran, with those of the functions that it called.
     instructions: u64,
-    /// Whether anything ran in it, or in the functions that it called.
+    /// Whether code ran in it, or in the functions that it called.
     ran: bool,
 }
 

@@ -1,6 +1,6 @@
 //! Coverage as one HTML page: a tree of files, their sources with counts, instructions on demand.
 //!
-//! The page is self-contained. It holds the document of [`write_coverage_json`](super::write_coverage_json) with the texts of
+//! The page is self-contained: it holds the document of [`write_coverage_json`](super::write_coverage_json) with the texts of
 //! source files and instructions, compressed, and an overview as plain HTML.
 
 use std::io::{self, Write};
@@ -151,12 +151,12 @@ struct FileRow {
     name: String,
     /// The name as a part of an address.
     link: String,
-    /// Why the source is not the one that was compiled, or may not be.
+    /// Why the source is not, or may not be, the one that was compiled.
     stale: Option<&'static str>,
     cells: [Cell; 3],
 }
 
-/// What changed in a file against the base.
+/// The changes of a file against the base.
 struct DifferenceRow {
     name: String,
     /// The name as a part of an address; `None` for a file that is not in the report.
@@ -180,7 +180,7 @@ struct Cell {
     percent: String,
     width: String,
     counts: String,
-    /// To sort by.
+    /// The key for sorting.
     value: i64,
 }
 

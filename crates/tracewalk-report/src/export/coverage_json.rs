@@ -1,6 +1,6 @@
 //! Coverage as one JSON document (docs/coverage.md, docs/coverage-1.schema.json).
 //!
-//! The complete report: it has everything that any other format has.
+//! The complete report: no other format has more.
 
 use std::collections::HashMap;
 use std::io::{self, Write};

@@ -86,11 +86,11 @@ fn head(program: &ReportedProgram, palette: &Palette, out: &mut dyn Write) -> io
 /// The columns.
 struct Table {
     look: Look,
-    /// How wide the column of names is.
+    /// The width of the column of names.
     name: usize,
-    /// How wide a bar is; 0 for none.
+    /// The width of a bar; 0 for none.
     bar: usize,
-    /// How wide the counts of each metric are.
+    /// The width of each metric's counts.
     counts: [usize; COLUMNS.len()],
 }
 
@@ -194,7 +194,7 @@ fn bar(tally: Tally, width: usize) -> String {
 /// A note on what the numbers do not show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Note {
-    /// Its subject, in a word or two.
+    /// The subject, in a word or two.
     pub(super) about: &'static str,
     pub(super) text: String,
 }

@@ -44,7 +44,7 @@ pub fn write_firefox(out: &mut dyn Write, report: &ProfileReport) -> io::Result<
     }
     let interval = SamplingInterval::from_nanos(NANOSECONDS_OF_ONE);
     let mut profile = fxprof_processed_profile::Profile::new(&product, epoch, interval);
-    // All names are known; no symbol server needs to be asked.
+    // All names are known: the profiler need not ask a symbol server.
     profile.set_symbolicated(true);
     let categories = Categories {
         function: profile.add_category("Function", CategoryColor::Orange),

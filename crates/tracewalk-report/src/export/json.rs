@@ -24,7 +24,7 @@ impl From<InDoubt> for InDoubtJson {
     }
 }
 
-/// For a field that is there only if it is false.
+/// For a field that is written only if it is false.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 pub(super) const fn is_true(value: &bool) -> bool {
     *value

@@ -15,7 +15,7 @@ use tracewalk_analysis::sink::Sink;
 pub struct LastInstructions<E> {
     inner: E,
     tail: Tail,
-    /// Where the section ends, if the trace does not.
+    /// The end of the section, if the trace does not end there.
     cut: Option<CaptureOffset>,
 }
 

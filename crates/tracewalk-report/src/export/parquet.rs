@@ -24,7 +24,7 @@ pub struct TableParquet<W> {
 #[derive(Debug)]
 struct Open {
     batches: Batches,
-    /// Its output is handed on after each row group.
+    /// The writer's output is handed on after each row group.
     writer: ArrowWriter<Vec<u8>>,
     /// The rows of the row group that were given to the writer.
     written: usize,

@@ -42,11 +42,11 @@ pub fn write_autofdo(out: &mut dyn Write, report: &CountsReport<'_>) -> io::Resu
 /// Writes pre-aggregated branches for perf2bolt.
 pub fn write_bolt(out: &mut dyn Write, report: &CountsReport<'_>) -> io::Result<()> {
     let Some(ReportedBinary { found, .. }) = report.binaries.first() else { return Ok(()) };
-    // A branch that is not taken is the way from its block to the one after it.
+    // A branch that is not taken leads from its block to the next one.
     for ((first, last), count) in ranges(found).into_iter().chain(branches(found, |way| !way.is_taken())) {
         writeln!(out, "F {first:x} {last:x} {count}")?;
     }
-    // No trace tells which branches were mispredicted.
+    // No trace records which branches were mispredicted.
     for ((from, to), count) in taken(found) {
         writeln!(out, "B {from:x} {to:x} {count} 0")?;
     }

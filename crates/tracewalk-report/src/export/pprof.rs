@@ -200,7 +200,7 @@ impl Builder<'_> {
     fn line(&mut self, tree: &Tree, node: &TreeNode, place: Option<&Place>) -> (u64, u32) {
         let label = tree.label_of(node);
         let name = match label.kind {
-            // Its position in the location shows that it is inlined.
+            // The line's position in the location shows that the function is inlined.
             LabelKind::Inlined => label.name.clone(),
             LabelKind::Function | LabelKind::Exception | LabelKind::Task => label.text(),
         };

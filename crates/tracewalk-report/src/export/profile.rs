@@ -19,7 +19,7 @@ pub enum ProfileTable {
     Lines,
     /// Callers and what they call.
     Calls,
-    /// The files that code is of, and the tasks that ran it.
+    /// The files of the code, and the tasks that ran it.
     Binaries,
 }
 
@@ -34,7 +34,7 @@ pub struct ProfileReport {
     pub name: String,
     /// The unit of cost.
     pub unit: Unit,
-    /// How many cycles or ticks a second has, if that is known.
+    /// The number of cycles or ticks in a second, if known.
     pub frequency: Option<f64>,
     /// Whether inlined functions are functions of their own.
     pub inlined: bool,
@@ -73,7 +73,7 @@ impl ProfileReport {
         Tree::of(&source.1, &source.0.code, options)
     }
 
-    /// The unit in words, for every title, so that nobody mistakes instructions for time.
+    /// The unit in words, for every title, so that instructions are not mistaken for time.
     #[must_use]
     pub fn measure(&self) -> String {
         match self.unit {

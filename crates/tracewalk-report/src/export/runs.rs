@@ -55,7 +55,7 @@ impl<W: Write> Runs<W> {
         Self { out, lines: Lines { text: Vec::new(), open: None }, enough: ENOUGH }
     }
 
-    /// Holds no line back, for a reader who waits for the next one.
+    /// Holds no line back, for a reader that waits for the next one.
     #[must_use]
     pub fn at_once(self) -> Self {
         Self { enough: 1, ..self }

@@ -9,16 +9,16 @@ use tracewalk_analysis::coverage::{FileDiff, Hunk, HunkLine, SourceDiff};
 
 use paths::{GitNames, unquoted};
 
-/// Why a text is no diff.
+/// Why a text is not a diff.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceDiffError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong there.
+    /// The problem.
     pub kind: SourceDiffErrorKind,
 }
 
-/// What is wrong with a diff.
+/// The problem with a diff.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SourceDiffErrorKind {
@@ -31,7 +31,7 @@ pub enum SourceDiffErrorKind {
     CutOff,
     /// A hunk begins at a line that does not follow from those before it.
     Misplaced,
-    /// It is a diff of several revisions at once (`diff --cc`).
+    /// The text is a diff of several revisions at once (`diff --cc`).
     Combined,
 }
 

@@ -1,6 +1,6 @@
 //! `profile --format speedscope`: JSON for <https://www.speedscope.app>.
 //!
-//! Its schema is <https://www.speedscope.app/file-format-schema.json>. Each source is a profile of its own; each chain of calls
+//! The schema is <https://www.speedscope.app/file-format-schema.json>. Each source is a profile of its own; each chain of calls
 //! is one sample with its own cost as weight. Samples are in the order of the chains, not of time.
 
 use std::io::{self, Write};

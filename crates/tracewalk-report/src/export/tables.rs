@@ -23,7 +23,7 @@ pub struct TableCsv<W> {
 /// Selects the table that is written by a format with a single table.
 #[derive(Debug)]
 pub(super) struct OneTable {
-    /// Its name; without one it is the first.
+    /// The table's name; the first table if `None`.
     name: Option<&'static str>,
     state: State,
 }
@@ -55,7 +55,7 @@ impl OneTable {
         self.is_open()
     }
 
-    /// Whether further rows belong to it.
+    /// Whether further rows belong to the selected table.
     pub(super) fn is_open(&self) -> bool {
         self.state == State::Inside
     }
@@ -74,9 +74,9 @@ pub struct TablesJson<W> {
 /// A field of a row's object.
 #[derive(Debug)]
 struct Field {
-    /// Its name, as JSON.
+    /// The name, as JSON.
     key: String,
-    /// Which of the columns it is.
+    /// The index of the column.
     column: usize,
 }
 

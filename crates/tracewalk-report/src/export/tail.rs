@@ -124,7 +124,7 @@ impl Tail {
         }
     }
 
-    /// Hands on what is held.
+    /// Hands on the records that are held.
     pub(super) fn release(&mut self, sink: &mut impl Sink<FlowRecord>) -> io::Result<()> {
         self.take_apart();
         sink.go_on(std::mem::take(&mut self.doubting));

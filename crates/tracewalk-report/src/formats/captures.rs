@@ -1,4 +1,4 @@
-//! The formats of what became of many captures.
+//! The formats of the outcomes of many captures.
 
 use std::io;
 use std::io::Write;
@@ -10,10 +10,10 @@ use super::format::{Format, format, one_parquet, one_table};
 use crate::Look;
 use crate::export::{write_captures_text, write_tables_json};
 
-/// Writes what became of many captures.
+/// Writes the outcomes of many captures.
 pub type WriteCaptures = fn(&mut dyn Write, &Captures, Look) -> io::Result<()>;
 
-/// The formats of what became of many captures.
+/// The formats of the outcomes of many captures.
 pub const GATHER: &[Format<WriteCaptures>] = &[
     format("text", "How many count, and which have a problem, for people", write_captures_text),
     format("csv", "A row for each capture, with commas (docs/formats.md)", |out, captures, _| {

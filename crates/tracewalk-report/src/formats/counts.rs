@@ -17,7 +17,7 @@ use crate::export::write_tables_json;
 /// Writes counts: all of them, or the table of this name.
 pub type WriteCounts = fn(&mut dyn Write, &CountsReport<'_>, Look, &'static str) -> io::Result<()>;
 
-/// The formats of counts that are of one binary, for the tools that optimise it.
+/// The formats of counts of one binary, for the tools that optimise it.
 pub const PGO: &[Format<WriteCounts>] = &[PROFGEN, BOLT, AUTOFDO];
 
 /// The formats of counts.

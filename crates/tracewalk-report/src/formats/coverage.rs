@@ -39,7 +39,7 @@ pub struct CoverageAnswer<'a> {
     pub time: u64,
 }
 
-/// The tables that coverage has as CSV. `difference` is there only if there is a base, those of runs if they were kept apart.
+/// The tables that coverage has as CSV. `difference` exists only with a base, the tables of runs only if runs were kept apart.
 pub const COVERAGE_TABLES: [&str; 7] =
     ["lines", "files", "functions", "branches", "difference", "runs", "lines_by_run"];
 

@@ -12,7 +12,7 @@ use crate::export::write_crash_json;
 use crate::export::write_crash_markdown;
 use crate::export::write_crash_text;
 
-/// Writes how a program crashed: all of it, or the table of this name.
+/// Writes how a program crashed: the whole report, or the table of this name.
 pub type WriteCrash = fn(&mut dyn Write, &CrashReport, Look, &'static str) -> io::Result<()>;
 
 /// The formats of crashes.

@@ -11,7 +11,7 @@ use crate::export::DiffReport;
 use crate::export::write_diff_json;
 use crate::export::write_diff_text;
 
-/// Writes how two captures differ: all of it, or the table of this name.
+/// Writes how two captures differ: the whole report, or the table of this name.
 pub type WriteDiff = fn(&mut dyn Write, &DiffReport, Look, &'static str) -> io::Result<()>;
 
 /// The formats of differences.

@@ -42,7 +42,7 @@ pub struct MakeFlow {
     pub sink: for<'a> fn(&'a mut (dyn Write + 'a), &FlowOptions) -> Box<dyn FlowSink + 'a>,
     /// The same in parts that threads make, if the format allows it.
     pub parts: Option<FlowParts>,
-    /// Whether it shows the names of functions and lines of the source.
+    /// Whether the format shows the names of functions and lines of the source.
     pub names: bool,
 }
 
@@ -57,7 +57,7 @@ pub enum FlowParts {
     Jsonl,
 }
 
-/// Does something with a writer of flow in parts.
+/// Uses a writer of flow in parts.
 pub trait WithJoin {
     /// The result.
     type Answer;

@@ -9,9 +9,9 @@ use crate::export::{TableCsv, TableParquet, write_tables};
 /// An output format.
 #[derive(Clone, Copy, Debug)]
 pub struct Format<Make: 'static> {
-    /// Its name in `--format`.
+    /// The name in `--format`.
     pub name: &'static str,
-    /// Its help: a phrase without a full stop.
+    /// The help: a phrase without a full stop.
     pub help: &'static str,
     /// The function that writes it.
     pub make: Make,
@@ -23,7 +23,7 @@ pub fn find<Make>(formats: &'static [Format<Make>], name: &str) -> Option<&'stat
     formats.iter().find(|format| format.name == name)
 }
 
-/// Shorter to read in the tables below.
+/// A short constructor for the registries.
 pub(super) const fn format<Make>(name: &'static str, help: &'static str, make: Make) -> Format<Make> {
     Format { name, help, make }
 }

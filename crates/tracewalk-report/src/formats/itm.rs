@@ -20,7 +20,7 @@ use crate::export::TablesJson;
 pub struct MakeItm {
     /// Takes records in the order of the capture.
     pub export: for<'a> fn(&'a mut (dyn Write + 'a), &ItmOptions) -> Box<dyn ExportItm + 'a>,
-    /// Whether it only writes the bytes of some ports.
+    /// Whether the format writes only the bytes of some ports.
     pub of_ports: bool,
 }
 

@@ -20,7 +20,7 @@ use crate::export::TimelineText;
 /// Makes a writer of timelines.
 #[derive(Clone, Copy, Debug)]
 pub enum MakeTimeline {
-    /// For people, who see each line as soon as it is known.
+    /// For people: each line is written as soon as it is known.
     Text(for<'a> fn(&'a mut (dyn Write + 'a), Look) -> Box<dyn TimelineExport + 'a>),
     /// In one file.
     File(for<'a> fn(&'a mut (dyn Write + 'a)) -> Box<dyn TimelineExport + 'a>),

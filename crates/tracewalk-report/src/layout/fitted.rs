@@ -16,7 +16,7 @@ pub struct Fitted<W> {
     line: Vec<u8>,
 }
 
-/// Lines are not broken for fewer columns: columns of a few letters are unreadable.
+/// The fewest columns for which lines are broken: columns of a few letters are unreadable.
 const NARROWEST: usize = 20;
 
 impl<W> Fitted<W> {

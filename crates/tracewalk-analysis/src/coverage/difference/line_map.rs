@@ -11,9 +11,9 @@ pub(super) struct LineMap(Vec<Equal>);
 /// A stretch of equal lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Equal {
-    /// Its first line in the old revision.
+    /// The first line in the old revision.
     old: u32,
-    /// Its first line in the new one.
+    /// The first line in the new revision.
     new: u32,
     /// The number of lines.
     count: u32,

@@ -27,7 +27,7 @@ pub use source_diff::{DiffPath, FileDiff, Hunk, HunkLine, SourceDiff};
 /// How coverage changed from a base to now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Difference {
-    /// The files in which it changed, by their names now.
+    /// The files with changed coverage, by their names now.
     pub files: BTreeMap<String, FileDifference>,
     /// Files of the base that are no longer there.
     pub gone: Vec<String>,
@@ -65,7 +65,7 @@ pub struct FileDifference {
 }
 
 impl Difference {
-    /// What changed from `base` to `now`.
+    /// The changes from `base` to `now`.
     ///
     /// If both have checksums of all lines, lines are matched by their text, however far they moved. Otherwise they are matched
     /// by number.
@@ -231,7 +231,7 @@ mod tests {
     use super::super::tracefile::{TracedFunction, TracedLine};
     use super::*;
 
-    /// What records of lines (`DA:LINE,COUNT,CHECKSUM`) and branches (`BRDA:LINE,BLOCK,BRANCH,COUNT`) of files (`SF:NAME`) say.
+    /// Reads records of lines (`DA:LINE,COUNT,CHECKSUM`) and branches (`BRDA:LINE,BLOCK,BRANCH,COUNT`) of files (`SF:NAME`).
     fn tracefile(records: &str) -> Tracefile {
         let mut read = Tracefile::default();
         let mut name = "";
@@ -295,7 +295,7 @@ mod tests {
         };
         assert_eq!(lost("BRDA:1,0,0,1\nBRDA:1,0,1,2\n", "BRDA:1,0,0,3\nBRDA:1,0,1,0\n"), 1);
         assert_eq!(lost("BRDA:1,0,0,1\nBRDA:1,0,1,0\n", "BRDA:1,0,0,3\nBRDA:1,0,1,0\n"), 0);
-        // Other branches: nothing can be said.
+        // The compiler made other branches: nothing is reported as lost.
         assert_eq!(lost("BRDA:1,0,0,1\nBRDA:1,0,1,2\n", "BRDA:1,0,0,0\n"), 0);
     }
 

@@ -22,7 +22,7 @@ pub type TextOf<'a> = &'a dyn Fn(&str) -> Option<Vec<u8>>;
 /// The known sources of two revisions.
 #[derive(Clone, Copy)]
 pub enum Revisions<'a> {
-    /// What changed between them.
+    /// The changes between them.
     Diff(&'a SourceDiff),
     /// The sources of the base, by their names in it.
     BaseSources(TextOf<'a>),
@@ -33,11 +33,11 @@ pub enum Revisions<'a> {
 pub struct RevisionError {
     /// The source file.
     pub file: String,
-    /// What is wrong with it.
+    /// The problem.
     pub kind: RevisionErrorKind,
 }
 
-/// What is wrong with a file.
+/// The problem with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RevisionErrorKind {
@@ -60,9 +60,9 @@ pub enum RevisionErrorKind {
         /// The line in the source.
         new: u32,
     },
-    /// The source is not at hand.
+    /// The source is not available.
     NoSource,
-    /// The source of the base is not at hand.
+    /// The source of the base is not available.
     NoBaseSource,
     /// The source of the base has fewer lines than the base.
     ShortBaseSource {
@@ -79,7 +79,7 @@ pub enum RevisionErrorKind {
         /// The path in the diff.
         path: String,
     },
-    /// The diff does not say which lines changed.
+    /// The diff does not show which lines changed.
     Binary,
     /// The diff is empty, and nothing shows that the line did not change.
     EmptyDiff {
@@ -91,18 +91,18 @@ pub enum RevisionErrorKind {
 /// A file of now, matched with the base.
 #[derive(Debug, Default)]
 pub(super) struct Pair<'a> {
-    /// Its name in the base, if the base has the file.
+    /// The name in the base, if the base has the file.
     pub(super) base: Option<&'a str>,
-    /// Its path in the old revision, if that differs.
+    /// The path in the old revision, if that differs.
     pub(super) renamed_from: Option<String>,
-    /// Its lines.
+    /// The map of the file's lines.
     pub(super) lines: LineMap,
 }
 
 /// The files of now, by their names.
 pub(super) type Pairs<'a> = BTreeMap<&'a str, Pair<'a>>;
 
-/// Finds what each file of now was in the base.
+/// Finds the counterpart of each file of now in the base.
 pub(super) fn pairs<'a>(
     base: &'a Tracefile,
     now: &'a Tracefile,
@@ -224,7 +224,7 @@ fn by_diff<'a>(
             },
         );
     }
-    // A file that was deleted is none that is still there.
+    // A deleted file is not a candidate for a file that still exists.
     for old in diff.files.iter().filter(|entry| entry.new.is_none()).filter_map(|entry| entry.old.as_ref()) {
         claimed.extend(base_of(old, None, base)?);
     }

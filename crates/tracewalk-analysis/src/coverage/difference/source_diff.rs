@@ -9,12 +9,12 @@ pub struct SourceDiff {
     pub files: Vec<FileDiff>,
 }
 
-/// What changed in one file.
+/// The changes in one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileDiff {
-    /// Its path in the old revision; `None` for a file that was added.
+    /// The path in the old revision; `None` for a file that was added.
     pub old: Option<DiffPath>,
-    /// Its path in the new revision; `None` for a file that was deleted.
+    /// The path in the new revision; `None` for a file that was deleted.
     pub new: Option<DiffPath>,
     /// Whether the diff leaves out the changes because one of the revisions is not text.
     pub binary: bool,
@@ -35,13 +35,13 @@ pub struct DiffPath {
 /// A place that changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hunk {
-    /// The line of the diff where it begins, from 1.
+    /// The line of the diff at which the hunk begins, from 1.
     pub at: usize,
     /// The first line of the old revision; if the hunk has no old lines, the line after it.
     pub old_first: u32,
-    /// The same of the new revision.
+    /// The same for the new revision.
     pub new_first: u32,
-    /// Its lines, in the order of the diff.
+    /// The lines, in the order of the diff.
     pub lines: Vec<HunkLine>,
 }
 
@@ -66,7 +66,7 @@ impl Hunk {
         lines.zip(self.old_first..).map(|((at, text), number)| (at, number, text))
     }
 
-    /// The same of the new revision.
+    /// The same for the new revision.
     pub(super) fn new_lines(&self) -> impl Iterator<Item = (usize, u32, &[u8])> {
         let lines = self.lines.iter().zip(self.at + 1..).filter_map(|(line, at)| match line {
             HunkLine::Context(text) | HunkLine::Added(text) => Some((at, text.as_slice())),

@@ -20,13 +20,13 @@ use crate::symbols::{Extent, Frame, SourceChecksum};
 /// A program with its coverage and code.
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramInput<'a> {
-    /// Which program it is.
+    /// The program's identity.
     pub id: &'a ProgramId,
     /// The file names of its images.
     pub images: &'a BTreeSet<String>,
-    /// Its coverage.
+    /// The program's coverage.
     pub coverage: &'a ProgramCoverage,
-    /// Its code, with symbols.
+    /// The program's code, with symbols.
     pub code: &'a Code,
 }
 
@@ -366,7 +366,7 @@ fn branch(instruction: &Instruction, conditions_told: bool) -> Option<Branch> {
     let outcome = |count| match count {
         1.. => OutcomeCount::Seen(count),
         0 if passes.untold > 0 => OutcomeCount::Untold,
-        // Execution may have passed it without these traces reporting it.
+        // Execution may have passed the instruction without these traces reporting it.
         0 if !conditions_told && !instruction.is_branch() => OutcomeCount::Untold,
         0 => OutcomeCount::Never,
     };

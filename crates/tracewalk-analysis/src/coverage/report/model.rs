@@ -35,26 +35,26 @@ pub struct Report {
 /// A program and its coverage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportedProgram {
-    /// Which program it is.
+    /// The program's identity.
     pub id: ProgramId,
     /// The names of its images.
     pub images: BTreeSet<String>,
     /// The sources that were traced.
     pub sources: Vec<SourceSummary>,
-    /// Their common losses.
+    /// The losses of all sources.
     pub losses: Losses,
-    /// Whether any of them records every condition.
+    /// Whether any source records every condition.
     pub conditions_told: bool,
 }
 
 /// A run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunSummary {
-    /// Its name.
+    /// The run's name.
     pub name: String,
-    /// How many lines ran in it.
+    /// The number of lines that ran in it.
     pub lines: u64,
-    /// How many of them ran in no other one.
+    /// The number of lines that ran in no other run.
     pub alone: u64,
 }
 
@@ -63,11 +63,11 @@ pub struct RunSummary {
 pub struct Function {
     /// The index of its program.
     pub program: usize,
-    /// Its name; `None` for code that ran and belongs to no function.
+    /// The name; `None` for code that ran and belongs to no function.
     pub name: Option<String>,
-    /// Its name as the linker knows it.
+    /// The linker's name.
     pub symbol: String,
-    /// Its first address.
+    /// The first address.
     pub start: Address,
     /// The address after it, as a number that may be 2^32.
     pub end: u64,
@@ -77,7 +77,7 @@ pub struct Function {
     pub line: Option<u32>,
     /// How often its first instruction ran.
     pub entered: u64,
-    /// Its instructions, as indices into [`Report::instructions`].
+    /// The instructions, as indices into [`Report::instructions`].
     pub instructions: Vec<usize>,
     /// Totals of its instructions and their lines. [`Totals::functions`] is the function itself.
     pub totals: Totals,
@@ -112,7 +112,7 @@ pub struct Counted {
     pub effects: u64,
     /// The index of the copy that it belongs to.
     pub copy: usize,
-    /// Its two outcomes, if it has a condition.
+    /// The two outcomes, if the instruction has a condition.
     pub branch: Option<Branch>,
 }
 
@@ -139,15 +139,15 @@ pub enum OutcomeCount {
 /// A source file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Its name, by the debugging information.
+    /// The name, by the debugging information.
     pub name: String,
-    /// Its lines that have code, in order.
+    /// The lines that have code, in order.
     pub lines: Vec<Line>,
     /// The functions written in it, as indices into [`Report::functions`].
     pub functions: Vec<usize>,
     /// Totals of the code that was compiled from it.
     pub totals: Totals,
-    /// The MD5 of each text that it was compiled from, where the debugging information has it.
+    /// The MD5 hashes of the texts that it was compiled from, as far as the debugging information has them.
     pub checksums: BTreeSet<[u8; 16]>,
     /// Why the source on disk is not, or may not be, the one that was compiled. [`Report::of`] reads no files and leaves it
     /// `None`.
@@ -157,22 +157,22 @@ pub struct File {
 /// Why a source file is not, or may not be, the one that was compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stale {
-    /// Its checksum differs from the debugging information's.
+    /// The file's checksum differs from the debugging information's.
     Checksum,
-    /// It has fewer lines than the program has line numbers for.
+    /// The file has fewer lines than the program has line numbers for.
     Shorter,
-    /// It changed after the program was built or traced, and the debugging information has no checksum.
+    /// The file changed after the program was built or traced, and the debugging information has no checksum.
     Newer,
 }
 
 /// A line of a source file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Its number, from 1.
+    /// The line number, from 1.
     pub number: u32,
     /// How often it ran: all copies together.
     pub count: u64,
-    /// Its state.
+    /// The line's state.
     pub state: LineState,
     /// The runs in which it ran, as indices into [`Report::runs`].
     pub runs: RunSet,
@@ -183,28 +183,28 @@ pub struct Line {
 /// The state of a line, or of one of its copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineState {
-    /// Each of its instructions ran, in at least one copy.
+    /// Each instruction of the line ran, in at least one copy.
     Covered,
-    /// It ran, but never all of it.
+    /// The line ran, but no copy ran completely.
     Partly,
-    /// Execution passed it, and its conditions failed.
+    /// Execution passed the line, and its conditions failed.
     Skipped,
-    /// Execution never reached it.
+    /// Execution never reached the line.
     Unreached,
-    /// Execution passed it, but no trace records whether its conditions passed.
+    /// Execution passed the line, but no trace records whether its conditions passed.
     Untold,
 }
 
 /// A line in one of the places that it was compiled into.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineCopy {
-    /// Where, as an index into [`Report::copies`].
+    /// The copy, as an index into [`Report::copies`].
     pub copy: usize,
     /// How often it ran there.
     pub count: u64,
-    /// Its state there.
+    /// The line's state there.
     pub state: LineState,
-    /// Its instructions there, as indices into [`Report::instructions`].
+    /// The line's instructions there, as indices into [`Report::instructions`].
     pub instructions: Vec<usize>,
 }
 

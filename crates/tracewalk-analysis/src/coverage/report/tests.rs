@@ -200,7 +200,7 @@ fn code_that_is_not_wanted_is_not_reported() {
     let found = report(Conditions::OfEvery, &MAIN, &Only("util.h"));
     assert_eq!(found.files.iter().map(|file| file.name.as_str()).collect::<Vec<_>>(), ["util.h"]);
     assert_eq!(found.totals.instructions.found, 6);
-    // Of main only what was inlined is left, so it is not known where it is written.
+    // Only inlined code of `main` is left, so the file of `main` is unknown.
     assert_eq!(found.functions[0].file, None);
     let found = report(Conditions::OfEvery, &MAIN, &Only("twice"));
     assert_eq!(found.totals.instructions.found, 4);

@@ -5,7 +5,7 @@ pub(in crate::crash) const SP: u8 = 13;
 pub(in crate::crash) const LR: u8 = 14;
 pub(in crate::crash) const PC: u8 = 15;
 
-/// Stands for a floating-point register in a transfer; its value is not followed. The program counter is free for this: no
+/// Represents a floating-point register in a transfer, whose value is not followed. The program counter is free for this: no
 /// instruction stores it, and a floating-point load does not branch.
 pub(super) const FLOATING: u8 = PC;
 
@@ -14,9 +14,9 @@ pub(super) const FLOATING: u8 = PC;
 pub(in crate::crash) struct Effect {
     /// The registers that it writes, apart from the program counter. Operands are the values before the instruction.
     pub(in crate::crash) writes: Vec<(u8, Source)>,
-    /// Its loads.
+    /// The loads.
     pub(in crate::crash) loads: Vec<Transfer>,
-    /// Its stores.
+    /// The stores.
     pub(in crate::crash) stores: Vec<Transfer>,
     /// The register that it branches to.
     pub(in crate::crash) branches_to: Option<u8>,
@@ -32,7 +32,7 @@ pub(in crate::crash) enum Source {
     Constant(u32),
     /// A register's value, operated on.
     Computed(Operation, u8, Operand),
-    /// What the load of this number loaded.
+    /// The value that the load of this number loaded.
     Loaded(usize),
     Unknown,
 }

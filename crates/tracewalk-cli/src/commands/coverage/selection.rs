@@ -1,4 +1,4 @@
-//! Which code a report is about, by the names of files and functions.
+//! Selects the code that a report covers, by the names of files and functions.
 
 use std::cell::Cell;
 
@@ -6,7 +6,7 @@ use tracewalk_analysis::coverage::Filter;
 
 use crate::args::{Coverage, Pattern, pattern_text};
 
-/// What the options select.
+/// The options' selection.
 #[derive(Debug)]
 pub(super) struct Selection<'a> {
     files: Names<'a>,

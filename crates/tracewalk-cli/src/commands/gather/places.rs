@@ -17,9 +17,9 @@ use crate::failure::Failure;
 /// A capture, or a saved file.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
-    /// As it was named.
+    /// The path as it was named.
     pub(super) path: PathBuf,
-    /// Its canonical name.
+    /// The canonical name.
     pub(super) known_as: PathBuf,
     pub(super) kind: PlaceKind,
     /// A hash of the lengths and times of its files.
@@ -118,7 +118,7 @@ impl Seeker<'_> {
         let kind = match saved {
             Some(_) if is_result => return Ok(()),
             Some(kind) if kind == T::KIND => PlaceKind::Saved,
-            // Other answers may lie in the same directory.
+            // The same directory may contain saved files of other kinds.
             Some(_) if !is_named => return Ok(()),
             Some(kind) => {
                 return Err(Failure::input(
@@ -143,7 +143,7 @@ impl Seeker<'_> {
 }
 
 impl Place {
-    /// Its files, as far as known before it is opened.
+    /// The place's files, as far as known before it is opened.
     pub(super) fn files(&self, args: &Gather) -> Vec<PathBuf> {
         files(&self.path, &args.follow.capture.roots)
     }

@@ -22,7 +22,7 @@ pub(super) struct Sum<T> {
     pub(super) found: Programs<T>,
     /// The captures that count, by canonical name.
     pub(super) captures: BTreeMap<PathBuf, Counted>,
-    /// Those that were left out in this run.
+    /// The captures that were left out in this run.
     left_out: BTreeMap<PathBuf, OneOfMany>,
     /// The totals of this run.
     pub(super) statistics: Statistics,

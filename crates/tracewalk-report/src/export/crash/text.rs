@@ -9,7 +9,7 @@ use super::sheet::{Part, parts};
 use crate::Look;
 use crate::words::CUT;
 
-/// How wide the lines are.
+/// The width of the lines.
 const WIDTH: usize = 80;
 
 /// Writes the report for a terminal.

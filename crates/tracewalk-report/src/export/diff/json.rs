@@ -49,7 +49,7 @@ struct SourceJson<'a> {
     ids: [Option<u8>; 2],
     same: bool,
     instructions: [u64; 2],
-    /// Where the paths part; null if they are the same.
+    /// The point at which the paths part; null if they are the same.
     divergence: Option<DivergenceJson>,
     functions: Vec<FunctionJson<'a>>,
     /// Null without a program.
@@ -60,7 +60,7 @@ struct SourceJson<'a> {
 struct DivergenceJson {
     /// The number of instructions that both have in common.
     behind: u64,
-    /// The last of them.
+    /// The last instruction that both have in common.
     last: Option<PlaceJson>,
     a: SideJson,
     b: SideJson,

@@ -40,26 +40,26 @@ pub struct SourceDiff {
     pub code: [Arc<Code>; 2],
     /// How many instructions ran, in each.
     pub instructions: [u64; 2],
-    /// The place where the paths part, seen from each; `None` if they are the same.
+    /// The point at which the paths part, seen from each; `None` if they are the same.
     pub parting: Option<[Aftermath; 2]>,
     /// Functions that cost more in one than in the other.
     pub functions: Vec<FunctionDiff>,
-    /// The lines that only one of them runs, and the functions that only the second one runs; `None` without a program.
+    /// The lines that only one trace runs, and the functions that only the second one runs; `None` without a program.
     pub coverage: Option<(Difference, BTreeMap<String, Vec<String>>)>,
 }
 
 /// A function that cost more in one than in the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionDiff {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its start.
+    /// The start.
     pub address: Option<Address>,
     /// How often it was called, in each.
     pub calls: [u64; 2],
-    /// Its own cost, in each.
+    /// The function's own cost, in each.
     pub own: [Cost; 2],
-    /// Its cost with the functions that it called, in each.
+    /// The cost including the functions that it called, in each.
     pub total: [Cost; 2],
 }
 

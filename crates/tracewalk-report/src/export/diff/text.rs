@@ -1,4 +1,4 @@
-//! For people: the place where the paths part, the functions that differ, the lines that run in only one.
+//! For people: the point at which the paths part, the functions that differ, the lines that run in only one.
 
 use std::io::{self, Write};
 

@@ -1,7 +1,7 @@
 //! `profile --format flamegraph`: an SVG that a browser can zoom and search, and any viewer can show.
 //!
 //! One rectangle for each function in each chain of calls, as wide as its cost with the functions that it called, which are on
-//! top of it. Positions are percentages, so that the drawing is as wide as the window. Its script is self-contained.
+//! top of it. Positions are percentages, so that the drawing is as wide as the window. The drawing's script is self-contained.
 
 use std::io::{self, Write};
 
@@ -30,7 +30,7 @@ struct Rectangle<'a> {
     own: u64,
     total: u64,
     depth: usize,
-    /// Its start, in units of cost.
+    /// The start, in units of cost.
     start: u64,
 }
 

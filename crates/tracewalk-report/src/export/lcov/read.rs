@@ -5,16 +5,16 @@ use std::fmt;
 use tracewalk::plain::plain;
 use tracewalk_analysis::coverage::{TracedFile, Tracefile};
 
-/// Why a text is no tracefile.
+/// Why a text is not a tracefile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TracefileError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong there.
+    /// The problem.
     pub kind: TracefileErrorKind,
 }
 
-/// What is wrong with a tracefile.
+/// The problem with a tracefile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TracefileErrorKind {
     /// A record cannot be read.
@@ -24,7 +24,7 @@ pub enum TracefileErrorKind {
     },
     /// `end_of_record` is missing after a file's records: the text is incomplete.
     NotEnded,
-    /// There is no file in it.
+    /// The tracefile has no files.
     NoFile,
 }
 
@@ -110,7 +110,7 @@ fn take(file: &mut TracedFile, record: &str, fields: &str) -> Option<()> {
     Some(())
 }
 
-/// A count. Negative ones occur, where counters of other tools overflowed.
+/// A count. Negative ones occur if counters of other tools overflowed.
 fn count(text: &str) -> Option<u64> {
     let number: i128 = text.parse().ok()?;
     Some(u64::try_from(number.max(0)).unwrap_or(u64::MAX))

@@ -12,7 +12,7 @@ fn some(old: &str, new: &str) -> (Option<String>, Option<String>) {
     (path(old), path(new))
 }
 
-/// What Git 2.39 printed of an added, a changed, a deleted and a renamed file, a new mode and a path with an umlaut and a space.
+/// Git 2.39's diff of an added, a changed, a deleted and a renamed file, a new mode and a path with an umlaut and a space.
 const GIT: &str = "\
 diff --git a/added.c b/added.c
 new file mode 100644
@@ -78,9 +78,9 @@ fn files_of_git_have_their_paths_in_both_revisions() {
     );
     let hunk = &files[1].hunks[0];
     assert_eq!((hunk.at, hunk.old_first, hunk.new_first, hunk.lines.len()), (12, 1, 1, 6));
-    // Without a line of the new revision the hunk stands before the first.
+    // Without a line of the new revision, the hunk comes before the first line.
     assert_eq!((files[2].hunks[0].old_first, files[2].hunks[0].new_first), (1, 1));
-    // The same with Windows' ends of lines in it, and what a mail and a commit have around it.
+    // The same with Windows line endings, and the text that a mail and a commit have around a diff.
     let mail = format!(
         "From 12 Mon Sep 17\nSubject: [PATCH] one\n---\n src/changed.c | 3 +-\n\n{GIT}-- \n2.39.5\n\n"
     );
@@ -123,7 +123,7 @@ fn what_is_no_diff_is_refused_with_its_line() {
     assert_eq!(of("@@ -1,x +1 @@\n"), Err((3, "line")));
     assert_eq!(of("@@ -1 +1 @@\n-a\n+b\n+c\n"), Err((6, "line")));
     assert_eq!(of("@@ -1,2 +1 @@\n-a\n+b\n+c\n"), Err((6, "line")));
-    // Before it are four lines of one and three of the other.
+    // Four lines of one side come before the hunk, and three of the other.
     assert_eq!(of("@@ -5 +4 @@\n-a\n+b\n"), Err((3, "misplaced")));
     assert_eq!(of("@@ -1 +1 @@\n-a\n+b\n@@ -1 +1 @@\n-a\n+b\n"), Err((6, "misplaced")));
     assert_eq!(of("@@ -0 +0 @@\n-a\n+b\n"), Err((3, "misplaced")));

@@ -55,7 +55,7 @@ fn line(
 ) -> io::Result<()> {
     let Some(node) = path.last().and_then(|index| tree.nodes.get(*index)) else { return Ok(()) };
     if node.calls == 0 && node.total.is_zero() {
-        // It ran outside the window.
+        // The call ran outside the window.
         return Ok(());
     }
     let Palette { quiet, function, exception, .. } = options.look.palette;

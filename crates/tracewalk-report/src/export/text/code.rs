@@ -16,15 +16,15 @@ use tracewalk_analysis::{Code, CodeInContext};
 /// One instruction, ready to be printed.
 #[derive(Debug)]
 pub(super) struct Row {
-    /// The address after it.
+    /// The address after the instruction.
     pub(super) next: Address,
-    /// Its address and its code, like `0800 f7ff ffd5`, padded.
+    /// The address and the code, like `0800 f7ff ffd5`, padded.
     pub(super) head: String,
     /// Mnemonic, operands and their targets, with colours.
     pub(super) text: String,
     /// The columns of `text`.
     pub(super) width: usize,
-    /// Its place in the source.
+    /// The place in the source.
     pub(super) place: Rc<Place>,
     /// The heading above it if execution jumps to it.
     heading: String,
@@ -58,19 +58,19 @@ pub(super) struct Place {
     pub(super) inlined: Vec<String>,
     /// The source file, as the debug information names it.
     pub(super) file: Option<String>,
-    /// The line in it.
+    /// The line in the file.
     pub(super) line: Option<u32>,
     /// `sort.c:12`: the file without its folders.
     pub(super) file_and_line: Option<String>,
 }
 
 impl Place {
-    /// Whether both are in the same function, inlined ones included.
+    /// Whether both places are in the same function, inlined ones included.
     pub(super) fn same_scope(&self, other: &Self) -> bool {
         std::ptr::eq(self, other) || (self.function == other.function && self.inlined == other.inlined)
     }
 
-    /// Whether both are in the same line.
+    /// Whether both places are in the same line.
     pub(super) fn same_line(&self, other: &Self) -> bool {
         self.line == other.line && self.file == other.file
     }
@@ -121,7 +121,7 @@ fn row(code: &Code, palette: &Palette, at: Location) -> Option<Row> {
 pub(super) struct Written {
     /// Mnemonic, operands and their targets, with colours.
     pub(super) text: String,
-    /// Its columns.
+    /// The columns of `text`.
     width: usize,
     /// The instruction's bytes.
     bytes: u8,
@@ -214,7 +214,7 @@ fn scope_name(place: &Place, address: Address, inlined: usize, palette: &Palette
     text
 }
 
-/// Up to this number of blanks.
+/// This number of blanks, up to a limit.
 pub(super) fn blanks(columns: usize) -> &'static str {
     const BLANKS: &str = match str::from_utf8(&[b' '; 128]) {
         Ok(blanks) => blanks,

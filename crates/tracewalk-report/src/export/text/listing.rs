@@ -92,7 +92,7 @@ impl<W: Write> Listing<W> {
     }
 
     fn block(&mut self, block: &Block, arrival: Arrival, cycles: u64) -> io::Result<()> {
-        // To a reader, a branch to the next address goes straight on.
+        // Readers see a branch to the next address as straight code.
         let straight =
             arrival == Arrival::Straight || (arrival == Arrival::Jump && self.next == Some(block.start));
         if !straight {
@@ -182,7 +182,7 @@ impl<W: Write> Listing<W> {
         blanks(MARGIN + self.indent(depth))
     }
 
-    /// A line that marks something, without the middle of its text if that is too long.
+    /// A line that marks an event or a gap, without the middle of its text if that is too long.
     fn rule(&self, text: &str) -> String {
         let room = self.options.look.width.map(|width| width.saturating_sub("── ".chars().count() + 1));
         rule(&room.map_or(text.into(), |room| without_middle(text, room)))
@@ -281,7 +281,7 @@ impl<W: Write> Listing<W> {
         }
     }
 
-    /// Books cycles; returns those of the current block.
+    /// Assigns cycles; returns those of the current block.
     fn spend(&mut self, spent: Option<Spent>) -> io::Result<u64> {
         match spent {
             Some(Spent::OnBlock(cycles)) => return Ok(cycles),

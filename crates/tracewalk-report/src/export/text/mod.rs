@@ -1,4 +1,4 @@
-//! Text for people. Its layout may change with any version; programs read the line formats.
+//! Text for people. The layout may change with any version; scripts should use the line formats.
 
 mod calls;
 mod chains;

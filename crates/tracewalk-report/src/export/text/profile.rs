@@ -176,7 +176,7 @@ impl Table<'_> {
         }
     }
 
-    /// Prints what the numbers leave out.
+    /// Prints notes on the execution that the numbers leave out.
     fn notes(&mut self, profile: &Profile) -> io::Result<()> {
         let quiet = self.options.look.palette.quiet;
         let mut notes = Vec::from_iter(in_doubt(profile.in_doubt));

@@ -1,6 +1,6 @@
 //! Timelines, each format in a file of its own.
 //!
-//! A timeline is written as it arises: only open spans are kept.
+//! A timeline is written while the trace is followed: only open spans are kept.
 
 mod chrome;
 mod ctf;
@@ -30,7 +30,7 @@ pub use text::TimelineText;
 
 /// Writes timelines, source by source.
 ///
-/// The calls come as `(section item* end_section)* finish`.
+/// The order of calls is `(section item* end_section)* finish`.
 pub trait TimelineExport {
     /// A source's items follow.
     fn section(&mut self, section: &Section, scale: &Scale) -> io::Result<()>;

@@ -35,7 +35,7 @@ pub struct PerfettoTrace<W> {
 /// One source's part.
 #[derive(Debug)]
 struct Source {
-    /// Its number, from 1: its process, and its sequence of packets.
+    /// The source's number, from 1: its process, and its sequence of packets.
     number: u32,
     scale: Option<Scale>,
     names: Names,
@@ -62,7 +62,7 @@ const CAPTURE: u64 = 1 << 63;
 /// The number of bytes that are written at once.
 const MUCH: usize = 64 << 10;
 
-/// Event categories: what a span is, and where its times come from.
+/// Event categories: the kind of a span, and the origin of its times.
 const CATEGORIES: [&str; 12] = [
     "function",
     "exception",

@@ -14,7 +14,7 @@ use tracewalk_analysis::samples::{block, call, page, pages, returns, taken};
 
 const SCALE: Scale = Scale { unit: Unit::Cycles, counts_cycles: false, frequency: Some(2e6) };
 
-/// `main` calls `sort` so often.
+/// `main` calls `sort` this number of times.
 fn write(exporter: &mut dyn TimelineExport, scale: Scale, times: usize) {
     let id = TraceId::new(0x10);
     let mut timelines = Timelines::new(&mut *exporter, scale, Window::default());

@@ -21,7 +21,7 @@ pub struct TimelineText<W> {
     scale: Option<Scale>,
     names: Names,
     open: HashMap<Track, Vec<Open>>,
-    /// A span in which nothing happened yet.
+    /// A span without items inside it yet.
     held: Option<(Span, Moment)>,
     first_section: bool,
 }

@@ -27,7 +27,7 @@ pub(super) struct Printer<W> {
     pub(super) options: CallTreeOptions,
     pub(super) code: CodeInContext,
     pub(super) phase: Phase,
-    /// A function that called nothing, and whose line may still stand for several calls.
+    /// A function that called nothing, and whose line may still represent several calls.
     leaf: Option<Leaf>,
     /// Cached lines, or their beginnings, of functions by entry and depth.
     lines: QuickMap<(Line, FunctionId, Option<Address>, usize), Rc<str>>,
@@ -40,7 +40,7 @@ pub(super) struct Printer<W> {
 /// A line of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Line {
-    /// Its entry, or the place where it was found again after a gap.
+    /// The entry, or the place where the function was found again after a gap.
     Entry { again: bool },
     /// The beginning of the line for its end.
     End,
@@ -63,7 +63,7 @@ struct Leaf {
 /// A function that is running.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Open {
-    /// Its entry; `None` if none of it ran yet.
+    /// The function's entry; `None` if none of it ran yet.
     entry: Option<Address>,
     pub(super) depth: usize,
     /// The instructions that it ran, with those of the functions that it called.
@@ -301,7 +301,7 @@ impl<W: Write> Observer for Printer<W> {
     fn leave(&mut self, frame: &mut Frame<Open>, below: Option<&mut Frame<Open>>, how: Left) {
         let Open { depth, instructions, printed, missing, .. } = frame.mark;
         if !self.is_shown(&frame.mark) || (!printed && instructions == 0 && !missing) {
-            // It needs no line.
+            // The call needs no line.
         } else if missing && !printed {
             self.of_leaf(frame, "not in any image");
         } else if !printed {

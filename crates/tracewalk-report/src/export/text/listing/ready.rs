@@ -1,7 +1,7 @@
 //! Cached lines of repeated passages.
 //!
-//! The text of a passage depends on the passage, on the state of the call stack, and on the place of the last instruction. It is
-//! built once for each of these, and copied from then on.
+//! The text of a passage depends on the passage, on the state of the call stack, and on the place of the last instruction. Each
+//! combination is built once, and copied from then on.
 
 use std::rc::Rc;
 
@@ -42,11 +42,11 @@ pub(super) struct Lines {
 /// The last instruction.
 #[derive(Clone, Debug)]
 pub(super) struct Last {
-    /// Its place.
+    /// The place in the source.
     pub(super) place: Option<Rc<Place>>,
-    /// The address after it.
+    /// The address after the instruction.
     pub(super) next: Option<Address>,
-    /// Its call depth.
+    /// The call depth.
     pub(super) depth: usize,
 }
 
@@ -75,13 +75,13 @@ impl Ready {
         self.remembered.find(calls, (self.set, number), |()| 0)
     }
 
-    /// Its text.
+    /// The text of a known passage.
     #[inline]
     pub(super) fn lines(&self, known: Known) -> Option<&Lines> {
         self.remembered.effect(known)
     }
 
-    /// Its text was written: applies its effect on the call stack.
+    /// Applies a passage's effect on the call stack, once its text is written.
     #[inline]
     pub(super) fn go(&mut self, known: Known, calls: &mut CallStack<()>) {
         self.here = self.remembered.effect(known).map(|lines| lines.state);
@@ -105,7 +105,7 @@ impl Ready {
         let here = self.here.unwrap_or_else(|| self.state(last));
         let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
         let number = *self.numbers.entry((here, repeated.number())).or_insert(next);
-        // Only to look up the state of the stack.
+        // This look-up only finds the state of the stack.
         let _ = self.remembered.find(calls, (set, number), |()| 0);
         self.here = None;
         Writing(self.remembered.begin_learning(calls, (set, number)))

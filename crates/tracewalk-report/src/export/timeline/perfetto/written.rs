@@ -1,7 +1,7 @@
 //! Caches packets without their times.
 //!
 //! Most items of a timeline equal an earlier one apart from the time: a call of the same function, an end on the same track.
-//! Their bytes are kept, so that such an item is a copy.
+//! The cache keeps an item's bytes, so that an equal item is a copy.
 
 use std::hash::{BuildHasher, BuildHasherDefault};
 use std::io;
