@@ -20,7 +20,7 @@ pub(crate) struct Reading {
     pub(crate) items: BTreeMap<u64, u64>,
     /// Stretches that are reported as malformed, and their numbers of bytes.
     pub(crate) malformed: Vec<(u64, u64)>,
-    /// The same, in the search for synchronisation.
+    /// Stretches skipped in the search for synchronisation, and their numbers of bytes.
     pub(crate) unsynchronised: Vec<(u64, u64)>,
     /// The execution.
     pub(crate) flow: Vec<(u64, Told)>,
