@@ -138,7 +138,7 @@ fn a_capture_without_its_registers_is_read_right_or_declared_doubtful() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    // Its 13 bytes hold no address of execution.
+    // The 13 bytes of event_test hold no address of execution.
     assert_eq!(undecided, ["event_test", "event_test"]);
     // Damage that both readings reach, and settings that the few bytes do not show.
     doubtful.sort();

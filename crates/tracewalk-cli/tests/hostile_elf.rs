@@ -221,7 +221,7 @@ fn forms_that_say_that_the_form_follows_end() {
 #[test]
 fn what_all_units_share_is_not_read_for_each() {
     const UNITS: usize = 20_000;
-    // Abbreviation tables that overlap up to one common end.
+    // One long abbreviation table, shared by all units.
     let many =
         (2..100_000).map(|code| abbreviation(code, SUBPROGRAM, false, &[[NAME, STRING]])).collect::<Vec<_>>();
     let root = abbreviation(1, COMPILE_UNIT, false, &BOUNDS);

@@ -158,7 +158,7 @@ fn whole_captures_are_written_the_same_by_passages_and_by_elements() {
 fn damaged_captures_are_written_the_same_by_passages_and_by_elements() {
     for (seed, example) in (0..2).flat_map(|seed| examples().into_iter().map(move |example| (seed, example)))
     {
-        // Repeats the trace: repeated code must be written again unchanged.
+        // A repeated trace runs the same code again, whose earlier output passages reuse.
         let folder = with_trace(&example, |trace| {
             let mut trace = if trace.len() < 8 << 10 && seed > 0 { trace.repeat(2) } else { trace };
             let mut hash = DefaultHasher::new();

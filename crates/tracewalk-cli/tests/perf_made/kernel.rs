@@ -58,7 +58,7 @@ impl Target {
         }
     }
 
-    /// A turn that runs from each first address to the second.
+    /// A turn of these runs, each from its first address to its second.
     fn turn(self, runs: [(u64, u64); 3]) -> String {
         runs.map(|(start, end)| format!("R {start:x} {end:x} {}\n", self.isa())).concat()
     }
