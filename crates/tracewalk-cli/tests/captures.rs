@@ -121,7 +121,7 @@ fn synchronisation_that_says_where_frames_stand_leaves_no_doubt() {
     }
 }
 
-/// Bytes outside frames look like bytes of arbitrary sources.
+/// Bytes that are not frames, read as frames, seem to come from arbitrary sources.
 #[test]
 fn many_sources_that_are_not_described_are_one_note() {
     let Some(folder) = corpus("etm4/juno_r1_1") else { return };

@@ -147,7 +147,7 @@ fn a_return_stack_reads_the_same_with_nothing_but_its_memory() {
     assert_same_runs(&runs(&arguments.iter().map(String::as_str).collect::<Vec<_>>(), 0), &expected);
 }
 
-/// The emulator's record ends an instruction or two after the trace's last proof.
+/// The emulator's record ends an instruction or two after the last one that the trace proves.
 #[test]
 fn emulated_programs_ran_as_the_emulator_recorded() {
     let names = [

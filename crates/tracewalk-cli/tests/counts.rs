@@ -218,7 +218,7 @@ fn perf_lists_the_branches_that_are_counted() {
     let Some(list) = corpus("linux/made/ricsec-fib-etmv4.branches.txt") else { return };
     let process = process(&folder);
     let process = process.iter().map(String::as_str).collect::<Vec<_>>();
-    // These three files are linked so that an executed address equals its offset in the file.
+    // The three files are linked so that an executed address equals its offset in the file.
     let bases =
         [("fib", 0xaaaa_dd37_0000), ("ld-2.31.so", 0xffff_9d47_0000), ("libc-2.31.so", 0xffff_9d2f_d000)];
     let bases = BTreeMap::from(bases);

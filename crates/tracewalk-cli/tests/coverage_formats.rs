@@ -264,7 +264,7 @@ fn a_page_holds_its_overview_without_scripts_and_asks_for_nothing_from_elsewhere
     );
 }
 
-/// A file that is no base is refused. Compared with it nothing would be lost, and a gate must not pass.
+/// A file that cannot be read as a base is refused: compared with it nothing would be lost, and the gate would pass.
 #[test]
 fn a_base_that_is_none_is_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -313,7 +313,7 @@ fn a_base_that_is_none_is_refused() {
         let outcome = against(base);
         assert_eq!(outcome.status, 0, "{}: {}", base.display(), outcome.stderr);
     }
-    // A line without coverage had a count.
+    // A line reported as unreached has a count.
     let mut changed: Value = serde_json::from_str(&json).unwrap();
     let lines = changed["files"].as_array_mut().unwrap().iter_mut();
     let mut lines = lines.flat_map(|file| file["lines"].as_array_mut().unwrap());

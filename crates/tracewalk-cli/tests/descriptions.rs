@@ -145,7 +145,7 @@ fn describe_keeps_registers_that_change_nothing() {
     assert!(runs(&described).stdout == runs(&snapshot).stdout);
     let again = run(["describe", described.to_str().unwrap()]);
     assert_eq!((again.status, again.stdout), (0, text.clone()), "{}", again.stderr);
-    // A snapshot made from the description has them as well.
+    // A snapshot made from the description keeps these registers, too.
     let second = directory.path().join("second");
     let outcome = run(["snapshot", described.to_str().unwrap(), "-o", second.to_str().unwrap(), "-q"]);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);

@@ -1,4 +1,4 @@
-//! A DSTREAM unit's file of blocks, named by a snapshot and by itself.
+//! A DSTREAM unit's file of blocks, in a snapshot and alone.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -41,7 +41,8 @@ fn listing(path: &Path) -> Vec<(u64, &'static str)> {
     text.lines().map(listed).collect()
 }
 
-/// Both list the same up to the first damaged place. There OpenCSD goes on at once; tracewalk waits for an A-sync.
+/// OpenCSD and tracewalk list the same packets up to the first damaged place. There OpenCSD continues at
+/// once, and tracewalk waits for an A-sync.
 #[test]
 fn packets_in_blocks_are_those_that_opencsd_lists() {
     let Some(folder) = corpus("etm4/a55-test-tpiu") else { return };

@@ -92,7 +92,7 @@ fn leave_out_absent_images(folder: &Path) {
     }
 }
 
-/// This message describes another trace unit's part of one buffer.
+/// The description of this capture assigns one buffer to another trace unit.
 const NOT_COMPARED: &str = "infrastructure";
 
 #[test]
@@ -146,7 +146,7 @@ fn a_capture_without_its_registers_is_read_right_or_declared_doubtful() {
     assert!(right >= 51, "{right} right");
 }
 
-/// The trace names addresses of 64 bits, whose lower halves the image of raw bytes fits by chance.
+/// The trace has 64-bit addresses whose lower halves match the raw image by chance.
 #[test]
 fn an_image_stated_above_4_gib_is_not_moved_to_the_lower_half_of_an_address() {
     let Some(corpus) = corpus("etm4") else { return };

@@ -1,4 +1,4 @@
-//! Many captures as one result: equal to the result of the answer's own commands, with any failure on the way.
+//! Many captures as one result: the same as from the command of one answer, whatever fails on the way.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -77,7 +77,7 @@ fn a_fleet_gives_what_its_captures_give_on_any_number_of_threads() {
         Fleet::of(&["m3-etmv3", "a7-etmv3", "m3-etmv3", "a15-pft", "a53-etmv4", "m3-etmv3", "m33-etmv4"]);
     let captures = fleet.captures();
     for answer in ["counts", "coverage", "profile"] {
-        // An answer's command takes one program, so each program is also gathered alone.
+        // First captures of one program, then of several.
         let of_one = [captures[0], captures[2], captures[5]];
         let expected = fleet.saved(answer, &of_one);
         for threads in ["1", "2", "7"] {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::support::{MESSAGES, example, mentions, told as run_told};
 
-/// Outside the capture's directory: no message and no output may ever show it.
+/// The text of a file outside the capture's directory: no message and no output may ever show it.
 const SECRET: &str = "secret: 4711";
 
 /// A directory with a capture in it, and a secret beside it.

@@ -176,7 +176,7 @@ fn a_place_that_cannot_be_written_to_is_refused_before_the_work() {
         // The message does not show the temporary file's name, which the user does not know.
         let errors = folder.run(&["coverage", "capture.toml", "-o", output]).2;
         assert!(errors.contains(output) && !errors.contains(".tracewalk-"), "{errors}");
-        // The missing capture is not examined first.
+        // The output is checked before the capture, which is missing.
         let (_, _, errors) = folder.run(&["timeline", "missing.bin", "-o", output]);
         assert!(errors.contains(output) && !errors.contains("missing.bin"), "{errors}");
         folder.refuses(&["timeline", "capture.toml", "-o", output]);

@@ -36,7 +36,7 @@ fn autofdo(text: &str) -> (List, List) {
     (ranges, list())
 }
 
-/// simpleperf writes 0 for the target of some indirect branches. Their branches are left out.
+/// Leaves out indirect branches for which simpleperf gives no target (0).
 fn direct(branches: &List, expected: &List) -> List {
     let indirect = expected.keys().filter_map(|branch| branch.strip_suffix("->0"));
     let indirect = indirect.collect::<Vec<_>>();

@@ -381,7 +381,7 @@ fn code_that_was_loaded_where_other_code_was_is_other_code() {
         machine.mapped(at(10, time, 0), code);
         machine.runs(at(10, time + 1, 0), code);
     }
-    // Kernel modules, whose code is unknown, which a notice reports.
+    // The code of kernel modules is unknown, which a notice reports.
     for (time, name) in [(7, "/lib/modules/one.ko"), (8, "[two]")] {
         machine.recording.kernel_mapped(at(0, time, 0), 0xbf00_0000, 0x1000, 0, name);
         machine.runs(at(10, time, 0), SPIN);

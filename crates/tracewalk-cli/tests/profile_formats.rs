@@ -108,7 +108,7 @@ fn callgrind_annotate_keeps_functions_of_several_programs_apart() {
     }
     for (function, costs) in expected {
         if let Some(alone) = read["functions"].get(&function) {
-            // The files distinguish functions with the same name.
+            // Functions with the same name in different files are distinguished by their files.
             assert!(costs.values().any(|own| alone[0] == *own), "{function}");
             continue;
         }

@@ -203,7 +203,7 @@ fn the_examples_call_and_cost_what_their_records_say() {
     let cases: [(&str, &str, &[&str]); 3] = [
         ("m3-etmv3", "m3", &[]),
         ("a15-pft", "a9", &[]),
-        // This trace has context IDs, which distinguish tasks.
+        // The trace of a7-etmv3 has context IDs, which distinguish tasks.
         ("a7-etmv3", "a9", &["--contexts"]),
     ];
     for (name, program, options) in cases {

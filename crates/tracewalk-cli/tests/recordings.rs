@@ -79,7 +79,7 @@ fn a_sigrok_session_of_hardware_is_decoded_as_the_bytes_that_were_made_of_it() {
     // The offsets in the JSON lines count the decoded bytes.
     assert_eq!(outcome(&session, "jsonl").stdout, outcome(&bytes, "jsonl").stdout);
     assert!(runs.stderr.contains("inferred: --wire uart --baud 80"), "{}", runs.stderr);
-    // The channel's name identifies the channel.
+    // The channel's name shows its signal, so no option is needed.
     assert!(!runs.stderr.contains("--channel"), "{}", runs.stderr);
 }
 

@@ -206,7 +206,7 @@ fn a_diff_that_does_not_belong_to_the_revisions_never_passes_a_gate() {
     let file = revisions.file("first.diff");
     let found = revisions.difference("base.info", &["--source-diff", file.to_str().unwrap()]);
     assert_eq!(found["gone"].as_array().unwrap().len(), 1);
-    // Gates that need a base with revisions.
+    // The `changed` gate needs the changes since the base, and a source diff needs a base that takes one.
     assert_eq!(revisions.refusal("base.info", &["--fail-under", "changed=1"]).1, "no_revisions");
     assert_eq!(
         revisions.refusal("base.twcov", &["--source-diff", file.to_str().unwrap()]).1,

@@ -278,7 +278,7 @@ fn saved_files_that_are_cut_off_anywhere_or_have_lost_lines_are_refused() {
             std::fs::write(&file, text).unwrap();
             assert_refused(&["merge", &file], message);
         };
-        // Cut after some of the lines, and within the last one, whose beginning would also be a valid line.
+        // Cut after some of the lines, and before the last line's newline, where the line is still valid.
         for end in [1, 2, last / 2, last] {
             refuses(&lines[..end].concat(), &format!("saved_cut_off {end}:"));
         }

@@ -232,8 +232,8 @@ fn with_image(trace: &str, elf: &str) -> Case {
     Case::new(example(trace), &["--image", elf.to_str().unwrap()], "runs", "R ")
 }
 
-/// One capture of each protocol, with only the program, and with all options. Short captures are repeated:
-/// the newest 2 KiB of frames are held until their alignment is certain.
+/// One capture of each protocol, some with only the program, some with all options. Short captures are
+/// repeated: the newest 2 KiB of frames are held until their alignment is certain.
 fn cases(directory: &Path) -> Vec<Case> {
     let mut cases = vec![with_image("a7-etmv3/trace.bin", "a7-etmv3/a9.elf")];
     for (name, elf, source) in [
@@ -428,7 +428,7 @@ fn reports_of_a_stream_are_those_of_the_file_when_it_ends_or_is_stopped() {
             let mut case = Case { format, ..case_of(&case) };
             case.options.extend(options.iter().map(|&option| option.to_owned()));
             if case.options.iter().any(|option| option.starts_with("0x10=etmv3")) {
-                // In a file the ITM is detected besides the named source.
+                // In a file, tracewalk detects the ITM besides the named source; a stream needs the option.
                 case.options.extend(["--source", "0x01=itm"].map(str::to_owned));
             }
             let bytes = fs::read(&case.trace).unwrap();
@@ -455,7 +455,7 @@ fn reports_of_a_stream_are_those_of_the_file_when_it_ends_or_is_stopped() {
             };
             assert_eq!(texts(&outcome), texts(&expected), "{}", outcome.stderr);
             if texts(&expected).is_empty() {
-                // A stopped stream may have had more.
+                // A stopped stream may have continued, so its result is marked as incomplete.
                 let stdout = without_mark(&outcome.stdout);
                 assert_eq!(
                     stdout != outcome.stdout,
@@ -463,7 +463,7 @@ fn reports_of_a_stream_are_those_of_the_file_when_it_ends_or_is_stopped() {
                     "{command} {format}"
                 );
                 assert_same_lines(&stdout, &expected.stdout);
-            } // Else a text stands where it had come to its end.
+            } // Otherwise the place of a text is its end.
         }
     }
 }
@@ -537,7 +537,7 @@ fn several_sources_of_a_stream_are_printed_as_of_a_file() {
     assert!(outcome.stderr.contains(" --source 0x13=pft,cpu=cortex-a15"), "{}", outcome.stderr);
 }
 
-/// Sends a capture again and again. Its output would be endless, so the format is `none`.
+/// Sends a capture again and again. The output would be endless, so the format is `none`.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_memory_that_a_stream_takes_does_not_grow_with_it() {

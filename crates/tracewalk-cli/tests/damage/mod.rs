@@ -82,7 +82,7 @@ impl Case {
             assert_eq!(damaged.packets.get(at), Some(packet), "{context}, packet at {at}");
         }
         check_flow_in_front(whole, damaged, front, context);
-        // They are also unchanged after the next synchronisation.
+        // Packets after the next synchronisation are unchanged as well.
         let resumes = whole.synchronisation(damage.end() + found);
         if let Some(resumes) = resumes {
             check_flow_behind(whole, damaged, resumes, damage, context);

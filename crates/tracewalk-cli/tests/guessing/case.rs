@@ -7,7 +7,7 @@ use crate::support::{Outcome, run};
 
 /// A capture, the options that describe it, and its content.
 pub(crate) struct Case {
-    /// A description of the capture.
+    /// A short description of the capture.
     pub(crate) name: String,
     pub(crate) bytes: Vec<u8>,
     /// The program as the user has it, and at its true address: values of `--image`.

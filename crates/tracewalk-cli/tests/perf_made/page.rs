@@ -59,7 +59,7 @@ fn every_command_of_the_page_runs() {
             "tracewalk" => (env!("CARGO_BIN_EXE_tracewalk"), &[]),
             "llvm-profgen" => ("llvm-profgen-22", &[]),
             "clang" => ("clang-22", &COMPILED),
-            // This command records on the traced machine.
+            // `perf record` runs on the traced machine.
             "perf" => {
                 assert_eq!(arguments[0], "record");
                 continue;

@@ -100,7 +100,7 @@ fn old_registers(kind: Kind, size: u32) -> [u32; 3] {
 
 #[test]
 fn short_context_ids_name_the_process_if_its_lowest_byte_does() {
-    // CtxtIDSize, a second process besides process 10, and whether the trace tells the two apart. Process 266
+    // CtxtIDSize, a second process besides process 10, and whether the trace distinguishes them. Process 266
     // ends in the same byte.
     let cases = [(0b01, 20, false), (0b10, 20, true), (0b10, 266, false), (0b11, 266, true)];
     for kind in [Kind::Etmv3, Kind::Ptm] {

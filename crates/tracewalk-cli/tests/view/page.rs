@@ -111,7 +111,7 @@ fn a_capture_of_some_megabytes_is_shown_as_a_small_one() {
     large(2 << 20);
 }
 
-/// `cargo xtask page` runs it.
+/// Run by `cargo xtask page`.
 #[test]
 #[ignore = "decodes 100 MB several times"]
 fn a_capture_of_100_megabytes_is_shown_as_a_small_one() {
@@ -128,7 +128,7 @@ fn another_core_is_a_lane() {
     visit("cores", &Served::start([two_sources(folder.path())]).url(), None);
 }
 
-/// A single file without further needs shows the same as the server.
+/// A single self-contained file shows the same as the server.
 #[test]
 fn an_exported_page_is_the_same_page() {
     let folder = tempfile::tempdir().unwrap();
