@@ -367,7 +367,7 @@ fn a_snapshot_is_read_by_opencsd_as_the_capture_is_read_here() {
         let here = run(["flow", output.to_str().unwrap(), "--format", "runs"]);
         assert_eq!(here.stdout, std::fs::read_to_string(example(name).join("runs.txt")).unwrap());
         if let Some(found) = opencsd_runs(&output).filter(|_| name == "a15-pft") {
-            // OpenCSD reports preferred return addresses in another place, and no start.
+            // OpenCSD's runs have no preferred return addresses.
             let runs = comparable(&here.stdout).into_iter().map(|line| match line.split_once(' ') {
                 Some(("X", rest)) => format!("X {}", rest.split(' ').next().unwrap()),
                 _ => line,

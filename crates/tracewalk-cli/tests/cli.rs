@@ -47,7 +47,7 @@ fn the_manual_has_a_page_for_each_command() {
     assert_refused(&told(["man", pages.join("tracewalk.1").to_str().unwrap()]), "error: output: tracewalk.1");
 }
 
-/// A mistake is one sentence, nothing is printed, and the status is 2.
+/// A mistake is reported in one sentence, without output, and the status is 2.
 fn assert_refused(outcome: &Outcome, message: &str) {
     assert_eq!(outcome.status, 2, "{}", outcome.stderr);
     assert_eq!(outcome.stdout, "");
