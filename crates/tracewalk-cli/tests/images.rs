@@ -118,7 +118,7 @@ fn source_lines_that_are_not_there_are_noted_once() {
     let found = notes(&["--source-lines", "--source-dir", &sources]);
     let some = format!("{sources}/m3");
     assert_eq!((found, notes(&["--source-lines", "--source-dir", &some])), ((0, 0), (1, 0)));
-    // Without a program, `no_program` covers it.
+    // Without a program, `no_program` reports it already.
     let trace = directory.path().join("trace.bin").display().to_string();
     let kinds = run_with_notices(["flow", &trace, "--source-lines"]).1;
     assert!(kinds.has("no_program") && !kinds.has("no_lines"), "{kinds:?}");

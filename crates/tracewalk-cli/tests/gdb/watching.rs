@@ -1,5 +1,5 @@
-//! Watchpoints: GDB finds the accesses that data trace reported in both directions, and otherwise prints why
-//! it cannot.
+//! Watchpoints: in both directions GDB stops at the accesses that data trace reported. Without data trace it
+//! prints why it cannot.
 
 use tracewalk_generate::path::Step;
 
