@@ -1,4 +1,4 @@
-//! The tests of the command, in one binary: what they share is linked once.
+//! The tests of the command, in one binary: shared code is linked once.
 
 mod arrangements;
 mod belonging;

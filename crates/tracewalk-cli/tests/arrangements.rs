@@ -1,4 +1,4 @@
-//! Buffers whose bytes do not stand in their order in the file: named, and read all the same.
+//! Buffers whose bytes are not in order in the file: tracewalk names the arrangement and reads them all the same.
 
 use std::fs;
 use std::path::Path;
@@ -57,13 +57,14 @@ fn a_buffer_that_went_round_is_read_from_its_oldest_byte_on() {
         let said = flow(&file, &["--image", &image, "--read-pointer", &option, "--id", "0x10"]);
         let expected = comparable(&fs::read_to_string(case.join("runs-10.txt")).unwrap());
         assert_same_runs(&comparable(&said.stdout), &expected);
-        // Where nobody says it, it is found, by the program or by distances: never silently wrong.
+        // Without the option tracewalk infers the position, from the program or from distances, and is never
+        // silently wrong.
         let found = flow(&file, &["--image", &image, "--id", "0x10"]);
         let line = found.stderr.lines().find_map(|line| line.split_once("--read-pointer "));
         match line.and_then(|(_, rest)| rest.split(' ').next()) {
             Some(found_out) => {
                 let found_out = usize::from_str_radix(found_out.trim_start_matches("0x"), 16).unwrap();
-                // Distances say the first place where it can be.
+                // Distances give the first possible position.
                 let near = pointer.saturating_sub(4096)..=pointer + 512;
                 assert!(near.contains(&found_out), "{found_out:#x} instead of {pointer:#x}");
                 right += 1;
@@ -101,7 +102,7 @@ fn the_oldest_byte_of_a_buffer_of_any_size_is_found_without_a_program() {
             continue;
         }
         found += 1;
-        // What is reported was traced like that, but for what stands in front of the first synchronisation and at the end.
+        // The packets reported are those traced, except before the first synchronisation and at the end.
         let is_told = |packet: &&serde_json::Value| packet["packet"] != "unsynced";
         let told = told.iter().filter(is_told).collect::<Vec<_>>();
         let inner = &told[..told.len() - 1];
@@ -118,7 +119,7 @@ fn the_oldest_byte_of_a_buffer_of_any_size_is_found_without_a_program() {
         assert!(left_out.ends_with("choose with --read-pointer"), "{left_out}");
     }
     assert!(found >= 3 && packets > in_order.len(), "{found}, {packets} of {}", in_order.len());
-    // Who says that the first byte is the oldest one is believed, and of what did not go round nothing is reported.
+    // An explicit first byte is believed, and a buffer that did not wrap gets no report.
     let file = write(directory.path(), whole);
     assert!(!etm(&file, &[]).1.contains("--read-pointer"));
 }
@@ -142,7 +143,7 @@ fn descriptions_say_where_bytes_stand() {
     let expected = fs::read_to_string(example("a7-etmv3/runs.txt")).unwrap();
     assert!(flow(&described, &[]).stdout == expected);
     assert!(flow(&file, &options).stdout == expected);
-    // Offsets are those of the file.
+    // Offsets count from the start of the file.
     let packets = |file: &str, options: &[&str]| {
         let all = ["packets", file, "--format", "jsonl", "--container", "frames"];
         run(all.iter().chain(options)).stdout

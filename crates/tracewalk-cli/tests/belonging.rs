@@ -1,11 +1,11 @@
-//! Options that belong to one container, protocol or processor, given where there is none of it: never lost in silence.
+//! Options of one container, protocol or processor, given to a capture that has none of it: never lost in silence.
 
 use std::fs;
 use std::path::Path;
 
 use crate::support::{example, mentions, run, told};
 
-/// The one sentence that `tracewalk COMMAND CAPTURE OPTIONS` is refused with.
+/// The one-sentence refusal of `tracewalk COMMAND CAPTURE OPTIONS`.
 fn refused(command: &str, capture: &Path, options: &[&str]) -> String {
     let outcome = told([command, capture.to_str().unwrap()].iter().chain(options));
     let context = format!("{command} {} {options:?}: {}", capture.display(), outcome.stderr);
@@ -63,7 +63,7 @@ fn options_stand_where_what_they_belong_to_is_found_out() {
         ["--container", "mtb", "--mtb-pc", "0x100", "--vtor", "0", "--image", elf.to_str().unwrap()];
     let outcome = run(["flow", mtb.to_str().unwrap(), "--format", "runs"].iter().chain(&options));
     assert!(!outcome.stderr.contains("error:"), "{}", outcome.stderr);
-    // Where frames start is said of a trace port alone, which need not be said as well.
+    // Only a trace port has an option for the frames' start, so the option implies the port.
     let whole = fs::read(example("m3-etmv3/trace.bin")).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let cut = directory.path().join("cut.bin");
@@ -128,7 +128,7 @@ fn a_stimulus_port_that_nothing_was_written_to_is_told_with_those_that_something
     let format = itm(&["--port", "0", "--format", "events"]);
     assert_eq!((format.status, format.stdout.as_str()), (2, ""));
     assert!(format.stderr.contains("--port is for --format text"), "{}", format.stderr);
-    // Without the option it is reported that there is more, and is no mistake.
+    // Without the option tracewalk reports that there is more, which is no error.
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("swo.bin");
     let port_3 = "text\n".bytes().flat_map(|byte| [0x19, byte]).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! Captures of which the user knows only a part: what is said of the rest.
+//! Captures of which the user knows only a part, and what tracewalk reports about the rest.
 
 use crate::support::firmware::Firmware;
 use crate::support::{Outcome, comparable, corpus, example, run};
@@ -88,8 +88,8 @@ fn frames_of_a_trace_port_stand_where_the_user_says() {
     assert_eq!(run(arguments("packets", &cut, &wrong)).status, 2);
 }
 
-/// Frames with synchronisation in front of every sixteenth, at the beginning (what Linux puts into a buffer that went
-/// round), and in the middle.
+/// Frames with synchronisation before every sixteenth, at the beginning (as Linux writes it into a buffer
+/// that wrapped), and in the middle.
 #[test]
 fn synchronisation_that_says_where_frames_stand_leaves_no_doubt() {
     const FSYNC: [u8; 4] = [0xff, 0xff, 0xff, 0x7f];
@@ -121,7 +121,7 @@ fn synchronisation_that_says_where_frames_stand_leaves_no_doubt() {
     }
 }
 
-/// Bytes that are no frames look like some of any source.
+/// Bytes that are not frames, read as frames, seem to come from arbitrary sources.
 #[test]
 fn many_sources_that_are_not_described_are_one_note() {
     let Some(folder) = corpus("etm4/juno_r1_1") else { return };
@@ -130,7 +130,7 @@ fn many_sources_that_are_not_described_are_one_note() {
     assert!(of_kind(": undescribed:").is_empty(), "{}", outcome.stderr);
     let [many] = &of_kind("note: many_undescribed:")[..] else { panic!("{}", outcome.stderr) };
     assert!(mentions(many, "103 24 0x09 497"), "{many}");
-    // What is zero of the registers that change nothing is counted.
+    // Zero registers that change nothing are only counted.
     assert!(outcome.stdout.lines().any(|line| mentions(line, "TRCAUTHSTATUS=0xcc 3")), "{}", outcome.stdout);
 }
 
@@ -144,7 +144,7 @@ fn a_source_that_is_not_described_is_named_with_the_option_that_would_decode_it(
 
 #[test]
 fn a_register_that_nobody_gave_is_found_out_beside_those_that_were_given() {
-    // Cycle counts and context IDs are on; of the processor only its name is said.
+    // Cycle counts and context IDs are on; of the processor only the name is given.
     let (trace, image) = (example("a7-etmv3/trace.bin"), example("a7-etmv3/a9.elf"));
     let expected = std::fs::read_to_string(example("a7-etmv3/runs.txt")).unwrap();
     for source in
@@ -181,14 +181,14 @@ fn an_image_of_raw_bytes_is_found_where_it_stood() {
     assert!(notices.has("image_moved"), "{}", outcome.stderr);
     assert!(outcome.stderr.contains(&format!("--image {address}:")), "{}", outcome.stderr);
     assert_eq!(outcome.stdout, expected.stdout);
-    // Strictly, it stays where the user says.
+    // With `--strict`, the image stays at the user's address.
     let strict = arguments("flow", &trace, &options).into_iter().chain(["--format", "none", "--strict"]);
     let (outcome, notices) = run_with_notices(strict);
     assert_eq!(outcome.status, 2);
     assert!(!notices.has("image_moved"), "{}", outcome.stderr);
 }
 
-/// What is there of the program is little, and right. Elsewhere a loop of the trace could be followed for a while.
+/// The image is short but at the right address. Elsewhere it would fit a loop of the trace for a while.
 #[test]
 fn a_short_image_is_not_moved_to_where_a_loop_fits_by_chance() {
     let Some(real) = corpus("real/tc2-ptm-rstk-t32") else { return };
@@ -203,7 +203,7 @@ fn a_short_image_is_not_moved_to_where_a_loop_fits_by_chance() {
     assert!(notices.has("code_missing"), "{}", outcome.stderr);
 }
 
-/// The sentence in which a decode says that its configuration does not fit.
+/// The sentence in which a decode reports that its configuration does not fit.
 fn contradiction(outcome: &Outcome) -> &str {
     let mut lines =
         outcome.stderr.lines().filter(|line| line.contains("the trace contradicts its description"));
@@ -348,7 +348,7 @@ fn what_was_not_recognised_is_described_as_unknown() {
     assert!(printed.stdout.contains("\nid = 0x01\n"), "{}", printed.stdout);
 }
 
-/// What OpenCSD finds in a snapshot directory.
+/// OpenCSD's runs of a snapshot directory.
 fn opencsd_runs(directory: &std::path::Path) -> Option<String> {
     opencsd::list(directory).map(|listing| opencsd::runs(&listing))
 }
@@ -367,7 +367,7 @@ fn a_snapshot_is_read_by_opencsd_as_the_capture_is_read_here() {
         let here = run(["flow", output.to_str().unwrap(), "--format", "runs"]);
         assert_eq!(here.stdout, std::fs::read_to_string(example(name).join("runs.txt")).unwrap());
         if let Some(found) = opencsd_runs(&output).filter(|_| name == "a15-pft") {
-            // OpenCSD names preferred return addresses elsewhere, and starts nowhere.
+            // OpenCSD's runs have no preferred return addresses.
             let runs = comparable(&here.stdout).into_iter().map(|line| match line.split_once(' ') {
                 Some(("X", rest)) => format!("X {}", rest.split(' ').next().unwrap()),
                 _ => line,
@@ -416,7 +416,7 @@ fn a_snapshot_is_only_written_where_nothing_is() {
     assert_eq!(outcome.status, 2);
     assert!(outcome.stderr.contains("error: folder_not_empty"), "{}", outcome.stderr);
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
-    // OpenCSD knows no MTB.
+    // OpenCSD has no MTB support.
     let output = directory.path().join("new");
     let outcome = run(arguments("snapshot", &example("m0-crash-mtb"), &["-o", output.to_str().unwrap()]));
     assert_eq!(outcome.status, 2);
@@ -483,7 +483,7 @@ fn a_snapshot_of_trace_that_cannot_be_decoded_is_no_success() {
     assert!(mentions(&outcome.stderr, "ETM1 nothing_decodable"), "{}", outcome.stderr);
 }
 
-/// A buffer that wrapped, after a formatter that says the trace ID once.
+/// A buffer that wrapped, filled by a formatter that wrote the trace ID once.
 #[test]
 fn trace_without_an_id_in_front_of_it_is_not_passed_over() {
     let folder = tempfile::tempdir().unwrap();

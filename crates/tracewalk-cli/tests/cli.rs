@@ -43,11 +43,11 @@ fn the_manual_has_a_page_for_each_command() {
     for page in ["tracewalk.1", "tracewalk-info.1", "tracewalk-packets.1", "tracewalk-flow.1"] {
         assert!(pages.join(page).is_file(), "{page}");
     }
-    // A file stands where the directory should be.
+    // A file occupies the directory's path.
     assert_refused(&told(["man", pages.join("tracewalk.1").to_str().unwrap()]), "error: output: tracewalk.1");
 }
 
-/// A mistake is one sentence, nothing is printed, and the status is 2.
+/// A mistake is reported in one sentence, without output, and the status is 2.
 fn assert_refused(outcome: &Outcome, message: &str) {
     assert_eq!(outcome.status, 2, "{}", outcome.stderr);
     assert_eq!(outcome.stdout, "");
@@ -115,7 +115,7 @@ fn a_file_that_is_no_image_is_refused_in_one_sentence() {
         std::fs::write(&path, bytes).unwrap();
         path.to_str().unwrap().to_owned()
     };
-    // This test itself is a program for another machine.
+    // The test binary itself is a program for another machine.
     let own = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
     let cases = [
         (directory.path().join("missing.elf").to_str().unwrap().to_owned(), "file_missing"),

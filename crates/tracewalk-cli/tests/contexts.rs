@@ -47,7 +47,7 @@ const WANDERER: (&str, u32, &[u32]) = (
         0xe12f_ff12, // bx r2
     ],
 );
-/// Each process's turn, and what the kernel runs before it.
+/// The number of turns of each process. The kernel runs before each.
 pub(crate) const TURNS: usize = 200;
 
 /// 32-bit context IDs.
@@ -62,7 +62,7 @@ fn bytes(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// What ran: the kernel gives each process its turn.
+/// The record of the run: the kernel gives each process its turn.
 fn record() -> String {
     let kernel = |context| format!("R c0000000 c000000c a32\nC c0000000 {context}\n");
     let mut record = "# tracewalk record 1\nP ar\n".to_owned();
@@ -74,7 +74,7 @@ fn record() -> String {
 }
 
 impl Machine {
-    /// Writes the programs, and the trace that this trace unit makes.
+    /// Writes the programs, and the trace that this trace unit generates.
     pub(crate) fn new(protocol: &str, etmcr: u32) -> Self {
         let mut program = Program::new();
         let scopes = [Scope::EVERYWHERE, Scope::context(ContextId(0x42)), Scope::context(ContextId(0x43))];
@@ -113,7 +113,7 @@ impl Machine {
         self.directory.path().join(name)
     }
 
-    /// Runs a command with these images, each with what stands after its name.
+    /// Runs a command with these images, each with its scope.
     fn run(&self, command: &str, images: &[&str], options: &[&str]) -> Outcome {
         let mut arguments = vec![command.to_owned(), self.file("etb.bin").display().to_string()];
         for image in images {
@@ -123,14 +123,14 @@ impl Machine {
         told(arguments)
     }
 
-    /// Fails where not everything that ran is in the output, but for the end that the trace does not prove.
+    /// Fails if something that ran is missing from the output, except the end, which the trace does not prove.
     fn assert_all_ran(&self, outcome: &Outcome) {
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         let mut found = comparable(&outcome.stdout);
         let proven = found.len().min(self.expected.len());
         assert!(self.expected.len() - proven < 3, "{} of {}", found.len(), self.expected.len());
         if let Some(last) = found.last_mut() {
-            // It may end before its run does.
+            // The last line found may end before its run does.
             last.clone_from(&self.expected[proven - 1]);
         }
         assert_same_runs(&found, &self.expected[..proven]);
@@ -151,7 +151,7 @@ fn processes_at_the_same_addresses_are_followed_in_their_own_images() {
     for (machine, source) in machines() {
         let options = [&RUNS[..], &source].concat();
         machine.assert_all_ran(&machine.run("flow", &ALL, &options));
-        // Nothing of it has to be said.
+        // The options can be omitted.
         machine.assert_all_ran(&machine.run("flow", &ALL, &RUNS));
     }
 }
@@ -168,7 +168,7 @@ fn names_come_from_the_image_of_the_context() {
             let lines = outcome.stdout.lines().filter(|line| line.contains(name)).count();
             assert!(lines > TURNS - 2, "{name}: {lines} in {}", outcome.stdout);
         }
-        // What stands at 8000 is one instruction in one context and another in the other.
+        // Address 8000 holds a different instruction in each context.
         for instruction in ["00008000  e2500001    subs", "00008000  e1a00000    mov"] {
             let found = text.stdout.lines().filter(|line| line.trim_start().starts_with(instruction)).count();
             assert!(found > TURNS - 2, "{instruction}: {found} in {}", &text.stdout[..2000]);
@@ -203,7 +203,7 @@ fn reports_over_time_and_differences_name_the_functions_of_each_context() {
             assert_eq!(of_name.len(), 1, "{name} in {interrupts}");
             of_name[0]["count"].as_u64().unwrap()
         };
-        // The first one and those that a gap in the end leaves open may be missing.
+        // The first call, and those left open by a gap at the end, may be missing.
         for name in ["spin", "wander"] {
             assert!(count(name) + 3 > TURNS as u64, "{name}: {}", count(name));
         }
@@ -233,14 +233,14 @@ fn reports_over_time_and_differences_name_the_functions_of_each_context() {
 
 #[test]
 fn a_difference_is_told_by_the_names_of_its_context() {
-    // The second capture has lost its end.
+    // The second capture lacks its end.
     let machine = Machine::new("etmv3", CONTEXT_IDS);
     let whole = std::fs::read(machine.file("etb.bin")).unwrap();
     let cut = machine.file("cut.bin");
     std::fs::write(&cut, &whole[..whole.len() / 2 / 16 * 16]).unwrap();
     let options = [&[cut.to_str().unwrap(), "--format", "json"][..], &ETM].concat();
     let outcome = machine.run("diff", &ALL, &options);
-    // It ends in the middle of a packet.
+    // The second capture ends in the middle of a packet.
     assert_eq!(outcome.status, 2, "{}", outcome.stderr);
     let report: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
     let source = &report["sources"][0];
@@ -251,7 +251,7 @@ fn a_difference_is_told_by_the_names_of_its_context() {
     let last = source["divergence"]["last"]["function"].as_str().unwrap();
     let stack = source["divergence"]["a"]["stack"][0]["function"].as_str().unwrap();
     assert!(names.contains(&last) && names.contains(&stack), "{last}, {stack}");
-    // Half of the turns ran everything that there is.
+    // Half of the turns execute all of the code.
     assert_eq!(source["coverage"]["lost"], serde_json::json!([]));
     let text = machine.run("diff", &ALL, &[&[cut.to_str().unwrap()][..], &ETM].concat());
     assert!(!text.stdout.contains(" 0x00008000\n"), "{}", text.stdout);
@@ -273,7 +273,7 @@ fn profiles_of_the_same_images_in_other_contexts_do_not_add_up() {
     let refused = run(["merge", &right, &turned]);
     assert_eq!(refused.status, 2);
     assert!(mentions(&refused.stderr, "turned.twprof"), "{}", refused.stderr);
-    // With the same images the saved profile is the capture's.
+    // With the same images the saved profile equals the capture's.
     let images = |inputs: &str| {
         let mut arguments = vec!["profile".to_owned(), inputs.to_owned(), "--format=folded".to_owned()];
         for image in ALL {

@@ -8,7 +8,7 @@ fn text(path: &Path) -> String {
     std::fs::read_to_string(path).expect("the corpus is complete")
 }
 
-/// What `flow --format runs` prints of a capture.
+/// The output of `flow --format runs` for a capture.
 fn runs(arguments: &[&str], status: i32) -> Vec<String> {
     let all = ["flow"].iter().chain(arguments).chain(&["--format", "runs"]);
     let outcome = run(all);
@@ -60,7 +60,7 @@ fn frames_are_found_wherever_the_capture_of_a_trace_port_starts() {
     }
 }
 
-/// What sigrok's decoder and ours say of the same packets: branch targets, and instructions passed.
+/// sigrok's decoder and ours agree on the same packets: branch targets, and instructions passed.
 #[test]
 fn the_packets_of_a_cortex_m3_are_those_that_sigrok_sees() {
     let Some(case) = corpus("real/stm32f105") else { return };
@@ -147,7 +147,7 @@ fn a_return_stack_reads_the_same_with_nothing_but_its_memory() {
     assert_same_runs(&runs(&arguments.iter().map(String::as_str).collect::<Vec<_>>(), 0), &expected);
 }
 
-/// The emulator's record ends an instruction or two after what the trace can prove.
+/// The emulator's record ends an instruction or two after the last one that the trace proves.
 #[test]
 fn emulated_programs_ran_as_the_emulator_recorded() {
     let names = [
@@ -169,8 +169,8 @@ fn emulated_programs_ran_as_the_emulator_recorded() {
     }
 }
 
-/// The record of what was executed begins and ends a little farther than the trace tells, and knows the exceptions that share a
-/// handler.
+/// The emulator's record begins and ends a little outside the traced part, and distinguishes exceptions that
+/// share a handler.
 fn assert_told(name: &str, found: &[String], record: &[String]) {
     let is_told = |found: &String, recorded: &String| {
         let at = |line: &String| line.rsplit_once(' ').map(|(rest, at)| (rest.to_owned(), at.to_owned()));

@@ -1,4 +1,4 @@
-//! Counts against the emulator's records, against another decoder, and as the tools take them that they are for.
+//! Counts against the emulator's records, against another decoder, and through the tools that consume them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,7 +14,7 @@ fn capture(name: &str) -> String {
     example(name).join("capture.toml").to_str().unwrap().to_owned()
 }
 
-/// What a command prints that has nothing to complain about.
+/// The output of a command that reports nothing on stderr.
 fn printed(arguments: &[&str]) -> String {
     let outcome = run(arguments.iter().chain(&["--quiet"]));
     assert_eq!((outcome.status, outcome.stderr.as_str()), (0, ""), "{arguments:?}");
@@ -33,20 +33,20 @@ fn address(text: &str) -> u64 {
     u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap()
 }
 
-/// What the record of an emulator says: how often each of these instructions ran, and how often a branch was taken to each place.
+/// The emulator's record, counted: executions of each of these instructions, and branches taken to each place.
 #[derive(Debug, Default, PartialEq)]
 struct Truth {
     passes: BTreeMap<u64, u64>,
     taken: BTreeMap<u64, u64>,
-    /// How often a branch was taken to where there is no program.
+    /// How often a branch was taken to an address outside the program.
     nowhere: u64,
 }
 
 impl Truth {
-    /// Reads `runs.txt`; passes are counted of these instructions.
+    /// Reads `runs.txt`, and counts passes of these instructions.
     fn of(runs: &Path, instructions: &BTreeSet<u64>) -> Self {
         let mut truth = Self::default();
-        // Where the run before ended, if the next line follows from it.
+        // The end of the previous run, if the next line follows from it.
         let mut ended = None;
         for line in std::fs::read_to_string(runs).unwrap().lines() {
             match *line.split(' ').collect::<Vec<_>>() {
@@ -60,8 +60,9 @@ impl Truth {
                     }
                     ended = Some(end);
                 }
-                // An exception before the instruction that a branch led to: the handler returns there.
-                // An undefined instruction, at which the run ends, is where its handler returns to.
+                // An exception before a branch's target executes: the handler returns to the target. An
+                // undefined instruction ends its run, and its handler returns to that instruction, so it
+                // shows no branch.
                 ["X", "9", _] => ended = None,
                 ["X", _, to] => {
                     let branched = ended.take().zip((to != "-").then(|| address(to)));
@@ -72,7 +73,7 @@ impl Truth {
                 _ => ended = None,
             }
         }
-        // Within the program a branch may lead to an instruction that aborts every time, and so never ran.
+        // A branch within the program may lead to an instruction that aborts every time, and so never ran.
         let program = *instructions.first().unwrap()..=*instructions.last().unwrap();
         let nowhere = truth.taken.extract_if(.., |to, _| !program.contains(to));
         truth.nowhere = nowhere.map(|(_, count)| count).sum();
@@ -80,10 +81,10 @@ impl Truth {
     }
 }
 
-/// What a capture's counts say, and of which instructions.
+/// A capture's counts, and the addresses of the instructions counted.
 fn counted(arguments: &[&str]) -> (Truth, BTreeSet<u64>) {
     let rows_of_ranges = rows(arguments, "ranges");
-    // Branches of T32 to the very next instruction have two bytes in these programs.
+    // In these programs, T32 branches to the next instruction have two bytes.
     let has_words = |row: &&BTreeMap<String, String>| row["isa"] != "t32";
     let words = rows_of_ranges.iter().filter(has_words).map(|row| address(&row["last"]));
     let words = words.collect::<BTreeSet<_>>();
@@ -104,7 +105,7 @@ fn counted(arguments: &[&str]) -> (Truth, BTreeSet<u64>) {
         let count = row["count"].parse::<u64>().unwrap();
         match row["to"].as_str() {
             "" => truth.nowhere += count,
-            // A branch to the very next instruction ends no run.
+            // A branch to the next instruction ends no run.
             to if address(to) == next => {}
             to => *truth.taken.entry(address(to)).or_default() += count,
         }
@@ -145,12 +146,12 @@ fn what_is_saved_apart_and_merged_is_what_is_counted_together() {
     }
     printed(&["merge", &other, &one, "-o", &merged]);
     assert_eq!(std::fs::read(&merged).unwrap(), std::fs::read(&both).unwrap());
-    // No program is asked for.
+    // No program is needed.
     for (command, format) in [("counts", "json"), ("counts", "text"), ("pgo", "profgen"), ("pgo", "bolt")] {
         let print = |inputs: &[&str]| printed(&[&[command], inputs, &["--format", format]].concat());
         assert_eq!(print(&[&merged]), print(&[&a, &b]), "{command} {format}");
     }
-    // Of both, each counts.
+    // Both inputs are counted.
     let count = |arguments: &[&str]| {
         let counts = rows(arguments, "ranges").into_iter().map(|row| row["count"].parse::<u64>().unwrap());
         counts.sum::<u64>()
@@ -217,7 +218,7 @@ fn perf_lists_the_branches_that_are_counted() {
     let Some(list) = corpus("linux/made/ricsec-fib-etmv4.branches.txt") else { return };
     let process = process(&folder);
     let process = process.iter().map(String::as_str).collect::<Vec<_>>();
-    // These three files are linked so that what is executed has its offset in the file for its address.
+    // The three files are linked so that an executed address equals its offset in the file.
     let bases =
         [("fib", 0xaaaa_dd37_0000), ("ld-2.31.so", 0xffff_9d47_0000), ("libc-2.31.so", 0xffff_9d2f_d000)];
     let bases = BTreeMap::from(bases);
@@ -238,7 +239,7 @@ fn perf_lists_the_branches_that_are_counted() {
             *expected.entry((from, to)).or_default() += 1;
         }
     }
-    // perf has no branch where an exception came before the instruction that it led to, and the trace says where that is.
+    // If an exception precedes the branch's target, perf lists no branch, and the trace gives the target.
     let mut interrupted = 0;
     for (branch, count) in &found {
         let listed = expected.remove(branch).unwrap_or_default();
@@ -261,7 +262,7 @@ fn perf_lists_the_branches_that_are_counted() {
     assert_eq!(interrupted, elements.windows(2).filter(is_interrupted).count() as u64);
 }
 
-/// What a tool prints that ends well.
+/// The output of a tool that succeeds.
 fn tool(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output().unwrap();
     let text = [output.stdout, output.stderr].concat();
@@ -284,20 +285,20 @@ fn llvm_profgen_gives_functions_and_calls_their_counts() {
         let input = format!("--unsymbolized-profile={counts}");
         tool("llvm-profgen-22", &[&input, "--use-offset=0", &binary, "--format=text", "-o", &profile]);
         let profile = std::fs::read_to_string(&profile).unwrap();
-        // `name:all samples:samples of its head`: how often it was called by branches.
+        // `name:all samples:samples of its head`: the last is the number of calls by branches.
         let heads = profile.lines().filter(|line| !line.starts_with(' ')).map(|line| {
             let mut fields = line.rsplit(':');
             let head = fields.next().unwrap().parse::<u64>().unwrap();
             (fields.nth(1).unwrap().to_owned(), head)
         });
         let heads = heads.collect::<BTreeMap<_, _>>();
-        // What the record says of how often branches led to their first instructions.
+        // The record's number of branches to each function's first instruction.
         let (_, instructions) = counted(&[&capture(name)]);
         let truth = Truth::of(&example(name).join("runs.txt"), &instructions);
-        // It finds functions by their debugging information, which those in assembly do not have.
+        // The tool finds functions by their debugging information, which assembly functions lack.
         let functions = printed(&["profile", &capture(name), "--format", "csv", "--no-inlined"]);
         let branches = rows(&[&capture(name)], "branches");
-        // That tool reads all of a program in the instruction set of its processor's profile.
+        // The tool reads a whole program in the instruction set of its processor's profile.
         let main = if elf == "m3.elf" { "t32" } else { "a32" };
         let ranges = rows(&[&capture(name)], "ranges");
         let is_read = |at: u64| ranges.iter().any(|row| address(&row["first"]) == at && row["isa"] == main);
@@ -306,7 +307,7 @@ fn llvm_profgen_gives_functions_and_calls_their_counts() {
             let [_, function, at, file, ..] = *line.split(',').collect::<Vec<_>>() else { panic!("{line}") };
             let Some(head) = heads.get(function).filter(|_| file.ends_with(".c")) else { continue };
             let at = address(at);
-            // A branch to the very next instruction ends no run of the record.
+            // A branch to the next instruction ends no run of the record.
             let is_told = !branches
                 .iter()
                 .any(|row| row["to"] == format!("{at:#010x}") && address(&row["from"]) + 2 == at);
@@ -319,7 +320,7 @@ fn llvm_profgen_gives_functions_and_calls_their_counts() {
     }
 }
 
-/// The first number after the colon of the line that has a word in it.
+/// The first number after the colon in the line that contains `word`.
 fn figure(said: &str, word: &str) -> Option<u64> {
     let line = said.lines().find(|line| line.contains(word))?;
     line.rsplit_once(": ")?.1.split(' ').next()?.parse().ok()
@@ -340,7 +341,7 @@ fn bolt_finds_no_trace_that_contradicts_the_program() {
     printed(&[&["pgo"], &process[..], &options].concat());
     let elf = folder.join("fib").to_str().unwrap().to_owned();
     let said = tool("perf2bolt-22", &["-pa", "-p", &counts, "-o", &data, &elf]);
-    // What it could not use, by the words of the lines that count it.
+    // The samples that BOLT could not use, by words in the lines that count them.
     for word in ["mismatching", "involving"] {
         assert_eq!(figure(&said, word), Some(0), "{said}");
     }

@@ -26,7 +26,7 @@ fn totals(document: &Value) -> Value {
     document["totals"].clone()
 }
 
-/// How often each instruction was executed, skipped or passed untold.
+/// How often each instruction was executed, skipped or passed with an unknown outcome.
 fn counts(document: &Value) -> Vec<(String, [u64; 3])> {
     let functions = document["functions"].as_array().unwrap();
     let instructions = functions.iter().flat_map(|function| function["instructions"].as_array().unwrap());
@@ -74,7 +74,7 @@ fn captures_of_one_program_add_up_and_one_tells_what_the_other_cannot() {
         .map(|((at, etm), (_, pft))| (at, [etm[0] + pft[0], etm[1] + pft[1], etm[2] + pft[2]]));
     assert_eq!(counts(&both), sums.collect::<Vec<_>>());
     assert_eq!(both["programs"][0]["sources"].as_array().unwrap().len(), 2);
-    // The ETM saw whether conditions passed; where both outcomes happened nothing is left to tell.
+    // The ETM saw whether conditions passed. An instruction with both outcomes leaves nothing unknown.
     let untold = |document: &Value| document["totals"]["branches"]["untold"].as_u64().unwrap();
     assert!(untold(&both) < untold(&pft) && untold(&etm) == 0, "{} {}", untold(&both), untold(&pft));
 }
@@ -99,13 +99,13 @@ fn parts_that_were_saved_and_merged_report_what_the_captures_do() {
     assert_eq!(document(&[&[both.as_str()], &image[..]].concat()), expected);
     assert_eq!(document(&[&[etm.as_str(), &pft], &image[..]].concat()), expected);
     assert_eq!(document(&[&etm, &capture("a15-pft")]), expected);
-    // Saving again what was saved changes nothing.
+    // Saving a saved file again changes nothing.
     let again = folder.file("again.twcov");
     assert_eq!(coverage(&[&both, "--save", &again]).status, 0);
     assert_eq!(std::fs::read(&again).unwrap(), std::fs::read(&both).unwrap());
 }
 
-/// A mistake is one sentence, nothing is printed, and the status is 2.
+/// A mistake is reported in one sentence, without output, and the status is 2.
 fn assert_refused(outcome: &Outcome, message: &str) {
     assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{}", outcome.stderr);
     assert!(mentions(&outcome.stderr, message), "expected {message:?} in {:?}", outcome.stderr);
@@ -123,13 +123,13 @@ fn counts_of_another_program_are_refused() {
     assert_refused(&coverage(&[&m3, "--image", elf.to_str().unwrap()]), other);
     assert_refused(&coverage(&[&m3, &capture("a7-etmv3")]), other);
     assert_refused(&coverage(&[&a9]), "ELF --image");
-    // Without a build ID the code itself is asked.
+    // Without a build ID the code itself is compared.
     let mut stripped = std::fs::read(&elf).unwrap();
     let note = stripped.windows(4).position(|bytes| bytes == b"GNU\0").unwrap();
     stripped[note] = b'X';
     let (first, second) = (folder.file("first.elf"), folder.file("second.elf"));
     std::fs::write(&first, &stripped).unwrap();
-    // Another constant beside the code.
+    // A constant outside the code differs.
     let text = stripped.windows(12).position(|bytes| bytes == b"was the best").unwrap();
     stripped[text] ^= 1;
     std::fs::write(&second, &stripped).unwrap();
@@ -233,7 +233,7 @@ fn limits_that_do_not_hold_give_status_1() {
     assert_eq!(outcome.status, 1);
     assert!(outcome.stdout.contains("total"));
     assert!(mentions(&outcome.stderr, "92.1% 177 192 95% 80.6%"), "{}", outcome.stderr);
-    // Nothing can be said, so nothing holds.
+    // No branch can be judged, so no limit is met.
     let outcome =
         coverage(&[&pft, "--include-function", "clamp", "--include", "*.s", "--fail-under", "branches=0"]);
     assert_eq!(outcome.status, 1, "{}", outcome.stderr);
@@ -286,10 +286,10 @@ fn trace_that_is_damaged_is_counted_as_far_as_it_goes_and_the_rest_is_named() {
     );
 }
 
-/// The example of why object branches do not give MC/DC holds: every outcome happens, and `b` never matters.
+/// The example of why object branches do not give MC/DC holds: every outcome occurs, and `b` never matters.
 #[test]
 fn the_documented_example_has_every_branch_outcome_and_no_independence_of_b() {
-    // The decision as it is compiled: which condition's branch went which way, and the result.
+    // The decision as compiled: which condition's branch went which way, and the result.
     let evaluate = |a: bool, b: bool, c: bool| {
         let mut outcomes = vec![('a', a)];
         if a {
@@ -310,7 +310,7 @@ fn the_documented_example_has_every_branch_outcome_and_no_independence_of_b() {
     assert!(with_a.eq([true, true]), "the result does not depend on b in any of them");
 }
 
-/// Parts of a long capture are counted by several threads; damaged stretches lie in several of them.
+/// Several threads count parts of a long capture; some of those parts have damaged stretches.
 #[test]
 fn the_number_of_threads_does_not_show() {
     let folder = Folder::new();
@@ -361,12 +361,12 @@ fn several_reports_of_one_run_are_what_each_alone_is() {
         let alone = run(&["--format", format]);
         assert_eq!(std::fs::read_to_string(file(format)).unwrap(), alone.1, "{format}");
     }
-    // Beside them any other, and a text in a file.
+    // Any other format can be printed at the same time, and a text can go to a file.
     let csv = run(&[&options[..], &["--format", "csv"]].concat());
     assert_eq!(csv, run(&["--format", "csv"]));
     assert_eq!(run(&[&options[..], &["-o", &file("text")]].concat()), (Some(0), String::new()));
     assert!(std::fs::read_to_string(file("text")).unwrap().contains("main.c"));
-    // No file takes two of them, or stands for an input.
+    // Two formats cannot share a file, and an output cannot replace an input.
     let same = file("same");
     assert_eq!(run(&["--lcov", &same, "--json", &same]).0, Some(2));
     assert_eq!(run(&["--lcov", &capture]).0, Some(2));

@@ -1,4 +1,4 @@
-//! Coverage that keeps runs apart: what it says of each run is what that run alone gives.
+//! Coverage that keeps runs apart: each run's result equals that of the run alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::{Outcome, example, mentions, run, told};
 
-/// Pieces of one trace, each of them a run of its own.
+/// Pieces of one trace, each a run of its own.
 struct Runs {
     folder: tempfile::TempDir,
     captures: Vec<String>,
@@ -60,7 +60,7 @@ fn document(files: &[String], options: &[&str]) -> Value {
     serde_json::from_str(&outcome.stdout).unwrap()
 }
 
-/// Where a piece is cut inside a packet something is lost, which the status says.
+/// If a piece is cut inside a packet, trace is lost, and the status is 2.
 fn is_of_pieces(outcome: &Outcome) {
     assert!([0, 2].contains(&outcome.status) && !mentions(&outcome.stderr, "error"), "{}", outcome.stderr);
 }
@@ -110,7 +110,7 @@ fn each_line_ran_in_the_runs_that_alone_cover_it() {
     for (place, names) in &found {
         assert_eq!(names.as_ref(), Some(alone.get(place).unwrap_or(&BTreeSet::new())), "{place:?}");
     }
-    // There is something to tell apart: lines of one run, of some, of all and of none.
+    // The runs differ: lines of one run, of some, of all and of none.
     let sizes = found.values().flatten().map(BTreeSet::len).collect::<BTreeSet<_>>();
     assert!([0, 1, PIECES].iter().all(|size| sizes.contains(size)) && sizes.len() > 3, "{sizes:?}");
     for summary in together["runs"].as_array().unwrap() {
@@ -119,7 +119,7 @@ fn each_line_ran_in_the_runs_that_alone_cover_it() {
         assert_eq!(summary["lines"], lines.clone().count(), "{name}");
         assert_eq!(summary["lines_alone"], lines.filter(|names| names.len() == 1).count(), "{name}");
     }
-    // Beside the runs nothing changes.
+    // Apart from the runs nothing changes.
     let mut without = together.clone();
     let _ = without.as_object_mut().unwrap().remove("runs");
     let _ = without.as_object_mut().unwrap().remove("run_sets");
@@ -140,7 +140,7 @@ fn runs_are_saved_merged_and_written_as_tables() {
         is_of_pieces(&coverage(std::slice::from_ref(capture), &["--by-run", "--save", saved]));
         assert!(std::fs::read_to_string(saved).unwrap().starts_with(r#"{"saved":"coverage","version":4,"#));
     }
-    // Runs in the files stay what they are, in every order and whether or not they are asked for.
+    // Runs saved in files stay as they are, in every order, with and without `--by-run`.
     let merged = |order: &[&String], name: &str| {
         let file = runs.file(name);
         let outcome =
@@ -187,16 +187,16 @@ fn files_that_know_no_runs_are_one_each() {
     let expected: BTreeMap<Place, Option<BTreeSet<String>>> =
         renamed(document(&runs.captures, &["--by-run"]));
     assert_eq!(lines(&document(&saved, &["--by-run"])), expected);
-    // Without being asked for they are not kept apart, nor does anything say so.
+    // Without `--by-run` the runs are not kept apart, and no notice reports it.
     assert!(lines(&document(&saved, &[])).values().all(Option::is_none));
-    // Some of them saved by run, some not.
+    // Some of the files are saved by run, some not.
     let merged = runs.file("merged.twcov");
     let outcome = run(["merge", "--by-run", &saved[0], &saved[1], "-o", &merged]);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     let mixed = [merged.clone(), saved[2].clone(), runs.captures[3].clone()];
     let found: BTreeMap<Place, Option<BTreeSet<String>>> = renamed(document(&mixed, &[]));
     assert_eq!(found, expected);
-    // The same run in two files is one, and is warned of.
+    // The same run in two files is one, and causes a warning.
     let outcome = coverage(&[merged.clone(), merged.replace("merged", "copy")], &[]);
     assert_eq!(outcome.status, 2, "{}", outcome.stderr);
     let copy = runs.file("copy.twcov");

@@ -39,7 +39,7 @@ fn array(value: &Value) -> &[Value] {
     value.as_array().unwrap()
 }
 
-/// The lines of a file that can be judged, and how often they ran.
+/// The lines of a file that can be judged.
 fn judged(file: &Value) -> impl Iterator<Item = &Value> {
     array(&file["lines"]).iter().filter(|line| line["state"] != "untold")
 }
@@ -173,7 +173,7 @@ fn what_a_base_covered_and_is_covered_no_more_is_told() {
     let same = against(&base, &["--no-loss"]);
     assert_eq!(same.status, 0, "{}", same.stderr);
     assert!(!same.stdout.contains("lost  "), "{}", same.stdout);
-    // In the base `clamp` ran, and everything was a hundred lines further down.
+    // In the base, `clamp` ran, and all lines were a hundred lines further down.
     let text = std::fs::read_to_string(&base).unwrap();
     let (work, rest) = text.split_once("end_of_record\n").unwrap();
     let moved = work.lines().map(|line| {
@@ -198,7 +198,8 @@ fn what_a_base_covered_and_is_covered_no_more_is_told() {
     assert_eq!(lines, ["lost       72, 74, 77", "lost       clamp"]);
 }
 
-/// The tree is clicked, every file opened and compared with the document, instructions shown, search and keys used.
+/// The script clicks through the tree, compares every file with the document, shows instructions, searches
+/// and uses keys.
 #[test]
 fn a_page_shows_what_the_document_says_to_whoever_uses_it() {
     if !has("chromium") || !has("python3") {
@@ -254,7 +255,7 @@ fn a_page_holds_its_overview_without_scripts_and_asks_for_nothing_from_elsewhere
     }
     let page = page.replace("http://www.w3.org/2000/svg", "");
     assert!(!page.contains("http:") && !page.contains("https:"));
-    // The same coverage is the same page.
+    // The same coverage gives the same page.
     assert_eq!(
         page,
         std::fs::read_to_string(report(folder.path(), "m3-etmv3", "html"))
@@ -263,7 +264,7 @@ fn a_page_holds_its_overview_without_scripts_and_asks_for_nothing_from_elsewhere
     );
 }
 
-/// Against a base that cannot be read as one nothing is ever lost: a gate must not pass.
+/// A file that cannot be read as a base is refused: compared with it nothing would be lost, and the gate would pass.
 #[test]
 fn a_base_that_is_none_is_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -312,7 +313,7 @@ fn a_base_that_is_none_is_refused() {
         let outcome = against(base);
         assert_eq!(outcome.status, 0, "{}: {}", base.display(), outcome.stderr);
     }
-    // A line that nothing ran of had run.
+    // A line reported as unreached has a count.
     let mut changed: Value = serde_json::from_str(&json).unwrap();
     let lines = changed["files"].as_array_mut().unwrap().iter_mut();
     let mut lines = lines.flat_map(|file| file["lines"].as_array_mut().unwrap());
@@ -339,9 +340,9 @@ fn a_source_that_is_not_the_one_that_was_compiled_is_named() {
         reasons
     };
     let none = Vec::<String>::new();
-    // The copies are younger than the project's sources.
+    // The copies are newer than the project's sources.
     assert_eq!(stale(&sources()), none);
-    // The same file cut short, and as old as the program.
+    // The same file truncated, as old as the program.
     let other = folder.path().join("sources");
     let work = std::fs::read_to_string(sources().join("common/work.c")).unwrap();
     std::fs::create_dir_all(other.join("common")).unwrap();
@@ -349,7 +350,7 @@ fn a_source_that_is_not_the_one_that_was_compiled_is_named() {
     let path = other.join("common/work.c");
     std::fs::write(&path, &short).unwrap();
     assert_eq!(stale(&other), ["shorter"]);
-    // All of it, changed an hour after.
+    // The whole file, changed an hour later.
     std::fs::write(&path, &work).unwrap();
     assert_eq!(stale(&other), none);
     let later = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);
@@ -364,7 +365,7 @@ fn a_source_whose_checksum_the_program_has_is_judged_by_it_and_not_by_its_time()
     let capture = example("m3-etmv3/trace.bin");
     let path = folder.path().join("common/work.c");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    // What the files say of the source, and which kinds of warnings there were.
+    // The file's `stale` entry, and whether there was a warning.
     let stale = |text: &str| {
         std::fs::write(&path, text).unwrap();
         let later = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);
@@ -380,9 +381,9 @@ fn a_source_whose_checksum_the_program_has_is_judged_by_it_and_not_by_its_time()
     };
     let work = std::fs::read_to_string(sources().join("common/work.c")).unwrap();
     assert_eq!(stale(&work), (Value::Null, false));
-    // As a checkout on Windows has it.
+    // With the line ends of a Windows checkout.
     assert_eq!(stale(&work.replace('\n', "\r\n")), (Value::Null, false));
-    // Another text of as many lines.
+    // Another text with the same number of lines.
     let other = work.replacen("return", "return ", 1);
     assert_ne!(other, work);
     assert_eq!(stale(&other), ("checksum".into(), true));

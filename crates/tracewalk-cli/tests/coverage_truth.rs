@@ -1,4 +1,4 @@
-//! Coverage against what an independent script computes from the record of an emulator (tests/coverage/truth.py).
+//! Coverage compared with an independent script's result from an emulator's record (tests/coverage/truth.py).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,9 +8,9 @@ use crate::support::python::python;
 use crate::support::{corpus, example, run};
 use serde_json::{Value, json};
 
-/// The coverage that the command reports, in the shape that the script has.
+/// The coverage that the command reports, in the script's shape.
 struct Found {
-    /// How many instructions the trace has.
+    /// The number of instructions in the trace.
     steps: u64,
     document: Value,
 }
@@ -53,7 +53,7 @@ fn found(arguments: &[&str]) -> Found {
     }
 }
 
-/// What the script says of the part of a record that these options choose, and how many steps the record has.
+/// The script's result for the part of a record that these options choose, and the record's number of steps.
 fn truth(python: &Path, elf: &Path, record: &Path, options: &[String]) -> (u64, Value) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/coverage/truth.py");
     let mut command = Command::new(python);
@@ -77,8 +77,8 @@ fn assert_same(name: &str, found: &Value, truth: &Value) {
     }
 }
 
-/// Of a record that does not say whether conditions failed: what does not depend on it is the same, and the rest was passed
-/// equally often.
+/// For a record without the outcomes of conditions: all that does not depend on them is the same, and the
+/// rest was passed equally often.
 fn assert_same_where_known(name: &str, found: &Value, truth: &Value) {
     let passes =
         |counts: &Value| counts.as_array().unwrap().iter().map(|count| count.as_u64().unwrap()).sum::<u64>();
@@ -125,7 +125,7 @@ fn conditions(name: &str) -> [String; 2] {
     ["--conditions".to_owned(), told.to_owned()]
 }
 
-/// A trace ends before the record does: the last jump's target is not reported, nor what stands after PFT's last waypoint.
+/// A trace ends before its record: the last jump's target is not reported, nor anything after PFT's last waypoint.
 const MISSING_AT_END: u64 = 12;
 
 #[test]
@@ -146,7 +146,7 @@ fn the_examples_cover_what_their_records_say() {
     }
 }
 
-/// A buffer holds the end of a run; where the record goes on after it is found by trying.
+/// A buffer holds the end of a run, without its very last steps. The test finds how many by trying.
 fn assert_covers_the_end(python: &Path, name: &str, arguments: &[&str], elf: &Path, record: &Path) {
     let found = found(arguments);
     let last = ["--last".to_owned(), found.steps.to_string(), "--skip-end".to_owned()];
@@ -187,7 +187,7 @@ fn emulated_programs_cover_what_the_emulator_recorded() {
         ["mix-m3-etmv3", "mix-m3-etmv3-broadcast", "mix-a7-etmv3-original", "mix-a7-etmv3-alternative"];
     for name in names.into_iter().chain(["mix-a9-ptm"]) {
         let Some((elf, runs, case)) = synthetic(name) else { return };
-        // The snapshot names a dump of the memory; the ELF file has symbols and lines as well.
+        // The snapshot names a memory dump; the ELF file adds symbols and lines.
         let found = found(&[case.to_str().unwrap(), "--image", elf.to_str().unwrap()]);
         let options = conditions(name).into_iter().chain(["--first".to_owned(), found.steps.to_string()]);
         let (steps, truth) = truth(&python, &elf, &runs, &options.collect::<Vec<_>>());
@@ -232,7 +232,7 @@ fn a_cortex_m3_over_swo_covers_what_opencsd_read() {
     assert_same_where_known("stm32f105", &found.document, &truth);
 }
 
-/// How often each address was passed, by what the command reports of these arguments.
+/// How often each address was passed, in the command's report for these arguments.
 fn passes(arguments: &[&str]) -> BTreeMap<String, u64> {
     let outcome = run(["coverage", "--quiet", "--format", "json"].iter().chain(arguments));
     let report: Value = serde_json::from_str(&outcome.stdout).unwrap();
@@ -246,7 +246,7 @@ fn passes(arguments: &[&str]) -> BTreeMap<String, u64> {
     passes.filter(|(_, passes)| *passes > 0).collect()
 }
 
-/// Programs that are only known as memory, traced on hardware: four cores together, and a core with a return stack.
+/// Programs known only as memory, traced on hardware: four cores together, and a core with a return stack.
 #[test]
 fn cortex_a_boards_without_symbols_pass_each_address_as_often_as_opencsd_read() {
     let Some(python) = python() else { return };

@@ -1,4 +1,4 @@
-//! `crash` against crashes that were recorded in an emulator: what it claims, what proves it, and that it claims nothing else.
+//! `crash` against crashes recorded in an emulator: its claims, their proofs, and that it claims nothing else.
 
 pub(crate) mod truth;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::support::{Outcome, corpus, example, mentions, run};
 use truth::{Truth, crashes, program};
 
-/// What a crash is, the line that caused it, and the exception.
+/// Each crash's name, kind, the line that caused it, and the exception.
 const SCENARIOS: [(&str, &str, &str, u64); 30] = [
     ("m0-null-pointer", "bad_pointer", "crash.c:49", 3),
     ("m0-return-address", "corrupted_return", "crash.c:66", 3),
@@ -43,7 +43,7 @@ const SCENARIOS: [(&str, &str, &str, u64); 30] = [
     ("m4-watchdog", "watchdog", "crash.c:148", 1),
 ];
 
-/// The arguments for a crash as it was saved.
+/// The arguments for a saved crash.
 fn arguments(name: &str) -> Vec<PathBuf> {
     let folder = crashes().join(name);
     let mut arguments = vec![PathBuf::from("crash")];
@@ -77,7 +77,7 @@ fn the_cause_of_each_crash_is_named_and_every_entry_of_its_proof_is_true() {
         let crash = &document;
         assert_eq!(crash["v"], 1, "{name}");
         assert_eq!(crash["fault"]["number"], exception, "{name}");
-        // A reset says no place; where a branch led to no function there is no instruction.
+        // A reset has no address. A branch to an address outside any function has no instruction.
         assert_eq!(crash["at"]["address"].is_string(), exception != 1, "{name}: {crash:#}");
         let [function, instruction] = ["function", "instruction"].map(|field| crash["at"][field].is_string());
         assert_eq!(function, instruction, "{name}: {crash:#}");
@@ -95,7 +95,7 @@ fn the_cause_of_each_crash_is_named_and_every_entry_of_its_proof_is_true() {
     }
 }
 
-/// GDB's core file has the processor's registers in a note, and of the System Control Block nothing.
+/// GDB's core file has the processor's registers in a note, and nothing from the System Control Block.
 #[test]
 fn a_core_file_says_what_the_log_of_the_same_crash_says() {
     let log = crash(&arguments("m0-null-pointer"));
@@ -110,7 +110,7 @@ fn a_core_file_says_what_the_log_of_the_same_crash_says() {
     assert_eq!(core["fault"]["number"], 3);
 }
 
-/// Who wrote what was branched to, as far as the trace reaches back.
+/// The cause names who wrote the branch target, as far as the trace reaches back.
 #[test]
 fn where_bad_addresses_come_from_is_said() {
     let cause = crash(&arguments("m0-null-pointer"))["cause"].clone();
@@ -159,8 +159,8 @@ fn one_screen_of_80_columns_shows_it_all() {
     }
 }
 
-/// Recorded as the others, with their causes in the emulator's record alone: a load from where nothing is, through a register
-/// that no exception stacks.
+/// Recorded like the others, but only the emulator's record has their causes: a load from an unmapped
+/// address, through a register that no exception stacks.
 #[test]
 fn no_cause_is_claimed_of_crashes_whose_cause_cannot_be_proven() {
     for core in ["m0", "m3"] {
@@ -171,7 +171,7 @@ fn no_cause_is_claimed_of_crashes_whose_cause_cannot_be_proven() {
             assert_eq!(found["fault"]["number"], 3, "{name}: {found:#}");
             let missing = found["missing"].as_array().unwrap();
             assert!(missing.contains(&"frame".into()), "{name}: {found:#}");
-            // Where it was taken is in the trace, or it is not said.
+            // The place where the exception was taken is either in the trace or not reported.
             let (number, faulted_at) = Truth::read(&name).last_taken();
             let at = reaches_back.then(|| format!("0x{faulted_at:08x}"));
             assert_eq!((number, found["at"]["address"].as_str()), (3, at.as_deref()), "{name}: {found:#}");
@@ -181,7 +181,7 @@ fn no_cause_is_claimed_of_crashes_whose_cause_cannot_be_proven() {
     }
 }
 
-/// A supervisor call that may not be taken ends in a HardFault at the load after it, which the bus never refused.
+/// A forbidden supervisor call ends in a HardFault at the load after it, which the bus never refused.
 #[test]
 fn an_escalated_call_is_not_held_against_the_instruction_after_it() {
     for name in ["m0-escalated", "m3-escalated"] {
@@ -194,7 +194,8 @@ fn an_escalated_call_is_not_held_against_the_instruction_after_it() {
     }
 }
 
-/// Each value of `EXC_RETURN` beside 0xffffffe9: threads and a handler, with floating-point registers on the stack and without.
+/// Each `EXC_RETURN` value other than 0xffffffe9: threads and a handler, with floating-point registers on the
+/// stack and without.
 #[test]
 fn causes_are_named_on_both_stacks_with_and_without_floating_point_frames() {
     for (name, kind, exception, stacked_at) in [
@@ -213,13 +214,13 @@ fn causes_are_named_on_both_stacks_with_and_without_floating_point_frames() {
         assert!(proof.len() >= 3, "{name}: {proof:#?}");
         proof.iter().for_each(|entry| truth.check(entry));
     }
-    // Where the return address was follows from the size of the frame.
+    // The address of the stacked return address follows from the size of the frame.
     let cause = crash(&arguments("m4-handler-return"))["cause"].clone();
     assert_eq!(cause["saved_by"]["function"], "label", "{cause:#}");
     assert_eq!(cause["overwritten_by"]["function"], "label", "{cause:#}");
 }
 
-/// The lines of a crash's log that are kept.
+/// A crash's log with only the lines that `keep` accepts.
 fn log(name: &str, keep: impl Fn(&str) -> bool) -> (tempfile::TempDir, PathBuf) {
     let text = std::fs::read_to_string(crashes().join(name).join("crash.log")).unwrap();
     let kept = text.lines().filter(|line| keep(line)).map(|line| format!("{line}\n")).collect::<String>();
@@ -235,11 +236,11 @@ fn is_trace(line: &str) -> bool {
 
 #[test]
 fn what_the_trace_cannot_prove_is_not_claimed() {
-    // A load through a pointer that nobody printed: it may be misaligned, or go to where nothing is.
+    // A load through a pointer that was not printed: it may be misaligned, or go to an unmapped address.
     let (_folder, file) = log("m0-bus-fault", is_trace);
     let found = crash(&["crash".into(), file, "--image".into(), program("m0-bus-fault")]);
     assert_eq!((&found["fault"]["number"], &found["cause"]), (&3.into(), &Value::Null));
-    // A load in ETM trace, with nothing printed: what the processor says of it is not known.
+    // A load in ETM trace, with nothing printed: the processor's fault status is unknown.
     for name in ["m3-bus-fault", "m3-divide", "m3-unaligned"] {
         let found = crash(&[
             "crash".into(),
@@ -251,7 +252,7 @@ fn what_the_trace_cannot_prove_is_not_claimed() {
         assert_eq!(found["cause"], Value::Null, "{found:#}");
         assert!(found["missing"].as_array().unwrap().contains(&"fault_status".into()), "{found:#}");
     }
-    // The handler's endless loop has overwritten the buffer: what faulted is not in the trace any more.
+    // The handler's endless loop overwrote the buffer: the trace no longer has the faulting instruction.
     let (_folder, file) = log("m0-null-pointer", |line| !line.starts_with("0x20001"));
     let mut text = std::fs::read_to_string(&file).unwrap();
     for line in 0..64 {
@@ -263,8 +264,8 @@ fn what_the_trace_cannot_prove_is_not_claimed() {
     assert_eq!(found["cause"], Value::Null, "{found:#}");
 }
 
-/// QEMU has no faults that come late. What the registers of one say: the bus refused an access of an instruction before, and BFAR
-/// has no address.
+/// QEMU has no imprecise faults. The registers describe one: the bus refused an access of an earlier
+/// instruction, and BFAR has no address.
 #[test]
 fn a_fault_that_came_late_is_not_held_against_the_instruction_where_it_came() {
     for name in ["m3-bus-fault", "m3-divide", "m3-unaligned", "m4-thread-bus-fault"] {
@@ -284,7 +285,7 @@ fn a_fault_that_came_late_is_not_held_against_the_instruction_where_it_came() {
     }
 }
 
-/// Fault status of another fault than the trace shows, as where somebody printed it later.
+/// The fault status is that of another fault than the trace shows, as if it was printed later.
 #[test]
 fn registers_that_contradict_the_trace_prove_nothing() {
     let text = std::fs::read_to_string(crashes().join("m3-divide/crash.log")).unwrap();
@@ -303,7 +304,7 @@ fn registers_that_contradict_the_trace_prove_nothing() {
     assert_eq!(crash(&arguments(&file))["cause"], Value::Null);
 }
 
-/// The examples and the corpus, whole, cut and with bits turned over.
+/// The examples and the corpus, whole, truncated and with flipped bits.
 #[test]
 fn healthy_and_damaged_captures_claim_nothing() {
     let mut captures = Vec::<Vec<PathBuf>>::new();
@@ -332,7 +333,8 @@ fn healthy_and_damaged_captures_claim_nothing() {
         flipped[length - 1 - 37 * part] ^= 1 << (part - 1);
         etm(format!("flipped{part}"), &flipped);
     }
-    // An MTB as a debugger finds it when it stops a program that runs: the example's, before the last packets were written.
+    // An MTB as a debugger finds it when it stops a running program: the example's, before the last packets
+    // were written.
     let trace = std::fs::read(example("m0-crash-mtb/trace.bin")).unwrap();
     let mut mtb = |name: &str, position: u32, trace: &[u8]| {
         let registers =
@@ -344,7 +346,7 @@ fn healthy_and_damaged_captures_claim_nothing() {
     for position in [0x08, 0x10, 0x18] {
         mtb(&format!("mtb{position}"), position, &trace);
     }
-    // Its last packets damaged: one bit of each word that shows the fault.
+    // The buffer's last packets damaged: one bit of each word that shows the fault.
     for (word, bit) in [(0x24, 0x100), (0x28, 0x40), (0x2c, 0x1000)] {
         let mut damaged = trace.clone();
         let at = damaged[word..].first_chunk_mut::<4>().unwrap();
@@ -376,7 +378,7 @@ fn healthy_and_damaged_captures_claim_nothing() {
     }
 }
 
-/// One bit of the packets that show the crash: what they say then does not fit together.
+/// One bit of the packets that show the crash is flipped, so the evidence no longer fits together.
 #[test]
 fn damage_of_the_evidence_takes_the_claim_away() {
     let text = std::fs::read_to_string(crashes().join("m0-null-pointer/crash.log")).unwrap();
@@ -402,7 +404,7 @@ fn damage_of_the_evidence_takes_the_claim_away() {
     assert_eq!(found["cause"], Value::Null, "{found:#}");
 }
 
-/// Half of the buffer, without the newest packets: they may have been anything.
+/// Half of the buffer, without the newest packets, which may have been anything.
 #[test]
 fn where_the_newest_packets_are_missing_nobody_knows_how_it_ended() {
     let (_folder, file) = log("m0-null-pointer", |line| {
@@ -413,14 +415,14 @@ fn where_the_newest_packets_are_missing_nobody_knows_how_it_ended() {
     let arguments = ["crash".into(), file, "--image".into(), program("m0-null-pointer")];
     let outcome = run(&arguments);
     assert_eq!(outcome.status, 2, "{}", outcome.stderr);
-    // One stretch, in the order of the addresses.
+    // One stretch, in address order.
     assert!(mentions(&outcome.stderr, "512 0x20001200 0x200013ff"), "{}", outcome.stderr);
     let found = crash(&arguments);
     assert_eq!((&found["whole"], &found["cause"]), (&Value::Bool(false), &Value::Null), "{found:#}");
     assert_eq!(crash(&self::arguments("m0-null-pointer"))["whole"], Value::Null);
 }
 
-/// Trace that ends long before the crash: only the registers know of it, and what the trace has is not the way there.
+/// The trace ends long before the crash: only the registers show the crash, and the traced path does not lead to it.
 #[test]
 fn a_path_that_does_not_lead_to_the_fault_is_not_shown_as_if_it_did() {
     let folder = tempfile::tempdir().unwrap();
@@ -441,7 +443,8 @@ fn a_path_that_does_not_lead_to_the_fault_is_not_shown_as_if_it_did() {
     assert_eq!(found["at"]["address"], Value::Null, "{found:#}");
 }
 
-/// Every bit of the packets that show another crash: what is claimed is what is claimed of the whole buffer, or nothing.
+/// Flips every bit of the packets that show another crash: the claim is that of the undamaged buffer, or
+/// there is none.
 #[test]
 fn no_damaged_bit_makes_another_claim() {
     let trace = std::fs::read(example("m0-crash-mtb/trace.bin")).unwrap();
@@ -469,7 +472,8 @@ fn no_damaged_bit_makes_another_claim() {
             claims += 1;
         }
     }
-    // Where the interrupt was taken matters little; of the other two packets only the bit that says that tracing began anew.
+    // The place where the interrupt was taken matters little. In the other two packets only the bit for a
+    // restart of tracing is free.
     assert!(claims <= 8, "{claims}");
 }
 

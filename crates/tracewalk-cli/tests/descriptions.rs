@@ -1,4 +1,4 @@
-//! Descriptions as other tools write them, what they name that is not there, and what is written back.
+//! Descriptions as other tools write them, missing files that they name, and descriptions written back.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,8 @@ fn a_snapshot_with_names_of_windows_is_read_as_with_names_of_this_system() {
     let snapshot = snapshot_of("a7-etmv3", directory.path());
     let expected = runs(&snapshot);
     assert_eq!(expected.status, 0, "{}", expected.stderr);
-    // What Arm DS wrote on a system where case says nothing, with files in a folder and in another one's absolute path.
+    // As Arm DS writes it on a case-insensitive system, with files in a folder, and in another folder by an
+    // absolute path.
     fs::create_dir(snapshot.join("Dumps")).unwrap();
     fs::rename(snapshot.join("cpu_0_memory_0.bin"), snapshot.join("Dumps/Memory.BIN")).unwrap();
     replace(&snapshot.join("cpu_0.ini"), "cpu_0_memory_0.bin", "dumps\\memory.bin");
@@ -52,7 +53,7 @@ fn a_snapshot_with_names_of_windows_is_read_as_with_names_of_this_system() {
     }
 }
 
-/// What is said of a capture that is refused: its last sentence is the reason.
+/// The message for a refused capture: its last sentence is the reason.
 fn sentence(capture: &Path) -> String {
     let outcome = runs(capture);
     assert_eq!(outcome.status, 2, "{}", outcome.stderr);
@@ -120,7 +121,7 @@ fn what_a_capture_toml_names_and_is_not_there_is_told_with_key_table_file_and_li
             assert!(found.contains(told) && found.ends_with(&format!("correct {place}\n")), "{found}");
         }
     }
-    // Of an option it is the option that is named.
+    // For an option, the message names the option.
     let trace = example("a7-etmv3/trace.bin");
     let outcome = run(["flow", trace.to_str().unwrap(), "--image", "gone"]);
     assert!(mentions(&outcome.stderr, "--image"), "{}", outcome.stderr);
@@ -140,17 +141,17 @@ fn describe_keeps_registers_that_change_nothing() {
     let text = fs::read_to_string(&described).unwrap();
     let kept = "[source.other_registers]\n\"ETMACVR\" = 0x00008000\n\"ETMACVR(0X011)\" = 0x00009000\n\"ETMTEEVR\" = 0x0000406f\n";
     assert!(text.contains(kept), "{text}");
-    // It is read again, and written again as it is.
+    // The description can be read again, and is written again unchanged.
     assert!(runs(&described).stdout == runs(&snapshot).stdout);
     let again = run(["describe", described.to_str().unwrap()]);
     assert_eq!((again.status, again.stdout), (0, text.clone()), "{}", again.stderr);
-    // The snapshot that is made of it has them as well.
+    // A snapshot made from the description keeps these registers, too.
     let second = directory.path().join("second");
     let outcome = run(["snapshot", described.to_str().unwrap(), "-o", second.to_str().unwrap(), "-q"]);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     let text = fs::read_to_string(second.join("source_0.ini")).unwrap();
     assert!(text.contains("ETMTEEVR=0x0000406F\n") && text.contains("ETMACVR(0X011)=0x00009000\n"), "{text}");
-    // One that changes packets has its own place.
+    // A register that changes packets has its own place in the description.
     replace(&described, "\"ETMTEEVR\"", "\"etmcr\"");
     let found = sentence(&described);
     assert!(mentions(&found, "etmcr"), "{found}");

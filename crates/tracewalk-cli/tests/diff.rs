@@ -23,7 +23,7 @@ impl Captures {
         Self { folder: tempfile::tempdir().unwrap(), firmware: Firmware::load(program) }
     }
 
-    /// Writes what a trace unit makes of the path now.
+    /// Writes the trace that a trace unit generates for the current path.
     fn write(&self, name: &str, setup: &Setup) -> PathBuf {
         let path = self.folder.path().join(name);
         std::fs::write(&path, self.firmware.trace(setup).bytes).unwrap();
@@ -50,7 +50,7 @@ impl Captures {
         &mut self.firmware.path.steps
     }
 
-    /// The last instruction before a step, and how many there are.
+    /// The last instruction before a step, and the number of instructions.
     fn before(&self, step: usize) -> (Executed, usize) {
         let executed = self.firmware.path.steps[..step].iter().filter_map(|step| match step {
             Step::Instruction(executed) => Some(*executed),
@@ -84,7 +84,7 @@ fn a_run_does_not_differ_from_itself_however_it_is_traced() {
     }
 }
 
-/// The first half of a capture: the same up to where it ends.
+/// The first half of a capture is the same up to its end.
 #[test]
 fn a_half_ends_and_does_not_part() {
     let folder = tempfile::tempdir().unwrap();
@@ -145,7 +145,7 @@ fn a_missing_interrupt_is_found_where_the_record_has_it() {
     assert_eq!(calls("SysTick_Handler"), Some(json!([65, 64])));
     assert_eq!(calls("quicksort"), None);
 
-    // Wherever interrupts come, the program itself did the same.
+    // Apart from interrupts, the program itself did the same.
     let (status, document) = captures.document([&with, &without], &M3, &["--ignore-interrupts"]);
     assert_eq!((status, &document["sources"][0]["divergence"]), (1, &json!(null)));
     let text = captures.diff([&with, &without], &M3, &[]).stdout;
@@ -170,7 +170,7 @@ fn a_run_that_ends_early_covers_less() {
     assert_eq!(source["divergence"]["behind"], source["instructions"][1]);
     assert_eq!(source["divergence"]["a"]["next"].as_array().unwrap().len(), 5);
 
-    // What is lost is what the coverage of the one has and that of the other has not.
+    // Lost instructions are those covered by the one capture and not by the other.
     let covered = |capture: &Path| {
         let option = M3.option();
         let image = captures.firmware.file.to_str().unwrap();
@@ -196,7 +196,7 @@ fn a_run_that_ends_early_covers_less() {
     }
     assert!(lost.len() > 20 && source["coverage"]["gained"] == json!([]));
     assert_eq!(lost, expected);
-    // The other way round it is gained.
+    // In the other direction they are gained.
     let (_, backwards) = captures.document([&part, &whole], &M3, &[]);
     assert_eq!(backwards["sources"][0]["coverage"]["gained"], source["coverage"]["lost"]);
 }
@@ -206,7 +206,7 @@ fn functions_that_took_longer_are_named_though_the_path_is_the_same() {
     let captures = Captures::of("a9");
     let setup = Setup { protocol: "pft", cpu: "cortex-a15", etmcr: 1 << 12, ..Setup::default() };
     let fast = captures.write("fast.bin", &setup);
-    // The first atom with a count of its own, of one byte, counts more (IHI 0035B, 4.3.4).
+    // One of the one-byte atoms with their own count gets a higher count (IHI 0035B, 4.3.4).
     let option = setup.option();
     let image = captures.firmware.file.to_str().unwrap();
     let arguments = ["packets", "--quiet", "--format", "jsonl", "--container", "raw", "--source", &option];

@@ -1,13 +1,13 @@
 //! README.md and the pages in `docs` show what the command prints.
 //!
-//! A block of `console` with one command on a file of this repository, followed by a block of `text`, is run and compared. A line
-//! of `text` that is only `…` stands for lines left out.
+//! A block of `console` with one command on a file of this repository, followed by a block of `text`, is run
+//! and compared. A line of `text` that is only `…` stands for omitted lines.
 
 use std::path::{Path, PathBuf};
 
 use crate::support::tracewalk;
 
-/// The line that stands for others.
+/// The line that stands for omitted lines.
 const LEFT_OUT: &str = "…";
 
 /// A command of a page and what the page shows of its output.
@@ -21,7 +21,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The commands of a page whose outputs it shows. What is run on the reader's own files has no output to compare with.
+/// The commands of a page that have output to compare. Commands on the reader's own files have none.
 fn shown(page: &Path) -> Vec<Shown> {
     let text = std::fs::read_to_string(page).unwrap();
     let mut found = Vec::new();
@@ -40,7 +40,7 @@ fn shown(page: &Path) -> Vec<Shown> {
     found
 }
 
-/// Whether a page shows this output: whole, but for the lines that it leaves out.
+/// Whether a page shows this output: whole, except for the lines that it omits.
 fn shows(shown: &str, printed: &str) -> bool {
     let shown = shown.lines().collect::<Vec<_>>();
     let mut parts = shown.split(|line| *line == LEFT_OUT);
@@ -80,7 +80,7 @@ fn the_documents_show_what_is_printed() {
     assert!(examples.len() >= 12, "{} examples", examples.len());
 }
 
-/// What the page on Rust shows is in programs that are compiled and tested.
+/// The page on Rust shows only code from programs that are compiled and tested.
 #[test]
 fn the_page_on_rust_shows_parts_of_examples() {
     let read = |file: &str| std::fs::read_to_string(root().join(file)).unwrap();

@@ -1,10 +1,11 @@
-//! What damage puts in doubt is no evidence: coverage, profiles and what else counts leave it out, all in the same way.
+//! Instructions that damage puts in doubt are no evidence: coverage, profiles and everything else that counts
+//! leave them out, in the same way.
 
 use std::path::Path;
 
 use crate::support::{Outcome, corpus, run, tracewalk};
 
-/// What the command says with `--doubtful drop` and with `keep`, apart from the notices.
+/// The command's output with `--doubtful drop` and with `keep`, and its notices.
 fn dropped_and_kept(arguments: &[&str]) -> [(String, String); 2] {
     ["drop", "keep"].map(|doubtful| {
         let outcome = run(arguments.iter().chain(&["--doubtful", doubtful]));
@@ -51,10 +52,10 @@ fn of_a_sound_capture_nothing_is_left_out() {
     }
 }
 
-/// What the example's source is.
+/// The `--source` option of the example.
 const SOURCE: &str = "0x10=etmv3,cpu=cortex-a7,etmcr=0x5000";
 
-/// An example's capture several times over, with a bit flipped now and then; where it is written, and its bytes.
+/// An example's capture repeated several times, with a bit flipped at regular distances; its file, and its image.
 struct Damaged {
     _folder: tempfile::TempDir,
     trace: String,
@@ -73,7 +74,7 @@ impl Damaged {
         Self { trace: trace.display().to_string(), _folder: folder, image }
     }
 
-    /// What a command says of it, which states what it is.
+    /// Runs a command on the capture, with the options that describe it.
     fn run(&self, command: &[&str]) -> Outcome {
         let capture =
             [self.trace.as_str(), "--container", "frames", "--source", SOURCE, "--image", &self.image];
@@ -85,7 +86,7 @@ impl Damaged {
     }
 }
 
-/// How many instructions a text says were left out, or counted.
+/// The number of instructions that a text reports as left out, or counted.
 fn told(text: &str, became: &str) -> u64 {
     let end = format!(" instructions in doubt were {became}");
     let before = text.split(&end).next().filter(|before| before.len() < text.len());
@@ -112,7 +113,7 @@ fn every_report_says_how_much_was_left_out() {
         let saved = damaged.file(command);
         assert_eq!(told(&damaged.run(&[command]).stdout, "left out"), left_out, "{command}");
         damaged.run(&[command, "--save", &saved]);
-        // A file that is named twice is refused.
+        // A file cannot be named twice, so this is a copy.
         let copy = damaged.file(&format!("{command}-copy"));
         std::fs::copy(&saved, &copy).unwrap();
         let twice = run([command, &saved, &copy, "--image", &damaged.image]);
@@ -121,7 +122,7 @@ fn every_report_says_how_much_was_left_out() {
     let interrupts = damaged.run(&["interrupts", "--format", "json"]);
     let interrupts: serde_json::Value = serde_json::from_str(&interrupts.stdout).unwrap();
     assert_eq!(interrupts["sources"][0]["in_doubt"]["left_out"], left_out);
-    // With them it is as many instructions as there are.
+    // Including them gives the number of all instructions.
     let kept = damaged.run(&["coverage", "--format", "json", "--doubtful", "keep"]);
     assert_eq!(told(&kept.stderr, "counted"), left_out);
     let report: serde_json::Value = serde_json::from_str(&kept.stdout).unwrap();
@@ -156,7 +157,7 @@ fn lines_of_flow_say_what_is_in_doubt_or_leave_it_out() {
         lines.collect::<Vec<_>>()
     };
     let kept = lines(&[]);
-    // From where a gap says that they are, up to the first line that is not marked.
+    // A gap's `in_doubt_from` begins the doubt; the first unmarked line ends it.
     let (mut in_doubt, mut certain) = (0, Vec::new());
     for line in &kept {
         if let Some(from) = line["in_doubt_from"].as_u64() {
@@ -178,7 +179,7 @@ fn lines_of_flow_say_what_is_in_doubt_or_leave_it_out() {
     };
     assert_eq!(ranges(&dropped.iter().collect::<Vec<_>>()), ranges(&certain));
 
-    // The last instructions know whether they are in doubt.
+    // `--last` keeps the marks of doubt.
     let listing = damaged.run(&["flow"]).stdout;
     let count = |mark: &str| listing.matches(mark).count();
     assert!(count("in doubt: what was decoded of the trace") > 2 && count("no longer in doubt") > 2);

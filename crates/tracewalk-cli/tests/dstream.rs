@@ -1,4 +1,4 @@
-//! A DSTREAM unit's file of blocks, as a snapshot names it and by itself.
+//! A DSTREAM unit's file of blocks, in a snapshot and alone.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -18,7 +18,7 @@ fn kind(packet: &Value) -> &str {
     packet["packet"].as_str().expect("a name")
 }
 
-/// What OpenCSD calls a packet: its place in the blocks' payload, and our name for its kind.
+/// A packet in OpenCSD's listing: its place in the blocks' payload, and our name for its kind.
 fn listed(line: &str) -> (u64, &'static str) {
     let (index, rest) = line.strip_prefix("Idx:").and_then(|rest| rest.split_once(';')).expect("an index");
     let name = rest.split_whitespace().nth(1).expect("a name");
@@ -41,7 +41,8 @@ fn listing(path: &Path) -> Vec<(u64, &'static str)> {
     text.lines().map(listed).collect()
 }
 
-/// Until the first damaged place both list the same; there OpenCSD goes on at once, and an A-sync is waited for here.
+/// OpenCSD and tracewalk list the same packets up to the first damaged place. There OpenCSD continues at
+/// once, and tracewalk waits for an A-sync.
 #[test]
 fn packets_in_blocks_are_those_that_opencsd_lists() {
     let Some(folder) = corpus("etm4/a55-test-tpiu") else { return };
@@ -54,7 +55,7 @@ fn packets_in_blocks_are_those_that_opencsd_lists() {
     assert!(found == sound, "packets differ from those that OpenCSD lists");
     let (index, last) = *listed.last().expect("packets");
     let found = snapshot.last().expect("packets");
-    // 504 of 512 bytes are trace.
+    // 504 of a block's 512 bytes are trace.
     assert_eq!((found["offset"].as_u64(), kind(found)), (Some(index / 504 * 512 + index % 504), last));
     let counts = listed.iter().fold(BTreeMap::<_, usize>::new(), |mut counts, (_, kind)| {
         *counts.entry(*kind).or_default() += 1;

@@ -1,4 +1,4 @@
-//! Memory in the forms that debuggers write, through the command: each form of one buffer is the same execution.
+//! Memory in the formats of debuggers, through the command: every format of one buffer gives the same execution.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use crate::support::{Outcome, example, mentions, run, run_with_notices, told, tr
 mod broken;
 mod print;
 
-/// Where the example's buffer was.
+/// The address of the example's buffer.
 const BUFFER: u32 = 0x2000_1000;
 
 fn trace() -> Vec<u8> {
@@ -19,7 +19,7 @@ fn runs() -> String {
     std::fs::read_to_string(example("m0-crash-mtb/runs.txt")).unwrap()
 }
 
-/// A dump that a tool wrote, from `testdata/dumps`.
+/// A tool's dump, from `testdata/dumps`.
 fn written(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/dumps").join(name)
 }
@@ -91,7 +91,7 @@ fn what_tools_wrote_of_the_example_runs_as_it_does() {
     }
 }
 
-/// POSITION alone says which packet is the newest, MASTER alone how large the buffer is.
+/// POSITION alone shows which packet is the newest; MASTER alone shows the size of the buffer.
 #[test]
 fn one_register_alone_narrows_the_search_in_every_form() {
     for name in
@@ -100,7 +100,7 @@ fn one_register_alone_narrows_the_search_in_every_form() {
         let dump = written(name);
         assert_is_the_example(&flow(&dump, &["--mtb-position", "0x34"]));
         assert_is_the_example(&flow(&dump, &["--mtb-master", "0x80000006"]));
-        // A buffer of half the size has half of the packets at most.
+        // A buffer of half the size has at most half of the packets.
         let half = flow(&dump, &["--mtb-master", "0x80000005"]);
         assert!(half.stdout.lines().count() < runs().lines().count() * 3 / 4, "{name}: {}", half.stderr);
         // No packet ends at the end of a buffer of 1 MiB.
@@ -122,7 +122,7 @@ fn what_people_list_of_a_file_runs_as_it_does() {
     }
 }
 
-/// What xxd 2022-01-14, hexdump of util-linux 2.38 and od of coreutils 9.1 print of the buffer.
+/// The buffer as printed by xxd 2022-01-14, hexdump of util-linux 2.38 and od of coreutils 9.1.
 const LISTINGS: [&str; 10] = [
     "xxd.txt",
     "xxd-e.txt",
@@ -169,7 +169,7 @@ fn numbers_without_addresses_are_taken_as_the_buffer() {
     assert_is_the_example(&with_registers(&dump, &["--dump-address", "0x20001000"]));
 }
 
-/// The buffer in 16 KiB of memory that holds other things.
+/// The buffer in 16 KiB of memory with other content.
 fn ram() -> Vec<u8> {
     let mut ram =
         (0..0x4000_u32).flat_map(|index| index.wrapping_mul(2_654_435_761).to_le_bytes()).collect::<Vec<_>>();
@@ -183,7 +183,7 @@ fn all_of_the_memory_in_one_file_needs_its_address() {
     let directory = Directory::new();
     let dump = directory.write("ram.bin", ram());
     assert_is_the_example(&with_registers(&dump, &["--dump-address", "0x20000000"]));
-    // Where the MTB's memory starts with the file, BASE is enough.
+    // If the MTB's memory starts with the file, BASE is enough.
     let options = ["--mtb-position", "0x1034", "--mtb-master", "0x80000006", "--mtb-base", "0x20000000"];
     assert_is_the_example(&flow(&dump, &options));
     assert_is_the_example(&flow(&directory.write("ram.txt", OPENOCD.print(0x2000_0000, &ram())), &options));
@@ -210,7 +210,7 @@ fn the_registers_may_stand_in_the_same_text() {
     assert!(mentions(&outcome.stderr, note), "{}", outcome.stderr);
 }
 
-/// POSITION has no more than the low bits of an address, so that the code might be meant as well.
+/// POSITION has only the low bits of an address, so that it could also point into the code.
 #[test]
 fn without_base_the_buffer_is_where_the_bytes_are_trace() {
     let options = ["--mtb-position", "0x34", "--mtb-master", "0x80000006"];
@@ -247,7 +247,7 @@ fn a_core_file_brings_its_own_program() {
 #[test]
 fn a_program_that_was_not_in_the_chip_is_told_by_the_dump() {
     let directory = Directory::new();
-    // The handler of SysTick in the chip is another one than in the image.
+    // The chip's SysTick handler differs from the image's.
     let text = GDB.print(BUFFER, &trace()) + "0x154 <SysTick_Handler>:\t0xbf\t0xb5\n";
     let outcome = with_registers(&directory.write("dump.txt", text), &[]);
     assert_is_the_example(&outcome);
@@ -263,7 +263,7 @@ fn the_vector_table_numbers_the_exceptions() {
         let lines = outcome.stdout.lines().filter(|line| line.starts_with('X')).map(str::to_owned);
         lines.collect::<Vec<_>>()
     };
-    // Nothing is there that could be a table.
+    // There is nothing at the address that could be a table.
     let outcome = with_registers(&core, &["--vtor", "0x100"]);
     assert_eq!(exceptions(&outcome), [""; 0]);
     let text = GDB.print(BUFFER, &trace()) + "0xe000ed08:\t0x00000100\n";
@@ -273,7 +273,7 @@ fn the_vector_table_numbers_the_exceptions() {
     assert_eq!(exceptions(&with_registers(&core, &["--vtor", "0"])), ["X 15 268", "X 3 206f6f74"]);
 }
 
-/// The command ends with one sentence and status 2.
+/// The command fails with one sentence and status 2.
 #[track_caller]
 fn assert_refused(outcome: &Outcome, message: &str) {
     assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{}", outcome.stderr);
@@ -310,7 +310,7 @@ fn a_broken_dump_of_any_form_is_refused_in_one_sentence() {
             assert_refused(&told([command, dump.to_str().unwrap()]), message);
         }
     }
-    // What the other lines say is used.
+    // tracewalk uses the remaining lines.
     let cases = [
         damaged(&text("gdb-x.txt"), "0x000001ac", "0x00001ac"),
         damaged(&OPENOCD.print(BUFFER, &trace()), "000001ac", "0000 1ac"),
@@ -363,7 +363,7 @@ fn a_dump_may_come_on_standard_input() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), runs());
 }
 
-/// Another kind of trace, printed: a dump is not an MTB's because it is a dump.
+/// Another kind of trace, printed: a dump need not be an MTB's.
 #[test]
 fn frames_may_be_printed_as_well() {
     let directory = Directory::new();

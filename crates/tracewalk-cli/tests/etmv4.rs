@@ -8,8 +8,8 @@ use tracewalk_generate::tarmac;
 
 use crate::support::{assert_same_runs, comparable, corpus, run, told};
 
-/// Captures that an emulator's record was traced into: the folder, and what `--source` has to say where a processor's name
-/// stands for its ID registers.
+/// Captures generated from an emulator's record: the folder, and the `--source` option, in which a
+/// processor's name stands for its ID registers.
 const SYNTHETIC: [(&str, &str); 6] = [
     ("mix-a57-etmv4", "etmv4,cpu=cortex-a57"),
     ("mix-a57-etmv4-cycles", "etmv4,cpu=cortex-a57,trcconfigr=0x811"),
@@ -42,7 +42,8 @@ fn what_an_emulator_recorded_is_what_flow_finds() {
     }
 }
 
-/// The blocks of a description that begin with one of these headings, without lines that begin with one of these words.
+/// The blocks of a description that do not begin with one of these headings, without lines that begin with
+/// one of these words.
 fn without(description: &str, headings: &[&str], words: &[&str]) -> String {
     let blocks =
         description.split("\n\n").filter(|block| !headings.iter().any(|part| block.starts_with(part)));
@@ -51,7 +52,7 @@ fn without(description: &str, headings: &[&str], words: &[&str]) -> String {
     kept.collect::<Vec<_>>().join("\n")
 }
 
-/// Copies a folder with its folders.
+/// Copies a folder with its subfolders.
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("room for a copy");
     for entry in std::fs::read_dir(from).expect("a folder of the corpus") {
@@ -65,7 +66,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The runs of a description, and the kinds of the messages.
+/// The runs of a description, and the messages with their kinds.
 fn runs_of(folder: &Path, name: &str, text: &str) -> (Vec<String>, String) {
     let file = folder.join(name);
     std::fs::write(&file, text).expect("room for a description");
@@ -73,7 +74,7 @@ fn runs_of(folder: &Path, name: &str, text: &str) -> (Vec<String>, String) {
     (comparable(&outcome.stdout), outcome.stderr)
 }
 
-/// Leaves out of a copied snapshot the images whose files the corpus has not.
+/// Removes from a copied snapshot the images whose files are missing from the corpus.
 fn leave_out_absent_images(folder: &Path) {
     let is_there = |section: &str| {
         let file = section.lines().find_map(|line| line.strip_prefix("file="));
@@ -91,7 +92,7 @@ fn leave_out_absent_images(folder: &Path) {
     }
 }
 
-/// It says of one buffer what is another trace unit's.
+/// The description of this capture assigns one buffer to another trace unit.
 const NOT_COMPARED: &str = "infrastructure";
 
 #[test]
@@ -105,7 +106,7 @@ fn a_capture_without_its_registers_is_read_right_or_declared_doubtful() {
     for folder in entries.map(|entry| entry.expect("an entry").path()) {
         let name = folder.file_name().and_then(|name| name.to_str()).expect("plain names").to_owned();
         let is_out = name == NOT_COMPARED;
-        // The largest take a minute without optimisation.
+        // The largest folders take a minute without optimisation.
         let is_large = ["bugfix-exact-match", "test-file-mem-offsets"].contains(&name.as_str());
         if is_out || is_large || !folder.join("snapshot.ini").exists() {
             continue;
@@ -137,15 +138,15 @@ fn a_capture_without_its_registers_is_read_right_or_declared_doubtful() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    // Nothing in its 13 bytes says where execution was.
+    // The 13 bytes of event_test hold no address of execution.
     assert_eq!(undecided, ["event_test", "event_test"]);
-    // Damage that two readings meet, and settings that these few bytes do not show.
+    // Damage that both readings reach, and settings that the few bytes do not show.
     doubtful.sort();
     assert_eq!(doubtful, ["a55-test-tpiu", "a55-test-tpiu", "ete_ip", "ete_spec_2", "ete_spec_2"]);
     assert!(right >= 51, "{right} right");
 }
 
-/// The trace names addresses of 64 bits, whose lower halves the image of raw bytes fits by chance.
+/// The trace has 64-bit addresses whose lower halves match the raw image by chance.
 #[test]
 fn an_image_stated_above_4_gib_is_not_moved_to_the_lower_half_of_an_address() {
     let Some(corpus) = corpus("etm4") else { return };
@@ -188,7 +189,8 @@ fn a_snapshot_directory_that_is_written_reads_the_same() {
     }
 }
 
-/// What a program wrote to its trace, and its transactions, are in the flow and on the timeline where the packets have them.
+/// A program's instrumentation and its transactions are in the flow and on the timeline at the places of
+/// their packets.
 #[test]
 fn instrumentation_and_transactions_are_in_flow_and_on_the_timeline() {
     let Some(folder) = corpus("etm4") else { return };
@@ -217,8 +219,8 @@ fn instrumentation_and_transactions_are_in_flow_and_on_the_timeline() {
     }
 }
 
-/// What happened, as the model's record and the command's runs both say it: an instruction, an exception with its number and where it
-/// returns to, a return.
+/// A step in the model's record and in the command's runs: an instruction, an exception with its number and
+/// return address, a return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Happened {
     Instruction(u64),
@@ -226,7 +228,7 @@ enum Happened {
     Return,
 }
 
-/// The stretches of runs in A64 between places where tracing starts.
+/// The stretches of A64 runs between starts of tracing.
 fn stretches(runs: &str) -> Vec<Vec<Happened>> {
     let hexadecimal = |word: &str| u64::from_str_radix(word, 16).unwrap();
     let mut stretches = Vec::<Vec<Happened>>::new();
@@ -251,7 +253,7 @@ fn stretches(runs: &str) -> Vec<Vec<Happened>> {
     stretches
 }
 
-/// Arm's model traced what it executed, and wrote it down itself.
+/// Arm's model traced its execution and also recorded it.
 #[test]
 fn what_arms_model_recorded_is_what_flow_finds() {
     let Some(folder) = corpus("etm4/002-ack_test_scr") else { return };
@@ -274,7 +276,7 @@ fn what_arms_model_recorded_is_what_flow_finds() {
     let (mut instructions, mut exceptions) = (0, 0);
     let stretches = stretches(&outcome.stdout);
     for traced in &stretches {
-        // Each stretch is in the record, step by step, after the one before.
+        // Each stretch is in the record, step by step, after the previous one.
         let at = rest.windows(traced.len()).position(|window| window == traced);
         let at = at.unwrap_or_else(|| panic!("{} steps from {:x?} on", traced.len(), traced.first()));
         rest = &rest[at + traced.len()..];

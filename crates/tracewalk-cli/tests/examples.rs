@@ -74,9 +74,9 @@ fn the_packets_of_each_source_tile_its_bytes() {
             let hex = packet["bytes"].as_str().unwrap();
             let offset = usize::try_from(packet["offset"].as_u64().unwrap()).unwrap();
             let first = u8::from_str_radix(&hex[..2], 16).unwrap();
-            // In frames, bit 0 of a byte at an even place is kept elsewhere.
+            // In frames, bit 0 of a byte at an even position is stored elsewhere.
             assert_eq!(capture[offset] & !1, first & !1, "{name}: {line}");
-            // An MTB's packets begin where the oldest one is, and go round once.
+            // An MTB's packets start at the oldest one, and wrap once.
             assert!(name.ends_with("mtb") || last < Some(offset), "{name}: {line}");
             last = Some(offset);
             bytes += hex.len() / 2;
@@ -129,7 +129,7 @@ fn the_last_instructions_are_the_end_of_all_of_them() {
         let flow = |extra: &[&str]| {
             run(["flow", capture.to_str().unwrap()].into_iter().chain(extra.iter().copied())).stdout
         };
-        // The notes after an instruction depend on the one before it.
+        // The note after an instruction depends on the previous one.
         let without_note = |line: &str| {
             let line = line.split("  ;").next().unwrap_or(line);
             line.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -144,7 +144,7 @@ fn the_last_instructions_are_the_end_of_all_of_them() {
         for count in (1..30).chain([100, 333, 800]) {
             let last = flow(&["--last", &count.to_string()]);
             assert_eq!(listed(&last), all[all.len() - count..], "{name}");
-            // Objects are handed on one by one, the listing takes what comes again at once.
+            // Objects are passed on one by one; the listing combines repetitions.
             let objects = flow(&["--last", &count.to_string(), "--format", "jsonl"]);
             let cycles = objects.lines().filter_map(|line| {
                 serde_json::from_str::<serde_json::Value>(line).unwrap()["cycles"].as_u64()

@@ -1,4 +1,4 @@
-//! Many captures as one result: the same as the commands of one answer make of them, whatever breaks on the way.
+//! Many captures as one result: the same as from the command of one answer, whatever fails on the way.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ struct Fleet {
 }
 
 impl Fleet {
-    /// Copies of these examples: directories `0`, `1` and so on.
+    /// Copies of these examples in directories `0`, `1` and so on.
     fn of(names: &[&str]) -> Self {
         let mut fleet = Self { directory: tempfile::tempdir().unwrap(), captures: Vec::new() };
         names.iter().for_each(|name| fleet.add(name));
@@ -36,7 +36,7 @@ impl Fleet {
         self.path(name).to_str().unwrap().to_owned()
     }
 
-    /// What `gather` saves, and how it ended.
+    /// The file that `gather` saves, its status and its messages.
     fn gather(&self, arguments: &[&str]) -> (Vec<u8>, i32, String) {
         let saved = self.text("gathered");
         let _ = fs::remove_file(&saved);
@@ -44,7 +44,7 @@ impl Fleet {
         (fs::read(&saved).unwrap_or_default(), outcome.status, outcome.stderr)
     }
 
-    /// What the command of one answer saves of these captures.
+    /// The file that the answer's own command saves for these captures.
     fn saved(&self, answer: &str, captures: &[&str]) -> Vec<u8> {
         let saved = self.text("saved");
         let outcome = run([&[answer], captures, &["--save", &saved, "--quiet"]].concat());
@@ -52,13 +52,13 @@ impl Fleet {
         fs::read(saved).unwrap()
     }
 
-    /// All captures, by their descriptions.
+    /// The descriptions of all captures.
     fn captures(&self) -> Vec<&str> {
         self.captures.iter().map(String::as_str).collect()
     }
 }
 
-/// What became of each capture: its name without the folder, the outcome, and the short name of the error.
+/// The outcome of each capture, by its name without the folder, and the short name of the error.
 fn outcomes(document: &Path, folder: &Path) -> BTreeMap<String, (String, String)> {
     let text = fs::read_to_string(document).unwrap();
     let document = serde_json::from_str::<serde_json::Value>(&text).unwrap();
@@ -77,13 +77,13 @@ fn a_fleet_gives_what_its_captures_give_on_any_number_of_threads() {
         Fleet::of(&["m3-etmv3", "a7-etmv3", "m3-etmv3", "a15-pft", "a53-etmv4", "m3-etmv3", "m33-etmv4"]);
     let captures = fleet.captures();
     for answer in ["counts", "coverage", "profile"] {
-        // Of several programs: each command is of one, so that each program is gathered alone as well.
+        // First captures of one program, then of several.
         let of_one = [captures[0], captures[2], captures[5]];
         let expected = fleet.saved(answer, &of_one);
         for threads in ["1", "2", "7"] {
             let (found, status, said) =
                 fleet.gather(&[&of_one[..], &["--answer", answer, "--threads", threads]].concat());
-            // Copies of one trace count, with a warning.
+            // Copies of one trace are counted, with a warning.
             assert!(status == 0 && said.starts_with("warning: equal_content: "), "{answer}: {said}");
             assert_eq!(said.lines().count(), 1, "{said}");
             assert!(found == expected, "{answer} on {threads} threads");
@@ -100,7 +100,7 @@ fn a_fleet_gives_what_its_captures_give_on_any_number_of_threads() {
 fn what_cannot_be_read_is_left_out_and_named() {
     let mut fleet = Fleet::of(&["m3-etmv3", "m3-etmv3", "m3-etmv3", "m3-etmv3"]);
     let expected = fleet.saved("counts", &fleet.captures()[..2]);
-    // One without its trace, one with a broken description, one that is not there.
+    // One capture lacks its trace, one has a broken description, one does not exist.
     fs::remove_file(fleet.path("runs/2/trace.bin")).unwrap();
     fs::write(fleet.path("runs/3/capture.toml"), "[capture").unwrap();
     fleet.captures.push(fleet.text("runs/4/capture.toml"));
@@ -169,7 +169,7 @@ fn a_run_goes_on_from_its_file_and_adds_what_is_new() {
     let (more, new) = gather(&fleet);
     assert!(new > 0 && new < first);
     assert!(fleet.gather(&[&runs]).0 == more);
-    // The same captures by other names are the same.
+    // Other names for the same captures change nothing.
     let other = fleet.path("runs/../runs").to_str().unwrap().to_owned();
     let saved = fleet.text("gathered");
     let outcome = run(["gather", &other, "--save", &saved, "--format", "none", "--resume", &state, "-q"]);
@@ -214,12 +214,12 @@ fn results_among_the_captures_are_no_captures_and_saved_files_add_up() {
     let fleet = Fleet::of(&["m3-etmv3", "m3-etmv3", "m3-etmv3"]);
     let runs = fleet.text("runs");
     let all = fleet.gather(&[&runs]).0;
-    // One capture as it was saved before, by the name that it has in the directory.
+    // One capture is replaced by its saved file, under its name in the directory.
     let saved = fleet.text("runs/2.twcounts");
     let outcome = run(["counts", &fleet.text("runs/2"), "--save", &saved, "-q"]);
     assert_eq!(outcome.status, 0);
     fs::remove_dir_all(fleet.path("runs/2")).unwrap();
-    // What another answer saved is none of it.
+    // A file saved by another answer is left out.
     let profile = fleet.text("runs/0.twprof");
     assert_eq!(run(["profile", &fleet.text("runs/0"), "--save", &profile, "-q"]).status, 0);
     let (result, state) = (fleet.text("runs/all.twcounts"), fleet.text("runs/state"));
@@ -228,7 +228,7 @@ fn results_among_the_captures_are_no_captures_and_saved_files_add_up() {
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         assert!(fs::read(&result).unwrap() == all);
     }
-    // By name it is refused.
+    // If named explicitly, that file is refused.
     let outcome = told(["gather", &profile, "--save", &result]);
     assert_eq!(outcome.status, 2);
     assert!(outcome.stderr.starts_with("error: other_kind: "), "{}", outcome.stderr);
@@ -261,7 +261,7 @@ fn trace_bytes_are_taken_by_their_names() {
         assert_eq!(found(&["--match", "*.bin", "--match", "c.*"]).0, 3);
         assert_eq!(found(&["--match", "b.bin"]).0, 1);
         assert_eq!(found(&["--match", &format!("{here}/c*")]).0, 1);
-        // A place that is named twice counts once.
+        // A place named twice counts once.
         assert_eq!(found(&["--match", "*.bin", &text("a.bin"), here]).0, 2);
     }
 }

@@ -1,6 +1,6 @@
-//! `gdb`, driven by the real GDB: Debian's gdb-multiarch in batch mode, with nothing but its own commands.
+//! `gdb`, driven by the real GDB: Debian's gdb-multiarch in batch mode, using only GDB's own commands.
 //!
-//! What is expected comes from `flow`, which is compared with the emulators' records elsewhere.
+//! The expected values come from `flow`; other tests compare `flow` with the emulators' records.
 #![cfg(feature = "gdb")]
 
 #[path = "gdb/cache.rs"]
@@ -21,7 +21,7 @@ use std::process::Command;
 
 use crate::support::{example, has, mentions, run};
 
-/// An example, its program, and how `gdb` begins.
+/// An example, its program, and the place where `gdb` starts.
 #[derive(Clone, Copy)]
 struct Recording {
     example: &'static str,
@@ -35,7 +35,7 @@ const M3: Recording = Recording { example: "m3-etmv3", elf: "m3.elf", at: "first
 const A57: Recording = Recording { example: "a57-etmv4", elf: "a53.elf", at: "first" };
 const A7: Recording = Recording { example: "a7-etmv3", elf: "a9.elf", at: "first" };
 
-/// What GDB prints of these commands; `None` without GDB.
+/// GDB's output for these commands; `None` without GDB.
 fn gdb(recording: Recording, commands: &[&str]) -> Option<String> {
     let folder = example(recording.example);
     let server = assert_cmd::cargo::cargo_bin!("tracewalk");
@@ -45,7 +45,7 @@ fn gdb(recording: Recording, commands: &[&str]) -> Option<String> {
         folder.join("capture.toml").display(),
         recording.at
     );
-    // Debian's GDB takes any program for one of Linux, whose frames below 0x8000 it does not look at.
+    // Debian's GDB takes every program for a Linux one, and then ignores frames below 0x8000.
     let before = ["set osabi none", &connect];
     stock_gdb(recording.elf_path().as_deref(), before.into_iter().chain(commands.iter().copied()))
 }
@@ -62,7 +62,7 @@ fn stock_gdb<'a>(elf: Option<&str>, commands: impl IntoIterator<Item = &'a str>)
     }
     let mut gdb = Command::new("gdb-multiarch");
     gdb.args(["-nx", "-batch"]).args(elf);
-    // Else it asks again when the server takes longer to begin, as on a busy machine.
+    // With a shorter timeout GDB repeats a question if the server starts slowly, as on a busy machine.
     let before = ["set remotetimeout 100", "set pagination off", "set confirm off", "set width 0"];
     for command in before.into_iter().chain(commands) {
         gdb.args(["-ex", command]);
@@ -72,7 +72,7 @@ fn stock_gdb<'a>(elf: Option<&str>, commands: impl IntoIterator<Item = &'a str>)
     Some(text(&output.stdout) + &text(&output.stderr))
 }
 
-/// The numbers that [`PC`] and [`STEP`] printed.
+/// The numbers printed by [`PC`] and [`STEP`].
 fn marked(text: &str) -> Vec<u64> {
     let numbers = text.lines().filter_map(|line| line.strip_prefix('@'));
     let hex = |number: &str| u64::from_str_radix(number.trim().trim_start_matches("0x"), 16);
@@ -81,7 +81,7 @@ fn marked(text: &str) -> Vec<u64> {
 
 /// Prints the program counter for [`marked`].
 const PC: &str = "printf \"\\n@%x\\n\", $pc";
-/// Makes GDB read the registers anew.
+/// Makes GDB read the registers again.
 const FLUSH: &str = "maintenance flush register-cache";
 /// Prints the number of the step.
 const STEP: &str = "printf \"\\n@%x\\n\", $step";
@@ -104,7 +104,7 @@ fn functions(text: &str) -> Vec<String> {
     frames.map(name).collect()
 }
 
-/// The addresses of the instructions that ran, by `flow`.
+/// The addresses of the executed instructions, from `flow`.
 fn executed(recording: Recording) -> Vec<u64> {
     let capture = example(recording.example).join("capture.toml");
     let flow = run(["flow".as_ref(), "--quiet".as_ref(), capture.as_os_str()]).stdout;
@@ -119,7 +119,7 @@ fn executed(recording: Recording) -> Vec<u64> {
 fn from_the_fault_of_the_crash_steps_lead_back_to_its_cause() {
     let commands = [PC, "bt", "reverse-stepi", PC, "reverse-stepi", PC, "bt", "reverse-stepi", PC];
     let Some(text) = gdb(CRASH, &commands) else { return };
-    // The handler, where it was to go, the branch there and the load of the address: as `crash` has it.
+    // The handler, the branch's target, the branch, and the load of the address: the path that `crash` shows.
     assert_eq!(marked(&text), [0xe6, 0x206f_6f74, 0x15a, 0x158]);
     let expected = ["NMI_Handler", "signal", "?", "SysTick_Handler", "signal", "crc32", "main"];
     let cause = ["SysTick_Handler", "signal", "crc32", "main"];
@@ -148,7 +148,8 @@ fn every_step_forward_is_the_flow_through_all_instruction_sets() {
 
 #[test]
 fn a_backtrace_of_a64_leads_through_exceptions_and_into_aarch32() {
-    // Entered from a task in T32; a function in assembly without call frame information may be repeated without end.
+    // The first exception was taken from a T32 task. An assembly function without call frame information may
+    // repeat without end.
     const EXCEPTION: &str = "set $step = 2684";
     let commands = [EXCEPTION, PC, "bt 3", "set $step = 43215", PC, "bt 3"];
     let Some(text) = gdb(A57, &commands) else { return };
@@ -156,14 +157,14 @@ fn a_backtrace_of_a64_leads_through_exceptions_and_into_aarch32() {
     let functions = functions(&text);
     assert_eq!(functions[..2], ["vectors_el1", "aarch32_task"], "{text}");
     assert_eq!(functions[2..4], ["serve", "synchronous"], "{text}");
-    // Where the task goes on is no address of T32's form: the processor's own status says the instruction set.
+    // The task's return address does not have T32's form; the instruction set is in the saved processor state.
     let words = text.split_whitespace().collect::<Vec<_>>();
     assert!(words.windows(2).any(|words| words == ["#1", "0x0000000040110058"]), "{text}");
 }
 
 #[test]
 fn a_breakpoint_is_hit_as_often_as_the_instruction_ran_in_both_directions() {
-    // crc32, and the kernel's answer to exceptions.
+    // crc32, and the kernel's exception handler.
     for (recording, address, times) in [(M3, 0x3d4, 8), (A57, 0x4010_1f50, 64)] {
         assert_eq!(executed(recording).iter().filter(|at| **at == address).count(), times);
         let [first, second] = [1, 2].map(|number| format!("ignore {number} 1000000"));
@@ -174,7 +175,7 @@ fn a_breakpoint_is_hit_as_often_as_the_instruction_ran_in_both_directions() {
         let hits = text.lines().filter(|line| line.contains("already"));
         let hits = hits.flat_map(str::split_whitespace).filter_map(|word| word.parse::<usize>().ok());
         assert_eq!(hits.collect::<Vec<_>>(), [times, times], "{text}");
-        // Both ends are said.
+        // GDB reports both ends.
         assert_eq!(text.matches("reverse-execution").count(), 2, "{text}");
     }
 }
@@ -188,13 +189,13 @@ fn each_stop_at_a_breakpoint_is_where_flow_has_it() {
     let (forward, backward) = steps.split_at(8);
     assert!(forward.is_sorted_by(|one, next| one < next), "{forward:x?}");
     assert_eq!(backward.iter().rev().copied().collect::<Vec<_>>(), forward[..7]);
-    // Instructions and steps are not the same, but in the same order.
+    // Step numbers and instruction numbers differ, but have the same order.
     assert_eq!(executed(M3).iter().filter(|at| **at == 0x3d4).count(), forward.len());
 }
 
 #[test]
 fn calls_are_stepped_over_in_both_directions_and_finished_in_both() {
-    // The call of crc32 in sort_samples, and what comes after it.
+    // The call of crc32 in sort_samples, and the instruction after it.
     let to_call = ["break *0x3d4", "continue", "reverse-finish", PC, STEP, "delete"];
     let over = ["nexti", PC, STEP, "reverse-nexti", PC, STEP];
     let into = ["stepi", PC, "bt", "finish", PC, STEP];
@@ -243,20 +244,20 @@ fn each_register_that_says_the_place_jumps_and_gdb_reads_everything_anew() {
     assert_eq!((timed, timed_pc), (timed_by_monitor, its_pc), "{text}");
     assert!(timed > by_register, "{text}");
     assert!(text.contains("$1 = 3\n") && text.contains("$2 = 781874674"), "{text}");
-    // What the recording does not have: nothing moves. M3 has no timestamps.
+    // Jumps to places outside the recording move nothing. M3 has no timestamps.
     let nowhere = ["set $exception = 0", "set $exception = 1000000", "set $time = 1", "set $step = 77", STEP];
     let Some(text) = gdb(M3, &[&nowhere[..], &["info registers time"]].concat()) else { return };
     assert_eq!(marked(&text), [77], "{text}");
     assert!(text.contains("<unavailable>"), "{text}");
 }
 
-/// No answer to `monitor` makes GDB 13 drop the registers that it has read (docs/dev/decisions.md): if a later one does, the
-/// documents and the answer are to be changed.
+/// No answer to `monitor` makes GDB 13 drop the registers that it has read (docs/dev/decisions.md). If a
+/// later GDB drops them, update the documents and the answer.
 #[test]
 fn after_a_jump_by_monitor_gdb_shows_the_place_once_its_registers_are_flushed() {
     let commands = [PC, "monitor goto 914", PC, FLUSH, PC, "monitor goto last", "reverse-stepi", PC];
     let Some(text) = gdb(CRASH, &commands) else { return };
-    // A step goes on from the new place, and shows it.
+    // A step continues from the new place, and shows it.
     assert_eq!(marked(&text), [0xe6, 0xe6, 0x158, 0x206f_6f74]);
 }
 
@@ -296,7 +297,7 @@ fn a_thread_is_named_by_its_source_and_its_exception() {
     assert!(mentions(&text, "mtb HardFault"), "{text}");
 }
 
-/// Of two cores only the one moves that the user has chosen.
+/// Of two cores only the one that the user selected moves.
 #[test]
 fn each_core_is_a_thread_and_moves_by_itself() {
     let (trace, elf) = (example("../two-sources/trace.bin"), example("a7-etmv3/a9.elf"));

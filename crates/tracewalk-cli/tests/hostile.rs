@@ -1,4 +1,4 @@
-//! Captures that cannot be what they say: one sentence, status 2, and nothing is read outside their directory.
+//! Captures with impossible claims: one sentence, status 2, and nothing is read outside their directory.
 
 use std::fs;
 use std::io::Write as _;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::support::{MESSAGES, example, mentions, told as run_told};
 
-/// What no message and no output may ever show: it stands outside the capture's directory.
+/// The text of a file outside the capture's directory: no message and no output may ever show it.
 const SECRET: &str = "secret: 4711";
 
 /// A directory with a capture in it, and a secret beside it.
@@ -29,7 +29,7 @@ impl Place {
         self
     }
 
-    /// Every command that opens it refuses it in one sentence.
+    /// Every command that opens the file refuses it in one sentence.
     fn refused(&self, name: &str, told: &[&str]) {
         refused(&self.capture().join(name), told);
     }
@@ -53,7 +53,7 @@ const CPU: &str = "[device]\nname=cpu_0\nclass=core\ntype=Cortex-A9\n";
 const TRACE: &str =
     "[trace_buffers]\nbuffers=buffer0\n\n[buffer0]\nname=ETB_0\nfile=trace.bin\nformat=coresight\n";
 
-/// A snapshot directory in which one file says something else.
+/// A snapshot directory in which one file has another text.
 fn snapshot(changed: &str, text: &str) -> Place {
     let place = Place::new();
     for (name, usual) in [("snapshot.ini", SNAPSHOT), ("cpu.ini", CPU), ("trace.ini", TRACE)] {
@@ -120,7 +120,7 @@ fn links_out_of_a_snapshot_and_links_to_themselves_are_refused() {
     place.refused("loop/loop/loop", &["neither snapshot.ini nor capture.toml"]);
 }
 
-/// Whoever opens a pipe that nobody writes to waits without end.
+/// Opening a pipe without a writer blocks forever.
 #[cfg(unix)]
 #[test]
 fn pipes_in_a_snapshot_are_refused() {
@@ -191,7 +191,7 @@ fn toml_files_that_are_none_are_refused_with_their_line() {
 
 #[test]
 fn absurd_sizes_are_refused_without_taking_them() {
-    // A dump of 16 EB of a file of 16 bytes, and one that starts after the file's end.
+    // A 16 EB dump from a 16-byte file, and one that starts after the file's end.
     for (length, offset) in [("0xffffffffffffffff", "0"), ("16", "0xffffffffffffffff"), ("0xffffffff", "8")] {
         let dump =
             format!("{CPU}\n[dump1]\nfile=trace.bin\naddress=0x1000\nlength={length}\noffset={offset}\n");
@@ -203,7 +203,7 @@ fn absurd_sizes_are_refused_without_taking_them() {
         "$timescale 1ns $end\n$var wire 99999999999999999999 ! swo $end\n$enddefinitions $end\n",
     );
     place.refused("long.vcd", &[""]);
-    // A file that says to be huge and is sparse is reported as too long, or nothing is recognised in it.
+    // A sparse file of huge size is reported as too long, or as not recognised.
     let sparse = fs::File::create(place.capture().join("trace.bin")).unwrap();
     sparse.set_len(1 << 45).unwrap_or(());
     if sparse.metadata().unwrap().len() > 1 << 40 {
@@ -260,7 +260,7 @@ fn archives_that_are_none_and_archives_that_are_too_much_are_refused() {
     place.refused("out.sr", &["out.sr"]);
     place.write("empty.sr", zip(&[]));
     place.refused("empty.sr", &["empty.sr"]);
-    // A thousand bytes for each byte of the archive, and not a single change on the wire.
+    // A thousand bytes for each byte of the archive, without a single change on the wire.
     let zeros = vec![0_u8; 8 << 20];
     place.write("bomb.sr", zip(&[("version", b"2"), ("metadata", good.as_bytes()), ("logic-1-1", &zeros)]));
     place.refused("bomb.sr", &["bomb.sr"]);
@@ -286,7 +286,7 @@ fn elf(segments: &[(u32, u32, u32, u32)]) -> Vec<u8> {
     file
 }
 
-/// The shell limits what the command may take of memory, in KiB.
+/// The shell limits the command's memory, in KiB.
 #[test]
 fn elf_files_that_claim_much_memory_are_refused_without_taking_it() {
     const MOST_KIBIBYTES: &str = "1500000";
@@ -346,7 +346,7 @@ fn files_of_other_programs_are_named_as_what_they_are() {
     }
 }
 
-/// Where the program is missing, or another one is given, there are no instructions to count: each address counts.
+/// Without the program, or with another one, there are no instructions to count: each address counts.
 #[test]
 fn the_last_places_are_few_without_the_program_too() {
     let (trace, other) = (example("m3-etmv3/trace.bin"), example("a7-etmv3/a9.elf"));
@@ -367,7 +367,7 @@ fn the_last_places_are_few_without_the_program_too() {
     }
 }
 
-/// A buffer that was erased, or never written: the sentence names the byte, and the remedy is not a guess of its container.
+/// A buffer that was erased, or never written: the message names the byte, and suggests no container.
 #[test]
 fn a_file_of_one_value_is_named_as_such() {
     let place = Place::new();
@@ -381,7 +381,7 @@ fn a_file_of_one_value_is_named_as_such() {
     }
 }
 
-/// A file of `megabytes` MiB without any pattern: the same in every run.
+/// A file of `megabytes` MiB without any pattern, the same in every run.
 fn noise(path: &Path, megabytes: usize) {
     let mut state = 1_u64;
     let mut piece = vec![0; 1 << 20];
@@ -396,7 +396,7 @@ fn noise(path: &Path, megabytes: usize) {
     }
 }
 
-/// What the command may hold besides mapped files, in KiB: the shell limits it, and its processor time to 5 s.
+/// The command's memory limit besides mapped files, in KiB: the shell enforces it, and limits processor time to 5 s.
 const MOST_PRIVATE: &str = "65536";
 
 fn in_little_memory(arguments: &[&str], temporary: &Path) -> (Option<i32>, String) {

@@ -1,5 +1,5 @@
-//! ELF files whose symbols and debugging information were made to take all time and memory there is: each ends in a
-//! result or in a sentence, within bounds, and what was executed is reported as if they were not there.
+//! ELF files whose symbols and debugging information are made to exhaust time and memory: each gives a result
+//! or a message, within bounds, and the same execution as without them.
 
 use std::fs;
 use std::path::Path;
@@ -8,11 +8,11 @@ use std::sync::OnceLock;
 
 use crate::support::{MESSAGES, example, mentions};
 
-/// What a command may take of memory, in KiB, and of the processor's time, in seconds. Tests run unoptimised.
+/// The command's limits on memory, in KiB, and on processor time, in seconds. Tests run unoptimised.
 const MOST_KIBIBYTES: &str = "1500000";
 const MOST_SECONDS: &str = "60";
 
-/// A section beside the program's own.
+/// A section besides the program's own.
 struct Section {
     name: &'static str,
     kind: u32,
@@ -30,7 +30,7 @@ fn section(name: &'static str, bytes: impl Into<Vec<u8>>) -> Section {
     Section { name, kind: PROGBITS, flags: 0, link: 0, bytes: bytes.into() }
 }
 
-/// The example's program, with these sections in the place of its own. The first has the index 1.
+/// The example's program with these sections instead of its own. The first has the index 1.
 fn elf(sections: &[Section]) -> Vec<u8> {
     let mut file = fs::read(example("m3-etmv3/m3.elf")).unwrap();
     let mut names = b"\0".to_vec();
@@ -105,10 +105,10 @@ fn unit(abbreviations: usize, entries: &[u8]) -> Vec<u8> {
     [words(&[word(head.len() + entries.len())]), head, entries.to_vec()].concat()
 }
 
-/// How many bytes of a unit stand in front of its first entry.
+/// The number of bytes in a unit before its first entry.
 const HEAD: u32 = 11;
 
-/// From 2 to the end of memory, as an address and a length: all of the program.
+/// From 2 to the end of memory, as an address and a length: the whole program.
 fn everywhere() -> Vec<u8> {
     words(&[2, 0xffff_fff0])
 }
@@ -121,7 +121,7 @@ fn debugging(abbreviations: &[Vec<u8>], info: impl Into<Vec<u8>>) -> Vec<Section
     vec![section(".debug_abbrev", abbreviations), section(".debug_info", info)]
 }
 
-/// What the command says of the example with an image, within the bounds.
+/// The command's output for the example with an image, within the limits.
 fn run(image: &Path, options: &[&str]) -> Output {
     Command::new("sh")
         .args(["-c", "ulimit -v $1; ulimit -t $2; shift 2; exec \"$@\"", "sh", MOST_KIBIBYTES, MOST_SECONDS])
@@ -136,19 +136,19 @@ fn run(image: &Path, options: &[&str]) -> Output {
         .unwrap()
 }
 
-/// What was executed, by the example's own image.
+/// The execution with the example's own image.
 fn executed() -> &'static [u8] {
     static RUNS: OnceLock<Vec<u8>> = OnceLock::new();
     RUNS.get_or_init(|| run(&example("m3-etmv3/m3.elf"), &["--format", "runs"]).stdout)
 }
 
-/// Checks that the file with these sections changes nothing of what was executed, and that looking for names and lines in
-/// it ends. Where something is `told`, it is reported once; otherwise nothing has to be.
+/// Checks that the file with these sections does not change the execution, and that the search for names and
+/// lines ends. A text in `told` has to be reported; if it is empty, nothing has to be.
 fn survived(what: &str, sections: &[Section], told: &str) {
     survived_with(what, sections, &[], told);
 }
 
-/// As [`survived`], with further options.
+/// Like [`survived`], with further options.
 fn survived_with(what: &str, sections: &[Section], further: &[&str], told: &str) {
     let folder = tempfile::tempdir().unwrap();
     let image = folder.path().join("hostile.elf");
@@ -168,7 +168,7 @@ fn survived_with(what: &str, sections: &[Section], further: &[&str], told: &str)
     }
 }
 
-/// Of debugging information that is followed in circles.
+/// The report for debugging information that refers to itself in circles.
 const REPEATS: &str = "names_missing again";
 
 #[test]
@@ -179,7 +179,7 @@ fn entries_that_refer_to_each_other_in_circles_end() {
         let inlined = abbreviation(3, INLINED, false, &[BOUNDS[0], BOUNDS[1], [attribute, REF4]]);
         let first = HEAD + 9;
         let second = first + 13;
-        // To itself, and to each other.
+        // Each entry refers to itself, or they refer to each other.
         for (one, other) in [(first, second), (second, first)] {
             let function_entry = [vec![2], everywhere(), words(&[one])].concat();
             let inlined_entry = [vec![3], everywhere(), words(&[other])].concat();
@@ -221,7 +221,7 @@ fn forms_that_say_that_the_form_follows_end() {
 #[test]
 fn what_all_units_share_is_not_read_for_each() {
     const UNITS: usize = 20_000;
-    // Tables of abbreviations that end in one another.
+    // One long abbreviation table, shared by all units.
     let many =
         (2..100_000).map(|code| abbreviation(code, SUBPROGRAM, false, &[[NAME, STRING]])).collect::<Vec<_>>();
     let root = abbreviation(1, COMPILE_UNIT, false, &BOUNDS);
@@ -229,7 +229,7 @@ fn what_all_units_share_is_not_read_for_each() {
     let abbreviations = [vec![root], many].concat();
     survived("one table", &debugging(&abbreviations, unit(0, &entries).repeat(UNITS)), REPEATS);
 
-    // One list of ranges, of every unit or of every function.
+    // One list of ranges, for every unit or for every function.
     let pairs = (0..50_000).flat_map(|number| [2 + number, 0xffff_0000]).chain([0, 0]).collect::<Vec<_>>();
     let ranges = || section(".debug_ranges", words(&pairs));
     let root = abbreviation(1, COMPILE_UNIT, true, &[[RANGES, SEC_OFFSET]]);
@@ -268,13 +268,13 @@ fn line_programs_that_never_end_are_told_or_end() {
         sections.push(section(".debug_line", program));
         sections
     };
-    // A row for each byte, of addresses that go on and on, without an end of the sequence.
+    // A row for each byte, at increasing addresses, without an end of the sequence.
     let rows = vec![0xff; 500_000];
     survived("rows", &lines(1, line_program(1, &rows, 14)), "");
     survived("rows-of-all-units", &lines(10_000, line_program(1, &rows, 14)), REPEATS);
     survived("files-of-all-units", &lines(10_000, line_program(50_000, &[], 14)), REPEATS);
     survived("no-range-of-lines", &lines(1, line_program(1, &rows, 0)), "");
-    // A length that goes beyond the section, and 2^63 instructions at once.
+    // A length that exceeds the section, and 2^63 instructions at once.
     let mut cut = line_program(1, &rows, 14);
     cut[..4].copy_from_slice(&[0xef, 0xff, 0xff, 0xff]);
     survived("cut", &lines(1, cut), "");
@@ -282,7 +282,7 @@ fn line_programs_that_never_end_are_told_or_end() {
     survived("far", &lines(1, line_program(1, &far, 14)), "");
 }
 
-/// A compressed section: Elf32_Chdr, and what follows.
+/// A compressed section: Elf32_Chdr, and the compressed bytes.
 fn compressed(name: &'static str, kind: u32, size: u32, bytes: &[u8]) -> Section {
     let bytes = [&words(&[kind, size, 1])[..], bytes].concat();
     Section { flags: COMPRESSED, ..section(name, bytes) }
@@ -291,26 +291,26 @@ fn compressed(name: &'static str, kind: u32, size: u32, bytes: &[u8]) -> Section
 const ZLIB: u32 = 1;
 const ZSTD: u32 = 2;
 
-/// Zeros as zlib packs them best (RFC 1951, 3.2.5): a zero, then copies of 258 bytes, which the fixed codes say in
-/// 8 + 5 bits each.
+/// Zeros in their best compression by zlib (RFC 1951, 3.2.5): a zero, then copies of 258 bytes, each in 8 + 5
+/// bits of the fixed codes.
 fn zlib_zeros(copies: usize) -> Vec<u8> {
-    // In the order of the bits: a last block of fixed codes, the literal 0.
+    // In bit order: a last block of fixed codes, the literal 0.
     let mut bits = vec![1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0];
     for _ in 0..copies {
         bits.extend([1, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0]);
     }
     bits.extend([0; 7]);
     let bytes = bits.chunks(8).map(|bits| bits.iter().rev().fold(0, |byte, bit| byte << 1 | bit));
-    // Adler-32 of zeros alone: the first sum stays 1, the second counts them.
+    // Adler-32 of zeros only: the first sum stays 1, the second counts them.
     let sum = u32::try_from((copies * 258 + 1) % 65521).unwrap() << 16 | 1;
     [vec![0x78, 0xda], bytes.collect(), sum.to_be_bytes().to_vec()].concat()
 }
 
-/// Zeros as zstd packs them best (RFC 8878, 3.1.1.2): blocks of 128 KiB that repeat one byte.
+/// Zeros in their best compression by zstd (RFC 8878, 3.1.1.2): blocks of 128 KiB that repeat one byte.
 fn zstd_zeros(blocks: usize) -> Vec<u8> {
     let header = |last: u32| ((128 << 10) << 3 | 1 << 1 | last).to_le_bytes();
     let block = |last| [&header(last)[..3], &[0]].concat();
-    // Without the content's size; a window of 128 KiB.
+    // No content size; a window of 128 KiB.
     let frame = [0x28, 0xb5, 0x2f, 0xfd, 0, 7 << 3];
     [frame.to_vec(), block(0).repeat(blocks - 1), block(1)].concat()
 }
@@ -321,7 +321,7 @@ fn compressed_sections_that_are_too_much_are_told() {
     let claims = "names_missing 4294967295";
     survived("zlib claims", &with(compressed(".debug_info", ZLIB, u32::MAX, &zlib_zeros(10))), claims);
     survived("zstd claims", &with(compressed(".debug_info", ZSTD, u32::MAX, &zstd_zeros(32))), claims);
-    // They hold what they say, which is too much for so short a file, and is not.
+    // Sections with the size that they claim: too large for so short a file, and acceptable.
     let most = zstd_zeros(32 << 10);
     survived("zstd holds 4 GiB", &with(compressed(".debug_info", ZSTD, u32::MAX, &most)), claims);
     let much = zlib_zeros((192 << 20) / 258);
@@ -333,7 +333,7 @@ fn compressed_sections_that_are_too_much_are_told() {
     let little = zlib_zeros((32 << 20) / 258);
     let size = word(1 + 258 * ((32 << 20) / 258));
     survived("zlib holds 32 MiB", &with(compressed(".debug_info", ZLIB, size, &little)), "");
-    // They hold more, or less, than they say.
+    // Sections that hold more, or less, than they claim.
     let lies = "names_missing";
     survived("zlib lies", &with(compressed(".debug_info", ZLIB, 100, &zlib_zeros(1 << 20))), lies);
     survived("zstd lies", &with(compressed(".debug_info", ZSTD, 100, &zstd_zeros(32 << 10))), lies);
@@ -367,7 +367,7 @@ fn millions_of_symbols_are_read_or_told() {
     survived("2,000,000 names for 1 function", &aliases, "");
     let too_many = symbols(5_000_000, short(), |number| [1, number * 2 + 1, 2], GLOBAL_FUNCTION);
     survived("five million", &too_many, "names_missing 5000001 2097152");
-    // Each name is the rest of one long one.
+    // Each name is a suffix of one long name.
     let long = [vec![0], vec![b'x'; 1 << 16], vec![0]].concat();
     let names = symbols(2_000_000, long, |number| [1 + number % 100, number * 2 + 1, 2], GLOBAL_FUNCTION);
     survived("long names", &names, "names_missing names bytes");
@@ -413,7 +413,7 @@ fn where_memory_runs_out_what_was_found_is_printed() {
     let (status, part, stderr) = run("32M");
     assert_eq!((status, stderr.lines().count()), (Some(2), 1), "{stderr}");
     assert!(stderr.contains("MiB of memory are in use; decoding ends after byte "), "{stderr}");
-    // What one section of the capture gives is less than what is kept to write the results.
+    // One section of the capture decodes to less than the reserve for writing the results.
     let used =
         stderr.split(" MiB of memory").next().and_then(|told| told.rsplit(' ').next()?.parse::<u32>().ok());
     assert!(used.is_some_and(|used| (28..32).contains(&used)), "{stderr}");

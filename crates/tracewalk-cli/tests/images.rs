@@ -1,4 +1,4 @@
-//! Programs in Intel HEX and S-records, as objcopy writes them: followed as the ELF file is, and refused if damaged.
+//! Programs in Intel HEX and S-records, as objcopy writes them: followed like the ELF file, and refused if damaged.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ fn arguments(image: &str) -> Vec<String> {
     [vec!["flow".to_owned(), trace, "--registers".to_owned(), registers], options.to_vec()].concat()
 }
 
-/// `flow --format runs` of the example with this argument of `--image`.
+/// `flow --format runs` of the example with this `--image` value.
 fn flow(image: &str) -> Outcome {
     told(arguments(image).iter())
 }
@@ -32,7 +32,7 @@ fn records_are_followed_as_the_elf_file_is() {
     }
 }
 
-/// objcopy ends lines with CR LF; PowerShell writes UTF-16 with a mark in front.
+/// objcopy ends lines with CR LF; PowerShell writes UTF-16 with a byte order mark.
 #[test]
 fn records_have_any_ends_of_lines_and_letters_of_16_bits() {
     let directory = tempfile::tempdir().unwrap();
@@ -60,7 +60,7 @@ fn that_there_are_no_names_is_noted_where_no_elf_file_gives_them() {
     assert!(!notes(&[alone, vec!["--image".to_owned(), elf]].concat()));
 }
 
-/// Of a program with a part missing the rest would be followed wrongly: nothing is.
+/// With a part of the program missing, flow would go wrong in the rest, so the image is refused.
 #[test]
 fn damaged_records_are_refused_with_their_line() {
     let directory = tempfile::tempdir().unwrap();
@@ -100,7 +100,7 @@ fn damaged_records_are_refused_with_their_line() {
     }
 }
 
-/// Source lines that are asked for and cannot be shown are no silence: it is said once, whatever number of files there are.
+/// If source lines were requested and cannot be shown, tracewalk reports it, once for all files.
 #[test]
 fn source_lines_that_are_not_there_are_noted_once() {
     let directory = tempfile::tempdir().unwrap();
@@ -118,7 +118,7 @@ fn source_lines_that_are_not_there_are_noted_once() {
     let found = notes(&["--source-lines", "--source-dir", &sources]);
     let some = format!("{sources}/m3");
     assert_eq!((found, notes(&["--source-lines", "--source-dir", &some])), ((0, 0), (1, 0)));
-    // Without a program, that is said already.
+    // Without a program, `no_program` reports it already.
     let trace = directory.path().join("trace.bin").display().to_string();
     let kinds = run_with_notices(["flow", &trace, "--source-lines"]).1;
     assert!(kinds.has("no_program") && !kinds.has("no_lines"), "{kinds:?}");

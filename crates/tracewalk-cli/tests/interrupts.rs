@@ -1,5 +1,5 @@
-//! The durations of exceptions and functions against what an independent script computes from the record of an emulator, or from the
-//! generator's own counter of cycles (tests/timeline/truth.py, tests/timeline/functions.py).
+//! The durations of exceptions and functions, compared with an independent script's result from an emulator's
+//! record, or from the generator's own cycle counter (tests/timeline/truth.py, tests/timeline/functions.py).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,13 +10,13 @@ use crate::support::python::python;
 use crate::support::{corpus, example, run, tracewalk};
 use serde_json::Value;
 
-/// What the command says of exceptions, by their numbers, and how many instructions the trace has.
+/// The command's figures for exceptions, by number, and the trace's number of instructions.
 fn found(arguments: &[&str]) -> (u64, BTreeMap<String, Value>) {
     let (instructions, source) = report(arguments);
     (instructions, by("number", &source["exceptions"]))
 }
 
-/// What the command says of the only source, and how many instructions the trace has.
+/// The command's report for the only source, and the trace's number of instructions.
 fn report(arguments: &[&str]) -> (u64, Value) {
     let options = ["interrupts", "--quiet", "--stats", "--format", "json"];
     let outcome = run(options.iter().chain(arguments));
@@ -32,7 +32,7 @@ fn by(field: &str, entries: &Value) -> BTreeMap<String, Value> {
     entries.as_array().unwrap().iter().map(|entry| (name(entry), entry.clone())).collect()
 }
 
-/// What the script says of exceptions.
+/// The script's figures for exceptions.
 fn truth(arguments: &[&str], first: u64) -> BTreeMap<String, Value> {
     let document = script(Path::new("python3"), "truth.py", arguments, first);
     let exceptions = document["exceptions"].as_object().unwrap();
@@ -59,7 +59,7 @@ fn assert_same(name: &str, found: &BTreeMap<String, Value>, truth: &BTreeMap<Str
             };
             for (figure, expected) in figures {
                 let found = &found[number][field][figure];
-                // The sum of no known lengths is not known.
+                // With no known lengths, the sum is unknown.
                 let unknown = figure == "sum" && figures["count"] == 0;
                 let expected = if unknown { &Value::Null } else { expected };
                 assert_eq!(found, expected, "{name}: {figure} of {field} of {number}");
@@ -162,14 +162,14 @@ fn exceptions_took_as_many_cycles_as_the_generators_own_counter_says() {
         let source = setup.option();
         let arguments =
             [text(&capture), "--container", "raw", "--source", &source, "--image", text(&firmware.file)];
-        // Without an option, the axis is the best one.
+        // Without an option, the command chooses the best axis.
         let (instructions, found) = found(&arguments);
         let arguments = ["--times", text(&times), "--profile", "ar"];
         assert_same(protocol, &found, &truth(&arguments, instructions));
     }
 }
 
-/// RFC 4180: as many fields in each line as there are names.
+/// RFC 4180: each line has one field per name.
 #[test]
 fn csv_has_a_line_for_each_exception_and_function() {
     let capture = example("m3-etmv3/capture.toml");
@@ -198,7 +198,7 @@ fn csv_has_a_line_for_each_exception_and_function() {
     assert!(functions > 10);
 }
 
-/// Both have trace ID 0x10; saved figures name their programs without having them.
+/// Both sources have trace ID 0x10; saved figures name their programs without containing them.
 #[test]
 fn sources_of_several_programs_with_one_trace_id_are_named_by_their_programs() {
     let capture = |name: &str| example(name).join("capture.toml").to_str().unwrap().to_owned();
@@ -222,7 +222,7 @@ fn sources_of_several_programs_with_one_trace_id_are_named_by_their_programs() {
             assert_eq!(named.next().unwrap(), program);
         }
     }
-    // Where there is one program nobody has to say which.
+    // With one program its name is left out.
     let text = run(["interrupts", "--quiet", &both[0]]).stdout;
     assert!(text.starts_with("trace ID 0x10, etmv3, in instructions"), "{text}");
 }
@@ -241,14 +241,14 @@ fn exceptions_that_only_an_itm_saw_stand_apart() {
     assert_eq!((exceptions.len(), &exceptions[0]["number"]), (1, &44.into()), "{exceptions:?}");
     assert!(exceptions[0]["count"].as_u64().is_some_and(|count| count > 0));
     assert!(exceptions[0]["tail_chained"].is_null() && exceptions[0]["with_preemption"]["sum"].is_null());
-    // What instruction trace says is as it was: nothing is counted in it twice.
+    // The figures of instruction trace are unchanged: nothing is counted twice.
     let traced = sources.iter().find(|source| source["protocol"] == "etmv3").unwrap();
     assert_eq!(traced["exceptions"].as_array().unwrap().len(), 0);
     let table = run(arguments("csv")).stdout;
     assert!(table.lines().any(|line| line.contains(" itm,exception,44,")), "{table}");
     let text = run(arguments("text")).stdout;
     assert!(text.contains("IRQ28"), "{text}");
-    // Saved and read again it is the same.
+    // Saving and reading again changes nothing.
     let folder = tempfile::tempdir().unwrap();
     let saved = folder.path().join("a.twint").display().to_string();
     run(["interrupts", &swo, "--image", &elf, "--save", &saved]);
@@ -259,7 +259,7 @@ fn exceptions_that_only_an_itm_saw_stand_apart() {
     assert_eq!(again["exceptions"], itm["exceptions"]);
 }
 
-/// How often the ITM reports that the timer's interrupt was entered, by `interrupts`.
+/// How often `interrupts` reports an entry of the timer's interrupt from the ITM.
 fn reported(arguments: &[&str], input: &[u8]) -> u64 {
     let mut command = tracewalk();
     command.args(["interrupts", "-q", "--format", "json"]).args(arguments).write_stdin(input);

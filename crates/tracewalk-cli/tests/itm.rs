@@ -1,4 +1,4 @@
-//! What ITMs tell: in frames beside a trace of instructions, and alone.
+//! ITM trace: in frames with instruction trace, and alone.
 
 use std::path::Path;
 
@@ -16,8 +16,8 @@ fn itm(file: &Path, options: &[&str]) -> Outcome {
     run(["itm", file.to_str().unwrap()].iter().chain(options))
 }
 
-/// The ITM and the ETM of this capture are two witnesses of the same interrupt: the DWT traced its entry, and the
-/// handler switched the ETM on.
+/// The ITM and the ETM of this capture observe the same interrupt independently: the DWT traced its entry,
+/// and the handler switched the ETM on.
 #[test]
 fn the_stm32f105_itm_and_etm_agree_on_when_the_timer_interrupted() {
     let (Some(trace), Some(elf)) =
@@ -80,7 +80,7 @@ fn an_itm_alone_is_recognised_in_frames_and_without() {
     let directory = tempfile::tempdir().unwrap();
     let text = "hello, world\nand good bye\n".repeat(20);
     let mut bytes = itm_text(&text);
-    // SysTick is entered, left, and thread mode returned to, with times.
+    // SysTick is entered and left, and thread mode resumes, with times.
     bytes.extend([0x0e, 15, 0x10, 0xc0, 0x88, 0x01, 0x0e, 15, 0x20, 0x30, 0x0e, 0, 0x30, 0x60]);
     let raw = directory.path().join("swo.bin");
     std::fs::write(&raw, &bytes).unwrap();
@@ -115,7 +115,7 @@ fn an_itm_alone_is_recognised_in_frames_and_without() {
         let flow = run(["flow", file.to_str().unwrap()]);
         assert_eq!(flow.status, 0, "{}", flow.stderr);
         assert!(flow.stdout.contains("ITM") && mentions(&flow.stderr, "tracewalk itm"));
-        // What would have no rows is refused.
+        // Commands that would have no rows refuse the capture.
         for command in ["packets", "calls", "coverage", "profile", "timeline", "interrupts"] {
             let refused = run([command, file.to_str().unwrap()]);
             assert_eq!((refused.status, refused.stdout.as_str()), (2, ""), "{command}");
@@ -137,7 +137,7 @@ fn what_an_itm_told_stands_between_what_ran_when_it_did() {
     let mut offsets = all.iter().filter(|object| object["element"] == "itm" || object["element"] == "range");
     let mut last = 0;
     assert!(offsets.all(|object| {
-        // What is proven by the trace of one packet may be reported a packet later.
+        // Instructions that a packet proves may be reported one packet later.
         let offset = object["offset"].as_u64().unwrap();
         let in_order = offset + 64 > last;
         last = offset;

@@ -1,4 +1,4 @@
-//! docs/mtb-after-a-crash.md does what it says.
+//! The commands of docs/mtb-after-a-crash.md work as the page describes.
 
 use std::path::Path;
 
@@ -22,16 +22,16 @@ fn run_line(line: &str) -> Outcome {
     }
 }
 
-/// The page's own files are not at hand; the example has the same ones by other names.
+/// Replaces the page's file names with those of the example.
 fn with_the_example(line: &str) -> String {
     line.replace("mtb.bin", "trace.bin").replace("firmware.elf", "m0-crash.elf")
 }
 
-/// The command that the page is about.
+/// The page's main command.
 const COMMAND: &str =
     "tracewalk flow mtb.bin --container mtb --registers registers.txt --image firmware.elf --last 50";
 
-/// The instructions' addresses and sizes in a listing, and the lines of exceptions between them.
+/// A line of a listing: an instruction's address and size, or an exception.
 #[derive(Debug, PartialEq, Eq)]
 enum Item {
     Instruction { address: u32, bytes: u32 },
@@ -50,7 +50,7 @@ fn items(listing: &str) -> Vec<Item> {
     listing.lines().filter_map(|line| instruction(line).or_else(|| exception(line))).collect()
 }
 
-/// The same as `runs`: addresses that follow each other joined.
+/// The items in the form of `runs`, with consecutive addresses joined.
 fn as_runs(items: &[Item]) -> Vec<String> {
     let mut runs = Vec::<String>::new();
     let mut open = None::<(u32, u32)>;
@@ -72,7 +72,7 @@ fn as_runs(items: &[Item]) -> Vec<String> {
     runs
 }
 
-/// What the program did is known from the emulator that ran it: a record that no trace had a part in.
+/// The program's path is known from the emulator's record, which is independent of trace.
 #[test]
 fn the_pages_command_shows_the_path_to_the_hard_fault() {
     assert!(page().contains(&format!("    {COMMAND}\n")));
@@ -98,11 +98,11 @@ fn the_pages_command_shows_the_path_to_the_hard_fault() {
         _ => None,
     };
     let mut recorded = record.lines().filter_map(line).collect::<Vec<_>>();
-    // The MTB was not read any more when the handler spun.
+    // The MTB was read before the handler spun.
     assert_eq!(recorded.pop().as_deref(), Some("R e6 e8 t32"));
     let found = as_runs(&items);
     let tail = &recorded[recorded.len() - found.len()..];
-    // The first of the 50 stands in the middle of a run.
+    // The first of the 50 instructions is in the middle of a run.
     assert_eq!(found[1..], tail[1..]);
     assert_eq!(found[0].rsplit(' ').nth(1), tail[0].rsplit(' ').nth(1));
 }
@@ -111,7 +111,7 @@ fn the_pages_command_shows_the_path_to_the_hard_fault() {
 fn the_lines_before_the_fault_have_their_functions_and_places() {
     let outcome = run_line(&with_the_example(COMMAND));
     let lines = outcome.stdout.lines().map(str::trim).collect::<Vec<_>>();
-    // The mistake: the copy that does not stop, the next SysTick, the callback that is text by then.
+    // The mistake: the copy that does not stop, the next SysTick, and the callback, overwritten with text by then.
     let path = [
         "log_message+0x12  main.c:40",
         "0000014a  d1fa        bne     0x142 <log_message+0x12>  (not taken)",
@@ -135,7 +135,7 @@ fn the_lines_before_the_fault_have_their_functions_and_places() {
     assert_eq!(rest.next(), None);
 }
 
-/// What the page shows of a terminal is what is printed.
+/// The page's terminal session matches the command's output.
 #[test]
 fn what_the_page_shows_is_what_is_printed() {
     let page = page();
@@ -160,7 +160,7 @@ fn the_other_commands_of_the_page_work() {
     let outcome = run_line(&with_the_example(packets));
     assert_eq!((outcome.status, outcome.stdout.lines().count()), (0, 1 + 1 + 128), "{}", outcome.stderr);
 
-    // The registers of the page are of its own buffer; those of the example stand in their place.
+    // The page's registers belong to its own buffer; the test uses the example's instead.
     let options = "--mtb-position 0x1bc --mtb-master 8 --mtb-base 0x1ffff000";
     assert!(page.contains(&format!("`{options}`")));
     let example = "--mtb-position 0x34 --mtb-master 0x80000006 --mtb-base 0x20001000";
@@ -168,14 +168,14 @@ fn the_other_commands_of_the_page_work() {
     assert_eq!((by_options.status, by_options.stderr.as_str()), (0, ""));
     assert_eq!(by_options.stdout, run_line(&with_the_example(COMMAND)).stdout);
 
-    // A text in the place of the file.
+    // A text instead of the file.
     let log = "tracewalk flow log.txt --image firmware.elf --last 50";
     assert!(page.contains(&format!("    {log}\n")));
     let printed = run_line(&with_the_example(&log.replace("log.txt", "../../dumps/gdb-x.txt")));
     assert_eq!((printed.status, printed.stdout), (0, by_options.stdout));
 }
 
-/// Of the buffer as it was when the SysTick handler had just been entered; the emulator says that it ran to 0x15c.
+/// The buffer just after the SysTick handler was entered; in the emulator's record the handler ran to 0x15c.
 #[test]
 fn with_the_program_counter_what_ran_behind_the_last_jump_is_shown() {
     assert!(page().contains("`tracewalk flow … --mtb-pc PC`"));
@@ -206,7 +206,7 @@ fn a_program_counter_that_cannot_be_right_is_named_and_the_image_is_not() {
         assert!(mentions(named, "--mtb-pc 0x000000e6") && !mentions(named, "--image"), "{named}");
         assert_eq!(of_kind(": contradictions:"), None, "{wrong}");
     }
-    // Another program does not fit, wherever the processor was halted.
+    // Another program does not fit, regardless of where the processor was halted.
     let trace = example("m0-crash-mtb/trace.bin");
     let other = example("m3-etmv3/m3.elf");
     let [trace, other] = [&trace, &other].map(|path| path.to_str().unwrap());

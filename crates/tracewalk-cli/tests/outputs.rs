@@ -1,4 +1,4 @@
-//! Outputs: none destroys an input, stands half under its name, or leaves anything else behind.
+//! Outputs: none destroys an input, appears incomplete under its name, or leaves anything else in the folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ impl Folder {
         self.0.path().join(name)
     }
 
-    /// All files, with what is in them.
+    /// All files with their contents.
     fn contents(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let files = fs::read_dir(self.0.path()).unwrap().map(|entry| entry.unwrap().path());
         let mut all =
@@ -37,7 +37,7 @@ impl Folder {
         (output.status.code().unwrap(), output.stdout, errors)
     }
 
-    /// A command that is refused before it decodes anything, and leaves everything as it was.
+    /// A command that is refused before it decodes anything, and changes nothing.
     fn refuses(&self, arguments: &[&str]) {
         let before = self.contents();
         let (status, printed, errors) = self.run(arguments);
@@ -57,7 +57,7 @@ fn an_output_that_is_an_input_is_refused_whatever_it_is_called() {
         for output in ["trace.bin", "m3.elf", "./trace.bin", capture.to_str().unwrap()] {
             folder.refuses(&[&[command, "trace.bin", "-o", output][..], &IMAGE].concat());
         }
-        // What a description names, and itself.
+        // The files that a description names, and the description itself.
         for output in ["trace.bin", "m3.elf", "capture.toml"] {
             folder.refuses(&[command, "capture.toml", "-o", output]);
             folder.refuses(&[command, ".", "-o", output]);
@@ -88,7 +88,7 @@ fn links_do_not_hide_an_input() {
         folder.refuses(&["timeline", "capture.toml", "-o", output]);
         folder.refuses(&["describe", output, "-o", "trace.bin"]);
     }
-    // Standard input may be a file.
+    // Standard input may be a file, and so an input to protect.
     let before = folder.contents();
     let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("tracewalk"));
     command.current_dir(folder.0.path()).args(["timeline", "-", "-o", "trace.bin"]);
@@ -109,7 +109,7 @@ fn source_files_that_the_program_leads_to_are_not_overwritten() {
         assert_eq!(fs::read_to_string(folder.at(source)).unwrap(), "int main;");
         fs::remove_file(folder.at(source)).unwrap();
     };
-    // Beside the image; whether the command reads it or not.
+    // A source beside the image, whether or not the command reads it.
     for command in ["timeline", "coverage", "profile", "interrupts", "describe"] {
         refuses(&[command, "capture.toml", "-o", "main.c"], "main.c");
     }
@@ -118,11 +118,11 @@ fn source_files_that_the_program_leads_to_are_not_overwritten() {
     refuses(&["diff", "capture.toml", "trace.bin", "-o", "main.c"], "main.c");
     refuses(&["profile", "capture.toml", "--save", "main.c"], "main.c");
     refuses(&["flow", "capture.toml", "--provenance=main.c"], "main.c");
-    // In a folder that the user names.
+    // A source in a folder that the user names.
     let elsewhere = ["capture.toml", "--source-dir", "src", "-o", "src/main.c"];
     refuses(&[&["coverage", "--format", "lcov"][..], &elsewhere].concat(), "src/main.c");
     refuses(&[&["profile"][..], &elsewhere].concat(), "src/main.c");
-    // Neither a file that the program does not lead to, nor a name that nothing has yet.
+    // A file that the program does not refer to, and a new name, are both allowed.
     for output in ["other.c", "main.c"] {
         let (status, _, errors) = folder.run(&["coverage", "capture.toml", "-o", output]);
         assert_eq!(status, 0, "{errors}");
@@ -173,10 +173,10 @@ fn a_place_that_cannot_be_written_to_is_refused_before_the_work() {
     fs::write(folder.at("file"), "").unwrap();
     fs::create_dir(folder.at("folder")).unwrap();
     for output in ["none/result", "file/result", "folder"] {
-        // The temporary file's name is none that the user knows.
+        // The message does not show the temporary file's name, which the user does not know.
         let errors = folder.run(&["coverage", "capture.toml", "-o", output]).2;
         assert!(errors.contains(output) && !errors.contains(".tracewalk-"), "{errors}");
-        // The capture does not exist either, and is not looked at.
+        // The output is checked before the capture, which is missing.
         let (_, _, errors) = folder.run(&["timeline", "missing.bin", "-o", output]);
         assert!(errors.contains(output) && !errors.contains("missing.bin"), "{errors}");
         folder.refuses(&["timeline", "capture.toml", "-o", output]);
@@ -228,7 +228,7 @@ fn a_dash_is_standard_output_everywhere() {
     assert!(folder.contents() == before);
 }
 
-/// A capture that comes through a pipe, so that the command is at work when the signal comes.
+/// The capture comes through a pipe, so that the command is still running when the signal comes.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_signal_leaves_neither_half_an_output_nor_a_temporary_file() {
@@ -259,7 +259,7 @@ fn a_signal_leaves_neither_half_an_output_nor_a_temporary_file() {
             .unwrap();
         let mut pipe = child.stdin.take().unwrap();
         pipe.write_all(&[0; 1 << 16]).unwrap();
-        // It is at work as soon as it has a temporary file.
+        // The command is running as soon as it has a temporary file.
         let is_at_work = (0..1000).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
             folder.contents().len() > before.len()
@@ -272,7 +272,7 @@ fn a_signal_leaves_neither_half_an_output_nor_a_temporary_file() {
         }
         child.wait().unwrap();
         drop(pipe);
-        // Where the first signal ended the stream before the second one came, the result is there, and whole.
+        // If the first signal ended the stream before the second one came, the result is complete.
         assert_eq!(folder.contents().len(), before.len(), "{signal}");
         let result = fs::read_to_string(folder.at("result")).unwrap();
         assert!(result == "as before" || result.ends_with('\n'), "{signal}: {result}");
@@ -291,7 +291,7 @@ fn completions_and_manual_pages_are_whole() {
     }
 }
 
-/// Every command with formats: `none` ends as the text does, with the same notices, and prints nothing.
+/// Every command with formats: `none` has the status and notices of the text format, and prints nothing.
 #[test]
 fn none_does_the_work_and_prints_nothing() {
     let example = |name| example(name).to_str().unwrap().to_owned();

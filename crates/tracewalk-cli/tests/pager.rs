@@ -1,4 +1,4 @@
-//! The pager on a terminal: who reads, what is read, and how it ends.
+//! The pager on a terminal: which program is started, what it receives, and how it ends.
 #![cfg(unix)]
 
 use std::fs::{self, File};
@@ -15,7 +15,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::support::{example, run};
 
-/// What somebody at a terminal of this width saw of a run, and its status. Standard error is the terminal as well.
+/// The terminal's content after a run at this width, and the status. Standard error also goes to the terminal.
 pub(crate) fn at_terminal(
     columns: u16,
     arguments: &[&str],
@@ -23,7 +23,7 @@ pub(crate) fn at_terminal(
 ) -> (String, Option<i32>) {
     let (mut child, terminal) = start_at_terminal(columns, arguments, environment);
     let mut seen = Vec::new();
-    // A terminal that nobody has open any more is an error to its reader.
+    // Reading fails once no process has the terminal open.
     let mut buffer = [0; 4096];
     let mut reader = File::from(terminal);
     while let Ok(count @ 1..) = reader.read(&mut buffer) {
@@ -51,7 +51,7 @@ fn start_at_terminal(columns: u16, arguments: &[&str], environment: &[(&str, &st
     (command.spawn().unwrap(), terminal)
 }
 
-/// A program that notes what it was given and how, and answers with `end`.
+/// A pager that records its input and its environment, and ends with `end`.
 fn pager(folder: &Path, end: &str) -> PathBuf {
     let path = folder.join("pager");
     let mut file = File::create(&path).unwrap();
@@ -77,7 +77,7 @@ fn a_terminal_is_read_through_the_pager_with_its_colours_and_messages() {
     let seen = fs::read_to_string(folder.path().join("seen")).unwrap();
     assert!(seen.contains("\x1b[") && seen.lines().count() > 5, "{seen}");
     assert_eq!(fs::read_to_string(folder.path().join("less")).unwrap(), "FRX\n");
-    // The command's own variable goes first, through a shell where it takes one; what the user set for less stays.
+    // The command's own variable takes precedence, and may need a shell; the user's value for less stays.
     let words = format!("{} -R", pager.display());
     let environment = [("PAGER", "/nowhere"), ("TRACEWALK_PAGER", words.as_str()), ("LESS", "S")];
     let (_, status) = at_terminal(80, &["flow", &capture, "--around", "nobody"], &environment);
@@ -130,7 +130,7 @@ fn a_listing_fits_the_terminal() {
     }
     let (narrow, wide) = (shown(80, &[]), shown(200, &[]));
     assert!(widest(&piped) > 80 && wide == piped);
-    // No instruction is left out, and what the program sent is all there.
+    // Every instruction is shown, and the text that the program sent is complete.
     let count = |text: &str, what: &str| text.lines().filter(|line| line.contains(what)).count();
     assert!(count(&piped, "bl  ") > 100);
     assert_eq!(count(&narrow, "bl  "), count(&piped, "bl  "));
@@ -151,14 +151,15 @@ fn quitting_the_pager_ends_the_command_quietly() {
 
 #[test]
 fn a_pager_that_cannot_be_started_hides_nothing() {
-    // One that is no program is reported, and the text printed all the same; one that a shell does not find is an error.
+    // A pager that is no program is reported, and the text printed all the same; if a shell does not find the
+    // pager, it is an error.
     let (shown, status) = at_terminal(80, &["info", &capture()], &[("PAGER", "/nowhere/pager")]);
     assert!(status == Some(0) && shown.contains("/nowhere/pager") && shown.lines().count() > 5, "{shown}");
     let (shown, status) = at_terminal(80, &["info", &capture()], &[("PAGER", "/nowhere/pager -R")]);
     assert!(status == Some(2) && shown.contains("--no-pager"), "{shown}");
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let begin = Instant::now();
     while !is_so() {
@@ -167,7 +168,7 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// Ctrl-C reaches every process of the terminal; `less` goes on.
+/// Ctrl-C reaches every process of the terminal, but `less` continues.
 fn interrupt(child: &Child) {
     let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(status.unwrap().success());
@@ -178,7 +179,7 @@ fn ctrl_c_while_a_complete_text_is_read_leaves_the_status() {
     for _ in 0..8 {
         let folder = tempfile::tempdir().unwrap();
         let (read, go) = (folder.path().join("read"), folder.path().join("go"));
-        // It has read everything once nobody can write to it any more: the command waits for it.
+        // The pager has read everything once all writers have closed the pipe: the command waits for the pager.
         let wait = format!("while [ ! -e {} ]; do sleep 0.02; done", go.display());
         let end = format!("cat > /dev/null; : > {}; {wait}", read.display());
         let pager = pager(folder.path(), &end);
@@ -199,7 +200,7 @@ fn ctrl_c_before_the_text_is_complete_ends_as_interrupted() {
     for _ in 0..8 {
         let folder = tempfile::tempdir().unwrap();
         let go = folder.path().join("go");
-        // It reads nothing before it may, and the text is longer than what a pipe holds.
+        // The pager reads nothing until the test allows it, and the text exceeds a pipe's capacity.
         let pager = pager(folder.path(), &format!("while [ ! -e {} ]; do sleep 0.02; done", go.display()));
         let environment = [("PAGER", pager.to_str().unwrap())];
         let (mut child, _terminal) = start_at_terminal(200, &["flow", &capture()], &environment);
@@ -208,7 +209,7 @@ fn ctrl_c_before_the_text_is_complete_ends_as_interrupted() {
         let shown = || fs::read_link(&output).unwrap();
         wait_until("the pipe", || shown().to_string_lossy().starts_with("pipe:"));
         interrupt(&child);
-        // From here on the command writes to nowhere, and ends its work.
+        // From here on the command discards its output, and finishes.
         wait_until("the signal", || shown() == Path::new("/dev/null"));
         fs::write(&go, "").unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(130));

@@ -11,10 +11,10 @@ use tracewalk_session::INFO_TABLES;
 use crate::support::python::python;
 use crate::support::{example, tracewalk};
 
-/// A command with what chooses one of its tables.
+/// A command, and the options that choose one of its tables.
 type Table = (&'static str, Vec<&'static str>);
 
-/// Every table that a command writes without anything but a capture.
+/// Every table that a command writes from a capture alone.
 fn tables() -> Vec<Table> {
     let of = |command, option, names: &[&'static str]| {
         names.iter().map(move |name| (command, vec![option, *name])).collect::<Vec<_>>()
@@ -32,7 +32,7 @@ fn tables() -> Vec<Table> {
     .concat()
 }
 
-/// Writes each table of captures as CSV and as Parquet, and has them compared. What the script says of each.
+/// Writes each table of captures as CSV and as Parquet, and returns the script's comparison of each.
 fn compared(captures: &[&Path], tables: &[Table], folder: &Path) -> Option<Vec<Value>> {
     let python = python()?;
     let mut files = Vec::new();

@@ -1,5 +1,5 @@
-//! What is written by passages, on any number of threads, is what is written element by element on one: every format of program flow
-//! and of calls, of whole captures and of damaged ones.
+//! Output written by passages, on any number of threads, equals output written element by element on one:
+//! every format of program flow and of calls, for whole and for damaged captures.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hasher};
@@ -15,7 +15,7 @@ use tracewalk_report::export::CallTreeOptions;
 use tracewalk_report::formats::{CALLS, FLOW, FlowOptions};
 use tracewalk_session::{Follow, Request, Session, Trust};
 
-/// The plain way: each element by itself, with its place.
+/// The plain way: each element alone, with its place.
 struct OneByOne<'a>(&'a mut dyn FlowSink);
 
 impl Analysis for OneByOne<'_> {
@@ -94,7 +94,7 @@ fn part() -> Window {
     Window { from: position(300), to: position(4000) }
 }
 
-/// What is written of a capture, by passages or not.
+/// The output for a capture, by passages or by elements.
 fn written(capture: &Path, how: &Follow, make: &Make, one_by_one: bool) -> (usize, u64) {
     let (mut session, _) = Session::open(Request::new(capture)).expect("the capture is readable");
     let mut digest = Digest::default();
@@ -132,7 +132,7 @@ fn examples() -> Vec<PathBuf> {
     ["m3-etmv3", "a7-etmv3", "a15-pft", "m0-crash-mtb"].map(|name| root.join(name)).to_vec()
 }
 
-/// A copy of a capture whose trace is another one.
+/// A copy of a capture with a changed trace.
 fn with_trace(example: &Path, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     for entry in fs::read_dir(example).expect("the example is a folder") {
@@ -149,7 +149,7 @@ fn with_trace(example: &Path, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> tempfi
 #[test]
 fn whole_captures_are_written_the_same_by_passages_and_by_elements() {
     for example in examples() {
-        // They are too short for more segments than one.
+        // The examples are too short for more than one segment.
         check(&example.join("capture.toml"), &[2], |_| true);
     }
 }
@@ -158,7 +158,7 @@ fn whole_captures_are_written_the_same_by_passages_and_by_elements() {
 fn damaged_captures_are_written_the_same_by_passages_and_by_elements() {
     for (seed, example) in (0..2).flat_map(|seed| examples().into_iter().map(move |example| (seed, example)))
     {
-        // What runs a second time is what was written before.
+        // A repeated trace runs the same code again, whose earlier output passages reuse.
         let folder = with_trace(&example, |trace| {
             let mut trace = if trace.len() < 8 << 10 && seed > 0 { trace.repeat(2) } else { trace };
             let mut hash = DefaultHasher::new();
@@ -183,7 +183,7 @@ fn damaged_captures_are_written_the_same_by_passages_and_by_elements() {
 #[test]
 fn long_captures_are_written_the_same_on_any_number_of_threads() {
     let example = &examples()[2];
-    // Some segments, with damage in them.
+    // Several segments, with damage in them.
     let folder = with_trace(example, |bytes| {
         let mut long = bytes.repeat((520 << 10) / bytes.len());
         for at in [long.len() / 7, long.len() / 2] {

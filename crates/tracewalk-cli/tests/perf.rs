@@ -1,4 +1,4 @@
-//! perf.data files, real and made: what is counted of them is what other decoders count.
+//! perf.data files, real and generated: the counts match those of other decoders.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,18 +9,18 @@ fn linux(path: &str) -> Option<String> {
     Some(corpus(&format!("linux/{path}"))?.to_str().unwrap().to_owned())
 }
 
-/// What a command prints that succeeds.
+/// The output of a command that succeeds.
 fn printed(arguments: &[&str]) -> String {
     let outcome = run(arguments.iter().chain(&["--quiet"]));
-    // Files that ran and are not at hand are named on standard error.
+    // Standard error names files that ran and are missing.
     assert_eq!(outcome.status, 0, "{arguments:?}: {}", outcome.stderr);
     outcome.stdout
 }
 
-/// A list of AutoFDO's text, by what is counted.
+/// A list of AutoFDO's text: counts by what they count.
 type List = BTreeMap<String, u64>;
 
-/// Ranges and branches of AutoFDO's text: each list has its number of lines before it.
+/// Ranges and branches of AutoFDO's text: the number of lines precedes each list.
 fn autofdo(text: &str) -> (List, List) {
     let mut lines = text.lines();
     let mut list = || {
@@ -36,7 +36,7 @@ fn autofdo(text: &str) -> (List, List) {
     (ranges, list())
 }
 
-/// Where simpleperf does not say where an indirect branch went, it says 0.
+/// Leaves out indirect branches for which simpleperf gives no target (0).
 fn direct(branches: &List, expected: &List) -> List {
     let indirect = expected.keys().filter_map(|branch| branch.strip_suffix("->0"));
     let indirect = indirect.collect::<Vec<_>>();
@@ -78,19 +78,20 @@ fn made_files_run_as_the_captures_that_they_were_made_of() {
         ["a15-ptm-raw", "a7-etmv3-raw"].map(|name| linux(&format!("made/{name}.data")).unwrap());
     let expected = std::fs::read_to_string(corpus("real/tc2-ptm-rstk-t32/runs-02.txt").unwrap()).unwrap();
     assert_same_runs(&flow(&[&ptm, "--symfs", &symfs]), &comparable(&expected));
-    // What the source's flow is, another test compares with the emulator's record.
+    // Another test compares this source's flow with the emulator's record.
     assert_same_runs(&flow(&[&etmv3, "--symfs", &symfs]), &flow(&[a7.to_str().unwrap()]));
 }
 
 type Branches = BTreeMap<(u64, u64), u64>;
 
-/// How often each branch is taken at least and at most, by its last instruction and its target: an exception may come after it, or at
-/// its target. A branch to the next instruction looks like none.
+/// How often each branch is taken at least and at most, by its last instruction and its target: an exception
+/// may come after the branch, or at its target. A branch to the next instruction is indistinguishable from
+/// none.
 fn branches(runs: &str) -> [Branches; 2] {
     let hex = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap();
     let [mut least, mut most] = [Branches::new(), Branches::new()];
     let mut ended = None;
-    // Whether trace was lost since, so that nobody saw the branch.
+    // Whether trace was lost since, so that no decoder saw the branch.
     let mut is_lost = false;
     for line in runs.lines() {
         match *line.split(' ').collect::<Vec<_>>() {
@@ -128,7 +129,7 @@ fn made_etmv4_takes_the_branches_that_perf_found() {
         for line in text.lines() {
             let (from, to) = line.split_once(' ').unwrap();
             let number = |text| u64::from_str_radix(text, 16).unwrap();
-            // Trace begins and ends at 0.
+            // Address 0 marks the beginning and the end of trace.
             if let (from @ 1.., to @ 1..) = (number(from), number(to))
                 && from + 4 != to
             {
@@ -184,7 +185,7 @@ fn binaries_are_found_by_build_id() {
     assert!(!autofdo(&text).0.is_empty());
 }
 
-/// A phone's kernel: of its modules one is at hand. Where that was is recorded, and follows from its sections.
+/// A phone's kernel, with one of its modules. The module's address is recorded, and also follows from its sections.
 #[test]
 fn a_phone_s_trace_runs_through_a_module_of_its_kernel() {
     let (Some(file), Some(module)) = (linux("simpleperf/perf_kernel.data"), linux("simpleperf/rq_stats.ko"))
@@ -196,7 +197,7 @@ fn a_phone_s_trace_runs_through_a_module_of_its_kernel() {
     std::fs::create_dir_all(&modules).unwrap();
     std::fs::copy(module, modules.join("rq_stats.ko")).unwrap();
     let symfs = folder.path().to_str().unwrap();
-    // Without the last feature (132), which says it.
+    // A copy without the last feature (132), which records the address.
     let mut silent = std::fs::read(&file).unwrap();
     silent[72 + 132 / 8] &= !(1 << (132 % 8));
     let other = folder.path().join("perf.data");
@@ -204,13 +205,13 @@ fn a_phone_s_trace_runs_through_a_module_of_its_kernel() {
     let mut found = Vec::new();
     for file in [&*file, other.to_str().unwrap()] {
         let (outcome, kinds) = run_with_notices(["profile", file, "--symfs", symfs, "--format", "csv"]);
-        // Trace and file agree wherever it ran.
+        // Trace and file agree wherever the module ran.
         assert!(!kinds.has("contradictions") && !kinds.has("code_undecodable"), "{kinds:?}");
         let rows = outcome.stdout.lines().map(|line| line.split(',').collect::<Vec<_>>());
         let ran = rows.skip(1).filter(|row| row[6].parse::<u64>().is_ok_and(|own| own > 0));
         let functions = ran.map(|row| row[1].to_owned()).collect::<Vec<_>>();
         assert!(functions.iter().any(|name| name == "wakeup_user"), "{functions:?}");
-        // simpleperf counts this module, too, and at the addresses of its file.
+        // simpleperf counts this module, too, at the addresses of its file.
         let options = ["--binary", "rq_stats.ko", "--format", "autofdo", "--quiet"];
         let ranges = autofdo(&run(["pgo", file, "--symfs", symfs].iter().chain(&options)).stdout).0;
         assert!(ranges.len() >= 5, "{ranges:?}");

@@ -1,4 +1,4 @@
-//! perf.data files made here, of what no file of the corpus shows: the command finds what was executed.
+//! Generated perf.data files with features that no file of the corpus has: the command finds the execution.
 
 #[path = "perf_made/kernel.rs"]
 mod kernel;
@@ -21,7 +21,7 @@ use tracewalk_generate::perf::{Place, RAW, Recording, SNAPSHOT, Unit};
 use tracewalk_generate::record::Record;
 use tracewalk_generate::{etmv3, etmv4, pft};
 
-/// A program at [`CODE`], and a turn of it.
+/// A program at [`CODE`], and the record of one turn of it.
 #[derive(Clone, Copy)]
 struct Code {
     name: &'static str,
@@ -70,7 +70,7 @@ enum Kind {
     Etmv3,
     Ptm,
     Etmv4,
-    /// With the process as VMID: its kernel is its own hypervisor.
+    /// The VMID identifies the process: its kernel is its own hypervisor.
     Vmid,
     Ete,
 }
@@ -84,7 +84,7 @@ const A15: [u32; 2] = [0x34c0_1ac2, 0x411c_f312];
 const CONTEXT_ID: u32 = 1 << 6;
 const EL2_CONTEXT_ID: u32 = 1 << 15 | 1 << 7;
 const ETE_1_0: u32 = 0x4770_5a13;
-/// The events' own bits for the same.
+/// The events' own bits for the context IDs.
 const CONTEXT_ID_1: u64 = 1 << 14;
 const CONTEXT_ID_2: u64 = 1 << 15;
 
@@ -111,13 +111,13 @@ impl Kind {
         if matches!(self, Self::Vmid | Self::Ete) { CONTEXT_ID_2 } else { CONTEXT_ID_1 }
     }
 
-    /// The bytes of this many turns of a thread, and the records of them.
+    /// The bytes of this number of turns of a thread, and their runs.
     fn trace(self, code: Code, thread: u32, turns: usize) -> (Vec<u8>, Vec<String>) {
         let (program, path) = code.path(thread, turns);
         self.trace_of(&path, &program, thread)
     }
 
-    /// The bytes of a path of a thread, and the records of it.
+    /// The bytes of a thread's path, and its runs.
     fn trace_of(self, path: &Path, program: &Program, thread: u32) -> (Vec<u8>, Vec<String>) {
         let etmcr = Some(CONTEXT_IDS);
         let trace = match self {
@@ -172,7 +172,7 @@ fn at(thread: u32, time: u64, cpu: u32) -> Place {
     Place { pid: thread, tid: thread, time, cpu }
 }
 
-/// A recording, how far the ring of each CPU is full, and what the trace in it says.
+/// A recording, how far each CPU's ring is filled, and the runs in its trace.
 struct Machine {
     kind: Kind,
     recording: Recording,
@@ -193,7 +193,8 @@ impl Machine {
         self.recording.mapped(place, CODE, 0x1000, 0, code.name);
     }
 
-    /// Some turns of a thread, in an AUX record of its own. Its context ID in the trace is another number on Armv7.
+    /// Some turns of a thread, in an AUX record of its own. On Armv7 the context ID in the trace is not the
+    /// thread's number.
     fn runs_as(&mut self, place: Place, code: Code, context: u32) {
         let (bytes, runs) = self.kind.trace(code, context, 100);
         let id = TraceId::new(IDS[place.cpu as usize]).unwrap();
@@ -213,7 +214,7 @@ impl Machine {
         *ring += bytes.len() as u64;
     }
 
-    /// What the command prints of the file.
+    /// The command's output for the file.
     fn found(&self, file: &[u8]) -> Vec<String> {
         let folder = folder();
         let path = folder.path().join("perf.data");
@@ -243,7 +244,7 @@ fn flow(folder: &FilePath, file: &FilePath) -> Vec<String> {
     let arguments = ["flow", file.to_str().unwrap(), "--symfs", root.to_str().unwrap()];
     let outcome = run(arguments.iter().chain(&["--format", "runs", "--quiet"]));
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
-    // Trace ended there: where the last indirect branch of an AUX record went is not known.
+    // Trace ends there, so the last indirect branch of an AUX record has no known target.
     comparable(&outcome.stdout).into_iter().filter(|line| line != "U").collect()
 }
 
@@ -264,7 +265,7 @@ fn a_unit_s_bytes_may_be_in_no_frames() {
         let mut machine = Machine::new(kind);
         machine.mapped(at(10, 1, 0), WANDER);
         for time in [2, 3] {
-            // What is after it in the buffer is no trace.
+            // The buffer has bytes without trace after it.
             let (bytes, runs) = kind.trace(WANDER, 10, 101);
             machine.taken(at(10, time, 0), &bytes, RAW);
             machine.runs.extend(runs);
@@ -307,7 +308,7 @@ fn a_snapshot_is_the_end_of_what_ran() {
         let source = SourceBytes { id: TraceId::new(IDS[0]).unwrap(), bytes };
         let options = FormatterOptions { repeat_id_after: NonZeroU32::new(8), ..FormatterOptions::default() };
         let bytes = frames(&[source], options);
-        // The ring wrapped often; of what is in the buffer, the record says which part.
+        // The ring wrapped often; the record gives the part that is in the buffer.
         let kept = bytes.len() / 2 / 16 * 16;
         let (head, buffer) = (bytes.len() as u64, &bytes[bytes.len() - kept..]);
         machine.recording.aux(at(10, 2, 0), head, 1 << 20, SNAPSHOT);
@@ -319,7 +320,7 @@ fn a_snapshot_is_the_end_of_what_ran() {
             found.len(),
             runs.len()
         );
-        // The first run begins where the trace is synchronised.
+        // The first run begins at the trace's synchronisation.
         let expected = &runs[runs.len() - found.len()..];
         assert_same_runs(&found[1..], &expected[1..]);
     }
@@ -327,7 +328,7 @@ fn a_snapshot_is_the_end_of_what_ran() {
 
 #[test]
 fn the_same_id_is_of_another_unit_at_another_sink() {
-    // CPU 0 and 1 are at one sink, CPU 2 at another.
+    // CPU 0 and 1 share a sink, CPU 2 has another.
     let (one, other, shared) = (0x21, 0x22, 0x21);
     let units = [(Kind::Ptm, 0), (Kind::Etmv3, 1), (Kind::Etmv3, 2)].map(|(kind, cpu)| kind.unit(cpu, 0));
     let mut recording = Recording::new(CONTEXT_ID_1, units.to_vec());
@@ -361,7 +362,7 @@ fn forks_threads_and_other_programs_are_told_apart() {
         machine.recording.forked(at(10, 3, 0), (10, 11));
         machine.runs(at(20, 4, 0), SPIN);
         machine.runs(Place { pid: 10, ..at(11, 5, 0) }, SPIN);
-        // The child is another program at the same address from here on, the parent and its thread are not.
+        // From here on the child is another program at the same address; the parent and its thread are not.
         machine.recording.named(at(20, 6, 0), "wander", true);
         machine.mapped(at(20, 7, 0), WANDER);
         machine.runs(at(20, 8, 0), WANDER);
@@ -380,7 +381,7 @@ fn code_that_was_loaded_where_other_code_was_is_other_code() {
         machine.mapped(at(10, time, 0), code);
         machine.runs(at(10, time + 1, 0), code);
     }
-    // Modules of the kernel: what they are is not known, and said.
+    // The code of kernel modules is unknown, which a notice reports.
     for (time, name) in [(7, "/lib/modules/one.ko"), (8, "[two]")] {
         machine.recording.kernel_mapped(at(0, time, 0), 0xbf00_0000, 0x1000, 0, name);
         machine.runs(at(10, time, 0), SPIN);
@@ -408,7 +409,7 @@ fn on_armv7_the_process_stands_above_an_address_space() {
     }
 }
 
-/// A recording of two processes and a thread, and how many instructions each ran.
+/// A recording of two processes and a thread, and each one's number of instructions.
 fn three_threads() -> (Machine, [u64; 3]) {
     let mut machine = Machine::new(Kind::Etmv4);
     machine.recording.named(at(10, 1, 0), "spinner", false);
@@ -482,8 +483,8 @@ fn a_profile_is_by_binary_and_thread() {
     assert_eq!(found, expected);
 }
 
-/// What the kernel cannot have meant: more mappings than can be kept, processes that are one another's parents, code that changes its place again
-/// and again. It ends in a sentence or in what is known, in little memory.
+/// Recordings that no kernel writes: more mappings than can be kept, processes that are each other's parents,
+/// code that moves again and again. The command ends with a message or with the known part, in little memory.
 #[cfg(target_os = "linux")]
 #[test]
 fn hostile_recordings_take_little_memory() {
@@ -492,7 +493,7 @@ fn hostile_recordings_take_little_memory() {
     let in_little_memory = |file: &[u8]| {
         let path = folder.path().join("hostile.data");
         std::fs::write(&path, file).unwrap();
-        // What may be held beside the mapped file, in KiB, and seconds of processor time.
+        // The limits on memory besides the mapped file, in KiB, and on processor time, in seconds.
         let limited = "ulimit -t 60; ulimit -d 262144; exec \"$@\"";
         let command = env!("CARGO_BIN_EXE_tracewalk");
         let output = std::process::Command::new("sh")

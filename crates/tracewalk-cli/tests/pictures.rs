@@ -1,5 +1,5 @@
-//! The documentation's pictures, drawn again and compared (tests/pictures/draw.py). With the environment variable
-//! `PICTURES=overwrite` they are replaced.
+//! The documentation's pictures, drawn again and compared (tests/pictures/draw.py). The environment variable
+//! `PICTURES=overwrite` replaces them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,14 +7,14 @@ use std::process::Command;
 use crate::support::python::python;
 use crate::support::{example, has, tracewalk};
 
-/// Other machines draw the edges of letters in other ways; a span or a rectangle that moved is more.
+/// Letters have different edges on other machines; a moved span or rectangle changes more.
 const SAME: f64 = 0.002;
 
 fn pictures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/pictures")
 }
 
-/// What the command draws of an example, whose description has no folder in its name.
+/// The command's picture of an example. The description is given without a folder, which the title would show.
 fn drawn(name: &str, arguments: &[&str]) -> Vec<u8> {
     let output = tracewalk()
         .current_dir(example(name))
@@ -33,8 +33,7 @@ fn timeline(from: &str, to: &str) -> Vec<u8> {
     drawn("m3-etmv3", &["timeline", "--from", from, "--to", to, "--format", "perfetto"])
 }
 
-/// Which part of each committed picture looks different from what these files look like in Chromium; they are drawn
-/// into `folder`.
+/// Draws these files in Chromium into `folder`. Returns the part of each committed picture that looks different.
 fn differences(python: &Path, folder: &Path, graph: &[u8], timeline: &[u8]) -> [f64; 2] {
     let (graph_file, timeline_file) = (folder.join("flamegraph.svg"), folder.join("timeline.pftrace"));
     std::fs::write(&graph_file, graph).unwrap();
@@ -72,7 +71,7 @@ fn the_documentations_pictures_are_what_is_drawn() {
     }
 }
 
-/// The comparison tells other pictures: of another program, and of the same one a little later.
+/// The comparison detects other pictures: of another program, and of the same one a little later.
 #[test]
 fn pictures_of_something_else_look_different() {
     let (true, Some(python)) = (has("chromium"), python()) else { return };

@@ -1,4 +1,4 @@
-//! Parts of a trace by the places where they begin and end: what is in them, and what is said of a place that never comes.
+//! Parts of a trace between two places: their contents, and the report for a place that never comes.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ fn of(command: &str, more: &[&str]) -> Outcome {
     run([command, &capture].iter().chain(more))
 }
 
-/// The addresses of the instructions that a listing shows.
+/// The addresses of the instructions in a listing.
 fn listed(more: &[&str]) -> Vec<u32> {
     let outcome = of("flow", more);
     assert_eq!(outcome.status, 0, "{more:?}: {}", outcome.stderr);
@@ -26,7 +26,7 @@ fn addresses(listing: &str) -> Vec<u32> {
     listing.lines().filter_map(address).collect()
 }
 
-/// Where `needle` first stands in `whole`.
+/// The first position of `needle` in `whole`.
 fn find(whole: &[u32], needle: &[u32]) -> Option<usize> {
     whole.windows(needle.len()).position(|window| window == needle)
 }
@@ -47,10 +47,10 @@ fn a_part_of_a_flow_is_what_stands_between_its_places_in_the_whole() {
         let before = listed(&["--to", &place, "--last", "9"]);
         assert_eq!(before, whole[times[nth - 1] - 9..times[nth - 1]], "{place}");
     }
-    // Its end is looked for after its start.
+    // The search for the end begins after the start.
     assert_eq!(listed(&["--from", "quicksort#3", "--to", "quicksort"]), whole[times[2]..times[3]]);
     assert_eq!(listed(&["--from", "0x434#3", "--to", "quicksort#2"]), whole[times[2]..times[4]]);
-    // In the middle of what runs straight on.
+    // Both places are inside a straight run of instructions.
     let inside = listed(&["--from", "quicksort+0x8", "--to", "0x440"]);
     assert_eq!(inside[0], 0x43c);
     assert!(find(&whole, &inside).is_some() && !inside.contains(&0x440));

@@ -23,12 +23,12 @@ fn profile(folder: &Path, name: &str, format: &str, options: &[&str]) -> PathBuf
         ["profile", "-q", capture.to_str().unwrap(), "--format", format, "-o", file.to_str().unwrap()];
     let outcome = run(arguments.iter().chain(options));
     assert_eq!(outcome.stdout, "", "{}", outcome.stderr);
-    // The buffer of an MTB begins in the middle of something.
+    // The buffer of an MTB begins in the middle of execution.
     assert!(outcome.status == 0 || name == "m0-crash-mtb", "{}", outcome.stderr);
     file
 }
 
-/// The chains of calls and their own cost, with names as most formats have them.
+/// The chains of calls with their own cost, and names as in most formats.
 fn chains(folder: &Path, name: &str, options: &[&str]) -> BTreeMap<String, u64> {
     let text = std::fs::read_to_string(profile(folder, name, "folded", options)).unwrap();
     let line = |line: &str| {
@@ -86,7 +86,7 @@ fn callgrind_annotate_shows_the_functions_of_a_profile_and_what_they_cost() {
     }
 }
 
-/// It tells functions apart by their file and their name alone; both programs have these of a file that they share.
+/// callgrind_annotate identifies functions only by their file and name, and both programs share such functions.
 #[test]
 fn callgrind_annotate_keeps_functions_of_several_programs_apart() {
     let (true, Some(python)) = (has("callgrind_annotate"), python()) else { return };
@@ -108,7 +108,7 @@ fn callgrind_annotate_keeps_functions_of_several_programs_apart() {
     }
     for (function, costs) in expected {
         if let Some(alone) = read["functions"].get(&function) {
-            // Functions of one name in different files are distinguished by these.
+            // Functions with the same name in different files are distinguished by their files.
             assert!(costs.values().any(|own| alone[0] == *own), "{function}");
             continue;
         }
@@ -149,7 +149,7 @@ fn a_reader_of_pprofs_files_finds_the_chains_of_calls() {
             );
         }
     }
-    // The lines are the table's.
+    // The lines have the table's costs.
     let file = profile(folder.path(), "m3-etmv3", "pprof", &[]);
     let read = json(Command::new("node").arg(script("pprof.cjs")).arg(&modules).arg(file));
     let crc32 = read["lines"].as_object().unwrap().iter().filter(|(place, _)| place.ends_with("work.c:18"));
@@ -157,7 +157,7 @@ fn a_reader_of_pprofs_files_finds_the_chains_of_calls() {
     assert_eq!(read["comments"][0], "measured: instructions (the trace has no time)");
 }
 
-/// What the table of lines says.
+/// The cost of a line in the table of lines.
 fn line_cost(place: &str) -> u64 {
     let capture = example("m3-etmv3/capture.toml");
     let table = run(["profile", "-q", capture.to_str().unwrap(), "--by", "lines"]).stdout;
@@ -204,7 +204,7 @@ fn speedscope_opens_its_own_format_those_of_pprof_and_folded_chains() {
     let page = modules.join("speedscope/dist/release/index.html");
     let folder = tempfile::tempdir().unwrap();
     for format in ["speedscope", "pprof", "folded"] {
-        // Of a location in pprof's files it shows the function, not what is inlined in it.
+        // For a location in a pprof file, speedscope shows the function without the inlined ones.
         let options: &[&str] = if format == "pprof" { &["--no-inlined"] } else { &[] };
         let file = profile(folder.path(), "m3-etmv3", format, &[]);
         let chains = folder.path().join("chains");
@@ -231,7 +231,7 @@ fn a_profile_for_firefox_has_the_shape_that_its_profiler_documents() {
     }
 }
 
-/// What its own tool finds is what the folded chains say: chain by chain, and function by function.
+/// Firefox's own tool gives the costs of the folded chains, chain by chain and function by function.
 #[test]
 fn firefoxs_profiler_opens_a_profile_and_counts_as_the_folded_chains_do() {
     let Some(modules) = node_modules() else { return };
@@ -246,7 +246,7 @@ fn firefoxs_profiler_opens_a_profile_and_counts_as_the_folded_chains_do() {
         assert_eq!(costs(&thread["chains"]), expected, "{name}");
         let mut functions = BTreeMap::<&str, (u64, u64)>::new();
         for (chain, cost) in &expected {
-            // A function that calls itself has that in its total once.
+            // A recursive function counts once in its total.
             for function in chain.split(';').collect::<BTreeSet<_>>() {
                 functions.entry(function).or_default().1 += cost;
             }
@@ -257,7 +257,7 @@ fn firefoxs_profiler_opens_a_profile_and_counts_as_the_folded_chains_do() {
             (function.as_str(), (costs[0].as_u64().unwrap(), costs[1].as_u64().unwrap()))
         });
         assert_eq!(found.collect::<BTreeMap<_, _>>(), functions, "{name}");
-        // A unit of cost is a microsecond; the processor does nothing else.
+        // A unit of cost is a microsecond, and the processor is active all the time.
         let total = expected.values().sum::<u64>() as f64;
         let microseconds = |value: &Value| (value.as_f64().unwrap() * 1000.0).round();
         assert_eq!(microseconds(&read["info"]["processes"][0]["cpuMs"]), total, "{name}");
@@ -265,7 +265,8 @@ fn firefoxs_profiler_opens_a_profile_and_counts_as_the_folded_chains_do() {
     }
 }
 
-/// A rectangle is clicked, names are searched for, the pointer moved; widths are compared with the folded chains.
+/// The script clicks a rectangle, searches for names and moves the pointer, and compares widths with the
+/// folded chains.
 #[test]
 fn a_flame_graph_shows_the_chains_of_calls_to_whoever_uses_it() {
     if !has("chromium") || !has("python3") {
@@ -274,7 +275,7 @@ fn a_flame_graph_shows_the_chains_of_calls_to_whoever_uses_it() {
     let folder = tempfile::tempdir().unwrap();
     for name in EXAMPLES {
         let graph = profile(folder.path(), name, "flamegraph", &[]);
-        // A browser goes by the name.
+        // A browser recognises the format by the file's name.
         let page = graph.with_extension("svg");
         std::fs::rename(&graph, &page).unwrap();
         let chains = profile(folder.path(), name, "folded", &[]);
@@ -316,7 +317,7 @@ fn a_measure_that_the_trace_has_not_is_refused() {
     }
 }
 
-/// Every row has its chain by its indentation, and what the folded chains say.
+/// A row's indentation gives its chain, and its own cost is that of the folded chain.
 #[test]
 fn calls_folded_by_chains_cost_what_the_profile_says() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Profiles against what an independent script computes from the record of an emulator (tests/profile/truth.py).
+//! Profiles compared with an independent script's result from an emulator's record (tests/profile/truth.py).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,10 +9,10 @@ use crate::support::python::python;
 use crate::support::{corpus, example, run};
 use serde_json::Value;
 
-/// What something cost, by its name: instructions and cycles.
+/// Costs by name: instructions and cycles.
 type Costs = BTreeMap<String, [u64; 2]>;
 
-/// What the script says.
+/// The script's result.
 struct Truth(Value);
 
 impl Truth {
@@ -43,7 +43,7 @@ fn profile(capture: &[&str], options: &[&str]) -> String {
     outcome.stdout
 }
 
-/// The chains of calls and what each cost itself.
+/// The chains of calls with their own costs.
 fn folded(capture: &[&str], options: &[&str]) -> BTreeMap<String, u64> {
     let text = profile(capture, &[&["--format", "folded"], options].concat());
     let line = |line: &str| {
@@ -56,7 +56,7 @@ fn folded(capture: &[&str], options: &[&str]) -> BTreeMap<String, u64> {
     chains
 }
 
-/// What callgrind's format says: lines with their own cost, calls with their number and inclusive cost.
+/// The content of a callgrind file: lines with their own cost, calls with their number and inclusive cost.
 #[derive(Default)]
 struct Callgrind {
     lines: Costs,
@@ -106,7 +106,7 @@ fn base(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Without the addresses in front of functions' names.
+/// Removes the addresses before functions' names.
 fn names<T: Copy>(of: &BTreeMap<String, T>) -> BTreeMap<String, T> {
     let name = |part: &str| part.split_once(' ').unwrap().1.to_owned();
     let key = |key: &str| key.split(" > ").map(name).collect::<Vec<_>>().join(" > ");
@@ -125,7 +125,7 @@ fn assert_same<T: Copy + PartialEq + std::fmt::Debug>(
     assert_eq!(excess, None, "{what}");
 }
 
-/// One of the costs, where there is any.
+/// One of the two costs, without zeros.
 fn column(costs: &Costs, index: usize) -> BTreeMap<String, u64> {
     costs.iter().map(|(key, cost)| (key.clone(), cost[index])).filter(|(_, cost)| *cost > 0).collect()
 }
@@ -138,7 +138,7 @@ fn table(capture: &[&str]) -> BTreeMap<String, [u64; 3]> {
         let words = line.split_whitespace().collect::<Vec<_>>();
         let number = |index: usize| words[index].parse::<u64>().unwrap();
         let behind = words[..5].iter().fold(line, |rest, word| rest.split_once(word).unwrap().1);
-        // Two spaces after the name stands where the function is, if that is known.
+        // Two spaces separate the name from the function's place, if that is known.
         let name = behind.trim_start();
         let name = name.split_once("  ").map_or(name, |(name, _)| name).to_owned();
         (name, [number(4), number(0), number(2)])
@@ -172,7 +172,7 @@ fn assert_instructions(name: &str, capture: &[&str], truth: &Truth) {
     assert_same(&format!("{name}: functions"), &table(capture), &functions);
 }
 
-/// Lines of a function without a line of their own are its first line's in callgrind's format.
+/// In callgrind's format, instructions without a line count for their function's first line.
 fn assert_lines(name: &str, callgrind: &Callgrind, truth: &Truth) {
     let mut expected = BTreeMap::<String, u64>::new();
     let mut elsewhere = 0;
@@ -192,7 +192,7 @@ fn assert_lines(name: &str, callgrind: &Callgrind, truth: &Truth) {
     assert_eq!((expected, excess), (BTreeMap::new(), elsewhere), "{name}: lines");
 }
 
-/// How many instructions the trace tells of.
+/// The number of instructions in the trace.
 fn instructions(capture: &[&str]) -> String {
     folded(capture, &["--cost", "instructions"]).values().sum::<u64>().to_string()
 }
@@ -203,7 +203,7 @@ fn the_examples_call_and_cost_what_their_records_say() {
     let cases: [(&str, &str, &[&str]); 3] = [
         ("m3-etmv3", "m3", &[]),
         ("a15-pft", "a9", &[]),
-        // Its trace tells context IDs, and so tasks.
+        // The trace of a7-etmv3 has context IDs, which distinguish tasks.
         ("a7-etmv3", "a9", &["--contexts"]),
     ];
     for (name, program, options) in cases {
@@ -211,7 +211,7 @@ fn the_examples_call_and_cost_what_their_records_say() {
         let file = |extension: &str| folder.join(program).with_extension(extension);
         let capture = example(name).join("capture.toml");
         let capture = [capture.to_str().unwrap()];
-        // The record goes on for a few instructions that the trace does not tell of.
+        // The record continues for a few instructions beyond the trace.
         let steps = instructions(&capture);
         let options = [options, &["--count", &steps]].concat();
         let truth = Truth::of(&python, &file("elf"), &file("record"), &options);
@@ -265,14 +265,14 @@ fn long_jumps_over_many_functions_leave_them_all() {
         let record = firmware.file.with_extension("record");
         let truth = Truth::of(&python, &firmware.file, &record, &["--count", &steps]);
         let jumps = truth.0["jumps"].as_array().unwrap().iter().map(|left| left.as_u64().unwrap());
-        // Each leaves longjmp itself as well.
+        // Each jump also leaves longjmp itself.
         let jumps = jumps.collect::<Vec<_>>();
         assert!(jumps.iter().filter(|left| **left > 6).count() >= 6, "{jumps:?}");
         assert!(jumps.iter().any(|left| *left > 12) && jumps.iter().any(|left| *left < 4), "{jumps:?}");
         assert_instructions("jumps", &capture, &truth);
 
         let calls = run(["calls", "--quiet", "--fold", "none"].iter().chain(&capture)).stdout;
-        // longjmp returns, in its own way.
+        // longjmp returns in its own way, so it is not counted here.
         let unwound = |line: &&str| line.ends_with(", unwound") && !line.contains("longjmp");
         let unwound = calls.lines().filter(unwound).count() as u64;
         assert_eq!(unwound, jumps.iter().sum::<u64>() - jumps.len() as u64, "{calls}");
@@ -321,7 +321,7 @@ fn functions_take_the_cycles_that_the_generator_counted() {
     assert_cycles(&python, "a9", &pft, false);
 }
 
-/// The table's sum, and the notes on what is in no function: of code that could not be followed, and untraced.
+/// The table's sum, and the costs in the notes on code that could not be followed and on untraced time.
 fn sums(capture: &[&str], options: &[&str]) -> [u64; 3] {
     let arguments = ["profile", "--quiet", "--rows", "0"];
     let text = run(arguments.iter().chain(capture).chain(options)).stdout;
@@ -341,7 +341,7 @@ fn captures_of_hardware_cost_what_another_decoder_counts() {
         let [instructions, ..] = sums(&capture, &["--cost", "instructions"]);
         assert_eq!(instructions, expected["instructions"], "{id}");
         let [cycles, unfollowed, untraced] = sums(&capture, &["--cost", "cycles"]);
-        // The other decoder leaves out the counts of a PTM's waypoints in code that it does not have.
+        // For a PTM, the other decoder omits the cycle counts of waypoints in code that it lacks.
         let told = if id == "0x13" { 0 } else { unfollowed };
         assert_eq!(cycles + told + untraced, expected["cycles"], "{id}");
         let [ticks, unfollowed, untraced] = sums(&capture, &["--cost", "time"]);

@@ -1,4 +1,4 @@
-//! `--provenance`: what a result was made of, the same on every run.
+//! `--provenance`: the inputs of a result, the same on every run.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::support::{example, has, run, told};
 use serde_json::Value;
 
-/// Runs a command with `--provenance`, and reads what it wrote.
+/// Runs a command with `--provenance`, and reads the document.
 fn provenance(folder: &Path, arguments: &[&str]) -> (i32, String) {
     let file = folder.join("provenance.json");
     let option = format!("--provenance={}", file.display());
@@ -25,7 +25,7 @@ fn the_same_inputs_give_the_same_bytes_on_every_run_thread_count_and_folder() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["m3-etmv3", "a15-pft"] {
         let capture = example(name).join("capture.toml");
-        // Elsewhere, by another path.
+        // A copy in another folder.
         let copy = folder.path().join(name);
         std::fs::create_dir(&copy).unwrap();
         for file in std::fs::read_dir(example(name)).unwrap() {
@@ -232,7 +232,7 @@ fn a_capture_that_was_interrupted_is_not_complete_wherever_the_result_goes() {
         let read = |file: &Path| serde_json::from_slice::<Value>(&std::fs::read(file).unwrap()).unwrap();
         let told = read(&folder.path().join("result.json.provenance.json"));
         assert_eq!(told["complete"], !interrupt, "{command}: {told}");
-        // In a document of its own the field is there only if the result is not complete.
+        // The result's own document has the field only if it is incomplete.
         assert_eq!(read(&result).get("complete").is_some(), interrupt, "{command}");
     }
 }

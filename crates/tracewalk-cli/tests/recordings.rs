@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{Outcome, assert_same_runs, comparable, corpus, example, mentions, run, told};
 
-/// The levels of pins, and for how many nanoseconds they have them.
+/// The pins' levels, each with its duration in nanoseconds.
 type Levels = Vec<(u64, u64)>;
 
 /// SWO as a UART of 2 Mbaud.
@@ -76,10 +76,10 @@ fn a_sigrok_session_of_hardware_is_decoded_as_the_bytes_that_were_made_of_it() {
     let expected = std::fs::read_to_string(session.with_file_name("runs-02.txt")).unwrap();
     assert_same_runs(&comparable(&runs.stdout), &comparable(&expected));
     let bytes = session.with_file_name("swo.bin");
-    // The offsets in the JSON lines are those of the bytes.
+    // The offsets in the JSON lines count the decoded bytes.
     assert_eq!(outcome(&session, "jsonl").stdout, outcome(&bytes, "jsonl").stdout);
     assert!(runs.stderr.contains("inferred: --wire uart --baud 80"), "{}", runs.stderr);
-    // The channel's name says what it is.
+    // The channel's name shows its signal, so no option is needed.
     assert!(!runs.stderr.contains("--channel"), "{}", runs.stderr);
 }
 
@@ -148,7 +148,7 @@ fn options_and_descriptions_say_what_the_names_do_not() {
     let directory = tempfile::tempdir().unwrap();
     let trace = std::fs::read(example("m3-etmv3/trace.bin")).unwrap();
     let expected = std::fs::read_to_string(example("m3-etmv3/runs.txt")).unwrap();
-    // The same on both pins: nobody knows which is meant.
+    // The same signal on both pins is ambiguous.
     let both = uart(&trace).into_iter().map(|(level, time)| (level * 3, time)).collect::<Vec<_>>();
     let capture = write(directory.path(), "swo.vcd", dump(&["PB3", "PB4"], &both));
     let outcome = flow(&capture, &[]);
@@ -288,11 +288,11 @@ fn whoever_names_the_wrong_channel_is_told_what_was_seen_on_each() {
             assert!(mentions(line, seen), "{options:?}: {seen} in {line}");
         }
     }
-    // A name that no channel has, and which ones there are.
+    // An unknown channel name is reported with the existing names.
     let outcome = flow(&capture, &["--channel", "SWDIO=swo"]);
     assert!(mentions(&outcome.stderr, "SWDIO"), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("PB3, PB4, PA5, NRST"), "{}", outcome.stderr);
-    // A complement is read as what it is, and is not taken for another channel with bytes.
+    // A complement is recognised as such, and not taken for another channel with data.
     let outcome = flow(&capture, &["--channel", "PB4=swo"]);
     assert!(mentions(&outcome.stderr, "--invert"), "{}", outcome.stderr);
     assert_eq!(outcome.stdout.lines().nth(1), Some("S 10"), "{}", outcome.stderr);
@@ -302,7 +302,7 @@ fn whoever_names_the_wrong_channel_is_told_what_was_seen_on_each() {
         "{}",
         outcome.stderr
     );
-    // What is right needs no telling.
+    // A right option needs no report.
     let outcome = flow(&capture, &["--channel", "PB3=swo"]);
     assert!(!outcome.stderr.contains("seen: "), "{}", outcome.stderr);
     assert_eq!(outcome.stdout.lines().nth(1), Some("S 10"), "{}", outcome.stderr);

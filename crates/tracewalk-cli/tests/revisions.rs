@@ -1,5 +1,5 @@
-//! Coverage between two revisions of one program, which QEMU ran: `testdata/firmware/rev-old` and `rev-new`. What is expected was worked out by
-//! hand from the sources and from what each of them computes.
+//! Coverage between two revisions of one program, which QEMU ran: `testdata/firmware/rev-old` and `rev-new`.
+//! The expected values were worked out by hand from the sources and their results.
 
 use std::path::{Path, PathBuf};
 
@@ -56,7 +56,7 @@ impl Revisions {
         start.iter().chain(&source).chain(more).map(|&argument| argument.to_owned()).collect()
     }
 
-    /// The command for the new revision against a base of the old one.
+    /// The command for the new revision, with a base of the old one.
     fn against(&self, base: &str, more: &[&str]) -> Vec<String> {
         let base = self.file(base);
         self.coverage("new.bin", &self.new, &[&["--diff", base.to_str().unwrap()], more].concat())
@@ -68,7 +68,7 @@ impl Revisions {
         serde_json::from_str::<Value>(&outcome.stdout).unwrap()["difference"].clone()
     }
 
-    /// The status and the kind of the error.
+    /// The status, and the error's kind.
     fn refusal(&self, base: &str, more: &[&str]) -> (i32, String) {
         let Outcome { status, stdout, stderr } = told(self.against(base, more));
         assert_eq!(stdout, "", "nothing is printed");
@@ -81,7 +81,7 @@ fn firmware_file(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware").join(name).display().to_string()
 }
 
-/// What of a difference was worked out by hand; the file that was renamed has its name in the base.
+/// The part of a difference that was worked out by hand; the renamed file has its name in the base.
 fn expected(renamed_from: &str) -> [Value; 2] {
     let control = json!({
         "lost": [9], "lost_branches": [8], "gained": [], "new_uncovered": [16], "new_covered": 6,
@@ -95,7 +95,7 @@ fn expected(renamed_from: &str) -> [Value; 2] {
     [control, range]
 }
 
-/// The files that are the program's own, without the start-up code that both share, and their names.
+/// The program's own files with their names, without the start-up code that both revisions share.
 fn files(difference: &Value) -> Vec<(String, Value)> {
     let files = difference["files"].as_array().unwrap().iter().map(|file| {
         let mut file = file.clone();
@@ -134,7 +134,7 @@ fn the_sources_of_both_revisions_say_what_their_diff_says() {
     assert_eq!((&changed["found"], &changed["covered"]), (&json!(7), &json!(6)), "{difference}");
     let [control, range] = expected(checkout.canonicalize().unwrap().join("limits.c").to_str().unwrap());
     assert_eq!(files(&difference), [("control.c".to_owned(), control), ("range.c".to_owned(), range)]);
-    // A file is missing, and one is of another revision.
+    // One file is missing, then it is from another revision.
     std::fs::rename(checkout.join("control.c"), checkout.join("moved.c")).unwrap();
     assert_eq!(revisions.refusal("base.info", &sources), (2, "no_base_source".to_owned()));
     std::fs::copy(firmware_file("rev-new/control.c"), checkout.join("control.c")).unwrap();
@@ -152,7 +152,7 @@ fn gates_are_of_what_did_not_change_and_of_what_did() {
     assert_eq!(status(&["--fail-under", "changed=85.7"]), 0);
     assert_eq!(status(&["--fail-under", "changed=86"]), 1);
     assert_eq!(status(&["--no-loss"]), 1);
-    // Against itself nothing is lost, and nothing changed.
+    // Compared with itself, a revision loses nothing, and nothing changed.
     let same = |more: &[&str]| {
         let base = revisions.file("base.info");
         let empty = revisions.file("empty.diff");
@@ -184,34 +184,35 @@ fn a_diff_that_does_not_belong_to_the_revisions_never_passes_a_gate() {
     };
     assert_eq!(refusal("fatal:\n"), "not_a_diff");
     assert_eq!(refusal(&diff[..diff.len() / 2]), "not_a_diff");
-    // The other way round.
+    // The diff is reversed.
     let swapped = diff.replace("\n-", "\n\u{1}").replace("\n+", "\n-").replace('\u{1}', "+");
     let swapped = swapped.replace("-++ b/", "+++ b/").replace("+-- a/", "--- a/");
     assert_ne!(refusal(&swapped), "");
-    // A line of the context is another one, in the new revision and in the base.
+    // A context line differs from the new revision, or from the base.
     assert_eq!(refusal(&diff.replace("     int total = 0;", "     int total = 1;")), "diff_of_other_source");
     assert_eq!(
         refusal(&diff.replace("-    return error - 2;", "-    return error - 3;")),
         "base_of_other_source"
     );
-    // Half of it is missing, so that lines are others than it says; or all of it.
+    // One half of the diff is missing, so that its lines do not match, or all of it.
     let (first, _) = diff.split_once("diff --git a/limits.c").unwrap();
     let of_range =
         diff.split_once("diff --git a/limits.c").map(|(_, rest)| format!("diff --git a/limits.c{rest}"));
     assert_eq!(refusal(&of_range.unwrap()), "base_of_other_source");
     assert_eq!(refusal(""), "base_of_other_source");
-    // A file that the base has under another name: it is new, and all of it counts as changed or has code only now.
+    // A file with another name in the base is new, and all of it counts as changed or as code that did not
+    // exist before.
     std::fs::write(revisions.file("first.diff"), first).unwrap();
     let file = revisions.file("first.diff");
     let found = revisions.difference("base.info", &["--source-diff", file.to_str().unwrap()]);
     assert_eq!(found["gone"].as_array().unwrap().len(), 1);
-    // What needs a base and what changed since.
+    // The `changed` gate needs the changes since the base, and a source diff needs a base that takes one.
     assert_eq!(revisions.refusal("base.info", &["--fail-under", "changed=1"]).1, "no_revisions");
     assert_eq!(
         revisions.refusal("base.twcov", &["--source-diff", file.to_str().unwrap()]).1,
         "other_program"
     );
-    // A diff of something else changes nothing here, and says so.
+    // A diff of other files has no effect, which a notice reports.
     let other = diff.replace("control.c", "x.c").replace("limits.c", "y.c").replace("range.c", "z.c");
     std::fs::write(&file, other).unwrap();
     std::fs::copy(revisions.file("base.json"), revisions.file("numbers.json")).unwrap();

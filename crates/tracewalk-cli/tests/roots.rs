@@ -1,12 +1,12 @@
-//! Descriptions of files elsewhere: written for a capture that nothing can be written beside, opened with `--root`, and of
-//! nothing that `--root` does not allow.
+//! Descriptions of files elsewhere: written for a capture in a read-only directory, opened with `--root`, and
+//! refused for files outside the roots.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::support::{Outcome, copied_example, example, mentions, run, told};
 
-/// A share with an example's files, and a directory elsewhere.
+/// A share with an example's files, and a directory outside it.
 struct Place(tempfile::TempDir);
 
 impl Place {
@@ -59,7 +59,7 @@ fn a_capture_that_nothing_can_be_written_beside_is_described_elsewhere() {
     let place = Place::new();
     let outcome = place.describe();
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
-    // The options that the warning names are those that it takes, each directory once.
+    // The warning names the required options, each directory once.
     let line = outcome.stderr.lines().find(|line| line.contains("files_elsewhere")).expect("a warning");
     let roots = line.split("--root ").skip(1).map(|rest| rest.split(['\"', ' ']).next().unwrap());
     let roots = roots.map(Path::new).map(Path::to_owned).collect::<Vec<_>>();
@@ -69,14 +69,14 @@ fn a_capture_that_nothing_can_be_written_beside_is_described_elsewhere() {
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     assert_eq!(outcome.stdout, fs::read_to_string(example("m3-etmv3/runs.txt")).unwrap());
     assert_eq!(place.runs(&["share"]).stdout, outcome.stdout);
-    // Described again, it is the same.
+    // Describing the capture again gives the same text.
     let again = run(["describe", &place.text("mine"), "--root", &place.text("share")]);
     assert_eq!(again.stdout, fs::read_to_string(place.path("mine/capture.toml")).unwrap());
-    // Messages name the file itself, not the way to it.
+    // Messages name the file itself, without the path's detours.
     let info = run(["info", &place.text("mine"), "--root", &place.text("share")]).stdout;
     let trace = place.path("share/run/trace.bin").canonicalize().unwrap();
     assert!(mentions(&info, trace.to_str().unwrap()) && !info.contains(".."), "{info}");
-    // A file that is read is not replaced, wherever it is.
+    // An output never replaces an input file, wherever it is.
     let trace = place.text("share/run/trace.bin");
     let outcome = told(["coverage", &place.text("mine"), "--root", &place.text("share"), "-o", &trace]);
     assert!(outcome.status == 2 && mentions(&outcome.stderr, "error: output_is_input"), "{}", outcome.stderr);
@@ -90,13 +90,13 @@ fn what_is_not_allowed_is_not_read_and_the_error_names_the_option() {
     assert!(is_refused(&place.runs(&["share/run"]), "path_outside"));
     assert!(is_refused(&place.runs(&["mine"]), "path_outside"));
     assert!(is_refused(&place.runs(&["nowhere"]), "file_no_directory"));
-    // A root is what the words on the command line say: a description cannot have one.
+    // Only the command line sets roots: a description cannot.
     let description = place.path("mine/capture.toml");
     let text = fs::read_to_string(&description).unwrap();
     fs::write(&description, text.replace("[capture]", "[capture]\nroot = \"/\"")).unwrap();
     let outcome = place.runs(&[]);
     assert!(mentions(&outcome.stderr, "error: description_unknown_key"), "{}", outcome.stderr);
-    // Absolute names are as any others.
+    // Absolute names are treated like others.
     fs::write(&description, text.replace("../share", &place.text("share"))).unwrap();
     assert!(is_refused(&place.runs(&[]), "path_absolute"));
     assert!(is_refused(&place.runs(&["share/run"]), "path_outside"));
@@ -115,13 +115,13 @@ fn links_out_of_a_root_are_refused_and_a_linked_trace_is_described_with_its_root
     let outcome = place.describe();
     assert!(mentions(&outcome.stderr, "files_elsewhere"), "{}", outcome.stderr);
     assert_eq!(place.runs(&["share", "secret"]).status, 0);
-    // By the link's name it is in the share, by what it leads to it is not.
+    // The link's own path is in the share, its target is not.
     let description = place.path("mine/capture.toml");
     let text = fs::read_to_string(&description).unwrap();
     fs::write(&description, text.replace("../secret/", "../share/run/")).unwrap();
     assert_eq!(place.runs(&["share", "secret"]).status, 0);
     assert!(is_refused(&place.runs(&["share"]), "path_outside"));
-    // A description beside the link names it, and says what it takes to open it.
+    // A description beside the link names it, and reports the options needed to open it.
     let beside = place.text("share/run/linked.toml");
     let words = [
         "describe",

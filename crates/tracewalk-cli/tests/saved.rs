@@ -1,4 +1,4 @@
-//! Profiles and figures of interrupts that are saved, merged and shown later, as coverage is.
+//! Profiles and interrupt figures that are saved, merged and shown later, like coverage.
 
 use crate::support::{Outcome, copied_example, example, mentions, run, told};
 
@@ -18,21 +18,21 @@ impl Folder {
     }
 }
 
-/// Runs a command that has nothing to complain about.
+/// Runs a command that succeeds without messages.
 fn quietly(arguments: &[&str]) -> Outcome {
     let outcome = run(arguments.iter().chain(&["--quiet"]));
     assert_eq!((outcome.status, outcome.stderr.as_str()), (0, ""), "{arguments:?}");
     outcome
 }
 
-/// A mistake is one sentence, nothing is printed, and the status is 2.
+/// A mistake is reported in one sentence, without output, and the status is 2.
 fn assert_refused(arguments: &[&str], message: &str) {
     let outcome = told(arguments);
     assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{arguments:?}: {}", outcome.stderr);
     assert!(mentions(&outcome.stderr, message), "expected {message:?} in {:?}", outcome.stderr);
 }
 
-/// What a command writes into a file.
+/// The file that a command writes.
 fn written(folder: &Folder, arguments: &[&str]) -> Vec<u8> {
     let file = folder.file("written");
     quietly(&[arguments, &["-o", &file]].concat());
@@ -42,7 +42,7 @@ fn written(folder: &Folder, arguments: &[&str]) -> Vec<u8> {
 const PROFILE: [&str; 7] = ["text", "folded", "callgrind", "flamegraph", "pprof", "firefox", "speedscope"];
 const INTERRUPTS: [&str; 3] = ["text", "csv", "json"];
 
-/// Saving two captures apart and merging them is saving them together, and shows the same in every format.
+/// Saving two captures separately and merging the files equals saving them together, in every format.
 fn assert_adds_up(command: &str, formats: &[&str], options: &[&str]) {
     let folder = Folder::new();
     let captures = [capture("a7-etmv3"), capture("a15-pft")];
@@ -64,7 +64,7 @@ fn assert_adds_up(command: &str, formats: &[&str], options: &[&str]) {
     let elf = example("a7-etmv3/a9.elf");
     let image = ["--image", elf.to_str().unwrap()];
     for format in formats {
-        // The title of a profile says what the captures were called: the same name for all.
+        // A profile's title contains the captures' names: the test replaces them by one name.
         let named = folder.file("capture.toml");
         let of = |inputs: &[&str]| written(&folder, &[&[command], inputs, &["--format", format]].concat());
         let title = |bytes: Vec<u8>, name: &str| match String::from_utf8(bytes) {
@@ -75,12 +75,12 @@ fn assert_adds_up(command: &str, formats: &[&str], options: &[&str]) {
         let direct = title(of(&[&[a, b], options].concat()), &format!("{a} and 1 more"));
         let saved = title(of(&[&[named.as_str()], &image[..]].concat()), &named);
         if *format == "pprof" {
-            // The name is in the compressed text; what is in the file is compared by its size.
+            // The name is in the compressed text, so only the sizes are compared.
             assert!(direct.len().abs_diff(saved.len()) < 200, "{} and {}", direct.len(), saved.len());
         } else {
             assert_eq!(String::from_utf8_lossy(&saved), String::from_utf8_lossy(&direct), "{format}");
         }
-        // A saved file in the place of a capture is the same again, in either order.
+        // A saved file can replace a capture, in either order.
         if *format != "pprof" {
             let mixed = title(of(&[&[one.as_str(), b], options].concat()), &format!("{one} and 1 more"));
             let turned = title(of(&[&[b, one.as_str()], options].concat()), &format!("{b} and 1 more"));
@@ -101,7 +101,7 @@ fn durations_that_were_saved_and_merged_are_those_of_all_captures() {
     assert_adds_up("interrupts", &INTERRUPTS, &["--axis", "instructions", "--functions"]);
 }
 
-/// Two buffers of one capture, with a source of the same trace ID and protocol in each.
+/// Two buffers of one capture, each with a source of the same trace ID and protocol.
 #[test]
 fn sources_that_are_alike_in_several_buffers_are_numbered() {
     let folder = Folder::new();
@@ -146,7 +146,7 @@ fn sources_that_are_alike_in_several_buffers_are_numbered() {
     has_both(&quietly(&["timeline", &capture]).stdout, ["trace ID 0x10, etmv3", "trace ID 0x10 #2, etmv3"]);
 }
 
-/// Captures of one program, whose sources have the same ID and another protocol.
+/// Captures of one program whose sources have the same ID and different protocols.
 #[test]
 fn sources_of_one_id_that_speak_different_protocols_are_told_apart() {
     let folder = Folder::new();
@@ -172,7 +172,7 @@ fn the_same_run_twice_counts_and_costs_twice_as_much() {
     let rows = |inputs: &[&str]| {
         let outcome = told([&["interrupts"], inputs, &["--format", "csv"]].concat());
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
-        // A copy is warned of, and counts.
+        // A copy is counted, with a warning.
         assert_eq!(mentions(&outcome.stderr, "equal_content"), inputs.len() > 1, "{}", outcome.stderr);
         outcome
             .stdout
@@ -186,10 +186,10 @@ fn the_same_run_twice_counts_and_costs_twice_as_much() {
     for (once, twice) in once.iter().zip(&twice) {
         let count = |row: &[String], column: usize| row[column].parse::<u64>().unwrap();
         assert_eq!(count(twice, 6), 2 * count(once, 6));
-        // With preemption: how many, and then least, mean, p99 and greatest.
+        // With preemption: the count, then minimum, mean, p99 and maximum.
         assert_eq!(count(twice, 10), 2 * count(once, 10));
         assert_eq!(twice[11..15], once[11..15]);
-        // No time lies between one capture and the next.
+        // No interval spans two captures.
         assert_eq!(count(twice, 20), 2 * count(once, 20));
     }
 }
@@ -278,7 +278,7 @@ fn saved_files_that_are_cut_off_anywhere_or_have_lost_lines_are_refused() {
             std::fs::write(&file, text).unwrap();
             assert_refused(&["merge", &file], message);
         };
-        // After each of some lines, and in the middle of the last one, of which what is there would be one, too.
+        // Cut after some of the lines, and before the last line's newline, where the line is still valid.
         for end in [1, 2, last / 2, last] {
             refuses(&lines[..end].concat(), &format!("saved_cut_off {end}:"));
         }
@@ -289,7 +289,7 @@ fn saved_files_that_are_cut_off_anywhere_or_have_lost_lines_are_refused() {
     }
 }
 
-/// What version 2 of the command saved of the example, and version 1 of another one.
+/// Files that version 2 of the command saved of the example, and version 1 of another example.
 #[test]
 fn files_of_versions_1_and_2_are_read_and_written_in_version_3() {
     let folder = Folder::new();
@@ -309,7 +309,7 @@ fn files_of_versions_1_and_2_are_read_and_written_in_version_3() {
             assert_eq!(text, std::fs::read_to_string(&again).unwrap());
             assert!(text.starts_with(&format!("{{\"saved\":\"{command}\",\"version\":3,")), "{text}");
         }
-        // The same as what is saved today; the capture was called otherwise.
+        // The content equals that of a file saved today, except for the capture's name.
         std::fs::copy(saved(2, &format!("m3.{ending}")), folder.file("older")).unwrap();
         quietly(&["merge", &folder.file("older"), "-o", &newer]);
         let m3 = capture("m3-etmv3");
@@ -337,7 +337,7 @@ fn a_file_without_an_end_is_refused() {
     assert_refused(&["merge", "/dev/zero"], "/dev/zero 4194304");
 }
 
-/// Memory beside the ELF file has no build ID: the report needs both again, and the command names them.
+/// Memory besides the ELF file has no build ID: the report needs both again, and the command names them.
 #[test]
 fn a_program_that_is_known_by_its_memory_is_saved_with_a_note_of_its_images() {
     let folder = tempfile::tempdir().unwrap();
@@ -374,7 +374,7 @@ fn what_is_named_twice_does_not_count_twice() {
         assert_eq!(outcome.status, 2, "{command}: {}", outcome.stderr);
         assert!(mentions(&outcome.stderr, "error: named_twice: capture.toml"), "{}", outcome.stderr);
     }
-    // Of a copy nobody knows whether it is of another run that was the same.
+    // A copy is indistinguishable from another run with the same trace.
     std::fs::copy(saved, &other).unwrap();
     let other = other.to_str().unwrap();
     let elf = example("m3-etmv3/m3.elf");
@@ -396,7 +396,7 @@ fn what_is_named_twice_does_not_count_twice() {
 fn a_capture_that_was_copied_is_warned_of_and_one_that_begins_alike_is_not() {
     let folders = [(); 3].map(|()| tempfile::tempdir().unwrap());
     let captures = [0, 1, 2].map(|index: usize| copied_example("a7-etmv3", folders[index].path()));
-    // The last one differs from the others in its last byte.
+    // The last capture differs from the others in its last byte.
     let trace = folders[2].path().join("trace.bin");
     let mut bytes = std::fs::read(&trace).unwrap();
     *bytes.last_mut().unwrap() ^= 1;

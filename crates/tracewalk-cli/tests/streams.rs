@@ -1,4 +1,4 @@
-//! Captures that come over time: what is printed is what the same bytes in a file give, and it is printed as they come.
+//! Captures that arrive over time: the output equals that for a file with the same bytes, and appears as they arrive.
 #![cfg(unix)]
 
 use std::fs::{self, OpenOptions};
@@ -13,12 +13,12 @@ use std::time::Duration;
 
 use crate::support::{MESSAGES, Outcome, corpus, example, mentions, run, told, with_kinds};
 
-/// A run of the command that goes on while the test does something. It is ended when it takes too long: then the test
-/// fails, where it would wait for ever.
+/// A command that runs while the test does something. If it takes too long, it is killed and the test fails,
+/// instead of waiting forever.
 struct Running {
     child: Child,
     ended: Arc<AtomicBool>,
-    /// The lines that it prints, taken as they come: it never waits for somebody to read them.
+    /// The command's lines, read as they are printed, so that the command never waits for a reader.
     lines: Receiver<String>,
     seen: String,
 }
@@ -47,7 +47,7 @@ impl Running {
         let (ended, id) = (Arc::new(AtomicBool::new(false)), child.id());
         let has_ended = Arc::clone(&ended);
         thread::spawn(move || {
-            // A command that waits without end is killed, however loaded the machine is.
+            // A command that hangs is killed. The time suffices even on a loaded machine.
             for _ in 0..6000 {
                 thread::sleep(Duration::from_millis(100));
                 if has_ended.load(Ordering::Relaxed) {
@@ -63,7 +63,7 @@ impl Running {
         self.child.stdin.take().expect("it is piped, and taken once")
     }
 
-    /// Waits until a line is printed that starts like this.
+    /// Waits for a line with this start.
     fn wait_for(&mut self, start: &str) {
         for line in &self.lines {
             self.seen += &line;
@@ -74,7 +74,7 @@ impl Running {
         panic!("no line started with {start:?}:\n{}", self.seen);
     }
 
-    /// Waits until a signal would end the stream, which is opened by then.
+    /// Waits until a signal would end the stream. By then the stream is open.
     #[cfg(target_os = "linux")]
     fn wait_until_it_listens(&self) {
         const INTERRUPT: u64 = 1 << 1;
@@ -93,7 +93,7 @@ impl Running {
         thread::sleep(Duration::from_secs(2));
     }
 
-    /// Waits until all of a file that it follows is read.
+    /// Waits until the command has read all of a file that it follows.
     #[cfg(target_os = "linux")]
     fn wait_until_read(&self, file: &Path) {
         let length = fs::metadata(file).expect("it is there").len();
@@ -123,7 +123,7 @@ impl Running {
         send_signal(self.child.id(), name);
     }
 
-    /// The memory in use, in KiB, without the pages of files: those of the program itself come when they are first needed.
+    /// The memory in use, in KiB, without the pages of files: those of the program itself are loaded on first use.
     #[cfg(target_os = "linux")]
     fn memory(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()));
@@ -156,7 +156,7 @@ struct Server {
 }
 
 impl Server {
-    /// `None`, with a message, where there is no Python to run it.
+    /// `None`, with a message, if there is no Python to run it.
     fn start(file: &Path, bytes: usize, end: &str) -> Option<Self> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/server.py");
         let child = Command::new("python3")
@@ -184,7 +184,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It has ended already, unless the test failed.
+        // The server has ended already, unless the test failed.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -214,7 +214,7 @@ impl Case {
         arguments
     }
 
-    /// What the first bytes of the capture give as a file.
+    /// The result for a file with the capture's first bytes.
     fn of_file(&self, command: &str, bytes: usize) -> Outcome {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("trace.bin");
@@ -232,8 +232,8 @@ fn with_image(trace: &str, elf: &str) -> Case {
     Case::new(example(trace), &["--image", elf.to_str().unwrap()], "runs", "R ")
 }
 
-/// One capture of each protocol, with nothing but the program, and with all options. Short ones come several times: the
-/// newest 2 KiB of frames wait until it is known that they are in step.
+/// One capture of each protocol, some with only the program, some with all options. Short captures are
+/// repeated: the newest 2 KiB of frames are held until their alignment is certain.
 fn cases(directory: &Path) -> Vec<Case> {
     let mut cases = vec![with_image("a7-etmv3/trace.bin", "a7-etmv3/a9.elf")];
     for (name, elf, source) in [
@@ -263,7 +263,7 @@ fn a_server_is_decoded_as_it_sends_and_gives_what_a_file_gives() {
         let Some(mut server) = Server::start(&case.trace, case.length(), "close") else { return };
         let capture = format!("tcp:127.0.0.1:{}", server.port);
         let mut running = Running::start(&case.arguments("flow", &capture, &[]));
-        // The server sends the rest only after this.
+        // The server sends the rest only after this line.
         running.wait_for(case.line);
         server.go_on();
         let outcome = running.end();
@@ -279,7 +279,7 @@ fn a_server_that_dies_in_the_middle_loses_nothing_that_it_had_sent() {
     let directory = tempfile::tempdir().unwrap();
     for case in cases(directory.path()) {
         let most = case.length() * 4 / 5;
-        // In frames, the middle of one is reported; the bytes of a frame say what they are only together.
+        // An end within a frame is reported, because a frame can be decoded only as a whole.
         for (end, bytes) in [("kill", most - most % 16 + 5), ("reset", most)] {
             let Some(mut server) = Server::start(&case.trace, bytes, end) else { return };
             let capture = format!("tcp:127.0.0.1:{}", server.port);
@@ -288,7 +288,7 @@ fn a_server_that_dies_in_the_middle_loses_nothing_that_it_had_sent() {
             server.go_on();
             let outcome = running.end();
             let expected = case.of_file("flow", bytes);
-            // A connection that is closed is the end, if perhaps not the one that was meant.
+            // A closed connection is a normal end, though perhaps not the intended one.
             let cut = if end == "reset" { format!("# cut {bytes:x}\n") } else { String::new() };
             assert_same_lines(&outcome.stdout, &(expected.stdout + &cut));
             assert_eq!(outcome.status, 2, "{end}: {}", outcome.stderr);
@@ -344,7 +344,7 @@ fn case_of(case: &Case) -> Case {
     Case { trace: case.trace.clone(), options: case.options.clone(), format: case.format, line: case.line }
 }
 
-/// `packets` has no use for the program.
+/// `packets` does not use the program.
 fn without_image(mut case: Case) -> Case {
     if let Some(image) = case.options.iter().position(|option| option == "--image") {
         case.options.drain(image..image + 2);
@@ -367,7 +367,7 @@ fn a_file_that_grows_is_followed_until_a_signal_and_all_of_it_is_printed() {
             growing.write_all(piece).unwrap();
             running.wait_until_read(&file);
         }
-        // What is in the file when the signal comes is printed, whether it was read by then or not.
+        // Everything in the file when the signal comes is printed, whether or not it was read by then.
         running.signal(signal);
         let outcome = running.end();
         let expected = case.of_file("flow", bytes.len());
@@ -400,8 +400,8 @@ fn what_is_printed_of_a_stream_that_was_stopped_says_so() {
     }
 }
 
-/// What the commands that add up, or show when, are asked for, and how a line of theirs starts that comes at once; empty
-/// where they print when all has come.
+/// The commands that add up or show times, with their formats and options, and the start of a line that
+/// appears at once; empty if they print at the end.
 const REPORTS: [(&str, &str, &[&str], &str); 8] = [
     ("profile", "folded", &[], ""),
     ("profile", "callgrind", &["--cost", "instructions"], ""),
@@ -413,7 +413,7 @@ const REPORTS: [(&str, &str, &[&str], &str); 8] = [
     ("timeline", "chrome", &[], ""),
 ];
 
-/// A result without what says that it is of a part of a capture.
+/// A result without its marks of an incomplete capture.
 fn without_mark(stdout: &str) -> String {
     let lines = stdout.split_inclusive('\n').filter(|line| !line.contains("not decoded"));
     let fields = [",\"complete\":false", "\"complete\":false,"];
@@ -428,11 +428,11 @@ fn reports_of_a_stream_are_those_of_the_file_when_it_ends_or_is_stopped() {
             let mut case = Case { format, ..case_of(&case) };
             case.options.extend(options.iter().map(|&option| option.to_owned()));
             if case.options.iter().any(|option| option.starts_with("0x10=etmv3")) {
-                // Of a file it is found beside the source that was named.
+                // In a file, tracewalk detects the ITM besides the named source; a stream needs the option.
                 case.options.extend(["--source", "0x01=itm"].map(str::to_owned));
             }
             let bytes = fs::read(&case.trace).unwrap();
-            // The names of captures stand in titles: both are the same.
+            // Titles contain the captures' names, so both captures have the same name.
             let file = directory.path().join(format!("stream-{index}-{number}.bin"));
             let (front, rest) = bytes.split_at(bytes.len() / 2 + 3);
             fs::write(&file, front).unwrap();
@@ -448,14 +448,14 @@ fn reports_of_a_stream_are_those_of_the_file_when_it_ends_or_is_stopped() {
             let outcome = running.end();
             let expected = run(case.arguments(command, &file, &[]));
             assert_eq!(outcome.status, 2, "{command}: {}", outcome.stderr);
-            // What the program wrote to the ITM, up to the quotation mark after it.
+            // The program's text to the ITM, up to the closing quotation mark.
             let texts = |outcome: &Outcome| {
                 let parts = outcome.stdout.split("a round of work").skip(1);
                 parts.filter_map(|part| part.split('"').next().map(str::to_owned)).collect::<Vec<_>>()
             };
             assert_eq!(texts(&outcome), texts(&expected), "{}", outcome.stderr);
             if texts(&expected).is_empty() {
-                // Of a stream that was stopped there may have been more.
+                // A stopped stream may have continued, so its result is marked as incomplete.
                 let stdout = without_mark(&outcome.stdout);
                 assert_eq!(
                     stdout != outcome.stdout,
@@ -463,7 +463,7 @@ fn reports_of_a_stream_are_those_of_the_file_when_it_ends_or_is_stopped() {
                     "{command} {format}"
                 );
                 assert_same_lines(&stdout, &expected.stdout);
-            } // Else a text stands where it had come to its end.
+            } // Otherwise the place of a text is its end.
         }
     }
 }
@@ -481,15 +481,14 @@ fn the_memory_that_figures_of_a_stream_take_does_not_grow_with_it() {
         let bytes = fs::read(&case.trace).unwrap();
         let mut running = Running::start(&case.arguments(command, "-", &[]));
         let mut input = running.input();
-        // What the pipe holds is not decoded yet; it holds less than a tenth of what is sent first.
+        // The pipe's contents are not decoded yet, but the pipe holds less than a tenth of the first part.
         input.write_all(&bytes.repeat(120)).unwrap();
         let short = running.memory();
         input.write_all(&bytes.repeat(600)).unwrap();
         let long = running.memory();
         drop(input);
         assert_eq!(running.end().status, 0);
-        // Twelve million instructions are reported in between.
-        // What is remembered of stretches that repeat grows up to a bound.
+        // Twelve million instructions are reported in between. The memory for repeated stretches is bounded.
         assert!(long < short + 4096, "{command}: {short} KiB, {long} KiB of six times as much");
     }
 }
@@ -534,11 +533,11 @@ fn several_sources_of_a_stream_are_printed_as_of_a_file() {
     drop(input);
     let (outcome, expected) = (running.end(), case.of_file("flow", bytes.len()));
     assert_same(&outcome, &expected);
-    // The first bytes have one source only.
+    // The first bytes contain only one source.
     assert!(outcome.stderr.contains(" --source 0x13=pft,cpu=cortex-a15"), "{}", outcome.stderr);
 }
 
-/// Sends a capture again and again. What is printed has no end either, so nothing is.
+/// Sends a capture again and again. The output would be endless, so the format is `none`.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_memory_that_a_stream_takes_does_not_grow_with_it() {
@@ -573,7 +572,7 @@ fn what_cannot_be_a_stream_is_told_in_one_sentence() {
     let cases: [(&[&str], &str); 6] = [
         (&["tcp:127.0.0.1"], "error: stream_address"),
         (&["tcp:127.0.0.1:99999"], "error: stream_address"),
-        // Port 1 of this machine has no server.
+        // Port 1 on this machine has no server.
         (&["tcp:127.0.0.1:1"], "error: stream_connect"),
         (&[directory, "--follow"], "error: description_grows"),
         (&[trace, "--idle", "1"], "error: nothing_to_wait_for"),
@@ -609,7 +608,7 @@ fn what_an_itm_tells_is_printed_as_it_comes() {
         input.write_all(&bytes[..bytes.len() / 2]).unwrap();
         input.flush().unwrap();
         if format != "text" {
-            // Its text has no lines.
+            // The text format has no lines.
             running.wait_for(expected.stdout.lines().next().expect("there are lines"));
         }
         for piece in bytes[bytes.len() / 2..].chunks(777) {
@@ -641,7 +640,7 @@ fn what_an_itm_tells_stands_between_what_ran_while_it_comes() {
             [&expected, &outcome].map(|outcome| outcome.stdout.lines().filter(is_itm).collect::<Vec<_>>());
         assert!(all.len() > 100, "{}", expected.stdout);
         assert_eq!(found, all, "{format}: {}", outcome.stderr);
-        // A line of text is reported when it has come to its end, which may be after what ran meanwhile.
+        // A line of text is reported at its end, which may come after instructions that ran in the meantime.
         let flow = |outcome: &Outcome| {
             outcome.stdout.lines().filter(|line| !is_itm(line)).map(str::to_owned).collect::<Vec<_>>()
         };
@@ -667,7 +666,7 @@ fn an_itm_alone_is_told_as_it_comes() {
 #[test]
 fn an_itm_that_is_not_in_the_first_bytes_is_found_when_all_have_come() {
     let Some((_, bytes, _)) = swo() else { return };
-    // Nothing is said of it.
+    // No option describes the ITM.
     let mut running = Running::start(&["itm", "-"].map(str::to_owned));
     running.input().write_all(&bytes).unwrap();
     let outcome = running.end();
@@ -691,7 +690,7 @@ fn what_happens_to_a_file_while_it_is_followed_is_told_and_what_was_read_is_deco
             fs::rename(file, file.with_extension("1")).unwrap();
             fs::write(file, [0; 16]).unwrap();
         }),
-        // In place: `fs::write` empties the file first, which is seen as a cut if it is looked at then.
+        // In place: `fs::write` empties the file first, and the command may see that as a truncation.
         ("16", |file| OpenOptions::new().write(true).open(file).unwrap().set_len(16).unwrap()),
         ("anew", |file| {
             OpenOptions::new().write(true).open(file).unwrap().write_all(&[0; 1 << 16]).unwrap();
@@ -760,7 +759,7 @@ fn what_gives_nothing_is_told_with_what_to_look_at_there() {
         let server = format!("tcp:{}", listener.local_addr().unwrap());
         told(&server, &["--idle", "0.3"], "error: no_byte --idle server probe");
         let closing = thread::spawn(move || {
-            // The connection of the command before, and this one's.
+            // The previous command's connection, and this one's.
             for _ in 0..2 {
                 drop(listener.accept());
             }

@@ -1,4 +1,4 @@
-//! Interrupts by the names that the chip's maker gave them.
+//! Interrupts by the chip maker's names.
 
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ fn interrupts_of_an_etm_are_named_in_text_and_objects() {
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         outcome.stdout
     };
-    // The record has three of IRQ0 and of IRQ3, and nine of IRQ20.
+    // The record has IRQ0 three times, IRQ3 three times, and IRQ20 nine times.
     for (options, mark) in [(&[][..], "──"), (&["--functions"], "▸")] {
         let text = flow(options);
         let count = |name: &str| {
@@ -51,7 +51,7 @@ fn interrupts_of_an_etm_are_named_in_text_and_objects() {
     let expected =
         [(11, "SVCall"), (14, "PendSV"), (15, "SysTick"), (16, "UART0"), (19, "TIMER0"), (36, "IRQ20")];
     assert_eq!(names, expected.map(|(number, name)| (number, name.to_owned())));
-    // The line format for programs has numbers only.
+    // The line format for programs has only numbers.
     assert_eq!(flow(&["--format", "runs"]), std::fs::read_to_string(example("m3-etmv3/runs.txt")).unwrap());
 }
 
@@ -59,7 +59,7 @@ fn interrupts_of_an_etm_are_named_in_text_and_objects() {
 fn interrupts_of_an_mtb_are_named_by_the_vector_table() {
     let directory = tempfile::tempdir().unwrap();
     let svd = svd(&directory, &[("UART0", "5")]);
-    // A table in which the handler at 0x154 is IRQ5's.
+    // A table that gives the handler at 0x154 to IRQ5.
     let table = directory.path().join("table.bin");
     let word = |index: u32| if index == 16 + 5 { 0x155_u32 } else { 0 };
     std::fs::write(&table, (0..32).flat_map(|index| word(index).to_le_bytes()).collect::<Vec<_>>()).unwrap();

@@ -1,4 +1,4 @@
-//! Answers as tables: CSV and JSON of every command that has them.
+//! Answers as tables: CSV and JSON of every command that has tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,7 +35,7 @@ fn info_gives_tables_whose_counts_agree_with_each_other() {
     let packets = rows(&document, "packets").iter().map(|row| row["count"].as_u64().unwrap()).sum::<u64>();
     assert_eq!(source["packets"].as_u64(), Some(packets));
     assert_eq!((&source["protocol"], &source["malformed"]), (&"etmv3".into(), &0.into()));
-    // A trace without timestamps has no first one, which is not the time 0.
+    // A trace without timestamps has no first one, which differs from time 0.
     assert_eq!((&source["first_timestamp"], &source["cycles"]), (&Value::Null, &Value::Null));
     assert_eq!(rows(&document, "images").len(), 1);
     let lines = csv(&[&arguments[..], &["--table", "packets"]].concat());
@@ -56,7 +56,7 @@ fn timelines_give_a_row_for_each_span() {
     assert_eq!(csv(&arguments).len(), spans.len() + 1);
 }
 
-/// Each packet of the JSON lines is counted, with its bytes; together they are all bytes of the source.
+/// Each packet of the JSON lines is counted with its bytes; together the packets have all bytes of the source.
 #[test]
 fn packets_are_counted_by_kind() {
     let capture = example("a7-etmv3/capture.toml");
@@ -79,7 +79,7 @@ fn packets_are_counted_by_kind() {
     assert_eq!(csv(&arguments).len(), counted.len() + 1);
 }
 
-/// The rows of calls add up to what the profile says of functions, and chains to the same.
+/// The rows of calls add up to the profile's functions, and so do chains.
 #[test]
 fn calls_are_rows_that_add_up_to_the_profile() {
     let capture = example("m3-etmv3/capture.toml");
@@ -94,12 +94,12 @@ fn calls_are_rows_that_add_up_to_the_profile() {
     };
     let calls = json(&["calls", capture]);
     let profile = json(&["profile", capture]);
-    // Those that ran already when they were first seen were not called.
+    // Functions that were already running at their first appearance were not called.
     let called = of(&profile, "functions", "function", &|row| row["calls"] != 0);
     let ended = of(&calls, "calls", "function", &|_| true);
     let mut compared = 0;
     for (function, count) in &ended {
-        // One of each may run already when the trace begins.
+        // One call of each function may be running when the trace begins.
         let expected = called.get(function).copied().unwrap_or(0);
         assert!(expected == *count || expected + 1 == *count, "{function}: {count} rows, {expected} calls");
         compared += 1;
@@ -128,7 +128,7 @@ fn calls_are_rows_that_add_up_to_the_profile() {
     }
 }
 
-/// The tables of differences hold what the document does.
+/// The tables of differences have the document's content.
 #[test]
 fn differences_are_tables() {
     let captures = ["a7-etmv3/capture.toml", "a15-pft/capture.toml"].map(example);
@@ -158,7 +158,7 @@ fn differences_are_tables() {
     assert_eq!(table("lines").len(), named.sum::<usize>() + 1);
 }
 
-/// An ITM tells of interrupts, and nobody knows how long they took; the same of a capture whose program nobody gave.
+/// An ITM reports interrupts, but not their durations; a capture without its program has no durations either.
 #[test]
 fn what_is_unknown_is_never_a_zero() {
     let trace = example("m3-etmv3/trace.bin");
@@ -187,7 +187,7 @@ fn what_is_unknown_is_never_a_zero() {
     assert!(!text.contains("0.0%") && !text.contains(" 0 "), "{text}");
 }
 
-/// Each row of the table is the object of the JSON lines, with a cell for each field.
+/// Each row of the table equals the object in the JSON lines, with a cell for each field.
 #[test]
 fn flow_is_a_row_for_each_element_of_the_lines() {
     let folder = tempfile::tempdir().unwrap();
@@ -250,7 +250,7 @@ fn cells(line: &str) -> Vec<String> {
     cells
 }
 
-/// A cell as the JSON document has it: an empty one is unknown.
+/// A cell as in the JSON document: an empty one is unknown.
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -259,7 +259,7 @@ fn cell(value: &Value) -> String {
     }
 }
 
-/// The tables of crashes hold what the document does.
+/// The tables of crashes have the document's content.
 #[test]
 fn crashes_are_tables() {
     let folder = example("../crashes");
@@ -278,7 +278,7 @@ fn crashes_are_tables() {
         arguments.extend(["--image".to_owned(), image]);
         let written = |more: &[&str]| {
             let outcome = run(arguments.iter().map(String::as_str).chain(more.iter().copied()));
-            // A wild jump leads out of the program, which is status 2; what was found is written all the same.
+            // A wild jump leads out of the program, which gives status 2, but the result is complete.
             assert!(outcome.status != 2 || name.contains("jump"), "{name}: {}", outcome.stderr);
             outcome.stdout
         };

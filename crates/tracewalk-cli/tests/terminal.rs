@@ -1,5 +1,5 @@
-//! Names that were made to do something to whoever reads them: a line break that forges a message, an escape sequence
-//! that the terminal obeys. Nothing that the command prints for people holds one.
+//! Names made to attack the reader's terminal: a line break that forges a message, an escape sequence that
+//! the terminal obeys. Nothing that the command prints for people contains one.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::support::{Outcome, example, run};
 use tempfile::TempDir;
 
-/// The example's capture and program in a directory with such a name, with functions and source files that have one.
+/// The example's capture and program in a directory with such a name, with such names of functions and source files.
 struct Hostile {
     folder: TempDir,
 }
@@ -44,7 +44,7 @@ impl Hostile {
         self.folder.path().join("a\x1b[31m\nerror: b").join(name)
     }
 
-    /// What the command says of it, of which nothing does anything to a terminal.
+    /// Runs the command, and checks that its output has no control characters for the terminal.
     fn run(&self, arguments: &[&str], capture: &str) -> Outcome {
         let capture = self.path(capture);
         let outcome = run(arguments.iter().map(std::ffi::OsStr::new).chain([capture.as_os_str()]));
@@ -128,7 +128,7 @@ fn saved_results_do_nothing_to_a_terminal() {
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         let text = fs::read_to_string(&saved).unwrap();
         assert!(!text.contains('\x1b'), "{text}");
-        // Somebody else's file may have more than what this command writes.
+        // A file from somebody else may contain more than this command writes.
         fs::write(&saved, text.replace("[\"m3", "[\"\\u001b[2Jm3").replace("/a", "/\\u001ba")).unwrap();
         let outcome =
             hostile.run(&[command, "--image", hostile.path("m3\x1b[2J.elf").to_str().unwrap()], "saved");

@@ -1,5 +1,5 @@
-//! The command writes the same bytes on any number of threads, by passages and element by element: every command that follows a
-//! program, in each of its formats, of whole captures and of damaged ones.
+//! The command writes the same bytes on any number of threads, by passages and element by element: every
+//! command that follows a program, in each of its formats, for whole and for damaged captures.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,11 +17,11 @@ use crate::support::{example, tracewalk};
 struct Way {
     command: &'static str,
     format: &'static str,
-    /// What it needs besides.
+    /// Further required options.
     options: &'static [&'static str],
 }
 
-/// Everything that the registries have of commands with threads.
+/// All formats in the registries of commands with threads.
 fn ways() -> Vec<Way> {
     fn of<Make>(
         command: &'static str,
@@ -49,13 +49,14 @@ fn ways() -> Vec<Way> {
 /// How a capture is decoded.
 #[derive(Clone, Copy, Debug)]
 enum How {
-    /// On this number of threads, in short segments, so that each of them has some. By passages, where the command takes any.
+    /// On this number of threads, in segments short enough for each thread to have some. By passages, if the
+    /// command takes any.
     Threads(u16),
-    /// One by one: what was lost is listed, so that everything is looked at in its order.
+    /// Element by element: the provenance lists losses, which requires every element in order.
     Elements,
 }
 
-/// What the command wrote: its status, its standard output, and its files by their names.
+/// The command's results: its status, its standard output, and its files by name.
 type Written = (Option<i32>, Vec<u8>, BTreeMap<PathBuf, Vec<u8>>);
 
 fn written(capture: &Path, way: &Way, how: How, doubtful: &str) -> Written {
@@ -89,7 +90,7 @@ fn written(capture: &Path, way: &Way, how: How, doubtful: &str) -> Written {
     (said.status.code(), said.stdout, files.collect())
 }
 
-/// Compares each of `hows` with what is written element by element; how much that is.
+/// Compares each of `hows` with the output element by element, and returns the number of its bytes.
 fn check(capture: &Path, way: &Way, hows: &[How], doubtful: &str) -> usize {
     let expected = written(capture, way, How::Elements, doubtful);
     for &how in hows {
@@ -115,8 +116,8 @@ fn examples() -> [&'static str; 4] {
 fn every_format_of_a_whole_capture_is_the_same_on_any_number_of_threads() {
     let (mut wrote, mut ways_tried) = (0, 0);
     for (index, way) in ways().iter().enumerate() {
-        // All numbers of threads for each way, of a capture that is another one for the next way.
-        // Only the memory of a Micro Trace Buffer says what it was that crashed.
+        // Each way is tried on all numbers of threads, with another capture than the previous way. Only the
+        // memory of a Micro Trace Buffer shows what crashed.
         let name = if way.command == "crash" { "m0-crash-mtb" } else { examples()[index % 3] };
         let doubtful = ["drop", "keep"][index / 3 % 2];
         let hows = [1, 2, 3, 7].map(How::Threads);
@@ -124,7 +125,7 @@ fn every_format_of_a_whole_capture_is_the_same_on_any_number_of_threads() {
         wrote += usize::from(bytes > 0);
         ways_tried += 1;
     }
-    // Only what counts and prints nothing is empty, and what the options leave out.
+    // The only empty results are of formats that print nothing, and of parts that the options leave out.
     assert!(wrote * 10 > ways_tried * 7, "{wrote} of {ways_tried}");
 }
 

@@ -11,7 +11,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Whether a program is there; says so where it is not, and fails where the environment variable CI is set.
+/// Whether a program is installed; prints a message if not, and fails if the environment variable CI is set.
 fn have(program: &str) -> bool {
     let found = Command::new(program).arg("--version").output().is_ok();
     assert!(found || std::env::var_os("CI").is_none(), "{program} is missing");
@@ -21,7 +21,7 @@ fn have(program: &str) -> bool {
     found
 }
 
-/// Writes a timeline in every format, and lets each reader compare it with what `interrupts` says.
+/// Writes a timeline in every format, and lets each reader compare it with the report of `interrupts`.
 fn assert_readers_agree(arguments: &[&str]) {
     let Some(python) = python() else { return };
     if !have("chromium") || !have("babeltrace2") {
@@ -72,7 +72,7 @@ fn lines(arguments: &[&str]) -> Vec<String> {
     outcome.stdout.lines().skip(1).map(str::to_owned).collect()
 }
 
-/// Readers take every file in the folder for a part of the trace, so that another one's would be mixed in.
+/// Readers take every file in the folder as part of the trace, so another trace's files would be mixed in.
 #[test]
 fn a_folder_that_holds_something_is_not_written_to() {
     let capture = example("m3-etmv3").join("capture.toml");
@@ -108,7 +108,7 @@ fn a_window_shows_what_the_whole_shows_there() {
         line.trim_start_matches('?').split_whitespace().next().unwrap().parse::<u64>().unwrap()
     };
     assert!(window.iter().all(|line| (2000..=3030).contains(&time(line))), "{window:#?}");
-    // What lies wholly inside is the same.
+    // Spans wholly inside are the same.
     let inside = |lines: &[String]| {
         let lines =
             lines.iter().filter(|line| (2100..2900).contains(&time(line)) && line.contains("next_random"));
@@ -136,7 +136,7 @@ fn a_window_that_is_not_in_the_trace_is_told() {
             assert_eq!(outcome.stderr.lines().count(), 1, "{command} {options:?}: {}", outcome.stderr);
         }
     }
-    // Instructions have no frequency, in whatever command.
+    // Instructions have no frequency, in any command.
     for command in ["timeline", "profile", "interrupts"] {
         let outcome = run([command, "--quiet", text(&capture), "--frequency", "72MHz"]);
         assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""));
@@ -157,7 +157,8 @@ fn times_between_timestamps_are_marked_and_lie_between_them() {
     let lines = lines(&[&arguments[..], &["--axis", "time"]].concat());
     let marked = lines.iter().filter(|line| line.starts_with('~')).count();
     assert!(marked > 500, "{marked}");
-    // After each instruction the generator's own clock, at half its speed; the trace says it every 50 instructions.
+    // The generator's own clock after each instruction, at half its speed; the trace has a timestamp every 50
+    // instructions.
     let taken = trace.times_text(&firmware.path);
     let base = 0x12_3456_0000_u64;
     let truth = taken.lines().filter(|line| line.starts_with("X 14 "));
@@ -178,7 +179,7 @@ fn what_the_program_wrote_to_an_itm_stands_where_the_capture_tells_it() {
     let lines = lines(&[text(&capture)]);
     let found = lines.iter().filter(|line| line.contains("stimulus port 0")).collect::<Vec<_>>();
     assert_eq!(found.len(), 1, "{found:?}");
-    // Its place among instructions is only that in the capture.
+    // The text's place among instructions is only its place in the capture.
     assert!(found[0].starts_with('?') && found[0].contains(&format!("{written:?}")), "{}", found[0]);
     let outcome = run(["timeline", "--quiet", "--format", "chrome", text(&capture)]);
     let document: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();

@@ -1,4 +1,4 @@
-//! `view`: what the page is answered, who is answered, and the page itself in Chromium.
+//! `view`: its answers to the page, the requests it refuses, and the page itself in Chromium.
 
 mod cache;
 mod cores;
@@ -16,13 +16,13 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use serde_json::Value;
 
-/// A command that serves a page, until it is dropped.
+/// A command that serves a page until it is dropped.
 struct Served {
     child: Child,
     /// The page's address and port.
     host: String,
     token: String,
-    /// Whether everything was counted when somebody last asked.
+    /// Whether everything was counted at the last question.
     is_counted: AtomicBool,
 }
 
@@ -34,7 +34,7 @@ struct Answer {
 }
 
 impl Served {
-    /// Without a cache: what a test finds does not depend on those before.
+    /// Starts without a cache, so that tests do not depend on each other.
     fn start<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
         Self::with(&["--no-cache"], arguments)
     }
@@ -55,7 +55,7 @@ impl Served {
         Self::start([crate::support::example(example).join("capture.toml")])
     }
 
-    /// Waits until everything is counted, and so kept.
+    /// Waits until everything is counted, and so cached.
     fn counted(&self) {
         while !self.is_counted.load(Relaxed) {
             self.is_counted.store(self.ask_at_once("status")["counted"] == true, Relaxed);
@@ -69,7 +69,7 @@ impl Served {
         format!("http://{}/#token={}", self.host, self.token)
     }
 
-    /// Sends a request with these header lines beside `Host`.
+    /// Sends a request with these header lines besides `Host`.
     fn request(&self, path: &str, headers: &[&str]) -> Answer {
         let host = format!("Host: {}", self.host);
         self.send(&format!("GET {path} HTTP/1.1"), &[&[host.as_str()], headers].concat())
@@ -87,13 +87,13 @@ impl Served {
         Answer { status, headers, body: bytes[end + 4..].to_vec() }
     }
 
-    /// What the page would be answered, when everything is counted.
+    /// The server's answer once everything is counted.
     fn ask(&self, question: &str) -> Value {
         self.counted();
         self.ask_at_once(question)
     }
 
-    /// What the page is answered as soon as it can be shown.
+    /// The server's answer as soon as the page can be shown.
     fn ask_at_once(&self, question: &str) -> Value {
         let token = format!("x-tracewalk-token: {}", self.token);
         loop {
@@ -115,7 +115,7 @@ impl Drop for Served {
     }
 }
 
-/// A capture that is an example's trace again and again, with a description.
+/// A capture of an example's trace, repeated, with a description.
 fn repeated(example: &str, bytes: usize, folder: &Path) -> std::path::PathBuf {
     crate::support::copied_example(example, folder);
     let trace = std::fs::read(folder.join("trace.bin")).unwrap();

@@ -1,4 +1,4 @@
-//! Every view of text fits a terminal of 80 columns, and uses 200.
+//! Every text view fits a terminal of 80 columns, and uses 200.
 #![cfg(unix)]
 
 use tracewalk_report::formats::registries;
@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr as _;
 use crate::pager::at_terminal;
 use crate::support::{corpus, example, run};
 
-/// A run whose answer is text for people: the command, and what stands after its capture.
+/// A command whose answer is text for people, and the arguments after its capture.
 type View = (&'static str, &'static [&'static str]);
 
 const VIEWS: &[View] = &[
@@ -35,13 +35,13 @@ const VIEWS: &[View] = &[
     ("gather", &["--save", "SAVED"]),
 ];
 
-/// Their answers are files, or nothing.
+/// Commands whose answers are files, or nothing.
 const NO_VIEWS: [&str; 9] =
     ["pgo", "describe", "snapshot", "merge", "completions", "man", "help", "gdb", "view"];
 
 const EXAMPLES: [&str; 4] = ["m3-etmv3", "a7-etmv3", "a15-pft", "m0-crash-mtb"];
 
-/// What a view shows: at a terminal of this width, or written elsewhere. `None` if there is nothing of the kind in the capture.
+/// A view at a terminal of this width, or written elsewhere. `None` if the capture has nothing to show in it.
 fn shown(capture: &str, (command, more): View, columns: Option<u16>) -> Option<String> {
     let other = example("m3-etmv3/capture.toml").display().to_string();
     let folder = tempfile::tempdir().unwrap();
@@ -60,11 +60,11 @@ fn shown(capture: &str, (command, more): View, columns: Option<u16>) -> Option<S
     let Some(columns) = columns else { return Some(piped.stdout) };
     let (shown, status) = at_terminal(columns, &arguments, &[("NO_COLOR", "1"), ("PAGER", "cat")]);
     assert_eq!(status, Some(piped.status), "{arguments:?}");
-    // Messages are no view: the terminal divides them, so that an option in them can be copied.
+    // Messages are no view: the terminal breaks them, so that an option in them can be copied.
     Some(shown.split_inclusive('\n').filter(|line| !line.starts_with("{\"")).collect())
 }
 
-/// What is left of a text without its layout.
+/// A text without its layout.
 fn letters(text: &str) -> String {
     text.chars().filter(|char| !char.is_whitespace() && *char != '─').collect()
 }
@@ -86,7 +86,7 @@ fn every_view_of_every_example_fits_80_columns_and_uses_200() {
                 assert_eq!(line, None, "{view:?} of {capture} at {columns}");
             }
             assert!(wide.lines().count() <= narrow.lines().count(), "{view:?} of {capture}");
-            // A bar is for terminals, and a crash is one screen of 80 columns everywhere.
+            // Bars are only for terminals, and a crash is one screen of 80 columns everywhere.
             if !matches!(view.0, "coverage" | "crash") {
                 assert_eq!(
                     letters(&wide),

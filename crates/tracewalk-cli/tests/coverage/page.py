@@ -138,7 +138,7 @@ def use(browser, page, report, screenshots):
         browser.wait(f"document.querySelector('#file-head h1')?.textContent === {json.dumps(file['name'])}", "opening a file")
         file_view(browser, file, report)
         instructions(browser, file, report)
-    # One line, by a click; then the next that is not covered, by the keyboard.
+    # Click one line, then go to the next uncovered one by the keyboard.
     file = report["files"][-1]
     line = file["lines"][0]["line"]
     browser.click(f"#L{line} td:nth-child(4)")
@@ -155,7 +155,7 @@ def use(browser, page, report, screenshots):
     browser.key("f")
     while True:
         browser.key("ArrowUp")
-        # A folder may stand between two files.
+        # A folder may be between two files.
         if browser.evaluate("document.activeElement.dataset.file") == str(len(report["files"]) - 2):
             break
     browser.key("Enter")
@@ -186,7 +186,7 @@ def use(browser, page, report, screenshots):
         browser.screenshot(screenshots / "dark.png")
     browser.key("t")
     expect(browser.evaluate(paper), before, "the theme")
-    # What the reader's system prefers, and a narrow window.
+    # The system's preferred theme, and a narrow window.
     browser.key("h")
     browser.wait("!document.querySelector('#overview').hidden", "going back to the overview")
     appearances(browser, page, screenshots)

@@ -64,10 +64,11 @@ class Steps:
                 if failures_known:
                     outcome = at not in failed
                 elif instruction.branch and behind < end:
-                    # Without a jump the run goes on, so a branch inside one was not taken, or to the next address.
+                    # Without a jump the run goes on, so a branch inside the run was not taken, or went to the
+                    # next address.
                     outcome = not instruction.conditional or instruction.target == behind
                 elif instruction.conditional and instruction.branch and marks[index][:1] and marks[index][0][0] == "X":
-                    # The exception came after the branch: where it returns to tells.
+                    # The exception came after the branch: its return address shows the outcome.
                     outcome = marks[index][0][2] != f"{behind:x}"
                 self.list.append((at, isa, outcome))
                 at = behind
@@ -121,7 +122,7 @@ class Code:
                 functions[start] = (max(known[0], symbol["st_size"]), limit)
             elif kind == "STT_NOTYPE" and executable and not name.startswith("$") and value < limit:
                 labels[value & ~1] = (0, limit)
-        # Of several at one address the last one in the symbol table holds: the others' parts are empty.
+        # If several share an address, the last one in the symbol table holds: the others' parts are empty.
         marks = sorted({mark[0]: mark for mark in marks}.values())
         self.stretches = []
         for (start, isa, limit), following in zip(marks, marks[1:] + [(1 << 32, None, 0)]):
@@ -232,7 +233,7 @@ class Lines:
                         self.rows.append((start, end, files.get(file), line or None))
                 sequence = {}
             else:
-                # Of several rows at one address the last one says what the code there is from.
+                # If several rows share an address, the last one gives the source of the code there.
                 sequence[state.address] = (state.file, state.line)
 
     def walk(self, die, unit, top, files, depth):
@@ -270,7 +271,7 @@ class Lines:
 
     def place(self, address):
         index = bisect_right(self.starts, address) - 1
-        # Sequences of other units may begin at the same address, or lie before.
+        # Sequences of other units may begin at the same address, or before.
         while index >= 0:
             start, end, file, line = self.rows[index]
             if start <= address < end:

@@ -1,15 +1,15 @@
-//! Whether what a proof names is there: by the program's file, by what the emulator recorded, and by what GDB printed.
-//! Nothing of the code that makes proofs is used.
+//! Checks a proof's entries against the program's file, the emulator's record and GDB's output. Uses none of
+//! the code that makes proofs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// What is known of a crash from outside.
+/// The independent evidence of a crash.
 pub(crate) struct Truth {
     elf: Vec<u8>,
-    /// What ran, as lines of the emulator's record.
+    /// The execution, as lines of the emulator's record.
     record: Vec<Line>,
     /// Bytes that GDB printed.
     memory: BTreeMap<u32, u8>,
@@ -22,7 +22,7 @@ enum Line {
     Returned,
 }
 
-/// Where the recorded crashes are.
+/// The folder of the recorded crashes.
 pub(crate) fn crashes() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/crashes")
 }
@@ -85,7 +85,7 @@ impl Truth {
         }
     }
 
-    /// The number of the last exception, and where it was taken.
+    /// The number of the last exception, and the address where it was taken.
     pub(crate) fn last_taken(&self) -> (u32, u32) {
         let taken = |line: &Line| match line {
             Line::Taken { exception, returns_to, .. } => Some((*exception, (*returns_to)?)),
@@ -185,7 +185,7 @@ impl Truth {
             let name = names + self.word(at);
             let name = self.elf[name..].iter().take_while(|byte| **byte != 0).copied().collect();
             let (value, size) = (self.address(at + 4), self.address(at + 8));
-            // Bit 0 of a function says that it is Thumb.
+            // Bit 0 of a function's value marks Thumb.
             let value = if self.elf[at + 12] & 0xf == 2 { value & !1 } else { value };
             (String::from_utf8(name).unwrap(), value, value + size)
         };
@@ -205,7 +205,7 @@ impl Truth {
     }
 }
 
-/// Whether the first of two lines ends with the branch, and the second is where it went.
+/// Whether the first of two lines ends with the branch, and the second starts at its target.
 fn went(pair: &[Line], from: u32, to: u32) -> bool {
     let ends = matches!(pair[0], Line::Ran { end, .. } if end == from + 2 || end == from + 4);
     ends && match pair[1] {

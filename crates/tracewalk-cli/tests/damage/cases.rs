@@ -1,4 +1,4 @@
-//! The captures, and what is done to their bytes.
+//! The captures, and how their bytes are damaged.
 
 use tracewalk::frame::Framing;
 use tracewalk::ids::TraceId;
@@ -16,11 +16,11 @@ pub(crate) struct Case {
     pub(crate) bytes: Vec<u8>,
     pub(crate) sources: Vec<Source>,
     pub(crate) program: Program,
-    /// What is reported of its frames without damage.
+    /// The losses reported for its frames without damage.
     pub(crate) frames: FrameLosses,
 }
 
-/// A source, and what is read of it without damage.
+/// A source, and its reading without damage.
 pub(crate) struct Source {
     pub(crate) id: Option<TraceId>,
     pub(crate) config: SourceConfig,
@@ -80,7 +80,7 @@ fn vec_of_cases() -> Option<Vec<Case>> {
                 (0x13, pft("cortex-a15", 0x2000_1000)),
             ],
         ),
-        // The only one without frames: it has no ID.
+        // The only capture without frames, and so without an ID.
         case(
             "tc2-ptm-rstk-t32/PTM_0_2.bin",
             &[
@@ -103,12 +103,12 @@ impl Case {
     }
 }
 
-/// Bytes that were put in the place of others.
+/// Bytes that replace others.
 pub(crate) struct Damage {
     pub(crate) bytes: Vec<u8>,
-    /// Where, in the undamaged capture.
+    /// The place in the undamaged capture.
     pub(crate) at: u64,
-    /// How many bytes of it are gone, and how many are there instead.
+    /// How many bytes of the capture are lost, and how many are inserted instead.
     pub(crate) lost: u64,
     pub(crate) inserted: u64,
 }
@@ -119,7 +119,7 @@ impl Damage {
         Self { bytes, at: at as u64, lost: lost as u64, inserted: inserted.len() as u64 }
     }
 
-    /// Where a byte of the undamaged capture stands in the damaged one.
+    /// The place of an undamaged capture's byte in the damaged one.
     pub(crate) const fn place(&self, original: u64) -> u64 {
         if original < self.at { original } else { (original + self.inserted).saturating_sub(self.lost) }
     }

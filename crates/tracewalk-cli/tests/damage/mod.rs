@@ -1,10 +1,12 @@
-//! Captures of hardware with damage: what is outside the damaged stretch reads as before, and the loss is reported.
+//! Captures of hardware with damage: everything outside the damaged stretch reads as before, and the loss is
+//! reported.
 //!
-//! `TRACEWALK_DAMAGES=100 cargo test -p tracewalk-cli --test all damage:: -- --nocapture` damages each capture in 100 places
-//! in each way, and prints what came of it; without the variable it is fewer places, always the same.
+//! `TRACEWALK_DAMAGES=100 cargo test -p tracewalk-cli --test all damage:: -- --nocapture` damages each
+//! capture in 100 places in each way, and prints the results. Without the variable it damages fewer places,
+//! always the same.
 //!
-//! A source that reads otherwise than before, and of which nothing is reported, has to be a [possible](possible) trace of the
-//! program: nobody could tell.
+//! A source that reads differently without any report must be a [possible](possible) trace of the program: no
+//! decoder could detect the damage.
 
 mod cases;
 mod possible;
@@ -18,38 +20,38 @@ use reading::{FrameLosses, Reading, Told};
 use tracewalk::flow::{Block, GapReason};
 use tracewalk::frame::{Cause, FRAME_BYTES, Framing};
 
-/// How far in front of the damage, in bytes of the capture, what is read may be other than before: frames are given up
-/// from where the lost alignment was last sure.
+/// How far before the damage, in bytes of the capture, the reading may change: frames are given up from the
+/// place where the lost alignment was last certain.
 const BEFORE: u64 = 128;
 
-/// How far after the damage frames may take to be found again. From there on each source waits for its next A-sync,
-/// and ETMv3 for the I-sync after it.
+/// How far after the damage frames may take to be found again. From there on each source waits for its next
+/// A-sync, and ETMv3 for the I-sync after it.
 const FRAMES_FOUND: u64 = 1024;
 
-/// In front of damage and after it a packet may be cut, or joined with what is none. No packet is longer.
+/// Just before and after damage, a packet may be cut, or joined with other bytes. No packet is longer.
 const PACKET: u64 = 16;
 
-/// What was counted over all damages of one kind.
+/// The results over all damages of one kind.
 #[derive(Default)]
 struct Summary {
     damages: usize,
-    /// Sources that read otherwise than before somewhere.
+    /// Sources that read differently somewhere.
     changed: usize,
-    /// Of these, those that tell it in frames, in packets, and in the program's flow alone.
+    /// Of these, the sources that report it in frames, in packets, and only in the program's flow.
     by_frames: usize,
     by_packets: usize,
     by_flow: usize,
-    /// And those of which nothing is reported, because what is there is a possible trace.
+    /// Sources that report nothing, because the damaged trace is a possible one.
     possible: usize,
-    /// How far after the damage the last packet is that reads otherwise, in bytes of the capture.
+    /// The distance from the damage to the last packet that reads differently, in bytes of the capture.
     distances: Vec<u64>,
-    /// What should have been reported and was not.
+    /// Damage that should have been reported and was not.
     silent: Vec<String>,
 }
 
 impl Case {
-    /// Compares all sources of a damaged capture with the undamaged one's. Fails where something is not as it should be
-    /// outside the damage.
+    /// Compares all sources of a damaged capture with the undamaged ones. Fails if something outside the
+    /// damage differs.
     fn check(&self, framing: Framing, damage: &Damage, what: &str, summary: &mut Summary) {
         let framing = self.is_in_frames().then_some(framing);
         let frames =
@@ -72,7 +74,7 @@ impl Case {
         summary: &mut Summary,
     ) {
         let (slack, found) = if self.is_in_frames() { (BEFORE, FRAMES_FOUND) } else { (PACKET, PACKET) };
-        // In front of the damage everything is as before: the packets that end there.
+        // Before the damage, all packets that end there are unchanged.
         let front = damage.at.saturating_sub(slack);
         let starts = whole.packets.keys().copied();
         let front = starts.take_while(|start| *start <= front).last().unwrap_or(0);
@@ -80,7 +82,7 @@ impl Case {
             assert_eq!(damaged.packets.get(at), Some(packet), "{context}, packet at {at}");
         }
         check_flow_in_front(whole, damaged, front, context);
-        // After the next synchronisation as well.
+        // Packets after the next synchronisation are unchanged as well.
         let resumes = whole.synchronisation(damage.end() + found);
         if let Some(resumes) = resumes {
             check_flow_behind(whole, damaged, resumes, damage, context);
@@ -90,7 +92,7 @@ impl Case {
             let found = damaged.packets.get(&damage.place(*at));
             assert_eq!(found, Some(packet), "{context}, packet at {at}, after {resumes}");
         }
-        // In between something is missing or wrong, and it is reported where.
+        // In between, packets are missing or wrong, and the place is reported.
         let is_changed = |at: u64| damaged.packets.get(&damage.place(at)) != whole.packets.get(&at);
         let Some(last) = whole.packets.range(front..resumes).map(|(at, _)| *at).rfind(|at| is_changed(*at))
         else {
@@ -125,7 +127,7 @@ impl Case {
         }
     }
 
-    /// Bytes in front of a capture are reported as none of it.
+    /// Bytes before a capture are reported as not part of it.
     fn check_front(&self, damage: &Damage) {
         if self.is_in_frames() {
             let frames = FrameLosses::of(Framing::Port, &damage.bytes);
@@ -142,8 +144,8 @@ impl Case {
         }
     }
 
-    /// A capture that ends within a frame, or within a source's packet, is reported, with the place and how much of it is
-    /// there. Between two packets there is nothing to tell.
+    /// A capture that ends within a frame or a source's packet is reported, with the place and the number of
+    /// bytes present. An end between two packets is undetectable.
     fn check_end(&self, damage: &Damage) {
         let frames = self.is_in_frames().then(|| FrameLosses::of(Framing::Buffer, &damage.bytes));
         let tail = frames.and_then(|frames| frames.tail).filter(|tail| tail.bytes > 0);
@@ -154,7 +156,7 @@ impl Case {
             let framing = id.map(|_| Framing::Buffer);
             let damaged = Reading::of(framing, (*id, config), &damage.bytes, &self.program);
             let mut left = damaged.items.values().sum::<u64>();
-            // The item of the undamaged source in which the bytes end, and how many bytes of it are there.
+            // The item of the undamaged source in which the bytes end, and how many of its bytes are there.
             let cut = whole.items.iter().find_map(|(at, bytes)| {
                 let cut = (left < *bytes).then_some((*at, left));
                 left = left.saturating_sub(*bytes);
@@ -177,14 +179,14 @@ impl Case {
 }
 
 impl FrameLosses {
-    /// Whether something is reported of frames there that was not reported of the undamaged capture.
+    /// Whether frames have a report there that the undamaged capture does not have.
     fn is_told(&self, there: &std::ops::Range<u64>, whole: &Self, damage: &Damage) -> bool {
         let known = whole.places().map(|at| damage.place(at)).collect::<BTreeSet<_>>();
         let others = self.sources.iter().filter(|(id, _)| !whole.sources.contains_key(id)).map(|(_, at)| *at);
         self.places().filter(|at| !known.contains(at)).chain(others).any(|at| there.contains(&at))
     }
 
-    /// Where something is reported.
+    /// The places of all reports.
     fn places(&self) -> impl Iterator<Item = u64> {
         let discontinuities = self.discontinuities.iter().map(|loss| loss.at.0);
         let tail = self.tail.filter(|tail| tail.bytes > 0).map(|tail| tail.at.0);
@@ -192,9 +194,9 @@ impl FrameLosses {
     }
 }
 
-/// What was executed in front of the damage is reported as before.
+/// Flow before the damage is reported as before.
 fn check_flow_in_front(whole: &Reading, damaged: &Reading, front: u64, context: &str) {
-    // The last instruction may still be cancelled by what is after.
+    // Later packets may still cancel the last instruction.
     let is_atoms = |name: &str| matches!(name, "p_header" | "atom" | "branch");
     let mut atoms = whole.packets.range(..front).rev().filter(|(_, packet)| is_atoms(packet.name));
     let Some((certain, _)) = atoms.nth(1) else { return };
@@ -203,8 +205,7 @@ fn check_flow_in_front(whole: &Reading, damaged: &Reading, front: u64, context: 
     }
 }
 
-/// What was executed after the next synchronisation is reported as before: from the end of the first block that is proven
-/// after it.
+/// Flow after the next synchronisation is reported as before, from the end of the first proven block on.
 fn check_flow_behind(whole: &Reading, damaged: &Reading, resumes: u64, damage: &Damage, context: &str) {
     let behind = |reading: &Reading, place: &dyn Fn(u64) -> u64| {
         let start = place(resumes);
@@ -216,7 +217,7 @@ fn check_flow_behind(whole: &Reading, damaged: &Reading, resumes: u64, damage: &
     for (index, (at, expected)) in expected.iter().enumerate() {
         let (found_at, found) = found.get(index).unwrap_or_else(|| panic!("{context}, no flow for {at}"));
         let same = match (expected, found) {
-            // The first block may have begun in front of the synchronisation.
+            // The first block may have begun before the synchronisation.
             (Told::Block(expected), Told::Block(found)) if index == 0 => {
                 let end = |block: &Block| (block.end, block.isa, block.last, block.ending);
                 end(expected) == end(found)
@@ -231,7 +232,7 @@ fn check_flow_behind(whole: &Reading, damaged: &Reading, resumes: u64, damage: &
     assert_eq!(expected.len(), found.len(), "{context}, flow after {resumes}");
 }
 
-/// The packets of both readings that the other one does not have.
+/// The packets of each reading that the other one does not have.
 fn difference(whole: &Reading, damaged: &Reading, damage: &Damage, part: std::ops::Range<u64>) -> String {
     let mut lines = Vec::new();
     for (at, packet) in whole.packets.range(part.clone()) {
@@ -250,7 +251,7 @@ fn difference(whole: &Reading, damaged: &Reading, damage: &Damage, part: std::op
     lines.iter().map(|(at, sign, text)| format!("  {sign} {at} {text}\n")).collect()
 }
 
-/// Prints what came of the damages of one kind.
+/// Prints the results of one kind of damage.
 fn report(case: &Case, kind: &str, mut summary: Summary) {
     summary.distances.sort_unstable();
     let middle = summary.distances.get(summary.distances.len() / 2).copied().unwrap_or(0);
@@ -377,7 +378,7 @@ fn a_damaged_capture_is_recognised_and_its_losses_are_told_with_place_and_size()
     ] {
         assert!(mentions(&outcome.stderr, told), "{told:?} in {}", outcome.stderr);
     }
-    // Each place, each source's part of it.
+    // Each place, with each source's share.
     assert!(mentions(&outcome.stdout, "13 3 16"), "{}", outcome.stdout);
     assert!(mentions(&outcome.stdout, "4 12 16"), "{}", outcome.stdout);
     let losses = outcome.stdout.matches("\n  passed over ").count();

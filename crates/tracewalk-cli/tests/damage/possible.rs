@@ -1,8 +1,8 @@
-//! What a trace unit can have sent: packets that are a way through the program.
+//! Possible output of a trace unit: packets that describe a path through the program.
 //!
-//! Written for the tests alone, instruction by instruction, from the documents (IHI 0014Q, IHI 0035B), and stricter than
-//! flow: it doubts everything that the trace and the program allow to doubt. Damage that leaves a possible trace is one
-//! that nobody can tell.
+//! Written only for the tests, instruction by instruction, from the documents (IHI 0014Q, IHI 0035B), and
+//! stricter than flow: it doubts everything that the trace and the program allow to doubt. Damage that leaves
+//! a possible trace is undetectable.
 
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::isa::{Barrier, Class, Instruction, Return, classify};
@@ -48,7 +48,7 @@ impl Fields {
 }
 
 impl Fields {
-    /// The exception that a branch says was taken, in the numbering of the processor's profile.
+    /// The exception that a branch reports, in the numbering of the processor's profile.
     fn exception(&self) -> Result<Option<u64>, Impossible> {
         let Some(code) = self.deprecated else { return Ok(self.exception) };
         // IHI 0014Q, table 7.7.
@@ -77,15 +77,15 @@ pub(crate) struct Possible<'a> {
     sent: Isa,
     /// ETMv3: the last atom, which an exception may cancel.
     held: Option<bool>,
-    /// How many instructions from here on are an IT block's; `None` where it is not known.
+    /// How many instructions from here on are in an IT block; `None` if unknown.
     it_block: Option<u8>,
-    /// Where calls return to; `None` where calls were not seen.
+    /// The return addresses of calls; `None` if calls were not seen.
     calls: Option<Vec<Location>>,
     context_id: Option<u64>,
     time: u64,
 }
 
-/// What is known of the trace unit.
+/// The known settings of the trace unit.
 #[derive(Clone, Copy, Default)]
 struct Unit {
     waypoints: bool,
@@ -100,13 +100,13 @@ enum Place {
     At(Location),
     /// An address was sent, and nothing ran since.
     Sent(Location),
-    /// A branch was taken whose target has to come.
+    /// A branch was taken, and its target has to come.
     Behind(Location),
-    /// In debug state nothing is executed that is traced.
+    /// In debug state no traced instruction is executed.
     Debug,
 }
 
-/// Why packets cannot be a trace of this program.
+/// The reason why packets cannot be a trace of this program.
 pub(crate) type Impossible = String;
 
 const FARTHEST_WAYPOINT: usize = 4096;
@@ -172,7 +172,7 @@ impl<'a> Possible<'a> {
         }
     }
 
-    /// The last atom cannot be cancelled any more.
+    /// The last atom can no longer be cancelled.
     fn release(&mut self) -> Result<(), Impossible> {
         self.held.take().map_or(Ok(()), |executed| self.instruction(executed))
     }
@@ -222,7 +222,7 @@ impl<'a> Possible<'a> {
         Ok(())
     }
 
-    /// Where execution is, as far as it can be said.
+    /// The place of execution, if known.
     fn at(&self) -> Option<Location> {
         match self.place {
             Place::At(at) | Place::Sent(at) => Some(at),
@@ -262,11 +262,11 @@ impl<'a> Possible<'a> {
         }
     }
 
-    /// The trace says where execution went.
+    /// The trace gives the place where execution continues.
     fn go_on_at(&mut self, target: Location) -> Result<(), Impossible> {
         let from = std::mem::replace(&mut self.place, Place::Sent(target));
         match from {
-            // An address that says nothing new is sent for direct branches. Of several the last one counts.
+            // Direct branches may send a redundant address. If there are several addresses, the last one counts.
             Place::At(at) if at != target => Err(format!("at {target} instead of {at}")),
             Place::Debug => Err("debug-state: branch".into()),
             Place::Behind(at) => {
@@ -287,7 +287,7 @@ impl<'a> Possible<'a> {
         classify(self.program.code(at.address)?, at.address, at.isa).ok()
     }
 
-    /// Where execution is, and the instruction there.
+    /// The place of execution, and the instruction there.
     fn next(&mut self) -> Result<Option<(Location, Instruction)>, Impossible> {
         match self.place {
             Place::Unknown => Ok(None),
@@ -316,7 +316,7 @@ impl<'a> Possible<'a> {
         self.pass(at, &Instruction { class, ..instruction }, executed)
     }
 
-    /// Everything in front of the next waypoint.
+    /// Everything before the next waypoint.
     fn run(&mut self) -> Result<Option<(Location, Instruction)>, Impossible> {
         for _ in 0..FARTHEST_WAYPOINT {
             let Some((at, instruction)) = self.next()? else { return Ok(None) };
@@ -345,7 +345,7 @@ impl<'a> Possible<'a> {
                 self.place = Place::Unknown;
                 return Ok(());
             };
-            // What was pushed for this one is not what it returns to.
+            // An indirect call does not return to the address that it pushed itself.
             let own = if instruction.link { calls.pop() } else { None };
             let target = calls.pop();
             calls.extend(own);
@@ -414,7 +414,7 @@ impl<'a> Possible<'a> {
         Ok(())
     }
 
-    /// Whether some IT instruction in front reaches it.
+    /// Whether some earlier IT instruction reaches this one.
     fn may_be_in_it_block(&self, at: Location) -> bool {
         let reaches = |halfwords: i64| {
             let mut place = at.moved(-2 * halfwords);

@@ -1,4 +1,4 @@
-//! What is read of a capture.
+//! The result of reading a capture.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -12,19 +12,19 @@ use tracewalk_analysis::drive::{Carrier, Input, NoProgress, Stretch};
 
 use super::possible::{Fields, Possible};
 
-/// What is read of one source, by the place in the capture.
+/// The result of reading one source, by the place in the capture.
 #[derive(Default)]
 pub(crate) struct Reading {
     pub(crate) packets: BTreeMap<u64, Packet>,
-    /// Where each packet and each other stretch starts, and how many bytes it has.
+    /// The start of each packet and each other stretch, and its number of bytes.
     pub(crate) items: BTreeMap<u64, u64>,
-    /// Stretches that are reported as no packets, and how many bytes they have.
+    /// Stretches that are reported as malformed, and their numbers of bytes.
     pub(crate) malformed: Vec<(u64, u64)>,
-    /// The same, in the search for synchronisation.
+    /// Stretches skipped in the search for synchronisation, and their numbers of bytes.
     pub(crate) unsynchronised: Vec<(u64, u64)>,
-    /// What was executed.
+    /// The execution.
     pub(crate) flow: Vec<(u64, Told)>,
-    /// Where execution could not be followed, or the trace contradicts the program.
+    /// Places where flow could not follow, or where the trace contradicts the program.
     pub(crate) gaps: BTreeSet<u64>,
 }
 
@@ -64,7 +64,7 @@ impl Reading {
                 PacketItem::Packet(packet) => {
                     let mut text = format!("{} {:02x?}", packet.name(), record.bytes);
                     packet.fields(&mut |name, field| {
-                        // A time is sent by its low bits; the high ones are those of the time before.
+                        // A timestamp is sent by its low bits; its high bits are those of the previous one.
                         if name != "timestamp" {
                             write!(text, " {name} {field:?}").expect("text can be written");
                         }
@@ -99,15 +99,15 @@ impl Reading {
         reading
     }
 
-    /// From where on a source's packets count that lost its synchronisation at `lost`: from its next I-sync after an
-    /// A-sync; `None` where none comes any more.
+    /// The place from which a source's packets count after it lost synchronisation at `lost`: its next I-sync
+    /// after an A-sync; `None` if none follows.
     pub(crate) fn synchronisation(&self, lost: u64) -> Option<u64> {
         let mut behind = self.packets.range(lost..).skip_while(|(_, packet)| packet.name != "a_sync");
         behind.find(|(_, packet)| packet.name == "i_sync").map(|(at, _)| *at)
     }
 
-    /// The first place up to `end` at which the packets cannot be a trace of the program, other than after bytes that are
-    /// no packets, and after these places.
+    /// The first place up to `end` where the packets cannot be a trace of the program, except after malformed
+    /// bytes and after the places in `known`.
     pub(crate) fn first_impossible(
         &self,
         config: &SourceConfig,
@@ -136,13 +136,13 @@ impl Reading {
     }
 }
 
-/// What is reported of frames.
+/// The losses reported for frames.
 #[derive(Default)]
 pub(crate) struct FrameLosses {
     pub(crate) discontinuities: Vec<Discontinuity>,
     /// Bytes that no formatter writes: of reserved IDs, and padding that is not zero.
     pub(crate) odd: Vec<u64>,
-    /// Where the first byte of each source stands.
+    /// The place of each source's first byte.
     pub(crate) sources: BTreeMap<TraceId, u64>,
     /// The incomplete frame at the end.
     pub(crate) tail: Option<Tail>,

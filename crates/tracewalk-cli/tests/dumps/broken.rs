@@ -1,4 +1,5 @@
-//! Dumps with parts missing: the right ending, or status 2 with the missing bytes named. Never a wrong ending with status 0.
+//! Dumps with missing parts: the right ending, or status 2 with the missing bytes named. Never a wrong ending
+//! with status 0.
 
 use std::ops::Range;
 use std::path::Path;
@@ -7,20 +8,20 @@ use super::print::{Columns, GDB, J_LINK, J_LINK_BYTES, OPENOCD, PROBE_RS, PYOCD}
 use super::{BUFFER, Directory, LISTINGS, trace, written};
 use crate::support::{Kinds, Outcome, example, mentions, run, run_with_notices, told};
 
-/// Where the newest packets are, which say what the last three instructions were.
+/// The addresses of the newest packets, which hold the last three instructions.
 const NEWEST: Range<u32> = BUFFER + 0x18..BUFFER + 0x30;
 
-/// The registers, as they are in memory at their usual address.
+/// The registers' usual address in memory.
 const DEVICE: u32 = 0xf000_0000;
 const REGISTERS: [u32; 4] = [0x34, 0x8000_0006, 0, BUFFER];
 
-/// A line of a print, and which bytes of the buffer it says.
+/// A line of a print, and the bytes of the buffer that it holds.
 struct Line {
     text: String,
     says: Option<Range<u32>>,
 }
 
-/// Where the registers are.
+/// The place of the registers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Registers {
     Nowhere,
@@ -59,7 +60,7 @@ fn lines_of(columns: &Columns, address: u32, bytes: &[u8]) -> Vec<Line> {
     text.lines().zip(starts).map(line).collect()
 }
 
-/// The last three instructions.
+/// Prints the last three instructions.
 fn last_three(dump: &Path, registers: Registers) -> Outcome {
     let [image, file] =
         ["m0-crash.elf", "registers.txt"].map(|name| example(&format!("m0-crash-mtb/{name}")));
@@ -71,7 +72,7 @@ fn last_three(dump: &Path, registers: Registers) -> Outcome {
     run(arguments)
 }
 
-/// What is shown of the last three instructions, and of the exception after them.
+/// The output's last three instructions, and the exception after them.
 fn ending(outcome: &Outcome) -> Vec<&str> {
     let lines = outcome.stdout.lines().map(|line| line.split("  ;").next().unwrap_or(line).trim_end());
     let is_shown = |line: &&str| line.starts_with("──") || line.starts_with("00000");
@@ -86,13 +87,14 @@ const TRUE_ENDING: [&str; 4] = [
     "── HardFault, returns to 0x206f6f74 (in no image) ────────────────────────────",
 ];
 
-/// The lines of a dump that are left out in turn: all with `TRACEWALK_WHOLE`, else a sample. The first eight hold the newest packets.
+/// The lines of a dump to leave out in turn: all with `TRACEWALK_WHOLE`, else a sample. The first eight hold
+/// the newest packets.
 fn left_out(lines: usize) -> impl Iterator<Item = usize> {
     let every = if std::env::var_os("TRACEWALK_WHOLE").is_some() { 1 } else { 7 };
     sample(lines, 8, every)
 }
 
-/// The first `ends` of `count` lines, one less of the last ones, and one in `every` between them.
+/// The first `ends` of `count` lines, the last `ends` less one, and one in `every` between them.
 fn sample(count: usize, ends: usize, every: usize) -> impl Iterator<Item = usize> {
     (0..count).filter(move |place| *place < ends || place % every == 0 || place + ends > count)
 }
@@ -107,7 +109,7 @@ fn check(name: &str, lines: &[Line], registers: Registers) {
         let about =
             || format!("{name}, {registers:?}, line {left_out}: {}{}", outcome.stdout, outcome.stderr);
         match &lines[left_out].says {
-            // What says nothing of the buffer changes nothing, or everything: where records are.
+            // A line without bytes of the buffer changes nothing, or everything if it places the records.
             None => {
                 let is_elsewhere = outcome.status == 2
                     && outcome.stdout.is_empty()
@@ -161,14 +163,14 @@ fn a_record_may_be_missing_at_each_place() {
         let lines = text.lines().map(line).collect::<Vec<_>>();
         assert_eq!(address, BUFFER + 0x400, "{name}");
         check(name, &lines, Registers::Nowhere);
-        // Without the record that says where the others are, they are elsewhere.
+        // Without the record that sets the address, all others move.
         check(name, &lines[..], Registers::InAFile);
     }
 }
 
 #[test]
 fn a_line_of_a_listing_may_be_missing_at_each_place() {
-    // A line in front of a `*` says what the `*` stands for, and `xxd -p` says no addresses.
+    // A line before a `*` gives the content that the `*` repeats, and `xxd -p` prints no addresses.
     for name in LISTINGS.into_iter().filter(|name| *name != "xxd-p.txt") {
         let text = std::fs::read_to_string(written(name)).unwrap();
         let lines = text.lines().collect::<Vec<_>>();
@@ -189,7 +191,7 @@ fn a_line_of_a_listing_may_be_missing_at_each_place() {
     }
 }
 
-/// What GDB and pyOCD wrote, in all their forms, as lines with what each says of the buffer.
+/// The prints of GDB and pyOCD, in all their forms, as lines with each line's bytes of the buffer.
 fn written_prints() -> Vec<(&'static str, Vec<Line>)> {
     let names = [
         "gdb-xdw.txt",
@@ -234,7 +236,7 @@ fn a_line_of_what_tools_wrote_may_be_missing_at_each_place() {
     });
 }
 
-/// Of decimal numbers the next line says how wide they are: one in front of a gap may be of no use.
+/// The next line gives the width of decimal numbers, so a line before a gap may be useless.
 fn is_decimal(name: &str) -> bool {
     ["gdb-xd", "gdb-xu"].iter().any(|start| name.starts_with(start))
 }
@@ -315,8 +317,8 @@ fn two_lines_may_have_changed_places_in_every_form() {
             lines.swap(first, first + 1);
             let outcome = last_three(&Directory::new().write("dump.txt", joined(&lines)), Registers::InAFile);
             let is_right = ending(&outcome) == TRUE_ENDING;
-            // A record that says where the others are, or a `*`, says it of what is next to it; and of decimal numbers the
-            // next line says how wide they are.
+            // A record that sets the address, or a `*`, depends on its neighbours; and the next line gives
+            // the width of decimal numbers.
             let says_of_others = |line: &String| {
                 line.starts_with(":02") || line.starts_with(":00") || line.starts_with("S7") || line == "*"
             };
@@ -331,8 +333,8 @@ fn two_lines_may_have_changed_places_in_every_form() {
 fn a_line_may_be_cut_at_each_place_of_every_form() {
     each_form(|name, lines| {
         for short in places(lines) {
-            // Of the first lines every few characters, so that each column is met; of the others the middle.
-            // A decimal number without its last digits is one as well.
+            // Cuts the first lines every few characters, to cut in each column, and the others in the middle.
+            // A decimal number without its last digits is still a number.
             let last = lines[short].rfind('\t').filter(|_| is_decimal(name));
             let length = last.unwrap_or(lines[short].len());
             let cuts = if short < 2 { (1..length).step_by(5).collect() } else { vec![length / 2] };
@@ -369,7 +371,7 @@ fn half_of_the_buffer_may_be_missing_in_every_form() {
     });
 }
 
-/// Whatever is cut off: never another ending with status 0, and never the program's fault.
+/// No cut gives another ending with status 0, nor is it blamed on the program.
 fn check_cut(name: &str, text: &str, registers: Registers) {
     let outcome = last_three(&Directory::new().write("dump.txt", text), registers);
     let about = || format!("{name}, {registers:?}: …{text:?}\n{}{}", outcome.stdout, outcome.stderr);
@@ -392,7 +394,7 @@ fn a_print_may_be_cut_off_anywhere() {
                 let buffer = columns.print(BUFFER, &trace());
                 let with_registers = columns.print(DEVICE, words) + &buffer;
                 let last_lines = buffer.lines().rev().take(2).map(|line| line.len() + 1).sum::<usize>();
-                // Each place would be too many: every third, so that each column of numbers is met.
+                // Every third place, which still cuts in each column of numbers: all of them would be too slow.
                 for cut in (1..last_lines).step_by(3) {
                     check_cut(name, &buffer[..buffer.len() - cut], Registers::Nowhere);
                     check_cut(name, &with_registers[..with_registers.len() - cut], Registers::InTheLog);
@@ -424,7 +426,7 @@ fn a_part_of_the_buffer_never_passes_for_all_of_it() {
     }
 }
 
-/// `flow` of bytes as they are, with the example's registers but for what `options` say.
+/// `flow` of raw bytes, with the example's registers unless `options` override them.
 fn of_bytes(bytes: &[u8], options: &[&str]) -> (Outcome, Kinds) {
     let directory = Directory::new();
     let dump = directory.write("ram.bin", bytes);
@@ -479,7 +481,7 @@ fn all_of_the_memory_is_read_where_its_packets_go_on() {
         assert!(notices.has("dump_placed"), "{notices:?}");
         assert!(outcome.stderr.contains("--dump-address"), "{}", outcome.stderr);
     }
-    // Where a part of the buffer speaks against it, nothing is moved, and the option is named.
+    // If a part of the buffer contradicts it, tracewalk does not move the dump.
     let mut ram = vec![0; 0x4000];
     ram[0x800..0xc00].copy_from_slice(&trace());
     ram[0x900..0xa00].fill(0xee);

@@ -4,15 +4,15 @@ use std::fmt::Write;
 
 /// Lines of numbers, as tools print them.
 pub(super) struct Columns {
-    /// Bytes a line and bytes a number.
+    /// Bytes per line and bytes per number.
     pub(super) line: usize,
     pub(super) number: usize,
-    /// What stands before the numbers of a line.
+    /// The text before a line's numbers.
     pub(super) start: fn(u32) -> String,
-    /// How a number is written, and what stands between two.
+    /// How a number is written, and the text between two.
     pub(super) digits: fn(&[u8]) -> String,
     pub(super) between: &'static str,
-    /// What stands after the numbers.
+    /// The text after a line's numbers.
     pub(super) end: fn(&[u8]) -> String,
 }
 

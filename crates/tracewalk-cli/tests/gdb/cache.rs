@@ -1,4 +1,4 @@
-//! What is kept of a recording serves the next debugger, changes nothing that it sees, and harms nobody when it is damaged.
+//! A recording's cache serves the next debugger, changes nothing that it sees, and does no harm when damaged.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ fn start(capture: &Path, cache: &Path) -> (Server, Vec<String>) {
     Server::with(&["--cache-dir", cache.to_str().unwrap()], [capture])
 }
 
-/// Much of what a debugger asks for: registers, threads and calls at places all over the recording.
+/// Many of a debugger's questions: registers, threads and calls at places all over the recording.
 fn answers(server: &Server) -> Vec<String> {
     let mut stream = server.connect();
     let mut answers = vec![ask(&mut stream, "qfThreadInfo")];
@@ -57,7 +57,7 @@ fn the_second_server_uses_the_index_and_answers_the_same() {
     }
 }
 
-/// The index does not depend on who shows it.
+/// The index does not depend on the command that uses it.
 #[test]
 fn what_the_page_kept_serves_the_debugger() {
     let (capture, cache) = (example("a7-etmv3").join("capture.toml"), tempfile::tempdir().unwrap());
@@ -94,7 +94,7 @@ fn damaged_files_are_reported_and_made_again() {
     }
 }
 
-/// Of a program that is not what was traced nothing is kept: each run reports it.
+/// For a program that was not the traced one nothing is cached: each run reports it.
 #[test]
 fn an_image_that_does_not_fit_is_reported_each_time() {
     let cache = tempfile::tempdir().unwrap();

@@ -1,10 +1,11 @@
-//! The contexts of a core as threads: each stands where it ran last, and its steps pass what others ran.
+//! The contexts of a core as threads: each stands at its last instruction, and its steps pass over the other
+//! contexts.
 
 use super::{A57, PC, Recording, STEP, gdb, marked, stock_gdb};
 use crate::contexts::{ALL, CONTEXT_IDS, ETM, Machine};
 use crate::support::{example, run};
 
-/// A stretch of `flow`: the steps that it has, the context it ran in, and its last instruction.
+/// A stretch of `flow`: its steps, its context, and its last instruction.
 struct Stretch {
     start: u64,
     end: u64,
@@ -12,7 +13,7 @@ struct Stretch {
     last: u64,
 }
 
-/// What ran in which context, by `flow`.
+/// The stretches of execution by context, from `flow`.
 fn stretches() -> Vec<Stretch> {
     let capture = example(A57.example).join("capture.toml");
     let flow = run(["flow".as_ref(), "--quiet".as_ref(), "--format=jsonl".as_ref(), capture.as_os_str()]);
@@ -38,10 +39,10 @@ fn stretches() -> Vec<Stretch> {
     all
 }
 
-/// The thread of a context, as `info threads` has it.
+/// The thread of a context in the output of `info threads`.
 fn thread_of(text: &str, context: u64) -> &str {
     let name = format!("context 0x{context:x},");
-    // The first one is the core's.
+    // The first thread is the core's.
     let line = text.lines().find(|line| line.contains(&name) && !line.contains(" Thread 1 "));
     let line = line.unwrap_or_else(|| panic!("{name} {text}"));
     line.trim_start_matches('*').split_whitespace().next().unwrap()
@@ -69,7 +70,7 @@ fn each_context_is_a_thread_that_stands_where_it_ran_last_and_steps_pass_the_oth
         let innermost = text.lines().find(|line| line.starts_with("#0  ")).unwrap();
         assert!(innermost.contains(&format!("{:x}", last.last)), "{innermost}");
         assert!(text.contains(&is_current), "{text}");
-        // Not all run again.
+        // Not all contexts run again.
         let Some(next) = of_it().find(|stretch| stretch.start > AT) else { continue };
         let forward = ["stepi", STEP, "thread"];
         let Some(text) = gdb(A57, &[&waits[..], &forward].concat()) else { return };
@@ -99,7 +100,7 @@ fn a_context_has_no_step_beyond_its_last_one_in_either_direction() {
     let Some(text) = gdb(last, &["info threads", &select, STEP, "stepi", STEP]) else { return };
     let [before, after] = *marked(&text).as_slice() else { panic!("{text}") };
     assert_eq!((before, text.matches("reverse-execution").count()), (after, 1), "{text}");
-    // Nor back from its first one; later ones have not run there.
+    // Nor does a thread step back from its first step. Contexts that run later are not listed there.
     let first = stretches();
     let own = first.iter().find(|stretch| stretch.context == 0x2_0001).unwrap().start;
     let jump = format!("set $step = {own}");

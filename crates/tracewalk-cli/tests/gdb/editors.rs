@@ -7,14 +7,14 @@ use super::server::Server;
 use super::{M3, Recording};
 use crate::support::{example, has};
 
-/// A GDB that speaks MI.
+/// A GDB that uses MI.
 struct Mi {
     process: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
-    /// What was said since the last command.
+    /// The dialogue since the last command.
     said: String,
-    /// A stop that was reported before anybody asked for it.
+    /// A stop that was reported before the test waited for it.
     stopped: Option<String>,
 }
 
@@ -27,7 +27,7 @@ impl Drop for Mi {
 
 impl Mi {
     fn start() -> Self {
-        // A stop that never comes ends the test.
+        // `timeout` ends the test if a stop never comes.
         let mut process = Command::new("timeout")
             .args(["300", "gdb-multiarch", "-nx", "--interpreter=mi3"])
             .stdin(Stdio::piped())
@@ -40,7 +40,7 @@ impl Mi {
         Self { process, input, output, said: String::new(), stopped: None }
     }
 
-    /// The next line that begins so.
+    /// The next line with this beginning.
     fn until(&mut self, beginning: &str) -> String {
         loop {
             let mut line = String::new();
@@ -56,7 +56,7 @@ impl Mi {
         }
     }
 
-    /// What GDB answers to a command, which has to succeed.
+    /// GDB's answer to a command, which must succeed.
     fn ask(&mut self, command: &str) -> String {
         self.said = format!("{command}\n");
         writeln!(self.input, "{command}").unwrap();
@@ -66,7 +66,7 @@ impl Mi {
         answer
     }
 
-    /// How the program stops after a command that lets it go on.
+    /// GDB's report of the stop after a command that resumes the program.
     fn go(&mut self, command: &str) -> String {
         self.begin(command);
         self.stop()
@@ -102,7 +102,8 @@ fn server(recording: Recording) -> Server {
     Server::of([capture.to_str().unwrap(), "--at", recording.at])
 }
 
-/// What both editors ask after each stop: threads, frames, variables, registers, the code and the memory around it.
+/// The questions of both editors after each stop: threads, frames, variables, registers, the code and the
+/// memory around it.
 fn look_around(mi: &mut Mi, function: &str) {
     let threads = mi.ask("-thread-info");
     assert_eq!(values(&threads, "current-thread-id"), ["1"]);
@@ -136,7 +137,7 @@ fn what_the_c_and_cpp_extension_of_vs_code_sends_works_in_both_directions() {
     }
     mi.ask(&format!("-file-exec-and-symbols {elf}"));
     mi.ask(&format!("-target-select remote {}", server.address));
-    // Its buttons for stepping back depend on this.
+    // The extension shows its buttons for stepping back only with this feature.
     assert!(mi.ask("-list-target-features").contains("\"reverse\""));
     let first = mi.evaluate("$step");
     let set = mi.ask("-break-insert -f crc32");
@@ -157,7 +158,7 @@ fn what_the_c_and_cpp_extension_of_vs_code_sends_works_in_both_directions() {
     look_around(&mut mi, "sort_samples");
     let finished = mi.evaluate("$step");
     assert!(entered < finished);
-    // Over the call, and into it from its end.
+    // Step over the call, and into it from its end.
     mi.go("-exec-next-instruction --reverse");
     assert!(mi.evaluate("$step") < entered);
     mi.go("-exec-next-instruction");
@@ -174,7 +175,7 @@ fn what_the_c_and_cpp_extension_of_vs_code_sends_works_in_both_directions() {
     assert_eq!(values(&stop, "reason"), ["breakpoint-hit"], "{stop}");
     mi.go("-exec-continue --reverse");
     assert_eq!(mi.evaluate("$step"), first);
-    // A jump, from the debug console.
+    // Jump from the debug console.
     mi.ask("-interpreter-exec console \"set $step = 5000\"");
     assert_eq!(mi.evaluate("$step"), 5000);
     mi.ask("-target-disconnect");
@@ -208,15 +209,15 @@ fn what_cortex_debug_sends_works_in_both_directions() {
     mi.go("-exec-finish --thread 1 --frame 0");
     let changed = mi.ask("-var-update --all-values *");
     assert!(changed.contains("changelist"), "{changed}");
-    // From the debug console.
+    // Continue backwards from the debug console.
     mi.begin("-interpreter-exec console \"reverse-continue\"");
     let stop = mi.stop();
     assert_eq!(values(&stop, "reason"), ["breakpoint-hit"], "{stop}");
     assert_eq!(mi.evaluate("$step"), entered);
-    // Its button for a pause.
+    // The extension's pause button.
     mi.ask("-break-delete");
     mi.begin("-exec-continue --all");
-    // The recording may have ended before: then there is nothing to interrupt.
+    // If the recording has ended by then, there is nothing to interrupt.
     writeln!(mi.input, "-exec-interrupt --all").unwrap();
     mi.stop();
 }

@@ -1,4 +1,4 @@
-//! Memory that data trace reported, compared with the emulator's record of each load and store.
+//! Memory as reported by data trace, compared with the emulator's record of each load and store.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpStream;
@@ -20,13 +20,13 @@ const SETUP: Setup = Setup {
     timestamps: None,
 };
 
-/// Where the program jumps and no image has anything.
+/// A jump target for which no image has code.
 const NOTHING: u64 = 0xe000_0000;
 
 /// A capture with data trace, in a file.
 pub(super) struct Traced {
     pub(super) firmware: Firmware,
-    /// What the trace tells of it.
+    /// The part of the path that the trace reports.
     pub(super) told: Path,
     directory: tempfile::TempDir,
 }
@@ -61,7 +61,7 @@ impl Traced {
     }
 }
 
-/// What each byte holds, as the emulator recorded it.
+/// The contents of each byte, as the emulator recorded them.
 #[derive(Default)]
 pub(super) struct Model(BTreeMap<u64, u8>);
 
@@ -73,7 +73,7 @@ impl Model {
         }
     }
 
-    /// A word, if all of it was accessed.
+    /// A word, if all its bytes were accessed.
     pub(super) fn word(&self, at: u64) -> Option<String> {
         (at..at + 4).map(|at| self.0.get(&at).map(|byte| format!("{byte:02x}"))).collect()
     }
@@ -98,7 +98,7 @@ pub(super) fn busiest(path: &Path) -> Vec<u64> {
     words.into_iter().take(8).map(|(word, _)| word).collect()
 }
 
-/// What the words hold before each instruction, with its address.
+/// The words' contents before each instruction, with its address.
 fn expected(path: &Path, words: &[u64]) -> Vec<(u64, Vec<Option<String>>)> {
     let mut model = Model::default();
     let mut all = Vec::new();
@@ -125,7 +125,7 @@ fn check(stream: &mut TcpStream, words: &[u64], expected: &[Option<String>]) -> 
         let answer = ask(stream, &format!("m{word:x},4"));
         match expected {
             Some(expected) => assert_eq!(answer, *expected, "{word:x}"),
-            // A word that was accessed in part has this number of known bytes.
+            // Of a partly accessed word, the answer has only the known bytes.
             None => assert!(answer == "E01" || answer.len() < 8, "{word:x}: {answer}"),
         }
         known += usize::from(expected.is_some());
@@ -133,7 +133,7 @@ fn check(stream: &mut TcpStream, words: &[u64], expected: &[Option<String>]) -> 
     known
 }
 
-/// Goes to the next instruction in one direction, at this address. Answers whether there is one.
+/// Goes to the next instruction in one direction, at this address. Returns whether there is one.
 fn go(stream: &mut TcpStream, packet: &str, address: u64) -> bool {
     loop {
         if ask(stream, packet).contains("replaylog") {
@@ -143,7 +143,7 @@ fn go(stream: &mut TcpStream, packet: &str, address: u64) -> bool {
         if at == address {
             return true;
         }
-        // Where the program jumped into nothing is a place, and no instruction.
+        // The target of a jump into nothing is a place without an instruction.
         assert_eq!(at, NOTHING);
     }
 }
@@ -164,7 +164,7 @@ fn memory_is_what_was_loaded_or_stored_last_in_both_directions() {
             break;
         }
         last = index;
-        // Where something changed, and now and then.
+        // Checks the words after each change, and at intervals.
         if changes(index) || index % 97 == 0 {
             known += check(&mut stream, &words, held);
         }
@@ -220,7 +220,7 @@ fn memory_that_a_debugger_saved_holds_at_the_last_place_only() {
     let Some(text) = stock_gdb(elf.to_str(), [&[&*connect][..], &read, &back, &read].concat()) else {
         return;
     };
-    // As the log has them; between, neither is known.
+    // At the end the values are those of the log; one step back, neither is known.
     assert_eq!(marked(&text), [0x105, 0x2000_0030].repeat(2), "{text}");
     assert_eq!(text.matches("<unavailable>").count(), 1, "{text}");
     assert!(!text.contains(">:\t0x"), "{text}");

@@ -1,4 +1,4 @@
-//! The server of `gdb` over TCP: who connects, who is sent away, and what it does with what is no packet.
+//! The server of `gdb` over TCP: accepted and refused connections, and input that is no packet.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -27,12 +27,12 @@ impl Server {
         Self::of([example("m0-crash-mtb/capture.toml")])
     }
 
-    /// A server of a capture, with the options of `gdb`. Without a cache: what a test finds does not depend on those before.
+    /// A server of a capture, with the options of `gdb`. It has no cache, so that tests do not depend on each other.
     pub(super) fn of<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
         Self::with(&["--no-cache"], arguments).0
     }
 
-    /// The same with these options, and the kinds of the messages before somebody can connect.
+    /// A server with these options, and the kinds of the messages before it accepts connections.
     pub(super) fn with<A: AsRef<OsStr>>(
         options: &[&str],
         arguments: impl IntoIterator<Item = A>,
@@ -57,7 +57,7 @@ impl Server {
         self.noting(kind, &mut Vec::new())
     }
 
-    /// The same, and notes the kinds of those before.
+    /// Waits for a message of this kind, and notes the kinds of the messages before it.
     fn noting(&mut self, kind: &str, before: &mut Vec<String>) -> String {
         loop {
             let mut line = String::new();
@@ -80,7 +80,7 @@ impl Server {
 /// The contents of a packet's answer.
 pub(super) fn ask(stream: &mut TcpStream, contents: &str) -> String {
     let sum = contents.bytes().fold(0_u8, u8::wrapping_add);
-    // In one piece: the pieces of several would wait for one another.
+    // In one write: pieces of a packet would wait for one another.
     stream.write_all(format!("${contents}#{sum:02x}").as_bytes()).unwrap();
     let (mut answer, mut byte) = (Vec::new(), [0]);
     while byte != *b"#" {
@@ -104,7 +104,7 @@ fn a_second_debugger_is_sent_away_and_the_first_one_goes_on() {
     assert_eq!(ask(&mut first, "bs"), "T05thread:1;");
     assert_eq!(ask(&mut first, "D"), "OK");
     server.until("left");
-    // The next one goes on where the first one was.
+    // The next debugger continues from the first one's place.
     assert!(ask(&mut server.connect(), "g").starts_with("xxxxxxxx"));
 }
 
@@ -125,15 +125,15 @@ fn a_debugger_that_vanishes_while_the_program_runs_leaves_the_place_to_the_next_
     let mut server = Server::start();
     let mut first = server.connect();
     assert_eq!(ask(&mut first, "Z0,7ffffffe,2"), "OK");
-    // The answer has not been read, or not been made.
+    // The debugger leaves before it reads the answer, or before there is one.
     first.write_all(b"$bc#c5").unwrap();
     drop(first);
     server.until("vanished");
     let mut second = server.connect();
-    // Its breakpoints are its own: the first one's are gone, and the recording ends.
+    // Each debugger has its own breakpoints: the first one's are gone, so the program runs to the end.
     assert_eq!(ask(&mut second, "bc"), "T05thread:1;replaylog:begin;");
     assert_eq!(ask(&mut second, "c"), "T05thread:1;replaylog:end;");
-    // Interrupted when nothing runs, it says nothing more.
+    // An interrupt while nothing runs has no answer.
     second.write_all(b"\x03").unwrap();
     assert_eq!(ask(&mut second, "qC"), "QC1");
 }
@@ -145,12 +145,12 @@ fn what_is_no_packet_and_what_is_no_command_is_answered_and_survived() {
     let mut noise = 1_u64;
     let garbage = (0..100_000).map(|_| {
         noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        // Not the end of a packet: each would be answered.
+        // Replaces bytes that end a packet: each would be answered.
         [noise.to_le_bytes()[7]].map(|byte| if byte == b'#' || byte == 3 || byte == b'-' { 0 } else { byte })
             [0]
     });
     stream.write_all(&garbage.collect::<Vec<_>>()).unwrap();
-    // Ends what began in the noise.
+    // Ends the packet that began in the noise.
     stream.write_all(b"#00").unwrap();
     let mut answer = [0];
     stream.read_exact(&mut answer).unwrap();
@@ -166,7 +166,7 @@ fn what_is_no_packet_and_what_is_no_command_is_answered_and_survived() {
     assert_eq!(ask(&mut stream, "qC"), "QC1");
 }
 
-/// What damage puts in doubt has steps, too, as the index has them.
+/// Doubtful instructions have steps, too, as in the index.
 #[test]
 fn a_capture_with_damage_is_walked_through_from_end_to_end() {
     let folder = tempfile::tempdir().unwrap();

@@ -79,5 +79,5 @@ try:
     lines = tmux("capture-pane", "-p", "-e", "-t", "tui").rstrip("\n").split("\n")
 finally:
     tmux("kill-server")
-# What the screen is wiped with.
+# Hides this machine's path to the repository.
 print("\n".join(draw([line.replace(REPOSITORY, "…") for line in lines])))

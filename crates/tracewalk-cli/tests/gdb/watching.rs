@@ -1,4 +1,5 @@
-//! Watchpoints: what data trace reported is found in both directions, and where there is none GDB prints why.
+//! Watchpoints: in both directions GDB stops at the accesses that data trace reported. Without data trace it
+//! prints why it cannot.
 
 use tracewalk_generate::path::Step;
 
@@ -11,7 +12,7 @@ fn a_watchpoint_is_hit_at_each_change_in_both_directions() {
     const HITS: usize = 6;
     let traced = Traced::new();
     let word = busiest(&traced.told)[0];
-    // What the word holds from each store on that changes it, by the emulator's record.
+    // The word's value after each store that changes it, from the emulator's record.
     let (mut model, mut values) = (super::memory::Model::default(), Vec::new());
     for step in &traced.told.steps {
         let Step::Access(access) = step else { continue };
@@ -38,7 +39,7 @@ fn a_watchpoint_is_hit_at_each_change_in_both_directions() {
     let commands = [&[&*connect, &watch][..], &forward, &backward].concat();
     let Some(text) = stock_gdb(traced.firmware.file.to_str(), commands) else { return };
     let found = marked(&text);
-    // Going back, the last change is undone first.
+    // Going back, GDB undoes the last change first.
     let back = values[1..HITS - 1].iter().rev().copied();
     assert_eq!(found, values.iter().copied().chain(back).collect::<Vec<_>>(), "{text}");
 }
@@ -54,7 +55,7 @@ fn the_server_stops_at_each_access_on_the_side_that_gdb_steps_over_it_from() {
     let step = |stream: &mut _| ask(stream, "p1a");
     assert_eq!(ask(&mut stream, "c"), stop);
     let before = step(&mut stream);
-    // A step does not pass it, as long as it is watched.
+    // A step does not pass a watched store.
     assert_eq!(ask(&mut stream, "s"), stop);
     assert_eq!(step(&mut stream), before);
     assert_eq!(ask(&mut stream, &format!("z2,{word:x},4")), "OK");
@@ -64,7 +65,7 @@ fn the_server_stops_at_each_access_on_the_side_that_gdb_steps_over_it_from() {
     assert_eq!(ask(&mut stream, &format!("Z2,{word:x},4")), "OK");
     assert_eq!(ask(&mut stream, "bc"), stop);
     assert_eq!(step(&mut stream), after);
-    // Reads of the same bytes are others.
+    // Reads of the same bytes are different accesses.
     assert_eq!(ask(&mut stream, &format!("z2,{word:x},4")), "OK");
     assert_eq!(ask(&mut stream, &format!("Z3,{word:x},4")), "OK");
     assert!(ask(&mut stream, "c").starts_with("T05thread:1;rwatch:"));
@@ -92,12 +93,13 @@ fn what_cannot_be_changed_is_refused_with_a_sentence() {
     let Some(text) = gdb(CRASH, &["monitor goto", "monitor find", "monitor", "monitor nothing"]) else {
         return;
     };
-    // How the one is used that was meant, or all.
+    // Prints the usage of the intended command, or of all.
     assert_eq!(text.matches("monitor goto N").count(), 3, "{text}");
     assert_eq!(text.matches("monitor find FUNCTION").count(), 3, "{text}");
 }
 
-/// GDB puts a breakpoint to the beginning of the function to leave it backwards; a table of vectors is entered in its middle.
+/// To leave a function backwards, GDB sets a breakpoint at its first instruction; a vector table is entered
+/// in its middle.
 #[test]
 fn leaving_a_vector_backwards_stops_where_the_exception_entered_it() {
     let a53 = super::Recording { example: "a53-etmv4", elf: "a9.elf", at: "first" };

@@ -1,4 +1,4 @@
-//! The captures that are tried, each made when its turn comes.
+//! The captures to try, each generated when its turn comes.
 
 use tracewalk::frame::FSYNC;
 use tracewalk::ids::{Address, TraceId};
@@ -23,7 +23,7 @@ pub(crate) struct Programs {
     m4: Firmware,
 }
 
-/// Makes one capture. What it counts for is a row and a column of the table.
+/// Makes one capture, which counts in a row and a column of the table.
 pub(crate) struct Make<'a> {
     pub(crate) row: String,
     pub(crate) column: &'static str,
@@ -68,7 +68,7 @@ impl Programs {
         makes
     }
 
-    /// What may happen to frames, with two ways in which each trace unit may be set up.
+    /// Every arrangement of frames, with two setups of each trace unit.
     fn arrangements(&self) -> Vec<Make<'_>> {
         let turned = [3, 8, 13].map(Packing::Turned).map(|packing| (TURNED, packing, false));
         let ports = (0..16).map(|start| ("port, each alignment", Packing::Port(start), false));
@@ -102,7 +102,7 @@ impl Programs {
         self.arrangements().into_iter().partition(|make| make.row == TURNED)
     }
 
-    /// Several trace units in one capture, of other protocols and with other settings, and ITMs.
+    /// Several trace units in one capture, with different protocols and settings, and ITMs.
     pub(crate) fn several(&self) -> Vec<Make<'_>> {
         let a7 =
             Setup { protocol: "etmv3", cpu: "cortex-a7", etmcr: 0x4000 | CYCLE_ACCURATE, ..Setup::default() };
@@ -149,7 +149,7 @@ impl Programs {
         makes
     }
 
-    /// Dumps of a Micro Trace Buffer: larger than what there was to tell, and wrapped, ending everywhere.
+    /// Dumps of a Micro Trace Buffer: larger than the trace, and wrapped, with the end anywhere.
     pub(crate) fn mtbs(&self) -> Vec<Make<'_>> {
         let mut makes = Vec::new();
         for size in [256, 512, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 17] {
@@ -166,7 +166,7 @@ impl Programs {
         makes
     }
 
-    /// The memory may hold something else where nothing was written.
+    /// If `noisy`, memory that was not written holds other data.
     fn mtb(&self, size: u64, percent: usize, process_stack: bool, noisy: bool) -> Case {
         let steps = self.m0.path.steps.len() * percent / 100;
         let path = Path { steps: self.m0.path.steps[..steps].to_vec() };
@@ -196,7 +196,7 @@ impl Programs {
         }
     }
 
-    /// Images of raw bytes, which are said to stand where they did and elsewhere.
+    /// Images of raw bytes, stated at their true address and at others.
     pub(crate) fn images(&self) -> Vec<Make<'_>> {
         let mut makes = Vec::new();
         for (setup, program) in setups() {
@@ -218,7 +218,7 @@ impl Programs {
         makes
     }
 
-    /// Captures that were guessed wrongly once, or with a false warning, though there is evidence enough.
+    /// Captures that were once guessed wrongly, or with a false warning, though there is enough evidence.
     pub(crate) fn lessons(&self) -> Vec<(With, Guess, Case)> {
         let a7 = |etmcr, etmidr, etmccer, timestamps| {
             let setup = Setup { protocol: "etmv3", cpu: "cortex-a7", etmcr, etmidr, etmccer, timestamps };
@@ -237,36 +237,37 @@ impl Programs {
         let traced = |source, packing| traced(&[source], None, packing, false);
         let moved = Guess::Warned(Warning::ImageMoved);
         vec![
-            // Frames at another place were as likely, which name three sources that are none.
+            // Frames at another place were equally likely, and named three sources that do not exist.
             (
                 With::Nothing,
                 Guess::Quiet,
                 traced(a7(0x9108, None, Some(0x3440_08f2), Some(200)), Packing::Port(10)),
             ),
-            // Nine packets of an MTB were as likely as five thousand of an ETM.
+            // Nine MTB packets were as likely as five thousand ETM packets.
             (
                 With::Nothing,
                 Guess::Quiet,
                 traced(a7(0xc100, alternative, Some(0x3440_08f2), Some(200)), Packing::Raw),
             ),
-            // Neither another format of timestamps nor another processor alone made it better.
+            // Neither another timestamp format alone nor another processor alone improved the result.
             (With::Program, Guess::Quiet, traced((0x10, gray, &self.a9), Packing::Raw)),
             (With::Program, Guess::Quiet, traced((0x10, gray, &self.a9), Packing::Port(3))),
-            // The image stood where memory without code could be run through for long.
+            // At the wrong address, flow ran through memory without code for long.
             (
                 With::Program,
                 moved,
                 with_raw_image(traced((0x10, a15, &self.a9), Packing::Frames), &self.a9, 0x40),
             ),
-            // Where a program stood was not looked for with an MTB.
+            // With an MTB, the program's address was not searched for.
             (With::Program, moved, with_raw_image(self.mtb(1 << 10, 100, false, false), &self.m0, 0x1000)),
         ]
     }
 }
 
 impl Programs {
-    /// A trace port's bytes that begin with the last bytes of a frame and an FSYNC, what they report, and the options that describe the source.
-    /// With timestamps of another format than the usual one, its first packets look odd as long as nobody asks for that.
+    /// A trace port's bytes that begin with the last bytes of a frame and an FSYNC, the runs in them, and the
+    /// options that describe the source. Its timestamps have an unusual format, so its first packets look odd
+    /// until that format is tried.
     pub(crate) fn behind_full_sync(&self, in_front: usize) -> (Vec<u8>, String, Vec<String>) {
         let setup = Setup {
             protocol: "etmv3",
@@ -284,7 +285,8 @@ impl Programs {
         ([vec![0; in_front], FSYNC.to_vec(), frames].concat(), told, options.map(str::to_owned).to_vec())
     }
 
-    /// A trace of Gray timestamps whose front is cut off, so that their upper bits are not known; and what it is, as an option.
+    /// A trace with Gray timestamps whose beginning is cut off, so that their upper bits are unknown; and its
+    /// `--source` option.
     pub(crate) fn gray_times_without_a_whole_one(&self) -> (Vec<u8>, String, String) {
         let setup = Setup {
             protocol: "pft",
@@ -295,16 +297,16 @@ impl Programs {
             ..Setup::default()
         };
         let mut bytes = self.a9.trace(&setup).bytes;
-        // After the timestamp that follows the first synchronisation.
+        // Cuts after the timestamp that follows the first synchronisation.
         bytes.drain(..200);
         (bytes, setup.option(), elf(&self.a9))
     }
 }
 
-/// The row of buffers that were read from their first address on.
+/// The row of buffers that were read from their lowest address.
 const TURNED: &str = "buffer that wrapped";
 
-/// How far from where it stood an image is said to stand.
+/// The offsets between an image's stated and true addresses.
 const OFFSETS: [(&str, u32); 7] = [
     ("image where it stood", 0),
     ("image 4 bytes off", 4),
@@ -315,7 +317,7 @@ const OFFSETS: [(&str, u32); 7] = [
     ("image linked for 0x01000000 more", 0x0100_0000),
 ];
 
-/// Two ways to set up each trace unit: as it is usually done, and with much of what it can send.
+/// Two setups of each trace unit: the usual one, and one with most kinds of packets.
 fn setups() -> Vec<(Setup, &'static str)> {
     let usual_and_rich = units().into_iter().flat_map(|unit| {
         let rich = unit.setups[unit.setups.len() * 2 / 3];
@@ -325,7 +327,7 @@ fn setups() -> Vec<(Setup, &'static str)> {
     usual_and_rich.collect()
 }
 
-/// What is traced at once.
+/// The capture of these sources, traced together.
 fn traced(sources: &[Source<'_>], itm: Option<u8>, packing: Packing, swapped: bool) -> Case {
     let mut bytes = Vec::new();
     let mut runs = String::from("# tracewalk runs 1\n");
@@ -369,7 +371,7 @@ fn traced(sources: &[Source<'_>], itm: Option<u8>, packing: Packing, swapped: bo
     }
 }
 
-/// The same capture with the program as raw bytes, which are said to stand elsewhere.
+/// The same capture with the program as raw bytes, stated at another address.
 fn with_raw_image(case: Case, firmware: &Firmware, moved: u32) -> Case {
     let region = firmware.elf.program.regions().iter().max_by_key(|region| region.bytes().len()).unwrap();
     let file = folder().join(format!("{}.image", firmware.file.file_stem().unwrap().to_str().unwrap()));
@@ -386,7 +388,7 @@ fn with_raw_image(case: Case, firmware: &Firmware, moved: u32) -> Case {
     }
 }
 
-/// What is in memory after power-up.
+/// Fills memory as it is after power-up.
 fn add_noise(bytes: &mut [u8]) {
     let mut state = 1_u32;
     for byte in bytes {

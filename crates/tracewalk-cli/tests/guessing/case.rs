@@ -1,49 +1,49 @@
-//! One capture of which nobody says anything, and how finding it out goes.
+//! One capture without a description, and how well tracewalk infers it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::support::{Outcome, run};
 
-/// A capture, what would say all of it, and what it tells then.
+/// A capture, the options that describe it, and its content.
 pub(crate) struct Case {
-    /// What it is a capture of.
+    /// A short description of the capture.
     pub(crate) name: String,
     pub(crate) bytes: Vec<u8>,
-    /// The program as the user has it, and as it would be right: values of `--image`.
+    /// The program as the user has it, and at its true address: values of `--image`.
     pub(crate) images: Vec<String>,
     pub(crate) right_images: Vec<String>,
-    /// The options that say everything.
+    /// The options that describe the capture completely.
     pub(crate) options: Vec<String>,
-    /// What it tells, in the format `runs`, where that is known from elsewhere.
+    /// The capture's content in the format `runs`, if it is known independently.
     pub(crate) told: Option<String>,
 }
 
-/// How finding out went.
+/// The result of inferring a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Guess {
-    /// Right, and nothing is warned of.
+    /// Right, without a warning.
     Quiet,
     /// Right, with a warning.
     Warned(Warning),
-    /// Wrong, and a message says so.
+    /// Wrong, with a warning.
     Told,
-    /// Wrong, and nothing says so.
+    /// Wrong, without a warning.
     Silent,
 }
 
-/// What a right answer is warned with.
+/// The warning with a right answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Warning {
-    /// Another answer tells the same execution with other details.
+    /// Another answer gives the same execution with other details.
     OtherDetails,
-    /// Another answer tells something else, and nothing speaks against it.
+    /// Another answer gives a different result, and nothing contradicts it.
     AnotherAnswer,
-    /// Packets of an MTB continue each other in another order as well.
+    /// Packets of an MTB also continue each other in another order.
     AnotherOrder,
-    /// Nothing shows which packet of an MTB is the newest one.
+    /// Nothing shows which packet of an MTB is the newest.
     EndUnknown,
-    /// The image was said to stand elsewhere.
+    /// The image was stated at another address.
     ImageMoved,
     Other,
 }
@@ -61,7 +61,7 @@ impl Warning {
     }
 }
 
-/// What the command had to say: the kinds of its warnings, and where each shows.
+/// The command's warnings: the kind of each, and its place.
 type Warnings = Vec<(String, Option<u64>)>;
 
 impl fmt::Display for Warning {
@@ -77,17 +77,17 @@ impl fmt::Display for Warning {
     }
 }
 
-/// With what a capture is looked at.
+/// The input besides the capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum With {
-    /// The program: what was executed.
+    /// The program, to decode execution.
     Program,
-    /// Nothing: which packets there are.
+    /// Nothing, to decode packets.
     Nothing,
 }
 
 impl Case {
-    /// Looks at the capture. What is not right and quiet comes with the commands to repeat it.
+    /// Infers the capture. Unless the result is right and quiet, returns the commands that repeat it.
     pub(crate) fn try_with(&self, with: With) -> (Guess, String) {
         let file = self.file(with);
         std::fs::write(&file, &self.bytes).unwrap();
@@ -110,7 +110,7 @@ impl Case {
         let expected = told.cloned().unwrap_or_else(|| complete(&stated));
         let mut guess = judge(&outcome, &expected, &warnings);
         if matches!(guess, Guess::Warned(_)) {
-            // What is warned of with everything said has nothing to do with finding it out.
+            // Warnings that remain with all options given are unrelated to inferring.
             let (_, anyway) = run_with_warnings(&stated, &file);
             let others = warnings.into_iter().filter(|warning| !anyway.contains(warning));
             guess = judge(&outcome, &expected, &others.collect::<Vec<_>>());
@@ -132,7 +132,7 @@ impl Case {
         (guess, said)
     }
 
-    /// Where the capture is written to. It stays there if something is to be looked at.
+    /// The capture's file, which is kept for inspection unless the result is right and quiet.
     fn file(&self, with: With) -> PathBuf {
         let folder = folder();
         let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
@@ -141,21 +141,21 @@ impl Case {
     }
 }
 
-/// Where captures are kept that were not inferred without a warning.
+/// The folder of captures that were not inferred without a warning.
 pub(crate) fn folder() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guessing");
     std::fs::create_dir_all(&folder).unwrap();
     folder
 }
 
-/// What a capture tells with everything said.
+/// The output with all options given.
 fn complete(arguments: &[String]) -> String {
     let outcome = run(arguments);
     assert!(outcome.stdout.lines().count() > 2, "{arguments:?}: {}", outcome.stderr);
     outcome.stdout
 }
 
-/// Runs the command on `file`, and reads from its provenance what it had to say. A command that fails writes none.
+/// Runs the command on `file`, and reads its warnings from the provenance. A command that fails writes none.
 fn run_with_warnings(arguments: &[String], file: &Path) -> (Outcome, Warnings) {
     let provenance = file.with_extension("provenance.json");
     let option = format!("--provenance={}", provenance.display());

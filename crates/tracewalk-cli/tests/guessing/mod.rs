@@ -1,9 +1,9 @@
-//! Captures without any description: how often they are inferred correctly. Traces are generated from what
-//! programs are known to have executed, with every combination of settings that changes their bytes, in every container.
+//! Captures without any description: how often they are inferred correctly. The traces are generated from
+//! known executions, with every combination of settings that changes their bytes, in every container.
 //!
-//! `TRACEWALK_EVERY=1 cargo test --release -p tracewalk-cli --test all guessing:: -- --nocapture` tries all and prints the
-//! tables of docs/dev/evidence.md; without the variable it tries every Nth. What was not inferred without a warning is kept, with
-//! the commands to repeat it.
+//! `TRACEWALK_EVERY=1 cargo test --release -p tracewalk-cli --test all guessing:: -- --nocapture` tries all
+//! captures and prints the tables of docs/dev/evidence.md; without the variable it tries every Nth. Captures
+//! that were not inferred, or only with a warning, are kept, with the commands to repeat them.
 
 mod captures;
 mod case;
@@ -18,7 +18,7 @@ use captures::{Make, Programs};
 use case::{Guess, Warning, With};
 use snapbox::{Data, assert_data_eq, file};
 
-/// What was counted in one place of a table.
+/// The counts in one cell of a table.
 #[derive(Default)]
 struct Counts(BTreeMap<Guess, usize>);
 
@@ -47,16 +47,17 @@ impl std::fmt::Display for Counts {
     }
 }
 
-/// What is expected of a table, beside what is in its file.
+/// The expectations for a table, besides those in its file.
 struct Expected {
-    /// Every so manieth capture is tried where nobody says otherwise.
+    /// One in this number of captures is tried, unless the environment overrides it.
     every: usize,
-    /// What a right answer may be warned with.
+    /// The allowed warnings with a right answer.
     warnings: &'static [Warning],
 }
 
-/// Looks at captures, prints how often they were inferred, and compares that with the counts in a file, which are those of
-/// every so manieth capture: an answer that becomes better or worse shows. `SNAPSHOTS=overwrite` writes the file again.
+/// Infers captures, prints how often that succeeded, and compares the counts with those in a file, which are
+/// for one in `every` captures, so that better and worse answers show. `SNAPSHOTS=overwrite` rewrites the
+/// file.
 fn measure(makes: &[Make<'_>], with: With, expected: &Expected, counts: Data) {
     let every = std::env::var("TRACEWALK_EVERY").ok().and_then(|every| every.parse().ok());
     let mut table = BTreeMap::<(&str, &str), Counts>::new();
@@ -111,7 +112,7 @@ fn times_whose_upper_bits_are_not_known_contradict_nothing() {
     assert!(!notices.has("statement_contradicted"), "{}", outcome.stderr);
 }
 
-/// An FSYNC is no data at any alignment, so that it is worth more than packets that parse.
+/// An FSYNC is not valid data at any alignment, so it outweighs packets that parse.
 #[test]
 fn frames_stand_where_full_synchronisation_says() {
     let programs = Programs::load();
@@ -151,7 +152,7 @@ fn without_the_program_every_setting_is_found_out() {
     );
 }
 
-/// What may happen to frames, but that a buffer wrapped.
+/// All arrangements of frames except wrapped buffers.
 const IN_ORDER: Expected = Expected { every: 61, warnings: &[Warning::AnotherAnswer] };
 
 #[test]
@@ -174,8 +175,8 @@ fn without_the_program_it_is_found_out_where_frames_stand() {
     );
 }
 
-/// Of a buffer that wrapped the oldest byte is inferred to within a frame or a synchronisation: nothing is right byte for
-/// byte, and everything is warned of.
+/// The oldest byte of a wrapped buffer is inferred to within a frame or a synchronisation: no result is right
+/// byte for byte, and all have a warning.
 const TURNED: Expected =
     Expected { every: 11, warnings: &[Warning::AnotherAnswer, Warning::OtherDetails, Warning::Other] };
 
@@ -219,7 +220,7 @@ fn with_the_program_the_packets_of_an_mtb_are_put_in_order() {
 
 #[test]
 fn without_the_program_the_packets_of_an_mtb_are_put_in_order() {
-    // Which packet a small program can have run to without a branch says little: where the oldest one is shows seldom.
+    // Many packets of a small program can follow each other without a branch, so the oldest one is seldom evident.
     let expected = Expected { every: 11, warnings: &[Warning::AnotherOrder, Warning::EndUnknown] };
     measure(&Programs::load().mtbs(), With::Nothing, &expected, file!["tables/mtb-without-program.txt"]);
 }

@@ -1,16 +1,16 @@
-//! How sources' bytes come to be a capture: without frames, in a buffer's frames, in those of a trace port, and what
-//! happens to such bytes on their way into a file.
+//! Packs sources' bytes into a capture: without frames, in a buffer's frames, in a trace port's frames, and
+//! with the changes that such bytes undergo on their way into a file.
 
 use std::num::NonZeroU32;
 
 use tracewalk::frame::{FRAME_BYTES, FSYNC, FormatterOptions};
 use tracewalk_generate::container::{SourceBytes, frames};
 
-/// A capture's bytes, and the options that say how they are packed.
+/// A capture's bytes, and the options that describe their packing.
 pub(crate) struct Packed {
     pub(crate) bytes: Vec<u8>,
     pub(crate) options: Vec<String>,
-    /// Whether all that the sources sent is in it, in its order.
+    /// Whether the capture has all bytes of the sources, in order.
     pub(crate) is_whole: bool,
 }
 
@@ -29,7 +29,7 @@ pub(crate) enum Packing {
     Turned(usize),
     /// A trace port: FSYNC and HSYNC, and the offset of the first frame in bytes.
     Port(usize),
-    /// The same without FSYNC.
+    /// A trace port without FSYNC.
     PortWithoutFullSync(usize),
 }
 
@@ -59,10 +59,10 @@ impl Packing {
     }
 }
 
-/// Each 32-bit word with its bytes in the other order.
+/// Reverses the bytes of each 32-bit word.
 pub(crate) fn swap_words(packed: Packed) -> Packed {
     let Packed { mut bytes, mut options, is_whole } = packed;
-    // What fills up the last word is none of what the source sent.
+    // The padding of the last word did not come from the source.
     let is_whole = is_whole && bytes.len().is_multiple_of(4);
     bytes.resize(bytes.len().next_multiple_of(4), 0);
     bytes.chunks_exact_mut(4).for_each(<[u8]>::reverse);
@@ -80,12 +80,12 @@ pub(crate) fn in_port_frames(sources: &[SourceBytes]) -> Vec<u8> {
     frames(sources, FormatterOptions { full_sync_every: NonZeroU32::new(8), ..FormatterOptions::default() })
 }
 
-/// What Linux' drivers for the ETB and the TMC put where trace was cut.
+/// The barrier that Linux' drivers for the ETB and the TMC insert where trace was cut.
 fn barrier() -> Vec<u8> {
     FSYNC.repeat(FRAME_BYTES / FSYNC.len())
 }
 
-/// The newest power of two of bytes, with the oldest one somewhere in the middle.
+/// The newest bytes, a power of two of them, rotated so that the oldest is somewhere in the middle.
 fn turned(frames: &[u8], sixteenths: usize) -> Packed {
     let size = (frames.len() / 2 + 1).next_power_of_two();
     let mut bytes = frames[frames.len() - size..].to_vec();
@@ -96,7 +96,7 @@ fn turned(frames: &[u8], sixteenths: usize) -> Packed {
     Packed { bytes, options, is_whole: false }
 }
 
-/// `start` bytes of an empty frame come first: a port is recorded from anywhere on.
+/// Begins with `start` bytes of an empty frame: a recording of a port may begin anywhere.
 fn at_port(sources: &[SourceBytes], start: usize, full_sync_every: Option<u32>) -> Vec<u8> {
     let options = FormatterOptions {
         repeat_id_after: NonZeroU32::new(8),

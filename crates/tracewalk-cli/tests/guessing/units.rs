@@ -1,4 +1,4 @@
-//! The trace units that are tried, and in which ways each can be set up.
+//! The trace units to try, and all setups of each.
 
 use tracewalk_generate::etmcr::{
     ALTERNATIVE_ETMIDR, BRANCH_BROADCAST, CYCLE_ACCURATE, DATA_ADDRESSES, DATA_VALUES, RETURN_STACK,
@@ -7,9 +7,9 @@ use tracewalk_generate::etmcr::{
 
 use crate::support::firmware::Setup;
 
-/// A trace unit with all its settings that change what it sends.
+/// A trace unit with all settings that change its output.
 pub(crate) struct Unit {
-    /// What it is called in `docs/dev/evidence.md`.
+    /// The unit's name in `docs/dev/evidence.md`.
     pub(crate) name: &'static str,
     /// The program that it traces.
     pub(crate) program: &'static str,
@@ -51,7 +51,7 @@ fn etmv3(cpu: &'static str, etmidr: Option<u32>) -> Vec<Setup> {
     setups.collect()
 }
 
-/// These have no cycle counts, context IDs or data trace (Cortex-M3 TRM, DDI 0337H, 14.3).
+/// ETMs of M profile have no cycle counts, context IDs or data trace (Cortex-M3 TRM, DDI 0337H, 14.3).
 fn etmv3_of_m_profile(cpu: &'static str) -> Vec<Setup> {
     let setups = timestamps().flat_map(|timestamps| {
         settings(&[BRANCH_BROADCAST], &[0]).into_iter().map(move |etmcr| Setup {
@@ -90,7 +90,7 @@ fn timestamps() -> impl Iterator<Item = Option<u32>> {
     TIMESTAMPS.map(Some).into_iter().chain([None])
 }
 
-/// Every combination; the context IDs change first, then the first bit: which of them are tried depends on their order.
+/// Every combination. The context IDs change first, then the first bit: the order decides which of them are tried.
 fn settings(bits: &[u32], context_ids: &[u32]) -> Vec<u32> {
     let mut all = combinations(bits, context_ids);
     all.sort_by_key(|etmcr| {

@@ -1,12 +1,12 @@
-//! The kernel: its modules, as files that are not linked, and its names. What binutils' linker makes of a module for the same addresses
-//! is what ran.
+//! The kernel: its modules, as unlinked files, and its names. The expected code is that of binutils' linker
+//! for the same addresses.
 
 use std::process::Command;
 
 use super::*;
 use crate::support::{Kinds, has};
 
-/// The processors that modules are for here.
+/// The processors that modules are built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
     Armv7,
@@ -23,7 +23,7 @@ impl Target {
         }
     }
 
-    /// Where modules begin.
+    /// The address where modules begin.
     const fn start(self) -> u64 {
         match self {
             Self::Armv7 => 0xbf00_0000,
@@ -31,7 +31,7 @@ impl Target {
         }
     }
 
-    /// A function of the kernel's.
+    /// A function of the kernel.
     const fn of_the_kernel(self) -> u64 {
         self.start() - 0x10_0000
     }
@@ -58,7 +58,7 @@ impl Target {
         }
     }
 
-    /// A turn of runs from each address to the one after it.
+    /// A turn of these runs, each from its first address to its second.
     fn turn(self, runs: [(u64, u64); 3]) -> String {
         runs.map(|(start, end)| format!("R {start:x} {end:x} {}\n", self.isa())).concat()
     }
@@ -93,10 +93,11 @@ init:
     .size init, . - init
 ";
 
-/// How many bytes are before the second function.
+/// The number of bytes before the second function.
 const CALLED: u64 = 12;
 
-/// The module's file, and the code of its sections `.text` and `.text.unlikely` at these addresses by binutils.
+/// The module's file, and the code of its sections `.text` and `.text.unlikely`, linked at these addresses by
+/// binutils.
 struct Module {
     target: Target,
     folder: tempfile::TempDir,
@@ -122,7 +123,7 @@ impl Module {
             assert!(command.unwrap().success(), "{name} {arguments:?}");
         };
         tool("as", &["walk.s", "-o", "root/lib/modules/walk.ko"]);
-        // Of what runs only when the module is loaded, any place will do.
+        // Code that runs only when the module is loaded may be at any address.
         let [text, unlikely] = places;
         let script = format!(
             "SECTIONS {{ .text {text:#x} : {{ *(.text) }} .text.unlikely {unlikely:#x} : {{ *(.text.unlikely) }} \
@@ -140,7 +141,7 @@ impl Module {
         Some(Self { target, folder, places, code })
     }
 
-    /// A recording of turns in the module, and what ran.
+    /// A recording of turns in the module, and the execution.
     fn machine(&self) -> Machine {
         let [text, unlikely] = self.places;
         let mut program = Program::new();
@@ -151,7 +152,7 @@ impl Module {
         self.machine_of(&program, &turn)
     }
 
-    /// The same of this turn.
+    /// A recording of this turn, and the execution.
     fn machine_of(&self, program: &Program, turn: &str) -> Machine {
         let record = format!("# tracewalk record 1\nP ar\n{}", turn.repeat(100));
         let mut path = Path::expand(&Record::parse(&record).unwrap(), program).unwrap();
@@ -192,7 +193,7 @@ fn notices(arguments: &[String]) -> Kinds {
 fn a_module_runs_where_the_kernel_put_its_sections() {
     for target in Target::ALL {
         let start = target.start();
-        // In the order of the file, and where the kernel's own list has them.
+        // In the order of the file, and at the addresses in the kernel's own list.
         for (places, has_names) in [([start, start + 24], false), ([start + 0x100, start + 0x40], true)] {
             let Some(module) = Module::at(target, places) else { return };
             eprintln!("{target:?}, {places:x?}");
@@ -205,7 +206,7 @@ fn a_module_runs_where_the_kernel_put_its_sections() {
             assert_same_runs(&runs_of(&arguments), &machine.runs);
             let kinds = notices(&arguments);
             assert!(!kinds.has("modules_left_out"), "{kinds:?}");
-            // The branch to the kernel's function is in the file, and nothing says where that is.
+            // The file has a branch to the kernel's function, but nothing gives the function's address.
             assert!(kinds.has("module_branches_unknown"), "{kinds:?}");
             let profile = ["profile", "--format", "csv", "--quiet"].map(str::to_owned);
             let csv = run(profile.iter().chain(&arguments)).stdout;
@@ -223,7 +224,7 @@ fn a_branch_of_a_module_into_the_kernel_is_followed_if_its_name_is_listed() {
         let (start, of_the_kernel) = (target.start(), target.of_the_kernel());
         let Some(module) = Module::at(target, [start, start + 24]) else { return };
         eprintln!("{target:?}");
-        // What the kernel has there is known to whoever makes the trace, and not to whoever reads it.
+        // The generator of the trace knows the kernel's code there; its decoder does not.
         let mut program = Program::new();
         program.add(Address::new(start), &module.code[0]).unwrap();
         program.add(Address::new(of_the_kernel), &bytes(&target.function())).unwrap();
@@ -237,7 +238,7 @@ fn a_branch_of_a_module_into_the_kernel_is_followed_if_its_name_is_listed() {
             };
             runs.iter().filter(is_own).count()
         };
-        // Without the name the call is left out, with it only what it calls.
+        // Without the name the call itself is left out; with the name, only the called function.
         let unnamed = runs_of(&module.arguments(&machine, None));
         assert_eq!((own(&unnamed, called + 4), own(&unnamed, called + 8)), (100, 0), "{:?}", &unnamed[..9]);
         let names = format!("{:x} T _text\n{of_the_kernel:x} T of_the_kernel\n", of_the_kernel - 8);
@@ -255,7 +256,7 @@ fn a_module_whose_place_is_not_known_is_not_used() {
         let start = target.start();
         let Some(module) = Module::at(target, [start, start + 24]) else { return };
         let machine = module.machine();
-        // Names that contradict one another, a file that is none, and no file.
+        // Contradictory names, a file that is not a module, and no file.
         let names = format!("{start:x} t walk\t[walk]\n{start:x} t called\t[walk]\n");
         let arguments = module.arguments(&machine, Some(&names));
         assert!(notices(&arguments).has("modules_left_out"));
@@ -269,7 +270,7 @@ fn a_module_whose_place_is_not_known_is_not_used() {
 
 #[test]
 fn functions_of_the_kernel_have_names_wherever_its_list_is() {
-    // The kernel ran 0x2000 after where the list says, as after another start.
+    // The kernel ran 0x2000 above the addresses in the list, as after another boot.
     let mut machine = Machine::new(Kind::Etmv4);
     machine.recording.kernel_mapped(at(0, 1, 0), 0x4000, 0x1_0000, 0x4000, "[kernel.kallsyms]_text");
     machine.runs(at(10, 2, 0), SPIN);
@@ -304,7 +305,7 @@ fn functions_of_the_kernel_have_names_wherever_its_list_is() {
         assert_eq!(functions.collect::<Vec<_>>(), ["spin"], "{}", file.display());
         std::fs::remove_file(file).unwrap();
     }
-    // A list whose addresses the kernel hid has no names, and says so.
+    // If the kernel hid the addresses, the list gives no names, and a notice reports it.
     std::fs::write(&stated, "00000000 T _text\n00000000 T spin\n").unwrap();
     let arguments = ["profile", directory.to_str().unwrap(), "--kallsyms", stated.to_str().unwrap()];
     assert!(run_with_notices(arguments).1.has("names_missing"));

@@ -1,4 +1,4 @@
-//! The page on Linux: each of its commands runs on a recording that was made here, of a program that an emulator ran.
+//! The page on Linux: each of its commands runs on a generated recording of a program that an emulator ran.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -6,20 +6,20 @@ use std::process::Command;
 use super::*;
 use crate::support::{example, has};
 
-/// Where the program's segments are in memory and in its file, and how long they are (`readelf -lW`).
+/// The address, the file offset and the length of each program segment (`readelf -lW`).
 const SEGMENTS: [[u64; 3]; 2] = [[0x4010_0000, 0x1000, 0x2a40], [0x4011_0000, 0x4000, 0x8e8]];
 
-/// The program is of another machine, and nothing is there to link it with.
+/// The program is for another machine, and the test has no linker for it.
 const COMPILED: [&str; 6] =
     ["--target=aarch64-none-elf", "-ffreestanding", "-c", "-Wno-everything", "-I", FIRMWARE];
 const FIRMWARE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/firmware/common");
 
-/// A folder as the page's reader has it: the recording, the traced machine's files, and the program beside them.
+/// A folder like that of the page's reader: the recording, the traced machine's files, and the program.
 fn reader_s() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let example = example("a57-etmv4");
     let process = 4211;
-    // TRCCONFIGR as the example was traced with.
+    // TRCCONFIGR with which the example was traced.
     let unit = Unit::etmv4(0, 0x12, [0x1041, 0x2800_0ea1, 0x4100_f403, 0x0000_0488, 0]);
     let mut recording = Recording::new(CONTEXT_ID_1, vec![unit]);
     recording.named(at(process, 1, 0), "server", false);
@@ -40,7 +40,7 @@ fn reader_s() -> tempfile::TempDir {
     folder
 }
 
-/// The commands of the page, without the programs that belong to the traced machine.
+/// The page's commands, except programs of the traced machine.
 fn commands() -> Vec<Vec<String>> {
     let page = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/linux.md");
     let page = std::fs::read_to_string(page).unwrap();
@@ -59,7 +59,7 @@ fn every_command_of_the_page_runs() {
             "tracewalk" => (env!("CARGO_BIN_EXE_tracewalk"), &[]),
             "llvm-profgen" => ("llvm-profgen-22", &[]),
             "clang" => ("clang-22", &COMPILED),
-            // It records on the traced machine.
+            // `perf record` runs on the traced machine.
             "perf" => {
                 assert_eq!(arguments[0], "record");
                 continue;
@@ -76,7 +76,7 @@ fn every_command_of_the_page_runs() {
         *ran.entry(program.clone()).or_default() += 1;
     }
     assert!(ran["tracewalk"] >= 5, "{ran:?}");
-    // What the compiler took is what another capture of the same trace gives.
+    // The compiler's input equals the counts from another capture of the same trace.
     let counts = std::fs::read_to_string(folder.path().join("server.counts")).unwrap();
     let direct = run(["pgo", example("a57-etmv4/capture.toml").to_str().unwrap(), "--quiet"]);
     assert_eq!(counts, direct.stdout);

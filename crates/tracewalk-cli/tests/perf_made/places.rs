@@ -3,7 +3,7 @@
 use super::*;
 use crate::support::{has, tracewalk};
 
-/// A core file of Armv7-A with one segment, as perf copies the kernel's: readable, writable and executable.
+/// A core file of Armv7-A with one segment, readable, writable and executable, as in perf's copy of the kernel.
 pub(super) fn core_file(address: u32, code: &[u8]) -> Vec<u8> {
     const HEADERS: u32 = 52 + 32;
     const CORE: u16 = 4;
@@ -41,7 +41,7 @@ fn threads_of_perf_write_files_of_their_own() {
     let compress =
         |bytes: &[u8]| ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest);
     for is_compressed in [false, true] {
-        // The first file has the mappings, and each other one what happened on a CPU.
+        // The first file has the mappings; each other file has the events of one CPU.
         let mut machine = Machine::new(Kind::Etmv4);
         machine.mapped(at(10, 1, 0), SPIN);
         machine.mapped(at(20, 1, 0), WANDER);
@@ -65,9 +65,9 @@ fn threads_of_perf_write_files_of_their_own() {
             };
             std::fs::write(directory.join(format!("data.{number}")), records).unwrap();
         }
-        // perf makes one for each thread, whether it wrote anything or not.
+        // perf creates a file for each thread, even if the thread writes nothing.
         std::fs::write(directory.join("data.11"), []).unwrap();
-        // Sources come one after the other.
+        // Sources are listed one after the other.
         runs.sort_by_key(|(cpu, _)| *cpu);
         let runs = runs.into_iter().flat_map(|(_, runs)| runs).collect::<Vec<_>>();
         assert!(runs.len() > 100);
@@ -100,7 +100,8 @@ fn old_registers(kind: Kind, size: u32) -> [u32; 3] {
 
 #[test]
 fn short_context_ids_name_the_process_if_its_lowest_byte_does() {
-    // CtxtIDSize, another process beside process 10, and whether trace says which of them runs. Process 266 ends in the same byte.
+    // CtxtIDSize, a second process besides process 10, and whether the trace distinguishes them. Process 266
+    // ends in the same byte.
     let cases = [(0b01, 20, false), (0b10, 20, true), (0b10, 266, false), (0b11, 266, true)];
     for kind in [Kind::Etmv3, Kind::Ptm] {
         for (size, other, is_traced) in cases {
@@ -110,13 +111,14 @@ fn short_context_ids_name_the_process_if_its_lowest_byte_does() {
             recording.mapped(at(10, 1, 0), CODE, 0x1000, 0, SPIN.name);
             recording.forked(at(10, 1, 0), (10, 11));
             recording.mapped(at(other, 1, 0), CODE, 0x1000, 0, WANDER.name);
-            // A thread of the kernel has no code of its own.
+            // A kernel thread has no code of its own.
             recording.named(at(276, 1, 0), "kworker", false);
             let mut machine = Machine { kind, recording, rings: [0; 4], runs: Vec::new() };
             for (thread, code, time) in [(10, SPIN, 2), (other, WANDER, 3), (11, SPIN, 4)] {
                 let (trace, runs) = short_trace(kind, code, thread << 8 | 5, size);
                 let source = SourceBytes { id: TraceId::new(IDS[0]).unwrap(), bytes: trace };
-                // The record is of whoever ran when trace was taken: only what is not in the trace follows it.
+                // The record names the thread that ran when the trace was taken: flow uses it only if the
+                // trace itself names none.
                 let taken = if is_traced { 276 } else { thread };
                 machine.taken(at(taken, time, 0), &frames(&[source], FormatterOptions::default()), 0);
                 machine.runs.extend(runs);
@@ -129,7 +131,8 @@ fn short_context_ids_name_the_process_if_its_lowest_byte_does() {
             let (_, kinds) = run_with_notices(arguments);
             assert_eq!(kinds.has("context_ids_short"), !is_traced);
             let mut found = flow(folder.path(), &path);
-            // Programs come one after the other where records say whose trace is: the first process', then the second's.
+            // If records identify the trace, programs are listed one after the other: the first process's,
+            // then the second's.
             found.sort();
             machine.runs.sort();
             assert!(machine.runs.len() > 100);
@@ -159,10 +162,10 @@ fn short_trace(kind: Kind, code: Code, context: u32, size: u32) -> (Vec<u8>, Vec
     (trace.bytes, comparable(&runs))
 }
 
-/// Where the code of a [`program_file`] begins in it.
+/// The offset of a [`program_file`]'s code.
 const CODE_OFFSET: usize = 0x100;
 
-/// A program of Armv7-A with a build-id, linked for this address.
+/// A program for Armv7-A with a build-id, linked for this address.
 fn program_file(code: &[u8], address: u32, build_id: &[u8; 20]) -> Vec<u8> {
     const EXECUTABLE: u16 = 2;
     const ARM: u16 = 40;
@@ -189,7 +192,7 @@ fn halves(halves: &[u32]) -> Vec<u8> {
     halves.iter().flat_map(|half| half.to_le_bytes()).collect()
 }
 
-/// The file with another record at the end, `HEADER_BUILD_ID`: a file's build-id.
+/// Appends a `HEADER_BUILD_ID` record to the file: the build-id of `name`.
 pub(super) fn with_build_id(mut file: Vec<u8>, name: &str, build_id: &[u8; 20]) -> Vec<u8> {
     const HEADER_BUILD_ID: u32 = 67;
     let mut name = name.as_bytes().to_vec();
@@ -217,7 +220,7 @@ fn a_program_out_of_an_archive_is_listed_with_its_hash_and_build_id() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("perf.data");
     std::fs::write(&path, with_build_id(machine.recording.file(), "/bin/server", &build_id)).unwrap();
-    // perf's cache: a directory for each file, with one for each build-id, to which a link leads.
+    // perf's cache: a directory for each file, with a subdirectory for each build-id, to which a link leads.
     let cache = folder.path().join("cache");
     let place = cache.join("bin/server").join(&hex);
     std::fs::create_dir_all(&place).unwrap();
@@ -234,7 +237,7 @@ fn a_program_out_of_an_archive_is_listed_with_its_hash_and_build_id() {
         String::from_utf8(output.stdout).unwrap().split(' ').next().unwrap().to_owned()
     };
     let origin = folder.path().join("origin.json");
-    // The same files out of the cache itself have names of their own here.
+    // The files from the archive and from the cache itself give the same runs; only their names differ.
     for (dir, is_archived) in [(&archive, true), (&cache, false)] {
         let arguments = ["flow", path.to_str().unwrap(), "--debug-dir", dir.to_str().unwrap()];
         let provenance = format!("--provenance={}", origin.display());
@@ -261,7 +264,7 @@ fn a_program_out_of_an_archive_is_listed_with_its_hash_and_build_id() {
 
 #[test]
 fn coverage_is_of_each_binary_at_its_own_addresses() {
-    // Both programs are linked for other addresses than those where they ran. The first runs in two processes, under two names.
+    // Neither program runs at the address that it is linked for. The first runs in two processes, under two names.
     const LINKED: u32 = 0x1_8000;
     let mut machine = Machine::new(Kind::Etmv4);
     let files = [("/bin/one", 10, SPIN), ("/bin/other", 20, SPIN), ("/bin/wander", 30, WANDER)];
@@ -313,7 +316,7 @@ fn coverage_is_of_each_binary_at_its_own_addresses() {
     assert_eq!(found, expected);
 }
 
-/// The most memory of its own that a command had while it ran, in KiB, and its status.
+/// The peak of a command's private memory, in KiB, and its success.
 #[cfg(target_os = "linux")]
 fn private_memory(arguments: &[&str]) -> (u64, bool) {
     use std::process::{Command, Stdio};
@@ -322,7 +325,7 @@ fn private_memory(arguments: &[&str]) -> (u64, bool) {
     let status = format!("/proc/{}/status", child.id());
     let mut most = 0;
     loop {
-        // Of one that has just ended nothing is said.
+        // Linux reports nothing for a process that has just ended.
         let text = std::fs::read_to_string(&status).unwrap_or_default();
         let line = text.lines().find_map(|line| line.strip_prefix("RssAnon:"));
         let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
@@ -338,12 +341,12 @@ fn private_memory(arguments: &[&str]) -> (u64, bool) {
 #[test]
 fn counts_of_a_large_recording_take_little_memory_of_their_own() {
     const MOST_KIB: u64 = 64 << 10;
-    // What is made takes longer than what is measured.
+    // Generating the recording takes longer than the measurement.
     let file = if std::env::var_os("TRACEWALK_WHOLE").is_some() { 100 << 20 } else { 8 << 20 };
     let mut machine = Machine::new(Kind::Etmv4);
     machine.mapped(at(10, 1, 0), SPIN);
     machine.mapped(at(20, 1, 0), WANDER);
-    // What the kernel takes out of a sink at once: some hundred kilobytes.
+    // The kernel empties a sink in pieces of some hundred kilobytes.
     let traces = [(10, SPIN), (20, WANDER)].map(|(thread, code)| Kind::Etmv4.trace(code, thread, 30_000).0);
     let mut time = 2;
     let mut written = 0;

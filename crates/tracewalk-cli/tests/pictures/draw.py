@@ -25,7 +25,7 @@ from trace_processor import user_interface  # noqa: E402
 
 PICTURES = ["flamegraph.png", "timeline-in-perfetto.png"]
 
-# The part of pixels whose colours are more than slightly different: letters have other edges on other machines.
+# The part of pixels with more than slightly different colours: letters have different edges on other machines.
 DIFFERENCE = """(async () => {
     const pixels = async source => {
         const image = new Image();

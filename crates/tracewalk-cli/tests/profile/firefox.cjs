@@ -1,6 +1,6 @@
-// Opens a profile with Mozilla's own command line, which is built from the sources of profiler.firefox.com, and prints
-// JSON: for each thread its chains of calls with their own weight, its functions' own and total weight, how long it is in
-// milliseconds, and what part of that the processor was active.
+// Opens a profile with Mozilla's own command line, which is built from the sources of profiler.firefox.com,
+// and prints JSON: for each thread its chains of calls with their own weight, its functions' own and total
+// weight, its length in milliseconds, and the part of it in which the processor was active.
 //
 //     node firefox.cjs NODE_MODULES FILE FOLDER
 "use strict";
@@ -10,20 +10,20 @@ const fs = require("node:fs");
 const path = require("node:path");
 const [modules, file, temporary] = process.argv.slice(2);
 const program = path.join(modules, "@firefox-devtools/profiler-cli/dist/profiler-cli.js");
-// What it remembers of a session is in a folder of its own: what another run has started removes its files when it ends.
+// Each run keeps its session in a folder of its own, because the end of another run would remove the session's files.
 const folder = fs.mkdtempSync(path.join(temporary, "session-"));
-// It asks nobody for symbols: all names are known.
+// All names are known, so no symbol server is needed.
 const env = { ...process.env, HOME: folder, PROFILER_CLI_SESSION_DIR: folder, PROFILER_CLI_NO_SYMBOLICATE: "1" };
 const options = { env, encoding: "utf8", timeout: 300000, maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"] };
 const ask = (...command) =>
     JSON.parse(execFileSync(process.execPath, [program, ...command, "--session", "tracewalk", "--json"], options));
 
-// Its `load` gives what it starts half a second, which is little on a busy machine.
+// The profiler's `load` allows half a second for the daemon's start, too little on a busy machine.
 const daemon = spawn(process.execPath, [program, "--daemon", file, "--session", "tracewalk"], { env, stdio: "ignore" });
 const end = Date.now() + 300000;
 const pause = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
-// The daemon writes this file when it listens. A question that finds no such file removes the session's files, and so
-// those that the daemon has just written: nothing is asked before.
+// The daemon writes this file when it listens. Without the file, a question removes the session's files, even
+// those that the daemon has just written; so no question may come earlier.
 const listens = () => {
     try {
         return JSON.parse(fs.readFileSync(path.join(folder, "tracewalk.json"), "utf8"));
@@ -32,7 +32,7 @@ const listens = () => {
         return undefined;
     }
 };
-// It reads the profile after that.
+// The daemon reads the profile after that.
 const asked = (question) => {
     for (;;) {
         try {

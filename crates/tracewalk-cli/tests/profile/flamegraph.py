@@ -64,7 +64,7 @@ def use(browser, graph, folded, screenshots):
     chains = nested(frames)
     width = chains[()]["width"]
     expect(chains[()]["cost"], whole, "the whole")
-    # All that is wide enough to be seen is there, as wide as it cost.
+    # Every chain wide enough to be visible is there, with a width according to its cost.
     for chain, cost in costs.items():
         if cost * 1000 > whole:
             frame = chains.get(tuple(shown_name(name) for name in chain))
@@ -76,7 +76,7 @@ def use(browser, graph, folded, screenshots):
         assert f"{frame['cost']} " in frame["title"], frame["title"]
     if screenshots:
         browser.screenshot(screenshots / "flamegraph.png")
-    # The widest function that was called by another one fills the window when it is clicked.
+    # A click makes the widest function that was called by another one fill the window.
     deep = max((chain for chain in chains if len(chain) > 2), key=lambda chain: (chains[chain]["cost"], chain))
     target = chains[deep]
     press(browser, target["x"] + target["width"] / 2, target["y"] + target["height"] / 2)
@@ -91,7 +91,7 @@ def use(browser, graph, folded, screenshots):
         browser.screenshot(screenshots / "zoomed.png")
     browser.key("Escape")
     expect(len(browser.evaluate(SHOWN)), len(frames), "the number of rectangles after the reset")
-    # What matches a search is marked, and its part of the whole is reported.
+    # The matches of a search are marked, and their part of the whole is shown.
     name = target["name"].removesuffix(" (inlined)")
     browser.evaluate(f"window.prompt = () => {json.dumps('^' + name)}")
     browser.click("#search")
@@ -104,7 +104,7 @@ def use(browser, graph, folded, screenshots):
     expect(found, f"matching: {part:.1f}%", "the part that matches")
     if screenshots:
         browser.screenshot(screenshots / "search.png")
-    # What the pointer is on is reported in full.
+    # The function under the pointer is described in full.
     browser.call("Input.dispatchMouseEvent", type="mouseMoved", x=target["x"] + 3, y=target["y"] + 3)
     details = browser.evaluate("document.querySelector('#details').textContent")
     expect(details, target["title"], "the details")

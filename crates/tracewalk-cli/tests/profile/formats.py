@@ -17,7 +17,7 @@ def speedscope(path, schema):
     import jsonschema
 
     document = json.load(open(path))
-    # Version 7 of JSON schema, in which the file is written.
+    # The schema uses version 7 of JSON Schema.
     jsonschema.Draft7Validator(json.load(open(schema))).validate(document)
     frames = document["shared"]["frames"]
     profiles = []
@@ -60,7 +60,7 @@ def firefox(path):
             kinds.append(categories[frames["category"][frame]])
         assert samples["weightType"] == "samples"
         chains, per_kind = {}, {}
-        # Where the last one ends.
+        # The last entry marks the end of the last sample.
         assert (samples["stack"].pop(), samples["weight"].pop()) == (None, 0)
         for stack, weight in zip(samples["stack"], samples["weight"]):
             chains[names[stack]] = chains.get(names[stack], 0) + weight

@@ -38,7 +38,7 @@ def table(browser, page, profile):
     browser.call("DOM.setFileInputFiles", objectId=found["result"]["objectId"], files=[str(profile)])
     browser.wait("document.body.innerText.includes('Sandwich')", "opening the file")
     browser.key("3")
-    # The head of the table stands there before its rows.
+    # The head of the table appears before its rows.
     browser.wait("/[0-9] \\([^)]*%\\)/.test(document.body.innerText)", "the table of functions")
     text = browser.settled_text()
     number = lambda digits: int(digits.replace(",", ""))

@@ -30,7 +30,7 @@ EXCEPTIONS = {
     "m": {3: "HardFault", 11: "SVCall", 14: "PendSV", 15: "SysTick"},
     "ar": {9: "Undefined instruction", 10: "SVC", 11: "Prefetch abort", 12: "Data abort", 14: "IRQ"},
 }
-# Raised by an instruction: what handles them is that instruction's doing.
+# Exceptions raised by an instruction: their handlers count for that instruction.
 SYNCHRONOUS = {"m": {3, 4, 5, 6, 7, 11, 12}, "ar": {2, 3, 5, 9, 10, 11, 12, 13}}
 
 
@@ -132,7 +132,7 @@ class Calls:
         self.calls, self.edge_calls = defaultdict(int), defaultdict(int)
         self.total, self.edge_total = defaultdict(lambda: [0, 0]), defaultdict(lambda: [0, 0])
         self.before = None
-        # Where calls of setjmp return to, and how many entries there are then.
+        # The return address of each setjmp call, and the number of entries at that time.
         self.saved, self.jumps = {}, []
 
     # -- what happens
@@ -165,14 +165,14 @@ class Calls:
     def arrive(self, at):
         function, last = self.program.function(at), self.last
         if self.came == "exception":
-            # The handler's first function stands in the exception's frame.
+            # The handler's first function takes the exception's frame.
             self.stack[-1].function = function
             self.count(self.stack[-1])
         elif self.came == "context":
             inside = [i for i, frame in enumerate(self.stack) if frame.function == function]
             del self.stack[inside[-1] + 1 if inside else 0 :]
         elif self.came == "return" and at != self.before:
-            # The handler of a call to nowhere goes on after the call.
+            # The handler of a call to nowhere returns to the instruction after the call.
             self.come_back(at)
         elif last is not None and last.branch and (at != last.address + last.size or not last.conditional):
             behind = last.address + last.size
@@ -245,7 +245,7 @@ class Calls:
                 inlined.append(f"[{name}]")
             names.append(frame.function[1])
             inlined.append(frame.function[1])
-            # Where the next function outside was called, or where execution is, may be in an inlined function.
+            # The call of the next frame, or the place of execution, may be in an inlined function.
             inner = frames[index + 1] if index + 1 < len(frames) else None
             place = at if inner is None else inner.site
             if place is not None:
@@ -314,14 +314,14 @@ def main():
     profile, items = read(options.record)
     cycles = Cycles(options.cycles)
     calls = Calls(program, profile or options.profile, options.contexts)
-    # Traces of A profile do not tell returns from exceptions, and neither do runs.
+    # Traces of A profile do not mark returns from exceptions, and neither do runs.
     find_returns = calls.profile == "ar" and ("return",) not in items
     all_steps = list(steps(program.code, items, find_returns))
     count = sum(item[0] == "instruction" for item in all_steps)
     start = 0
     if options.behind_first_run:
         first_run = next(item for item in items if item[0] == "run")
-        # The branch itself is known.
+        # The branch itself is traced.
         start = sum(item[0] == "instruction" for item in steps(program.code, [first_run], False)) - 1
     end = count if options.count is None else start + options.count
     done = 0
@@ -330,7 +330,7 @@ def main():
             if done >= end:
                 break
             if done == start:
-                # Nothing is known of what ran before.
+                # Earlier execution is unknown.
                 calls = Calls(program, profile or options.profile, options.contexts)
             done += 1
         spent = cycles.of(item)

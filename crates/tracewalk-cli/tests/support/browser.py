@@ -20,7 +20,7 @@ class Browser:
         self.into, theirs_out = os.pipe()
         fixed = [os.dup2(fd, 100 + fd, inheritable=True) for fd in (theirs_in, theirs_out)]
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-pipe"]
-        # Nothing but the page: no request of the browser's own.
+        # Only the page makes requests, not the browser itself.
         options += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
         options += [f"--user-data-dir={profile}", "--window-size=1400,900", "about:blank"]
         redirect = f'exec "$@" 3<&{fixed[0]} 4>&{fixed[1]}'

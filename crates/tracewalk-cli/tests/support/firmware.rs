@@ -1,4 +1,4 @@
-//! The project's example programs, and traces of what they executed.
+//! The project's example programs, and traces of their execution.
 
 use std::path::{Path as FilePath, PathBuf};
 
@@ -8,14 +8,14 @@ use tracewalk_generate::path::Path;
 use tracewalk_generate::trace::Trace;
 use tracewalk_generate::{etmv3, firmware, pft};
 
-/// A program, and what it executed.
+/// A program and its execution.
 pub(crate) struct Firmware {
     pub(crate) file: PathBuf,
     pub(crate) elf: Elf,
     pub(crate) path: Path,
 }
 
-/// A trace unit and how it is set up.
+/// A trace unit and its settings.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Setup {
     pub(crate) protocol: &'static str,
@@ -35,12 +35,12 @@ impl Firmware {
         Self { file, elf, path }
     }
 
-    /// What an ETMv3 would have made of it.
+    /// The trace that an ETMv3 would have generated.
     pub(crate) fn etmv3(&self, cpu: &'static str, etmcr: u32) -> Trace {
         self.trace(&Setup { protocol: "etmv3", cpu, etmcr, ..Setup::default() })
     }
 
-    /// What this trace unit would have made of it.
+    /// The trace that this trace unit would have generated.
     pub(crate) fn trace(&self, setup: &Setup) -> Trace {
         let Setup { cpu, etmcr, etmidr, etmccer, timestamps, .. } = *setup;
         if setup.protocol == "etmv3" {
@@ -60,7 +60,7 @@ impl Firmware {
 }
 
 impl Setup {
-    /// The `--source` option that says it.
+    /// The `--source` option for these settings.
     pub(crate) fn option(&self) -> String {
         let mut option = format!("{},cpu={},etmcr=0x{:x}", self.protocol, self.cpu, self.etmcr);
         for (name, value) in [("etmidr", self.etmidr), ("etmccer", self.etmccer)] {

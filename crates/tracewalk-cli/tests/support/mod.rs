@@ -1,4 +1,4 @@
-//! What the tests of the command share.
+//! Shared code of the command's tests.
 
 pub(crate) mod firmware;
 pub(crate) mod npm;
@@ -21,7 +21,7 @@ pub(crate) fn tracewalk() -> Command {
     command
 }
 
-/// What a run of the command gave.
+/// The result of a run of the command.
 pub(crate) struct Outcome {
     pub(crate) status: i32,
     pub(crate) stdout: String,
@@ -39,7 +39,7 @@ pub(crate) fn run<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item =
     }
 }
 
-/// Whether a program is there. Without it a test is skipped with a message, and fails with the variable CI set.
+/// Whether a program is installed. If not, the test is skipped with a message, or fails with the variable CI set.
 pub(crate) fn has(program: &str) -> bool {
     let found = std::process::Command::new(program).arg("--version").output().is_ok();
     assert!(found || std::env::var_os("CI").is_none(), "{program} is missing");
@@ -54,7 +54,7 @@ pub(crate) fn example(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/examples").join(path)
 }
 
-/// A copy of an example in this folder, which counts as another run: where its description is.
+/// A copy of an example in this folder; returns the description. A copy counts as another run.
 pub(crate) fn copied_example(name: &str, folder: &Path) -> String {
     for entry in std::fs::read_dir(example(name)).expect("an example") {
         let file = entry.expect("an example").path();
@@ -63,7 +63,7 @@ pub(crate) fn copied_example(name: &str, folder: &Path) -> String {
     folder.join("capture.toml").to_str().expect("a plain name").to_owned()
 }
 
-/// A path in the corpus, which lies beside the project and is not part of it. Says so where it is missing.
+/// A path in the corpus, which is beside the project and not part of it. Prints a message if the corpus is missing.
 pub(crate) fn corpus(path: &str) -> Option<PathBuf> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
     if corpus.is_dir() {
@@ -74,8 +74,8 @@ pub(crate) fn corpus(path: &str) -> Option<PathBuf> {
     None
 }
 
-/// The lines of `runs` that two decoders have to agree on: without the header, S and O lines, and with R lines that
-/// touch joined.
+/// The lines of `runs` that two decoders have to agree on: without the header, S and O lines, and with
+/// adjacent R lines joined.
 pub(crate) fn comparable(runs: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for line in runs.lines().filter(|line| !line.starts_with(['#', 'S', 'O'])) {
@@ -102,12 +102,13 @@ pub(crate) fn assert_same_runs(found: &[String], expected: &[String]) {
     assert_eq!(found.len(), expected.len(), "the number of lines");
 }
 
-/// Whether a message names all of these things, apart by spaces: options, files, numbers, values. How it puts them is free.
+/// Whether a message contains all of these things, separated by spaces: options, files, numbers, values. Its
+/// wording is free.
 pub(crate) fn mentions(message: &str, things: &str) -> bool {
     things.split(' ').all(|thing| message.contains(thing))
 }
 
-/// Runs a command with `--messages json`. What it says is then a line for each message: severity, kind, message.
+/// Runs a command with `--messages json`. Its stderr then has a line for each message: severity, kind, message.
 pub(crate) fn told<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> Outcome {
     let arguments = arguments.into_iter().map(|argument| argument.as_ref().to_owned());
     let outcome = run(arguments.chain(MESSAGES.map(Into::into)));
@@ -131,7 +132,7 @@ pub(crate) fn with_kinds(stderr: &str) -> String {
     stderr.lines().map(line).collect()
 }
 
-/// Runs a command with `--provenance`, and gives what was run and the kinds of its notices, notes included.
+/// Runs a command with `--provenance`, and returns its outcome and the kinds of its notices, including notes.
 pub(crate) fn run_with_notices<A: AsRef<std::ffi::OsStr>>(
     arguments: impl IntoIterator<Item = A>,
 ) -> (Outcome, Kinds) {
@@ -147,7 +148,7 @@ pub(crate) fn run_with_notices<A: AsRef<std::ffi::OsStr>>(
     (outcome, Kinds(notices.iter().map(kind).collect()))
 }
 
-/// The kinds of notices, in the order in which they were shown.
+/// The kinds of notices, in the order of their appearance.
 #[derive(Debug)]
 pub(crate) struct Kinds(pub(crate) Vec<String>);
 

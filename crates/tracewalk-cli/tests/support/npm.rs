@@ -1,4 +1,4 @@
-//! Packages of npm: other projects' readers of profiles, and their schemas.
+//! npm packages: other projects' readers of profiles, and their schemas.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,15 +8,15 @@ use super::has;
 const PACKAGES: [&str; 3] =
     ["speedscope@1.25.0", "pprof-format@2.3.2", "@firefox-devtools/profiler-cli@0.10.0"];
 
-/// The folder `node_modules` with the packages, installed where they are missing. `None`, with a message, where that
-/// cannot be done; with the environment variable CI set this fails.
+/// The folder `node_modules` with the packages, installed if missing. `None`, with a message, if they cannot
+/// be installed; with the environment variable CI set, that is a failure.
 pub(crate) fn node_modules() -> Option<PathBuf> {
     if !has("node") || !has("npm") {
         return None;
     }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("npm");
     std::fs::create_dir_all(&folder).expect("the folder of tests can be written");
-    // Tests run side by side, and one of them installs.
+    // Tests run in parallel, and one of them installs.
     let lock =
         std::fs::File::create(folder.with_extension("lock")).expect("the folder of tests can be written");
     lock.lock().expect("the folder of tests can be locked");

@@ -1,4 +1,5 @@
-//! A Python with what tests compare with: an ELF and DWARF reader, a disassembler, validators, Perfetto's trace processor, data frames.
+//! A Python with independent tools for the tests: an ELF and DWARF reader, a disassembler, validators,
+//! Perfetto's trace processor, data frames.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -17,15 +18,15 @@ const PACKAGES: [&str; 9] = [
 const IMPORTS: &str =
     "import elftools, capstone, lxml.etree, jsonschema, perfetto, viztracer, pyarrow.parquet, duckdb, polars";
 
-/// The Python, installed where it is missing. `None`, with a message, where that cannot be done; with the environment
-/// variable CI set this fails.
+/// The Python, installed if missing. `None`, with a message, if it cannot be installed; with the environment
+/// variable CI set, that is a failure.
 pub(crate) fn python() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("python");
     let python = folder.join("bin/python");
     if imports(&python) {
         return Some(python);
     }
-    // Tests run side by side, and one of them installs.
+    // Tests run in parallel, and one of them installs.
     let lock =
         std::fs::File::create(folder.with_extension("lock")).expect("the folder of tests can be written");
     lock.lock().expect("the folder of tests can be locked");

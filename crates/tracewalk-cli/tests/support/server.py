@@ -39,7 +39,7 @@ def main():
     sys.stdin.readline()
     send_slowly(client, data[third:], pieces)
     if end == "reset":
-        # What is not on its way yet would be lost here, before the client could see it.
+        # The reset would discard bytes that are not yet sent, before the client sees them.
         time.sleep(0.2)
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     elif end == "kill":

@@ -27,7 +27,7 @@ SLICES = """
 PROBLEMS = "select name, value from stats where severity in ('error', 'data_loss') and value != 0"
 PROCESSES = "select name from process where name is not null"
 
-# What of the Trace Event Format is used.
+# The used part of the Trace Event Format.
 CHROME = {
     "type": "object",
     "required": ["traceEvents", "displayTimeUnit", "otherData"],
@@ -156,7 +156,7 @@ def main():
     assert processes and all(title in process["name"] for process in processes), processes
     compare("Perfetto", figures(of_slices(rows, 1)), truth)
 
-    # A microsecond for each of the axis's unit, and the trace processor counts nanoseconds.
+    # Chrome's format has a microsecond per unit of the axis, and the trace processor counts nanoseconds.
     processes, rows = perfetto(chromium, folder / "timeline.json")
     assert processes and all(title in process["name"] for process in processes), processes
     compare("Chrome's format in Perfetto", figures(of_slices(rows, 1000)), truth)

@@ -50,7 +50,7 @@ class Watched:
         was_empty = not self.calls.stack
         self.calls.step(item, 0)
         if item[0] == "exception":
-            # Its handler's function is known with its first instruction; it begins here.
+            # The handler's first instruction identifies its function, but the function begins here.
             self.taken[id(self.calls.stack[-1])] = self.now
         self.look(was_empty)
         if item[0] == "instruction":
@@ -63,10 +63,10 @@ class Watched:
             self.end(*self.open.pop(key))
         for key, frame in there.items():
             if key not in self.open:
-                # What runs first was found running; a later outermost function took the place of another one.
+                # The first function was already running; a later outermost function replaced another one.
                 seen = not was_empty or frame.exception is not None
                 since = self.taken.pop(key, self.now)
-                # The frame is kept, so that no other one gets its name.
+                # Keeping the frame prevents another one from getting its id.
                 self.open[key] = (frame, since if seen else None, [0])
                 if seen:
                     self.found[frame.function]["starts"].append(since)

@@ -31,7 +31,7 @@ PAGE = b"""<!DOCTYPE html><script>
 })();
 </script>"""
 
-# What a cell of a batch of results is (QueryResult.CellsBatch.CellType).
+# The types of cells in a batch of results (QueryResult.CellsBatch.CellType).
 NULL, VARINT, FLOAT64, STRING, BLOB = 1, 2, 3, 4, 5
 APPEND, FINALIZE, QUERY = 1, 2, 3
 

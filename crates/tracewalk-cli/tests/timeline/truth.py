@@ -16,8 +16,8 @@ import json
 import struct
 from collections import defaultdict
 
-# Exceptions that an instruction raises itself: faults and supervisor calls. They do not preempt (DDI 0403E, B1.5.2;
-# IHI 0014Q, table 7.12).
+# Exceptions that an instruction raises itself: faults and supervisor calls, which do not preempt (DDI 0403E,
+# B1.5.2; IHI 0014Q, table 7.12).
 SYNCHRONOUS = {"m": {3, 4, 5, 6, 7, 11, 12}, "ar": {2, 3, 5, 9, 10, 11, 12, 13}}
 
 
@@ -164,7 +164,7 @@ def main():
                 taken[number]["without"].append(now - start - interrupted)
                 spans.append([number, start, now])
                 if stack:
-                    # What an interrupt took is not its own doing; what a supervisor call took is.
+                    # The time of an interrupt is not the outer exception's own; the time of a supervisor call is.
                     stack[-1][2] += interrupted if number in synchronous else now - start
             continue
         outside = [open_number for open_number, _, _ in stack if open_number not in synchronous]

@@ -1,4 +1,4 @@
-//! What is kept of a capture serves the next opening, changes no answer, and harms nobody when it is damaged.
+//! A capture's cache serves the next opening, changes no answer, and does no harm when damaged.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Served, repeated};
 use crate::support::example;
 
-/// How many bytes of trace were decoded.
+/// The number of bytes of trace that were decoded.
 fn decoded(served: &Served) -> u64 {
     served.counted();
     served.ask("status")["decoded"].as_u64().unwrap()
@@ -18,7 +18,7 @@ fn open(capture: &Path, cache: &Path) -> Served {
     Served::with(&["--cache-dir", cache.to_str().unwrap()], [capture])
 }
 
-/// Much of what a page asks for.
+/// Many of a page's questions.
 fn answers(served: &Served) -> Vec<Value> {
     let capture = served.ask("capture");
     let mut answers = vec![capture.clone()];
@@ -62,7 +62,7 @@ fn damaged(folder: &Path) -> PathBuf {
     capture
 }
 
-/// The example as a trace port sends it: with FSYNCs between the frames, and HSYNCs in them.
+/// The example's bytes on a trace port, with FSYNCs between the frames and HSYNCs in them.
 fn port(folder: &Path) -> PathBuf {
     let capture = repeated("a7-etmv3", 1 << 20, folder);
     let trace = folder.join("trace.bin");
@@ -98,7 +98,7 @@ fn the_second_opening_decodes_nothing_and_answers_the_same() {
     }
 }
 
-/// What is kept of a capture is of no other one, and of no other way to read it.
+/// A cache belongs to one capture and one way to read it.
 #[test]
 fn another_capture_image_or_option_has_a_key_of_its_own() {
     let (folder, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -114,7 +114,7 @@ fn another_capture_image_or_option_has_a_key_of_its_own() {
     fs::write(&trace, bytes).unwrap();
     assert!(decoded(&open(&capture, cache.path())) > 0, "another capture");
     assert_eq!(decoded(&open(&capture, cache.path())), 0);
-    // The last byte of the ELF file is in its section headers: nothing that is executed.
+    // The last byte of the ELF file is in its section headers, which are not executed.
     let image = folder.path().join("a9.elf");
     let mut bytes = fs::read(&image).unwrap();
     let last = bytes.len() - 1;
@@ -123,10 +123,10 @@ fn another_capture_image_or_option_has_a_key_of_its_own() {
     assert!(decoded(&open(&capture, cache.path())) > 0, "another image");
 }
 
-/// Raw bytes have no names and no lines, which belong to a key as well.
+/// Raw bytes lack the names and lines that are part of other keys.
 #[test]
 fn another_image_of_raw_bytes_has_a_key_of_its_own() {
-    /// Where the program is in the ELF file, and in memory.
+    /// The program's place in the ELF file, and its address.
     const SEGMENT: (std::ops::Range<usize>, &str) = (0x4000..0xc058, "0x60000000");
     let (folder, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let capture = repeated("a7-etmv3", 1, folder.path());
@@ -179,13 +179,13 @@ fn damaged_files_are_not_used_and_made_again() {
     }
 }
 
-/// A large file is hashed once, and again when it was changed, even if somebody set its time back.
+/// A large file is hashed once, and again after a change, even if its time was set back.
 #[test]
 #[cfg(unix)]
 fn the_hash_of_a_large_file_is_kept_as_long_as_the_file_is_not_changed() {
     let (folder, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let capture = repeated("m3-etmv3", 5 << 20, folder.path());
-    // Until then it could be changed again within the same tick of the clock.
+    // Until then a change within the same tick of the clock would be possible.
     std::thread::sleep(std::time::Duration::from_millis(3100));
     assert!(decoded(&open(&capture, cache.path())) > 0);
     assert_eq!(files(cache.path()).len(), 4, "the hash, the frames, the index, and what is shown of it");

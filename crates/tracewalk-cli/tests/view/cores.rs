@@ -1,4 +1,4 @@
-//! Other sources of a capture are lanes beside the one that is shown.
+//! Other sources of a capture are lanes beside the selected one.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Served;
 use crate::support::example;
 
-/// A capture of a Cortex-A7 and a Cortex-A15 that ran the same program, with its description.
+/// A capture of a Cortex-A7 and a Cortex-A15 that executed the same program, with its description.
 pub(super) fn two_sources(folder: &std::path::Path) -> PathBuf {
     let text = "[capture]\nfile = \"trace.bin\"\ncontainer = \"frames\"\n\
         [[source]]\nid = 0x10\nprotocol = \"etmv3\"\ncpu = \"cortex-a7\"\nregisters = { etmcr = 0x5000 }\n\
@@ -46,7 +46,7 @@ fn a_lane_says_who_runs_on_the_other_core_at_the_same_time() {
                 assert!(end > number(0) && end <= to);
                 let step = number(3);
                 let here = |source, step| served.ask(&format!("here?source={source}&step={step}"));
-                // The same moment: the other source's step is the first that reaches the timestamp.
+                // At the same time: the other source's step is the first that reaches the timestamp.
                 let time = here(shown, number(0))["before"]["time"].as_u64().unwrap();
                 let other = here(1 - shown, step);
                 assert!(other["before"]["time"].as_u64().unwrap() <= time.max(1) || step == 0);

@@ -1,4 +1,4 @@
-//! The page's figures are those of `flow`, `profile` and `coverage`.
+//! The page's figures equal those of `flow`, `profile` and `coverage`.
 
 use serde_json::Value;
 
@@ -63,7 +63,7 @@ fn the_steps_are_those_of_flow() {
     }
 }
 
-/// A page of any place shows what a page of all shows there: calls do not depend on where one comes from.
+/// A page for any place shows the same as a page for all places: calls do not depend on the previous place.
 #[test]
 fn a_place_is_the_same_from_everywhere() {
     let served = Served::of("m3-etmv3");
@@ -90,7 +90,7 @@ fn costs_are_those_of_profile() {
     }
 }
 
-/// The table of costs is the one that `profile` prints of a capture.
+/// The table of costs equals the output of `profile` for a capture.
 pub(super) fn assert_costs(served: &Served, capture: &str) {
     let costs = served.ask("costs");
     let profile = run(["profile", capture, "--format", "csv", "--quiet"]).stdout;
@@ -119,7 +119,7 @@ fn counts_beside_lines_are_those_of_coverage() {
     }
 }
 
-/// The counts beside lines are those that `coverage` prints of a capture.
+/// The counts beside lines equal the output of `coverage` for a capture.
 pub(super) fn assert_counts(served: &Served, capture: &str) {
     let coverage = run(["coverage", capture, "--format", "json", "--quiet"]).stdout;
     let document = serde_json::from_str::<Value>(&coverage).unwrap();
@@ -138,7 +138,7 @@ pub(super) fn assert_counts(served: &Served, capture: &str) {
     assert!(lines > 0, "{capture}");
 }
 
-/// The timeline's bars cover each step with the functions that run there.
+/// The timeline's bars cover each step with the functions that run at it.
 #[test]
 fn the_timeline_is_the_calls() {
     let served = Served::of("m3-etmv3");

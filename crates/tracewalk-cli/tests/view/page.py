@@ -109,7 +109,7 @@ def use(browser, url):
     assert browser.evaluate("state.here.row.text").startswith("bl"), "it is a call"
     second = search(browser, "crc32")
     expect(second, entered, "the next entry from the call")
-    # Other things that can be searched for.
+    # The search also takes addresses, lines and instruction numbers.
     expect(here_after(browser, row["address"])["address"], row["address"], "an address")
     found = here_after(browser, f"{row['file'].split('/')[-1]}:{row['line']}")
     expect(found["line"], row["line"], "a line")
@@ -139,7 +139,7 @@ def use(browser, url):
     wanted = browser.evaluate("(state.from + state.to) / 2")
     assert abs(step(browser) - wanted) <= browser.evaluate("(state.to - state.from) / 50"), "the place under the pointer"
     all_panes_agree(browser)
-    # The place stays in sight when the window becomes smaller.
+    # The place stays visible when the window becomes smaller.
     size(browser, 1400, 500)
     browser.wait("$('rows').clientHeight < 300", "a smaller list")
     settle(browser)
@@ -148,7 +148,7 @@ def use(browser, url):
     assert in_sight, "the selected row after the window became smaller"
     size(browser, 1400, 900)
     settle(browser)
-    # The list has all steps, and draws few.
+    # The list has all steps, but draws only a few.
     expect(press(browser, "End"), steps - 1, "the last step")
     assert browser.evaluate("document.querySelectorAll('#rows .row').length") < 120
     # A link names the place.
@@ -157,7 +157,7 @@ def use(browser, url):
     browser.call("Page.navigate", url="about:blank")
     visit(browser, link)
     expect(step(browser), 1234, "the step of the link")
-    # Keyboard alone: every control can be reached.
+    # The keyboard alone reaches every control.
     unreachable = browser.evaluate("[...document.querySelectorAll('button, input, select')].filter(e => e.offsetParent && e.tabIndex < 0).length")
     expect(unreachable, 0, "controls without the keyboard")
     browser.key("?")
@@ -192,7 +192,7 @@ def large(browser, url):
     visit(browser, url)
     steps = browser.evaluate("summary().steps")
     expect(steps, int(os.environ["STEPS"]), "the number of steps")
-    # The first picture comes from the overview, and says so.
+    # The first picture is from the overview, and is marked as inexact.
     expect(browser.evaluate("$('lanes').dataset.exact"), "false", "a picture of everything")
     assert browser.evaluate("document.querySelectorAll('#rows .row').length") < 120
     go(browser, steps // 3 * 2)
@@ -205,7 +205,7 @@ def large(browser, url):
     settle(browser)
     browser.wait("$('lanes').dataset.exact === 'true'", "a picture of a part")
     settle(browser)
-    # Large numbers have room.
+    # Large numbers fit.
     cut = browser.evaluate("[...document.querySelectorAll('#costs td.n, .code .count')].filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent)")
     expect(cut, [], "numbers that are cut off")
     # Search, forwards and back.
@@ -290,7 +290,7 @@ def other_site(browser, url):
     browser.call("Page.navigate", url=f"http://127.0.0.1:{server.server_port}/")
     browser.wait("document.title === 'elsewhere'", "the other site")
     target = f"http://{split.netloc}/api/rows?from=0&count=5"
-    # Even with the token, which it cannot know.
+    # The other site fails even with the token, which it cannot know.
     read = browser.evaluate(
         f"fetch('{target}', {{headers: {{'x-tracewalk-token': '{token}'}}}}).then(a => a.text()).catch(e => 'refused')")
     expect(read, "refused", "what a page of another site reads")
@@ -345,7 +345,7 @@ def main():
         complaints = browser.complaints()
     if what == "other-site":
         return
-    # Nothing went wrong in the page, and it asked nobody but the server that it came from.
+    # The page had no errors, and sent requests only to its own server.
     own = "request: http://" + urllib.parse.urlsplit(url).netloc + "/" if url.startswith("http") else "request: nobody"
     left = [complaint for complaint in complaints if not complaint.startswith(own)]
     if left:

@@ -12,7 +12,7 @@ fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/view/page.py")
 }
 
-/// Lets tests/view/page.py use a page; it fails if something is not as it should be.
+/// Lets tests/view/page.py use a page; the test fails if the script finds a fault.
 fn visit(what: &str, url: &str, folder: Option<&Path>) {
     visit_with(what, url, folder, &[]);
 }
@@ -29,7 +29,7 @@ fn has_browser() -> bool {
     has("chromium") && has("python3")
 }
 
-/// Steps, searches, zooms, follows a link, and asks nobody but its own server.
+/// Steps, searches, zooms and follows a link; the page sends requests only to its own server.
 #[test]
 fn a_page_is_used_with_keys_and_pointer() {
     if !has_browser() {
@@ -37,11 +37,11 @@ fn a_page_is_used_with_keys_and_pointer() {
     }
     let served = Served::of("m3-etmv3");
     visit("use", &served.url(), None);
-    // What makes a page of another site read this one, in the same browser.
+    // In the same browser, a page of another site tries to read this one.
     visit("other-site", &served.url(), None);
 }
 
-/// A trace in which bytes are missing has a gap, and the page goes there.
+/// A trace with missing bytes has a gap, and the page can go to it.
 #[test]
 fn a_gap_is_seen_and_reached() {
     if !has_browser() {
@@ -58,14 +58,14 @@ fn a_gap_is_seen_and_reached() {
     visit("gap", &served.url(), None);
 }
 
-/// A capture of many times the same trace, in the middle of which bytes are missing: its figures are those of the other commands,
-/// and the page is used as that of a small one.
+/// A capture with the same trace many times, and bytes missing in the middle: its figures equal those of the
+/// other commands, and the page works like that of a small capture.
 fn large(bytes: usize) {
     let folder = tempfile::tempdir().unwrap();
     let capture = repeated("a7-etmv3", bytes, folder.path());
     let trace = folder.path().join("trace.bin");
     let mut whole = std::fs::read(&trace).unwrap();
-    // In the middle of one of them: between two a loss leaves no gap.
+    // In the middle of one repetition: a loss between two leaves no gap.
     let one = usize::try_from(std::fs::metadata(example("a7-etmv3/trace.bin")).unwrap().len()).unwrap();
     let middle = whole.len() / one / 2 * one + one / 2;
     whole.drain(middle..middle + 1600);
@@ -111,14 +111,14 @@ fn a_capture_of_some_megabytes_is_shown_as_a_small_one() {
     large(2 << 20);
 }
 
-/// `cargo xtask page` runs it.
+/// Run by `cargo xtask page`.
 #[test]
 #[ignore = "decodes 100 MB several times"]
 fn a_capture_of_100_megabytes_is_shown_as_a_small_one() {
     large(100 << 20);
 }
 
-/// The other core of a capture is a lane in the timeline, and a click on it goes there.
+/// The other core of a capture is a lane in the timeline, and a click on the lane goes to that core.
 #[test]
 fn another_core_is_a_lane() {
     if !has_browser() {
@@ -128,7 +128,7 @@ fn another_core_is_a_lane() {
     visit("cores", &Served::start([two_sources(folder.path())]).url(), None);
 }
 
-/// One file that needs nothing else shows what the server shows.
+/// A single self-contained file shows the same as the server.
 #[test]
 fn an_exported_page_is_the_same_page() {
     let folder = tempfile::tempdir().unwrap();
@@ -144,7 +144,7 @@ fn an_exported_page_is_the_same_page() {
     }
 }
 
-/// The documentation's pictures are taken of the examples; with PICTURES=overwrite they are replaced.
+/// The documentation's pictures show the examples; PICTURES=overwrite replaces them.
 #[test]
 fn the_documentations_pictures_can_be_taken() {
     if !has_browser() {

@@ -1,4 +1,4 @@
-//! Who is answered, and what becomes of the others.
+//! The requests that the server answers, and those that it refuses.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -26,13 +26,13 @@ fn another_site_is_answered_nothing() {
     ] {
         let answer = served.request(rows, &headers);
         assert_eq!(answer.status, expected, "{headers:?}");
-        // No site may read an answer, and no script from elsewhere runs in it.
+        // No site may read an answer, and no foreign script runs in it.
         assert!(!answer.headers.contains("access-control-allow"), "{}", answer.headers);
         assert!(answer.headers.contains("content-security-policy: default-src 'none'"), "{}", answer.headers);
         let has_data = answer.body.windows(9).any(|part| part == b"\"address\"");
         assert_eq!(has_data, expected == 200, "{headers:?}");
     }
-    // A name that another site makes lead to this machine.
+    // Another site's name that resolves to this machine.
     for path in [rows, "/", "/page/page.js", "/nothing"] {
         assert_eq!(
             served.send(&format!("GET {path} HTTP/1.1"), &[&other_host, &token]).status,
@@ -40,14 +40,14 @@ fn another_site_is_answered_nothing() {
             "{path}"
         );
     }
-    // Not even the question whether it may ask is answered.
+    // The server also refuses the preflight request.
     let host = format!("Host: {}", served.host);
     let preflight = served.send(
         &format!("OPTIONS {rows} HTTP/1.1"),
         &[&host, "Origin: http://evil.example", "Access-Control-Request-Headers: x-tracewalk-token"],
     );
     assert!(preflight.status >= 400 && !preflight.headers.contains("access-control-allow"));
-    // The page itself has nothing of the capture in it, and not the token.
+    // The page itself contains nothing of the capture, nor the token.
     let page = String::from_utf8(served.request("/", &[]).body).unwrap();
     assert!(page.contains("<script src=\"page/page.js\"") && !page.contains(&served.token));
 }
@@ -60,10 +60,10 @@ fn garbage_and_clients_that_vanish_disturb_nobody() {
     for garbage in [&b"\x00\xff\xfe\x01\x02\r\n\r\n"[..], b"GET", b"GET / HTTP/9.9\r\n\r\n", &[b'A'; 100_000]]
     {
         let mut stream = TcpStream::connect(&served.host).unwrap();
-        // The server may have gone before all of it is sent.
+        // The server may close the connection before everything is sent.
         let _ = stream.write_all(garbage);
     }
-    // Questions whose answers nobody waits for.
+    // Questions whose clients do not wait for an answer.
     for _ in 0..50 {
         let mut stream = TcpStream::connect(&served.host).unwrap();
         let question = format!(
@@ -91,7 +91,7 @@ fn garbage_and_clients_that_vanish_disturb_nobody() {
         ("/page/..%2f..%2fCargo.toml", 404),
     ] {
         let answer = served.request(path, &[&token]);
-        // Invalid UTF-8 may be read as something that is not found.
+        // Invalid UTF-8 may be treated as a text that is not found.
         assert!(
             answer.status == expected || (expected == 400 && answer.status == 200),
             "{path}: {}",
@@ -107,7 +107,7 @@ fn garbage_and_clients_that_vanish_disturb_nobody() {
 #[test]
 fn two_pages_are_answered_side_by_side() {
     let served = Served::of("m3-etmv3");
-    // No more rows come at once.
+    // An answer has at most this number of rows.
     let steps = served.ask("capture")["sources"][0]["steps"].as_u64().unwrap().min(4096);
     let all = served.ask(&format!("rows?from=0&count={steps}"));
     std::thread::scope(|scope| {
@@ -138,7 +138,7 @@ fn an_address_in_use_is_refused() {
     assert!(outcome.stderr.contains("error: listen: "), "{}", outcome.stderr);
 }
 
-/// A connection that says nothing stands in nobody's way.
+/// A silent connection blocks no other.
 #[test]
 fn a_silent_client_does_not_block() {
     let served = Served::of("m3-etmv3");

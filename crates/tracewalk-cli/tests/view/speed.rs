@@ -1,18 +1,18 @@
-//! A large capture is as quick as a small one.
+//! A large capture is as fast as a small one.
 
 use super::{Served, repeated};
 
-/// How long the server has worked, in ticks of the system's clock.
+/// The server's processor time, in ticks of the system's clock.
 fn worked(served: &Served) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", served.child.id())).unwrap();
     let fields = stat.rsplit(')').next().unwrap().split_whitespace().collect::<Vec<_>>();
     fields[11..13].iter().map(|ticks| ticks.parse::<u64>().unwrap()).sum()
 }
 
-/// How long jumps to places anywhere take together.
+/// The processor time for jumps to random places.
 fn jumps(served: &Served, count: u64) -> u64 {
     let steps = served.ask("capture")["sources"][0]["steps"].as_u64().unwrap();
-    // Counting takes time, too.
+    // Counting also takes time.
     served.counted();
     let before = worked(served);
     let mut number = 1_u64;
@@ -24,7 +24,7 @@ fn jumps(served: &Served, count: u64) -> u64 {
     worked(served) - before
 }
 
-/// Of a capture 100 times longer a jump takes less than 1.5 times as long.
+/// In a capture 100 times longer, a jump takes less than 1.5 times as long.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_jump_does_not_get_slower_with_the_capture() {
