@@ -1,4 +1,4 @@
-//! Files → captures, program images and symbols.
+//! Reads captures, program images and symbols from files.
 //!
 //! Paths or bytes of files go in; captures, memory and symbols come out. This is the only crate of tracewalk that opens files:
 //!
@@ -9,8 +9,9 @@
 //! symbols  ELF files → functions, instruction sets, source lines, the vector table
 //! ```
 //!
-//! Decoding is not here. Files are not trusted: every length in a file is checked before use, a description can only name files
-//! beside it, and errors state the problem in one sentence with its place and the option to try.
+//! This crate does not decode. It does not trust files: every length in a file is checked before use, a
+//! description can only name files beside it, and errors state the problem in one sentence with its place and
+//! the option to try.
 //!
 //! ```
 //! use tracewalk::ids::Address;
@@ -67,7 +68,7 @@ struct Readme;
 
 #[cfg(test)]
 mod tests {
-    //! What several threads may share, and what each needs a copy of.
+    //! The types that several threads may share, and those that each thread needs a copy of.
 
     const fn is_shared<T: Send + Sync>() {}
     const fn is_moved<T: Send>() {}

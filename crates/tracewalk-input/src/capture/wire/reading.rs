@@ -62,7 +62,7 @@ impl Reading {
         Some(self.ticks_per_second? / self.ticks_per_bit?)
     }
 
-    /// Whether there are so few bytes or so many errors that other channels may be meant.
+    /// Whether the result suggests that other channels are meant.
     fn is_doubtful(&self) -> bool {
         let score = Score { bytes: self.times.len() as u64, errors: self.errors };
         !self.is_aligned || !score.is_good()
