@@ -17,7 +17,7 @@ pub(crate) fn letters(bytes: &[u8]) -> Option<Letters> {
         |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b'\x0c' | b'\x1b' | b' '..=b'~' | 0x80..);
     let is_utf8 = match std::str::from_utf8(beginning) {
         Ok(_) => true,
-        // The end of the beginning may split a character.
+        // The cut after 4096 bytes may split a character.
         Err(error) => error.error_len().is_none(),
     };
     beginning.iter().all(is_letter).then_some(if is_utf8 { Letters::Utf8 } else { Letters::Bytes })

@@ -31,8 +31,8 @@ pub(crate) fn read(text: &str) -> Result<(Assembly, Flaws), Located> {
         ended = false;
         let record = match Record::from_record_string(record) {
             Ok(record) => record,
-            // If a file is cut off, its last record has no end. Any other damaged record may have set the
-            // base of the addresses after it.
+            // If a file is cut off, its last record has no end. After any other damaged record, the base of
+            // the addresses is unknown.
             Err(error) if records.peek().is_none() => {
                 flaws.add(line, problem(error, record));
                 break;

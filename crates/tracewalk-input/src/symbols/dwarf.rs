@@ -131,8 +131,8 @@ pub(super) fn section<E: FileHeader<Endian = object::LittleEndian>>(
 /// The range of each unit's first entry in `.debug_info`, in order. Malformed units are skipped; the reader
 /// of the unit will report them. Entries that are nested too deeply are an error.
 ///
-/// Reading entries takes most of the time. Each is read only once, so these reads are not counted; units may
-/// share abbreviations.
+/// Each entry is read only once, so its bytes are not counted; counting would take most of the time.
+/// Abbreviations are counted, because units may share them.
 fn unit_heads(
     entries: &DebugInfo<EndianSlice<'_, LittleEndian>>,
     abbreviations: &DebugAbbrev<Reader>,

@@ -5,8 +5,7 @@
 //! M-profile program. [`SourceLines`] finds files, lines and inlined functions in the debugging information;
 //! it caches the results, so each thread has its own.
 //!
-//! Symbols never affect how execution is followed: a symbol table may be wrong or absent, but the trace is
-//! reliable.
+//! Symbols never affect how execution is followed, because a symbol table may be wrong or absent.
 //!
 //! ```no_run
 //! use tracewalk::ids::Address;
@@ -67,8 +66,8 @@ pub struct SymbolTable {
 
 impl SymbolTable {
     /// The symbols of the images that a core's memory was assembled from, all of them visible at once: see
-    /// [`Memory::seen_in`]. Symbols of memory that another image covers are left out. So are all symbols of
-    /// an image that exceed their share of the memory limit.
+    /// [`Memory::seen_in`]. Symbols of memory that another image covers are left out. If an image's symbols
+    /// exceed their share of the memory limit, all of them are left out.
     #[must_use]
     pub fn of(memory: &Memory) -> Self {
         let mut notes = Vec::new();

@@ -49,7 +49,7 @@ const GRACE: Duration = Duration::from_millis(200);
 const TAIL: usize = 64;
 
 impl Growing {
-    /// Reads the file at `path` from its start. The file may not exist yet, but its directory has to.
+    /// Reads the file at `path` from its start. The file need not exist yet, but its directory must.
     pub fn open(path: &Path) -> Result<Self, FileProblem> {
         let state = match File::open(path) {
             Ok(file) => State::of(file)?,

@@ -5,7 +5,7 @@
 //!
 //! - [`Place`] is the origin of the bytes, as the command line names it.
 //! - [`ByteSource`] reads from a place; callers may implement their own. [`fed`] makes a source of bytes that
-//! the caller has.
+//!   the caller has.
 //! - [`Stop`] ends a stream: bytes received by then are still passed on.
 //!
 //! ```
@@ -207,8 +207,9 @@ enum State {
 /// The interval for checking `stop` and `idle`.
 const POLL: Duration = Duration::from_millis(100);
 
-/// After a requested end, the stream ends once no bytes have arrived for the first time, and after the second
-/// time in any case. A program that is stopped together with this one may still write its last bytes.
+/// After a requested end, the stream ends once no bytes have arrived for [`DRAINED`], and after
+/// [`LONGEST_DRAIN`] in any case. A program that is stopped together with this one may still write its last
+/// bytes.
 const DRAINED: Duration = Duration::from_millis(100);
 const LONGEST_DRAIN: Duration = Duration::from_secs(1);
 

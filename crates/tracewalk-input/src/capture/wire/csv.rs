@@ -147,8 +147,8 @@ impl Cells {
     }
 }
 
-/// Parses the column label of a time into the power of ten of units in a second, or `Some(None)` if the label
-/// names no unit; `None` for any other label.
+/// Parses the column label of a time: returns n for units of 10^-n seconds, `Some(None)` if the label names
+/// no unit, and `None` for any other label.
 #[allow(clippy::option_option, reason = "a label may be none of a time, or one without a unit")]
 fn time_unit(label: &str) -> Option<Option<u32>> {
     let label = label.to_ascii_lowercase();

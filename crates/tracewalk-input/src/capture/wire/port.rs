@@ -5,7 +5,7 @@
 //! bit offset, because each mixed byte holds a zero (ID 0x7f is never used).
 //!
 //! Some ports change their data halfway between clock edges, as the architecture specifies; others change
-//! them at the clock edge. [`measure`] detects which and sets the moment of sampling accordingly.
+//! them at the clock edge. `measure` detects which and sets the moment of sampling accordingly.
 
 use tracewalk::frame::FSYNC;
 

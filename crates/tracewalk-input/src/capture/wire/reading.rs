@@ -15,7 +15,7 @@ use super::ways::{HEAD, Score, Until, Way, best_way, lines};
 use super::{Receiver, WireOptions};
 use crate::capture::error::CaptureError;
 
-/// The result of reading a recording, but for its bytes.
+/// The result of reading a recording, except its bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
     /// The form in which bytes were sent over the wires.

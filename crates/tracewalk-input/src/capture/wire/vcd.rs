@@ -169,7 +169,7 @@ fn add_variable(
     Ok(())
 }
 
-/// Prefixes names that several channels share with their scope.
+/// Prepends the scope to names that several channels share.
 fn distinct(names: Vec<Named>) -> Vec<String> {
     let mut counts = HashMap::<String, usize>::new();
     for (name, _) in &names {
@@ -307,7 +307,7 @@ impl Layout for Dump {
 /// The changes in a dump.
 struct DumpChanges<'a> {
     words: Words<'a>,
-    /// The bits of each variable, and the channels that they are.
+    /// The requested bits of each variable, and the indices of their channels.
     wanted: HashMap<Arc<[u8]>, Vec<(usize, usize)>>,
     now: Option<Tick>,
     levels: Levels,
