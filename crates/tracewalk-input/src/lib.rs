@@ -3,7 +3,7 @@
 //! Paths or bytes of files go in; captures, memory and symbols come out. This is the only crate of tracewalk that opens files:
 //!
 //! ```text
-//! capture  trace bytes and what describes them: a plain file, a capture.toml, a snapshot directory
+//! capture  trace bytes and their description: a plain file, a capture.toml, a snapshot directory
 //! image    ELF files and raw memory dumps → the program's memory, and the origin of each part
 //! svd      a chip's description → the names of its interrupts
 //! symbols  ELF files → functions, instruction sets, source lines, the vector table

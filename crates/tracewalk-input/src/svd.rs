@@ -53,7 +53,7 @@ pub struct SvdError {
     pub kind: SvdErrorKind,
 }
 
-/// What is wrong with a System View Description.
+/// The problem with a System View Description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SvdErrorKind {

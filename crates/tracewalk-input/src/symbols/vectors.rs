@@ -31,7 +31,7 @@ pub enum VectorTableFrom {
     Symbol(String),
     /// By a section of this name.
     Section(String),
-    /// At address 0, where VTOR points after reset.
+    /// At address 0, the usual address after reset.
     Reset,
     /// At the lowest address of the images.
     LowestAddress,

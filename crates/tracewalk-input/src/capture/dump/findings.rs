@@ -130,7 +130,7 @@ fn holds_buffer(memory: &JoinedMemory, config: &Config) -> Option<Held> {
     if !layout.pieces.is_empty() {
         return Some(if layout.missing.is_empty() { Held::Whole } else { Held::Part });
     }
-    // Nothing was written. If all bits of MASTER are 0, the registers describe no buffer.
+    // Nothing was written to the buffer. If all bits of MASTER are 0, the registers describe no buffer.
     let full = config.with_wrapped(true);
     let is_held = order::by_registers(memory.dump(), &full).is_ok_and(|layout| layout.missing.is_empty());
     (is_held && config.to_registers().master != 0).then_some(Held::Unwritten)

@@ -47,7 +47,7 @@ struct Table {
 enum Clock {
     /// Each row is a sample.
     Rows,
-    /// The first column counts samples; the value is the count between two of them.
+    /// The first column is a whole number; the value is its step from one sample to the next.
     Samples(u64),
     /// The first column is a time in units of 10^-n seconds; a tick is a picosecond.
     Time(u32),

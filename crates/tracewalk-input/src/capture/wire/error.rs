@@ -1,4 +1,4 @@
-//! What can be wrong with a recording.
+//! Problems with a recording.
 
 use std::fmt;
 
@@ -32,14 +32,14 @@ pub enum RecordingProblem {
     Value {
         /// The key.
         key: &'static str,
-        /// What was expected.
+        /// The expected form.
         expected: &'static str,
-        /// What was found.
+        /// The value found.
         found: String,
     },
     /// More of something than a limit allows.
     TooMuch {
-        /// What there is too much of.
+        /// The items that exceed the limit.
         what: &'static str,
         /// The limit.
         limit: u64,

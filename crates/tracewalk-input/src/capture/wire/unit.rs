@@ -3,7 +3,7 @@
 //! Three steps, each of which builds on the one before:
 //!
 //! ```text
-//! 1. the shortest pulses that are no accident       → rough candidates
+//! 1. the shortest pulses that are not disturbances  → rough candidates
 //! 2. around each, the unit that the distances between edges in the same direction are nearest to multiples of
 //! 3. least squares over those distances             → a unit that is exact to far below a sample
 //! ```
