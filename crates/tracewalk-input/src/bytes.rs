@@ -11,8 +11,9 @@ use crate::mapped::Mapped;
 
 /// The bytes of a file: immutable, cheap to clone, readable as a slice.
 ///
-/// Callers do not see how they are held. Large captures are mapped, so that they take no memory of the process's own: a mapped
-/// file must not be shortened while it is read, or the system ends the process on access to the missing part.
+/// The storage is private. Large captures are mapped, so that they take none of the process's own memory. A
+/// mapped file must not be shortened while it is read: the system ends the process when it accesses the
+/// missing part.
 #[derive(Clone)]
 pub struct Bytes(Arc<Held>);
 
@@ -24,12 +25,14 @@ enum Held {
 impl Bytes {
     /// The bytes of an open file, mapped.
     pub(crate) fn map(file: &File) -> io::Result<Self> {
-        // Taken before the bytes are read: if the file changes meanwhile, its new content is never found under the old identity.
+        // Taken before the bytes are read: if the file changes meanwhile, its new content is never cached
+        // under the old identity.
         let identity = FileIdentity::of(file);
         Mapped::new(file).map(|mapped| Self(Arc::new(Held::Mapped(mapped, identity))))
     }
 
-    /// Which file's bytes they are, if they are all bytes of one that is mapped and the system tells when it was changed.
+    /// The identity of the file, if the bytes are a whole mapped file and the system records when the file
+    /// was changed.
     #[must_use]
     pub fn file(&self) -> Option<FileIdentity> {
         match &*self.0 {

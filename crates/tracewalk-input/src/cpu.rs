@@ -1,6 +1,7 @@
-//! Processors by name → their architecture profile and the usual values of their trace unit's registers.
+//! Looks up a processor's architecture profile and the usual values of its trace unit's registers by name.
 //!
-//! The values come from the protocols (`tracewalk::protocol`); this module knows how people spell a processor's name.
+//! The values come from the protocols (`tracewalk::protocol`); this module knows the usual spellings of a
+//! processor's name.
 //!
 //! ```
 //! use tracewalk_input::cpu::{Profile, UsualRegisters};
@@ -17,7 +18,7 @@ use tracewalk::protocol::{etmv3, etmv4, pft};
 
 use crate::origin::Origin;
 
-/// An architecture profile: how exceptions are numbered and which instruction sets exist.
+/// An architecture profile, which determines the numbering of exceptions and the instruction sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Profile {
     /// Application: ARM and Thumb, Cortex-A.
@@ -26,7 +27,7 @@ pub enum Profile {
     R,
     /// Microcontroller: Thumb only, exceptions by a table of addresses, Cortex-M.
     M,
-    /// Before there were profiles: ARM7 to ARM11.
+    /// ARM7 to ARM11, which precede the profiles.
     Classic,
 }
 
@@ -52,7 +53,7 @@ impl Profile {
         }
     }
 
-    /// The profile of an architecture, as snapshots name a processor by it: `ARMv8-M`.
+    /// The profile of an architecture in the form of snapshots' processor names: `ARMv8-M`.
     fn of_architecture(name: &str) -> Option<Self> {
         match name.rsplit_once('-')?.1 {
             "a" => Some(Self::A),
@@ -100,8 +101,8 @@ impl UsualRegisters {
                 (core.name(), core.registers().etmidr, core.registers().etmccer)
             }
         };
-        // ETMCR is not a property of a processor but of how it was set up. 0 is instruction trace with nothing added:
-        // no context IDs, cycle counts or data, which would change the packets' lengths.
+        // ETMCR is a setting, not a property of a processor. 0 is instruction trace with nothing added: no
+        // context IDs, cycle counts or data, which would change the packets' lengths.
         let registers = [("ETMCR", Some(0)), ("ETMIDR", etmidr), ("ETMCCER", etmccer)];
         Some(Self { cpu, registers: given(registers), is_assumed: false })
     }
@@ -120,7 +121,7 @@ impl UsualRegisters {
         Self { cpu: core.name(), registers: given(registers), is_assumed }
     }
 
-    /// The names of the processors that are known.
+    /// The names of the known processors.
     pub fn cpus() -> impl Iterator<Item = &'static str> {
         etmv3::Core::names().chain(pft::Core::names()).chain(etmv4::Core::names())
     }
@@ -145,7 +146,7 @@ fn given<const N: usize>(registers: [(&'static str, Option<u32>); N]) -> Vec<(&'
     registers.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// `Cortex-A7`, `ARM Cortex A7` and `cortex_a7` as `cortex-a7`.
+/// Converts `Cortex-A7`, `ARM Cortex A7` and `cortex_a7` to `cortex-a7`.
 fn canonical(name: &str) -> String {
     let mut canonical = name.trim().to_ascii_lowercase().replace(['_', ' '], "-");
     if let Some(rest) = canonical.strip_prefix("arm-") {

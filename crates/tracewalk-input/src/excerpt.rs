@@ -2,7 +2,7 @@
 
 use tracewalk::plain;
 
-/// The beginning of a text that came from a file, for a message; a word for an empty one.
+/// The beginning of a text from a file, to be quoted in a message; a placeholder if the text is empty.
 pub(crate) fn excerpt(text: &str) -> String {
     const LONGEST: usize = 60;
     if text.is_empty() {

@@ -8,44 +8,44 @@ use std::path::Path;
 use crate::bytes::Bytes;
 use crate::spool::Spool;
 
-/// The longest text that describes something (`capture.toml`, the snapshot's `.ini` files, `registers.txt`).
-/// Arm's largest device descriptions have some ten thousand bytes.
+/// The longest description (`capture.toml`, the snapshot's `.ini` files, `registers.txt`). Arm's largest
+/// device descriptions have some ten thousand bytes.
 pub(crate) const LONGEST_TEXT: u64 = 4 << 20;
 
-/// The longest capture. A wrong name such as `/dev/zero` has no end.
+/// The longest capture. Devices such as `/dev/zero`, named by mistake, never end.
 pub(crate) const LONGEST_CAPTURE: u64 = 16 << 30;
 
-/// The longest image: memory of 32 bits has no more bytes.
+/// The longest image: a 32-bit address space has no more bytes.
 pub(crate) const LONGEST_IMAGE: u64 = 4 << 30;
 
 /// Why a file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileProblem {
-    /// There is no such file.
+    /// The file does not exist.
     Missing,
-    /// It is a directory.
+    /// The path is a directory.
     Directory,
-    /// The user may not read it.
+    /// The user has no permission to read the file.
     Denied,
-    /// There is nothing in it.
+    /// The file is empty.
     Empty,
-    /// It is longer than anything that makes sense.
+    /// The file exceeds the limit.
     TooLong {
         /// The greatest length in bytes.
         limit: u64,
     },
-    /// It is a device that gives more bytes than anything would that has an end.
+    /// The file is a device that gives more bytes than any device with an end would.
     Endless {
-        /// How many bytes were read.
+        /// The number of bytes read.
         read: u64,
     },
-    /// It is not text.
+    /// The file is not text.
     NotText {
         /// The first byte that is not UTF-8.
         offset: usize,
     },
-    /// Something else, in the operating system's words.
+    /// Another error; the operating system's message.
     Other(String),
 }
 
@@ -92,20 +92,21 @@ impl From<io::Error> for FileProblem {
     }
 }
 
-/// The bytes of the file at `path`, at most `limit` of them, as they are now.
+/// Reads the file at `path`, at most `limit` bytes, as they are now.
 pub(crate) fn read(path: &Path, limit: u64) -> Result<Bytes, FileProblem> {
     let file = open(path)?;
     if is_device(&file)? {
         return read_device(file);
     }
-    // A file that is not a regular one has no length, or none that means anything.
+    // Files that are not regular have no length, or no meaningful one.
     let expected = file.metadata().map_or(0, |metadata| metadata.len());
     collect(file, Spool::with_room(expected), limit)
 }
 
-/// The bytes of the capture at `path`, at most `limit` of them. A large one is not copied: see [`Bytes`].
+/// Opens the capture at `path`, at most `limit` bytes. A large capture is mapped instead of copied: see
+/// [`Bytes`].
 pub(crate) fn map(path: &Path, limit: u64) -> Result<Bytes, FileProblem> {
-    /// Smaller files are read, which nothing that happens to them later can disturb.
+    /// Smaller files are copied, so that later changes of the file do not affect them.
     const SMALLEST: u64 = 4 << 20;
     let file = open(path)?;
     let metadata = file.metadata()?;
@@ -126,7 +127,7 @@ fn open(path: &Path) -> Result<File, FileProblem> {
     if file.metadata()?.is_dir() { Err(FileProblem::Directory) } else { Ok(file) }
 }
 
-/// Whether it is a device of characters, such as `/dev/zero`.
+/// Whether the file is a character device, such as `/dev/zero`.
 #[cfg(unix)]
 fn is_device(file: &File) -> io::Result<bool> {
     use std::os::unix::fs::FileTypeExt as _;
@@ -138,10 +139,10 @@ fn is_device(_: &File) -> io::Result<bool> {
     Ok(false)
 }
 
-/// No device with an end gives more: as much as stays in memory.
+/// No device with an end gives more. The bytes stay in memory.
 const LONGEST_DEVICE: u64 = 4 << 20;
 
-/// What a device gives until its end. Most have none; nothing of these is kept.
+/// Reads a device to its end. The bytes of an endless device are discarded.
 fn read_device(device: File) -> Result<Bytes, FileProblem> {
     read_from(device, LONGEST_DEVICE).map_err(|problem| match problem {
         FileProblem::TooLong { limit } => FileProblem::Endless { read: limit },
@@ -149,12 +150,12 @@ fn read_device(device: File) -> Result<Bytes, FileProblem> {
     })
 }
 
-/// The bytes of an open file that may be a pipe or a device, at most `limit` of them.
+/// Reads an open file that may be a pipe or a device, at most `limit` bytes.
 pub(crate) fn read_open(file: File, limit: u64) -> Result<Bytes, FileProblem> {
     if is_device(&file)? { read_device(file) } else { read_from(file, limit) }
 }
 
-/// What `reader` gives until its end, at most `limit` bytes.
+/// Reads `reader` to its end, at most `limit` bytes.
 pub(crate) fn read_from(reader: impl Read, limit: u64) -> Result<Bytes, FileProblem> {
     collect(reader, Spool::default(), limit)
 }
@@ -170,10 +171,10 @@ fn collect(mut reader: impl Read, mut spool: Spool, limit: u64) -> Result<Bytes,
     }
 }
 
-/// How much is read at once.
+/// The number of bytes to read at once.
 const PIECE: u64 = 1 << 20;
 
-/// The text of the file at `path`, of at most `limit` bytes.
+/// Reads the text of the file at `path`, at most `limit` bytes.
 pub fn read_text(path: &Path, limit: u64) -> Result<String, FileProblem> {
     let bytes = read(path, limit)?;
     let text =
@@ -182,7 +183,7 @@ pub fn read_text(path: &Path, limit: u64) -> Result<String, FileProblem> {
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text).to_owned())
 }
 
-/// The bytes of the file at `path`, one after the other. After the first `limit` of them comes an error.
+/// A reader of the file at `path`. After the first `limit` bytes, it returns an error.
 pub fn reader(path: &Path, limit: u64) -> Result<impl BufRead, FileProblem> {
     let file = open(path)?;
     let (left, problem) = match is_device(&file)? {
@@ -192,7 +193,7 @@ pub fn reader(path: &Path, limit: u64) -> Result<impl BufRead, FileProblem> {
     Ok(BufReader::with_capacity(1 << 14, Limited { file, left, problem }))
 }
 
-/// A file that must not be longer.
+/// A file with a limit on its length.
 struct Limited {
     file: File,
     left: u64,

@@ -1,9 +1,9 @@
-//! What the tests of several rooms need: directories that vanish, small ELF files made by code, the corpus.
+//! Shared test fixtures: temporary directories, small ELF files built by code, the corpus.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A directory that is removed with what is in it.
+/// A directory that is removed with its contents on drop.
 pub(crate) struct TemporaryDirectory(PathBuf);
 
 impl TemporaryDirectory {
@@ -19,7 +19,7 @@ impl TemporaryDirectory {
         &self.0
     }
 
-    /// Writes a file and tells its path.
+    /// Writes a file and returns its path.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.0.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -34,8 +34,8 @@ impl Drop for TemporaryDirectory {
     }
 }
 
-/// A file or directory of the shared captures, which are not part of the project. Tests that need them are skipped
-/// where they are absent, except where CI promises them.
+/// A file or directory of the shared captures, which are not part of the project. Tests that need an absent
+/// capture are skipped, except in CI jobs that require it.
 pub(crate) fn corpus(name: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus").join(name);
     if path.exists() {
@@ -46,7 +46,7 @@ pub(crate) fn corpus(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// An ELF file that is written field by field, so that a test can also say what no linker would.
+/// An ELF file that is written field by field, so that a test can also write what no linker would.
 pub(crate) struct Elf {
     pub(crate) class: u8,
     pub(crate) order: u8,
@@ -65,9 +65,9 @@ pub(crate) struct ElfSection {
     pub(crate) flags: u32,
     pub(crate) address: u32,
     pub(crate) bytes: Vec<u8>,
-    /// The segment's flags, where they do not follow from the section's.
+    /// The segment's flags, if they do not follow from the section's.
     pub(crate) segment_flags: Option<u32>,
-    /// The size that the headers claim, where it is not the true one.
+    /// The size that the headers claim, if it is not the true one.
     pub(crate) claimed: Option<u32>,
 }
 

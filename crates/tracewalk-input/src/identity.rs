@@ -1,11 +1,13 @@
-//! Which file it was, so that its contents need not be looked at again.
+//! The identity of a file, so that its unchanged contents need not be examined again.
 
 use std::fs::File;
 use std::time::{Duration, SystemTime};
 
-/// A file as the system knows it: two that are equal have the same contents, if the first one is [settled](FileIdentity::is_settled).
+/// A file as the system identifies it. Files with equal identities have the same contents, if the first one
+/// is [settled](FileIdentity::is_settled).
 ///
-/// Unix records the time of a file's last change, which cannot be set back. Other systems do not.
+/// Unix records the time of a file's last change, which cannot be set back. Other systems record no such
+/// time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileIdentity {
     device: u64,
@@ -15,7 +17,7 @@ pub struct FileIdentity {
     changed: (i64, i64),
 }
 
-/// How long after the last change a file may be changed once more within the same tick of the system's clock.
+/// The time after a change within which another change may get the same timestamp.
 const TICK: Duration = Duration::from_secs(2);
 
 impl FileIdentity {
@@ -40,7 +42,7 @@ impl FileIdentity {
         None
     }
 
-    /// Whether the last change is so long ago that the next one has another time.
+    /// Whether the last change is old enough for the next one to get a different timestamp.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

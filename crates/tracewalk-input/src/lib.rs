@@ -1,16 +1,17 @@
-//! Files → captures, program images and symbols.
+//! Reads captures, program images and symbols from files.
 //!
 //! Paths or bytes of files go in; captures, memory and symbols come out. This is the only crate of tracewalk that opens files:
 //!
 //! ```text
-//! capture  trace bytes and what describes them: a plain file, a capture.toml, a snapshot directory
+//! capture  trace bytes and their description: a plain file, a capture.toml, a snapshot directory
 //! image    ELF files and raw memory dumps → the program's memory, and the origin of each part
 //! svd      a chip's description → the names of its interrupts
 //! symbols  ELF files → functions, instruction sets, source lines, the vector table
 //! ```
 //!
-//! Decoding is not here. Files are not trusted: every length in a file is checked before use, a description can only name files
-//! beside it, and errors state the problem in one sentence with its place and the option to try.
+//! This crate does not decode. It does not trust files: every length in a file is checked before use, a
+//! description can only name files beside it, and errors state the problem in one sentence with its place and
+//! the option to try.
 //!
 //! ```
 //! use tracewalk::ids::Address;
@@ -67,7 +68,7 @@ struct Readme;
 
 #[cfg(test)]
 mod tests {
-    //! What several threads may share, and what each needs a copy of.
+    //! The types that several threads may share, and those that each thread needs a copy of.
 
     const fn is_shared<T: Send + Sync>() {}
     const fn is_moved<T: Send>() {}

@@ -1,8 +1,8 @@
-//! How much memory what files hold may take.
+//! Limits the memory that the contents of files take.
 //!
-//! A file's counts and sizes are checked against the file before they are used. That bounds memory by the file's length,
-//! which a large file can exhaust. [`MemoryLimit`] is the user's limit for all of it: each part
-//! gets a share, and what does not fit into its share is left out with a sentence.
+//! A file's counts and sizes are checked against the file before they are used. That bounds memory by the
+//! file's length, which may still exceed the available memory. [`MemoryLimit`] is the user's limit for the
+//! whole process: each part gets a share. What does not fit into its share is left out with a message.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,7 +16,7 @@ pub struct MemoryLimit(Option<u64>);
 pub struct ParseMemoryLimitError;
 
 impl MemoryLimit {
-    /// The least that makes sense: below, the program and its buffers do not fit.
+    /// The least limit: in less memory, the program and its buffers do not fit.
     pub const LEAST: u64 = 32 << 20;
 
     /// A number of bytes, at least [`MemoryLimit::LEAST`].
@@ -25,19 +25,20 @@ impl MemoryLimit {
         (bytes >= Self::LEAST).then_some(Self(Some(bytes)))
     }
 
-    /// How many bytes it is; `None` without a limit.
+    /// The number of bytes; `None` without a limit.
     #[must_use]
     pub const fn bytes(self) -> Option<u64> {
         self.0
     }
 
-    /// The share of each of `users` users at once.
+    /// The share of each of `users` concurrent users.
     #[must_use]
     pub fn shared_by(self, users: usize) -> Self {
         Self(self.0.map(|bytes| bytes / (users as u64).max(1)))
     }
 
-    /// The share of one part: images, symbols, source lines, and decoding with its results have a quarter each.
+    /// The share of one part: images, symbols, source lines, and decoding with its results get a quarter
+    /// each.
     #[must_use]
     pub fn share(self) -> Option<u64> {
         self.0.map(|bytes| bytes / 4)
@@ -47,7 +48,7 @@ impl MemoryLimit {
 impl FromStr for MemoryLimit {
     type Err = ParseMemoryLimitError;
 
-    /// Bytes, or with `K`, `M` or `G` after them KiB, MiB or GiB.
+    /// Parses a number of bytes, or of KiB, MiB or GiB if `K`, `M` or `G` follows.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (digits, shift) = match text.char_indices().next_back() {
             Some((at, 'K' | 'k')) => (&text[..at], 10),

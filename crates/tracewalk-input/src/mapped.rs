@@ -1,7 +1,7 @@
-//! A file as memory. The only file of the project with `unsafe` in it.
+//! A memory-mapped file. No other file of the project contains `unsafe`.
 //!
-//! A capture may have more bytes than there is memory, and reading it piece by piece would make every reader ask for
-//! pieces. A mapped file is a slice, of which the system holds what is in use and drops what is not.
+//! A capture may have more bytes than there is memory, and piecewise reading would complicate every reader. A
+//! mapped file is a slice; the system keeps the pages in use and drops the others.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -16,13 +16,14 @@ pub(crate) struct Mapped(Mmap);
 impl Mapped {
     /// Maps all of `file`.
     pub(crate) fn new(file: &File) -> io::Result<Self> {
-        // SAFETY: what `Mmap` cannot promise is that no other process changes the file meanwhile. Two kinds of file are
-        // mapped: temporary files without a name (`Spool`), which no other process can open, and captures. A capture's
-        // bytes are untrusted from the first to the last; whoever reads them compares and copies single bytes, and takes
-        // no byte for checked because it was checked before. Text is made of a copy of them. A file that is shortened
-        // ends the process by a signal (docs/speed-and-memory.md says so), which is no undefined behaviour.
+        // SAFETY: `Mmap` cannot guarantee that no other process changes the file meanwhile. Two kinds of file
+        // are mapped: temporary files without a name (`Spool`), which no other process can open, and
+        // captures. All bytes of a capture are untrusted: readers compare and copy single bytes, and never
+        // rely on an earlier check of a byte. Text is made from a copy of the bytes. If a file is shortened,
+        // a signal ends the process (documented in docs/speed-and-memory.md), which is not undefined
+        // behaviour.
         let map = unsafe { Mmap::map(file)? };
-        // A hint: decoding goes through it once from its start.
+        // A hint: decoding reads the file once, from its start.
         #[cfg(unix)]
         let _ = map.advise(Advice::Sequential);
         Ok(Self(map))

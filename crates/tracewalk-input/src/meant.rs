@@ -1,13 +1,14 @@
 //! Usual spellings of processors, containers and protocols, and their meanings.
 //!
-//! Who writes `m7`, `stm32f4` or `etb` has not misspelt a word: the nearest known one is another thing.
+//! A user who writes `m7`, `stm32f4` or `etb` has not misspelt a word: the nearest known word means something
+//! else.
 
 use crate::nearest::nearest_within;
 
-/// A word and its meaning; an empty meaning if nothing known fits.
+/// A word and its meaning, which is empty if nothing known fits.
 type Meaning = (&'static str, &'static str);
 
-/// Families of chips by the beginnings of their names, and processors by short names.
+/// Families of chips by prefixes of their names, and processors by short names.
 const CPUS: &[Meaning] = &[
     ("m0+", "cortex-m0plus"),
     ("m0plus", "cortex-m0plus"),
@@ -105,7 +106,8 @@ const PROTOCOLS: &[Meaning] = &[
     ("tpiu", ""),
 ];
 
-/// The processor that was meant, as `cpu=` takes it: one of `known`, or one that a short name or a chip stands for.
+/// The processor that was meant, as `cpu=` accepts it: one of `known`, or the processor of a short name or a
+/// chip.
 pub(crate) fn cpu(given: &str, known: impl IntoIterator<Item = &'static str>) -> &'static str {
     let word = folded(given);
     let chip = CHIPS.iter().filter(|(chip, _)| word.starts_with(chip)).max_by_key(|(chip, _)| chip.len());
@@ -119,7 +121,7 @@ pub(crate) fn container(given: &str, known: impl IntoIterator<Item = &'static st
     of(CONTAINERS, given, known)
 }
 
-/// The protocol that was meant; nothing for one that is not decoded.
+/// The protocol that was meant; empty for a protocol that is not decoded.
 pub(crate) fn protocol(given: &str, known: impl IntoIterator<Item = &'static str>) -> &'static str {
     of(PROTOCOLS, given, known)
 }
@@ -130,7 +132,7 @@ fn of(meanings: &[Meaning], given: &str, known: impl IntoIterator<Item = &'stati
     meant.or_else(|| nearest_within(given, known)).unwrap_or_default()
 }
 
-/// The word in lower case, without what people put between its parts.
+/// The word in lower case, without the separators between its parts.
 fn folded(word: &str) -> String {
     let letters = word.chars().take(64).filter(|letter| !matches!(letter, '-' | '_' | ' ' | '.'));
     letters.flat_map(char::to_lowercase).collect()

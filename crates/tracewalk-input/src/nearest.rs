@@ -1,4 +1,4 @@
-//! A misspelt word → the known words that were probably meant.
+//! Suggests the known words for a misspelt one.
 //!
 //! ```
 //! use tracewalk_input::nearest::nearest_few;
@@ -8,14 +8,14 @@
 
 use std::collections::BTreeSet;
 
-/// The one of `known` that takes the fewest changed letters to become `given`, without regard to case.
+/// The word of `known` that takes the fewest changed letters to become `given`, ignoring case.
 pub(crate) fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let given = letters(given);
     known.into_iter().min_by_key(|candidate| distance(&given, &letters(candidate)))
 }
 
-/// The words of `known` that take the fewest changed letters to become `given`, without regard to case, the nearest first. Words
-/// that begin with `given` come before others.
+/// The words of `known` that take the fewest changed letters to become `given`, ignoring case, the nearest
+/// first. Words that begin with `given` come before others.
 pub fn nearest_few<'a>(given: &str, known: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
     let letters_given = letters(given);
     let mut best = BTreeSet::new();
@@ -37,7 +37,7 @@ pub(crate) fn nearest_within<'a>(given: &str, known: impl IntoIterator<Item = &'
     (distance(&letters_given, &letters(nearest)) * 2 <= letters_given.len()).then_some(nearest)
 }
 
-/// The beginning of the word in lower case, which decides the distance of long words well enough.
+/// The beginning of the word in lower case; the rest of a long word does not matter for its distance.
 fn letters(word: &str) -> Vec<char> {
     word.chars().take(64).flat_map(char::to_lowercase).collect()
 }

@@ -1,6 +1,6 @@
-//! Numbers as people write them in options and descriptions.
+//! Numbers in the notations of options and descriptions.
 
-/// Reads `0x1f`, `0b11111`, `0o37` or `31`, with `_` between digits where it helps.
+/// Parses `0x1f`, `0b11111`, `0o37` or `31`, with optional `_` between digits.
 pub(crate) fn parse(text: &str) -> Option<u64> {
     let lower = text.to_ascii_lowercase();
     let (digits, radix) = match lower.get(..2) {
@@ -15,7 +15,7 @@ pub(crate) fn parse(text: &str) -> Option<u64> {
     u64::from_str_radix(&digits.replace('_', ""), radix).ok()
 }
 
-/// Reads a number that has to fit into 32 bits.
+/// Parses a number of at most 32 bits.
 pub(crate) fn parse_u32(text: &str) -> Option<u32> {
     parse(text).and_then(|number| number.try_into().ok())
 }

@@ -1,11 +1,11 @@
-//! Where a statement about a capture comes from.
+//! The origin of a statement about a capture.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use tracewalk::plain::Plain;
 
-/// Who says so.
+/// The source of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A file, and its line if there is one.
@@ -17,16 +17,16 @@ pub enum Origin {
     },
     /// A command-line option, with its dashes.
     Option(&'static str),
-    /// The usual value of a processor, by its name.
+    /// The usual value for a processor, by the processor's name.
     Usual(String),
-    /// Assumed for a processor from related ones, by its name.
+    /// A value that is assumed from related processors, by the processor's name.
     Assumed(String),
-    /// It was inferred from the bytes.
+    /// The value was inferred from the bytes.
     Detected,
 }
 
 impl Origin {
-    /// Whether it follows from the processor's name alone.
+    /// Whether the statement follows from the processor's name alone.
     #[must_use]
     pub const fn is_of_processor(&self) -> bool {
         matches!(self, Self::Usual(_) | Self::Assumed(_))

@@ -1,21 +1,21 @@
-//! What a file is that holds no trace.
+//! Recognises common files that hold no trace.
 
 use std::fmt;
 
 /// A kind of file that other programs write: a picture, an archive, a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OtherFile {
-    /// What its names usually end in, without the dot.
+    /// The usual extension of its names, without the dot.
     pub extension: &'static str,
     /// Its media type.
     pub media_type: &'static str,
-    /// Whether it is made of other files, or holds one compressed.
+    /// Whether it is an archive or a compressed file.
     pub is_packed: bool,
 }
 
 impl OtherFile {
-    /// The kind of a file that begins like this, if it is a common one. Trace may begin the same way: ask where nothing else is
-    /// known of it.
+    /// The kind of a file that begins like this, if it is a common one. Trace may begin the same way: call
+    /// this only if nothing else is known about the file.
     #[must_use]
     pub fn of(head: &[u8]) -> Option<Self> {
         let found = infer::get(head)?;

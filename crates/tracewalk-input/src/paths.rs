@@ -1,18 +1,19 @@
 //! Files that a description may name: those in its own directory.
 //!
-//! A capture and its description travel together and are opened by people who did not write them. So a name in a
-//! description is relative, has no `..` that leaves the directory, and does not leave it through a symbolic link.
-//! Whoever opens the description may allow further directories; the description itself cannot. Then a name may also be
-//! absolute or have `..`, if what it leads to, without symbolic links, lies in one of them.
+//! A capture and its description travel together, and people open descriptions that they did not write. So a
+//! name in a description is relative, has no `..` that leaves the directory, and does not leave it through a
+//! symbolic link. The caller may allow further directories; the description itself cannot. A name may then
+//! also be absolute or contain `..`, if its target, with symbolic links resolved, lies in one of them.
 //!
-//! They may have been written where letter case says nothing, `\` stands between directories, and names are absolute: by
-//! Arm DS on Windows. A name that is not there as it is written is looked for like that, in the same directory.
+//! Arm DS on Windows writes descriptions in which letter case is not significant, `\` separates directories,
+//! and names are absolute. A name that does not exist as written is therefore searched in the same directory
+//! by these rules.
 
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Why a description may not name a file so.
+/// Why a description may not name a file this way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PathProblem {
@@ -24,11 +25,11 @@ pub enum PathProblem {
     Parent,
     /// The name is, or passes, a symbolic link that leaves the description's directory.
     Link,
-    /// Directories beside the description's own are allowed, and the name leads into none of them.
+    /// Further directories are allowed, but the name leads into none of them.
     Outside,
-    /// It is a pipe or a device, which might block a reader for ever.
+    /// The file is a pipe or a device, which might block a reader forever.
     Special,
-    /// No file has exactly this name, and several have it but for letter case.
+    /// No file has exactly this name, and several differ from it only in letter case.
     Ambiguous,
 }
 
@@ -67,22 +68,22 @@ impl fmt::Display for PathProblem {
 /// The directories that a description's names are confined to.
 #[derive(Clone, Debug)]
 pub(crate) struct Confinement {
-    /// The description's own. Names are relative to it.
+    /// The description's own directory. Names are relative to it.
     directory: PathBuf,
     /// Directories that the caller allows besides the description's own.
     roots: Vec<PathBuf>,
 }
 
 impl Confinement {
-    /// The names of descriptions in a directory, which may lead into `roots` as well.
+    /// Confines the names of descriptions in `directory` to it and to `roots`.
     pub(crate) fn new(directory: impl Into<PathBuf>, roots: &[PathBuf]) -> Self {
         let directory = directory.into();
-        // The parent of a bare file name is the empty path, which no system call takes.
+        // The parent of a bare file name is the empty path, which no system call accepts.
         let directory = if directory.as_os_str().is_empty() { PathBuf::from(".") } else { directory };
         Self { directory, roots: roots.to_vec() }
     }
 
-    /// The path of the file with this name. Whether it exists shows when it is opened.
+    /// The path of the file with this name. Opening it shows whether it exists.
     pub(crate) fn resolve(&self, name: &str) -> Result<PathBuf, PathProblem> {
         let Name { parts, is_absolute } = match Name::of(name) {
             Err(PathProblem::Parent | PathProblem::Absolute) if !self.roots.is_empty() => {
@@ -91,7 +92,7 @@ impl Confinement {
             name => name?,
         };
         let as_written = self.directory.join(name);
-        // A drive of Windows is one, or says nothing.
+        // On Windows, a name with a drive is absolute. On other systems, the drive has no meaning.
         if is_absolute
             && as_written.is_absolute()
             && !self.roots.is_empty()
@@ -105,7 +106,8 @@ impl Confinement {
                 return Ok(as_written);
             }
         }
-        // Of an absolute path the directories above this one are not known here: the longest end of it that is here.
+        // Directories above this one are unknown: search the longest suffix of an absolute path that exists
+        // here.
         let ends = match parts.len() {
             deep if deep > DEEPEST => 0,
             parts if is_absolute => parts,
@@ -120,7 +122,7 @@ impl Confinement {
         if is_absolute { Err(PathProblem::Absolute) } else { Ok(as_written) }
     }
 
-    /// The path of the file with this name, which leaves the description's directory.
+    /// The path of a file outside the description's directory.
     fn resolve_outside(&self, name: &str) -> Result<PathBuf, PathProblem> {
         let as_written = self.directory.join(name);
         let path = match as_written.symlink_metadata() {
@@ -128,14 +130,15 @@ impl Confinement {
             _ => as_written,
         };
         self.check(&path)?;
-        // Without the way through the description's directory: messages name the file, and it is the one that was checked.
+        // Resolved, without the detour through the description's directory: messages then name the file that
+        // was checked.
         Ok(path.canonicalize().unwrap_or(path))
     }
 
-    /// Whether what stands at a path may be opened.
+    /// Whether the file or directory at `path` may be opened.
     fn check(&self, path: &Path) -> Result<(), PathProblem> {
         let Ok(directory) = self.directory.canonicalize() else { return Ok(()) };
-        // What does not exist lies where the last directory of its path is that exists.
+        // A path that does not exist is judged by its nearest existing ancestor.
         let Some(real) = path.ancestors().find_map(|path| path.canonicalize().ok()) else { return Ok(()) };
         let roots = self.roots.iter().filter_map(|root| root.canonicalize().ok());
         if !std::iter::once(directory).chain(roots).any(|allowed| real.starts_with(allowed)) {
@@ -147,11 +150,11 @@ impl Confinement {
         }
     }
 
-    /// What these parts lead to, in any letter case where nothing has them as they are written.
+    /// The path of these parts; a part that does not exist as written is searched in any letter case.
     fn find(&self, parts: &[&str]) -> Result<Option<PathBuf>, PathProblem> {
         let mut path = self.directory.clone();
         for part in parts {
-            // Directories outside of this one are not even listed.
+            // Directories outside this one are not even listed.
             self.check(&path)?;
             let exact = path.join(part);
             path = match exact.symlink_metadata() {
@@ -166,10 +169,10 @@ impl Confinement {
     }
 }
 
-/// A name with more directories is not looked for in other case: each is listed.
+/// Names with more directories are not searched in any letter case, because each directory is listed.
 const DEEPEST: usize = 64;
 
-/// The entry of a directory that has this name but for letter case.
+/// The entry of a directory that has this name, ignoring letter case.
 fn in_any_case(directory: &Path, name: &str) -> Result<Option<PathBuf>, PathProblem> {
     let Ok(entries) = fs::read_dir(directory) else { return Ok(None) };
     let wanted = name.to_lowercase();
@@ -184,9 +187,9 @@ fn in_any_case(directory: &Path, name: &str) -> Result<Option<PathBuf>, PathProb
 
 /// A name in a description, taken apart.
 struct Name<'a> {
-    /// What stands between `/` and `\`, with no `.` and no `..`.
+    /// The components between `/` and `\`, without `.` and `..`.
     parts: Vec<&'a str>,
-    /// Whether it starts with a drive or a server of Windows.
+    /// Whether the name starts with a Windows drive or server.
     is_absolute: bool,
 }
 
@@ -217,7 +220,7 @@ impl<'a> Name<'a> {
     }
 }
 
-/// Whether a file's name ends so, in any case.
+/// Whether a file's name has this extension, in any letter case.
 pub(crate) fn has_extension(path: &Path, wanted: &str) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
 }
@@ -264,7 +267,7 @@ mod tests {
             assert_eq!(confinement.resolve(name).as_ref(), Ok(&memory), "{name}");
         }
         assert_eq!(confinement.resolve("D:\\elsewhere\\Trace.Bin"), Ok(trace.clone()));
-        // What has the name exactly is meant, whatever stands beside it.
+        // An exact match wins over names that differ in letter case.
         inside.write("TRACE.bin", b"1");
         assert_eq!(confinement.resolve("trace.bin"), Ok(trace));
         assert_eq!(confinement.resolve("Trace.Bin"), Err(PathProblem::Ambiguous));
@@ -291,7 +294,7 @@ mod tests {
         ] {
             assert_eq!(allowed.resolve(name).map(real), Ok(real(share.clone())), "{name}");
         }
-        // What is not there is not looked for elsewhere, and nothing is said of what is elsewhere.
+        // A missing file is not searched elsewhere, and the error does not reveal what is elsewhere.
         assert!(allowed.resolve("../share/run/missing.bin").is_ok());
         for name in [
             "../secret/key",
@@ -326,7 +329,7 @@ mod tests {
         symlink(&secret, description.join("key")).unwrap();
         symlink(&secret, root.join("key")).unwrap();
         symlink(place.path().join("secret"), root.join("secret")).unwrap();
-        // The directory that is allowed may be a link itself.
+        // The allowed directory may itself be a link.
         symlink(&root, place.path().join("link")).unwrap();
         for root in [root, place.path().join("link")] {
             let allowed = Confinement::new(&description, &[root]);

@@ -1,18 +1,18 @@
-//! Bytes that come one after the other, and may be more than memory should hold.
+//! Collects bytes that may exceed the available memory.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 
 use crate::bytes::Bytes;
 
-/// Collects bytes: in memory first, in a temporary file when they become many. The file has no name and goes with the
-/// process.
+/// Collects bytes in memory first, and in a temporary file when there are many. The file has no name and
+/// vanishes with the process.
 #[derive(Debug, Default)]
 pub(crate) struct Spool {
-    /// Those that are not in the file.
+    /// The bytes that are not in the file.
     memory: Vec<u8>,
     file: Option<File>,
-    /// How many there are altogether.
+    /// The total number of bytes.
     len: u64,
 }
 
@@ -20,14 +20,14 @@ pub(crate) struct Spool {
 const MOST_IN_MEMORY: usize = 8 << 20;
 
 impl Spool {
-    /// For about this number of bytes.
+    /// A spool for about this number of bytes.
     pub(crate) fn with_room(bytes: u64) -> Self {
-        // With one byte more, so that the end is found without growing.
+        // With one byte more, reading detects the end without growing the buffer.
         let room = usize::try_from(bytes).map_or(MOST_IN_MEMORY, |bytes| bytes.min(MOST_IN_MEMORY)) + 1;
         Self { memory: Vec::with_capacity(room), ..Self::default() }
     }
 
-    /// How many bytes came.
+    /// The number of bytes collected.
     pub(crate) const fn len(&self) -> u64 {
         self.len
     }
@@ -42,7 +42,7 @@ impl Spool {
         Ok(read)
     }
 
-    /// All that came.
+    /// All collected bytes.
     pub(crate) fn finish(mut self) -> io::Result<Bytes> {
         if self.file.is_none() {
             return Ok(Bytes::from(self.memory));
@@ -62,7 +62,7 @@ impl Write for Spool {
         Ok(bytes.len())
     }
 
-    /// Puts all into the file.
+    /// Moves the bytes in memory to the file.
     fn flush(&mut self) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,

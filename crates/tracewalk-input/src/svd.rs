@@ -1,12 +1,13 @@
-//! CMSIS-SVD files (System View Descriptions) → the names of a chip's interrupts.
+//! Reads the names of a chip's interrupts from CMSIS-SVD files (System View Descriptions).
 //!
-//! Only the interrupts of a description are read: external interrupt `n` of M profile is exception `16 + n`.
+//! Only a description's interrupts are read: external interrupt `n` of M profile is exception `16 + n`.
 //!
-//! A peripheral that is `derivedFrom` another one has its interrupts unless it names its own, and so adds no new name.
+//! A peripheral that is `derivedFrom` another one inherits its interrupts unless it names its own, and so
+//! adds no new name.
 //!
-//! The file is read from front to back and only names are kept. Crates that build trees of it can be
-//! brought down by a file: `svd-parser` 0.14 recurses once for each nested element, and `roxmltree` 0.21 takes a minute for
-//! 5,000 of them that each declare a namespace.
+//! The file is read from front to back, and only names are kept. Crates that build trees are vulnerable:
+//! `svd-parser` 0.14 recurses once for each nested element, and `roxmltree` 0.21 takes a minute for 5,000
+//! nested elements that each declare a namespace.
 //!
 //! ```
 //! use tracewalk_input::svd::InterruptNames;
@@ -34,9 +35,10 @@ use crate::number;
 /// The names of a chip's external interrupts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InterruptNames {
-    /// By number. Interrupts that peripherals share may have several names.
+    /// The names by number. Interrupts that peripherals share may have several names.
     names: BTreeMap<u16, Vec<String>>,
-    /// The first interrupt that has no usable name or number. The others are there nevertheless.
+    /// The problem of the first interrupt without a usable name or number. The other interrupts are read
+    /// nevertheless.
     pub problem: Option<SvdError>,
 }
 
@@ -47,24 +49,24 @@ pub struct SvdError {
     pub file: PathBuf,
     /// The line, from 1, if there is one.
     pub line: Option<u32>,
-    /// What is wrong.
+    /// The problem.
     pub kind: SvdErrorKind,
 }
 
-/// What is wrong with a System View Description.
+/// The problem with a System View Description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SvdErrorKind {
     /// The file cannot be read.
     File(FileProblem),
-    /// The file is not XML, in the reader's words.
+    /// The file is not XML; the reader's message.
     Xml(String),
     /// The file is XML that describes no device.
     Root {
         /// The outermost element.
         found: String,
     },
-    /// The elements are nested more deeply than in any description.
+    /// The elements are nested more deeply than in any real description.
     TooDeep {
         /// The greatest depth.
         limit: usize,
@@ -78,7 +80,7 @@ pub enum SvdErrorKind {
         /// The missing element.
         missing: &'static str,
     },
-    /// An interrupt's number is none.
+    /// An interrupt's number is invalid.
     Number {
         /// The number.
         found: String,
@@ -107,7 +109,7 @@ impl InterruptNames {
 
     /// Reads a file's bytes. `file` is used in messages.
     pub fn from_bytes(file: &Path, bytes: &[u8]) -> Result<Self, SvdError> {
-        // Names are ASCII; what makers write in other encodings are their own names and addresses.
+        // Names are ASCII; only makers' names and addresses use other encodings.
         let text = String::from_utf8_lossy(bytes);
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let mut description = Description::new(text);
@@ -137,7 +139,7 @@ impl InterruptNames {
 }
 
 impl SvdError {
-    /// What to try.
+    /// The advice to print with the error.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match &self.kind {
@@ -155,27 +157,27 @@ impl SvdError {
     }
 }
 
-/// What is wrong, and where in the text.
+/// The offset of a problem in the text, and the problem.
 type Located = (Option<usize>, SvdErrorKind);
 
-/// Where interrupts are described.
+/// The path of elements to an interrupt.
 const PATH: [&str; 4] = ["device", "peripherals", "peripheral", "interrupt"];
 
-/// A description that is being read.
+/// The state of reading a description.
 struct Description<'a> {
     reader: Reader<&'a [u8]>,
     names: BTreeMap<u16, Vec<String>>,
     problem: Option<Located>,
-    /// How many elements are open.
+    /// The number of open elements.
     depth: usize,
-    /// How many of them are those of [`PATH`], from the outermost one on.
+    /// The number of open elements that match [`PATH`], from the outermost one on.
     matched: usize,
     interrupt: Interrupt,
-    /// Which part of the interrupt the text belongs to.
+    /// The part of the interrupt that the text belongs to.
     part: Option<Part>,
 }
 
-/// An interrupt that is being read.
+/// The state of reading an interrupt.
 #[derive(Debug, Default)]
 struct Interrupt {
     name: Option<String>,
@@ -295,18 +297,18 @@ impl<'a> Description<'a> {
     }
 }
 
-/// `scaledNonNegativeInteger` of the CMSIS-SVD schema, as far as numbers of interrupts need it.
+/// Parses `scaledNonNegativeInteger` of the CMSIS-SVD schema, as far as interrupt numbers need it.
 fn parse_number(text: &str) -> Option<u16> {
     let text = text.strip_prefix('+').unwrap_or(text);
     let number = match text.strip_prefix('#') {
         Some(binary) => number::parse(&format!("0b{binary}")),
-        // Leading zeros do not make a number octal here.
+        // In the schema, leading zeros do not make a number octal.
         None => number::parse(text),
     };
     number.and_then(|number| number.try_into().ok())
 }
 
-/// The character that `&amp;` or `&#65;` stands for; no name has any other entity.
+/// The character that `&amp;` or `&#65;` stands for; names have no other entities.
 fn character(reference: &BytesRef<'_>) -> char {
     match (reference.resolve_char_ref(), &**reference) {
         (Ok(Some(character)), _) => character,
@@ -319,7 +321,7 @@ fn character(reference: &BytesRef<'_>) -> char {
     }
 }
 
-/// The line at this place of a text, from 1.
+/// The line at this offset of a text, from 1.
 fn line(text: &str, offset: usize) -> u32 {
     let before = text.as_bytes().get(..offset).unwrap_or(text.as_bytes());
     let newlines = before.iter().filter(|&&byte| byte == b'\n').count();

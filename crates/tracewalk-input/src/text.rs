@@ -1,38 +1,38 @@
-//! Whether bytes are text.
+//! Distinguishes text from binary data.
 
-/// How the letters of a text are written.
+/// The encoding of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Letters {
-    /// UTF-8, ASCII included. Hardly any trace is.
+    /// UTF-8, including ASCII. Trace is hardly ever valid UTF-8.
     Utf8,
-    /// One byte each, some of them outside of ASCII: a text of an old system, or a short trace.
+    /// One byte for each character, some outside ASCII: a text of an old system, or a short trace.
     Bytes,
 }
 
-/// How the text is written that starts like this; `None` if it is none, because it has control characters that texts do not
-/// have. All but the shortest traces have some.
+/// The encoding of a text that starts like this; `None` if it has control characters that do not occur in
+/// text. All but the shortest traces have some.
 pub(crate) fn letters(bytes: &[u8]) -> Option<Letters> {
     let beginning = bytes.get(..4096).unwrap_or(bytes);
     let is_letter =
         |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b'\x0c' | b'\x1b' | b' '..=b'~' | 0x80..);
     let is_utf8 = match std::str::from_utf8(beginning) {
         Ok(_) => true,
-        // The end of the sample may cut a letter.
+        // The cut after 4096 bytes may split a character.
         Err(error) => error.error_len().is_none(),
     };
     beginning.iter().all(is_letter).then_some(if is_utf8 { Letters::Utf8 } else { Letters::Bytes })
 }
 
-/// The file's text; `None` if it is none.
+/// The file's text; `None` if the file is not text.
 pub(crate) fn decode(bytes: &[u8]) -> Option<String> {
-    // What Windows PowerShell writes when a tool's output is redirected into a file.
+    // UTF-16, which Windows PowerShell writes when a tool's output is redirected into a file.
     if let Some(wide) = bytes.strip_prefix(b"\xff\xfe") {
         let units = wide.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
         let text = char::decode_utf16(units).collect::<Result<String, _>>().ok()?;
         return letters(text.as_bytes()).map(|_| text);
     }
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
-    // The copy is checked, because another program may be writing the file.
+    // The copy is checked again, because another program may be writing the file.
     let lossy = |bytes: Vec<u8>| match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),

@@ -1,13 +1,14 @@
-//! Bytes at addresses, in any order → pieces of memory.
+//! Assembles bytes at addresses, in any order, into pieces of memory.
 
 use tracewalk::ids::Address;
 
 use super::problem::MemoryProblem;
 
-/// A problem, and the line where it is seen.
+/// A problem, and the line on which it appears, if known.
 pub(crate) type Located = (Option<u32>, MemoryProblem);
 
-/// Parts of memory, as the file gives them. Takes room for the file's bytes, wherever their addresses are.
+/// Parts of memory, in the order of the file. Takes memory for the file's bytes only, whatever their
+/// addresses.
 #[derive(Debug, Default)]
 pub(crate) struct Assembly {
     bytes: Vec<u8>,
@@ -17,7 +18,7 @@ pub(crate) struct Assembly {
 #[derive(Clone, Copy, Debug)]
 struct Part {
     address: Address,
-    /// Where its bytes start in `Assembly::bytes`.
+    /// The start of the part's bytes in `Assembly::bytes`.
     start: usize,
     length: usize,
     line: Option<u32>,
@@ -39,9 +40,9 @@ impl Assembly {
         Ok(())
     }
 
-    /// The pieces, by address: at least one. Parts that touch become one, parts that overlap have to agree.
+    /// The pieces in address order; at least one. Adjacent parts are joined. Overlapping parts have to agree.
     pub(crate) fn finish(mut self) -> Result<Vec<(Address, Vec<u8>)>, Located> {
-        // Stable: of two parts at one address the one that came first stays the first.
+        // A stable sort keeps parts at the same address in the order of the file.
         self.parts.sort_by_key(|part| part.address);
         let mut pieces = Vec::<(Address, Vec<u8>)>::new();
         for (index, part) in self.parts.iter().enumerate() {
@@ -50,7 +51,7 @@ impl Assembly {
                 pieces.push((part.address, bytes.to_vec()));
                 continue;
             };
-            // In order of the addresses, so this is always known.
+            // Parts are in address order, so the offset is always known.
             let offset = part.address.offset_from(*start).and_then(|offset| usize::try_from(offset).ok());
             let Some(known) = offset.and_then(|offset| piece.get(offset..)) else {
                 pieces.push((part.address, bytes.to_vec()));
@@ -72,7 +73,7 @@ impl Assembly {
         self.bytes.get(part.start..).and_then(|bytes| bytes.get(..part.length)).unwrap_or_default()
     }
 
-    /// The part at `index` says something else than an earlier one, `offset` bytes from its start.
+    /// The part at `index` contradicts an earlier one, `offset` bytes from its start.
     fn conflict(&self, index: usize, offset: usize) -> Located {
         let (earlier, rest) = self.parts.split_at(index);
         let Some(part) = rest.first() else { return (None, MemoryProblem::NoMemory) };
@@ -84,7 +85,7 @@ impl Assembly {
         let found = byte(part).unwrap_or(0);
         let other = earlier.iter().find_map(|other| Some((byte(other)?, other.line)));
         let (other, other_line) = other.unwrap_or((0, None));
-        // The later line of the file is the one to be looked at.
+        // Report the later line of the file.
         if part.line < other_line {
             let problem = MemoryProblem::Conflict { at, found: other, other: found, other_line: part.line };
             return (other_line, problem);

@@ -1,8 +1,8 @@
-//! What keeps a file of records from being complete.
+//! Damage in a file of records.
 
 use super::problem::MemoryProblem;
 
-/// Parts of a file that cannot be read, where the others can be used.
+/// The unreadable parts of a file whose other parts are usable.
 #[derive(Debug, Default)]
 pub(crate) struct Flaws(Vec<(Option<u32>, MemoryProblem)>);
 
@@ -15,7 +15,7 @@ impl Flaws {
         self.0.is_empty()
     }
 
-    /// Each with its line, in the file's order.
+    /// Each flaw with its line, in the file's order.
     pub(crate) fn all(self) -> impl Iterator<Item = (Option<u32>, MemoryProblem)> {
         self.0.into_iter()
     }

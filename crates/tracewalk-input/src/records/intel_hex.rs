@@ -1,4 +1,4 @@
-//! Intel HEX: what `dump ihex` of GDB and `probe-rs read --format ihex` write.
+//! Intel HEX, as `dump ihex` of GDB and `probe-rs read --format ihex` write it.
 //!
 //! Intel, Hexadecimal Object File Format Specification, revision A (1988).
 
@@ -9,7 +9,7 @@ use super::flaws::Flaws;
 use super::problem::MemoryProblem;
 use crate::excerpt::excerpt;
 
-/// What the addresses of data records count from.
+/// The base of the addresses in data records.
 #[derive(Clone, Copy)]
 enum Base {
     /// Paragraphs of 16 bytes; addresses wrap at the end of the segment's 64 KiB.
@@ -18,7 +18,7 @@ enum Base {
     Linear(u16),
 }
 
-/// The memory, and what the file lacks of being complete.
+/// The memory, and the damage in the file.
 pub(crate) fn read(text: &str) -> Result<(Assembly, Flaws), Located> {
     let mut memory = Assembly::default();
     let mut base = Base::Linear(0);
@@ -31,8 +31,8 @@ pub(crate) fn read(text: &str) -> Result<(Assembly, Flaws), Located> {
         ended = false;
         let record = match Record::from_record_string(record) {
             Ok(record) => record,
-            // Of a file that is cut off the last record has no end. After any other that is damaged nobody knows what
-            // addresses count from.
+            // If a file is cut off, its last record has no end. After any other damaged record, the base of
+            // the addresses is unknown.
             Err(error) if records.peek().is_none() => {
                 flaws.add(line, problem(error, record));
                 break;
@@ -43,7 +43,7 @@ pub(crate) fn read(text: &str) -> Result<(Assembly, Flaws), Located> {
             Record::Data { offset, value } => add(&mut memory, base, offset, &value, line)?,
             Record::ExtendedSegmentAddress(segment) => base = Base::Segment(segment),
             Record::ExtendedLinearAddress(upper) => base = Base::Linear(upper),
-            // Files are joined by writing one after the other; each starts at 0 again.
+            // Files may be concatenated; each one starts at address 0 again.
             Record::EndOfFile => (base, ended) = (Base::Linear(0), true),
             Record::StartSegmentAddress { .. } | Record::StartLinearAddress(_) => {}
         }
@@ -83,7 +83,7 @@ fn problem(error: ReaderError, record: &str) -> MemoryProblem {
         | ReaderError::ContainsInvalidCharacters => {
             MemoryProblem::NotARecord { expected: "an Intel HEX record", found: found() }
         }
-        // The library has the two the other way round.
+        // The library swaps the two.
         ReaderError::ChecksumMismatch(expected, found) => MemoryProblem::Checksum { found, expected },
         ReaderError::PayloadLengthMismatch | ReaderError::InvalidLengthForType => {
             MemoryProblem::RecordLength { found: found() }

@@ -1,8 +1,8 @@
 //! Memory in hexadecimal records: Intel HEX and Motorola S-records.
 //!
-//! The text of a file goes in; bytes by address come out, with what the file lacks of being complete. [`image`](crate::image) reads
-//! programs from them, and [`capture`](crate::capture) memory that a debugger saved. This module's public types name the form and
-//! the problems.
+//! The text of a file goes in; bytes by address come out, with the damage in the file.
+//! [`image`](crate::image) reads programs from them, and [`capture`](crate::capture) memory that a debugger
+//! saved. This module's public types name the form and the problems.
 //!
 //! ```
 //! use tracewalk_input::image::{Image, ImageKind};
@@ -25,7 +25,7 @@ pub(crate) use assembly::{Assembly, Located};
 pub(crate) use flaws::Flaws;
 pub use problem::MemoryProblem;
 
-/// How records are written.
+/// The form of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RecordForm {
     /// Intel HEX.
@@ -35,7 +35,7 @@ pub enum RecordForm {
 }
 
 impl RecordForm {
-    /// What the text of a file starts like; `None` for anything else.
+    /// The form that the beginning of a text shows; `None` for any other text.
     pub(crate) fn of(text: &[u8]) -> Option<Self> {
         match text.trim_ascii_start() {
             [b':', b'0'..=b'9' | b'A'..=b'F' | b'a'..=b'f', ..] => Some(Self::IntelHex),
@@ -44,7 +44,7 @@ impl RecordForm {
         }
     }
 
-    /// The memory, and what the file lacks of being complete.
+    /// The memory, and the damage in the file.
     pub(crate) fn read(self, text: &str) -> Result<(Assembly, Flaws), Located> {
         match self {
             Self::IntelHex => intel_hex::read(text),

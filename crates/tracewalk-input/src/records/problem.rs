@@ -1,16 +1,16 @@
-//! What can be wrong with memory that a text holds.
+//! Problems with memory in a text.
 
 use std::fmt;
 
 use tracewalk::ids::Address;
 
-/// What is wrong with the memory in a text.
+/// The problem with the memory in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MemoryProblem {
-    /// A line of a file of records is no record.
+    /// A line of a file of records is not a record.
     NotARecord {
-        /// What the other lines are.
+        /// The form of the other lines.
         expected: &'static str,
         /// The line.
         found: String,
@@ -19,7 +19,7 @@ pub enum MemoryProblem {
     Checksum {
         /// The checksum in the record.
         found: u8,
-        /// That of its bytes.
+        /// The checksum of the record's bytes.
         expected: u8,
     },
     /// A record's length contradicts its count field or its type.
@@ -34,9 +34,9 @@ pub enum MemoryProblem {
     },
     /// The number of records contradicts the file's count record.
     RecordCount {
-        /// How many there are.
+        /// The number of records in the file.
         found: u32,
-        /// The number that it states.
+        /// The number in the count record.
         expected: u32,
     },
     /// The record that ends every file is missing.
@@ -44,25 +44,25 @@ pub enum MemoryProblem {
         /// The record.
         expected: &'static str,
     },
-    /// Bytes go past the last address of 32 bits.
+    /// Bytes extend beyond the last 32-bit address.
     PastEndOfMemory {
-        /// Where they start.
+        /// The address of the first byte.
         address: u64,
-        /// How many there are.
+        /// The number of bytes.
         bytes: u64,
     },
     /// Two parts have different bytes at the same address.
     Conflict {
-        /// The first address where they differ.
+        /// The first address at which they differ.
         at: Address,
         /// The value in this part.
         found: u8,
         /// The value in the other part.
         other: u8,
-        /// The line of the other part, where there are lines.
+        /// The line of the other part, if the file has lines.
         other_line: Option<u32>,
     },
-    /// The file is of a form for memory, and holds none.
+    /// The file is in a form for memory but contains none.
     NoMemory,
 }
 

@@ -1,17 +1,17 @@
-//! Motorola S-records: what `dump srec` of GDB writes.
+//! Motorola S-records, as `dump srec` of GDB writes them.
 //!
 //! Motorola, M68000 Family Programmer's Reference Manual (1992), appendix C. A record is `S`, its type, the number of
 //! bytes that follow, an address of two to four bytes, data, and the complement of the sum of all bytes.
 //!
-//! Read here and not by a library: the crate `srec` 0.2.0 panics on a header that is not UTF-8, as tools write it, and on
-//! one that is cut off.
+//! This module has its own reader: the crate `srec` 0.2.0 panics on a header that is not UTF-8, which tools
+//! do write, and on a truncated header.
 
 use super::assembly::{Assembly, Located};
 use super::flaws::Flaws;
 use super::problem::MemoryProblem;
 use crate::excerpt::excerpt;
 
-/// The memory, and what the file lacks of being complete.
+/// The memory, and the damage in the file.
 pub(crate) fn read(text: &str) -> Result<(Assembly, Flaws), Located> {
     let mut memory = Assembly::default();
     let (mut records, mut ended) = (0_u32, false);
@@ -23,7 +23,7 @@ pub(crate) fn read(text: &str) -> Result<(Assembly, Flaws), Located> {
         ended = false;
         let record = match Record::parse(text) {
             Ok(record) => record,
-            // Of a file that is cut off the last record has no end.
+            // If a file is cut off, its last record has no end.
             Err(problem) if lines.peek().is_none() => {
                 flaws.add(line, problem);
                 break;
@@ -61,7 +61,7 @@ enum Kind {
 
 struct Record {
     kind: Kind,
-    /// Of the data; or the number that the record is there for.
+    /// The address of the data, or the number that the record states.
     address: u32,
     data: Vec<u8>,
 }
@@ -106,7 +106,7 @@ impl Record {
     }
 }
 
-/// The bytes that pairs of hexadecimal digits name.
+/// The bytes of pairs of hexadecimal digits.
 fn hex_bytes(digits: &str) -> Option<Vec<u8>> {
     let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());

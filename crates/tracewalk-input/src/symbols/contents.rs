@@ -1,14 +1,15 @@
-//! Mapping symbols: where in a code section there is ARM code, Thumb code, A64 code and data.
+//! Mapping symbols, which mark ARM code, Thumb code, A64 code and data in a code section.
 //!
-//! ELF for the Arm Architecture (IHI 0044), "Mapping symbols": `$a`, `$t` and `$d`, each up to the next one in its
-//! section; ELF for the Arm 64-bit Architecture (IHI 0056) has `$x` and `$d`. A dot and anything may follow the letter.
+//! ELF for the Arm Architecture (IHI 0044), "Mapping symbols": `$a`, `$t` and `$d`, each up to the next one
+//! in its section; ELF for the Arm 64-bit Architecture (IHI 0056) has `$x` and `$d`. A dot and any suffix may
+//! follow the letter.
 
 use tracewalk::ids::{Address, Isa};
 
 use super::table::{Kind, Table};
 use crate::image::Width;
 
-/// The content of an address.
+/// The kind of content at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Content {
     /// Instructions of this set.
@@ -37,7 +38,7 @@ impl Contents {
         for table in tables {
             let mut marks = Vec::new();
             for symbol in &table.symbols {
-                // There are mapping symbols in debugging sections as well, which have no addresses.
+                // Mapping symbols also occur in debugging sections, which have no addresses.
                 let in_memory = table.section_of(symbol).is_some_and(|section| section.memory);
                 if let (true, Kind::Untyped, Some(content)) =
                     (in_memory, symbol.kind, content_of(&symbol.name, table.width))
@@ -45,8 +46,9 @@ impl Contents {
                     marks.push((symbol.section, symbol.value, content));
                 }
             }
-            // Where two are at one address, the first one's stretch is empty: it is the end of an object file's part of
-            // the section, and the symbols of object files stand in the order of their parts. So the sort is stable.
+            // If two symbols share an address, the first one's stretch is empty: it ends an object file's
+            // part of the section, and symbols are in the order of the object files' parts. The sort must
+            // therefore be stable.
             marks.sort_by_key(|&(section, value, _)| (section, value));
             for (index, &(section, start, content)) in marks.iter().enumerate() {
                 let next = marks.get(index + 1).filter(|next| next.0 == section).map(|next| next.1);
@@ -59,7 +61,7 @@ impl Contents {
         stretches.sort_by_key(|stretch| stretch.start);
         let mut known_to = 0;
         stretches.retain_mut(|stretch| {
-            // Two images may describe the same code; the one that starts first is believed.
+            // Two images may describe the same code; the stretch that starts first wins.
             let overlaps = stretch.start < known_to;
             known_to = known_to.max(stretch.end);
             !overlaps
@@ -100,7 +102,7 @@ fn content_of(name: &str, width: Width) -> Option<Content> {
     }
 }
 
-/// Whether a symbol is one of these, also of kinds that are not distinguished here.
+/// Whether the symbol is a mapping symbol of any kind, including kinds that are not distinguished here.
 pub(super) fn is_mapping_symbol(name: &str) -> bool {
     name.starts_with('$')
 }

@@ -1,10 +1,10 @@
-//! Loads the debugging information of an image, without what the linker threw away.
+//! Loads the debugging information of an image, without that of removed code.
 //!
-//! With `-ffunction-sections` and `--gc-sections` GNU ld removes functions but keeps their debugging information, and
-//! sets their addresses to 0. In a Cortex-M program whose flash starts at 0 they would then lie over the vector table
-//! and the first functions that are really there, and take their lines. So where no code starts at address 0, an address
-//! 0 in the debugging information is read as DWARF's own mark for a removed function, which is all ones (DWARF 6
-//! proposal 200609.1, and what lld writes).
+//! With `-ffunction-sections` and `--gc-sections`, GNU ld removes functions but keeps their debugging
+//! information and sets their addresses to 0. In a Cortex-M program whose flash starts at 0, the removed
+//! functions would then cover the vector table and the first functions, and take their lines. So if no code
+//! starts at address 0, an address 0 in the debugging information is read as DWARF's own mark for a removed
+//! function, which is all ones (DWARF 6 proposal 200609.1, and what lld writes).
 
 mod checksums;
 mod reader;
@@ -28,27 +28,27 @@ pub(super) use reader::{Budget, Reader};
 pub(super) struct Debugging {
     pub(super) context: Context<Reader>,
     dwarf: Arc<Dwarf<Reader>>,
-    /// How much of it may still be read.
+    /// The number of bytes that may still be read.
     pub(super) budget: Arc<Budget>,
-    /// How far from the addresses in it the program was in memory, modulo 2^64.
+    /// The displacement of the program in memory from the file's addresses, modulo 2^64.
     pub(super) moved: u64,
 }
 
-/// Why an image's debugging information is of no use any more: it cannot be followed to its end.
+/// The note for debugging information that is unusable because it refers to itself too often.
 pub(super) const REPEATS: &str = "its debugging information refers to the same parts again and again";
 
-/// How many bytes a file's compressed sections may have together for each byte of the file. They shrink to a third or so;
-/// deflate can do a thousandth.
+/// The limit on the total size of a file's compressed sections after expansion, for each byte of the file.
+/// Sections typically shrink to a third; deflate can reach a thousandth.
 const MOST_EXPANSION: u64 = 32;
 
-/// What a short file may have beyond that.
+/// The additional allowance for short files.
 const LEAST_ROOM: u64 = 64 << 20;
 
-/// How deeply entries may be nested. What reads them goes down as deep; programs have a few dozen levels.
+/// The deepest nesting of entries, because their reader recurses. Programs have a few dozen levels.
 const DEEPEST: isize = 500;
 
-/// The debugging information of an image; `None` if it has none. `code_at_zero` says that there is code at address 0,
-/// `most` how much memory it may take.
+/// The debugging information of an image; `None` if it has none. `code_at_zero` states that there is code at
+/// address 0; `most` limits the memory.
 pub(super) fn load(
     image: &Image,
     code_at_zero: bool,
@@ -71,7 +71,8 @@ pub(super) fn load(
             _ if code_at_zero => Removed::Nothing,
             SectionId::DebugInfo => Removed::ZeroOutside(Arc::clone(&heads)),
             SectionId::DebugLine | SectionId::DebugAddr => Removed::Zero,
-            // In lists of ranges the linker takes care of it, and all ones would mean something else.
+            // The linker marks removed functions in lists of ranges itself, and all ones would mean something
+            // else there.
             _ => Removed::Nothing,
         };
         Reader::new(bytes, removed, &budget)
@@ -86,7 +87,7 @@ pub(super) fn load(
 /// The debugging sections of a file, uncompressed, each with its name.
 type Sections = DwarfSections<(SectionId, Arc<[u8]>)>;
 
-/// The debugging sections of a file, and how many bytes they have together; `None` if there are none.
+/// The debugging sections of a file, and their total size in bytes; `None` if there are none.
 fn sections<E: FileHeader<Endian = object::LittleEndian>>(
     bytes: &[u8],
     most: Option<u64>,
@@ -101,19 +102,20 @@ fn sections<E: FileHeader<Endian = object::LittleEndian>>(
     Ok(Some((sections, room - left)))
 }
 
-/// How many bytes a file's debugging sections may have together.
+/// The limit on the total size of a file's debugging sections, in bytes.
 pub(super) fn room(bytes: &[u8], most: Option<u64>) -> u64 {
     let room = (bytes.len() as u64).saturating_mul(MOST_EXPANSION).saturating_add(LEAST_ROOM);
     most.map_or(room, |most| room.min(most))
 }
 
-/// The bytes of a debugging section, uncompressed, for which there has to be room; none where there is no such section.
+/// The uncompressed bytes of a debugging section, which have to fit into `room`; empty if the file has no
+/// such section.
 pub(super) fn section<E: FileHeader<Endian = object::LittleEndian>>(
     file: &ElfFile<'_, E>,
     id: SectionId,
     room: &mut u64,
 ) -> Result<Arc<[u8]>, String> {
-    // The places of variables are a large part of it, and are not needed.
+    // Location lists of variables are large and not needed.
     let is_wanted = !matches!(id, SectionId::DebugLoc | SectionId::DebugLocLists);
     let section = file.section_by_name(id.name()).filter(|_| is_wanted);
     let Some(section) = section else { return Ok(Arc::from([])) };
@@ -126,10 +128,11 @@ pub(super) fn section<E: FileHeader<Endian = object::LittleEndian>>(
     Ok(Arc::from(bytes))
 }
 
-/// Where in `.debug_info` the first entry of each unit is, in order. What is malformed is passed over; whoever reads the
-/// unit will find out. An error is entries that are nested too deeply.
+/// The range of each unit's first entry in `.debug_info`, in order. Malformed units are skipped; the reader
+/// of the unit will report them. Entries that are nested too deeply are an error.
 ///
-/// Entries are read once and need not be counted, which takes most of the time; units may share abbreviations.
+/// Each entry is read only once, so its bytes are not counted; counting would take most of the time.
+/// Abbreviations are counted, because units may share them.
 fn unit_heads(
     entries: &DebugInfo<EndianSlice<'_, LittleEndian>>,
     abbreviations: &DebugAbbrev<Reader>,

@@ -9,28 +9,28 @@ use super::contents::{Content, Contents, is_mapping_symbol};
 use super::table::{Binding, Kind, Symbol, Table};
 use crate::image::Width;
 
-/// A function, or a label of assembly code that is not in a function.
+/// A function, or a label of assembly code outside any function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// Its name, demangled.
+    /// The function's demangled name.
     pub name: String,
-    /// Its name as the linker knows it.
+    /// The function's symbol name.
     pub symbol: String,
     /// Other symbols at the same address. Startup code gives a default handler the names of all interrupts.
     pub aliases: Vec<String>,
-    /// The address of its first instruction.
+    /// The address of the function's first instruction.
     pub start: Address,
-    /// Its size in bytes; inferred from the next symbol if its own has none.
+    /// The size in bytes; inferred from the next symbol if the symbol states none.
     pub size: u64,
-    /// The instruction set that it starts in, if the symbols state it.
+    /// The instruction set of the first instruction, if the symbols state it.
     pub isa: Option<Isa>,
-    /// Whether it is a function or a label.
+    /// Whether the symbol is a function or a label.
     pub kind: FunctionKind,
-    /// Whether it can be named from other object files.
+    /// Whether other object files can refer to the symbol.
     pub global: bool,
 }
 
-/// What a function is to the linker.
+/// The kind of a symbol that marks code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FunctionKind {
     /// A function (`STT_FUNC`).
@@ -46,7 +46,7 @@ impl Function {
         self.start.get().saturating_add(self.size)
     }
 
-    /// Whether this is one of its names.
+    /// Whether this is one of the function's names.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.symbol == name || self.aliases.iter().any(|alias| alias == name)
@@ -56,9 +56,9 @@ impl Function {
 /// The functions of a program.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Functions {
-    /// By address; no two start at the same one.
+    /// Functions in address order, with distinct start addresses.
     all: Vec<Function>,
-    /// Which function each address belongs to: sorted, not overlapping.
+    /// The function of each address: sorted, not overlapping.
     extents: Vec<Extent>,
 }
 
@@ -69,7 +69,7 @@ struct Extent {
     function: usize,
 }
 
-/// How far a function goes whose end nothing tells: a symbol for code that is not in the file, say in ROM.
+/// The assumed size of a function with unknown end: a symbol for code that is not in the file, such as ROM.
 const LONGEST_GUESS: u64 = 0x1_0000;
 
 impl Functions {
@@ -104,18 +104,18 @@ impl Functions {
 /// The symbols at one address.
 struct Found<'a> {
     kind: FunctionKind,
-    /// The greatest size that any of them states; 0 if none does.
+    /// The greatest size that any of the symbols states; 0 if none does.
     size: u64,
     /// The end of the section.
     limit: u64,
-    /// The end of memory, where addresses are as wide as in its image.
+    /// The end of memory, according to the width of the image's addresses.
     memory: u64,
-    /// The instruction set by the symbols.
+    /// The instruction set that the symbols state.
     isa: Isa,
     symbols: Vec<&'a Symbol<'a>>,
 }
 
-/// Takes a symbol that may be a function to the others at its address.
+/// Adds a symbol that may be a function to the others at its address.
 fn collect<'a>(
     starts: &mut BTreeMap<u64, Found<'a>>,
     table: &Table<'_>,
@@ -125,7 +125,7 @@ fn collect<'a>(
     let section = table.section_of(symbol);
     let kind = match symbol.kind {
         Kind::Function => FunctionKind::Function,
-        // A label for data, or for the end of a section, is no function.
+        // A label for data, or for the end of a section, is not a function.
         Kind::Untyped
             if section.is_some_and(|section| section.code && symbol.value < section.end)
                 && !is_mapping_symbol(&symbol.name)
@@ -146,7 +146,7 @@ fn collect<'a>(
         symbols: Vec::new(),
     });
     if kind < found.kind {
-        // A function has the last word over labels at its address, which the linker script puts at borders.
+        // A function takes precedence over labels at its address, which the linker script puts at borders.
         found.symbols.clear();
         found.kind = kind;
     }
@@ -162,7 +162,7 @@ fn collect<'a>(
     }
 }
 
-/// A label in a function whose size is known is a place in it, not a function.
+/// A label in a function whose size is known is a position in the function, not a function.
 fn remove_labels_in_functions(starts: &mut BTreeMap<u64, Found<'_>>) {
     let mut known_to = 0;
     starts.retain(|&start, found| {
@@ -176,7 +176,7 @@ fn remove_labels_in_functions(starts: &mut BTreeMap<u64, Found<'_>>) {
 
 impl Found<'_> {
     fn finish(mut self, from: u64, next: u64, contents: &Contents) -> Function {
-        // The name that other files use comes first; among equals the order has to be the same for every run.
+        // Names that other files can refer to come first; among equals, the order has to be deterministic.
         self.symbols.sort_by(|a, b| {
             let rank = |symbol: &Symbol<'_>| (symbol.binding, symbol.size == 0);
             rank(a).cmp(&rank(b)).then_with(|| a.name.cmp(&b.name))
@@ -206,7 +206,7 @@ impl Found<'_> {
     }
 }
 
-/// Gives every address to the innermost function around it. `functions` are sorted by their starts.
+/// Assigns every address to the innermost function around it. `functions` are sorted by their starts.
 fn flatten(functions: &[Function]) -> Vec<Extent> {
     let mut extents = Vec::new();
     let mut open: Vec<(usize, u64)> = Vec::new();
@@ -239,12 +239,12 @@ fn flatten(functions: &[Function]) -> Vec<Extent> {
 const LONGEST_MANGLED: usize = 4096;
 const LONGEST_DEMANGLED: usize = 16 * 1024;
 
-/// The name as it is written in the program: Rust's and C++'s names are demangled.
+/// The name as written in the source: Rust and C++ names are demangled.
 pub(super) fn demangle(symbol: &str) -> String {
     if symbol.len() > LONGEST_MANGLED {
         return symbol.to_owned();
     }
-    // Most names are plain, and two demanglers take their time to find out.
+    // Most names are plain, and two demanglers take time to reject them.
     if !symbol.trim_start_matches('_').starts_with(['Z', 'R']) {
         return symbol.to_owned();
     }

@@ -1,5 +1,5 @@
-//! The kernel's own list of its symbols, `/proc/kallsyms`: an address, a kind and a name in each line, and the module in brackets
-//! if the symbol is of one. It has no sizes, and no code.
+//! The kernel's own list of its symbols, `/proc/kallsyms`: each line has an address, a kind, a name and, for
+//! a module's symbol, the module in brackets. The list has no sizes and no code.
 
 /// A line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,17 +8,17 @@ pub(crate) struct Line<'a> {
     /// A letter, as `nm` prints it.
     pub(crate) kind: u8,
     pub(crate) name: &'a str,
-    /// The module that it is of.
+    /// The symbol's module.
     pub(crate) module: Option<&'a str>,
 }
 
 impl Line<'_> {
-    /// Whether it is a function, as far as a letter says it.
+    /// Whether the symbol is a function, as far as its kind shows.
     pub(crate) const fn is_code(&self) -> bool {
         self.kind.eq_ignore_ascii_case(&b't') || self.kind.eq_ignore_ascii_case(&b'w')
     }
 
-    /// The line as the kernel writes it, where it is this far away.
+    /// The line in the kernel's format, with its address displaced by `by`.
     pub(crate) fn moved(&self, by: u64) -> String {
         let module = self.module.map_or_else(String::new, |module| format!("\t[{module}]"));
         let address = self.address.wrapping_add(by);
@@ -26,7 +26,7 @@ impl Line<'_> {
     }
 }
 
-/// The lines; what is no line of such a list is left out.
+/// The lines of the list; malformed lines are left out.
 pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
     bytes.split(|byte| *byte == b'\n').filter_map(|line| {
         let mut words = std::str::from_utf8(line).ok()?.split_ascii_whitespace();

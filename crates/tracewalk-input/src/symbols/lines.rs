@@ -15,12 +15,12 @@ use super::note::SymbolNote;
 use crate::image::{Image, VisibleImage};
 use crate::limit::MemoryLimit;
 
-/// Where an instruction comes from: a function and a place in it.
+/// The source of an instruction: a function and a place in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Frame {
     /// The function, demangled.
     pub function: Option<Arc<str>>,
-    /// The source file, as the compiler was given it, after its directory.
+    /// The source file's path, as given to the compiler, with its directory prepended.
     pub file: Option<Arc<str>>,
     /// The line, from 1.
     pub line: Option<u32>,
@@ -28,12 +28,12 @@ pub struct Frame {
     pub column: Option<u32>,
 }
 
-/// Addresses that come from one line.
+/// A range of addresses that belong to one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineRow {
     /// The first address.
     pub start: Address,
-    /// How many bytes.
+    /// The number of bytes.
     pub bytes: u32,
     /// The source file.
     pub file: Arc<str>,
@@ -43,7 +43,7 @@ pub struct LineRow {
     pub column: Option<u32>,
 }
 
-/// Finds source lines, and keeps what it found. Each thread has its own.
+/// Finds source lines, and caches the results. Each thread has its own instance.
 pub struct SourceLines {
     images: Vec<ImageLines>,
     functions: Arc<Functions>,
@@ -55,7 +55,7 @@ pub struct SourceLines {
 struct ImageLines {
     image: Arc<Image>,
     scope: Scope,
-    /// The debugging information, where there is any.
+    /// The debugging information, if the image has any.
     debugging: Option<Debugging>,
 }
 
@@ -86,14 +86,14 @@ impl SourceLines {
         self.images.iter().all(|lines| lines.debugging.is_none())
     }
 
-    /// Where the instruction at `address` comes from, the innermost inlined function first and the function that it was
-    /// compiled into last. Without debugging information it is the function that the symbols name, without a place.
-    /// Empty if unknown.
+    /// The source of the instruction at `address`: the innermost inlined function first, and the function
+    /// that contains it in the compiled code last. Without debugging information, the function that the
+    /// symbols name, without a place. Empty if unknown.
     pub fn lines_for(&mut self, address: Address) -> Arc<[Frame]> {
         if let Some(frames) = self.frames.get(&address) {
             return Arc::clone(frames);
         }
-        // Only addresses in the images are kept, so that the memory has a bound.
+        // Only addresses in the images are cached, so that memory is bounded.
         let Some(frames) = self.find_frames(address) else { return Arc::default() };
         self.frames.insert(address, Arc::clone(&frames));
         frames
@@ -104,7 +104,7 @@ impl SourceLines {
         self.wanted_rows(addresses, &mut |_, _| true)
     }
 
-    /// As [`SourceLines::rows`], of the lines that are wanted: by file and number.
+    /// As [`SourceLines::rows`], for the lines that `wanted` accepts by file and number.
     pub fn wanted_rows(
         &mut self,
         addresses: Range<Address>,
@@ -137,7 +137,7 @@ impl SourceLines {
         rows
     }
 
-    /// The source files that instructions come from, by the names that frames give them. Reads all lines.
+    /// The source files of all instructions, by their names in frames. Reads all lines.
     pub fn files(&mut self) -> BTreeSet<Arc<str>> {
         let mut files = BTreeSet::new();
         for debugging in self.images.iter().filter_map(|lines| lines.debugging.as_ref()) {
@@ -148,8 +148,9 @@ impl SourceLines {
         files
     }
 
-    /// The MD5 of the text that each source file was compiled from, by the names that frames give the files, where the
-    /// debugging information has it (DWARF 5, 6.2.4.1); several where units were compiled from different texts.
+    /// The MD5 of the text that each source file was compiled from, by the files' names in frames, if the
+    /// debugging information has it (DWARF 5, 6.2.4.1). A file has several if units were compiled from
+    /// different texts.
     pub fn checksums(&mut self) -> BTreeSet<(Arc<str>, [u8; 16])> {
         let mut checksums = BTreeSet::new();
         for debugging in self.images.iter().filter_map(|lines| lines.debugging.as_ref()) {
@@ -160,8 +161,7 @@ impl SourceLines {
         checksums
     }
 
-    /// What keeps lines from being found, as far as it is known by now: some of it shows only when lines are
-    /// looked for.
+    /// The known problems with finding lines. Some problems show only when lines are searched.
     #[must_use]
     pub fn notes(&self) -> Vec<SymbolNote> {
         let is_spent = |lines: &&ImageLines| {
@@ -175,7 +175,8 @@ impl SourceLines {
     }
 
     fn find_frames(&mut self, address: Address) -> Option<Arc<[Frame]>> {
-        // A dump of the memory may lie over the ELF file that has the lines; an image of another scope is another program.
+        // A memory dump may overlay the ELF file that has the lines; an image of another scope is another
+        // program.
         let all = || self.images.iter().filter(|lines| lines.image.segment_at(address).is_some());
         let scope = all().next()?.scope;
         let holders = || all().filter(|lines| lines.scope == scope);
@@ -198,7 +199,7 @@ impl SourceLines {
                 });
             }
         }
-        // Assembly code has lines, but no functions in its debugging information.
+        // Assembly code has lines but no functions in its debugging information.
         if let Some(function) = self.functions.at(address) {
             if frames.is_empty() {
                 frames.push(Frame::default());
@@ -230,7 +231,7 @@ impl fmt::Display for Frame {
     }
 }
 
-/// One copy of each name, as it may be shown; none of an empty one.
+/// The shared copy of a name in printable form; `None` for an empty name.
 fn intern(names: &mut BTreeSet<Arc<str>>, name: &str) -> Option<Arc<str>> {
     let name = plain(name.into());
     if name.is_empty() {

@@ -1,10 +1,11 @@
 //! Symbols of a program: functions, source lines, data objects and the vector table, by address.
 //!
-//! [`SymbolTable`] is made once from a core's [`Memory`] and then only read, by as many threads as there are: functions by
-//! address, the instruction set at an address. [`VectorTable`] is what an M-profile program has. [`SourceLines`] finds files, lines and inlined functions
-//! in the debugging information; it keeps what it found, so each thread has its own.
+//! A [`SymbolTable`] is built once from a core's [`Memory`] and can then be read by any number of threads:
+//! functions by address, the instruction set at an address. [`VectorTable`] is the vector table of an
+//! M-profile program. [`SourceLines`] finds files, lines and inlined functions in the debugging information;
+//! it caches the results, so each thread has its own.
 //!
-//! Nothing here decides how execution is followed: a symbol table may be wrong or absent, and the trace is not.
+//! Symbols never affect how execution is followed, because a symbol table may be wrong or absent.
 //!
 //! ```no_run
 //! use tracewalk::ids::Address;
@@ -51,7 +52,7 @@ pub use objects::Object;
 pub use unwind::{CallFrames, FrameRow};
 pub use vectors::{VectorTable, VectorTableFrom};
 
-/// What the addresses of a program are called.
+/// The names of a program's addresses.
 #[derive(Clone, Debug)]
 pub struct SymbolTable {
     images: Vec<VisibleImage>,
@@ -64,9 +65,9 @@ pub struct SymbolTable {
 }
 
 impl SymbolTable {
-    /// The symbols of the images that a core's memory was put together from, all of them visible at once: see
-    /// [`Memory::seen_in`]. Symbols of what another image covers are left out, and all of an image where they take more
-    /// than their share of the memory's limit.
+    /// The symbols of the images that a core's memory was assembled from, all of them visible at once: see
+    /// [`Memory::seen_in`]. Symbols of memory that another image covers are left out. If an image's symbols
+    /// exceed their share of the memory limit, all of them are left out.
     #[must_use]
     pub fn of(memory: &Memory) -> Self {
         let mut notes = Vec::new();
@@ -95,7 +96,7 @@ impl SymbolTable {
         self.functions.all()
     }
 
-    /// The function with this name, as the program spells it or as the linker does.
+    /// The function with this name, in the program's spelling or the linker's.
     #[must_use]
     pub fn function_named(&self, name: &str) -> Option<&Function> {
         self.functions().iter().find(|function| function.is_called(name))
@@ -107,7 +108,7 @@ impl SymbolTable {
         self.objects.at(address)
     }
 
-    /// The image that has a byte at `address`; where several have one, the one that covers the others.
+    /// The image that has a byte at `address`; if several do, the one that covers the others.
     #[must_use]
     pub fn image_at(&self, address: Address) -> Option<&Image> {
         let image = self.images.iter().find(|visible| visible.image.segment_at(address).is_some())?;
@@ -152,14 +153,14 @@ impl SymbolTable {
         SourceLines::new(&self.images, Arc::clone(&self.functions), code_at_zero, self.limit)
     }
 
-    /// What keeps symbols from being found.
+    /// The problems that keep symbols from being found.
     #[must_use]
     pub fn notes(&self) -> &[SymbolNote] {
         &self.notes
     }
 }
 
-/// The symbols of the images whose names are wanted, without what another image covers.
+/// The images' symbols with the wanted names, without those that another image covers.
 fn tables<'memory>(
     memory: &'memory Memory,
     is_wanted: impl Fn(&[u8]) -> bool,

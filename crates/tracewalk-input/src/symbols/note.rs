@@ -1,11 +1,12 @@
-//! What keeps symbols from being found.
+//! Problems that keep symbols from being found.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use tracewalk::plain::Plain;
 
-/// Something in an image that keeps symbols or lines from being found. Following execution does not depend on it.
+/// A problem in an image that keeps symbols or lines from being found. Following execution does not depend on
+/// symbols.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymbolNote {
     /// The image's file.

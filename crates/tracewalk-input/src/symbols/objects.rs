@@ -7,20 +7,20 @@ use super::table::{Kind, Table};
 /// A data object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// Its name, as the linker knows it.
+    /// The object's symbol name.
     pub name: String,
-    /// Its first address.
+    /// The object's first address.
     pub start: Address,
-    /// The address after it, as a number that may be 2^32 if addresses have 32 bits.
+    /// The address after the object, as a number that may be 2^32 if addresses have 32 bits.
     pub end: u64,
 }
 
 /// The data objects of a program.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Objects {
-    /// By their first addresses; of those that start together the longest first.
+    /// The objects by their first addresses; the longest first among those with the same one.
     all: Vec<Object>,
-    /// How long the longest one is.
+    /// The length of the longest object.
     longest: u64,
 }
 

@@ -1,4 +1,4 @@
-//! An ELF file's symbol table, as the other files here need it.
+//! An ELF file's symbol table in the form that the sibling modules need.
 
 use std::borrow::Cow;
 
@@ -13,24 +13,25 @@ use crate::image::Width;
 
 const ENDIAN: LittleEndian = LittleEndian;
 
-/// How many symbols are read. Large programs and kernels have some hundred thousand; each takes some hundred
-/// bytes, where it is a function.
+/// The most symbols that are read. Large programs and kernels have some hundred thousand. A function's symbol
+/// takes some hundred bytes.
 const MOST_SYMBOLS: u64 = 1 << 21;
 
-/// About how much memory a symbol takes until all functions are made of them, without its name; measured with two million
-/// functions.
+/// The approximate memory that a symbol takes until all functions are built, without its name; measured with
+/// two million functions.
 const SYMBOL_BYTES: u64 = 400;
 
-/// How many bytes names may have together for each byte of the file. A linker lets names share their ends only.
+/// The limit on the total length of names, for each byte of the file. A linker lets names share only their
+/// ends.
 const MOST_NAMES: u64 = 4;
 
-/// What the names of a short file may have beyond that.
+/// The additional allowance for the names of short files.
 const LEAST_NAMES: u64 = 1 << 16;
 
 /// The symbols and code sections of an image. Empty for raw bytes.
 #[derive(Debug)]
 pub(super) struct Table<'data> {
-    /// How wide its addresses are.
+    /// The width of the image's addresses.
     pub(super) width: Width,
     pub(super) symbols: Vec<Symbol<'data>>,
     pub(super) sections: Vec<Section<'data>>,
@@ -45,7 +46,7 @@ pub(super) struct Symbol<'data> {
     pub(super) size: u64,
     pub(super) kind: Kind,
     pub(super) binding: Binding,
-    /// The section that it is in; `None` for an absolute one.
+    /// The index of the symbol's section; `None` for an absolute symbol.
     pub(super) section: Option<usize>,
 }
 
@@ -57,7 +58,7 @@ pub(super) enum Kind {
     Untyped,
 }
 
-/// Best first.
+/// The symbol bindings, from most to least preferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Binding {
     Global,
@@ -70,17 +71,17 @@ pub(super) enum Binding {
 pub(super) struct Section<'data> {
     pub(super) name: Cow<'data, str>,
     pub(super) start: u64,
-    /// After the last byte, at most [`Table::end_of_memory`].
+    /// The address after the last byte, at most [`Table::end_of_memory`].
     pub(super) end: u64,
-    /// Whether it is part of the running program.
+    /// Whether the section is part of the running program.
     pub(super) memory: bool,
-    /// Whether it holds code.
+    /// Whether the section holds code.
     pub(super) code: bool,
 }
 
 impl<'data> Table<'data> {
-    /// Reads the symbol table of an image, as far as its names are wanted, or says what is wrong with it. Symbols may take so
-    /// many bytes of memory.
+    /// Reads the symbols with wanted names from an image, or returns the problem. `room` limits the memory
+    /// for symbols, in bytes.
     pub(super) fn read(
         image: &'data Image,
         room: Option<u64>,
@@ -112,7 +113,7 @@ impl<'data> Table<'data> {
         Self { width, symbols: Vec::new(), sections: Vec::new() }
     }
 
-    /// The address after the last one, or the last one where there is no number after it.
+    /// The address after the last one, or the last one if no larger number exists.
     pub(super) const fn end_of_memory(&self) -> u64 {
         match self.width {
             Width::Bits32 => 1 << 32,
@@ -186,13 +187,13 @@ impl<'data> Table<'data> {
         Ok(table)
     }
 
-    /// The section of a symbol; `None` for an absolute one.
+    /// The section of a symbol; `None` for an absolute symbol.
     pub(super) fn section_of(&self, symbol: &Symbol<'_>) -> Option<&Section<'data>> {
         self.sections.get(symbol.section?)
     }
 }
 
-/// The functions of a list, as far as their names are wanted and fit, or why there are none.
+/// The functions of a list of names, as far as they are wanted and fit, or the reason why there are none.
 fn of_names(bytes: &[u8], most: u64, is_wanted: impl Fn(&[u8]) -> bool) -> Result<Table<'_>, String> {
     let (mut symbols, mut highest, mut count) = (Vec::new(), 0, 0);
     for line in lines(bytes) {
@@ -201,7 +202,7 @@ fn of_names(bytes: &[u8], most: u64, is_wanted: impl Fn(&[u8]) -> bool) -> Resul
         if count > most {
             return Err(format!("found more symbols than the expected {most}"));
         }
-        // Mapping symbols are in lists of some kernels.
+        // Some kernels list mapping symbols.
         if !line.is_code() || line.name.starts_with('$') || !is_wanted(line.name.as_bytes()) {
             continue;
         }

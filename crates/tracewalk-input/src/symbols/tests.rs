@@ -55,7 +55,7 @@ fn a_missing_size_is_inferred_from_what_comes_next() {
     let symbols = symbols_of(&elf);
     let sizes = symbols.functions().iter().map(|function| function.size);
     assert!(sizes.eq([0x10, 4, 0x20]), "the last one ends with its section");
-    // Code that is not in the file, as in ROM: an absolute symbol.
+    // Code that is not in the file, such as ROM: an absolute symbol.
     elf.symbols.clear();
     elf.symbol("rom", 0x1fff_0001, 0, GLOBAL_FUNCTION, 0xfff1);
     assert_eq!(name_at(&symbols_of(&elf), 0x1fff_0010), Some("rom"));
@@ -159,7 +159,7 @@ fn the_vector_table_is_found_by_name_or_place() {
     elf.symbol("g_pfnVectors", 0x0800_0000, 0, GLOBAL_LABEL, 1);
     assert_eq!(find(&elf), Some((0x0800_0000, VectorTableFrom::Symbol("g_pfnVectors".to_owned()))));
     assert_eq!(find(&with_vectors(0)), Some((0, VectorTableFrom::Reset)));
-    // A reset handler in A32 is no M-profile vector, and the table has to be aligned.
+    // A reset handler in A32 is not an M-profile vector, and the table has to be aligned.
     let mut elf = with_vectors(0x0800_0000);
     elf.sections[0].bytes[4] &= !1;
     assert_eq!(find(&elf), None);
@@ -271,7 +271,7 @@ fn a_file_has_the_checksums_of_all_units_that_were_compiled_from_it() {
         .unwrap();
     let found = symbols_of(&elf).source_lines().checksums();
     let found = found.iter().map(|(file, md5)| (&**file, md5[0])).collect::<Vec<_>>();
-    // Zeros are no checksum.
+    // Zeros are not a checksum.
     let expected = [("/src/include/a.h", 1), ("/src/include/a.h", 2), ("C:\\src\\include\\a.h", 3)];
     assert_eq!(found, expected);
 }
@@ -302,7 +302,7 @@ fn functions_that_the_linker_removed_do_not_lie_over_the_code_at_zero() {
         assert_eq!(rows.len(), 1, "DWARF {version}");
         assert_eq!((rows[0].start.get(), rows[0].bytes, rows[0].line), (8, 8, 3));
 
-        // Where code does start at 0, the information about it is believed.
+        // If code does start at 0, the information about it is used.
         elf.symbols.clear();
         elf.symbol("removed", 1, 8, GLOBAL_FUNCTION, 1);
         let frames = symbols_of(&elf).source_lines().lines_for(Address::new(2));
@@ -341,7 +341,7 @@ fn symbols_and_finders_can_be_sent_to_threads() {
     sent::<SourceLines>();
 }
 
-/// Functions and places of an address as `addr2line -i` of GNU binutils prints them, the directories cut off.
+/// Functions and places of an address in the format of `addr2line -i` of GNU binutils, without directories.
 fn places(lines: &mut SourceLines, address: u32) -> Vec<String> {
     let frames = lines.lines_for(Address::from(address));
     let place = |frame: &Frame| {
@@ -378,7 +378,7 @@ fn lines_and_inlined_functions_are_those_of_binutils() {
     assert_eq!(table.map(|table| table.address), Some(Address::new(0x0800_0000)));
 }
 
-/// Every instruction's lines and frames, of programs with much that is inlined.
+/// Every instruction's lines and frames, for programs with many inlined functions.
 #[test]
 fn what_compilers_write_is_never_read_too_often() {
     let firmware = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware");
@@ -398,7 +398,8 @@ fn what_compilers_write_is_never_read_too_often() {
     }
 }
 
-/// Symbols, mapping symbols and lines of a file of 64 bits, as `nm -S` and `addr2line -i -f` of GNU binutils print them.
+/// Symbols, mapping symbols and lines of a 64-bit file, as `nm -S` and `addr2line -i -f` of GNU binutils
+/// print them.
 #[test]
 fn a_program_of_64_bits_has_functions_and_lines() {
     let Some(path) = corpus("etm4/synthetic/mix-a57-etmv4/program.elf") else { return };

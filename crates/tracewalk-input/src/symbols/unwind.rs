@@ -1,8 +1,8 @@
-//! Where a function keeps its caller's registers, by the call frame information of its image (DWARF 5, 6.4): for each
-//! instruction, how the canonical frame address follows from a register, and which registers are saved at which distance from
-//! it.
+//! The locations of a caller's saved registers, from an image's call frame information (DWARF 5, 6.4): for
+//! each instruction, how to compute the canonical frame address from a register, and the offsets from it at
+//! which registers are saved.
 //!
-//! Only what can be said without a value of the processor is here. Rules that are expressions are left out.
+//! This module uses no register values. Rules that are expressions are left out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,18 +25,18 @@ pub struct CallFrames {
     tables: Vec<Table>,
 }
 
-/// What holds before one instruction.
+/// The frame rules before one instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrameRow {
-    /// The register that the canonical frame address follows from, by its number in DWARF.
+    /// The register from which the canonical frame address is computed, by its DWARF number.
     pub register: u16,
-    /// What has to be added to its value.
+    /// The offset from the register's value to the canonical frame address.
     pub offset: i64,
-    /// The registers that are saved, each with its distance from the canonical frame address.
+    /// The saved registers, each with its offset from the canonical frame address.
     pub saved: BTreeMap<u16, i64>,
     /// The register that holds the return address, if it is not saved.
     pub return_register: u16,
-    /// Whether the function has no caller, by its information.
+    /// Whether the information states that the function has no caller.
     pub is_outermost: bool,
 }
 
@@ -47,30 +47,31 @@ struct Table {
     bases: BaseAddresses,
     is_eh: bool,
     address_bytes: u8,
-    /// Start, end and place in the section of each function's information, in the order of their starts.
+    /// The start, end and offset in the section of each function's information, sorted by start.
     functions: Vec<(u64, u64, usize)>,
 }
 
-/// How many functions a section may describe. The smallest takes 16 bytes or more.
+/// The most functions that a section may describe. Each takes at least 16 bytes.
 const MOST_FUNCTIONS: usize = 1 << 22;
 
-/// How many rows of one function are read: some instructions each.
+/// The most rows of one function that are read; each covers some instructions.
 const MOST_ROWS: usize = 1 << 16;
 
 impl CallFrames {
-    /// The call frame information of these images. What cannot be read is left out.
+    /// The call frame information of these images. Unreadable information is left out.
     pub fn of<'a>(images: impl IntoIterator<Item = &'a Image>) -> Self {
         Self { tables: images.into_iter().flat_map(tables).collect() }
     }
 
-    /// What holds before the instruction at `address`; `None` if its image does not say it, or only by an expression.
+    /// The frame rules before the instruction at `address`; `None` if its image has none, or only
+    /// expressions.
     #[must_use]
     pub fn row(&self, address: Address) -> Option<FrameRow> {
         self.tables.iter().find_map(|table| table.row(address.get()))
     }
 
-    /// The greatest distance below the canonical frame address at which the function that holds `address` saves a register or has
-    /// its stack pointer, as far as its information says it.
+    /// The greatest known distance below the canonical frame address at which the function that holds
+    /// `address` saves a register or has its stack pointer.
     #[must_use]
     pub fn depth(&self, address: Address) -> Option<u64> {
         self.tables.iter().find_map(|table| table.depth(address.get()))
@@ -100,7 +101,7 @@ impl Table {
         }
     }
 
-    /// Where the information of the function is that holds `address`.
+    /// The offset of the information about the function that holds `address`.
     fn function(&self, address: u64) -> Option<usize> {
         let behind = self.functions.partition_point(|(start, ..)| *start <= address);
         let (_, end, place) = self.functions.get(behind.checked_sub(1)?)?;
@@ -110,7 +111,7 @@ impl Table {
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
-/// Calls `each` with the rows of the function at `address`, until it answers no.
+/// Calls `each` with the rows of the function at `address`, until it returns `false`.
 fn rows<'a, S: UnwindSection<Slice<'a>>>(
     table: &Table,
     section: &S,
@@ -209,7 +210,7 @@ fn tables_in<E: FileHeader<Endian = object::LittleEndian>>(bytes: &[u8], address
     [SectionId::DebugFrame, SectionId::EhFrame].into_iter().filter_map(table).collect()
 }
 
-/// Start, end and place of each function's information, as far as the section can be read.
+/// The start, end and offset of each function's information, as far as the section can be read.
 fn functions<'a, S: UnwindSection<Slice<'a>>>(section: &S, bases: &BaseAddresses) -> Vec<(u64, u64, usize)> {
     let (mut found, mut entries) = (Vec::new(), section.entries(bases));
     while let Ok(Some(entry)) = entries.next() {
@@ -236,7 +237,7 @@ mod tests {
         CallFrames::of([&Image::from_bytes(&file, &ImageKind::Addressed, bytes).unwrap()])
     }
 
-    /// By `arm-none-eabi-readelf --debug-dump=frames`.
+    /// The expected values are from `arm-none-eabi-readelf --debug-dump=frames`.
     #[test]
     fn rows_are_what_readelf_prints() {
         let frames = example("m3-etmv3/m3.elf");

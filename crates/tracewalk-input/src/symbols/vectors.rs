@@ -1,8 +1,8 @@
 //! The vector table of an M-profile program.
 //!
-//! ARMv7-M Architecture Reference Manual (DDI 0403E), B1.5.3: word 0 is the initial stack pointer, word n the address of
-//! exception n's handler with bit 0 set. VTOR says where the table is. Trace does not show VTOR, so it is found by the
-//! names that startup code gives the table, or where it is after reset.
+//! ARMv7-M Architecture Reference Manual (DDI 0403E), B1.5.3: word 0 is the initial stack pointer, word n the
+//! address of exception n's handler with bit 0 set. VTOR holds the table's address. Trace does not show VTOR,
+//! so the table is found by the names that startup code gives it, or at its address after reset.
 
 use std::fmt;
 
@@ -31,9 +31,9 @@ pub enum VectorTableFrom {
     Symbol(String),
     /// By a section of this name.
     Section(String),
-    /// It is at 0, where the processor looks for it after reset.
+    /// At address 0, the usual address after reset.
     Reset,
-    /// It is at the lowest address that the images fill.
+    /// At the lowest address of the images.
     LowestAddress,
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for VectorTableFrom {
     }
 }
 
-/// What CMSIS, vendors, and operating systems call the table. The most common ones come first.
+/// The table's names in CMSIS, vendors' code and operating systems. The most common ones come first.
 const SYMBOLS: [&str; 16] = [
     "__isr_vector",
     "g_pfnVectors",
@@ -87,8 +87,8 @@ const SECTIONS: [&str; 9] = [
 ];
 
 impl VectorTable {
-    /// Where the exception vectors of an M-profile program are, by its symbols, its sections, or a guess. `profile` is
-    /// what the capture says about the processor; the images have the last word. Other profiles have no table of
+    /// Finds the vector table of an M-profile program by its symbols, its sections, or a guess. `profile` is
+    /// the profile that the capture states; the images take precedence. Other profiles have no table of
     /// addresses.
     #[must_use]
     pub fn of(memory: &Memory, profile: Option<Profile>) -> Option<Self> {
@@ -109,7 +109,7 @@ impl VectorTable {
     }
 }
 
-/// The tables that names speak for, the most common names first.
+/// The tables that symbol and section names suggest, the most common names first.
 fn candidates(tables: &[Table<'_>]) -> Vec<VectorTable> {
     let mut symbols = Vec::new();
     for symbol in tables.iter().flat_map(|table| &table.symbols) {
@@ -133,7 +133,7 @@ fn candidates(tables: &[Table<'_>]) -> Vec<VectorTable> {
     found
 }
 
-/// The first table that looks like one.
+/// The first plausible table.
 fn choose(candidates: &[VectorTable], program: &Program) -> Option<VectorTable> {
     let reset = VectorTable { address: Address::new(0), from: VectorTableFrom::Reset };
     let lowest = program
@@ -145,7 +145,7 @@ fn choose(candidates: &[VectorTable], program: &Program) -> Option<VectorTable> 
     all.into_iter().find(|table| is_plausible(table.address, program)).cloned()
 }
 
-/// Whether there is an aligned stack pointer and a reset handler in the program.
+/// Whether the table has an aligned stack pointer and a reset handler in the program.
 fn is_plausible(table: Address, program: &Program) -> bool {
     // The low bits of VTOR are not implemented (DDI 0403E, B3.2.5).
     const ALIGNMENT: u64 = 128;

@@ -1,5 +1,5 @@
-//! ELF core files: what `generate-core-file` of GDB writes. Each loadable segment is memory, and a note has the registers
-//! of the thread that ran.
+//! ELF core files, as `generate-core-file` of GDB writes them. Each loadable segment is memory; a note has
+//! the registers of the running thread.
 
 use object::LittleEndian;
 use object::elf::{self, FileHeader32};
@@ -16,7 +16,7 @@ use crate::records::Assembly;
 
 const ENDIAN: LittleEndian = LittleEndian;
 
-/// Whether the file says that it is an ELF core file, of whatever machine.
+/// Whether the file is an ELF core file, for any machine.
 pub(super) fn is_core(bytes: &[u8]) -> bool {
     let big_endian = bytes.get(5).is_some_and(|&order| elf::DataEncoding(order) == elf::ELFDATA2MSB);
     let kind = bytes.get(16..).and_then(|rest| rest.first_chunk().copied());
@@ -24,8 +24,8 @@ pub(super) fn is_core(bytes: &[u8]) -> bool {
     bytes.starts_with(&elf::ELFMAG) && kind.is_some_and(|kind| elf::FileType(kind) == elf::ET_CORE)
 }
 
-/// Where the registers are in the note NT_PRSTATUS of 32-bit Arm (Linux, `struct elf_prstatus`): r0 to pc, and the status
-/// register, which GDB takes from xPSR for M profile.
+/// The offset of the registers in the note NT_PRSTATUS of 32-bit Arm (Linux, `struct elf_prstatus`): r0 to
+/// pc, and the status register, which GDB takes from xPSR for M profile.
 const REGISTERS: usize = 72;
 
 pub(super) fn read(bytes: &[u8]) -> Result<(Vec<MemoryPiece>, ProcessorRegisters), Located> {
@@ -33,10 +33,11 @@ pub(super) fn read(bytes: &[u8]) -> Result<(Vec<MemoryPiece>, ProcessorRegisters
     Ok((pieces, registers(bytes).unwrap_or_default()))
 }
 
-/// The registers of the first thread, which is the one that ran. `None` if nobody wrote them down, and for a processor of
-/// another profile.
+/// The registers of the first thread, which is the running one. `None` if the file has none, and for a
+/// processor of another profile.
 fn registers(bytes: &[u8]) -> Option<ProcessorRegisters> {
-    /// M profile executes Thumb alone, and this bit of xPSR says so (DDI 0403E, B1.4.2); elsewhere it says Jazelle.
+    /// The Thumb bit of xPSR (DDI 0403E, B1.4.2). M profile always has it set; in other profiles the bit
+    /// shows Jazelle state.
     const THUMB: u32 = 1 << 24;
     let header = FileHeader32::<LittleEndian>::parse(bytes).ok()?;
     for program in header.program_headers(ENDIAN, bytes).ok()? {
@@ -57,7 +58,7 @@ fn registers(bytes: &[u8]) -> Option<ProcessorRegisters> {
 }
 
 fn segments(bytes: &[u8]) -> Result<Assembly, ImageErrorKind> {
-    // A Micro Trace Buffer is part of 32-bit processors only.
+    // Only 32-bit processors have a Micro Trace Buffer.
     if check_identity(bytes)? == Width::Bits64 {
         return Err(ImageErrorKind::Machine { bits: Some(64), machine: elf::EM_AARCH64.0 });
     }
@@ -67,7 +68,7 @@ fn segments(bytes: &[u8]) -> Result<Assembly, ImageErrorKind> {
     let (mut count, mut claimed) = (0, 0_u64);
     for program in header.program_headers(ENDIAN, bytes).map_err(malformed)? {
         let (address, size) = (program.p_vaddr(ENDIAN), program.p_filesz(ENDIAN));
-        // A segment may have memory without bytes: its content was not saved.
+        // A segment may have memory without bytes if its content was not saved.
         if program.p_type(ENDIAN) != elf::PT_LOAD || size == 0 {
             continue;
         }

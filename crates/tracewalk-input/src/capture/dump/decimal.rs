@@ -1,4 +1,4 @@
-//! What GDB prints for the formats `d`, `u` and `t`: decimal and binary numbers.
+//! GDB's output for the formats `d`, `u` and `t`: decimal and binary numbers.
 //!
 //! ```text
 //! x/8dw   0x20001000 <buffer>:\t330\t322\t332\t424
@@ -6,19 +6,19 @@
 //! x/2tw   0x20001000:\t00000000000000000000000101001010\t00000000000000000000000101000010
 //! ```
 //!
-//! Binary numbers have all their digits. How wide decimal numbers are does not show in them: it follows from where the next
-//! line continues, since GDB puts a fixed number of them into a line, or from the command, if the line before has it. A line
-//! of which neither says it is not read. Nor does it show in a decimal number whether it was cut off: the last one of a line
-//! that is cut short is not read.
+//! Binary numbers have all their digits. Decimal numbers do not show their width. It follows from the address
+//! of the next line, since GDB prints a fixed number of them in a line, or from the command, if the preceding
+//! line has it. A line whose width neither gives is not read. A decimal number does not show truncation
+//! either: in a line that is cut short, the last number is not read.
 
 use std::collections::BTreeMap;
 
 use super::lines::{after_symbol, readable, split_address, without_prompts};
 
-/// The lines of a text that are such numbers.
+/// The lines of decimal and binary numbers in a text.
 #[derive(Debug, Default)]
 pub(super) struct Decimals {
-    /// Address and bytes of each line, by its number from 1.
+    /// The address and bytes of each line, by line number from 1.
     pub(super) rows: BTreeMap<u32, (u64, Vec<u8>)>,
     /// The lines that could be numbers of several widths.
     pub(super) unknown: Vec<u32>,
@@ -31,9 +31,9 @@ struct Row<'a> {
     line: u32,
     address: u64,
     words: Vec<&'a str>,
-    /// The width in the command before it.
+    /// The width in the preceding command.
     commanded: Option<usize>,
-    /// Whether the text ends with it, and not with the end of a line.
+    /// Whether the text ends in this line, without a line break.
     ends_early: bool,
 }
 
@@ -59,7 +59,7 @@ impl Decimals {
                 }
             }
         }
-        // The saved text may lack its end.
+        // The saved text may be truncated.
         if let Some(last) = rows.last_mut().filter(|_| !text.ends_with('\n')) {
             last.ends_early = true;
         }
@@ -67,7 +67,7 @@ impl Decimals {
         found
     }
 
-    /// Takes lines that stand one after the other.
+    /// Takes consecutive lines.
     fn take(&mut self, rows: &[Row<'_>]) {
         // A repeated line adds nothing.
         let (mut each, mut twice) = (Vec::<&Row<'_>>::new(), Vec::new());
@@ -110,7 +110,7 @@ impl Decimals {
         }
     }
 
-    /// Takes a line of decimal numbers; `after` is the line after the last one of a print.
+    /// Takes a line of decimal numbers; `after` is the line that follows the last one of a run.
     fn take_decimal(&mut self, row: &Row<'_>, width: Option<usize>, after: Option<&Row<'_>>) {
         let Some((width, mut bytes)) = width.and_then(|width| Some((width, row.bytes(width, false)?))) else {
             self.unknown.push(row.line);
@@ -126,7 +126,7 @@ impl Decimals {
     }
 }
 
-/// How many lines go on from the first of these, whose numbers have this width.
+/// The number of consecutive lines from the first one on, if numbers have this width.
 fn run(rows: &[&Row<'_>], width: usize) -> usize {
     let goes_on = |pair: &[&Row<'_>]| match pair {
         [one, next] => {
@@ -140,7 +140,8 @@ fn run(rows: &[&Row<'_>], width: usize) -> usize {
     1 + rows.windows(2).take_while(|pair| goes_on(pair)).count()
 }
 
-/// Whether several lines go on from each other with this width, and the next one does not stand inside the last of them.
+/// Whether several lines are consecutive with this width, and the next line does not start inside the last of
+/// them.
 fn is_run(rows: &[&Row<'_>], width: usize) -> bool {
     let (taken, rest) = rows.split_at(run(rows, width));
     let end = taken.last().map(|last| last.address.saturating_add((last.words.len() * width) as u64));
@@ -150,7 +151,7 @@ fn is_run(rows: &[&Row<'_>], width: usize) -> bool {
     taken.len() > 1 && !rest.first().zip(end).is_some_and(is_inside)
 }
 
-/// How many decimal numbers of a width GDB puts into a line (gdb/printcmd.c, `do_examine`).
+/// The number of decimal numbers of a width that GDB prints in a line (gdb/printcmd.c, `do_examine`).
 const fn per_line(width: usize) -> usize {
     match width {
         8 => 2,
@@ -160,17 +161,18 @@ const fn per_line(width: usize) -> usize {
 }
 
 impl Row<'_> {
-    /// Whether another line states the same.
+    /// Whether another line has the same address and numbers.
     fn is_same(&self, other: &Self) -> bool {
         (self.address, &self.words) == (other.address, &other.words)
     }
 
-    /// Whether its only number is the beginning of one as another line has them, and so looks like a narrower one.
+    /// Whether the line's only number is narrower than the other line's numbers, and so may be the beginning
+    /// of such a number.
     fn is_cut_from(&self, other: &Self) -> bool {
         self.words.len() == 1 && other.binary().is_some_and(|width| Some(width) > self.binary())
     }
 
-    /// The width of binary numbers; `None` for decimal ones, which have no zeros at their beginning.
+    /// The width of binary numbers; `None` for decimal ones, which have no leading zeros.
     fn binary(&self) -> Option<usize> {
         let length = self.words.first()?.len();
         let are_digits = self
@@ -181,7 +183,7 @@ impl Row<'_> {
         (matches!(length, 8 | 16 | 32 | 64) && are_digits && has_leading_zeros).then_some(length / 8)
     }
 
-    /// The width with which the next line continues from this one.
+    /// The width with which the next line is consecutive to this one.
     fn width_before(&self, next: &Self) -> Option<usize> {
         let step = usize::try_from(next.address.checked_sub(self.address)?).ok()?;
         let is_step =
@@ -189,12 +191,12 @@ impl Row<'_> {
         [1, 2, 4, 8].into_iter().find(is_step)
     }
 
-    /// The width that the command says, if the line can be what it prints.
+    /// The width in the command, if the command can print this line.
     fn commanded(&self) -> Option<usize> {
         self.commanded.filter(|width| self.words.len() <= per_line(*width))
     }
 
-    /// The bytes of numbers of this width; `None` if one has more.
+    /// The bytes of numbers of this width; `None` if a number does not fit.
     fn bytes(&self, width: usize, are_binary: bool) -> Option<Vec<u8>> {
         let mut bytes = Vec::with_capacity(self.words.len() * width);
         let bits = u32::try_from(width * 8).ok()?;
@@ -221,7 +223,7 @@ fn numbers(line: &str) -> Option<(u64, Vec<&str>)> {
     words.iter().all(is_number).then_some((address, words))
 }
 
-/// The width that a command like `(gdb) x/8dw $sp` asks for.
+/// The width that a command like `(gdb) x/8dw $sp` requests.
 fn command(line: &str) -> Option<usize> {
     let options = without_prompts(line).trim().strip_prefix("x/")?.split_whitespace().next()?;
     let letters = options.trim_start_matches(|letter: char| letter.is_ascii_digit());
@@ -273,11 +275,11 @@ mod tests {
         let found = Decimals::read(text);
         assert_eq!(found.rows[&2], (0x2000_0010, vec![50, 0, 0, 0]));
         assert_eq!((found.rows.len(), found.cut, found.unknown), (4, vec![2], vec![]));
-        // Half a line of eight halfwords is no line of four words.
+        // Half a line of eight halfwords is not a line of four words.
         let text = "0x20000000:\t1\t2\t3\t4\n0x20000010:\t1\t2\t3\t4\t5\t6\t7\t8\n0x20000020:\t9\n";
         let found = Decimals::read(text);
         assert_eq!((found.rows.len(), found.rows[&3].1.len(), found.unknown), (2, 2, vec![1]));
-        // The end of the text may have been missed.
+        // The text may be truncated.
         let found = Decimals::read("(gdb) x/2dw $sp\n0x20000000:\t1\t2");
         assert_eq!((&found.rows[&2].1, found.cut), (&vec![1, 0, 0, 0], vec![2]));
     }
@@ -305,7 +307,7 @@ mod tests {
     fn binary_numbers_show_their_width_themselves() {
         assert_eq!(read("0x20000000:\t00000011\t10000000\n"), [(0x2000_0000, vec![3, 0x80])]);
         assert!(read("0x20000000:\t10000011\t10000000\n").is_empty());
-        // The first half of a number is none.
+        // The first half of a number is not a number.
         let text = "0x20000000:\t00000011\n0x20000010:\t0000001110000000\t0000001110000000\n";
         let found = Decimals::read(text);
         assert_eq!((found.rows.len(), found.cut), (1, vec![1]));

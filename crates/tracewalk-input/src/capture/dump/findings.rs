@@ -11,7 +11,8 @@ use crate::capture::error::CaptureError;
 use crate::capture::registers::{self as register_values, mtb_values};
 use crate::origin::Origin;
 
-/// VTOR, the register that says where the vector table is (ARMv6-M Architecture Reference Manual, DDI 0419E, B3.2.5).
+/// VTOR, which holds the address of the vector table (ARMv6-M Architecture Reference Manual, DDI 0419E,
+/// B3.2.5).
 const VTOR: Address = Address::new(0xe000_ed08);
 
 /// MASTER bits 29:10 are reserved and read as 0 (CoreSight MTB-M0+ TRM, DDI 0486B, 3.2.2; bit 30 is NSEN in Cortex-M33);
@@ -20,16 +21,17 @@ const MASTER_RESERVED: u32 = 0x3fff_fc00;
 const POSITION_RESERVED: u32 = 0b11;
 const FLOW_RESERVED: u32 = 0b100;
 
-/// CoreSight components have 4 KiB of addresses each.
+/// Each CoreSight component has 4 KiB of addresses.
 const COMPONENT_BYTES: u64 = 4096;
 
 impl MemoryDump {
-    /// The registers of the Micro Trace Buffer and where they were, if they are in the dump beyond doubt: there is just
-    /// one place where a device can be whose first four words have the registers' form and describe a trace buffer that
-    /// the rest of the dump holds, or holds a part of where none is held as a whole.
+    /// The registers of the Micro Trace Buffer and their address, if the dump identifies them unambiguously:
+    /// at exactly one possible device address, the first four words have the registers' form and describe a
+    /// trace buffer that the rest of the dump holds. If the dump holds no whole buffer, a part of one
+    /// suffices.
     #[must_use]
     pub fn mtb_registers(&self) -> Option<(Address, Registers)> {
-        /// More devices than that, and nothing is beyond doubt.
+        /// With more candidates, the result would be ambiguous.
         const MOST_DEVICES: usize = 16;
         let devices = self.pieces.iter().filter_map(|piece| {
             let registers = registers(piece).filter(|registers| registers.base.is_some())?;
@@ -49,8 +51,9 @@ impl MemoryDump {
         best.next().is_none().then_some((address, registers))
     }
 
-    /// The registers of a Micro Trace Buffer in a register file: lines that name them, like `MTB_POSITION=0x1bc`, or memory as a
-    /// debugger printed it, with the only words of a device that have their form.
+    /// Reads the registers of a Micro Trace Buffer from a register file: lines that name them, like
+    /// `MTB_POSITION=0x1bc`, or memory as printed by a debugger in which only one device's words have the
+    /// registers' form.
     pub fn registers_of(file: &Path) -> Result<register_values::Registers, CaptureError> {
         let Some(Self { pieces, registers: mut found, .. }) = Self::open(file)? else {
             return register_values::Registers::read_mtb(file);
@@ -67,7 +70,7 @@ impl MemoryDump {
         Ok(found)
     }
 
-    /// How much of the buffer that the registers describe is here; `None` for nothing.
+    /// How much the dump holds of the buffer that the registers describe; `None` for nothing.
     fn holds(&self, registers: Registers) -> Option<Held> {
         let config = Config::from_registers(registers);
         let alone = (0..self.pieces.len()).map(|index| index..index + 1);
@@ -85,8 +88,9 @@ impl MemoryDump {
 }
 
 impl MemoryPiece {
-    /// Whether it is where M profile has flash and ROM, and external memory, so that it may be code that does not change
-    /// while it runs (ARMv6-M Architecture Reference Manual, DDI 0419E, B3.1).
+    /// Whether the piece is in M profile's address range for flash and ROM, or for external memory, so that
+    /// it may be code that does not change while it runs (ARMv6-M Architecture Reference Manual, DDI 0419E,
+    /// B3.1).
     #[must_use]
     pub fn may_be_code(&self) -> bool {
         self.address
@@ -94,16 +98,16 @@ impl MemoryPiece {
     }
 }
 
-/// How much of a trace buffer is there, least first.
+/// How much of a trace buffer the dump holds, least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Held {
-    /// Its memory, and nothing was written to it.
+    /// The buffer's memory, to which nothing was written.
     Unwritten,
     Part,
     Whole,
 }
 
-/// What this piece would be as the registers. Where it has no more than the first two, the others are unknown.
+/// This piece interpreted as the registers. If it has only the first two, the others are unknown.
 fn registers(piece: &MemoryPiece) -> Option<Registers> {
     let start = piece.address?;
     let is_device = matches!(start.get(), 0x4000_0000..=0x5fff_ffff | 0xa000_0000..=0xffff_ffff);
@@ -114,18 +118,19 @@ fn registers(piece: &MemoryPiece) -> Option<Registers> {
     let (position, master, flow, base) = (word(0)?, word(4)?, word(8), word(12));
     let reserved =
         position & POSITION_RESERVED | master & MASTER_RESERVED | flow.unwrap_or(0) & FLOW_RESERVED;
-    // Where BASE is not implemented it reads as 0, and nothing but the other registers would speak for them.
+    // If BASE is not implemented, it reads as 0, and only the other registers' form would identify the
+    // device.
     let base = base.filter(|base| *base != 0);
     (reserved == 0 && base.unwrap_or(0) % 8 == 0).then_some(Registers { position, master, flow, base })
 }
 
-/// How much of the trace that the registers describe is in this memory.
+/// How much this memory holds of the trace that the registers describe.
 fn holds_buffer(memory: &JoinedMemory, config: &Config) -> Option<Held> {
     let layout = order::by_registers(memory.dump(), config).ok()?;
     if !layout.pieces.is_empty() {
         return Some(if layout.missing.is_empty() { Held::Whole } else { Held::Part });
     }
-    // Nothing was written. Bits that are all 0 describe no buffer.
+    // Nothing was written to the buffer. If all bits of MASTER are 0, the registers describe no buffer.
     let full = config.with_wrapped(true);
     let is_held = order::by_registers(memory.dump(), &full).is_ok_and(|layout| layout.missing.is_empty());
     (is_held && config.to_registers().master != 0).then_some(Held::Unwritten)

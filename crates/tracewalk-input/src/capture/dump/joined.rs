@@ -1,4 +1,4 @@
-//! Pieces of memory that belong together, with holes between them.
+//! Joins adjacent pieces of memory, with holes between them.
 
 use std::ops::Range;
 
@@ -8,27 +8,27 @@ use tracewalk::protocol::mtb::order::Dump;
 use super::memory::{MemoryDump, MemoryPiece};
 use crate::bytes::Bytes;
 
-/// How many bytes may be missing between pieces that are joined. No chip has a larger trace buffer.
+/// The most bytes that may be missing between joined pieces. No chip has a larger trace buffer.
 const MOST_MISSING: u64 = 4 << 20;
 
-/// Pieces of memory one after the other.
+/// Pieces of memory in address order, joined.
 #[derive(Clone, Debug)]
 pub struct JoinedMemory {
     /// The address of the first byte; `None` if unknown.
     pub address: Option<Address>,
     /// The bytes, and zeros in holes.
     pub bytes: Bytes,
-    /// Where these zeros are, in order.
+    /// The ranges of the holes, in order.
     pub holes: Vec<Range<usize>>,
 }
 
 impl MemoryDump {
-    /// These pieces as one; `None` for no piece, and for pieces that are far from each other.
+    /// Joins these pieces; `None` for an empty range, and for pieces that are too far apart.
     #[must_use]
     pub fn join(&self, pieces: Range<usize>) -> Option<JoinedMemory> {
         let pieces = self.pieces.get(pieces)?;
         let (first, rest) = pieces.split_first()?;
-        // A file begins at its first byte, whether it was listed or not.
+        // A file begins at offset 0, even if the listing begins later.
         let before = if self.is_file { first.address?.get() } else { 0 };
         if rest.is_empty() && before == 0 {
             let (address, bytes) = (first.address.filter(|_| !self.is_file), first.bytes.clone());
@@ -50,7 +50,7 @@ impl MemoryDump {
         Some(JoinedMemory { address: first.address.filter(|_| !self.is_file), bytes: bytes.into(), holes })
     }
 
-    /// The runs of several pieces that touch one block of this size, which is aligned to it.
+    /// The runs of several pieces that touch one block of this size, aligned to the size.
     pub fn in_blocks(&self, size: u64) -> impl Iterator<Item = Range<usize>> {
         let size = size.max(1);
         let block =
@@ -64,7 +64,7 @@ impl MemoryDump {
                 let others = self.pieces.get(start + 1..).unwrap_or_default();
                 let count = others.iter().take_while(|piece| first_of(piece) == Some(wanted)).count();
                 let run = start..start + 1 + count;
-                // The last of them may go on into the next block.
+                // The last piece may extend into the next block.
                 start += count.max(1);
                 if count > 0 {
                     return Some(run);
@@ -74,7 +74,8 @@ impl MemoryDump {
         })
     }
 
-    /// The runs of pieces between which at most `gap` bytes are missing, including runs of one piece.
+    /// The runs of pieces between which at most `most_missing` bytes are missing, including runs of one
+    /// piece.
     pub fn clusters(&self, most_missing: u64) -> impl Iterator<Item = Range<usize>> {
         let mut start = 0;
         std::iter::from_fn(move || {
@@ -89,14 +90,14 @@ impl MemoryDump {
 }
 
 impl JoinedMemory {
-    /// The same as the core knows it.
+    /// The memory in the form that the core library uses.
     #[must_use]
     pub fn dump(&self) -> Dump<'_> {
         Dump { data: &self.bytes, address: self.address, holes: &self.holes }
     }
 }
 
-/// How many bytes are missing between two pieces.
+/// The number of bytes missing between two pieces.
 fn gap(first: &MemoryPiece, second: &MemoryPiece) -> Option<u64> {
     let end = first.address?.checked_add(first.bytes.len() as u64)?;
     second.address?.offset_from(end)

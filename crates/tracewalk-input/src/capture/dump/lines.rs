@@ -1,6 +1,6 @@
-//! What the lines of debuggers begin with: prompts, and addresses.
+//! The beginnings of debuggers' lines: prompts and addresses.
 
-/// The lines without the prompts of debuggers.
+/// The lines, without debuggers' prompts.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(|line| without_prompts(line).trim())
 }
@@ -14,34 +14,34 @@ pub(super) fn without_prompts(mut line: &str) -> &str {
     line
 }
 
-/// The address at the start of a line, whether it has a `0x`, and what stands after it.
+/// The address at the start of a line, whether it has a `0x`, and the rest of the line.
 pub(super) fn split_address(line: &str) -> Option<(u64, bool, &str)> {
     let (digits, prefixed) = match line.strip_prefix("0x") {
         Some(digits) => (digits, true),
         None => (line, false),
     };
     let end = digits.find(|character: char| !character.is_ascii_hexdigit())?;
-    // GDB prints no more digits than an address has, the others always eight.
+    // GDB prints an address without leading zeros; the other tools always print eight digits.
     let (address, rest) = digits.split_at_checked(end).filter(|_| prefixed || end == 8)?;
     Some((hexadecimal(address)?, prefixed, rest))
 }
 
-/// What stands after the colon that GDB puts after an address, and whether a symbol stands between the two.
+/// The text after the colon that GDB prints after an address, and whether a symbol precedes the colon.
 pub(super) fn after_symbol(rest: &str) -> (&str, bool) {
-    // A symbol may be anything that C++ allows, with blanks and angle brackets.
+    // A symbol may contain anything that C++ allows, including blanks and angle brackets.
     match rest.strip_prefix(" <").and_then(|rest| rest.rsplit_once(">:")) {
         Some((_, rest)) => (rest, true),
         None => (rest.strip_prefix(':').unwrap_or(""), false),
     }
 }
 
-/// The part of a line that GDB could read: if it cannot read on, its message is in the middle of the line.
+/// The values that GDB could read: if it cannot read on, it prints its message in the middle of the line.
 pub(super) fn readable(values: &str) -> &str {
     values.split("Cannot access memory").next().unwrap_or(values)
 }
 
 pub(super) fn hexadecimal(digits: &str) -> Option<u64> {
-    // The standard library would take a sign.
+    // The standard library would accept a sign.
     let is_number = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_number.then(|| u64::from_str_radix(digits, 16).ok())?
 }

@@ -1,4 +1,4 @@
-//! Bytes of a file as people list them: `xxd`, `hexdump` and `od`.
+//! Listings of a file's bytes: `xxd`, `hexdump` and `od`.
 //!
 //! ```text
 //! xxd             00000000: 4a01 0000 4201 0000 4c01 0000 a801 0000  J...B...L.......
@@ -9,9 +9,9 @@
 //! xxd -p          4a010000420100004c010000a8010000
 //! ```
 //!
-//! A listing is recognised as a whole: the characters have to be those of the bytes, and where there are none, lines have to
-//! go on from each other. Whether `xxd` printed numbers or bytes shows in the characters as well. A line `*` stands for
-//! lines like the one before it.
+//! A listing is recognised as a whole: the characters have to match the bytes, or, if there are none, lines
+//! have to be consecutive. The characters also show whether `xxd` printed numbers or bytes. A line `*` stands
+//! for repetitions of the preceding line.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -25,17 +25,17 @@ use crate::records::{Assembly, MemoryProblem};
 pub(super) struct Listing {
     pub(super) tool: Tool,
     pub(super) memory: Assembly,
-    /// Where rows may begin: from one row before the first to the end of the last.
+    /// The possible addresses of rows: from one row before the first to the end of the last.
     pub(super) extent: Range<u64>,
     /// Whether addresses count the bytes of a file.
     pub(super) is_file: bool,
-    /// The lines that belong to it.
+    /// The lines that belong to the listing.
     pub(super) lines: BTreeSet<u32>,
     pub(super) damage: Vec<(u32, DumpProblem)>,
 }
 
 impl Listing {
-    /// Notes a line that is not used.
+    /// Records a line that is not used.
     fn damage(&mut self, number: u32, text: &str) {
         self.lines.insert(number);
         let problem = DumpProblem::Values { tool: self.tool, found: excerpt(text.trim()) };
@@ -43,11 +43,11 @@ impl Listing {
     }
 }
 
-/// What most rows have.
+/// The usual form of a row.
 struct Usual {
-    /// Bytes.
+    /// The number of bytes.
     length: usize,
-    /// Bytes in their first group.
+    /// The number of bytes in the first group.
     width: usize,
 }
 
@@ -66,9 +66,9 @@ fn most_frequent(values: impl Iterator<Item = usize>) -> usize {
     counts.into_iter().max_by_key(|(_, count)| *count).map_or(0, |(value, _)| value)
 }
 
-/// A listing of one file starts at 0; no chip has memory that an MTB writes below this address.
+/// A listing of a file starts at 0; no chip has memory for an MTB below this address.
 const LOWEST_MEMORY: u64 = 0x1000_0000;
-/// How many bytes lines `*` may stand for in all.
+/// The most bytes that lines `*` may stand for in total.
 const MOST_REPEATED: u64 = 16 << 20;
 
 /// Finds a listing; `None` if there is none.
@@ -98,11 +98,12 @@ pub(super) fn read(text: &str) -> Result<Option<Listing>, Located> {
         damage: Vec::new(),
     };
     let mut rows = Vec::<(u64, Vec<u8>, u32)>::new();
-    // A line that stands for repetitions of the last row, up to the next one.
+    // The line that stands for repetitions of the last row, up to the next one.
     let (mut repeat, mut repeated) = (None, 0);
     for (number, text, line) in &lines {
         let at = match line {
-            // xxd and hexdump print what there is of a last group, and characters that prove it.
+            // xxd and hexdump print a partial last group, and characters that verify it; od prints no
+            // characters.
             Line::Row(row) if row.tool == tool && tool == Tool::Od && row.width() != usual.width => {
                 listing.damage(*number, text);
                 continue;
@@ -116,7 +117,7 @@ pub(super) fn read(text: &str) -> Result<Option<Listing>, Located> {
                 };
                 let is_known = repeat == Some(*number - 1) || rows.last().is_some_and(is_of);
                 repeat = is_known.then_some(*number);
-                // The row that it repeats was cut short, or is missing.
+                // The row to be repeated was cut short, or is missing.
                 if !is_known {
                     listing.damage(*number, text);
                 }
@@ -147,7 +148,7 @@ pub(super) fn read(text: &str) -> Result<Option<Listing>, Located> {
         }
         match line {
             Line::Row(row) => rows.push((at, row.bytes(swapped), *number)),
-            // hexdump and od fill up the last number.
+            // hexdump and od pad the last number.
             _ => {
                 if let Some((start, bytes, _)) = rows.last_mut() {
                     bytes.truncate(usize::try_from(at.saturating_sub(*start)).unwrap_or(usize::MAX));
@@ -164,9 +165,10 @@ pub(super) fn read(text: &str) -> Result<Option<Listing>, Located> {
     Ok(Some(listing))
 }
 
-/// The bytes of a listing without addresses, as `xxd -p` prints it: lines of digits, all as long as the first, but the last.
+/// The bytes of a listing without addresses, as `xxd -p` prints it: lines of digits, all of equal length
+/// except the last.
 pub(super) fn plain(text: &str) -> Option<Vec<u8>> {
-    /// Shorter lines may be numbers, which have another order of bytes.
+    /// Shorter lines may be numbers, whose byte order differs.
     const FEWEST_DIGITS: usize = 18;
     let lines = text.lines().map(str::trim_end).collect::<Vec<_>>();
     let (last, others) = lines.split_last()?;
@@ -181,23 +183,23 @@ pub(super) fn plain(text: &str) -> Option<Vec<u8>> {
     Some(bytes.concat())
 }
 
-/// What a line may be.
+/// The kind of a line.
 enum Line<'a> {
     Row(Row<'a>),
-    /// It begins like a row of this tool.
+    /// A line that begins like a row of this tool.
     Damaged(Tool),
-    /// Lines like the one before.
+    /// Repetitions of the preceding line.
     Repeat,
-    /// Where the listing ends.
+    /// The end of the listing.
     End(&'a str),
 }
 
 struct Row<'a> {
     tool: Tool,
-    /// Of the address.
+    /// The digits of the address.
     digits: &'a str,
     groups: Vec<Vec<u8>>,
-    /// Whether the characters say that groups are bytes, and that they are little-endian numbers.
+    /// Whether the characters show that groups are bytes, and whether they show little-endian numbers.
     as_bytes: bool,
     as_numbers: bool,
 }
@@ -250,13 +252,13 @@ fn line(text: &str) -> Option<Line<'_>> {
     columns(digits, rest)
 }
 
-/// Groups, two blanks, and the characters.
+/// Parses groups, two blanks, and the characters.
 fn xxd<'a>(digits: &'a str, rest: &'a str) -> Option<Line<'a>> {
     let (numbers, characters) = rest.split_once("  ")?;
     let groups = numbers.split(' ').map(hex).collect::<Option<Vec<_>>>()?;
     let mut row = Row { tool: Tool::Xxd, digits, groups, as_bytes: false, as_numbers: false };
     let count = row.len();
-    // Short lines have blanks before the characters; some editors cut blanks at the end of a line.
+    // Short lines have blanks before the characters; some editors strip trailing blanks.
     let length = characters.chars().count();
     let padding = characters.chars().take(length.saturating_sub(count));
     let is_padded = padding.clone().all(|character| character == ' ');
@@ -273,7 +275,7 @@ fn with_characters<'a>(tool: Tool, digits: &'a str, numbers: &'a str, characters
     match groups(numbers) {
         Some(groups) if !groups.is_empty() => {
             let row = Row { tool, digits, groups, as_bytes: !is_swapped, as_numbers: is_swapped };
-            // In front of the characters of a short line od leaves the place of the others.
+            // od pads a short line before its characters.
             let fits = characters.is_some_and(|found| found == characters_of(&row.bytes(is_swapped)));
             if fits { Line::Row(row) } else { Line::Damaged(tool) }
         }
@@ -281,23 +283,24 @@ fn with_characters<'a>(tool: Tool, digits: &'a str, numbers: &'a str, characters
     }
 }
 
-/// Numbers alone.
+/// Parses numbers without characters.
 fn columns<'a>(digits: &'a str, rest: &'a str) -> Option<Line<'a>> {
     let groups = groups(rest)?;
     let row = Row { tool: Tool::Od, digits, groups, as_bytes: false, as_numbers: true };
     (!row.groups.is_empty()).then_some(Line::Row(row))
 }
 
-/// Numbers that are all as wide, of one, two, four or eight bytes.
+/// Numbers of equal width: one, two, four or eight bytes.
 fn groups(text: &str) -> Option<Vec<Vec<u8>>> {
     let groups = text.split_whitespace().map(hex).collect::<Option<Vec<_>>>()?;
     let width = groups.first().map_or(0, Vec::len);
     let are_alike = matches!(width, 0 | 1 | 2 | 4 | 8) && groups.iter().all(|group| group.len() == width);
-    // Numbers are written from their highest byte on.
+    // Numbers are written with the highest byte first.
     are_alike.then_some(groups)
 }
 
-/// Whether the columns are numbers, whose bytes are printed in reverse order; `None` if nothing shows it.
+/// Whether the columns are numbers, whose bytes are printed in reverse order; `None` if the characters do not
+/// show it.
 fn order_of(rows: &[&Row<'_>]) -> Option<bool> {
     let as_bytes = rows.iter().all(|row| row.as_bytes);
     let as_numbers = rows.iter().all(|row| row.as_numbers);
@@ -310,7 +313,7 @@ fn order_of(rows: &[&Row<'_>]) -> Option<bool> {
     }
 }
 
-/// What addresses are counted in: that in which most lines go on from each other.
+/// The radix of addresses: the one that makes most lines consecutive.
 fn radix_of(tool: Tool, lines: &[(u32, &str, Line<'_>)]) -> Option<u32> {
     let steps = |radix: u32| {
         let mut before = None::<u64>;
@@ -326,7 +329,7 @@ fn radix_of(tool: Tool, lines: &[(u32, &str, Line<'_>)]) -> Option<u32> {
                 _ => continue,
             };
             let at = u64::from_str_radix(digits, radix).ok()?;
-            // The last number may be filled up.
+            // The last number may be padded.
             let goes_on = before.is_some_and(|end| end == at || length == 0 && at < end && end - at < 8);
             good += usize::from(goes_on);
             all += usize::from(before.is_some());
@@ -334,14 +337,14 @@ fn radix_of(tool: Tool, lines: &[(u32, &str, Line<'_>)]) -> Option<u32> {
         }
         Some((good, all))
     };
-    // Characters are proof enough of the rest, and the tools that print them count in hexadecimal.
+    // Characters suffice as proof, and the tools that print them use hexadecimal addresses.
     if tool != Tool::Od {
         return Some(16);
     }
     let known = [16, 10, 8].into_iter().filter_map(|radix| Some((steps(radix)?, radix)));
-    // Of equals the first.
+    // `max_by_key` returns the last of equal candidates; the reversed order makes that the first radix.
     let ((good, all), radix) = known.rev().max_by_key(|((good, _), _)| *good)?;
-    // Two lines do not show whether one is missing in between or offsets are octal.
+    // Two lines do not show whether a line between them is missing or offsets are octal.
     let is_listing = if radix == 16 { good * 2 > all } else { good >= 4 && good * 8 >= all * 7 };
     is_listing.then_some(radix)
 }
@@ -351,7 +354,7 @@ fn characters_of(bytes: &[u8]) -> String {
     bytes.iter().map(shown).collect()
 }
 
-/// The bytes that pairs of digits name.
+/// The bytes of pairs of hexadecimal digits.
 fn hex(digits: &str) -> Option<Vec<u8>> {
     let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());

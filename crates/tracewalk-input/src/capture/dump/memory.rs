@@ -12,12 +12,12 @@ use super::tool::Tool;
 use crate::bytes::Bytes;
 use crate::records::Assembly;
 
-/// Memory as it was when it was written down.
+/// Memory as it was when it was saved.
 #[derive(Clone, Debug)]
 pub struct MemoryDump {
-    /// How it was written down.
+    /// The form in which it was saved.
     pub form: Form,
-    /// The memory: at least one piece, by address, with missing bytes between each two.
+    /// The memory: at least one piece, in address order, with a gap between any two.
     pub pieces: Vec<MemoryPiece>,
     /// Whether addresses are offsets in a file whose address in memory is not stated.
     pub is_file: bool,
@@ -25,16 +25,16 @@ pub struct MemoryDump {
     pub registers: Registers,
     /// Registers of the processor that the same text names.
     pub processor: ProcessorRegisters,
-    /// Lines of the text that are neither.
+    /// Lines of the text that are neither memory nor registers.
     pub other_lines: OtherLines,
     /// The part of the file that could not be read; the rest is in `pieces`.
     pub damage: Option<Damage>,
 }
 
-/// Parts of a file that are not as they were written.
+/// Damaged parts of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// How many parts there are.
+    /// The number of damaged parts.
     pub count: u32,
     /// The line of the first one, from 1, if it is known.
     pub line: Option<u32>,
@@ -42,7 +42,7 @@ pub struct Damage {
     pub problem: DumpProblem,
 }
 
-/// A stretch of memory.
+/// A contiguous piece of memory.
 #[derive(Clone, Debug)]
 pub struct MemoryPiece {
     /// The address of the first byte; `None` if not stated.
@@ -51,7 +51,7 @@ pub struct MemoryPiece {
     pub bytes: Bytes,
 }
 
-/// How memory was written down.
+/// The form in which memory was saved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Intel HEX records.
@@ -60,25 +60,25 @@ pub enum Form {
     SRecords,
     /// An ELF core file.
     CoreFile,
-    /// Text in the words of these tools.
+    /// Text in the formats of these tools.
     Text(BTreeSet<Tool>),
-    /// Text that is nothing but numbers, without addresses.
+    /// Text that contains only numbers, without addresses.
     Numbers,
     /// Plain bytes, at an address that is stated elsewhere.
     Binary,
 }
 
-/// Lines of a text that are no memory: prompts, commands, messages.
+/// Lines of a text that are not memory: prompts, commands, messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OtherLines {
-    /// How many there are.
+    /// The number of lines.
     pub count: u32,
-    /// The first one, from 1, and its text.
+    /// The line number of the first one, from 1, and its text.
     pub first: Option<(u32, String)>,
 }
 
 impl MemoryDump {
-    /// Memory without anything else beside it.
+    /// A dump that has only memory.
     pub(super) fn of(form: Form, pieces: Vec<MemoryPiece>) -> Self {
         Self {
             form,
@@ -91,7 +91,7 @@ impl MemoryDump {
         }
     }
 
-    /// How many bytes all pieces have together.
+    /// The total number of bytes in all pieces.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.pieces.iter().map(|piece| piece.bytes.len() as u64).sum()
@@ -99,7 +99,8 @@ impl MemoryDump {
 }
 
 impl MemoryDump {
-    /// The same of a file whose first byte was at this address; `None` if it goes past the end of memory.
+    /// The dump of a file, moved so that the file's first byte is at this address; `None` if it extends past
+    /// the end of memory.
     #[must_use]
     pub fn placed_at(mut self, address: Address) -> Option<Self> {
         for piece in &mut self.pieces {
@@ -113,7 +114,7 @@ impl MemoryDump {
     }
 }
 
-/// The pieces of memory that were put together.
+/// The pieces of the assembled memory.
 pub(super) fn finished(memory: Assembly) -> Result<Vec<MemoryPiece>, Located> {
     let pieces = memory.finish().map_err(|(line, problem)| (line, problem.into()))?;
     let piece =
@@ -122,7 +123,7 @@ pub(super) fn finished(memory: Assembly) -> Result<Vec<MemoryPiece>, Located> {
 }
 
 impl Damage {
-    /// Takes one more part in.
+    /// Adds a damaged part.
     pub(super) fn add(damage: &mut Option<Self>, line: Option<u32>, problem: DumpProblem) {
         match damage {
             Some(damage) => damage.count = damage.count.saturating_add(1),

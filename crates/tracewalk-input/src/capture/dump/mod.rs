@@ -1,14 +1,16 @@
-//! Dumps: what debuggers write when they are asked for memory.
+//! Dumps: memory that debuggers saved.
 //!
-//! A Micro Trace Buffer is read out by whatever is at hand, and each tool has its own way to write memory down: Intel HEX,
-//! S-records, ELF core files, and the text that people copy from a debugger's window. [`MemoryDump::read`] recognises these
-//! by their content and answers with the same thing for all: pieces of memory, each with its address.
+//! Each debugger that can read a Micro Trace Buffer has its own form for saving memory: Intel HEX, S-records,
+//! ELF core files, and the text that people copy from a debugger's window. [`MemoryDump::read`] recognises
+//! these by their content and returns the same result for all: pieces of memory, each with its address.
 //!
-//! No form is taken for another. Text is read only where lines that look like memory are written exactly as one of the
-//! known [`Tool`]s writes it; what a damaged line lacks is missing ([`Damage`]), and other lines are counted. Bytes that are
-//! of none of these forms are not looked at: they may be trace, or memory that was saved as it is.
+//! No form is mistaken for another. Text is read only if the lines that look like memory match the exact
+//! format of one of the known [`Tool`]s. The missing part of a damaged line is reported ([`Damage`]), and
+//! other lines are counted. Bytes in none of these forms are not examined: they may be trace, or memory that
+//! was saved as it is.
 //!
-//! Addresses may be anywhere in 32 bits. Only bytes that the file holds take room, and pieces that overlap have to agree.
+//! Addresses may be anywhere in 32 bits. Only the file's bytes take memory, and overlapping pieces have to
+//! agree.
 //!
 //! ```
 //! use tracewalk_input::capture::dump::MemoryDump;
@@ -51,16 +53,17 @@ pub use problem::DumpProblem;
 pub use processor::ProcessorRegisters;
 pub use tool::Tool;
 
-/// Longer text is no dump that anybody searches: memory takes twice the text's size, and time grows with it. 9 MiB of memory fit.
+/// The longest text that is read as a dump: it takes twice its size in memory, and a proportional time. 9 MiB
+/// of dumped memory fit.
 const LONGEST_TEXT: usize = 24 << 20;
 
 /// The beginning of a longer text that is examined for its form.
 const BEGINNING: usize = 64 << 10;
 
-/// Refuses a file that is too long to be read as text, if it begins as a dump.
+/// Rejects a file that is too long to be read as text, if it begins like a dump.
 fn too_long(file: &Path, bytes: &Bytes) -> Result<(), CaptureError> {
     let Some(text) = bytes.get(..BEGINNING).and_then(decode) else { return Ok(()) };
-    // The beginning ends in the middle of a line.
+    // The beginning may end in the middle of a line.
     let whole = text.rfind('\n').and_then(|end| text.get(..=end)).unwrap_or_default();
     if RecordForm::of(whole.as_bytes()).is_none() && !matches!(text::read(file, whole), Ok(Some(_))) {
         return Ok(());
@@ -113,7 +116,7 @@ impl MemoryDump {
         }
     }
 
-    /// Reads a file that may hold registers alone. `Ok(None)` if it holds neither these nor memory.
+    /// Reads a file that may hold registers alone. `Ok(None)` if it holds neither memory nor registers.
     pub fn open(file: &Path) -> Result<Option<Self>, CaptureError> {
         let bytes = crate::file::read(file, LONGEST_CAPTURE).map_err(|problem| CaptureError {
             file: file.to_owned(),
@@ -129,7 +132,7 @@ impl MemoryDump {
         Ok(found.then(|| Self { processor, ..Self::of(Form::Text(BTreeSet::new()), Vec::new()) }))
     }
 
-    /// Memory as it is, from this address on.
+    /// Plain memory from this address on.
     pub fn binary(file: &Path, address: Address, bytes: &Bytes) -> Result<Self, CaptureError> {
         if address.get() + bytes.len() as u64 > 1 << 32 {
             let problem =

@@ -1,4 +1,4 @@
-//! What can be wrong with a dump.
+//! Problems with a dump.
 
 use std::fmt;
 
@@ -6,17 +6,17 @@ use super::tool::Tool;
 use crate::image::ImageErrorKind;
 use crate::records::MemoryProblem;
 
-/// What is wrong with a memory dump.
+/// The problem with a memory dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DumpProblem {
-    /// The memory that it holds, or the records that it is written in.
+    /// A problem of the memory, or of the records that contain it.
     Memory(MemoryProblem),
-    /// A line begins as a tool prints memory, and continues otherwise.
+    /// A line begins like a tool's memory output, but continues differently.
     Values {
         /// The tool.
         tool: Tool,
-        /// Where it stops being memory.
+        /// The text at which the line stops being memory.
         found: String,
     },
     /// Decimal numbers as GDB prints them, of unknown size.
@@ -24,22 +24,22 @@ pub enum DumpProblem {
         /// The line.
         found: String,
     },
-    /// The text is longer than any that is read.
+    /// The text is longer than the limit.
     TooLong {
-        /// How many bytes it has.
+        /// The length of the text in bytes.
         bytes: u64,
-        /// How many are read.
+        /// The limit in bytes.
         most: u64,
     },
     /// The ELF core file cannot be used.
     Core(ImageErrorKind),
 }
 
-/// A problem, and the line where it is seen.
+/// A problem, and the line on which it appears, if known.
 pub(super) type Located = (Option<u32>, DumpProblem);
 
 impl DumpProblem {
-    /// What to try.
+    /// The advice to print with the error.
     pub(crate) fn hint(&self) -> &'static str {
         use MemoryProblem as Problem;
         match self {
@@ -66,7 +66,7 @@ impl DumpProblem {
         }
     }
 
-    /// A short name that stays what it is.
+    /// A stable short name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-/// Registers of a processor of M profile, that a text names.
+/// Registers of an M-profile processor that a text names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessorRegisters {
     /// r0 to pc.
@@ -24,7 +24,7 @@ pub struct ProcessorRegisters {
     pub system: BTreeMap<u32, u32>,
 }
 
-/// Those that are printed by name (DDI 0403E, table B3-4).
+/// The System Control Block registers that are printed by name (DDI 0403E, table B3-4).
 const SYSTEM: [(&str, u32); 9] = [
     ("cpuid", 0xe000_ed00),
     ("icsr", 0xe000_ed04),
@@ -47,7 +47,7 @@ enum Named {
 }
 
 impl ProcessorRegisters {
-    /// Whether none is known.
+    /// Whether no register is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -62,8 +62,8 @@ impl ProcessorRegisters {
         registers
     }
 
-    /// Takes the registers of a line, which begins with the name of one. A later value replaces an earlier one. Returns whether
-    /// there were any.
+    /// Reads the registers of a line that begins with a register's name. A later value replaces an earlier
+    /// one. Returns whether the line had any.
     pub(super) fn read_line(&mut self, line: &str) -> bool {
         // OpenOCD numbers its registers.
         let line = match line.strip_prefix('(').and_then(|rest| rest.split_once(") ")) {

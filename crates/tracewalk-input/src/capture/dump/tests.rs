@@ -17,7 +17,7 @@ fn dump(bytes: impl Into<Vec<u8>>) -> MemoryDump {
     read(bytes).expect("a sound file").expect("a dump")
 }
 
-/// What is wrong with a file that cannot be used, or with a part of it.
+/// The problem with an unusable file, or with a part of a file.
 fn problem(bytes: impl Into<Vec<u8>>) -> CaptureError {
     read(bytes).map_or_else(
         |error| error,
@@ -94,7 +94,7 @@ fn a_log_of_gdb_may_hold_registers_and_other_lines() {
     assert_eq!(pieces(&dump)[0], (0, &[0, 0x40, 0, 0x20, 0xc1, 0, 0, 0, 0xe5, 0, 0, 0, 0xe7, 0, 0, 0][..]));
 }
 
-/// The registers are those that GDB prints of the same core file by `info registers`.
+/// The expected registers are those that `info registers` of GDB prints for the same core file.
 #[test]
 fn a_core_file_has_the_registers_of_the_processor() {
     let registers = dump(file("dumps/crash.core")).processor;
@@ -102,7 +102,7 @@ fn a_core_file_has_the_registers_of_the_processor() {
     assert_eq!((sp, lr, pc), (Some(0x2000_0220), Some(0xffff_fff9), Some(0xe6)));
     assert_eq!((registers.core[0], registers.core[4]), (Some(3), Some(0x2000_0030)));
     assert_eq!(registers.xpsr, Some(0x0100_0003));
-    // A note that is cut off, and one of another profile, where bit 24 of CPSR is clear.
+    // A truncated note, and one of another profile, which has bit 24 of CPSR clear.
     let bytes = file("dumps/crash.core");
     let note =
         bytes.windows(8).position(|window| window == b"CORE\0\0\0\0").expect("the note of registers") + 8;
@@ -117,7 +117,7 @@ fn decimal_numbers_that_may_have_any_width_are_refused_or_damage() {
         let error = read(alone).unwrap_err().kind;
         assert!(matches!(error, CaptureErrorKind::Dump(DumpProblem::NoWidth { .. })), "{error:?}");
     }
-    // A line is missing in between: the last line continues from none.
+    // With a line missing in between, the last line is not consecutive to any other.
     let text = String::from_utf8(file("dumps/gdb-xdw.txt")).unwrap();
     let lines = text.lines().collect::<Vec<_>>();
     let cut = [&lines[..20], &lines[21..22]].concat().join("\n");
@@ -137,7 +137,7 @@ fn several_tools_may_print_into_one_log() {
     assert_eq!(dump.other_lines.count, 2);
 }
 
-/// What J-Link Commander prints when it halts has a disassembled line that pyOCD's bytes begin like.
+/// The output of J-Link Commander when the target halts: its disassembled line begins like pyOCD's bytes.
 #[test]
 fn a_line_that_another_tool_would_have_printed_otherwise_is_passed_over() {
     let dump = dump(
@@ -243,7 +243,7 @@ fn what_stands_in_front_of_damage_is_used() {
             "0x20000000: 00000001 00000002 \n0x20000008: 00000003 0000\n",
             &[1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0],
         ),
-        // Cut off in the first number: shorter than those before.
+        // Truncated in the first number: shorter than the preceding ones.
         ("0x20000000:\t0x00000001\n0x20000004:\t0x0000", &[1, 0, 0, 0]),
         ("20000000 = 00000001 00000002 \n20000008 = 00", &[1, 0, 0, 0, 2, 0, 0, 0]),
         ("20000000:  01000000    |....|\n20000004:  0000", &[0, 0, 0, 1]),
@@ -256,7 +256,7 @@ fn what_stands_in_front_of_damage_is_used() {
         assert!(dump.damage.is_some(), "{text}");
         assert_eq!(pieces(&dump), [(0x2000_0000, expected)], "{text}");
     }
-    // A command of its own may print one shorter number elsewhere.
+    // Another command may print one shorter number elsewhere.
     assert_eq!(dump("0x20000000: 00000001 \n0x20000008: 02 \n").damage, None);
 }
 
@@ -278,18 +278,18 @@ fn listings_of_a_file_are_its_bytes() {
     ];
     for (index, text) in cases.iter().enumerate() {
         let Some(dump) = read(text.as_bytes()).unwrap() else {
-            // Nothing continues from each other there: octal places cannot be distinguished from others.
+            // No lines are consecutive there: octal offsets cannot be distinguished from others.
             assert_eq!(index, 3, "{text}");
             continue;
         };
         assert!(dump.is_file && dump.damage.is_none(), "{text}");
         assert_eq!(pieces(&dump), [(0, &all[..])], "{text}");
     }
-    // A line that is missing is a hole, and one that is damaged, too.
+    // A missing line leaves a hole, and so does a damaged one.
     let dump = dump(format!("00000000  {row}\n00000010  {}\n00000020  {row}\n", row.replace("43", "44")));
     assert!(dump.damage.is_some());
     assert_eq!(dump.join(0..2).map(|joined| (joined.address, joined.holes)), Some((None, vec![16..32])));
-    // A `*` cannot stand for more memory than there is room for.
+    // A `*` cannot stand for more memory than the limit.
     assert!(read(format!("00000000  {row}\n*\n40000000\n")).is_err());
 }
 
@@ -406,7 +406,7 @@ fn s_records_have_addresses_of_three_lengths() {
     assert_eq!(dump.pieces[0].bytes[48..], [0x00, 0x14, 0x4e, 0xd4]);
     let text = "S0030000FC\nS205123456AAB4\nS30620000000AA2F\nS5030002FA\nS70500000000FA\n";
     assert_eq!(pieces(&self::dump(text)), [(0x12_3456, &[0xaa][..]), (0x2000_0000, &[0xaa])]);
-    // A header that is no text, which other readers stumble over.
+    // A header that is not text, on which other readers fail.
     assert_eq!(pieces(&self::dump("S0050000FFFEFD\nS1040000AA51\nS9030000FC\n")), [(0, &[0xaa][..])]);
 }
 
@@ -550,13 +550,13 @@ fn the_registers_are_recognised_where_nothing_else_can_be_meant() {
     for (address, words) in wrong {
         assert_eq!(with_device(address, words).mtb_registers(), None, "{address:x} {words:x?}");
     }
-    // Of a buffer of which only a half is there.
+    // Only a half of the buffer is in the dump.
     let half = with_device(0xf000_0000, [0x34, 0x8000_0007, 0, 0x2000_1000]).mtb_registers();
     assert_eq!(half.map(|(_, registers)| registers.master), Some(0x8000_0007));
-    // Of one that is all there, and to which nothing was written.
+    // The whole buffer is in the dump, and nothing was written to it.
     let nothing = with_device(0xf000_0000, [0, 0x8000_0006, 0, 0x2000_1000]).mtb_registers();
     assert_eq!(nothing.map(|(_, registers)| registers.position), Some(0));
-    // Two devices that could be it.
+    // Two devices match.
     let text = String::from_utf8(file("dumps/pyocd-read32.txt")).unwrap();
     let device = |address: &str| format!("{address}: 00000034 80000006 00000000 20001000 \n");
     assert_eq!(dump(text + &device("0xf0000000") + &device("0xe0043000")).mtb_registers(), None);
@@ -575,10 +575,10 @@ fn a_file_of_registers_may_be_what_a_debugger_printed() {
     assert_eq!(values("(gdb) x/4wx 0xf0000000\n0xf0000000: 00000034 80000006 00000000 20001000 \n"), all);
     assert_eq!(values("f0000000 = 00000034 80000006 \n"), [all[0], all[1], None, None]);
     assert_eq!(values("MTB_POSITION=0x34\nMTB_MASTER=0x80000006\n"), [all[0], all[1], None, None]);
-    // What is named comes first.
+    // Named registers take precedence.
     let text = "MTB_POSITION=0x40\n0xf0000000:\t0x00000034\t0x80000006\t0x00000000\t0x20001000\n";
     assert_eq!(values(text), [Some(0x40), all[1], all[2], all[3]]);
-    // Memory that is no registers, and two devices.
+    // Memory that has no registers, and two matching devices.
     assert!(read("0x20000000:\t0x00000034\t0x80000006\n").is_err());
     assert!(read("0xf0000000: 00000034 80000006\n0xe0043000: 00000034 80000006\n").is_err());
 }
@@ -590,7 +590,7 @@ fn the_vector_table_is_where_its_register_says() {
     assert_eq!(dump("0xe000ed08: 00000801 \n").vector_table(), None);
 }
 
-/// Texts that are nearly dumps.
+/// Texts that resemble dumps.
 fn nearly_a_dump() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
         "0x20000000",
@@ -632,7 +632,7 @@ fn nearly_a_dump() -> impl Strategy<Value = String> {
     prop::collection::vec(pieces, 0..24).prop_map(|pieces| pieces.concat())
 }
 
-/// Reading has to answer, and hold no more than the file says.
+/// Reading must return, and yield no more memory than the file has.
 fn check(bytes: &[u8]) {
     match read(bytes) {
         Ok(Some(dump)) => {
@@ -698,7 +698,7 @@ fn text_that_is_too_long_is_refused_as_what_it_is_and_no_other_file_is() {
         };
         assert!(bytes > most);
     }
-    // Text without memory, and trace of which the beginning has no control character.
+    // Text without memory, and trace whose beginning has no control characters.
     for bytes in [repeated("nothing of the kind\n"), vec![0x84; LONGEST_TEXT + 1]] {
         assert!(matches!(MemoryDump::read("trace.bin".as_ref(), &bytes.into()), Ok(None)));
     }

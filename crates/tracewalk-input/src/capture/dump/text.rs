@@ -1,4 +1,4 @@
-//! The text that debuggers print when they are asked for memory.
+//! The text that debuggers print for memory.
 //!
 //! ```text
 //! GDB, x/8wx       0x20000000 <buffer>:\t0x0000010c\t0x00000116\t0x00000228\t0x00000232
@@ -8,9 +8,9 @@
 //! probe-rs, b32    20000000: 0000010c 00000116 00000228 00000232 000001f4 00000210 00000218 0000021e
 //! ```
 //!
-//! The number of digits is the width: numbers of one, two, four or eight bytes, little-endian. The tools' blanks are taken
-//! as they are, because they tell one tool's line from another's that means something else: `xxd` prints bytes in pairs
-//! where the others print numbers.
+//! The number of digits gives the width: numbers of one, two, four or eight bytes, little-endian. Blanks have
+//! to match the tool's exactly, because they distinguish similar lines with different meanings: `xxd` prints
+//! pairs of bytes where the others print numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -28,7 +28,7 @@ use crate::capture::registers::Registers;
 use crate::excerpt::excerpt;
 use crate::records::Assembly;
 
-/// Reads a text. `Ok(None)` where nothing in it looks like memory.
+/// Reads a text. `Ok(None)` if nothing in it looks like memory.
 pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, CaptureError> {
     let error = |line, kind| CaptureError { file: file.to_owned(), line, kind };
     let dump_error = |(line, problem): Located| error(line, CaptureErrorKind::Dump(problem));
@@ -68,14 +68,15 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, Captur
             Line::Memory { tool, address } => {
                 tools.insert(tool);
                 let Numbers { bytes, width } = &numbers;
-                // A line that is cut off in its first number looks like a shorter number.
+                // A line that is truncated in its first number looks like a shorter number.
                 let goes_on = before.get(&tool).filter(|(end, _)| *end == address);
                 let mut is_shorter = || {
                     let next =
                         lines.peek().is_some_and(|(_, next)| is_cut_from(*width, (tool, address), next));
                     goes_on.is_some_and(|(_, usual)| width < usual) || next
                 };
-                // So does a row of xxd without its characters look like probe-rs' line, which has numbers for bytes.
+                // A row of xxd without its characters looks like a line of probe-rs, but has bytes instead of
+                // numbers.
                 let is_row = tool == Tool::ProbeRs && is_inside(address);
                 if is_row || bytes.len() == *width && is_shorter() {
                     damaged.push((tool, number, line));
@@ -86,7 +87,7 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, Captur
             }
             Line::Damaged { tool, address, found } => {
                 damaged.push((tool, number, found));
-                // What stands before the damage is sound, unless the damage is there.
+                // The values before the damage are valid, unless the damage is in the last one.
                 if before.get(&tool).is_some_and(|(_, usual)| *usual == numbers.width) {
                     memory.add(address, &numbers.bytes, Some(number)).map_err(memory_error)?;
                 }
@@ -98,7 +99,7 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, Captur
             Line::Other => other_lines.add(number, line),
         }
     }
-    // Another tool's lines that are like this are no memory: a disassembly, for example.
+    // Similar lines of another tool are not memory: a disassembly, for example.
     damaged.retain(|(tool, ..)| tools.is_empty() || tools.contains(tool) || listed.is_some());
     for (tool, number, found) in damaged {
         let problem = DumpProblem::Values { tool, found: quoted(found) };
@@ -114,7 +115,7 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, Captur
         let problem = DumpProblem::Values { tool: Tool::Gdb, found: quoted(nth_line(text, *line)) };
         Damage::add(&mut damage, Some(*line), problem);
     }
-    // Where other numbers are hexadecimal, decimal ones were not asked for as memory to be read again.
+    // If other numbers are hexadecimal, the decimal ones were probably not meant as memory.
     let of_no_width = decimals
         .unknown
         .first()
@@ -159,7 +160,7 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, Captur
     }))
 }
 
-/// Whether the next line continues with wider numbers where a whole line at this address would have ended.
+/// Whether the next line has wider numbers and is consecutive to a whole line at this address.
 fn is_cut_from(width: usize, (tool, address): (Tool, u64), next: &str) -> bool {
     let mut numbers = Numbers::default();
     match read_line(next, &mut numbers) {
@@ -186,17 +187,17 @@ fn nth_line(text: &str, number: u32) -> &str {
     text.lines().nth(index).unwrap_or_default()
 }
 
-/// For a message; tools put tabs between their columns.
+/// Text for a message: tools print tabs between columns.
 fn quoted(text: &str) -> String {
     excerpt(&text.replace('\t', " "))
 }
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Debug, PartialEq, Eq)]
 enum Line<'a> {
     /// Memory at an address.
     Memory { tool: Tool, address: u64 },
-    /// It begins as memory does, and continues otherwise.
+    /// A line that begins like memory but continues differently.
     Damaged { tool: Tool, address: u64, found: &'a str },
     /// A register of the Micro Trace Buffer.
     Register { name: &'a str, value: &'a str },
@@ -207,9 +208,9 @@ enum Line<'a> {
 /// The numbers of a line.
 #[derive(Debug, Default)]
 struct Numbers {
-    /// The bytes that they stand for.
+    /// The bytes of the numbers.
     bytes: Vec<u8>,
-    /// How many bytes one has; 0 before the first.
+    /// The width of a number in bytes; 0 before the first number.
     width: usize,
 }
 
@@ -242,11 +243,11 @@ fn read_line<'a>(line: &'a str, numbers: &mut Numbers) -> Line<'a> {
     }
 }
 
-/// What stands after an address.
+/// The text after an address.
 enum Found<'a> {
     /// Values, as the tool prints them.
     Values,
-    /// Values, and this.
+    /// Values, and then this text.
     Damage(&'a str),
     /// No values.
     Nothing,
@@ -266,7 +267,7 @@ fn prefixed_line<'a>(rest: &'a str, numbers: &mut Numbers) -> (Tool, Found<'a>) 
 /// Memory after `20000000`, as J-Link, pyOCD and probe-rs print it.
 fn bare_line<'a>(rest: &'a str, numbers: &mut Numbers) -> (Tool, Found<'a>) {
     if let Some(rest) = rest.strip_prefix(" = ") {
-        // Bytes come with the characters that they are, after at least two blanks.
+        // Bytes are followed by their characters, after at least two blanks.
         let is_bytes = rest.as_bytes().get(2).is_none_or(|byte| *byte == b' ');
         let end = if is_bytes { rest.find("  ").unwrap_or(rest.len()).min(J_LINK_BYTES) } else { rest.len() };
         return (Tool::JLink, values(rest.get(..end).unwrap_or(rest), Blanks::One, "", numbers));
@@ -283,10 +284,10 @@ fn bare_line<'a>(rest: &'a str, numbers: &mut Numbers) -> (Tool, Found<'a>) {
     (Tool::ProbeRs, found)
 }
 
-/// J-Link Commander prints 16 bytes a line, each with a blank after it.
+/// J-Link Commander prints 16 bytes in a line, each with a blank after it.
 const J_LINK_BYTES: usize = 16 * 3 - 1;
 
-/// What stands between two values.
+/// The separator of two values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Blanks {
     /// One blank, and nothing else.
@@ -306,12 +307,12 @@ fn values<'a>(text: &'a str, blanks: Blanks, prefix: &str, numbers: &mut Numbers
         let (word, behind) = rest.split_once([' ', '\t']).unwrap_or((rest, ""));
         let number = word.strip_prefix(prefix).filter(|it| *digits.get_or_insert(it.len()) == it.len());
         let Some(number) = number.and_then(little_endian) else {
-            // GDB prints the names of addresses in a format for addresses, whose digits are no width.
+            // In a format for addresses, GDB prints their names; the digits then do not show a width.
             if word.starts_with('<') {
                 numbers.clear();
                 return Found::Nothing;
             }
-            // The first of them may be the damaged one.
+            // The first value may be the damaged one.
             let is_value = |it: &str| it.strip_prefix(prefix).is_some_and(|it| little_endian(it).is_some());
             let is_like = |other: &str| (!prefix.is_empty() || other.len() == word.len()) && is_value(other);
             let first_of_several = word.starts_with(prefix) && behind.split_whitespace().any(is_like);
@@ -348,7 +349,8 @@ fn little_endian(digits: &str) -> Option<Number> {
     Some(Number { bytes: hexadecimal(digits)?.to_le_bytes(), length })
 }
 
-/// The bytes of numbers without addresses. They are one line: where there are several, each might begin with an address.
+/// The bytes of numbers without addresses. They have to be on one line: in several lines, each first number
+/// might be an address.
 fn numbers_alone(text: &str) -> Option<Vec<u8>> {
     const FEWEST: usize = 4;
     let line = text.trim();
@@ -405,14 +407,15 @@ mod tests {
         is_memory("(gdb) (gdb) 0x20001000:\t0x0000014a\t0x00000142", Tool::Gdb, 0x2000_1000, &words);
     }
 
-    /// C++ names in `<>` as GDB demangles them.
+    /// C++ names in `<>`, as demangled by GDB.
     #[test]
     fn a_name_may_have_blanks_and_brackets_in_it() {
         let text = "0x20000010 <std::array<int, 4>::operator[](unsigned int)::x+4>:\t0x00000001";
         is_memory(text, Tool::Gdb, 0x2000_0010, &[1, 0, 0, 0]);
     }
 
-    /// The last two were printed by GDB 13.1, whose message is a line of its own, unless errors and output are one stream.
+    /// The last two were printed by GDB 13.1. Its message is on a separate line unless errors and output
+    /// share a stream.
     #[test]
     fn gdb_says_where_memory_ends() {
         let text = "0x20003ff8:\t0x00000001\tCannot access memory at address 0x20003ffc";
@@ -447,9 +450,10 @@ mod tests {
         is_other("xPSR: 0x41000003 pc: 0x00000154 msp: 0x20003fd0");
     }
 
-    /// From published sessions: NuttX, boards/arm/samd5e5/metro-m4/README.txt (`mem32` and `mem8`); a walk through an
-    /// STM32F1's ports (`mem32` with several words); notes on the nRF Sniffer (`Mem`, with the characters). None shows how
-    /// the characters stand after a full line, so that nothing is made of what stands there.
+    /// From published sessions: NuttX, boards/arm/samd5e5/metro-m4/README.txt (`mem32` and `mem8`); a walk
+    /// through an STM32F1's ports (`mem32` with several words); notes on the nRF Sniffer (`Mem`, with the
+    /// characters). None shows the layout of the characters after a full line, so that the parser ignores
+    /// them.
     #[test]
     fn j_link_commander_prints_an_equals_sign() {
         is_memory(
@@ -527,7 +531,7 @@ mod tests {
         is_damaged("20001000: 0000014a +0000142", Tool::ProbeRs, "+0000142");
     }
 
-    /// xxd prints pairs of bytes in the order of memory, which a number of two bytes is not.
+    /// xxd prints pairs of bytes in memory order, which differs from a two-byte number.
     #[test]
     fn what_xxd_prints_is_not_taken_for_numbers() {
         let characters = "J...B...L.......";

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Whose way of printing memory a line follows.
+/// The tool whose format a line has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tool {
     /// GDB's `x` command with the formats `x`, `d`, `u` and `t`, of any size.
@@ -24,7 +24,7 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// A line of it.
+    /// An example line of the tool.
     pub(super) const fn example(self) -> &'static str {
         match self {
             Self::Gdb => "`0x20000000:` and values like `0x0000010c`",

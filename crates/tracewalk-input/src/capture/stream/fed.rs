@@ -1,4 +1,4 @@
-//! Bytes that the program which uses the library feeds as it receives them.
+//! Bytes that the program using the library feeds as it receives them.
 
 use std::fmt;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
@@ -7,24 +7,24 @@ use std::time::Duration;
 use super::problem::StreamProblem;
 use super::source::{Arrived, ByteSource, PIECE, WAITING_PIECES};
 
-/// A source of what its [`Feeder`] is fed, and the feeder. The source ends when the feeder is dropped.
+/// A feeder, and the source of the bytes fed to it. The source ends when the feeder is dropped.
 #[must_use]
 pub fn fed() -> (Feeder, Fed) {
     let (sender, pieces) = mpsc::sync_channel(WAITING_PIECES);
     (Feeder(sender), Fed(pieces))
 }
 
-/// Hands bytes on to a [`Fed`] source, from any thread.
+/// Passes bytes to a [`Fed`] source, from any thread.
 #[derive(Clone, Debug)]
 pub struct Feeder(SyncSender<Vec<u8>>);
 
-/// The reader is gone: fed bytes are no longer read.
+/// The source was dropped: fed bytes are no longer read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NobodyReads;
 
 impl Feeder {
-    /// Hands these bytes on. Waits while 16 pieces, of at most 64 KiB each, are not read yet, so that memory stays
-    /// bounded: the reader is another thread.
+    /// Passes these bytes on. Blocks while 16 pieces of at most 64 KiB are unread, so that memory stays
+    /// bounded; the source must be read in another thread.
     ///
     /// # Errors
     ///
@@ -42,7 +42,7 @@ impl fmt::Display for NobodyReads {
 
 impl std::error::Error for NobodyReads {}
 
-/// What a [`Feeder`] is fed.
+/// The source of the bytes fed to a [`Feeder`].
 #[derive(Debug)]
 pub struct Fed(Receiver<Vec<u8>>);
 

@@ -10,9 +10,9 @@ use super::problem::StreamProblem;
 use super::source::{Arrived, ByteSource, PIECE, broken, read_once};
 use crate::file::FileProblem;
 
-/// A file that grows. It never ends by itself: its writer may continue at any time. Where it need not exist yet, it
-/// is waited for. It ends with an error when it is cut, written anew, deleted or replaced, once all that was in it before
-/// has been read.
+/// A file that grows. It has no end of its own, because its writer may continue at any time. If the file need
+/// not exist yet, reading waits for it. After all earlier bytes were read, reading fails if the file was
+/// shortened, rewritten, deleted or replaced.
 #[derive(Debug)]
 pub struct Growing {
     path: PathBuf,
@@ -21,35 +21,35 @@ pub struct Growing {
 
 #[derive(Debug)]
 enum State {
-    /// There is no such file yet.
+    /// The file does not exist yet.
     Missing,
     Followed(Followed),
     /// A pipe or a device, which has no length.
     Special(File),
 }
 
-/// A file that is there.
+/// A file that exists.
 #[derive(Debug)]
 struct Followed {
     file: File,
     read: u64,
-    /// The last bytes that were read: while the file only grows, they stay as they are.
+    /// The last bytes read: as long as the file only grows, they stay unchanged.
     tail: Vec<u8>,
-    /// The time since which its name belongs to another file, or to none.
+    /// The time since which the file's name belongs to another file, or to none.
     gone: Option<Instant>,
 }
 
-/// How often a file is looked at.
+/// The interval for polling a file.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How long a writer may go on writing to a file that has lost its name.
+/// The time that a writer has to finish a file that has lost its name.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// How many bytes are compared to see that a file was not written anew.
+/// The number of bytes that are compared to detect a rewritten file.
 const TAIL: usize = 64;
 
 impl Growing {
-    /// Reads the file at `path` from its start. It may not exist yet, its directory has to.
+    /// Reads the file at `path` from its start. The file need not exist yet, but its directory must.
     pub fn open(path: &Path) -> Result<Self, FileProblem> {
         let state = match File::open(path) {
             Ok(file) => State::of(file)?,
@@ -59,7 +59,7 @@ impl Growing {
         Ok(Self { path: path.to_owned(), state })
     }
 
-    /// Whether a file is waited for that does not exist yet.
+    /// Whether reading would wait for a file that does not exist yet.
     #[must_use]
     pub fn is_waited_for(path: &Path) -> bool {
         !path.exists() && has_directory(path)
@@ -142,7 +142,7 @@ impl Followed {
         Ok(false)
     }
 
-    /// Reads the last bytes once more, and what stands after them.
+    /// Reads the last bytes again, and the bytes after them.
     fn read_behind_tail(&mut self, piece: &mut Vec<u8>) -> io::Result<()> {
         piece.clear();
         self.file.seek(SeekFrom::Start(self.read.saturating_sub(self.tail.len() as u64)))?;
@@ -150,7 +150,7 @@ impl Followed {
         Ok(())
     }
 
-    /// Whether the file's name is still its own.
+    /// Checks whether the file's name still belongs to it.
     fn check_name(&mut self, path: &Path) -> Result<(), StreamProblem> {
         let problem = match (fs::metadata(path), self.file.metadata()) {
             (Ok(named), Ok(own)) if !is_same(&named, &own) => StreamProblem::Replaced,
@@ -170,7 +170,7 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// Elsewhere a file cannot be replaced while it is open.
+/// On other systems, an open file cannot be replaced.
 #[cfg(not(unix))]
 const fn is_same(_: &Metadata, _: &Metadata) -> bool {
     true

@@ -1,11 +1,12 @@
-//! Captures that come over time: from standard input, from a file that grows, from a server.
+//! Captures that arrive over time: from standard input, from a growing file, from a server.
 //!
-//! A [`Stream`] hands out pieces as they arrive, and states why it ended. It does not interpret the bytes, and keeps
-//! nothing of them.
+//! A [`Stream`] passes on pieces as they arrive, and reports why it ended. It does not interpret or store the
+//! bytes.
 //!
 //! - [`Place`] is the origin of the bytes, as the command line names it.
-//! - [`ByteSource`] is what reads there; anybody may write another one. [`fed`] makes one of bytes that the caller has.
-//! - [`Stop`] ends a stream: bytes received by then are still handed out.
+//! - [`ByteSource`] reads from a place; callers may implement their own. [`fed`] makes a source of bytes that
+//!   the caller has.
+//! - [`Stop`] ends a stream: bytes received by then are still passed on.
 //!
 //! ```
 //! use std::time::Duration;
@@ -47,30 +48,31 @@ pub use growing::Growing;
 pub use problem::StreamProblem;
 pub use source::{Arrived, ByteSource, Server, Threaded};
 
-/// Where a capture comes from over time.
+/// The source of a capture that arrives over time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Standard input.
     StandardInput,
     /// A file that another program is still writing, or is about to write.
     Growing(PathBuf),
-    /// The program that uses the library, which [feeds](Feeder::feed) what it has. Opened by its name alone it has nobody who
-    /// does, and ends at once.
+    /// The program using the library, which [feeds](Feeder::feed) the bytes. If it is opened by its name
+    /// alone, nothing feeds it and the stream ends at once.
     Fed,
-    /// A server that sends the bytes of trace as they are.
+    /// A server that sends raw trace bytes.
     Server {
-        /// Its name or address.
+        /// The server's name or address.
         host: String,
         /// The TCP port.
         port: u16,
     },
 }
 
-/// What a server's name starts with.
+/// The prefix of a server's name.
 const TCP: &str = "tcp:";
 
 impl Place {
-    /// The place that a capture's name on the command line means: `-`, `tcp:HOST:PORT`; `None` for a complete file.
+    /// The place that a capture's name on the command line stands for: `-`, `tcp:HOST:PORT`; `None` for a
+    /// complete file.
     pub fn of(capture: &Path) -> Result<Option<Self>, CaptureError> {
         let name = capture.to_string_lossy();
         if name == "-" {
@@ -78,7 +80,7 @@ impl Place {
         }
         let Some(address) = name.strip_prefix(TCP) else { return Ok(None) };
         let server = address.rsplit_once(':').and_then(|(host, port)| {
-            // An address of IPv6 has colons of its own, and stands in brackets.
+            // An IPv6 address contains colons, and is therefore in brackets.
             let host = host.strip_prefix('[').map_or(Some(host), |inner| inner.strip_suffix(']'))?;
             let port = port.parse().ok().filter(|port| *port != 0)?;
             (!host.is_empty()).then(|| Self::Server { host: host.to_owned(), port })
@@ -87,13 +89,13 @@ impl Place {
         server.map(Some).ok_or_else(|| error(capture, problem()))
     }
 
-    /// Whether this is a place that is known by its name alone.
+    /// Whether the name stands for a place other than a complete file.
     #[must_use]
     pub fn is_named(capture: &Path) -> bool {
         !matches!(Self::of(capture), Ok(None))
     }
 
-    /// Begins to listen. Without a byte for as long as `idle` the stream ends; `stop` ends it at any time.
+    /// Opens the stream. It ends if no byte arrives for the time `idle`; `stop` ends it at any time.
     pub fn open(&self, idle: Option<Duration>, stop: Stop) -> Result<Stream, CaptureError> {
         let name = PathBuf::from(self.to_string());
         Ok(match self {
@@ -132,39 +134,39 @@ fn error(name: &Path, problem: StreamProblem) -> CaptureError {
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// The streams shall end.
+    /// Requests the end of the streams.
     pub fn request(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether they shall.
+    /// Whether the end was requested.
     #[must_use]
     pub fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// What a stream does next.
+/// The next event of a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// Bytes came; at least one.
+    /// Bytes arrived; at least one.
     Bytes(&'a [u8]),
-    /// Nothing is there at the moment. Comes once after each time that bytes came.
+    /// No bytes are available at the moment. Reported once after each time that bytes arrived.
     Quiet,
-    /// Nothing will come any more.
+    /// The stream ended.
     End(End),
 }
 
 /// Why a stream ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The sender closed it: it is complete.
+    /// The sender closed the stream: it is complete.
     Closed,
-    /// On request.
+    /// [`Stop`] requested the end.
     Stopped,
-    /// Nothing came for too long.
+    /// No byte arrived for too long.
     Idle,
-    /// It cannot be read any more.
+    /// The stream can no longer be read.
     Failed(StreamProblem),
 }
 
@@ -176,7 +178,7 @@ impl End {
     }
 }
 
-/// Bytes that come over time.
+/// A stream of bytes that arrive over time.
 #[derive(Debug)]
 pub struct Stream {
     source: Box<dyn ByteSource>,
@@ -189,42 +191,43 @@ pub struct Stream {
 
 #[derive(Clone, Debug)]
 enum State {
-    /// Bytes come, or may come.
+    /// Bytes arrive, or may arrive.
     Flowing {
-        /// When the last ones came.
+        /// The time at which the last bytes arrived.
         since: Instant,
-        /// Whether it was reported that none are there.
+        /// Whether the quiet was reported.
         told_quiet: bool,
     },
     /// [`Stop`] requested the end; bytes on their way are still received until this moment.
     Draining { until: Instant },
-    /// It ended.
+    /// The stream ended.
     Ended(End),
 }
 
-/// How long to wait before looking after `stop` and `idle` again.
+/// The interval for checking `stop` and `idle`.
 const POLL: Duration = Duration::from_millis(100);
 
-/// How long nothing may come before a stream that shall end does, and how long it takes at most. A program that is
-/// stopped together with this one may write its last bytes in between.
+/// After a requested end, the stream ends once no bytes have arrived for [`DRAINED`], and after
+/// [`LONGEST_DRAIN`] in any case. A program that is stopped together with this one may still write its last
+/// bytes.
 const DRAINED: Duration = Duration::from_millis(100);
 const LONGEST_DRAIN: Duration = Duration::from_secs(1);
 
 impl Stream {
-    /// A stream of what `source` reads.
+    /// A stream of the bytes that `source` reads.
     #[must_use]
     pub fn new(source: impl ByteSource + 'static, idle: Option<Duration>, stop: Stop) -> Self {
         let state = State::Flowing { since: Instant::now(), told_quiet: false };
         Self { source: Box::new(source), idle, stop, state, piece: Vec::new(), received: 0 }
     }
 
-    /// How many bytes came.
+    /// The number of bytes received.
     #[must_use]
     pub const fn received(&self) -> u64 {
         self.received
     }
 
-    /// Waits for what the stream does next.
+    /// Waits for the next event.
     #[allow(
         clippy::should_implement_trait,
         reason = "the event borrows the stream, an iterator's item does not"
@@ -267,7 +270,7 @@ impl Stream {
         }
     }
 
-    /// No byte came as long as there was patience. Returns whether this is to be reported.
+    /// Handles a wait in which no byte arrived. Returns whether to report the quiet.
     fn nothing_came(&mut self) -> bool {
         match &mut self.state {
             State::Flowing { told_quiet, .. } if !*told_quiet => {
@@ -288,7 +291,8 @@ impl Stream {
         }
     }
 
-    /// All of it, at most `limit` bytes, and why it ended. `name` is used in messages.
+    /// Reads the stream to its end, at most `limit` bytes; returns the bytes and why the stream ended. `name`
+    /// is used in messages.
     pub fn read_to_end(&mut self, name: &Path, limit: u64) -> Result<(Vec<u8>, End), CaptureError> {
         let mut bytes = Vec::new();
         loop {

@@ -1,40 +1,40 @@
-//! What can be wrong with a stream.
+//! Problems with a stream.
 
 use std::fmt;
 
-/// What is wrong with a stream.
+/// The problem with a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StreamProblem {
-    /// The name is none of a server.
+    /// The name is not a valid server name.
     Address {
         /// The name.
         found: String,
     },
-    /// There is no connection, in the operating system's words.
+    /// The connection failed; the operating system's message.
     Connect(String),
-    /// The connection or the file broke off, in the operating system's words.
+    /// The connection was lost, or reading the file failed; the operating system's message.
     Broken(String),
     /// The file became shorter while it was followed.
     Shortened {
-        /// How many bytes of it had been read.
+        /// The number of bytes that had been read.
         read: u64,
-        /// How many it has.
+        /// The file's present length.
         found: u64,
     },
-    /// The file has other bytes where some had been read while it was followed.
+    /// Bytes that had been read changed while the file was followed.
     Overwritten {
-        /// How many bytes of it had been read.
+        /// The number of bytes that had been read.
         read: u64,
     },
-    /// The file lost its name while it was followed, and no other one has it.
+    /// The file's name was removed while the file was followed.
     Deleted,
-    /// Another file got the name of the one that is followed.
+    /// The file's name now belongs to another file.
     Replaced,
 }
 
 impl StreamProblem {
-    /// What to try.
+    /// The advice to print with the error.
     pub(crate) const fn hint(&self) -> &'static str {
         match self {
             Self::Address { .. } => "write tcp:localhost:3443",
@@ -49,7 +49,7 @@ impl StreamProblem {
 }
 
 impl StreamProblem {
-    /// A short name that stays what it is.
+    /// A stable short name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! What reads bytes that come over time.
+//! Sources of bytes that arrive over time.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::problem::StreamProblem;
 
-/// Reads bytes that come over time.
+/// A source of bytes that arrive over time.
 pub trait ByteSource: fmt::Debug {
     /// Waits for bytes for the time `patience`, or slightly longer, and replaces the content of `piece` by the bytes that
     /// arrived.
@@ -19,15 +19,15 @@ pub trait ByteSource: fmt::Debug {
 /// The result of waiting for bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrived {
-    /// Bytes.
+    /// Bytes arrived.
     Bytes,
-    /// Nothing yet.
+    /// Nothing arrived yet.
     Nothing,
-    /// Nothing, and nothing will.
+    /// Nothing will arrive any more.
     End,
 }
 
-/// How many bytes are read at once.
+/// The most bytes to read at once.
 pub(super) const PIECE: usize = 1 << 16;
 
 /// Reads into `piece` once.
@@ -42,18 +42,18 @@ pub(super) fn broken(error: &io::Error) -> StreamProblem {
     StreamProblem::Broken(error.to_string())
 }
 
-/// A reader that cannot be asked to wait only for some time, like standard input: a thread waits for it. The thread
-/// ends with the reader; one that never answers keeps it until the program ends.
+/// A reader without a timeout, like standard input: a thread waits for it. The thread ends with the reader;
+/// if a read never returns, the thread lasts until the program ends.
 #[derive(Debug)]
 pub struct Threaded {
     pieces: Receiver<io::Result<Vec<u8>>>,
 }
 
-/// How many pieces may wait to be taken, so that memory stays bounded.
+/// The most pieces that may wait, so that memory stays bounded.
 pub(super) const WAITING_PIECES: usize = 16;
 
 impl Threaded {
-    /// Reads what this reader gives.
+    /// Reads from `reader` in a new thread.
     #[must_use]
     pub fn new(mut reader: impl Read + Send + 'static) -> Self {
         let (sender, pieces) = mpsc::sync_channel(WAITING_PIECES);
@@ -66,7 +66,7 @@ impl Threaded {
                     Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                     Err(_) => false,
                 };
-                // The end is reported by hanging up.
+                // Dropping the sender reports the end.
                 let told = if matches!(read, Ok(0)) { Ok(()) } else { sender.send(read.map(|_| piece)) };
                 if !goes_on || told.is_err() {
                     break;
@@ -91,18 +91,18 @@ impl ByteSource for Threaded {
     }
 }
 
-/// A server that sends trace as it is, like orbuculum's legacy port.
+/// A server that sends raw trace, like orbuculum's legacy port.
 #[derive(Debug)]
 pub struct Server {
     connection: TcpStream,
-    /// For how long the connection waits at the moment.
+    /// The connection's current read timeout.
     patience: Option<Duration>,
 }
 
-/// How long to wait for each of a server's addresses.
+/// The timeout for connecting to each of a server's addresses.
 const CONNECTING: Duration = Duration::from_secs(5);
 
-/// The shortest time that can be waited for.
+/// The shortest possible timeout.
 const SHORTEST: Duration = Duration::from_millis(1);
 
 impl Server {

@@ -6,7 +6,7 @@ use std::thread;
 use super::*;
 use crate::fixtures::TemporaryDirectory;
 
-/// What came, how often it was quiet in between, and the end.
+/// The received bytes, the number of quiet events, and the end.
 fn everything(stream: &mut Stream) -> (Vec<u8>, u32, End) {
     let (mut bytes, mut quiet) = (Vec::new(), 0);
     loop {
@@ -52,7 +52,7 @@ fn a_reader_gives_all_of_its_bytes_and_ends() {
     let (found, _, end) = everything(&mut stream);
     assert!(found == bytes);
     assert_eq!((end, stream.received()), (End::Closed, 1_000_000));
-    // The end stays the end.
+    // The stream stays at its end.
     assert_eq!(stream.next(), Event::End(End::Closed));
 }
 
@@ -87,7 +87,7 @@ fn a_stream_is_read_to_its_end_within_a_limit() {
     assert_eq!(error.to_string(), "-: is longer than 4999 bytes");
 }
 
-/// A server that does this with its first connection, and the place where it is.
+/// A server that does `work` with its first connection, and its address.
 fn server(work: impl FnOnce(TcpListener) + Send + 'static) -> (Place, thread::JoinHandle<()>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -111,7 +111,7 @@ fn a_server_that_sends_in_odd_pieces_is_heard_to_the_end() {
     thread.join().unwrap();
     assert!(found == bytes);
     assert_eq!(end, End::Closed);
-    // Between slow pieces there is time to print.
+    // Quiet is reported between slow pieces, so that a caller can print.
     assert!(quiet >= 5, "{quiet}");
 }
 
@@ -159,7 +159,7 @@ fn a_silent_server_is_left_after_a_while_or_on_request() {
     assert_eq!((found.as_slice(), end), (&b"trace"[..], End::Idle));
     assert!(quiet >= 1 && start.elapsed() >= idle);
     done.send(()).unwrap();
-    // On request.
+    // The stream ends on request.
     let stop = Stop::default();
     let mut stream = place.open(None, stop.clone()).unwrap();
     let mut found = Vec::new();
@@ -262,7 +262,7 @@ fn a_file_that_loses_its_name_or_its_bytes_is_told() {
     std::fs::write(&path, b"other bytes, and more").unwrap();
     let (found, _, end) = everything(&mut stream);
     assert_eq!((found.as_slice(), end), (&b""[..], End::Failed(StreamProblem::Overwritten { read: 10 })));
-    // What whoever writes it still adds comes before it is reported.
+    // Bytes that the writer still adds arrive before the deletion is reported.
     let (path, mut stream) = follow("deleted");
     let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
     std::fs::remove_file(&path).unwrap();

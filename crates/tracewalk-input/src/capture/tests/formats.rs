@@ -1,10 +1,10 @@
-//! Every kind of file is known by its registry, and by nothing else.
+//! Every kind of file is recognised by its registry, and by nothing else.
 
 use super::*;
 use crate::capture::format::{Format, Given, Holds};
 use crate::capture::formats::FORMATS;
 
-/// A file of each format, by the format's name. A new format has to come with one.
+/// A sample file of each format, by the format's name. A new format needs a sample here.
 fn samples() -> (TemporaryDirectory, Vec<(&'static str, PathBuf)>) {
     let directory = TemporaryDirectory::new();
     directory.write("toml/trace.bin", b"trace");

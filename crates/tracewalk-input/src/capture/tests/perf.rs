@@ -1,4 +1,4 @@
-//! perf.data files made here, one thing each that no file of the corpus shows.
+//! Synthetic perf.data files, each with one feature that no file of the corpus has.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ const SAMPLE: u64 = 0x1 | 0x2 | 0x4 | 0x80 | 0x1_0000;
 const PMU: u32 = 8;
 const CONTEXT_ID: u64 = 1 << 14;
 
-/// A file that is being made.
+/// A file under construction.
 #[derive(Default)]
 struct Perf {
     config: u64,
@@ -57,13 +57,13 @@ impl Perf {
         self
     }
 
-    /// Its units are not set up to trace context IDs or VMIDs.
+    /// Clears the tracing of context IDs and VMIDs in the units' settings.
     fn without_contexts(mut self) -> Self {
         self.units.iter_mut().filter(|word| **word == 0xc1).for_each(|configr| *configr = 1);
         self
     }
 
-    /// A record of the kernel's.
+    /// Adds a record of the kernel.
     fn kernel(mut self, kind: u32, misc: u16, body: &[u8], (tid, time, cpu): (u32, u64, u32)) -> Self {
         let trailer = [halves(&[tid, tid]), words(&[time]), halves(&[cpu, 0]), words(&[1])].concat();
         self.records.extend(record(kind, misc, &[body, &trailer].concat()));
@@ -116,7 +116,7 @@ impl Perf {
         attr
     }
 
-    /// The file, with descriptions of events of this size.
+    /// The file, with event descriptions of this size.
     fn file(&self, attr: usize) -> Vec<u8> {
         let entry = [self.attr(attr), words(&[104, 8])].concat();
         let data = [self.info(), self.records.clone()].concat();
@@ -148,7 +148,7 @@ fn open(file: &[u8]) -> Result<Capture, PerfProblem> {
     })
 }
 
-/// The bytes of trace of each buffer, and the program that it is decoded with.
+/// The name of the program that each buffer is decoded with, and the bytes of the buffer's trace.
 fn parts(capture: &Capture) -> Vec<(Option<String>, Vec<Vec<u8>>)> {
     let buffer = |buffer: &Buffer| {
         let parts = buffer.parts.iter().flat_map(|parts| parts.iter());
@@ -249,7 +249,7 @@ fn a_snapshot_ends_at_its_offset() {
     assert_eq!(parts(&perf.open()), [(None, vec![b"89abcdef".to_vec()])]);
 }
 
-/// The images of a file's programs: the core, the name, where it is, and for which context.
+/// The images of a file's programs: the cores, the name, the address, and the scope.
 fn images(capture: &Capture, root: &TemporaryDirectory) -> Vec<(Vec<String>, String, u64, Scope)> {
     let places = BinaryPlaces { symfs: Some(root.path().to_owned()), ..BinaryPlaces::default() };
     let images = recorded(capture).images(&places).unwrap().images;
@@ -302,7 +302,7 @@ fn another_program_at_the_same_address_is_another_program_from_then_on() {
         .aux((0, 4, 0), (10, 10, 0))
         .named(10, 10, 15, "new", true)
         .mapped(10, 16, 0x1000, 0x1000, "/bin/new")
-        // Once more the same is no change.
+        // Repeating the mapping changes nothing.
         .mapped(10, 17, 0x1000, 0x1000, "/bin/new")
         .aux((4, 4, 0), (10, 20, 0))
         .aux((8, 4, 0), (10, 30, 0))
@@ -384,7 +384,7 @@ fn what_cannot_be_is_refused_or_left_out() {
     assert!(matches!(open(b"PERFILE2"), Err(PerfProblem::Header { .. })));
     let perf = Perf::new(0).etmv4(0, 0x10).aux((0, u64::MAX, 0), (7, 1, 0)).aux((u64::MAX, 4, 0), (7, 2, 0));
     let file = perf.trace(u64::MAX - 1, (7, 0), b"zero").file(112);
-    // What is shorter does not say that it is one.
+    // A shorter file does not show that it is a perf.data file.
     for end in b"PERFILE2".len()..file.len() {
         if let Ok(capture) = open(&file[..end]) {
             for buffer in &capture.buffers {
@@ -404,7 +404,7 @@ fn what_cannot_be_is_refused_or_left_out() {
 #[test]
 fn lists_of_branches_are_refused_by_name() {
     let recorded = Perf::new(CONTEXT_ID).etmv4(0, 0x10);
-    // As a feature, whose number is its bit in the header and whose place stands after the records.
+    // As a feature: its number is its bit in the header, and its location follows the records.
     let mut feature = recorded.file(112);
     feature[72 + 133 / 8] |= 1 << (133 % 8);
     let at = feature.len() as u64 + 16;
@@ -414,7 +414,7 @@ fn lists_of_branches_are_refused_by_name() {
     let mut pipe = recorded.pipe();
     pipe.extend(record(80, 0, &[words(&[133]), b"list____".to_vec()].concat()));
     assert_eq!(open(&pipe).unwrap_err(), PerfProblem::BranchList);
-    // As files of their own: since 2024 with a version and messages of a length, before as one message.
+    // As separate files: since 2024 with a version and length-prefixed messages, earlier as a single message.
     let name = b"simpleperf:EtmBranchList";
     let versions = [[&name[..], &[1, 0, 0, 0, 0]].concat(), [&[0x0a, 24], &name[..], &[0x12, 0]].concat()];
     for file in versions {

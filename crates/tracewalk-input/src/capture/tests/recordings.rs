@@ -5,7 +5,7 @@ use tracewalk::span::CaptureOffset;
 use super::*;
 use crate::capture::wire::Wire;
 
-/// A value change dump in microseconds, of one channel that sends these bytes as a UART with 4 µs a bit.
+/// A value change dump in microseconds, with one channel that sends these bytes as a UART at 4 µs a bit.
 fn dump(channel: &str, bytes: &[u8]) -> Vec<u8> {
     let mut text = format!("$timescale 1 us $end $var wire 1 ! {channel} $end $enddefinitions $end\n#0 1!\n");
     let mut at = 100;

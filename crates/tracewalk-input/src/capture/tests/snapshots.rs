@@ -45,7 +45,7 @@ fn sources_buffers_and_cores_are_put_together() {
     assert_eq!(source.cpu, Some(cpu));
     let stated = source.registers.stated("ETMCR").unwrap();
     assert_eq!(stated, &Stated::new(0x400, Origin::line(&directory.path().join("etm.ini"), 6)));
-    // The register that the snapshot does not have is the one that is usual for the core.
+    // The snapshot lacks this register, so it has the usual value for the core.
     assert_eq!(source.registers.stated("ETMIDR").unwrap().origin, Origin::Usual("cortex-a7".to_owned()));
     assert_eq!(capture.images_for(source).count(), 1);
 }
@@ -69,7 +69,7 @@ fn registers_have_many_spellings() {
     let capture = capture.unwrap();
     let source = &capture.buffers[0].sources[0];
     assert_eq!((source.id, source.registers.get("CNTPCT")), (TraceId::new(0x10), Some(1)));
-    // Only what changes decoding has to make sense.
+    // Only values that affect decoding have to be valid.
     let others = "CNTPCT(size:64)=0x0000043429D1ACFF\nX=unknown\nETMSR=1\nETMSR=2\nETMCR=1\nETMCR=1\n";
     let (_directory, capture) = snapshot(&[("etm.ini", &device(others))]);
     let capture = capture.unwrap();
@@ -131,7 +131,7 @@ fn a_source_may_be_in_several_buffers_and_a_buffer_hold_several_sources() {
     assert_eq!(capture.other_sources.len(), 1);
     assert_eq!(capture.other_sources[0].core.as_deref(), Some("cpu_1"));
 
-    // The dump that both cores have is one image.
+    // The dump that both cores share is one image.
     let cores = capture.images.iter().map(|image| image.cores.as_slice()).collect::<Vec<_>>();
     assert_eq!(cores, [vec!["cpu_0".to_owned(), "cpu_1".to_owned()], vec!["cpu_1".to_owned()]]);
     let kind = ImageKind::Raw {
@@ -453,7 +453,7 @@ fn the_return_stack_snapshot_is_one_source_with_nine_dumps() {
         (first.start(), first.bytes().len()),
         (Address::new(0x8000_0000), 632 + 6576 + 304 + 16 + 576)
     );
-    // Its cores Cortex-A7_0 to _2 have no device files, but their trace sources do.
+    // The cores Cortex-A7_0 to _2 have no device files, but their trace sources do.
     assert_eq!(capture.notes, []);
     assert_eq!(capture.other_sources.len(), 4);
     assert!(capture.other_sources.iter().all(|source| source.core.is_some()));
@@ -480,7 +480,7 @@ fn every_synthetic_capture_opens() {
         assert!(source.profile().is_some());
         let mut loader = ImageLoader::new();
         let memory = loader.memory(capture.images_for(source)).unwrap();
-        // The dump and the ELF file agree on every byte that both have.
+        // The dump and the ELF file agree on every byte that both contain.
         let elf = case.join("program.elf").to_str().unwrap().parse().unwrap();
         let both = loader.memory(capture.images_for(source).chain([&elf])).unwrap();
         assert!(!memory.program.is_empty() && both.images.len() == 2);

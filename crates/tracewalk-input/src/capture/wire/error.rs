@@ -1,112 +1,112 @@
-//! What can be wrong with a recording.
+//! Problems with a recording.
 
 use std::fmt;
 
 use super::role::Role;
 use super::seen::{ChannelSeen, Listed};
 
-/// Why a recording cannot be read, or the bytes in it not be found.
+/// Why a recording cannot be read, or no bytes can be read from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RecordingProblem {
-    /// It starts like a zip file and is none, in the words of the reader.
+    /// Starts like a zip file but is not one; the zip reader's message.
     Zip(String),
-    /// It is a zip file without what a recording of sigrok has in it.
+    /// A zip file without a file that a sigrok session needs.
     NoEntry {
-        /// The missing file in the archive.
+        /// The name of the missing file.
         name: String,
     },
     /// A file in the archive is damaged, or packed in a way that sigrok does not use.
     Entry {
-        /// Its name.
+        /// The file's name.
         name: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// A required key is missing.
     MissingKey {
-        /// What.
+        /// The key.
         key: &'static str,
     },
     /// A value is invalid.
     Value {
-        /// Of what.
+        /// The key.
         key: &'static str,
-        /// What was expected.
+        /// The expected form.
         expected: &'static str,
-        /// What was found.
+        /// The value found.
         found: String,
     },
-    /// There is more of it than anything that makes sense.
+    /// More of something than a limit allows.
     TooMuch {
-        /// Of what.
+        /// The items that exceed the limit.
         what: &'static str,
-        /// The most.
+        /// The limit.
         limit: u64,
     },
-    /// The time goes back.
+    /// The time goes backwards.
     TimeGoesBack,
     /// No channel is recorded.
     NoChannels,
-    /// A channel is named that is not recorded.
+    /// An option names a channel that is not recorded.
     UnknownChannel {
         /// The name.
         name: String,
-        /// The name that was probably meant.
+        /// The nearest channel name, if one is near enough.
         nearest: Option<String>,
-        /// The channels that there are, or the first of them.
+        /// The channels, or the first few of them.
         channels: Vec<String>,
     },
     /// Two channels have the same role.
     RoleTwice {
-        /// What.
+        /// The role.
         role: Role,
     },
-    /// SWO and a trace port are asked for at once.
+    /// SWO and a trace port are both requested.
     BothWires,
-    /// It is not known which channel is it.
+    /// The channel of a required role is unknown.
     NoChannel {
-        /// What is missing.
+        /// The role.
         role: Role,
-        /// The channels, or the first of them.
+        /// The channels, or the first few of them.
         channels: Vec<String>,
     },
-    /// Nothing happens on the wire.
+    /// A channel, or every channel, carries no signal.
     NoSignal {
-        /// Its name; `None` for every channel.
+        /// The channel's name; `None` for every channel.
         channel: Option<String>,
-        /// What was seen on all channels.
+        /// The activity of all channels.
         seen: Vec<ChannelSeen>,
     },
-    /// Several channels carry something that can be read.
+    /// Several channels carry readable bytes.
     Ambiguous {
-        /// Their names.
+        /// The channels' names.
         channels: Vec<String>,
     },
-    /// Nothing in it can be read as bytes.
+    /// Nothing in the recording can be read as bytes.
     Unreadable {
-        /// What was seen on all channels.
+        /// The activity of all channels.
         seen: Vec<ChannelSeen>,
     },
     /// A bit rate is given for a trace port, whose clock is recorded.
     RateOfPort,
     /// A bit rate is given, but the recording's sample rate is unknown.
     NoRate,
-    /// There are too few samples in a bit.
+    /// A bit has too few samples.
     TooSlow {
-        /// How many there are for one bit, in tenths.
+        /// The number of samples in a bit, in tenths.
         tenths: u64,
     },
-    /// Options for recordings are given, but the file is not one.
+    /// Options for recordings are given, but the file is not a recording.
     NotARecording,
-    /// The recording states its own rate.
+    /// `--rate` is given, but the recording states its own rate.
     RateTwice,
-    /// It names channels, and nothing follows.
+    /// The recording names channels but has no samples.
     NoSamples,
 }
 
 impl RecordingProblem {
-    /// What to try.
+    /// The advice to print with the error.
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Zip(_) | Self::Entry { .. } => "check that the recording was copied completely",
@@ -136,7 +136,7 @@ impl RecordingProblem {
 }
 
 impl RecordingProblem {
-    /// A short name that stays what it is.
+    /// A stable short name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {

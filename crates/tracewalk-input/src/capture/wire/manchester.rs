@@ -1,4 +1,4 @@
-//! SWO in its Manchester form: packets of one to eight bytes, each bit a change in its middle.
+//! SWO in its Manchester form: packets of one to eight bytes; each bit has a change in its middle.
 //!
 //! "CoreSight Components TRM" (DDI 0314H), 11.11.2, table 11.11:
 //!
@@ -16,18 +16,19 @@ use super::changes::Tick;
 /// Reads bytes from the edges of a line.
 #[derive(Clone, Debug)]
 pub(super) struct Manchester {
-    /// How long half a bit takes, in ticks.
+    /// The length of half a bit, in ticks.
     half: f64,
     state: State,
-    /// The last edge, or where the recording starts.
+    /// The last edge, or the start of the recording.
     last: Tick,
-    /// The line's level since then.
+    /// The line's level since the last edge.
     high: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// A packet ended here, or nothing is known yet. The next one starts after a time in which the line is low.
+    /// Between packets, or at the start of the recording. A packet starts after the line has been low for a
+    /// while.
     Between,
     /// The first half of a start bit.
     Start,
@@ -35,12 +36,12 @@ enum State {
     Packet {
         /// The middle of the last bit.
         middle: Tick,
-        /// Whether the edge between that bit and the next one has been.
+        /// Whether the edge between the last bit and the next one has passed.
         passed_border: bool,
-        /// The bits of the byte in work, the last one highest, and how many there are.
+        /// The bits of the incomplete byte, the newest one highest, and their number in the packet.
         byte: u8,
         bits: u32,
-        /// When this byte began.
+        /// The moment at which the byte began.
         began: Tick,
     },
 }
@@ -49,15 +50,15 @@ enum State {
 const MOST_BITS: u32 = 64;
 
 impl Manchester {
-    /// A reader of a line that has this level at `start`.
+    /// A reader of a line with the level `high` at `start`.
     pub(super) const fn new(half: f64, start: Tick, high: bool) -> Self {
         Self { half, state: State::Between, last: start, high }
     }
 
-    /// The line changes its level.
+    /// Takes an edge: the line changes its level.
     pub(super) fn edge(&mut self, at: Tick, receiver: &mut impl Receiver) {
         let rises = !self.high;
-        // In a packet no level lasts longer than a bit.
+        // Within a packet, no level lasts longer than a bit.
         let was_long = self.last.until(at) >= 2.5 * self.half;
         self.state = match self.state {
             State::Between if rises && was_long => State::Start,
@@ -72,7 +73,7 @@ impl Manchester {
                 }
             }
             State::Packet { middle, bits, .. } if middle.until(at) >= 2.5 * self.half => {
-                // The stop bit was here, which is low: only a rising edge can end it.
+                // A stop bit is low, so only a rising edge can end it.
                 if !rises || !bits.is_multiple_of(8) || bits == 0 {
                     receiver.error(at);
                 }
@@ -95,7 +96,7 @@ impl Manchester {
         self.last = at;
     }
 
-    /// The recording ends.
+    /// Ends the recording.
     pub(super) fn finish(&self, end: Tick, receiver: &mut impl Receiver) {
         if let State::Packet { middle, bits, .. } = self.state
             && middle.until(end) >= 2.5 * self.half

@@ -1,7 +1,8 @@
-//! Recordings of a logic analyser → the bytes that went over the wires.
+//! Converts a logic analyser's recording into the bytes that were sent over the wires.
 //!
-//! A recording is a sigrok session (`.sr`), a value change dump (VCD) or a table (CSV). It states when its channels
-//! changed; here that becomes bytes, as a debug probe would have received them:
+//! A recording is a sigrok session (`.sr`), a value change dump (VCD) or a table (CSV). It states the moments
+//! at which its channels changed. This module turns the changes into the bytes that a debug probe would have
+//! received:
 //!
 //! ```text
 //! recording        sigrok, vcd, csv, bare samples → channels and the moments of their changes, read piece by piece
@@ -10,8 +11,8 @@
 //! uart, manchester, port    changes → bytes, each with its moment
 //! ```
 //!
-//! What was not stated is inferred by trying: the way of reading that gives the fewest errors is right. Not here: what
-//! the bytes mean. They are a capture like any other.
+//! tracewalk infers what the options omit by trial: it takes the way of reading that gives the fewest errors.
+//! The meaning of the bytes is not decoded here; they are a capture like any other.
 //!
 //! ```
 //! use tracewalk_input::capture::wire::{self, Recording, Wire, WireOptions};
@@ -60,16 +61,16 @@ pub use sigrok::parse_rate;
 pub use survey::seen_in;
 pub use times::ByteTimes;
 
-/// The statements about a recording. The rest is inferred.
+/// The options for a recording. tracewalk infers what they omit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WireOptions {
-    /// How bytes go over the wires.
+    /// The form in which bytes are sent over the wires.
     pub wire: Option<Wire>,
-    /// How many bits a second SWO sends.
+    /// The bit rate of SWO, in bits a second.
     pub baud: Option<u64>,
-    /// What channels are, by their names.
+    /// The roles of channels, by the channels' names.
     pub channels: Vec<(String, Role)>,
-    /// Whether the wires have high for low.
+    /// Whether the levels are inverted.
     pub inverted: Option<bool>,
     /// The rate and size of bare samples in a file without a header.
     pub samples: Option<Samples>,
@@ -78,20 +79,20 @@ pub struct WireOptions {
 /// Bare samples of a logic analyser, without a header, as in sigrok's format `binary`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Samples {
-    /// How many were taken in a second.
+    /// The number of samples in a second.
     pub rate: u64,
-    /// How many bytes each has, 1 to 8; channel n is bit n, and the first byte holds the lowest bits.
+    /// The number of bytes in a sample, 1 to 8; channel n is bit n, and the first byte holds the lowest bits.
     pub bytes: u8,
 }
 
 impl WireOptions {
-    /// Whether nothing is stated.
+    /// Whether no option is given.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The options of `self`, and for the rest those of `other`.
+    /// The options of `self`; those it omits are taken from `other`.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         let channels = if self.channels.is_empty() { &other.channels } else { &self.channels };
@@ -107,10 +108,10 @@ impl WireOptions {
 
 /// Receives the bytes read from the wires.
 trait Receiver {
-    /// A byte, and when it began.
+    /// Receives a byte and the moment at which it began.
     fn byte(&mut self, byte: u8, at: Tick);
 
-    /// An error on the wires at this place: bytes may be missing or wrong.
+    /// Reports an error on the wires: bytes near this moment may be missing or wrong.
     fn error(&mut self, at: Tick);
 }
 

@@ -1,4 +1,4 @@
-//! The origin of a recording's bytes, and properties that all containers have.
+//! The source of a recording's bytes, and the properties that all containers share.
 
 use std::fmt::Debug;
 use std::fs::File;
@@ -11,25 +11,25 @@ use super::error::RecordingProblem;
 use crate::bytes::Bytes;
 use crate::capture::error::{CaptureError, CaptureErrorKind};
 
-/// The place of a recording, and its name in messages.
+/// The source of a recording, and its name in messages.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) file: PathBuf,
-    /// Its bytes, where they do not come from the file.
+    /// The recording's bytes, if they do not come from the file.
     pub(super) bytes: Option<Bytes>,
 }
 
 /// A format of recordings.
 pub(super) struct RecordingFormat {
-    /// Whether a file with this name and this beginning is one.
+    /// Whether a file with this name and this beginning is in the format.
     pub(super) sniff: fn(&Path, &[u8]) -> bool,
-    /// Reads what comes before the samples.
+    /// Reads the header, which precedes the samples.
     pub(super) read: fn(&Place) -> Result<Header, CaptureError>,
 }
 
-/// Where the samples of a recording are, and how they are to be read.
+/// The location of a recording's samples, and their layout.
 pub(super) trait Layout: Debug + Send + Sync {
-    /// What the channels with these indices did. The n-th of them is the n-th level of each change.
+    /// The changes of the channels with these indices. The n-th index is the n-th level of each change.
     fn changes<'a>(
         &'a self,
         place: &'a Place,
@@ -45,13 +45,13 @@ pub(super) struct Header {
     pub(super) ticks_per_second: Option<f64>,
 }
 
-/// Something that can be read from any place.
+/// A reader of a recording's bytes, from a file or from memory.
 pub(super) trait ReadSeek: Read + Seek {}
 
 impl<T: Read + Seek> ReadSeek for T {}
 
 impl Place {
-    /// The recording's bytes from this offset on.
+    /// Opens the recording's bytes from this offset on.
     pub(super) fn open(&self, offset: u64) -> Result<Box<dyn ReadSeek>, CaptureError> {
         let mut reader: Box<dyn ReadSeek> = match &self.bytes {
             Some(bytes) => Box::new(Cursor::new(bytes.clone())),
@@ -63,7 +63,7 @@ impl Place {
         Ok(reader)
     }
 
-    /// How many bytes the recording has.
+    /// The length of the recording in bytes.
     pub(super) fn length(&self) -> Result<u64, CaptureError> {
         self.open(0)?.seek(SeekFrom::End(0)).map_err(|error| self.io_error(error))
     }

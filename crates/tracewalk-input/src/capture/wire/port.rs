@@ -1,27 +1,27 @@
 //! A parallel trace port: TRACECLK and 1, 2, 4, 8 or 16 TRACEDATA pins, with data at both edges of the clock.
 //!
-//! Each clock edge carries as many bits as there are pins, the lowest on pin 0; the low bits of a byte come first. Where
-//! a byte starts is known from full synchronisation (FSYNC, 31 ones and a zero): no frame has it at any bit, because
-//! each mixed byte holds a zero (ID 0x7f is never used).
+//! Each clock edge carries one bit for each pin, the lowest on pin 0; the low bits of a byte come first. Full
+//! synchronisation (FSYNC, 31 ones and a zero) shows where a byte starts: a frame cannot contain FSYNC at any
+//! bit offset, because each mixed byte holds a zero (ID 0x7f is never used).
 //!
-//! Some ports change their data halfway between clock edges, as the architecture wants it, others together with the
-//! clock. Which one it is shows in the recording, and decides where data are read.
+//! Some ports change their data halfway between clock edges, as the architecture specifies; others change
+//! them at the clock edge. `measure` detects which and sets the moment of sampling accordingly.
 
 use tracewalk::frame::FSYNC;
 
 use super::Receiver;
 use super::changes::{Change, Levels, Tick};
 
-/// How a port is read.
+/// The parameters for reading a port.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Setup {
-    /// How many data pins there are.
+    /// The number of data pins.
     pub(super) pins: u8,
-    /// How long after a clock edge the data are read, in ticks; 0 is at the edge itself.
+    /// The delay from a clock edge to the sampling of its data, in ticks; 0 samples at the edge itself.
     pub(super) delay: f64,
-    /// How many bits there are before the first byte.
+    /// The number of bits before the first byte.
     pub(super) skew: u32,
-    /// Whether synchronisation confirms it.
+    /// Whether synchronisation confirms `skew`.
     pub(super) is_aligned: bool,
 }
 
@@ -40,26 +40,26 @@ const HSYNC_BITS: u32 = FSYNC_BITS >> 16;
 pub(super) struct Port {
     setup: Setup,
     levels: Levels,
-    /// A clock edge whose data are not read yet.
+    /// A clock edge whose data have not been sampled yet.
     pending: Option<Tick>,
     /// The last 32 bits, the newest one highest.
     last_bits: u32,
-    /// How many of them belong to the byte in work. Counts up from below zero before the first byte.
+    /// The number of bits in the incomplete byte; negative before the first byte.
     filled: i32,
-    /// When that byte began.
+    /// The moment at which the incomplete byte began.
     began: Tick,
-    /// How many bits there were, as far as it matters.
+    /// The number of bits so far; saturates.
     seen: u32,
 }
 
 impl Port {
-    /// A reader of a port whose pins have these levels at first.
+    /// A reader of a port whose pins start with these levels.
     pub(super) fn new(setup: Setup, levels: Levels) -> Self {
         let filled = -i32::try_from(setup.skew).unwrap_or(0);
         Self { setup, levels, pending: None, last_bits: 0, filled, began: Tick(0), seen: 0 }
     }
 
-    /// Pins change their levels.
+    /// Takes a change of the pins' levels.
     pub(super) fn change(&mut self, change: Change, receiver: &mut impl Receiver) {
         if let Some(edge) = self.pending.filter(|edge| edge.until(change.at) > self.setup.delay) {
             self.pending = None;
@@ -71,7 +71,7 @@ impl Port {
                 self.sample(change.at, receiver);
             } else {
                 if let Some(edge) = self.pending.take() {
-                    // The clock runs faster than it did.
+                    // The clock became faster.
                     self.sample(edge, receiver);
                 }
                 self.pending = Some(change.at);
@@ -80,14 +80,14 @@ impl Port {
         self.levels = change.levels;
     }
 
-    /// The recording ends.
+    /// Ends the recording.
     pub(super) fn finish(&mut self, end: Tick, receiver: &mut impl Receiver) {
         if let Some(edge) = self.pending.take().filter(|edge| edge.until(end) > self.setup.delay) {
             self.sample(edge, receiver);
         }
     }
 
-    /// Takes the data pins' levels, which belong to the clock edge at `at`.
+    /// Samples the data pins' levels, which belong to the clock edge at `at`.
     fn sample(&mut self, at: Tick, receiver: &mut impl Receiver) {
         for pin in 0..usize::from(self.setup.pins) {
             if self.filled == 0 {
@@ -106,10 +106,10 @@ impl Port {
         }
     }
 
-    /// An FSYNC ends within what was taken for a byte: clock edges were missed. It is handed out once more, now whole,
-    /// so that the frames after it are found.
+    /// Realigns to an FSYNC that ends within a byte: clock edges were missed. The whole FSYNC is output
+    /// again, so that the decoder finds the frames after it.
     fn realign(&mut self, at: Tick, receiver: &mut impl Receiver) {
-        // Before the first byte nothing was handed out, and nothing can be wrong.
+        // Before the first byte nothing was output, so nothing can be wrong.
         if self.filled > 0 {
             receiver.error(at);
         }
@@ -120,7 +120,7 @@ impl Port {
     }
 }
 
-/// Finds out how a port is read, from the beginning of a recording.
+/// Measures the parameters of a port at the beginning of a recording.
 pub(super) fn measure(head: &[Change], pins: u8) -> Option<Setup> {
     let delay = delay(head)?;
     let mut setup = Setup { pins, delay, skew: 0, is_aligned: false };
@@ -138,8 +138,8 @@ pub(super) fn measure(head: &[Change], pins: u8) -> Option<Setup> {
     Some(setup)
 }
 
-/// How long after a clock edge data do not change: 0 if they change between the edges, else half the distance of
-/// two edges.
+/// The delay from a clock edge to a moment at which data are stable: 0 if data change between the edges, else
+/// half the distance of two edges.
 fn delay(head: &[Change]) -> Option<f64> {
     let mut distances = Vec::new();
     let mut data_changes = Vec::new();
@@ -158,18 +158,18 @@ fn delay(head: &[Change]) -> Option<f64> {
     }
     distances.sort_by(f64::total_cmp);
     let half = *distances.get(distances.len() / 2)?;
-    // A change just before an edge counts as one at it.
+    // A change just before an edge counts as a change at the edge.
     let is_at_edge = |after: &&f64| (**after / half - (**after / half).round()).abs() < 0.25;
     let at_edge = data_changes.iter().filter(is_at_edge).count();
     Some(if at_edge * 2 > data_changes.len() { half / 2.0 } else { 0.0 })
 }
 
-/// Where synchronisation ends, in bits from the first one, within a byte.
+/// The bit positions, modulo 8, at which synchronisation ends.
 #[derive(Default)]
 struct Alignments {
-    /// The first FSYNC. There may be others elsewhere, after missing clock edges.
+    /// The first FSYNC. Missed clock edges can put later ones at other positions.
     full: Option<u32>,
-    /// How many HSYNCs there are at each place.
+    /// The number of HSYNCs at each position.
     half: [u64; 8],
     looked: u32,
 }
@@ -191,9 +191,9 @@ impl Alignments {
         }
     }
 
-    /// How many bits there are before the first byte.
+    /// The number of bits before the first byte.
     fn best(&self) -> Option<u32> {
-        /// As few as these can be data.
+        /// Fewer HSYNCs than this can be data.
         const FEW: u64 = 4;
         let most = || (0..).zip(self.half).max_by_key(|(_, count)| *count).filter(|(_, count)| *count >= FEW);
         self.full.or_else(|| most().map(|(place, _)| place))

@@ -1,4 +1,4 @@
-//! Finding out how a recording is to be read, and reading it.
+//! Infers how a recording is to be read, and reads it.
 
 use super::changes::{Change, Changes, Line, Tick};
 use super::error::RecordingProblem as Problem;
@@ -15,43 +15,43 @@ use super::ways::{HEAD, Score, Until, Way, best_way, lines};
 use super::{Receiver, WireOptions};
 use crate::capture::error::CaptureError;
 
-/// How a recording was read.
+/// The result of reading a recording, except its bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// How bytes went over the wires.
+    /// The form in which bytes were sent over the wires.
     pub wire: Wire,
-    /// The statements, without inferred values.
+    /// The options that were given, without inferred values.
     pub said: WireOptions,
-    /// Which channels they were.
+    /// The channels that were read.
     pub channels: Vec<(Role, String)>,
-    /// Whether they had high for low.
+    /// Whether the levels were read inverted.
     pub inverted: bool,
-    /// How long a bit of SWO takes, in ticks.
+    /// The length of a bit of SWO, in ticks.
     pub ticks_per_bit: Option<f64>,
     /// The number of ticks in a second, if the recording states it.
     pub ticks_per_second: Option<f64>,
-    /// When each byte began.
+    /// The moment at which each byte began.
     pub times: ByteTimes,
-    /// Where the recording ends.
+    /// The end of the recording.
     pub end: Tick,
     /// The number of errors on the wires.
     pub errors: u64,
-    /// Where that was first.
+    /// The first error.
     pub first_error: Option<WireError>,
-    /// Whether the start of a trace port's bytes is known. Without synchronisation it is not.
+    /// Whether the start of a trace port's bytes is known; only synchronisation shows it.
     pub is_aligned: bool,
-    /// Why reading ended before the recording did.
+    /// The problem that ended reading before the end of the recording.
     pub problem: Option<CaptureError>,
-    /// The signals on all channels, if those that were read look like the wrong ones.
+    /// The activity of all channels, if the channels that were read look like the wrong ones.
     pub seen: Vec<ChannelSeen>,
 }
 
 /// An error on the wires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WireError {
-    /// How many bytes had been read before.
+    /// The number of bytes before the error.
     pub byte: usize,
-    /// When it was.
+    /// The moment of the error.
     pub at: Tick,
 }
 
@@ -62,32 +62,32 @@ impl Reading {
         Some(self.ticks_per_second? / self.ticks_per_bit?)
     }
 
-    /// Whether so much is wrong that other channels were meant, perhaps.
+    /// Whether the result suggests that other channels are meant.
     fn is_doubtful(&self) -> bool {
         let score = Score { bytes: self.times.len() as u64, errors: self.errors };
         !self.is_aligned || !score.is_good()
     }
 
-    /// The activity of all channels, for a sentence; `None` if nothing is in doubt.
+    /// The activity of all channels, as a phrase; `None` if nothing is in doubt.
     #[must_use]
     pub fn seen(&self) -> Option<String> {
         (!self.seen.is_empty()).then(|| Listed(&self.seen).to_string())
     }
 
-    /// The channels whose role is neither stated nor shown by their names.
+    /// The inferred channels: those whose role is neither given by an option nor shown by their name.
     pub fn found_channels(&self) -> impl Iterator<Item = &(Role, String)> {
         let is_said = |name: &str| self.said.channels.iter().any(|(said, _)| said.eq_ignore_ascii_case(name));
         self.channels.iter().filter(move |(role, name)| !is_said(name) && Role::of_name(name) != Some(*role))
     }
 
-    /// How long after the recording's start a moment is, in seconds.
+    /// The time from the recording's start to a moment, in seconds.
     #[must_use]
     pub fn seconds(&self, at: Tick) -> Option<f64> {
         Some(Tick(0).until(at) / self.ticks_per_second?)
     }
 }
 
-/// The bytes in a recording, and how they were found.
+/// Reads the bytes of a recording, and describes how they were read.
 pub fn read(recording: &Recording, options: &WireOptions) -> Result<(Vec<u8>, Reading), CaptureError> {
     let error = |problem| recording.error(problem);
     let wiring = wiring(recording.channels(), options.wire, &options.channels).map_err(error)?;
@@ -105,13 +105,13 @@ pub fn read(recording: &Recording, options: &WireOptions) -> Result<(Vec<u8>, Re
     Ok((bytes, Reading { said: options.clone(), ..reading }))
 }
 
-/// How a recording is read.
+/// The way to read a recording.
 #[derive(Clone, Debug)]
 struct Decoder {
-    /// Which channels, in the order in which they are asked for.
+    /// The channels, in the order of the request.
     channels: Vec<(Role, usize)>,
     way: Way,
-    /// Whether they have high for low.
+    /// Whether the levels are inverted.
     inverted: bool,
 }
 
@@ -140,7 +140,8 @@ fn port(
 /// SWO on one of these channels.
 fn swo(recording: &Recording, channels: &[usize], options: &WireOptions) -> Result<Decoder, CaptureError> {
     let (lines, problem) = lines(recording, channels)?;
-    // A channel that was named is read whatever comes out; of several, those that give bytes are in question.
+    // A named channel is read even if it gives errors; otherwise only channels that give readable bytes are
+    // candidates.
     let is_named = channels.len() == 1;
     let mut found = Vec::new();
     for (&channel, line) in channels.iter().zip(&lines) {
@@ -157,7 +158,7 @@ fn swo(recording: &Recording, channels: &[usize], options: &WireOptions) -> Resu
         return Err(error(Problem::NoSignal { channel, seen: survey(recording) }));
     }
     found.retain(|(_, _, score, _)| is_named || score.is_good());
-    // The complement of a line carries the same bytes.
+    // The inverse of a line carries the same bytes.
     if options.inverted.is_none() && found.iter().any(|(.., inverted)| !inverted) {
         found.retain(|(.., inverted)| !inverted);
     }
@@ -173,14 +174,15 @@ fn swo(recording: &Recording, channels: &[usize], options: &WireOptions) -> Resu
     }
 }
 
-/// The way that gives the fewest errors, and whether with high for low. If nobody said which, the line is read as it is unless
-/// that makes no sense and the other way makes no errors in many bytes.
+/// The way that gives the fewest errors, and whether it inverts the levels. If no option states the polarity,
+/// the line is read inverted only if it is unreadable as it is and many bytes are free of errors when
+/// inverted.
 fn best_polarity(
     line: &Line,
     options: &WireOptions,
     ticks_per_second: Option<f64>,
 ) -> Result<Option<(Way, Score, bool)>, Problem> {
-    /// The number of bytes that are not read without an error by chance.
+    /// This many bytes are not free of errors by chance.
     const MANY: u64 = 64;
     let read = |inverted: bool| {
         let line = if inverted { &line.inverted() } else { line };

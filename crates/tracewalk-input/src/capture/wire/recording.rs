@@ -1,4 +1,4 @@
-//! A recording of a logic analyser, whatever wrote it.
+//! A logic analyser's recording in any format.
 
 use std::io::Read;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::{WireOptions, csv, sigrok, vcd};
 use crate::bytes::Bytes;
 use crate::capture::error::CaptureError;
 
-/// The formats of recordings. The first one that knows a file reads it.
+/// The formats of recordings. The first one that recognises a file reads it.
 const FORMATS: &[RecordingFormat] = &[sigrok::FORMAT, vcd::FORMAT, csv::FORMAT];
 
 /// A recording: named channels, and their changes over time.
@@ -85,7 +85,7 @@ impl Recording {
         format.map(|format| Ok(Self { header: (format.read)(&place)?, place })).transpose()
     }
 
-    /// The names of its channels.
+    /// The names of the recording's channels.
     #[must_use]
     pub fn channels(&self) -> &[String] {
         &self.header.channels
@@ -97,7 +97,7 @@ impl Recording {
         self.header.ticks_per_second
     }
 
-    /// What the channels with these indices did. The n-th of them is the n-th level of each change.
+    /// The changes of the channels with these indices. The n-th index is the n-th level of each change.
     pub(super) fn changes(&self, channels: &[usize]) -> Result<Box<dyn Changes + '_>, CaptureError> {
         if channels.len() > MOST_CHANNELS {
             let limit = MOST_CHANNELS as u64;
@@ -106,7 +106,7 @@ impl Recording {
         self.header.layout.changes(&self.place, channels)
     }
 
-    /// An error that concerns all of it.
+    /// An error that concerns the whole recording.
     pub(super) fn error(&self, problem: RecordingProblem) -> CaptureError {
         self.place.error(None, problem)
     }

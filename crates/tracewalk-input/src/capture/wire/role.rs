@@ -1,8 +1,8 @@
-//! What can go over the wires of a recording, and what its channels can be.
+//! The forms of SWO and trace ports, and the roles of a recording's channels.
 
 use std::fmt;
 
-/// How bytes go over the wires.
+/// The form in which bytes are sent over the wires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wire {
     /// SWO with a start and a stop bit for each byte.
@@ -14,10 +14,10 @@ pub enum Wire {
 }
 
 impl Wire {
-    /// Every one, in the order of the options' help.
+    /// Every form, in the order of the options' help.
     pub const ALL: [Self; 3] = [Self::Uart, Self::Manchester, Self::Port];
 
-    /// The word for it in options and descriptions.
+    /// The form's name in options and descriptions.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -34,22 +34,22 @@ impl fmt::Display for Wire {
     }
 }
 
-/// What a channel is.
+/// The role of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// The one pin of SWO.
     Swo,
     /// TRACECLK.
     Clock,
-    /// TRACEDATA, by its number.
+    /// A pin of TRACEDATA, by its number.
     Data(u8),
 }
 
-/// The most pins of trace data.
+/// The most pins of TRACEDATA.
 pub(super) const MOST_PINS: u8 = 16;
 
 impl Role {
-    /// What a channel is whose name is one of the usual ones.
+    /// The role of a channel with one of the usual names.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         let letters =

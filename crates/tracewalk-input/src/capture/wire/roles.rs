@@ -1,4 +1,4 @@
-//! What goes over the wires, and which channel of a recording is which.
+//! Parses the names of wires and roles, and assigns the channels of a recording to the roles.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use crate::capture::error::CaptureErrorKind;
 use crate::excerpt::excerpt;
 use crate::nearest::nearest;
 
-/// What is wrong with the word for a wire or a channel's role.
+/// Why a word names no wire or role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseWireError(CaptureErrorKind);
 
@@ -27,7 +27,7 @@ impl From<ParseWireError> for CaptureErrorKind {
     }
 }
 
-/// Reads the word for it.
+/// Reads the form's name, as in [`Wire::name`].
 impl FromStr for Wire {
     type Err = ParseWireError;
 
@@ -71,7 +71,7 @@ pub(super) enum Wiring {
     Port { clock: usize, data: Vec<usize> },
 }
 
-/// Finds the channels by the statements and by their names.
+/// Finds the channels by the options and by their names.
 pub(super) fn wiring(
     channels: &[String],
     wire: Option<Wire>,
@@ -89,7 +89,7 @@ pub(super) fn wiring(
     let data_are_said = said.iter().any(|(_, role)| is_data(role));
     let said_indices = roles.iter().map(|(_, index)| *index).collect::<Vec<_>>();
     for (index, name) in channels.iter().enumerate().filter(|(index, _)| !said_indices.contains(index)) {
-        // If one data pin is stated, all of them have to be stated.
+        // If an option states one data pin, options have to state all of them.
         if let Some(role) = Role::of_name(name).filter(|role| !(data_are_said && is_data(role)))
             && !roles.iter().any(|(other, _)| *other == role)
         {
@@ -107,7 +107,7 @@ pub(super) fn wiring(
     let port = || {
         let clock = find(Role::Clock).ok_or_else(|| missing(Role::Clock, channels))?;
         let data = (0..MOST_PINS).map_while(|pin| find(Role::Data(pin))).collect::<Vec<_>>();
-        // A port has a power of two of pins: of three that are named, two are in use.
+        // A port has a power of two of pins: of three named pins, two are in use.
         let pins = if data.is_empty() { 0 } else { 1 << data.len().ilog2() };
         match data.get(..pins) {
             Some(data @ [_, ..]) => Ok(Wiring::Port { clock, data: data.to_vec() }),
@@ -136,7 +136,7 @@ fn missing(role: Role, channels: &[String]) -> RecordingProblem {
     RecordingProblem::NoChannel { role, channels: first_of(channels) }
 }
 
-/// As many channels as fit into a sentence.
+/// The first few channels, for a sentence.
 fn first_of(channels: &[String]) -> Vec<String> {
     const SHOWN: usize = 8;
     channels.iter().take(SHOWN).map(|name| excerpt(name)).collect()
@@ -177,7 +177,7 @@ mod tests {
         let swo = names(&["D0", "D1", "SWO", "CLK"]);
         assert_eq!(wiring(&swo, None, &[]), Ok(Wiring::Swo(vec![2])));
         assert_eq!(wiring(&swo, Some(Wire::Port), &[]), Ok(Wiring::Port { clock: 3, data: vec![0, 1] }));
-        // Sigrok's own names say nothing: each may be SWO.
+        // Sigrok's default names do not identify a role: each channel may be SWO.
         assert_eq!(wiring(&names(&["D0", "D1"]), None, &[]), Ok(Wiring::Swo(vec![0, 1])));
     }
 

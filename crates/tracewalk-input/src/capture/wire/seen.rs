@@ -4,54 +4,54 @@ use std::fmt;
 
 use super::role::Wire;
 
-/// The signals on a channel, by the beginning of the recording.
+/// The activity of one channel at the beginning of the recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelSeen {
     /// The channel.
     pub name: String,
-    /// Its activity.
+    /// The channel's activity.
     pub signal: Signal,
 }
 
-/// What a channel did.
+/// The kind of a channel's activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// It kept its level.
+    /// The level is constant.
     Still {
-        /// Which one.
+        /// Whether the level is high.
         high: bool,
     },
-    /// It changed as evenly as a clock.
+    /// The level changes as evenly as a clock.
     Clock {
-        /// How often.
+        /// The number of changes.
         changes: u64,
     },
-    /// It can be read as bytes.
+    /// The signal can be read as bytes.
     Bytes {
-        /// In which way.
+        /// The form in which the bytes are sent.
         wire: Wire,
-        /// Whether only with high for low.
+        /// Whether the bytes can be read only with inverted levels.
         inverted: bool,
-        /// The bit rate, if the recording states one.
+        /// The bit rate, if the recording states its sample rate.
         bits_per_second: Option<u64>,
-        /// How many bytes were read.
+        /// The number of bytes read.
         bytes: u64,
-        /// How many errors were among them.
+        /// The number of errors among the bytes.
         errors: u64,
     },
-    /// It did something else.
+    /// The channel carries some other signal.
     Other {
-        /// How often it changed.
+        /// The number of changes.
         changes: u64,
     },
 }
 
-/// Channels in a sentence: those that did something before those that did not.
+/// Channels in a sentence: active channels first.
 pub(super) struct Listed<'a>(pub(super) &'a [ChannelSeen]);
 
 impl fmt::Display for Listed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// As many as fit into a sentence.
+        /// The most channels in a sentence.
         const SHOWN: usize = 8;
         let is_still = |seen: &&ChannelSeen| matches!(seen.signal, Signal::Still { .. });
         let (still, moving): (Vec<_>, Vec<_>) = self.0.iter().partition(is_still);

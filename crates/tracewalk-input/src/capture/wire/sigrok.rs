@@ -1,6 +1,6 @@
 //! Sessions of sigrok (`.sr`): a zip file with the samples in chunks.
 //!
-//! `metadata` is an INI file that says how a sample is packed:
+//! `metadata` is an INI file that states how a sample is packed:
 //!
 //! ```text
 //! [device 1]
@@ -11,8 +11,8 @@
 //! probe5=SWO               the name of channel 5
 //! ```
 //!
-//! Samples are unpacked piece by piece and never kept: what a chunk claims to hold is bounded by what it does hold,
-//! and both by a limit.
+//! Samples are unpacked piece by piece and never kept. Their number is bounded by the size that a chunk
+//! states, by its actual data, and by a limit.
 
 use std::io::{self, BufReader, Read};
 use std::sync::Arc;
@@ -35,13 +35,13 @@ use crate::number;
 pub(super) const FORMAT: RecordingFormat =
     RecordingFormat { sniff: |_, head| head.starts_with(b"PK\x03\x04"), read };
 
-/// How the samples lie in the archive.
+/// The layout of the samples in the archive.
 #[derive(Clone, Debug)]
 struct Session {
     chunks: Vec<Entry>,
-    /// The bytes of a sample, 1 to 8.
+    /// The number of bytes in a sample, 1 to 8.
     unit: usize,
-    /// Which bit of a sample each channel is.
+    /// The bit of each channel in a sample.
     bits: Vec<u32>,
 }
 
@@ -53,7 +53,7 @@ struct Entry {
     start: u64,
     packed: u64,
     unpacked: u64,
-    /// `None` if nothing was said of it.
+    /// The expected checksum, if the file has one.
     crc: Option<u32>,
 }
 
@@ -76,7 +76,7 @@ fn read(place: &Place) -> Result<Header, CaptureError> {
     })
 }
 
-/// The samples of sigrok's format `binary`: nothing but them is in the file. Channels are called by the numbers of their bits.
+/// The samples of sigrok's format `binary`, which has no header. Channels are named by their bit numbers.
 pub(super) fn bare(place: &Place, samples: Samples) -> Result<Header, CaptureError> {
     let length = place.length()?;
     let unit = usize::from(samples.bytes).clamp(1, size_of::<u64>());
@@ -99,7 +99,7 @@ struct Device {
     file: String,
     unit: usize,
     rate: Option<f64>,
-    /// The bit of a sample, and the name.
+    /// Each channel's bit in a sample, and its name.
     probes: Vec<(u32, String)>,
 }
 
@@ -288,7 +288,7 @@ impl Layout for Session {
     }
 }
 
-/// How many bytes of samples are unpacked at once.
+/// The number of bytes of samples that are unpacked at once.
 const PIECE: usize = 1 << 16;
 
 /// The changes in a session.
@@ -297,16 +297,16 @@ struct SessionChanges<'a> {
     place: &'a Place,
     /// The bit of each channel.
     bits: Vec<Option<u32>>,
-    /// All of these bits.
+    /// The mask of these bits.
     mask: u64,
     next_chunk: usize,
     reader: Option<(Unpacked, &'a str)>,
     buffer: Vec<u8>,
-    /// How many bytes of the buffer are done.
+    /// The number of bytes of the buffer that were read.
     taken: usize,
-    /// The number of the sample that comes next.
+    /// The number of the next sample.
     sample: u64,
-    /// The last sample, but for the bits that do not matter.
+    /// The last sample, masked.
     last: Option<u64>,
     is_done: bool,
 }
@@ -344,7 +344,7 @@ impl SessionChanges<'_> {
 
     /// Unpacks more samples; returns whether there were any.
     fn fill(&mut self) -> Result<bool, CaptureError> {
-        // A sample may lie across two chunks.
+        // A sample may span two chunks.
         self.buffer.drain(..self.taken.min(self.buffer.len()));
         self.taken = 0;
         loop {

@@ -1,4 +1,4 @@
-//! The activity of each channel of a recording, for a user who named the wrong one.
+//! The activity of each channel of a recording, for users who named the wrong channel.
 
 use std::path::Path;
 
@@ -9,14 +9,14 @@ use super::seen::{ChannelSeen, Listed, Signal};
 use super::ways::{Way, best_way, lines};
 use crate::excerpt::excerpt;
 
-/// The activity of the channels of the recording at `path`, for a sentence; `None` if it cannot be read again.
+/// The activity of the channels of the recording at `path`, as a phrase; `None` if it cannot be read again.
 #[must_use]
 pub fn seen_in(path: &Path) -> Option<String> {
     let seen = survey(&Recording::open(path).ok()??);
     (!seen.is_empty()).then(|| Listed(&seen).to_string())
 }
 
-/// Looks at every channel. What cannot be read of the recording any more is left out.
+/// Surveys every channel. Leaves out what can no longer be read.
 pub(super) fn survey(recording: &Recording) -> Vec<ChannelSeen> {
     let channels = (0..recording.channels().len().min(MOST_CHANNELS)).collect::<Vec<_>>();
     let Ok((lines, _)) = lines(recording, &channels) else { return Vec::new() };

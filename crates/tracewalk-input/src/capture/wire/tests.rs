@@ -21,7 +21,7 @@ fn read_with(name: &str, bytes: Vec<u8>, options: &WireOptions) -> Result<(Vec<u
     read(&open(name, bytes)?.expect("a recording"), options)
 }
 
-/// Bytes as a trace has them: some of every kind, and runs of zeros.
+/// Bytes like those of a trace: some of every kind, and runs of zeros.
 fn trace_bytes(count: usize, seed: u64) -> Vec<u8> {
     let mut noise = Noise::new(seed);
     (0..count)

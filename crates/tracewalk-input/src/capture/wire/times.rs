@@ -1,27 +1,28 @@
-//! When each byte was on the wire, in little memory.
+//! The moment of each byte on the wire, in little memory.
 
 use super::changes::Tick;
 
-/// The moment of each byte, exactly, in one to two bytes of memory for each.
+/// The exact moment of each byte, in one to two bytes of memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ByteTimes {
-    /// The moment of every [`BLOCK`]th byte, and where the steps after it start.
+    /// The moment of every [`BLOCK`]th byte, and the index of the first step after it.
     blocks: Vec<(Tick, usize)>,
-    /// The steps to the other bytes, seven bits in a byte, the lowest first; the last byte of a step has bit 7 clear.
+    /// The steps to the other bytes, as LEB128: seven bits in a byte, the lowest first; the last byte of a
+    /// step has bit 7 clear.
     steps: Vec<u8>,
     last: Tick,
     bytes: usize,
 }
 
-/// How many bytes share an entry.
+/// The number of bytes that share an entry.
 const BLOCK: usize = 256;
 
-/// The bits of a step in one byte, and the one that says that more follow.
+/// The bits of a step in one byte, and the flag that more bytes follow.
 const PAYLOAD: u8 = 0b0111_1111;
 const MORE: u8 = 0b1000_0000;
 
 impl ByteTimes {
-    /// The next byte came at this moment, not before the last one.
+    /// Adds the moment of the next byte; `at` is not before the last one.
     pub(super) fn push(&mut self, at: Tick) {
         if self.bytes.is_multiple_of(BLOCK) {
             self.blocks.push((at, self.steps.len()));
@@ -37,7 +38,7 @@ impl ByteTimes {
         self.bytes += 1;
     }
 
-    /// When the byte at `index` began.
+    /// The moment at which the byte at `index` began.
     #[must_use]
     pub fn at(&self, index: usize) -> Option<Tick> {
         if index >= self.bytes {
@@ -60,13 +61,13 @@ impl ByteTimes {
         Some(at)
     }
 
-    /// How many bytes there are.
+    /// The number of bytes.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.bytes
     }
 
-    /// Whether there are none.
+    /// Whether there are no bytes.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.bytes == 0

@@ -1,10 +1,10 @@
 //! SWO in its UART form: a start bit (low), eight data bits with the lowest first, a stop bit (high).
 //!
-//! "CoreSight Components TRM" (DDI 0314H), 11.11.2. The line is high when idle. Every byte is timed from its own start
-//! edge, so the bit time has to be right to about a twentieth only.
+//! "CoreSight Components TRM" (DDI 0314H), 11.11.2. The line is high when idle. Every byte is timed from its
+//! own start edge, so the bit time needs an accuracy of only about a twentieth.
 //!
-//! A stop bit that is low is a framing error: a wrong edge was taken for a start. Then each edge near is tried, and the
-//! one that the most good bytes follow is where reading continues.
+//! A low stop bit is a framing error: a wrong edge was taken for a start. The reader then tries each nearby
+//! edge and continues at the one that the most good bytes follow.
 
 use std::collections::VecDeque;
 
@@ -14,29 +14,29 @@ use super::changes::Tick;
 /// Reads bytes from the edges of a line.
 #[derive(Clone, Debug)]
 pub(super) struct Uart {
-    /// How long a bit takes, in ticks.
+    /// The length of a bit, in ticks.
     bit: f64,
-    /// The edges that are still needed. Neighbours go in opposite directions.
+    /// The edges that are still needed. Neighbours have opposite directions.
     edges: VecDeque<Tick>,
-    /// Whether the first of `edges` falls. If there are none: whether the next one will.
+    /// Whether the first of `edges` falls; if there are none, whether the next edge will fall.
     falls: bool,
-    /// Since when the line has been high before the first of `edges`, if it is.
+    /// The moment since which the line has been high before the first of `edges`, if it is high.
     high_since: Tick,
-    /// Whether it is known where bytes start.
+    /// Whether the start of bytes is known.
     synchronised: bool,
 }
 
-/// How many good bytes decide where bytes start.
+/// This many good bytes confirm where bytes start.
 const ENOUGH_FRAMES: usize = 16;
 
-/// The edges that have to be known ahead: ten for each byte looked at, and those that are tried.
+/// The number of edges to look ahead: ten for each byte checked, and the candidates for a start.
 const LOOKAHEAD: usize = 10 * (ENOUGH_FRAMES + 2);
 
-/// The length of a byte on the wire, in bits, and where the middle of its stop bit is.
+/// The length of a byte on the wire, and the middle of its stop bit, in bits.
 const FRAME: f64 = 10.0;
 const STOP: f64 = 9.5;
 
-/// What a byte looks like if it starts at some edge.
+/// The byte that starts at some edge.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     data: u8,
@@ -47,12 +47,12 @@ struct Frame {
 }
 
 impl Uart {
-    /// A reader of a line that has this level at `start`.
+    /// A reader of a line with the level `high` at `start`.
     pub(super) fn new(bit: f64, start: Tick, high: bool) -> Self {
         Self { bit, edges: VecDeque::new(), falls: high, high_since: start, synchronised: false }
     }
 
-    /// The line changes its level.
+    /// Takes an edge: the line changes its level.
     pub(super) fn edge(&mut self, at: Tick, receiver: &mut impl Receiver) {
         self.edges.push_back(at);
         // Work in batches, so that looking ahead costs little.
@@ -63,14 +63,14 @@ impl Uart {
         }
     }
 
-    /// The recording ends.
+    /// Ends the recording.
     pub(super) fn finish(&mut self, end: Tick, receiver: &mut impl Receiver) {
         while !self.edges.is_empty() {
             self.read_frame(Some(end), receiver);
         }
     }
 
-    /// Reads one byte, or skips edges that form none. Takes at least one edge.
+    /// Reads one byte, or skips edges that form none. Consumes at least one edge.
     fn read_frame(&mut self, end: Option<Tick>, receiver: &mut impl Receiver) {
         if !self.falls {
             self.drop_edges(1);
@@ -103,26 +103,26 @@ impl Uart {
         }
     }
 
-    /// Goes on after a byte that is none.
+    /// Resumes after a malformed byte.
     fn resynchronise(&mut self, start: Tick, frame: Frame, receiver: &mut impl Receiver) {
         let best = self.best_start(2);
         let stays_low = self.edges.get(1).is_none_or(|rise| start.until(*rise) > STOP * self.bit);
         let was_in_place = self.edges.get(best).is_some_and(|next| start.until(*next) > STOP * self.bit);
-        // A disturbed stop bit spoils no data. A line that stays low sends nothing.
+        // A disturbed stop bit does not affect the data. A line that stays low sends nothing.
         if frame.starts_low && was_in_place && !stays_low {
             receiver.byte(frame.data, start);
         }
         self.drop_edges(best.max(1));
     }
 
-    /// Of the falling edges from `first` on that are near, the one that most good bytes follow.
+    /// The nearby falling edge, from `first` on, that the most good bytes follow.
     fn best_start(&self, first: usize) -> usize {
         let Some(&start) = self.edges.front() else { return first };
         let is_near = |index: &usize| {
             self.edges.get(*index).is_some_and(|edge| start.until(*edge) <= (FRAME + 1.0) * self.bit)
         };
         let near = (first..self.edges.len()).step_by(2).take_while(is_near);
-        // Of equal ones the last is taken by `max_by_key`, so the order is turned round.
+        // `max_by_key` returns the last of equal candidates; reversing the order selects the first one.
         near.collect::<Vec<_>>()
             .into_iter()
             .rev()
@@ -130,12 +130,12 @@ impl Uart {
             .unwrap_or(first)
     }
 
-    /// How many bytes without an error follow if one starts at an edge.
+    /// The number of bytes without an error that follow if one starts at this edge.
     fn good_frames(&self, first: usize) -> usize {
         let mut index = first;
         for count in 0..ENOUGH_FRAMES {
             if index >= self.edges.len() {
-                // Nothing more is known, and nothing spoke against it.
+                // The edges end here without an error.
                 return ENOUGH_FRAMES;
             }
             let frame = self.frame(index);

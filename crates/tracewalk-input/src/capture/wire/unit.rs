@@ -1,9 +1,9 @@
-//! How long one bit takes, measured from the edges.
+//! Measures the length of one bit from the edges.
 //!
-//! Three steps, each of which needs only what the one before gives:
+//! Three steps, each of which builds on the one before:
 //!
 //! ```text
-//! 1. the shortest pulses that are no accident       → rough candidates
+//! 1. the shortest pulses that are not disturbances  → rough candidates
 //! 2. around each, the unit that the distances between edges in the same direction are nearest to multiples of
 //! 3. least squares over those distances             → a unit that is exact to far below a sample
 //! ```
@@ -12,20 +12,21 @@
 
 use super::changes::Line;
 
-/// How many edges are looked at.
+/// The most edges that are examined.
 pub(super) const EDGES: usize = 20_000;
 
 /// The most candidates; the shortest pulses may be disturbances.
 const CANDIDATES: usize = 5;
 
-/// The longest distance that counts, in units: a UART's byte is 10 long, and nothing is known of the time between bytes.
+/// The longest distance that counts, in units: a UART's byte takes 10, and the time between bytes is
+/// arbitrary.
 const LONGEST: f64 = 10.4;
 
-/// The units that the line may have, in ticks.
+/// The possible units of the line, in ticks.
 pub(super) fn candidates(line: &Line) -> Vec<f64> {
     let mut pulses = line.pulses().filter(|pulse| *pulse > 0.0).collect::<Vec<_>>();
     pulses.sort_by(f64::total_cmp);
-    // A crossing of wires makes a few pulses of any width; those of one bit are many.
+    // Crosstalk makes a few pulses of any width; pulses of one bit are frequent.
     let enough = (pulses.len() / 500).max(2);
     let mut rest = pulses.as_slice();
     let mut found = Vec::new();
@@ -40,14 +41,15 @@ pub(super) fn candidates(line: &Line) -> Vec<f64> {
     found
 }
 
-/// The unit within a fifth of `rough` that the distances are nearest to multiples of.
+/// The unit within a fifth of `rough` that best divides the distances into whole multiples.
 fn nearest_multiples(line: &Line, rough: f64) -> f64 {
     let periods = line.periods().filter(|period| *period <= rough * LONGEST).collect::<Vec<_>>();
     let misfit = |unit: f64| {
         let misfits = periods.iter().map(|period| (period / unit - (period / unit).round()).abs());
         misfits.sum::<f64>()
     };
-    // From long to short: of two that fit as well the longer one is right, all multiples fit a fraction of it too.
+    // From long to short: if two units fit equally well, the longer one is right, because all multiples of a
+    // unit also fit its fractions.
     let units = (80..=125).rev().map(|percent| rough * f64::from(percent) / 100.0);
     let fits = units.map(|unit| (unit, misfit(unit)));
     fits.min_by(|(_, a), (_, b)| a.total_cmp(b)).map_or(rough, |(unit, _)| unit)
@@ -64,7 +66,7 @@ pub(super) fn refine(line: &Line, rough: f64) -> f64 {
             squares += count * count;
         }
         let better = products / squares;
-        // No period at all, or the search runs away from where it started.
+        // There is no period at all, or the search diverges.
         if !better.is_finite() || (better / rough - 1.0).abs() > 0.05 {
             break;
         }

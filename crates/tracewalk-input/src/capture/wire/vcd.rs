@@ -13,9 +13,9 @@
 //! #25 0!
 //! ```
 //!
-//! Of a level that is unknown or not driven (`x`, `z`) the last known one is kept. Read here, and not by a library,
-//! because files of simulators are large and come from strangers: words and depths have a limit, nothing is kept but
-//! the channels that are asked for, and what else is in a file is passed over.
+//! For a level that is unknown or not driven (`x`, `z`), the last known level is kept. This module has its
+//! own reader instead of a library because simulators' files are large and untrusted: words and depths have a
+//! limit, only the requested channels are kept, and everything else is skipped.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
@@ -27,17 +27,17 @@ use super::place::{Header, Layout, Place, ReadSeek, RecordingFormat};
 use crate::capture::error::CaptureError;
 use crate::excerpt::excerpt;
 
-/// A value change dump starts with one of its words.
+/// A value change dump starts with one of its keywords.
 pub(super) const FORMAT: RecordingFormat = RecordingFormat { sniff: |_, head| is_dump(head), read };
 
-/// Where the values begin, and which words stand for which channels.
+/// The start of the values, and the channels that identifier codes stand for.
 #[derive(Clone, Debug)]
 struct Dump {
     body: Position,
     variables: Vec<Variable>,
 }
 
-/// A channel: one bit of what the file calls a variable.
+/// A channel: one bit of a VCD variable.
 #[derive(Clone, Debug)]
 struct Variable {
     code: Arc<[u8]>,
@@ -51,10 +51,10 @@ struct Position {
     line: u32,
 }
 
-/// The longest word. Values of wide variables are as long as the variable has bits.
+/// The longest word. A value has a digit for each bit of its variable.
 const LONGEST_WORD: usize = 1 << 16;
 
-/// The most channels, and the most bits of a variable that become channels. Wider variables are no pins.
+/// The most channels, and the most bits of a variable that become channels. Wider variables are not pins.
 const MOST_CHANNELS: usize = 1 << 16;
 const MOST_BITS: u32 = 64;
 
@@ -112,7 +112,7 @@ fn read(place: &Place) -> Result<Header, CaptureError> {
     Ok(Header { layout, channels: distinct(names), ticks_per_second })
 }
 
-/// Reads `1ns`, `10us`: how many of it a second has.
+/// Parses `1ns`, `10us` into the number of units in a second.
 fn parse_timescale(text: &str) -> Option<f64> {
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let number =
@@ -152,7 +152,7 @@ fn add_variable(
         return Ok(());
     }
     let code = Arc::<[u8]>::from(code.as_bytes());
-    // `name[3:0]` and `name [3:0]` are both in use; of one bit a range is a part of its name.
+    // `name[3:0]` and `name [3:0]` are both in use; the range of a single bit is part of its name.
     let range = range.concat();
     let base = if range.is_empty() && width > 1 { name.split('[').next().unwrap_or(name) } else { name };
     for bit in 0..width {
@@ -169,7 +169,7 @@ fn add_variable(
     Ok(())
 }
 
-/// Puts the scope before names that several channels have.
+/// Prepends the scope to names that several channels share.
 fn distinct(names: Vec<Named>) -> Vec<String> {
     let mut counts = HashMap::<String, usize>::new();
     for (name, _) in &names {
@@ -201,7 +201,7 @@ impl<'a> Words<'a> {
         self.place.error(Some(self.position.line), problem)
     }
 
-    /// Reads the next word into `self.word`; it is empty at the end.
+    /// Reads the next word into `self.word`, which is empty at the end.
     fn advance(&mut self) -> Result<(), CaptureError> {
         self.word.clear();
         loop {
@@ -213,7 +213,8 @@ impl<'a> Words<'a> {
             let mut is_complete = false;
             for &byte in buffer {
                 if byte.is_ascii_whitespace() {
-                    // The blank after a word stays, so that its line is still the word's.
+                    // The blank after a word is not consumed, so that the position's line is still the
+                    // word's.
                     is_complete = !self.word.is_empty();
                     if is_complete {
                         break;
@@ -249,7 +250,7 @@ impl<'a> Words<'a> {
 
     /// The words up to `$end`.
     fn section(&mut self) -> Result<Vec<String>, CaptureError> {
-        /// No declaration has more.
+        /// No declaration has more words.
         const MOST_WORDS: usize = 16;
         let mut section = Vec::new();
         loop {
@@ -265,7 +266,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Passes over what stands before `$end`, which need not be text.
+    /// Skips up to `$end`; the words before it need not be text.
     fn skip_section(&mut self) -> Result<(), CaptureError> {
         loop {
             self.advance()?;
@@ -306,7 +307,7 @@ impl Layout for Dump {
 /// The changes in a dump.
 struct DumpChanges<'a> {
     words: Words<'a>,
-    /// Which bits of a variable are which of the channels.
+    /// The requested bits of each variable, and the indices of their channels.
     wanted: HashMap<Arc<[u8]>, Vec<(usize, usize)>>,
     now: Option<Tick>,
     levels: Levels,
@@ -315,16 +316,16 @@ struct DumpChanges<'a> {
     is_done: bool,
 }
 
-/// The letters of a value that says both levels.
+/// The digits of a known level.
 const LOW: u8 = b'0';
 const HIGH: u8 = b'1';
 
 impl DumpChanges<'_> {
-    /// Reads on to the next change, or to the end.
+    /// Reads up to the next change, or to the end.
     fn advance(&mut self) -> Result<Option<Change>, CaptureError> {
         loop {
             self.words.advance()?;
-            // `b0101 !`: the value is a word of its own.
+            // `b0101 !`: the value and the code are separate words.
             let has_code = matches!(self.words.word.first(), Some(b'b' | b'B' | b'r' | b'R' | b's' | b'S'));
             match self.words.word.as_slice() {
                 [] => {
@@ -338,7 +339,7 @@ impl DumpChanges<'_> {
                         return Ok(Some(change));
                     }
                 }
-                // `$dumpvars` and `$end` stand around values like any others.
+                // `$dumpvars` and `$end` enclose values like any others.
                 [b'$', word @ ..] => {
                     if word == b"comment" {
                         self.words.skip_section()?;
@@ -362,14 +363,14 @@ impl DumpChanges<'_> {
         }
     }
 
-    /// The value of the variable that `words.word` names.
+    /// Takes the value of the variable that `words.word` names.
     fn take(&mut self, value: &[u8]) {
         if let Some(bits) = self.wanted.get(self.words.word.as_slice()) {
             take(value, bits, &mut self.levels);
         }
     }
 
-    /// The time continues; the change that is complete now.
+    /// Advances the time, and returns the change that this completes.
     fn go_to(&mut self, time: Tick) -> Result<Option<Change>, CaptureError> {
         let before = self.now.replace(time);
         let Some(before) = before.filter(|before| *before != time) else { return Ok(None) };
@@ -389,7 +390,7 @@ impl DumpChanges<'_> {
     }
 }
 
-/// Sets the levels of the channels that are bits of this value, whose first letter is its highest bit.
+/// Sets the levels of the channels that are bits of this value, whose first digit is its highest bit.
 fn take(value: &[u8], bits: &[(usize, usize)], levels: &mut Levels) {
     for &(bit, index) in bits {
         // Omitted leading digits of a value are 0, unless the value starts with x or z.

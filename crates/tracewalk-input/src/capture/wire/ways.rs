@@ -1,4 +1,4 @@
-//! The ways to read channels, and which of them gives the fewest errors.
+//! The ways to read channels, and the choice of the one with the fewest errors.
 
 use super::changes::{Change, Changes, Line, Tick};
 use super::error::RecordingProblem as Problem;
@@ -10,18 +10,18 @@ use super::uart::Uart;
 use super::{Receiver, WireOptions, unit};
 use crate::capture::error::CaptureError;
 
-/// How channels are read.
+/// A way to read channels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Way {
-    /// With bits of this many ticks.
+    /// SWO as UART, with the length of a bit in ticks.
     Uart(f64),
-    /// With halves of bits of this many ticks.
+    /// SWO as Manchester, with the length of half a bit in ticks.
     Manchester(f64),
     Port(port::Setup),
 }
 
 impl Way {
-    /// How long a bit of SWO takes.
+    /// The length of a bit of SWO, in ticks.
     pub(super) const fn ticks_per_bit(self) -> Option<f64> {
         match self {
             Self::Uart(bit) => Some(bit),
@@ -39,7 +39,7 @@ impl Way {
     }
 }
 
-/// How many changes are looked at to find out how a recording is read.
+/// The most changes that are examined to infer how a recording is read.
 pub(super) const HEAD: usize = 200_000;
 
 /// The changes of these channels at the beginning of the recording, and its problem, if any.
@@ -66,7 +66,7 @@ pub(super) fn lines(
     Ok((lines, changes.problem))
 }
 
-/// How well a line can be read in some way.
+/// The result of reading a line in some way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Score {
     pub(super) bytes: u64,
@@ -82,7 +82,7 @@ impl Score {
         }
     }
 
-    /// Whether this can be meant.
+    /// Whether the errors are few enough for this way to be the right one.
     pub(super) const fn is_good(self) -> bool {
         self.rank() <= 50
     }
@@ -98,7 +98,7 @@ impl Receiver for Score {
     }
 }
 
-/// The way that gives the fewest errors for each byte; `None` if none gives bytes.
+/// The way that gives the fewest errors for each byte; `None` if no way gives bytes.
 pub(super) fn best_way(
     line: &Line,
     options: &WireOptions,
@@ -153,7 +153,7 @@ pub(super) struct Until<C> {
     changes: C,
     pub(super) end: Tick,
     pub(super) problem: Option<CaptureError>,
-    /// Whether high stands for low.
+    /// Whether the levels are inverted.
     inverted: bool,
 }
 

@@ -1,15 +1,15 @@
-//! Which texts the source files had when they were compiled.
+//! The checksums of the source files at the time of compilation.
 
 use gimli::{FileEntry, LineProgramHeader, Reader as _, Result, UnitRef};
 
 use super::{Debugging, Reader};
 
-/// What stands for no checksum, where other files of a unit have one.
+/// The placeholder for a missing checksum, if other files of a unit have one.
 const NONE: [u8; 16] = [0; 16];
 
 impl Debugging {
-    /// Calls `found` with each source file, as `addr2line` names it, and the MD5 of its text, where a unit has it. What is
-    /// malformed is passed over.
+    /// Calls `found` with each source file, named as by `addr2line`, and the MD5 of its text, if a unit has
+    /// one. Malformed units are skipped.
     pub(in crate::symbols) fn checksums(&self, found: &mut dyn FnMut(&str, [u8; 16])) {
         let mut units = self.dwarf.units();
         while let Ok(Some(header)) = units.next() {
@@ -29,7 +29,7 @@ impl Debugging {
     }
 }
 
-/// A file's name: in its directory, which is in the directory of the compilation.
+/// A file's name: the compilation directory, the file's directory and the file name.
 fn name(
     unit: UnitRef<'_, Reader>,
     file: &FileEntry<Reader>,
@@ -48,7 +48,7 @@ fn name(
     Ok(name)
 }
 
-/// Goes from a directory to what is called `part` in it. Paths may be those of another system.
+/// Appends `part` to a directory's path. Paths may be those of another system.
 fn enter(path: &mut String, part: &str) {
     let is_windows = |path: &str| path.starts_with('\\') || path.get(1..3) == Some(":\\");
     if part.starts_with('/') || part.get(1..3) == Some(":/") || is_windows(part) {

@@ -1,9 +1,9 @@
-//! How gimli reads a section: what the linker removed is marked, and what is read is counted.
+//! A gimli reader that marks addresses of removed code and counts the bytes read.
 //!
-//! Debugging information refers to itself. A few kilobytes can name one list of ranges, one line program or one table of
-//! abbreviations from every one of their thousand units, and to follow all of it takes any time and memory. So all
-//! sections of a file together may be read a few times over, and no more. What is made of a byte that is read has a few
-//! dozen bytes at the most, so that this bounds memory as well.
+//! Debugging information refers to itself. In a few kilobytes, each of a thousand units can name the same
+//! list of ranges, line program or table of abbreviations; following all references takes unbounded time and
+//! memory. So the sections of a file may be read only a few times over. Each byte read produces a few dozen
+//! bytes at most, so the limit bounds memory as well.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,30 +13,30 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gimli::{Error, LittleEndian, ReaderOffsetId, Result};
 
-/// How much may still be read.
+/// The number of bytes that may still be read.
 #[derive(Debug)]
 pub(in crate::symbols) struct Budget(AtomicU64);
 
 impl Budget {
-    /// How many times debugging information may be read: once to find the units, once each for lines, functions and what
-    /// is inlined into them, and what names ask for.
+    /// The number of times debugging information may be read: once to find the units, once each for lines,
+    /// functions and inlined functions, and some for names.
     const TIMES: u64 = 8;
 
-    /// What a short file may be read beyond that, in bytes.
+    /// The additional allowance for short files, in bytes.
     const LEAST: u64 = 1 << 20;
 
-    /// For debugging information of this number of bytes.
+    /// The budget for debugging information of this number of bytes.
     pub(super) fn of(bytes: u64) -> Self {
         Self(AtomicU64::new(bytes.saturating_mul(Self::TIMES).saturating_add(Self::LEAST)))
     }
 
-    /// Whether nothing is left.
+    /// Whether the budget is used up.
     pub(in crate::symbols) fn is_spent(&self) -> bool {
         self.0.load(Ordering::Relaxed) == 0
     }
 
-    /// Takes this number of bytes off; `false` if there are not enough. Threads may count a few of each other's reads once:
-    /// that is cheaper than to count them exactly.
+    /// Subtracts this number of bytes; `false` if the budget is too small. Concurrent reads may be counted
+    /// inexactly, which is cheaper than exact counting.
     fn take(&self, bytes: usize) -> bool {
         let left = self.0.load(Ordering::Relaxed).checked_sub(bytes as u64);
         self.0.store(left.unwrap_or(0), Ordering::Relaxed);
@@ -44,14 +44,15 @@ impl Budget {
     }
 }
 
-/// What an address 0 in a section means.
+/// The meaning of an address 0 in a section.
 #[derive(Clone, Debug)]
 pub(super) enum Removed {
     /// The address 0.
     Nothing,
     /// Code that was removed.
     Zero,
-    /// Code that was removed, except in the head of each unit: there it is the base of the unit's other addresses.
+    /// Code that was removed, except in the head of each unit: there, 0 is the base of the unit's other
+    /// addresses.
     ZeroOutside(Arc<[Range<usize>]>),
 }
 
@@ -62,7 +63,7 @@ impl Removed {
             Self::Zero => value == 0,
             Self::ZeroOutside(heads) => value == 0 && !contains(heads, offset),
         };
-        // All ones, as wide as addresses are: in a file of 64 bits 0xffff_ffff is an address like others.
+        // All ones, as wide as addresses are: in a 64-bit file, 0xffff_ffff is a normal address.
         let ones = u64::MAX >> (64 - 8 * u32::from(bytes.clamp(1, 8)));
         if removed { ones } else { value }
     }
@@ -78,7 +79,7 @@ fn contains(ranges: &[Range<usize>], offset: usize) -> bool {
 #[derive(Clone)]
 pub(in crate::symbols) struct Reader {
     section: Arc<Section>,
-    /// In the section's bytes, and inside them.
+    /// The range within the section's bytes.
     range: Range<usize>,
 }
 
@@ -100,7 +101,7 @@ impl Reader {
         self.section.bytes.get(self.range.clone()).unwrap_or_default()
     }
 
-    /// The next bytes, which are counted.
+    /// The next bytes; subtracts them from the budget.
     fn next(&mut self, count: usize) -> Result<&[u8]> {
         let start = self.range.start;
         self.advance(count)?;

@@ -1,18 +1,18 @@
-//! What a trace unit puts on its pins, and what a logic analyser makes of it.
+//! Simulates the signals of a trace unit's pins, and a logic analyser's recording of them.
 
 use std::fmt::Write as _;
 use std::io::{Cursor, Write as _};
 
 use zip::write::{SimpleFileOptions, ZipWriter};
 
-/// The levels of some pins over time: from each moment on, in seconds, they are these.
+/// The levels of some pins over time: each entry has a moment in seconds, and the levels from then on.
 #[derive(Clone, Debug)]
 pub(super) struct Waveform {
     pub(super) changes: Vec<(f64, u64)>,
     pub(super) end: f64,
 }
 
-/// Numbers that look random and are the same each time.
+/// Deterministic pseudo-random numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Noise(u64);
 
@@ -26,13 +26,13 @@ impl Noise {
         self.0 >> 33
     }
 
-    /// From -1 to 1.
+    /// The next number, from -1 to 1.
     pub(super) fn next(&mut self) -> f64 {
         self.bits() as f64 / f64::from(1_u32 << 30) - 1.0
     }
 }
 
-/// A line that is given its levels one after the other.
+/// Draws a line level by level.
 struct Pen {
     waveform: Waveform,
     noise: Noise,
@@ -47,7 +47,7 @@ impl Pen {
         Self { waveform, noise: Noise::new(seed), jitter, level, at: 0.0 }
     }
 
-    /// The levels from here on, for so long.
+    /// Draws the level `level` for the time `time`.
     fn keep(&mut self, level: u64, time: f64) {
         if level != self.level {
             self.waveform.changes.push((self.at + self.noise.next() * self.jitter, level));
@@ -62,19 +62,19 @@ impl Pen {
     }
 }
 
-/// How a line is used.
+/// The timing of a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timing {
-    /// How long a bit takes, in seconds.
+    /// The length of a bit, in seconds.
     pub(super) bit: f64,
-    /// How far an edge may be from where it should be, in bits.
+    /// The greatest deviation of an edge from its nominal position, in bits.
     pub(super) jitter: f64,
-    /// How long the line rests before the first byte and after the last one, in bits.
+    /// The idle time before the first byte and after the last one, in bits.
     pub(super) rest: f64,
     pub(super) seed: u64,
 }
 
-/// SWO as a UART. Now and then the line rests between bytes, for any time.
+/// SWO as a UART. The line idles between bytes at random, for a random time.
 pub(super) fn uart(bytes: &[u8], timing: Timing) -> Waveform {
     let Timing { bit, jitter, rest, seed } = timing;
     let mut pen = Pen::new(1, jitter * bit, seed);
@@ -112,8 +112,8 @@ pub(super) fn manchester(bytes: &[u8], timing: Timing) -> Waveform {
     pen.finish()
 }
 
-/// A trace port: level 0 is the clock, the others are the data. `shift` is how long after the change of the data the
-/// clock's edge comes, in the distance of two edges.
+/// A trace port: level 0 is the clock, the others are the data. `shift` is the delay of a clock edge after
+/// the change of the data, in clock edge intervals.
 pub(super) fn port(bytes: &[u8], pins: u32, shift: f64, timing: Timing) -> Waveform {
     let Timing { bit, jitter, rest, seed } = timing;
     let mut pen = Pen::new(0, jitter * bit, seed);
@@ -142,12 +142,12 @@ impl Waveform {
         Self { changes: std::iter::once((0.0, level)).chain(later).collect(), end: self.end - start }
     }
 
-    /// The levels, at a number of moments per second.
+    /// The levels, sampled at this rate.
     pub(super) fn samples(&self, rate: f64) -> Vec<u64> {
         let mut samples = Vec::new();
         let mut changes = self.changes.iter().peekable();
         let mut level = 0;
-        // Nobody starts a logic analyser together with the target.
+        // A logic analyser does not start in phase with the target.
         let mut at = 0.37 / rate;
         while at < self.end {
             while let Some((_, next)) = changes.next_if(|(change, _)| *change <= at) {
@@ -160,7 +160,7 @@ impl Waveform {
     }
 }
 
-/// Samples as a session of sigrok, in chunks of some size.
+/// Samples as a sigrok session, in chunks.
 pub(super) fn sigrok(samples: &[u64], rate: &str, names: &[&str], unit: usize) -> Vec<u8> {
     let mut probes = String::new();
     for (index, name) in names.iter().enumerate() {
@@ -191,7 +191,8 @@ pub(super) fn archive(files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Vec
     zip.finish().unwrap().into_inner()
 }
 
-/// What changes from one sample to the next: its number, and the levels. The last one is where the samples end.
+/// The changes between samples: the sample's number, and the levels. The last entry marks the end of the
+/// samples.
 fn differences(samples: &[u64]) -> Vec<(usize, u64)> {
     let mut last = None;
     let changes = samples.iter().enumerate();
@@ -239,7 +240,7 @@ pub(super) fn csv_of_changes(samples: &[u64], rate: f64, names: &[&str]) -> Vec<
     text.into_bytes()
 }
 
-/// Samples as a table of sigrok: a row for each.
+/// Samples as a table of sigrok: a row for each sample.
 pub(super) fn csv_of_samples(samples: &[u64], rate: &str, names: &[&str]) -> Vec<u8> {
     let mut text = format!(
         "; CSV generated by libsigrok 0.5.2\n; from a test on Thu Jan 1 1970\n; Channels ({0}/{0}): {1}\n\

@@ -1,8 +1,8 @@
-//! Bytes on wires and back.
+//! Encodes bytes on wires and decodes them again.
 
 use super::*;
 
-/// The ways in which a recording can be written.
+/// The formats in which a recording can be written.
 const CONTAINERS: [&str; 4] = ["a.sr", "a.vcd", "changes.csv", "samples.csv"];
 
 fn written(container: &str, samples: &[u64], rate: f64, names: &[&str]) -> Vec<u8> {
@@ -101,7 +101,7 @@ fn a_real_recording_gives_the_bytes_that_its_owner_decoded() {
     assert_eq!(reading.times.at(0), Some(Tick(2418)));
     assert_eq!(reading.times.at(1), Some(Tick(2447)));
     assert_eq!(reading.end, Tick(1_200_000));
-    // Named and with the nominal rate it is the same.
+    // With a named channel and the nominal rate, the result is the same.
     let options = WireOptions {
         wire: Some(Wire::Uart),
         baud: Some(8_000_000),
@@ -130,7 +130,7 @@ fn a_recording_that_begins_within_a_byte_gives_the_bytes_behind_it() {
         let samples = waveform.from((40.0 + f64::from(part) * 0.7) * TIMING.bit).samples(80e6);
         let recording = signals::sigrok(&samples, "80 MHz", &["SWO"], 1);
         let (found, _) = read_with("a.sr", recording, &WireOptions::default()).unwrap();
-        // Packets have up to eight bytes, and one that was not seen from its start is not read.
+        // Packets have up to eight bytes, and a packet whose start was not recorded is not read.
         assert!(bytes.ends_with(&found) && found.len() + 12 >= bytes.len(), "{} bytes", found.len());
     }
 }
@@ -180,7 +180,7 @@ fn reading_goes_on_behind_a_disturbance() {
         let (found, reading) = read_with("a.sr", recording, &WireOptions::default()).unwrap();
         let same_start = found.iter().zip(&bytes).take_while(|(a, b)| a == b).count();
         let same_end = found.iter().rev().zip(bytes.iter().rev()).take_while(|(a, b)| a == b).count();
-        // A hundred samples are two or three bytes.
+        // A hundred samples span two or three bytes.
         assert!(same_start + same_end + 8 >= bytes.len(), "{same_start} and {same_end} of {}", bytes.len());
         assert!(reading.errors <= 6, "{} errors", reading.errors);
     }
@@ -247,7 +247,7 @@ fn a_ports_bytes_are_found_at_any_skew_and_again_behind_missing_edges() {
 fn the_channel_that_carries_bytes_is_found_among_others() {
     let bytes = trace_bytes(300, 29);
     let samples = signals::uart(&bytes, TIMING).samples(64e6);
-    // Channel 0 is a clock, channel 1 rests, channel 3 is something slow and irregular.
+    // Channel 0 is a clock, channel 1 is idle, channel 3 has a slow and irregular signal.
     let mut noise = Noise::new(31);
     let mut slow = 0;
     let with_others = samples.iter().enumerate().map(|(number, level)| {
@@ -262,7 +262,7 @@ fn the_channel_that_carries_bytes_is_found_among_others() {
     let (found, reading) = read_with("a.sr", recording, &WireOptions::default()).unwrap();
     assert_eq!(found, bytes);
     assert_eq!(reading.channels, [(Role::Swo, "A2".to_owned())]);
-    // Two of them: nobody knows which one is meant.
+    // Two channels carry bytes: the choice is ambiguous.
     let twice = samples.iter().map(|level| level | level << 1).collect::<Vec<_>>();
     let recording = signals::sigrok(&twice, "64 MHz", &["A0", "A1"], 1);
     let error = read_with("a.sr", recording.clone(), &WireOptions::default()).unwrap_err();
@@ -338,7 +338,7 @@ fn an_inverted_line_is_found_out_where_that_leaves_no_doubt() {
         }
         let as_it_is = read_inverted(300, Some(false), is_uart);
         assert!(as_it_is.is_err() || as_it_is.is_ok_and(|(found, _)| found != bytes), "UART {is_uart}");
-        // A few bytes may be chance.
+        // A few error-free bytes may be chance.
         let few = read_inverted(10, None, is_uart);
         assert!(few.is_err() || few.is_ok_and(|(_, reading)| !reading.inverted), "UART {is_uart}");
     }
@@ -362,7 +362,7 @@ fn samples_that_say_nothing_of_themselves_are_read_as_they_are_told() {
             assert_eq!(reading.channels, [(Role::Swo, bit.to_string())]);
         }
     }
-    // A recording that says its rate needs no other.
+    // A recording that states its rate accepts no other.
     let session = signals::sigrok(&samples, "32 MHz", &["SWO"], 1);
     let options = WireOptions { samples: Some(Samples { rate: 1, bytes: 1 }), ..WireOptions::default() };
     let twice = Recording::from_bytes_with(Path::new("a.sr"), session.into(), &options);
