@@ -2,6 +2,7 @@
 
 use crate::span::{Span, StreamOffset};
 
+use super::compact::Elements;
 use super::element::{Block, Element, Event, EventKind, Gap, Proof};
 
 /// Takes the elements of program flow.
@@ -29,11 +30,8 @@ impl<F: FnMut(Element)> TakeElements for F {
 #[derive(Clone, Copy, Debug)]
 pub struct Passage<'a> {
     pub(crate) id: PassageId,
-    /// The elements of all passages. Spans in them count from `origin`.
-    pub(crate) all: &'a [Element],
-    /// Which of them are these. Who only counts does not come to look.
-    pub(crate) first: u32,
-    pub(crate) count: u8,
+    /// Spans in them count from `origin`.
+    pub(crate) elements: Elements<'a>,
     pub(crate) origin: StreamOffset,
     pub(crate) totals: Totals,
     /// Where the last one with bytes of its own begins, where nothing was waited for.
@@ -98,13 +96,13 @@ impl<'a> Passage<'a> {
     pub fn elements(&self) -> impl Iterator<Item = Element> + use<'a> {
         let (origin, mut untold) = (self.origin, self.waited);
         let before = self.before();
-        self.relative().iter().map(move |element| {
-            let placed = element.placed_behind(if is_in_front(element) { before } else { origin });
+        self.relative().map(move |element| {
+            let placed = element.placed_behind(if is_in_front(&element) { before } else { origin });
             match (untold, placed) {
                 (Some(waited), Element::Event(Event { kind: EventKind::Cycles(cycles), span })) => {
                     untold = None;
                     let kind = EventKind::Cycles(cycles + waited.cycles);
-                    Element::Event(Event { kind, span: if has_span(element) { span } else { waited.span } })
+                    Element::Event(Event { kind, span: if has_span(&element) { span } else { waited.span } })
                 }
                 _ => placed,
             }
@@ -127,9 +125,8 @@ impl<'a> Passage<'a> {
 
     /// The same, with spans counted from the origin on.
     #[inline]
-    pub(crate) fn relative(&self) -> &'a [Element] {
-        let first = self.first as usize;
-        self.all.get(first..first + usize::from(self.count)).unwrap_or_default()
+    pub(crate) fn relative(&self) -> impl DoubleEndedIterator<Item = Element> + use<'a> {
+        self.elements.iter()
     }
 
     /// Where the last one that has bytes of its own begins.
@@ -149,12 +146,12 @@ impl<'a> Passage<'a> {
     fn last_start_behind(self, waited: Waited) -> Option<StreamOffset> {
         let tells =
             |element: &Element| matches!(element, Element::Event(Event { kind: EventKind::Cycles(_), .. }));
-        self.relative().iter().rev().find_map(|element| {
-            if has_span(element) {
-                let from = if is_in_front(element) { self.before() } else { self.origin };
+        self.relative().rev().find_map(|element| {
+            if has_span(&element) {
+                let from = if is_in_front(&element) { self.before() } else { self.origin };
                 Some(element.span().placed_behind(from).start)
             } else {
-                tells(element).then_some(waited.span.start)
+                tells(&element).then_some(waited.span.start)
             }
         })
     }

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use core::hash::Hash;
 
+use crate::flow::compact::{Compact, Elements};
 use crate::flow::passage::Waited;
 use crate::flow::state::StackEffects;
 use crate::flow::{Element, Passage, PassageId, Totals};
@@ -50,8 +51,8 @@ pub(in crate::source) struct Entry {
     word: u64,
     state: SituationId,
     pub(in crate::source) next: SituationId,
-    instructions: u32,
-    first_element: u16,
+    first_element: u32,
+    instructions: u16,
     /// The number of its [`StackEffects`]; 0 for none at all.
     effects: u16,
     /// The entry that came after it the last time. It is a guess.
@@ -95,7 +96,10 @@ pub(in crate::source) struct Memo<S> {
     states: Interned<S>,
     /// Number 0 is none.
     effects: Interned<StackEffects>,
-    elements: Vec<Element>,
+    /// The elements of all entries.
+    elements: Vec<Compact>,
+    /// Those that [`Compact::Other`] numbers.
+    others: Vec<Element>,
     /// In the order in which they were learned: windows learned in a row usually occur in that order again.
     entries: Vec<Entry>,
     /// Their numbers by hash, and [`FREE`] between them; a power of two long, at most half full, and none while empty.
@@ -106,11 +110,15 @@ pub(in crate::source) struct Memo<S> {
     generation: u32,
 }
 
-/// How many entries are kept. With their elements they take a few MB; tests fill less.
-const MOST_ENTRIES: usize = if cfg!(test) { 24 } else { 1 << 14 };
+/// How many entries are kept; tests fill less.
+const MOST_ENTRIES: usize = if cfg!(test) { 24 } else { FREE as usize };
 
-/// How many elements are kept.
-const MOST_ELEMENTS: usize = 1 << 16;
+/// How many states are kept.
+const MOST_STATES: usize = if cfg!(test) { 48 } else { 1 << 15 };
+
+/// How many elements are kept: 10 MB, and how many that are not short blocks: 1 MB.
+const MOST_ELEMENTS: usize = 1 << 19;
+const MOST_OTHERS: usize = 1 << 14;
 
 /// How many slots an entry can stand in. Keys that many entries share, each taking other places from the stacks, must not
 /// make looking one up slow.
@@ -128,6 +136,7 @@ impl<S: Eq + Hash> Memo<S> {
             states: Interned::new(),
             effects: Interned::new(),
             elements: Vec::new(),
+            others: Vec::new(),
             entries: Vec::new(),
             table: Vec::new(),
             previous: EntryId(0),
@@ -139,7 +148,8 @@ impl<S: Eq + Hash> Memo<S> {
     pub(in crate::source) fn is_full(&self) -> bool {
         self.entries.len() >= MOST_ENTRIES
             || self.elements.len() >= MOST_ELEMENTS
-            || self.states.len() >= 2 * MOST_ENTRIES
+            || self.others.len() >= MOST_OTHERS
+            || self.states.len() >= MOST_STATES
     }
 
     /// Forgets all.
@@ -147,6 +157,7 @@ impl<S: Eq + Hash> Memo<S> {
         self.states.clear();
         self.effects.clear();
         self.elements.clear();
+        self.others.clear();
         self.entries.clear();
         self.table.fill(FREE);
         self.previous = EntryId(0);
@@ -245,9 +256,12 @@ impl<S: Eq + Hash> Memo<S> {
         Passage {
             // No others are kept where they are before all is forgotten.
             id: PassageId(u64::from(self.generation) << 32 | u64::from(entry.first_element)),
-            all: &self.elements,
-            first: u32::from(entry.first_element),
-            count: entry.elements,
+            elements: Elements {
+                compact: &self.elements,
+                others: &self.others,
+                first: entry.first_element,
+                count: entry.elements,
+            },
             origin,
             totals: entry.totals(),
             last: entry.last(origin),
@@ -261,7 +275,13 @@ impl<S: Eq + Hash> Memo<S> {
             return;
         }
         if let (Some(entry), Ok(number)) = (self.entry(key, meaning), u16::try_from(self.entries.len())) {
-            self.elements.extend_from_slice(meaning.elements);
+            let Self { elements, others, .. } = self;
+            elements.extend(meaning.elements.iter().map(|element| {
+                Compact::of(element, |other| {
+                    others.push(*other);
+                    u32::try_from(others.len() - 1).unwrap_or(u32::MAX)
+                })
+            }));
             self.entries.push(entry);
             if self.entries.len() * 2 > self.table.len() {
                 self.grow();
@@ -285,8 +305,8 @@ impl<S: Eq + Hash> Memo<S> {
             word: key.word,
             state: key.state,
             next: meaning.next,
-            instructions,
-            first_element: u16::try_from(self.elements.len()).ok()?,
+            first_element: u32::try_from(self.elements.len()).ok()?,
+            instructions: u16::try_from(instructions).ok()?,
             effects: u16::try_from(effects).ok()?,
             successor: EntryId(FREE),
             elements: u8::try_from(meaning.elements.len()).ok()?,
@@ -342,7 +362,11 @@ impl Entry {
     /// How much there is in its elements.
     #[inline]
     fn totals(&self) -> Totals {
-        Totals { blocks: u32::from(self.blocks), instructions: self.instructions, gaps: u32::from(self.gaps) }
+        Totals {
+            blocks: u32::from(self.blocks),
+            instructions: u32::from(self.instructions),
+            gaps: u32::from(self.gaps),
+        }
     }
 }
 
