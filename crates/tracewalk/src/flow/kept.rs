@@ -1,10 +1,12 @@
 //! A passage's elements, kept apart from their stream, to be emitted again.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
 use crate::span::{Span, StreamOffset};
 
+use super::compact::{Compact, Elements};
 use super::element::{Block, Element, EventKind};
 use super::passage::{Passage, PassageId, Totals, Waited};
 
@@ -12,7 +14,9 @@ use super::passage::{Passage, PassageId, Totals, Waited};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptPassage {
     /// Spans in them are relative to the start of the passage.
-    elements: Box<[Element]>,
+    compact: Box<[Compact]>,
+    /// The elements that [`Compact::Other`] numbers.
+    others: Box<[Element]>,
     totals: Totals,
 }
 
@@ -27,7 +31,7 @@ impl Passage<'_> {
     /// The elements, independent of their place.
     #[must_use]
     pub fn keep(&self) -> KeptPassage {
-        KeptPassage { elements: self.relative().into(), totals: self.totals() }
+        KeptPassage::of(self.relative(), self.totals())
     }
 
     /// Whether the cycles of the passage's first block begin before the passage.
@@ -41,14 +45,14 @@ impl Passage<'_> {
     #[inline]
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.count.into()
+        self.elements.count.into()
     }
 
     /// Whether it has no elements.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.count == 0
+        self.elements.count == 0
     }
 
     /// The place of the elements.
@@ -60,11 +64,22 @@ impl Passage<'_> {
 }
 
 impl KeptPassage {
+    fn of(elements: impl Iterator<Item = Element>, totals: Totals) -> Self {
+        let mut others = Vec::new();
+        let compact = elements.map(|element| {
+            Compact::of(&element, |other| {
+                others.push(*other);
+                u32::try_from(others.len() - 1).unwrap_or(u32::MAX)
+            })
+        });
+        Self { compact: compact.collect(), others: others.into(), totals }
+    }
+
     /// A block by itself.
     #[must_use]
     pub fn of_block(block: &Block) -> Self {
         let element = Element::Block(*block).relative_to(block.span.start);
-        Self { totals: Totals::of(&[element]), elements: Box::new([element]) }
+        Self::of([element].into_iter(), Totals::of(&[element]))
     }
 
     /// The passage at a place.
@@ -73,9 +88,7 @@ impl KeptPassage {
         let Placing { origin, waited } = placing;
         Passage {
             id: PassageId(u64::MAX),
-            all: &self.elements,
-            first: 0,
-            count: u8::try_from(self.elements.len()).unwrap_or(u8::MAX),
+            elements: self.elements(),
             origin,
             totals: self.totals,
             last: self.last().map(|span| span.placed_behind(origin).start),
@@ -92,19 +105,19 @@ impl KeptPassage {
     /// The number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.elements.len()
+        self.compact.len()
     }
 
     /// Whether it has no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.elements.is_empty()
+        self.compact.is_empty()
     }
 
     /// Whether the passage holds only blocks, exceptions, returns from exceptions, and cycles.
     #[must_use]
     pub fn is_plain(&self) -> bool {
-        self.elements.iter().all(|element| match element {
+        self.elements().iter().all(|element| match element {
             Element::Block(_) => true,
             Element::Event(event) => matches!(
                 event.kind,
@@ -116,14 +129,19 @@ impl KeptPassage {
 
     /// The span of the last element with bytes of its own.
     fn last(&self) -> Option<Span> {
-        self.elements.iter().rev().map(Element::span).find(|span| span.start != span.end)
+        self.elements().iter().rev().map(|element| element.span()).find(|span| span.start != span.end)
+    }
+
+    fn elements(&self) -> Elements<'_> {
+        let count = u8::try_from(self.compact.len()).unwrap_or(u8::MAX);
+        Elements { compact: &self.compact, others: &self.others, first: 0, count }
     }
 }
 
 impl Hash for KeptPassage {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_usize(self.elements.len());
-        for element in &self.elements {
+        self.compact.hash(state);
+        for element in &self.others {
             match element {
                 Element::Block(block) => (block.start, block.last, block.span).hash(state),
                 Element::Event(event) => (event.kind, event.span).hash(state),

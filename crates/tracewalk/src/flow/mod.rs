@@ -30,6 +30,7 @@
 
 mod checkpoint;
 mod code;
+pub(crate) mod compact;
 mod data;
 mod element;
 #[cfg(test)]

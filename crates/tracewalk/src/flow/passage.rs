@@ -2,6 +2,7 @@
 
 use crate::span::{Span, StreamOffset};
 
+use super::compact::Elements;
 use super::element::{Block, Element, Event, EventKind, Gap, Proof};
 
 /// Receives the elements of program flow.
@@ -30,11 +31,8 @@ impl<F: FnMut(Element)> TakeElements for F {
 #[derive(Clone, Copy, Debug)]
 pub struct Passage<'a> {
     pub(crate) id: PassageId,
-    /// The elements of all passages. Spans in them count from `origin`.
-    pub(crate) all: &'a [Element],
-    /// The range of `all` that has this passage's elements. Consumers that only count never read them.
-    pub(crate) first: u32,
-    pub(crate) count: u8,
+    /// Spans in them are relative to `origin`. Consumers that only count never read them.
+    pub(crate) elements: Elements<'a>,
     pub(crate) origin: StreamOffset,
     pub(crate) totals: Totals,
     /// The start of the last element with bytes of its own, if no cycles waited before the passage.
@@ -100,13 +98,13 @@ impl<'a> Passage<'a> {
     pub fn elements(&self) -> impl Iterator<Item = Element> + use<'a> {
         let (origin, mut untold) = (self.origin, self.waited);
         let before = self.before();
-        self.relative().iter().map(move |element| {
-            let placed = element.placed_behind(if is_in_front(element) { before } else { origin });
+        self.relative().map(move |element| {
+            let placed = element.placed_behind(if is_in_front(&element) { before } else { origin });
             match (untold, placed) {
                 (Some(waited), Element::Event(Event { kind: EventKind::Cycles(cycles), span })) => {
                     untold = None;
                     let kind = EventKind::Cycles(cycles + waited.cycles);
-                    Element::Event(Event { kind, span: if has_span(element) { span } else { waited.span } })
+                    Element::Event(Event { kind, span: if has_span(&element) { span } else { waited.span } })
                 }
                 _ => placed,
             }
@@ -130,9 +128,8 @@ impl<'a> Passage<'a> {
 
     /// The elements, with spans relative to the origin.
     #[inline]
-    pub(crate) fn relative(&self) -> &'a [Element] {
-        let first = self.first as usize;
-        self.all.get(first..first + usize::from(self.count)).unwrap_or_default()
+    pub(crate) fn relative(&self) -> impl DoubleEndedIterator<Item = Element> + use<'a> {
+        self.elements.iter()
     }
 
     /// The start of the last element that has bytes of its own.
@@ -153,12 +150,12 @@ impl<'a> Passage<'a> {
     fn last_start_behind(self, waited: Waited) -> Option<StreamOffset> {
         let tells =
             |element: &Element| matches!(element, Element::Event(Event { kind: EventKind::Cycles(_), .. }));
-        self.relative().iter().rev().find_map(|element| {
-            if has_span(element) {
-                let from = if is_in_front(element) { self.before() } else { self.origin };
+        self.relative().rev().find_map(|element| {
+            if has_span(&element) {
+                let from = if is_in_front(&element) { self.before() } else { self.origin };
                 Some(element.span().placed_behind(from).start)
             } else {
-                tells(element).then_some(waited.span.start)
+                tells(&element).then_some(waited.span.start)
             }
         })
     }

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use core::hash::Hash;
 
+use crate::flow::compact::{Compact, Elements};
 use crate::flow::passage::Waited;
 use crate::flow::state::StackEffects;
 use crate::flow::{Element, Passage, PassageId, Totals};
@@ -50,8 +51,8 @@ pub(in crate::source) struct Entry {
     word: u64,
     state: SituationId,
     pub(in crate::source) next: SituationId,
-    instructions: u32,
-    first_element: u16,
+    first_element: u32,
+    instructions: u16,
     /// The number of the window's [`StackEffects`]; 0 for none.
     effects: u16,
     /// The entry that last followed this one: a guess at the next.
@@ -96,7 +97,10 @@ pub(in crate::source) struct Memo<S> {
     states: Interned<S>,
     /// Number 0 stands for no effects.
     effects: Interned<StackEffects>,
-    elements: Vec<Element>,
+    /// The elements of all entries.
+    elements: Vec<Compact>,
+    /// The elements that [`Compact::Other`] numbers.
+    others: Vec<Element>,
     /// The entries in the order of learning: windows learned in a row usually recur in that order.
     entries: Vec<Entry>,
     /// The entries' numbers by hash, with [`FREE`] in unused slots. The length is a power of two, at least
@@ -108,11 +112,15 @@ pub(in crate::source) struct Memo<S> {
     generation: u32,
 }
 
-/// The most entries. With their elements they take a few MB; tests use a small memo.
-const MOST_ENTRIES: usize = if cfg!(test) { 24 } else { 1 << 14 };
+/// The most entries. One pass over a compiler has 26,000 different windows; tests use a small memo.
+const MOST_ENTRIES: usize = if cfg!(test) { 24 } else { 1 << 15 };
 
-/// The most elements.
-const MOST_ELEMENTS: usize = 1 << 16;
+/// The most states.
+const MOST_STATES: usize = if cfg!(test) { 48 } else { 1 << 15 };
+
+/// The most elements (5 MB), and the most that are not short blocks (600 KB).
+const MOST_ELEMENTS: usize = 1 << 18;
+const MOST_OTHERS: usize = 1 << 13;
 
 /// The number of slots that an entry can be in. The bound keeps lookups fast if many entries, which differ in
 /// their stack effects, share a key.
@@ -131,6 +139,7 @@ impl<S: Eq + Hash> Memo<S> {
             states: Interned::new(),
             effects: Interned::new(),
             elements: Vec::new(),
+            others: Vec::new(),
             entries: Vec::new(),
             table: Vec::new(),
             previous: EntryId(0),
@@ -142,7 +151,8 @@ impl<S: Eq + Hash> Memo<S> {
     pub(in crate::source) fn is_full(&self) -> bool {
         self.entries.len() >= MOST_ENTRIES
             || self.elements.len() >= MOST_ELEMENTS
-            || self.states.len() >= 2 * MOST_ENTRIES
+            || self.others.len() >= MOST_OTHERS
+            || self.states.len() >= MOST_STATES
     }
 
     /// Forgets everything.
@@ -150,6 +160,7 @@ impl<S: Eq + Hash> Memo<S> {
         self.states.clear();
         self.effects.clear();
         self.elements.clear();
+        self.others.clear();
         self.entries.clear();
         self.table.fill(FREE);
         self.previous = EntryId(0);
@@ -249,9 +260,12 @@ impl<S: Eq + Hash> Memo<S> {
         Passage {
             // Unique: the elements keep their place for the whole generation.
             id: PassageId(u64::from(self.generation) << 32 | u64::from(entry.first_element)),
-            all: &self.elements,
-            first: u32::from(entry.first_element),
-            count: entry.elements,
+            elements: Elements {
+                compact: &self.elements,
+                others: &self.others,
+                first: entry.first_element,
+                count: entry.elements,
+            },
             origin,
             totals: entry.totals(),
             last: entry.last(origin),
@@ -265,7 +279,13 @@ impl<S: Eq + Hash> Memo<S> {
             return;
         }
         if let (Some(entry), Ok(number)) = (self.entry(key, meaning), u16::try_from(self.entries.len())) {
-            self.elements.extend_from_slice(meaning.elements);
+            let Self { elements, others, .. } = self;
+            elements.extend(meaning.elements.iter().map(|element| {
+                Compact::of(element, |other| {
+                    others.push(*other);
+                    u32::try_from(others.len() - 1).unwrap_or(u32::MAX)
+                })
+            }));
             self.entries.push(entry);
             if self.entries.len() * 2 > self.table.len() {
                 self.grow();
@@ -289,8 +309,8 @@ impl<S: Eq + Hash> Memo<S> {
             word: key.word,
             state: key.state,
             next: meaning.next,
-            instructions,
-            first_element: u16::try_from(self.elements.len()).ok()?,
+            first_element: u32::try_from(self.elements.len()).ok()?,
+            instructions: u16::try_from(instructions).ok()?,
             effects: u16::try_from(effects).ok()?,
             successor: EntryId(FREE),
             elements: u8::try_from(meaning.elements.len()).ok()?,
@@ -347,7 +367,11 @@ impl Entry {
     /// The totals of the entry's elements.
     #[inline]
     fn totals(&self) -> Totals {
-        Totals { blocks: u32::from(self.blocks), instructions: self.instructions, gaps: u32::from(self.gaps) }
+        Totals {
+            blocks: u32::from(self.blocks),
+            instructions: u32::from(self.instructions),
+            gaps: u32::from(self.gaps),
+        }
     }
 }
 
