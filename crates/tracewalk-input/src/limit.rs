@@ -1,8 +1,8 @@
 //! Limits the memory that the contents of files take.
 //!
 //! A file's counts and sizes are checked against the file before they are used. That bounds memory by the
-//! file's length, which may still exceed the available memory. [`MemoryLimit`] is the user's limit for the
-//! whole process: each part gets a share. What does not fit into its share is left out with a message.
+//! file's length, which may still exceed the available memory. [`MemoryLimit`] is the user's limit for
+//! everything read from files: each part gets a share. Whatever exceeds its share is left out with a message.
 
 use std::fmt;
 use std::str::FromStr;

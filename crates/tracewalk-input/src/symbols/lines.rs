@@ -104,7 +104,7 @@ impl SourceLines {
         self.wanted_rows(addresses, &mut |_, _| true)
     }
 
-    /// As [`SourceLines::rows`], for the lines that `wanted` accepts by file and number.
+    /// As [`SourceLines::rows`], for the lines that `is_wanted` accepts by file and number.
     pub fn wanted_rows(
         &mut self,
         addresses: Range<Address>,
