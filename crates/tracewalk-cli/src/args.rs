@@ -87,7 +87,7 @@ Exit status:
   2  something could not be read, or the trace had malformed parts or gaps;
      the part that could be decoded is printed";
 
-/// What an Arm core executed, from its CoreSight trace.
+/// Shows what an Arm core executed, from its CoreSight trace.
 #[derive(Debug, Parser)]
 #[command(
     name = "tracewalk",

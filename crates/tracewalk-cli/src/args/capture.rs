@@ -17,10 +17,10 @@ use super::recording::RecordingArgs;
 pub(crate) struct CaptureArgs {
     /// A file of trace bytes, a perf.data file, a capture.toml, or a snapshot directory; - is standard input.
     ///
-    /// tcp:HOST:PORT is a server that sends trace bytes as they are, like the legacy port of orbuculum. It and standard input are
-    /// decoded as their bytes arrive.
+    /// tcp:HOST:PORT is a server that sends trace bytes as they are, like the legacy port of orbuculum. Such a
+    /// server and standard input are decoded as their bytes arrive.
     ///
-    /// A recording of a logic analyser (a sigrok session, VCD or CSV) stands for the bytes on its wires.
+    /// A recording of a logic analyser (a sigrok session, VCD or CSV) represents the bytes on its wires.
     ///
     /// Memory that holds the trace may also be Intel HEX, S-records, an ELF core file, or text as GDB, OpenOCD, J-Link,
     /// pyOCD or probe-rs print it.
@@ -33,8 +33,8 @@ pub(crate) struct CaptureArgs {
     /// A capture.toml or snapshot may name files in this directory as well, or below; can be given several times.
     ///
     /// Descriptions travel with captures: the files that they name must be in their directory or below. A description elsewhere,
-    /// such as one for a read-only share, names its files with `..` or by absolute paths. These and symbolic links are followed
-    /// if they lead into this directory.
+    /// such as one for a read-only share, names its files with `..` or by absolute paths. Such paths and symbolic
+    /// links are followed if they lead into this directory.
     #[arg(long = "root", value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Capture")]
     pub(crate) roots: Vec<PathBuf>,
 
@@ -104,7 +104,7 @@ pub(crate) struct CaptureArgs {
     #[arg(long = "image", value_name = "[ADDRESS:]FILE[@context=ID]", value_hint = ValueHint::FilePath, help_heading = "Program")]
     pub(crate) images: Vec<ImageRequest>,
 
-    /// For a perf.data file: a directory with the traced machine's files, which stands for its root.
+    /// For a perf.data file: a directory with the traced machine's files, used as its root.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Program")]
     pub(crate) symfs: Option<PathBuf>,
 

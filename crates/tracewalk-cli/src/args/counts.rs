@@ -47,7 +47,7 @@ pub(crate) struct CountArgs {
     #[command(flatten)]
     pub(crate) follow: FollowArgs,
 
-    /// Further captures: their counts are added up. Files saved by --save can stand in the place of captures.
+    /// Further captures: their counts are added up. Files saved by --save can replace captures.
     #[arg(value_name = "CAPTURE", value_hint = ValueHint::AnyPath)]
     pub(crate) more: Vec<PathBuf>,
 

@@ -39,7 +39,7 @@ pub(crate) struct Coverage {
     #[command(flatten)]
     pub(crate) follow: FollowArgs,
 
-    /// Further captures of the same program. Files saved by --save can stand in the place of captures.
+    /// Further captures of the same program. Files saved by --save can replace captures.
     #[arg(value_name = "CAPTURE", value_hint = ValueHint::AnyPath)]
     pub(crate) more: Vec<PathBuf>,
 

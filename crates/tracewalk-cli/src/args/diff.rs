@@ -32,7 +32,7 @@ pub(crate) struct Diff {
     #[arg(value_name = "OTHER", value_hint = ValueHint::AnyPath)]
     pub(crate) other: PathBuf,
 
-    /// Compare the paths without the handlers of interrupts, which never come at the same place twice. Functions and
+    /// Compare the paths without the handlers of interrupts, which occur at different places in each run. Functions and
     /// coverage still include them.
     #[arg(long, help_heading = "Comparison")]
     pub(crate) ignore_interrupts: bool,

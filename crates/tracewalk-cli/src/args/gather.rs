@@ -31,7 +31,7 @@ pub(crate) enum GatherAnswer {
     Counts,
     /// Which code of the program ran, as `coverage --save` does
     Coverage,
-    /// What functions cost, as `profile --save` does
+    /// The cost of functions, as `profile --save` does
     Profile,
 }
 

@@ -37,11 +37,11 @@ pub(crate) struct Gdb {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Capture")]
     pub(crate) dump: Option<PathBuf>,
 
-    /// Where to begin: first, last, or the number of a step, from 0.
+    /// The first step to show: first, last, or the number of a step, from 0.
     #[arg(long, value_name = "PLACE", default_value = "last", help_heading = "Debugger")]
     pub(crate) at: At,
 
-    /// The address that debuggers connect to; port 0 takes a free one. Anybody who can reach it can read the program.
+    /// The address that debuggers connect to; port 0 takes a free one. Any client that can connect can read the program.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:1234", help_heading = "Debugger")]
     pub(crate) listen: String,
 

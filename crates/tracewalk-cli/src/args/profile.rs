@@ -99,8 +99,7 @@ pub(crate) struct Profile {
     #[command(flatten)]
     pub(crate) follow: FollowArgs,
 
-    /// Further captures of the same program: their costs are added up. Files saved by --save can stand in the place of
-    /// captures.
+    /// Further captures of the same program: their costs are added up. Files saved by --save can replace captures.
     #[arg(value_name = "CAPTURE", value_hint = ValueHint::AnyPath)]
     pub(crate) more: Vec<PathBuf>,
 
@@ -198,9 +197,9 @@ pub(crate) enum ProfileRows {
     Functions,
     /// Lines of the source.
     Lines,
-    /// Callers and what they call.
+    /// Callers and callees.
     Calls,
-    /// Files that code is of, and tasks that ran it.
+    /// Files of the code, and tasks that ran it.
     Binaries,
 }
 

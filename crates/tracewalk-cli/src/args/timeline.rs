@@ -83,7 +83,7 @@ pub(crate) struct Interrupts {
     #[command(flatten)]
     pub(crate) axis: AxisArgs,
 
-    /// Further captures of the same program. Files saved by --save can stand in the place of captures.
+    /// Further captures of the same program. Files saved by --save can replace captures.
     #[arg(value_name = "CAPTURE", value_hint = ValueHint::AnyPath)]
     pub(crate) more: Vec<PathBuf>,
 
