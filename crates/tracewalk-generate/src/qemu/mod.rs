@@ -5,8 +5,8 @@
 //! and its events. Some instructions are logged that did not run:
 //!
 //! - `Stopped execution of TB chain before`: an interrupt came first;
-//! `rewound execution`: the instruction accessed a device and is logged again at once;
-//! an abort was taken: the instruction may be tried again later.
+//! - `rewound execution`: the instruction accessed a device and is logged again at once;
+//! - an abort was taken: the instruction may be tried again later.
 //!
 //! The log ends when the program ends: at a semihosting call, or at an instruction that branches to itself.
 //! Data accesses come from the plugin `testdata/firmware/accesses.c`.

@@ -112,15 +112,16 @@ pub(in crate::source) struct Memo<S> {
     generation: u32,
 }
 
-/// The most entries. One pass over a compiler has 26,000 different windows; tests use a small memo.
-const MOST_ENTRIES: usize = if cfg!(test) { 24 } else { 1 << 15 };
+/// The most entries: a compiler's windows, 26,000 with the states they are met in, and those that differ in stack
+/// effects. Tests use a small memo.
+const MOST_ENTRIES: usize = if cfg!(test) { 24 } else { FREE as usize };
 
 /// The most states.
 const MOST_STATES: usize = if cfg!(test) { 48 } else { 1 << 15 };
 
-/// The most elements (5 MB), and the most that are not short blocks (600 KB).
-const MOST_ELEMENTS: usize = 1 << 18;
-const MOST_OTHERS: usize = 1 << 13;
+/// The most elements (10 MB), and the most that are not short blocks (1 MB).
+const MOST_ELEMENTS: usize = 1 << 19;
+const MOST_OTHERS: usize = 1 << 14;
 
 /// The number of slots that an entry can be in. The bound keeps lookups fast if many entries, which differ in
 /// their stack effects, share a key.
