@@ -5,7 +5,7 @@ use std::ops::Range;
 use tracewalk::ids::Address;
 use tracewalk::program::Program;
 use tracewalk::protocol::mtb::order::{self, Dump, Layout, Piece};
-use tracewalk::protocol::mtb::{Config, PACKET_BYTES, Registers};
+use tracewalk::protocol::mtb::{Config, Registers};
 use tracewalk_analysis::drive::{Carrier, Stretch};
 use tracewalk_input::capture::SourceDescription;
 
@@ -97,13 +97,7 @@ fn place<'a>(
 /// An earlier run may have left them, or the registers are another recording's.
 fn further(dump: Dump<'_>, config: &Config, layout: &Layout, program: &Program) -> Option<Evidence> {
     let newest = layout.pieces.last()?.bytes.end;
-    let is_written = dump.data.get(newest..newest + PACKET_BYTES)?.iter().any(|byte| *byte != 0);
-    if config.wrapped() || !is_written {
-        return None;
-    }
-    let known = Narrowing { size: Some(config.size().bytes()), next: Some((config.pointer(), false)) };
-    let stated = infer::mtb_narrowed(dump, known, program)?.best.evidence;
-    if stated.bytes.end != newest || stated.end != Ending::GoesOn {
+    if config.wrapped() || !infer::mtb_continues(dump.data, newest, program) {
         return None;
     }
     infer::mtb(dump, program).map(|guess| guess.best.evidence).filter(infer::speaks_for_trace)

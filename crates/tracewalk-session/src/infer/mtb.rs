@@ -23,6 +23,11 @@ pub(crate) fn mtb_place(data: &[u8], config: &Config, program: &Program) -> Opti
     mtb_order::place_by_registers(data, config, reaches(program))
 }
 
+/// Whether the packet at this place begins at the destination of the one before.
+pub(crate) fn mtb_continues(data: &[u8], at: usize, program: &Program) -> bool {
+    mtb_order::continues(data, at, reaches(program))
+}
+
 fn reaches(program: &Program) -> impl Fn(Address, Address) -> bool {
     move |from, to| {
         if program.is_empty() {

@@ -59,6 +59,15 @@ pub(crate) fn narrowed(
     Some(Guess { best, runner_up: ranking.runner_up.map(|(_, shape)| entries.reading(shape)) })
 }
 
+/// Whether the packet at this place begins at the destination of the one before.
+pub(crate) fn continues(data: &[u8], at: usize, reaches: impl Fn(Address, Address) -> bool) -> bool {
+    let both = at.checked_sub(PACKET_BYTES).and_then(|before| data.get(before..at + PACKET_BYTES));
+    both.is_some_and(|both| {
+        let entries = Entries::judge(Dump::new(both, None), Narrowing::default(), reaches);
+        entries.pair(0, 1) == Pair::Fits
+    })
+}
+
 /// The start of the buffer in a dump of unknown address: the one place, consistent with the registers, at which the
 /// packets continue each other. `None` if there is no such place, or several.
 pub(crate) fn place_by_registers(

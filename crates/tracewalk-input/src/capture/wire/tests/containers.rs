@@ -65,7 +65,10 @@ fn sessions_of_sigrok_are_read_as_their_metadata_say() {
             "a.sr: is a zip file without `logic-2-1`, expected a sigrok session",
         ),
         ("[global]\nversion=1\n".to_owned(), "a.sr: has no `capturefile`"),
-        ("nonsense\n".to_owned(), "a.sr: `metadata` in it has `nonsense` in line 1, expected key=value"),
+        (
+            "nonsense\n".to_owned(),
+            "a.sr: `metadata` in the archive has `nonsense` in line 1, expected key=value",
+        ),
     ];
     for (text, expected) in cases {
         assert_eq!(sentence("a.sr", signals::archive(metadata(&text))), expected, "{text}");
@@ -112,7 +115,7 @@ fn archives_that_lie_or_are_damaged_are_told() {
     );
     // Samples in another compression are not even tried.
     assert!(
-        damaged(10, &[12, 0]).starts_with("a.sr: `logic-1-1` in it is packed by "),
+        damaged(10, &[12, 0]).starts_with("a.sr: `logic-1-1` in the archive is packed by "),
         "{}",
         damaged(10, &[12, 0])
     );
@@ -130,7 +133,7 @@ fn what_comes_before_a_damaged_part_is_read() {
     // Two chunks of 10,007 samples, of 30 samples for each byte.
     assert!(bytes.starts_with(&found) && found.len() > 500, "{} bytes", found.len());
     let problem = reading.problem.unwrap();
-    assert_eq!(problem.to_string(), "a.sr: `logic-1-3` in it is damaged: its checksum is wrong");
+    assert_eq!(problem.to_string(), "a.sr: `logic-1-3` in the archive is damaged: its checksum is wrong");
 }
 
 #[test]
