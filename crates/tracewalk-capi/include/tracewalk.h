@@ -1,18 +1,21 @@
 /* tracewalk: Arm CoreSight trace to what the program did. docs/c.md shows how to use it.
  *
- * Handles: a handle belongs to the program, which frees it once, with the function that is named for it, when no other call uses it.
- * To use a freed handle, or to free one twice, is undefined, as for free(). To free a null pointer does nothing.
+ * Handles: a handle belongs to the program, which frees it once, with the function that is named for it, when no other
+ * call uses it. Using a freed handle, or freeing one twice, is undefined, as with free(). Freeing a null pointer does
+ * nothing.
  *
- * Threads: different handles are independent of one another, and nothing is global. A tracewalk_program and tracewalk_options can be
- * used by many threads at once. A decoder can be used from any thread, by one at a time: a call that meets another at work answers
- * TRACEWALK_STATUS_STATE. Only the thread that opened a session can use and free it; calls from others answer the same.
+ * Threads: different handles are independent of one another, and nothing is global. Many threads can use a
+ * tracewalk_program and tracewalk_options at once. Any thread can use a decoder, one at a time: a call during another
+ * one returns TRACEWALK_STATUS_STATE. Only the thread that opened a session can use and free it; calls from others
+ * return the same.
  *
- * Arguments: a null pointer where something is needed is answered with TRACEWALK_STATUS_ARGUMENT. A pointer that is not null points to
- * what the declaration says: a text ends with a NUL and is UTF-8, and `bytes` has `size` bytes. A size of a structure is `sizeof`
- * of it, so that a program goes on with later versions of the library.
+ * Arguments: if a required pointer is null, the call returns TRACEWALK_STATUS_ARGUMENT. Any other pointer points to the
+ * declared object: a text ends with a NUL and is UTF-8, and `bytes` has `size` bytes. The size of a structure is its
+ * `sizeof`, so that a program works with later versions of the library.
  *
- * Errors: `error` may be null. Otherwise it receives null, or why the function failed (a status below 0), to be freed by the program.
- * A defect of the library is an error, too (TRACEWALK_STATUS_DEFECT); afterwards the handle can only be freed.
+ * Errors: `error` may be null. Otherwise it receives null, or the reason why the function failed (a status below 0),
+ * which the program frees. A defect of the library is an error, too (TRACEWALK_STATUS_DEFECT); afterwards the handle
+ * can only be freed.
  */
 
 #ifndef TRACEWALK_H
@@ -24,58 +27,58 @@
 #include <stdint.h>
 
 /*
- The number of the ABI. It changes if a program has to be compiled again; functions, fields at the end of structures, and
- values of enumerations may be added without.
+ The ABI version, which changes if programs have to be compiled again. New functions, fields at the end of
+ structures, and values of enumerations do not change it.
  */
 #define TRACEWALK_ABI 0
 
 /*
- `address` holds one.
+ `address` is valid.
  */
 #define TRACEWALK_HAS_ADDRESS 1
 
 /*
- `return_address` holds one.
+ `return_address` is valid.
  */
 #define TRACEWALK_HAS_RETURN_ADDRESS 2
 
 /*
- `exception` and `numbering` hold one.
+ `exception` and `numbering` are valid.
  */
 #define TRACEWALK_HAS_EXCEPTION 4
 
 /*
- `context_id` holds one.
+ `context_id` is valid.
  */
 #define TRACEWALK_HAS_CONTEXT_ID 8
 
 /*
- `vmid` holds one.
+ `vmid` is valid.
  */
 #define TRACEWALK_HAS_VMID 16
 
 /*
- `level` holds an exception level.
+ `level` is valid.
  */
 #define TRACEWALK_HAS_LEVEL 32
 
 /*
- `value` holds one.
+ `value` is valid.
  */
 #define TRACEWALK_HAS_VALUE 64
 
 /*
- `capture_offset` holds one.
+ `capture_offset` is valid.
  */
 #define TRACEWALK_HAS_CAPTURE_OFFSET 128
 
 /*
- `data_bytes` and `store` say how memory was accessed.
+ `data_bytes` and `store` are valid.
  */
 #define TRACEWALK_HAS_ACCESS 256
 
 /*
- What a function answers. Below 0 it failed, and the error says why.
+ The result of a function. Below 0 the function failed, and the error states the reason.
  */
 enum tracewalk_status
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -83,7 +86,7 @@ enum tracewalk_status
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /*
-   It is done.
+   Done.
    */
   TRACEWALK_STATUS_OK = 0,
   /*
@@ -99,7 +102,7 @@ enum tracewalk_status
    */
   TRACEWALK_STATUS_STOPPED = 3,
   /*
-   An argument is not what it should be.
+   An argument is invalid.
    */
   TRACEWALK_STATUS_ARGUMENT = -1,
   /*
@@ -111,7 +114,7 @@ enum tracewalk_status
    */
   TRACEWALK_STATUS_RUN = -3,
   /*
-   The handle is not in a state for this.
+   The handle's state does not allow the call.
    */
   TRACEWALK_STATUS_STATE = -4,
   /*
@@ -128,7 +131,7 @@ typedef int32_t tracewalk_status;
 #endif // __cplusplus
 
 /*
- What a stretch of a source's bytes is.
+ The kind of a stretch of a source's bytes.
  */
 enum tracewalk_packet_kind
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -140,7 +143,7 @@ enum tracewalk_packet_kind
    */
   TRACEWALK_PACKET_KIND_PACKET = 0,
   /*
-   Bytes that are no packet: `name` is the reason.
+   Bytes that are not a packet: `name` is the reason.
    */
   TRACEWALK_PACKET_KIND_MALFORMED = 1,
   /*
@@ -157,7 +160,7 @@ typedef uint32_t tracewalk_packet_kind;
 #endif // __cplusplus
 
 /*
- What a field of a packet holds.
+ The kind of a packet's field.
  */
 enum tracewalk_field_kind
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -186,7 +189,7 @@ typedef uint32_t tracewalk_field_kind;
 #endif // __cplusplus
 
 /*
- What an element is, and which of its fields say something.
+ The kind of an element, and the fields that are valid.
  */
 enum tracewalk_kind
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -194,7 +197,7 @@ enum tracewalk_kind
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /*
-   Of a kind that this version of the ABI has no fields for.
+   A kind that this version of the ABI has no fields for.
    */
   TRACEWALK_KIND_OTHER = 0,
   /*
@@ -250,11 +253,12 @@ enum tracewalk_kind
    */
   TRACEWALK_KIND_DATA = 13,
   /*
-   Execution could not be followed: `reason` is a `tracewalk_gap`, `doubt`; `address` and `isa` of where, if that is known.
+   Execution could not be followed: `reason` is a `tracewalk_gap`, `doubt`; `address` and `isa` of the place, if
+   known.
    */
   TRACEWALK_KIND_GAP = 14,
   /*
-   A place that the trace names by itself: `address` and `isa`, if it is known.
+   A place that the trace states explicitly: `address` and `isa`, if known.
    */
   TRACEWALK_KIND_PROOF = 15,
 };
@@ -275,7 +279,7 @@ enum tracewalk_isa
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /*
-   The element is about no instruction.
+   The element is not about an instruction.
    */
   TRACEWALK_ISA_NONE = 0,
   /*
@@ -316,15 +320,15 @@ enum tracewalk_ending
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /*
-   With an instruction that is no branch: something happened after it.
+   With an instruction that is not a branch: something happened after it.
    */
   TRACEWALK_ENDING_INTERRUPTED = 0,
   /*
-   With an instruction that is no branch, and whose condition failed.
+   With an instruction that is not a branch, and whose condition failed.
    */
   TRACEWALK_ENDING_CONDITION_FAILED = 1,
   /*
-   With a branch whose target stands in the code: see `taken`, `link`, `returns`.
+   With a branch whose target is in the code: see `taken`, `link`, `returns`.
    */
   TRACEWALK_ENDING_DIRECT = 2,
   /*
@@ -345,7 +349,7 @@ typedef uint32_t tracewalk_ending;
 #endif // __cplusplus
 
 /*
- What a branch returns from, by its form.
+ The kind of return, judged by the branch's form.
  */
 enum tracewalk_returns
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -353,7 +357,7 @@ enum tracewalk_returns
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /*
-   It is no return.
+   Not a return.
    */
   TRACEWALK_RETURNS_NO = 0,
   /*
@@ -419,7 +423,7 @@ enum tracewalk_security
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /*
-   It is not stated.
+   Not stated.
    */
   TRACEWALK_SECURITY_UNKNOWN = 0,
   /*
@@ -448,7 +452,7 @@ typedef uint32_t tracewalk_security;
 #endif // __cplusplus
 
 /*
- How an instruction takes part in program flow.
+ The effect of an instruction on program flow.
  */
 enum tracewalk_class
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -456,15 +460,15 @@ enum tracewalk_class
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /*
-   Execution continues after it.
+   Execution continues after the instruction.
    */
   TRACEWALK_CLASS_OTHER = 0,
   /*
-   A branch whose target stands in the instruction: `target` and `target_isa`.
+   A branch with its target in the instruction: `target` and `target_isa`.
    */
   TRACEWALK_CLASS_DIRECT = 1,
   /*
-   A branch whose target is computed.
+   A branch with a computed target.
    */
   TRACEWALK_CLASS_INDIRECT = 2,
   /*
@@ -480,11 +484,11 @@ enum tracewalk_class
    */
   TRACEWALK_CLASS_DMB = 5,
   /*
-   It waits for an interrupt or an event.
+   A wait for an interrupt or an event.
    */
   TRACEWALK_CLASS_WAIT = 6,
   /*
-   It begins a transaction.
+   The start of a transaction.
    */
   TRACEWALK_CLASS_TRANSACTION_START = 7,
 };
@@ -505,7 +509,7 @@ enum tracewalk_profile
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /*
-   It is not known.
+   Unknown.
    */
   TRACEWALK_PROFILE_UNKNOWN = 0,
   /*
@@ -521,7 +525,7 @@ enum tracewalk_profile
    */
   TRACEWALK_PROFILE_M = 3,
   /*
-   Before there were profiles: ARM7 to ARM11.
+   Older than the profiles: ARM7 to ARM11.
    */
   TRACEWALK_PROFILE_CLASSIC = 4,
 };
@@ -534,7 +538,7 @@ typedef uint32_t tracewalk_profile;
 #endif // __cplusplus
 
 /*
- How much a notice matters.
+ How serious a notice is.
  */
 enum tracewalk_severity
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -563,7 +567,7 @@ typedef uint32_t tracewalk_severity;
 #endif // __cplusplus
 
 /*
- Why tracing began: `reason` of `TRACEWALK_KIND_TRACE_ON`.
+ The reason why tracing began: `reason` of `TRACEWALK_KIND_TRACE_ON`.
  */
 enum tracewalk_begin
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -571,11 +575,11 @@ enum tracewalk_begin
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /*
-   For another reason.
+   Another reason.
    */
   TRACEWALK_BEGIN_OTHER = 0,
   /*
-   It was enabled.
+   Tracing was enabled.
    */
   TRACEWALK_BEGIN_ENABLED = 1,
   /*
@@ -600,7 +604,7 @@ typedef uint32_t tracewalk_begin;
 #endif // __cplusplus
 
 /*
- Why execution could not be followed: `reason` of `TRACEWALK_KIND_GAP`.
+ The reason why execution could not be followed: `reason` of `TRACEWALK_KIND_GAP`.
  */
 enum tracewalk_gap
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -608,7 +612,7 @@ enum tracewalk_gap
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /*
-   For another reason.
+   Another reason.
    */
   TRACEWALK_GAP_OTHER = 0,
   /*
@@ -620,7 +624,7 @@ enum tracewalk_gap
    */
   TRACEWALK_GAP_UNDECODABLE = 2,
   /*
-   The trace does not say where execution went.
+   The trace lacks the address that execution went to.
    */
   TRACEWALK_GAP_ADDRESS_UNKNOWN = 3,
   /*
@@ -632,7 +636,7 @@ enum tracewalk_gap
    */
   TRACEWALK_GAP_TRACE_LOST = 5,
   /*
-   Instructions were executed, and the trace does not say which: `value` of them, if that is known.
+   The trace does not name the executed instructions: `value` of them, if their number is known.
    */
   TRACEWALK_GAP_UNSEEN = 6,
 };
@@ -645,7 +649,7 @@ typedef uint32_t tracewalk_gap;
 #endif // __cplusplus
 
 /*
- What became of a transaction: `reason` of `TRACEWALK_KIND_TRANSACTION`.
+ The state of a transaction: `reason` of `TRACEWALK_KIND_TRANSACTION`.
  */
 enum tracewalk_transaction
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -653,23 +657,23 @@ enum tracewalk_transaction
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /*
-   Something else.
+   Another state.
    */
   TRACEWALK_TRANSACTION_OTHER = 0,
   /*
-   It started.
+   The transaction started.
    */
   TRACEWALK_TRANSACTION_STARTED = 1,
   /*
-   Execution is inside one.
+   Execution is inside a transaction.
    */
   TRACEWALK_TRANSACTION_UNDER_WAY = 2,
   /*
-   It was committed.
+   The transaction was committed.
    */
   TRACEWALK_TRANSACTION_COMMITTED = 3,
   /*
-   It failed.
+   The transaction failed.
    */
   TRACEWALK_TRANSACTION_FAILED = 4,
 };
@@ -682,22 +686,22 @@ typedef uint32_t tracewalk_transaction;
 #endif // __cplusplus
 
 /*
- Takes bytes in pieces of any size. It holds the elements that they prove until the program has taken them.
+ Decodes bytes in pieces of any size. Holds the elements until the program has taken them.
  */
 typedef struct tracewalk_decoder tracewalk_decoder;
 
 /*
- Why a function failed. It belongs to the program, which frees it.
+ The reason why a function failed. The program owns the error, and frees it.
  */
 typedef struct tracewalk_error tracewalk_error;
 
 /*
- A capture to open, and what is known of it.
+ Options for opening a capture.
  */
 typedef struct tracewalk_options tracewalk_options;
 
 /*
- The code that ran: what decoders follow. A decoder keeps what was added before it was made.
+ The executed code, which decoders follow. A decoder keeps the code that was added before it was created.
  */
 typedef struct tracewalk_program tracewalk_program;
 
@@ -711,7 +715,7 @@ typedef struct tracewalk_session tracewalk_session;
  */
 typedef struct tracewalk_field {
   /*
-   Its name, as in `packets --format jsonl` of the command.
+   The field's name, as in `packets --format jsonl` of the command.
    */
   const char *name;
   /*
@@ -723,7 +727,7 @@ typedef struct tracewalk_field {
    */
   uint64_t value;
   /*
-   Which of them it has.
+   The kind of the content.
    */
   tracewalk_field_kind kind;
   /*
@@ -735,19 +739,19 @@ typedef struct tracewalk_field {
 /*
  A stretch of a source's bytes. The packets of a source cover each of its bytes once, in order.
 
- Fields are added at the end: `size` says which ones the library has filled in.
+ Later versions add fields at the end: the library fills in the first `size` bytes.
  */
 typedef struct tracewalk_packet {
   /*
-   How many bytes of this structure the library fills in.
+   The number of bytes of this structure that the library fills in.
    */
   uint32_t size;
   /*
-   What it is.
+   The kind.
    */
   tracewalk_packet_kind kind;
   /*
-   Whether `capture_offset` holds something: `TRACEWALK_HAS_CAPTURE_OFFSET`.
+   `TRACEWALK_HAS_CAPTURE_OFFSET` if `capture_offset` is valid.
    */
   uint32_t has;
   /*
@@ -755,11 +759,11 @@ typedef struct tracewalk_packet {
    */
   uint32_t trace_id;
   /*
-   Its first byte among the source's own bytes.
+   The position of the first byte among the source's own bytes.
    */
   uint64_t stream_start;
   /*
-   Where in the capture's file that byte stands.
+   The offset of the first byte in the capture's file.
    */
   uint64_t capture_offset;
   /*
@@ -767,45 +771,45 @@ typedef struct tracewalk_packet {
    */
   const char *name;
   /*
-   Its bytes.
+   The packet's bytes.
    */
   const uint8_t *bytes;
   /*
-   How many bytes it has.
+   The number of bytes.
    */
   size_t byte_count;
   /*
-   Its fields.
+   The packet's fields.
    */
   const struct tracewalk_field *fields;
   /*
-   How many fields it has.
+   The number of fields.
    */
   size_t field_count;
 } tracewalk_packet;
 
 /*
- Takes a packet, which is valid during the call alone, as are its texts. An answer other than 0 ends the work. It must not use the
- handle that calls it, and must not leave by an exception or `longjmp`.
+ Receives a packet, which is valid only during the call, as are its texts. A result other than 0 ends the work. The
+ callback must not use the handle that calls it, and must not leave by an exception or `longjmp`.
  */
 typedef int (*tracewalk_on_packet)(void *user, const struct tracewalk_packet *packet);
 
 /*
- One piece of what the program did. Fields that `kind` does not name are 0.
+ One piece of program flow. Fields that `kind` does not name are 0.
 
- Fields are added at the end: `size` says which ones the library has filled in.
+ Later versions add fields at the end: the library fills in the first `size` bytes.
  */
 typedef struct tracewalk_element {
   /*
-   How many bytes of this structure the library fills in.
+   The number of bytes of this structure that the library fills in.
    */
   uint32_t size;
   /*
-   What it is.
+   The kind.
    */
   tracewalk_kind kind;
   /*
-   Which optional fields hold something: `TRACEWALK_HAS_…`.
+   The optional fields that are valid: `TRACEWALK_HAS_…`.
    */
   uint32_t has;
   /*
@@ -813,15 +817,15 @@ typedef struct tracewalk_element {
    */
   uint32_t trace_id;
   /*
-   The first byte of the source's own bytes that proves it.
+   The first byte that proves the element, counted in the source's own bytes.
    */
   uint64_t stream_start;
   /*
-   The byte after the last one.
+   The byte after the last one that proves the element.
    */
   uint64_t stream_end;
   /*
-   Where in the capture's file that begins.
+   The offset of the first byte in the capture's file.
    */
   uint64_t capture_offset;
   /*
@@ -837,11 +841,11 @@ typedef struct tracewalk_element {
    */
   uint64_t last;
   /*
-   A place in the program's memory.
+   An address in the program's memory.
    */
   uint64_t address;
   /*
-   Where an exception would return to.
+   The address that the exception would return to.
    */
   uint64_t return_address;
   /*
@@ -849,7 +853,7 @@ typedef struct tracewalk_element {
    */
   uint64_t value;
   /*
-   How many instructions.
+   The number of instructions.
    */
   uint32_t instructions;
   /*
@@ -869,15 +873,15 @@ typedef struct tracewalk_element {
    */
   uint32_t link;
   /*
-   What the branch returns from, by its form.
+   The kind of return, judged by the branch's form.
    */
   tracewalk_returns returns;
   /*
-   Why: see `kind`.
+   The reason: see `kind`.
    */
   uint32_t reason;
   /*
-   1 if what came since the last proof may be wrong.
+   1 if elements since the last proof may be wrong.
    */
   uint32_t doubt;
   /*
@@ -905,7 +909,7 @@ typedef struct tracewalk_element {
    */
   tracewalk_security security;
   /*
-   How many bytes of memory were accessed; 0 if that is unknown.
+   The number of accessed bytes of memory; 0 if unknown.
    */
   uint32_t data_bytes;
   /*
@@ -915,43 +919,43 @@ typedef struct tracewalk_element {
 } tracewalk_element;
 
 /*
- Takes an element, which is valid during the call alone. An answer other than 0 ends the work. It must not use the handle
- that calls it, and must not leave by an exception or `longjmp`.
+ Receives an element, which is valid only during the call. A result other than 0 ends the work. The callback must not
+ use the handle that calls it, and must not leave by an exception or `longjmp`.
  */
 typedef int (*tracewalk_on_element)(void *user, const struct tracewalk_element *element);
 
 /*
  An instruction.
 
- Fields are added at the end: `size` says which ones the library has filled in.
+ Later versions add fields at the end: the library fills in the first `size` bytes.
  */
 typedef struct tracewalk_instruction {
   /*
-   How many bytes of this structure the library fills in.
+   The number of bytes of this structure that the library fills in.
    */
   uint32_t size;
   /*
-   How many bytes the instruction has: 2 or 4.
+   The size of the instruction in bytes: 2 or 4.
    */
   uint32_t bytes;
   /*
-   How it takes part in program flow.
+   The effect on program flow.
    */
   tracewalk_class flow;
   /*
-   1 if its own encoding makes it conditional. What an IT instruction before it does is not looked at.
+   1 if the instruction's own encoding is conditional. An IT instruction before it is ignored.
    */
   uint32_t conditional;
   /*
-   1 if it writes the link register.
+   1 if the instruction writes the link register.
    */
   uint32_t link;
   /*
-   What it returns from, by its form.
+   The kind of return, judged by the instruction's form.
    */
   tracewalk_returns returns;
   /*
-   How many instructions after it an IT instruction makes conditional; 0 for every other instruction.
+   For an IT instruction, the number of following instructions that it makes conditional; else 0.
    */
   uint32_t it_block;
   /*
@@ -965,19 +969,19 @@ typedef struct tracewalk_instruction {
 } tracewalk_instruction;
 
 /*
- A source of trace in a capture. Its texts live as long as the session.
+ A source of trace in a capture. The texts live as long as the session.
  */
 typedef struct tracewalk_source {
   /*
-   How many bytes of this structure the library fills in.
+   The number of bytes of this structure that the library fills in.
    */
   uint32_t size;
   /*
-   Its trace ID; 0 for a source without one.
+   The trace ID; 0 for a source without one.
    */
   uint32_t trace_id;
   /*
-   Its protocol: `etmv3`, `pft`, `etmv4` or `mtb`.
+   The protocol: `etmv3`, `pft`, `etmv4` or `mtb`.
    */
   const char *protocol;
   /*
@@ -995,19 +999,19 @@ typedef struct tracewalk_source {
 } tracewalk_source;
 
 /*
- Something worth knowing. Its texts live as long as the session.
+ A notice about the capture or an answer. The texts live as long as the session.
  */
 typedef struct tracewalk_notice {
   /*
-   How many bytes of this structure the library fills in.
+   The number of bytes of this structure that the library fills in.
    */
   uint32_t size;
   /*
-   How much it matters.
+   How serious the notice is.
    */
   tracewalk_severity severity;
   /*
-   1 if `offset` holds one.
+   1 if `offset` is valid.
    */
   uint32_t has_offset;
   /*
@@ -1015,11 +1019,11 @@ typedef struct tracewalk_notice {
    */
   uint32_t reserved;
   /*
-   Where in the file of the capture it shows first.
+   The offset in the capture's file at which the notice first occurs.
    */
   uint64_t offset;
   /*
-   A short name of what it is about, which stays what it is.
+   A short name of the notice's kind, which is the same in all versions.
    */
   const char *kind;
   /*
@@ -1029,11 +1033,11 @@ typedef struct tracewalk_notice {
 } tracewalk_notice;
 
 /*
- What came of following a source.
+ The outcome of following a source.
  */
 typedef struct tracewalk_outcome {
   /*
-   How many bytes of this structure the library fills in.
+   The number of bytes of this structure that the library fills in.
    */
   uint32_t size;
   /*
@@ -1041,15 +1045,15 @@ typedef struct tracewalk_outcome {
    */
   uint32_t complete;
   /*
-   How many instructions were executed.
+   The number of executed instructions.
    */
   uint64_t instructions;
   /*
-   How many packets there were.
+   The number of packets.
    */
   uint64_t packets;
   /*
-   How many stretches of bytes are no packet.
+   The number of stretches of bytes that are not packets.
    */
   uint64_t malformed;
 } tracewalk_outcome;
@@ -1059,18 +1063,18 @@ extern "C" {
 #endif // __cplusplus
 
 /*
- The number of the ABI of the library that is loaded: compare it with `TRACEWALK_ABI`.
+ The ABI version of the loaded library: compare it with `TRACEWALK_ABI`.
  */
 uint32_t tracewalk_abi_version(void);
 
 /*
- The version of the library that is loaded, like `0.1.0`.
+ The version of the loaded library, like `0.1.0`.
  */
 const char *tracewalk_version(void);
 
 /*
- A decoder of one source's bytes, without frames around them. `source` is in the words of the command's `--source`, like
- `etmv3,cpu=cortex-m3,etmcr=0x500`. Without a program (null) it finds no instructions.
+ Creates a decoder of one source's bytes, without frames around them. `source` has the form of the command's
+ `--source`, like `etmv3,cpu=cortex-m3,etmcr=0x500`. Without a program (null) the decoder finds no instructions.
  */
 tracewalk_status tracewalk_decoder_new(const char *source,
                                        const struct tracewalk_program *program,
@@ -1078,8 +1082,9 @@ tracewalk_status tracewalk_decoder_new(const char *source,
                                        struct tracewalk_error **error);
 
 /*
- A decoder of CoreSight frames that hold `count` sources, each with its trace ID, like `0x10=etmv3,cpu=cortex-m3`, and its
- program, which may be null. With `port` other than 0 the frames are a trace port's, with FSYNCs; else a buffer's.
+ Creates a decoder of CoreSight frames with `count` sources. Each source has its trace ID, like
+ `0x10=etmv3,cpu=cortex-m3`, and its program, which may be null. With `port` other than 0 the frames are a trace
+ port's, with FSYNCs; else a buffer's.
  */
 tracewalk_status tracewalk_decoder_new_formatted(const char *const *sources,
                                                  const struct tracewalk_program *const *programs,
@@ -1089,8 +1094,8 @@ tracewalk_status tracewalk_decoder_new_formatted(const char *const *sources,
                                                  struct tracewalk_error **error);
 
 /*
- Has packets reported to `callback` while bytes are pushed, each before what it proves; an answer other than 0 ends that. To be
- called before the first bytes.
+ Reports packets to `callback` while bytes are pushed, each before the elements that it proves. A result other than 0
+ ends the reports. Call this function before the first bytes.
  */
 tracewalk_status tracewalk_decoder_on_packet(const struct tracewalk_decoder *decoder,
                                              tracewalk_on_packet callback,
@@ -1098,8 +1103,8 @@ tracewalk_status tracewalk_decoder_on_packet(const struct tracewalk_decoder *dec
                                              struct tracewalk_error **error);
 
 /*
- Takes the next bytes. What they prove is held until it is taken, by `tracewalk_decoder_next` or `tracewalk_decoder_each`:
- push pieces of some kilobytes, and take in between.
+ Decodes the next bytes. The elements are held until `tracewalk_decoder_next` or `tracewalk_decoder_each` takes them:
+ push pieces of some kilobytes, and take elements in between.
  */
 tracewalk_status tracewalk_decoder_push(const struct tracewalk_decoder *decoder,
                                         const uint8_t *bytes,
@@ -1107,19 +1112,19 @@ tracewalk_status tracewalk_decoder_push(const struct tracewalk_decoder *decoder,
                                         struct tracewalk_error **error);
 
 /*
- Bytes were lost before the next ones: a gap, and decoding continues at the next synchronisation. In frames the decoder
- notices that by itself.
+ Reports that bytes were lost before the next ones: a gap, after which decoding continues at the next
+ synchronisation. A decoder of frames detects losses itself, and refuses this call.
  */
 tracewalk_status tracewalk_decoder_lost(const struct tracewalk_decoder *decoder, struct tracewalk_error **error);
 
 /*
- The trace ends here. The last elements can be taken.
+ Ends the trace. The last elements can be taken.
  */
 tracewalk_status tracewalk_decoder_finish(const struct tracewalk_decoder *decoder, struct tracewalk_error **error);
 
 /*
- Takes the next element; `size` is `sizeof(tracewalk_element)`. `TRACEWALK_STATUS_NEED_INPUT`: none before more is pushed;
- `TRACEWALK_STATUS_END`: none any more.
+ Takes the next element; `size` is `sizeof(tracewalk_element)`. `TRACEWALK_STATUS_NEED_INPUT`: there is none until
+ more bytes are pushed; `TRACEWALK_STATUS_END`: there are no more.
  */
 tracewalk_status tracewalk_decoder_next(const struct tracewalk_decoder *decoder,
                                         struct tracewalk_element *out,
@@ -1127,8 +1132,8 @@ tracewalk_status tracewalk_decoder_next(const struct tracewalk_decoder *decoder,
                                         struct tracewalk_error **error);
 
 /*
- Gives a callback all elements that were found so far. If it ends the work (`TRACEWALK_STATUS_STOPPED`) the element that it was
- given is taken, and those after it can be taken later.
+ Gives all elements so far to a callback. If the callback ends the work (`TRACEWALK_STATUS_STOPPED`), the element
+ that it received is taken, and the later ones can still be taken.
  */
 tracewalk_status tracewalk_decoder_each(const struct tracewalk_decoder *decoder,
                                         tracewalk_on_element callback,
@@ -1136,7 +1141,7 @@ tracewalk_status tracewalk_decoder_each(const struct tracewalk_decoder *decoder,
                                         struct tracewalk_error **error);
 
 /*
- Frees a decoder; a null pointer is none.
+ Frees a decoder; a null pointer is ignored.
  */
 void tracewalk_decoder_free(struct tracewalk_decoder *decoder);
 
@@ -1146,23 +1151,24 @@ void tracewalk_decoder_free(struct tracewalk_decoder *decoder);
 tracewalk_status tracewalk_error_status(const struct tracewalk_error *error);
 
 /*
- A short name of why it failed, which stays what it is. It lives as long as the error; null for a null pointer.
+ A short name of the reason, which is the same in all versions. The text lives as long as the error; null for a null
+ pointer.
  */
 const char *tracewalk_error_kind(const struct tracewalk_error *error);
 
 /*
- A sentence for people. It lives as long as the error; null for a null pointer.
+ A sentence for people. The text lives as long as the error; null for a null pointer.
  */
 const char *tracewalk_error_message(const struct tracewalk_error *error);
 
 /*
- Frees an error; a null pointer is none.
+ Frees an error; a null pointer is ignored.
  */
 void tracewalk_error_free(struct tracewalk_error *error);
 
 /*
- Reads the instruction at the start of `code`, which stands at `address`; `isa` is a `tracewalk_isa`, and `out_size` is
- `sizeof(tracewalk_instruction)`. Code after the instruction is not looked at.
+ Describes the instruction at the start of `code`, which is at `address`; `isa` is a `tracewalk_isa`, and `out_size`
+ is `sizeof(tracewalk_instruction)`. Code after the instruction is ignored.
  */
 tracewalk_status tracewalk_classify(const uint8_t *code,
                                     size_t size,
@@ -1173,15 +1179,16 @@ tracewalk_status tracewalk_classify(const uint8_t *code,
                                     struct tracewalk_error **error);
 
 /*
- Options with nothing stated: tracewalk works out everything.
+ Creates options with nothing stated: tracewalk works out everything.
  */
 struct tracewalk_options *tracewalk_options_new(void);
 
 /*
- States something, in the words of the command's options without their dashes: `image`, `source`, `root`, `id`, `debug-dir` (each
- may be given several times), `container`, `frame-start`, `read-pointer`, `swap-words`, `dump-address`, `vector-table`, `svd`, `symfs`,
- `kallsyms`, `registers`, `mtb-position`, `mtb-master`, `mtb-base`, `mtb-pc`, `memory`, `strict`, `trust-image`, `doubtful`, `threads`. Switches take
- `true` or `false`. `doubtful` is `keep` if nobody states it: gaps say which elements may be wrong.
+ Sets an option by the command's name without its dashes: `image`, `source`, `root`, `id`, `debug-dir` (each may be
+ set several times), `container`, `frame-start`, `read-pointer`, `swap-words`, `dump-address`, `vector-table`, `svd`,
+ `symfs`, `kallsyms`, `registers`, `mtb-position`, `mtb-master`, `mtb-base`, `mtb-pc`, `memory`, `strict`,
+ `trust-image`, `doubtful`, `threads`. Switches take `true` or `false`. The default of `doubtful` is `keep`: gaps
+ state which elements may be wrong.
  */
 tracewalk_status tracewalk_options_set(const struct tracewalk_options *options,
                                        const char *name,
@@ -1189,18 +1196,18 @@ tracewalk_status tracewalk_options_set(const struct tracewalk_options *options,
                                        struct tracewalk_error **error);
 
 /*
- Frees options; a null pointer is none. Sessions that were opened with them go on.
+ Frees options; a null pointer is ignored. Sessions that were opened with them stay valid.
  */
 void tracewalk_options_free(struct tracewalk_options *options);
 
 /*
- A program without any code.
+ Creates a program without code.
  */
 struct tracewalk_program *tracewalk_program_new(void);
 
 /*
- Adds code from memory: `size` bytes that stand at `address`, visible in all contexts. They are copied. Where memory is
- already known the bytes have to be the same.
+ Adds code from memory: `size` bytes at `address`, visible in all contexts. The bytes are copied. If memory is
+ already known, the bytes must be the same.
  */
 tracewalk_status tracewalk_program_add(const struct tracewalk_program *program,
                                        uint64_t address,
@@ -1209,7 +1216,7 @@ tracewalk_status tracewalk_program_add(const struct tracewalk_program *program,
                                        struct tracewalk_error **error);
 
 /*
- Adds code that is visible under one context ID alone, and there instead of what is visible everywhere.
+ Adds code that is visible only under one context ID, and replaces there the code that is visible everywhere.
  */
 tracewalk_status tracewalk_program_add_in_context(const struct tracewalk_program *program,
                                                   uint32_t context_id,
@@ -1219,7 +1226,7 @@ tracewalk_status tracewalk_program_add_in_context(const struct tracewalk_program
                                                   struct tracewalk_error **error);
 
 /*
- Adds code from a file, in the words of the command's `--image`: `FILE` for ELF, Intel HEX and Motorola S-records,
+ Adds code from a file, in the form of the command's `--image`: `FILE` for ELF, Intel HEX and Motorola S-records,
  `ADDRESS:FILE` for bytes.
  */
 tracewalk_status tracewalk_program_add_file(const struct tracewalk_program *program,
@@ -1234,9 +1241,9 @@ tracewalk_status tracewalk_program_set_vector_table(const struct tracewalk_progr
                                                     struct tracewalk_error **error);
 
 /*
- The known code from `address` on, as much as fits into `size` bytes and stands in one piece: `got` receives how many bytes were
- copied, 0 if the program holds nothing there. `context` is null, or an element of `TRACEWALK_KIND_CONTEXT`: what is visible
- under its context ID and VMID.
+ Reads the known code from `address` on, as much as fits into `size` bytes without a hole. `got` receives the number
+ of copied bytes, 0 if the program has no code there. `context` is null, or an element of `TRACEWALK_KIND_CONTEXT`,
+ whose context ID and VMID select the visible code.
  */
 tracewalk_status tracewalk_program_read(const struct tracewalk_program *program,
                                         const struct tracewalk_element *context,
@@ -1247,8 +1254,8 @@ tracewalk_status tracewalk_program_read(const struct tracewalk_program *program,
                                         struct tracewalk_error **error);
 
 /*
- Reads the instruction at `address`; `isa` is a `tracewalk_isa`, and `size` is `sizeof(tracewalk_instruction)`. `context` as for
- `tracewalk_program_read`. `TRACEWALK_STATUS_END`: the program holds nothing there.
+ Describes the instruction at `address`; `isa` is a `tracewalk_isa`, and `size` is `sizeof(tracewalk_instruction)`.
+ `context` is as for `tracewalk_program_read`. `TRACEWALK_STATUS_END`: the program has no code there.
  */
 tracewalk_status tracewalk_program_instruction(const struct tracewalk_program *program,
                                                const struct tracewalk_element *context,
@@ -1259,13 +1266,13 @@ tracewalk_status tracewalk_program_instruction(const struct tracewalk_program *p
                                                struct tracewalk_error **error);
 
 /*
- Frees a program; a null pointer is none. Decoders that were made with it go on.
+ Frees a program; a null pointer is ignored. Decoders that were created with it stay valid.
  */
 void tracewalk_program_free(struct tracewalk_program *program);
 
 /*
- Opens a capture: a file of trace bytes, a perf.data file, a capture.toml, or a snapshot directory. What `options` do not state is
- inferred; a null pointer states nothing.
+ Opens a capture: a file of trace bytes, a perf.data file, a capture.toml, or a snapshot directory. Settings that
+ `options` do not state are inferred; a null pointer states nothing.
  */
 tracewalk_status tracewalk_session_open(const char *path,
                                         const struct tracewalk_options *options,
@@ -1273,7 +1280,7 @@ tracewalk_status tracewalk_session_open(const char *path,
                                         struct tracewalk_error **error);
 
 /*
- How many sources the capture has whose program flow can be decoded; 0 for a null pointer.
+ The number of sources whose program flow can be decoded; 0 for a null pointer.
  */
 size_t tracewalk_session_source_count(const struct tracewalk_session *session);
 
@@ -1287,8 +1294,8 @@ tracewalk_status tracewalk_session_source(const struct tracewalk_session *sessio
                                           struct tracewalk_error **error);
 
 /*
- Reads a notice: those of opening, then those of work, in the order in which they arose; `size` is `sizeof(tracewalk_notice)`.
- `TRACEWALK_STATUS_END` if `index` is not below the number of notices.
+ Reads a notice: those of opening come first, then those of work, in the order in which they arose. `size` is
+ `sizeof(tracewalk_notice)`. `TRACEWALK_STATUS_END` if `index` is not below the number of notices.
  */
 tracewalk_status tracewalk_session_notice(const struct tracewalk_session *session,
                                           size_t index,
@@ -1297,13 +1304,14 @@ tracewalk_status tracewalk_session_notice(const struct tracewalk_session *sessio
                                           struct tracewalk_error **error);
 
 /*
- Frees a session; a null pointer is none. In another thread than the one that opened it nothing is freed.
+ Frees a session; a null pointer is ignored. Only the thread that opened the session can free it; in others nothing
+ happens.
  */
 void tracewalk_session_free(struct tracewalk_session *session);
 
 /*
- Follows a source from its beginning, and gives a callback each element. `out` is null, or receives what came of it, if the callback
- did not end the work; `size` is `sizeof(tracewalk_outcome)`.
+ Follows a source from its beginning, and gives each element to a callback. `out` is null, or receives the outcome if
+ the callback did not end the work; `size` is `sizeof(tracewalk_outcome)`.
  */
 tracewalk_status tracewalk_session_each(const struct tracewalk_session *session,
                                         size_t index,
@@ -1314,8 +1322,8 @@ tracewalk_status tracewalk_session_each(const struct tracewalk_session *session,
                                         struct tracewalk_error **error);
 
 /*
- Reads a source's packets from its beginning, and gives a callback each. `out` and `size` are as for `tracewalk_session_each`; no
- instructions are counted.
+ Reads a source's packets from its beginning, and gives each to a callback. `out` and `size` are as for
+ `tracewalk_session_each`; instructions are not counted.
  */
 tracewalk_status tracewalk_session_packets(const struct tracewalk_session *session,
                                            size_t index,
@@ -1326,8 +1334,8 @@ tracewalk_status tracewalk_session_packets(const struct tracewalk_session *sessi
                                            struct tracewalk_error **error);
 
 /*
- The code that a source's processor ran: from images, from the capture itself, and from dumps of memory. It belongs to the program,
- which frees it; it can be used from any thread, and after the session.
+ Creates a program with the code that a source's processor ran: from images, from the capture itself, and from dumps
+ of memory. The caller frees it, and can use it in any thread, and after the session.
  */
 tracewalk_status tracewalk_session_program(const struct tracewalk_session *session,
                                            size_t index,
