@@ -1,4 +1,4 @@
-//! Captures of which the user knows only a part, and what tracewalk reports about the rest.
+//! Captures that the user can describe only in part, and the settings that tracewalk reports for the rest.
 
 use crate::support::firmware::Firmware;
 use crate::support::{Outcome, comparable, corpus, example, run};

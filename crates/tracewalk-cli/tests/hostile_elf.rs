@@ -143,7 +143,7 @@ fn executed() -> &'static [u8] {
 }
 
 /// Checks that the file with these sections does not change the execution, and that the search for names and
-/// lines ends. A text in `told` has to be reported; if it is empty, nothing has to be.
+/// lines ends. The text `told` must be reported, unless it is empty.
 fn survived(what: &str, sections: &[Section], told: &str) {
     survived_with(what, sections, &[], told);
 }

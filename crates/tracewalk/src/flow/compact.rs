@@ -3,6 +3,7 @@
 //! A compiler's trace of 1 MB has a quarter of a million elements in its windows, nearly all of them blocks. A block is short,
 //! and its trace is near: 20 bytes hold what takes 72 in an [`Element`].
 
+use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
 use crate::ids::{Address, Isa};
@@ -29,7 +30,7 @@ pub(crate) struct ShortBlock {
     isa: Isa,
     /// The size of the last instruction.
     last_bytes: u8,
-    /// Where its trace starts; negative before the passage.
+    /// The start of its trace; negative before the passage.
     trace_start: i8,
     trace_bytes: u8,
 }
@@ -37,29 +38,36 @@ pub(crate) struct ShortBlock {
 /// The elements of a passage.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Elements<'a> {
-    /// Those of all passages.
+    /// The elements of all passages.
     pub(crate) compact: &'a [Compact],
     /// The elements that [`Compact::Other`] numbers.
     pub(crate) others: &'a [Element],
-    /// Which of them are those of this passage. Consumers that only count do not look.
+    /// The first element of this passage in `compact`, and the number of its elements. Consumers that only count never
+    /// read them.
     pub(crate) first: u32,
     pub(crate) count: u8,
 }
 
 impl Compact {
-    /// An element, whose span counts from the passage's start; `number` gives one that is not a short block its number.
+    /// An element, whose span counts from the passage's start. An element that is not a short block is added to `others`.
     #[inline]
-    pub(crate) fn of(element: &Element, number: impl FnOnce(&Element) -> u32) -> Self {
+    pub(crate) fn of(element: &Element, others: &mut Vec<Element>) -> Self {
         let short = match element {
             Element::Block(block) => ShortBlock::of(block),
             _ => None,
         };
-        short.map_or_else(|| Self::Other(number(element)), Self::Block)
+        short.map_or_else(
+            || {
+                others.push(*element);
+                Self::Other(u32::try_from(others.len() - 1).unwrap_or(u32::MAX))
+            },
+            Self::Block,
+        )
     }
 }
 
 impl ShortBlock {
-    /// The block; `None` if it is too long, or its trace.
+    /// The block in short; `None` if the block or its trace is too long.
     #[inline]
     fn of(block: &Block) -> Option<Self> {
         let Block { start, end, isa, instructions, last, ending, span } = *block;
@@ -98,7 +106,7 @@ impl ShortBlock {
 }
 
 impl<'a> Elements<'a> {
-    /// Each of them; their spans count from the passage's start.
+    /// The elements; their spans count from the passage's start.
     #[inline]
     pub(crate) fn iter(self) -> impl DoubleEndedIterator<Item = Element> + use<'a> {
         let first = self.first as usize;
@@ -145,9 +153,10 @@ mod tests {
         let long =
             [block(8, 1 << 16, 0, 1), block(8, 12, 128, 1), block(8, 12, -129, 1), block(8, 12, 0, 256)];
         for (element, is_short) in short.map(|it| (it, true)).into_iter().chain(long.map(|it| (it, false))) {
-            let compact = [Compact::of(&element, |_| 0)];
-            assert_eq!(matches!(compact, [Compact::Block(_)]), is_short);
-            let elements = Elements { compact: &compact, others: &[element], first: 0, count: 1 };
+            let mut others = Vec::new();
+            let compact = [Compact::of(&element, &mut others)];
+            assert_eq!((matches!(compact, [Compact::Block(_)]), others.is_empty()), (is_short, is_short));
+            let elements = Elements { compact: &compact, others: &others, first: 0, count: 1 };
             assert!(elements.iter().eq([element]));
         }
         assert_eq!(size_of::<Compact>(), 20);

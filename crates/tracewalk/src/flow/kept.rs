@@ -66,13 +66,8 @@ impl Passage<'_> {
 impl KeptPassage {
     fn of(elements: impl Iterator<Item = Element>, totals: Totals) -> Self {
         let mut others = Vec::new();
-        let compact = elements.map(|element| {
-            Compact::of(&element, |other| {
-                others.push(*other);
-                u32::try_from(others.len() - 1).unwrap_or(u32::MAX)
-            })
-        });
-        Self { compact: compact.collect(), others: others.into(), totals }
+        let compact = elements.map(|element| Compact::of(&element, &mut others)).collect();
+        Self { compact, others: others.into(), totals }
     }
 
     /// A block by itself.

@@ -21,7 +21,7 @@ pub(super) fn entered(program: &Program, place: Location) -> Entered {
     }
 }
 
-/// Whether an apparent return from an exception to `place` is the start of another exception, and of which.
+/// Whether an apparent return from an exception to `place` is the start of another exception, and which exception.
 pub(super) fn tail_chained(program: &Program, place: Location) -> Option<Option<Exception>> {
     /// A reset is never chained. A return to its handler resumes code that was interrupted before its first
     /// instruction.

@@ -1,6 +1,6 @@
 //! Measures the length of one bit from the edges.
 //!
-//! Three steps, each of which builds on the one before:
+//! Three steps, each based on the previous one:
 //!
 //! ```text
 //! 1. the shortest pulses that are not disturbances  → rough candidates

@@ -281,12 +281,7 @@ impl<S: Eq + Hash> Memo<S> {
         }
         if let (Some(entry), Ok(number)) = (self.entry(key, meaning), u16::try_from(self.entries.len())) {
             let Self { elements, others, .. } = self;
-            elements.extend(meaning.elements.iter().map(|element| {
-                Compact::of(element, |other| {
-                    others.push(*other);
-                    u32::try_from(others.len() - 1).unwrap_or(u32::MAX)
-                })
-            }));
+            elements.extend(meaning.elements.iter().map(|element| Compact::of(element, others)));
             self.entries.push(entry);
             if self.entries.len() * 2 > self.table.len() {
                 self.grow();
