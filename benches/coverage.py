@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What coverage costs beside the bare flow: processor time of both commands in turn, for the same 50 MB.
+"""Measures the cost of coverage over plain flow: processor time of both commands in turn, for the same 50 MB.
 
     benches/coverage.py TRACEWALK [RUNS] [THREADS]
 
-Captures are those of `../shared/corpus/synthetic`, repeated. Prints medians and the median of the pairs' ratios.
+Repeats the captures of `../shared/corpus/synthetic`. Prints medians and the median of the pairs' ratios.
 """
 
 import os

@@ -21,7 +21,7 @@ extern char heap_start[], heap_end[];
 static volatile uint32_t ticks;
 static volatile uint32_t histogram[16];
 
-/* What an interrupt usually does: a little, of varying length. */
+/* The work of a typical interrupt: short, of varying length. */
 static uint32_t account(uint32_t now)
 {
     uint32_t sum = 0;
@@ -76,7 +76,7 @@ __attribute__((section(".vectors"), used)) static const void *const vectors[16] 
     Unexpected_Handler, 0, 0, 0, 0, Unexpected_Handler, Unexpected_Handler, 0, Unexpected_Handler, SysTick_Handler,
 };
 
-/* What the C library asks of an operating system. */
+/* The system calls that the C library needs. */
 void *_sbrk(ptrdiff_t by)
 {
     static char *end = heap_start;

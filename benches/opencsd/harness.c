@@ -1,11 +1,11 @@
 /*
- * Decodes a capture held in memory with OpenCSD and an empty callback, so that its speed can be compared.
+ * Decodes a capture in memory with OpenCSD and an empty callback, to compare OpenCSD's speed.
  *
  *   harness MODE CONTAINER ADDRESS IMAGE CAPTURE REPEATS PROTOCOL,ID,ETMCR,ETMIDR,ETMCCER...
  *
  * MODE       flow (full decode) or packets (packet processor with an empty sink)
  * CONTAINER  raw (one source's bytes) or frames (CoreSight frames, memory aligned)
- * REPEATS    how often the capture is put after itself before decoding
+ * REPEATS    how many copies of the capture are decoded in a row
  * PROTOCOL   etmv3, etmv4 or pft
  *
  * Prints one line of JSON: bytes, packets, ranges, instructions, seconds (processor time of decoding alone).

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Makes the dumps again: the trace buffer of ../examples/m0-crash-mtb, put into an emulated chip's memory and read out
-# with the tools that people use. Needs QEMU 7.2 (qemu-system-arm), gdb-multiarch 13, arm-none-eabi-objcopy, and a Python
+# Recreates the dumps: loads the trace buffer of ../examples/m0-crash-mtb into an emulated chip's memory, and reads the
+# buffer with common tools. Needs QEMU 7.2 (qemu-system-arm), gdb-multiarch 13, arm-none-eabi-objcopy, and a Python
 # that finds pyOCD.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -9,7 +9,7 @@ example=$PWD/../examples/m0-crash-mtb
 work=$(mktemp -d)
 trap 'rm -rf "$work"; kill "$emulator" 2>/dev/null || true' EXIT
 
-# GDB writes what the program's sections name into a core file, so the buffer gets one.
+# GDB writes the memory of the program's sections into a core file, so the buffer gets a section.
 arm-none-eabi-objcopy --add-section .mtb="$example/trace.bin" --set-section-flags .mtb=alloc,load,data \
     --change-section-address .mtb=0x20001000 "$example/m0-crash.elf" "$work/m0-crash.elf" 2>/dev/null
 
@@ -50,7 +50,7 @@ cd "$work" && timeout 40 gdb-multiarch -q -nx -batch -x commands m0-crash.elf >/
 cp gdb-x*.txt gdb.hex gdb.srec gdb.core "$OLDPWD"
 cd "$OLDPWD"
 
-# A crash as a core file: the program of crashes/m0-null-pointer, stopped at its handler, with that one's trace buffer.
+# A crash as a core file: the program of crashes/m0-null-pointer, stopped at its handler, with the trace buffer of that crash.
 crash=$PWD/../firmware/crash/crash-m0.elf
 ${PYTHON:-python3} - ../crashes/m0-null-pointer/crash.log "$work/mtb.bin" <<'EOF'
 import re, sys
@@ -77,7 +77,7 @@ restore $work/mtb.bin binary 0x20001000
 generate-core-file $PWD/crash.core
 kill
 EOF
-# Where QEMU ends before it has answered `kill`, GDB complains.
+# If QEMU exits before it answers `kill`, GDB reports an error.
 timeout 40 gdb-multiarch -q -nx -batch -x "$work/commands" "$work/crash-m0.elf" >/dev/null 2>&1 || true
 test -s crash.core
 

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Makes the example captures again, from the records of what the example firmware executed:
+# Recreates the example captures from the records of the example firmware:
 #
-#     ./generate.sh            here
-#     ./generate.sh FOLDER     there
+#     ./generate.sh            in this folder
+#     ./generate.sh FOLDER     in FOLDER
 #
-# The same input gives the same bytes; a test compares them with the committed ones.
+# The same input gives the same bytes; a test compares them with the committed files.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 output=${1:-$here}

@@ -3,14 +3,14 @@
  *
  *     Access INSTRUCTION ADDRESS SIZE r|w VALUE
  *
- * hexadecimal, SIZE in bytes, VALUE `-` where it is not in RAM. The plugin interface of QEMU 7.2 tells the address
- * of an access but not its value, so RAM must be a file (`-object memory-backend-file,share=on`) that this plugin
- * maps as well; it looks there right after the access. Virtual addresses must be physical ones.
+ * hexadecimal, SIZE in bytes, VALUE `-` outside RAM. The plugin interface of QEMU 7.2 reports the address of an access
+ * but not its value, so RAM must be a file (`-object memory-backend-file,share=on`). The plugin maps this file and reads
+ * the value right after the access. Virtual addresses must equal physical ones.
  *
  *     -plugin accesses.so,ram=FILE,base=ADDRESS -d plugin
  *     -plugin accesses.so,limit=COUNT
  *
- * With `limit` it ends the emulation after that many instructions, for programs that do not end by themselves.
+ * With `limit`, the plugin ends the emulation after COUNT instructions, for programs that do not end by themselves.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -23,7 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The part of QEMU's plugin interface, version 1, that is used here. */
+/* The declarations that this plugin uses of QEMU's plugin interface, version 1. */
 extern void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t id, void (*translated)(uint64_t id, void *block));
 extern size_t qemu_plugin_tb_n_insns(const void *block);
 extern void *qemu_plugin_tb_get_insn(const void *block, size_t index);

@@ -1,11 +1,11 @@
 #!/bin/bash
-# Builds the example programs that are in Rust. Needs a Rust compiler with the sources of its library, and the arm-none-eabi
-# binutils of build.sh. The committed ELF files were built by Debian 12's rustc-web and rust-web-src 1.96.0+dfsg1-1~deb12u2
-# (`apt-get install rustc-web rust-web-src`), which builds them again byte for byte.
+# Builds the example programs in Rust. Needs a Rust compiler with the sources of its library, and the arm-none-eabi binutils
+# of build.sh. Debian 12's rustc-web and rust-web-src 1.96.0+dfsg1-1~deb12u2 (`apt-get install rustc-web rust-web-src`) built
+# the committed ELF files, and reproduce them byte for byte.
 #
 #     RUSTC=/usr/bin/rustc LIBRARY=/usr/src/rustc-1.96.0/library ./build-rust.sh
 #
-# The library's `core` is compiled here, since no package has it for these processors.
+# The script compiles the library's `core`, because no package has it for these processors.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -16,7 +16,7 @@ build=$(mktemp -d)
 trap 'rm -rf "$build"' EXIT
 export RUSTC_BOOTSTRAP=1
 
-# core TARGET FLAGS...: `core`, and the empty crate that every program without `std` asks for
+# core TARGET FLAGS...: compiles `core`, and the empty crate that every program without `std` needs
 core() {
     local out=$build/$1/lib/rustlib/$1/lib
     mkdir -p "$out"
@@ -28,7 +28,7 @@ core() {
         -Zforce-unstable-if-unmarked -C panic=abort --target "$@" --out-dir "$out" "$build/empty.rs"
 }
 
-# program NAME TARGET FLAGS...: the object of NAME/main.rs, with what it uses of `core`
+# program NAME TARGET FLAGS...: compiles NAME/main.rs into an archive, with the parts of `core` that it uses
 program() {
     local name=$1 target=$2
     "$rustc" --edition 2024 --crate-type staticlib --crate-name firmware -O -g -C panic=abort -C codegen-units=1 \

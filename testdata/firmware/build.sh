@@ -1,15 +1,15 @@
 #!/bin/sh
-# Builds the example programs. Needs gcc-arm-none-eabi and gcc-aarch64-linux-gnu; the committed ELF files were built by the version that
-# their DW_AT_producer names, and that version builds them again byte for byte, wherever the tree is.
+# Builds the example programs. Needs gcc-arm-none-eabi and gcc-aarch64-linux-gnu. DW_AT_producer in the committed ELF files names
+# the compiler version that built them; this version reproduces them byte for byte, in any directory.
 set -eu
 cd "$(dirname "$0")"
 
 cc=${CC:-arm-none-eabi-gcc}
 cc64=${CC64:-aarch64-linux-gnu-gcc}
 common="-std=c11 -O2 -g -gdwarf-4 -Wall -Wextra -Werror -ffreestanding -fno-common -Icommon"
-# The compiler does not hand its map on to the assembler.
+# The compiler does not pass its prefix map to the assembler.
 common="$common -ffile-prefix-map=$PWD=. -Wa,--debug-prefix-map=$PWD=."
-# -no-pie and friends are not needed; the C library is not used, libgcc only for division.
+# -no-pie and similar options are not needed. The programs use no C library, and libgcc only for division.
 link="-nostdlib -Wl,--build-id=sha1 -Wl,--fatal-warnings -Wl,--no-warn-rwx-segments"
 
 # compile OUTPUT FLAGS... SOURCE
@@ -28,16 +28,16 @@ compile "$build/m3-main.o" $m3 m3/main.c
 compile "$build/m3-work.o" $m3 common/work.c
 $cc $m3 $link -T m3/m3.ld -o m3/m3.elf "$build/m3-startup.o" "$build/m3-main.o" "$build/m3-work.o" -lgcc
 
-# The same program, whose work.c is named with its checksum, as clang does it and this compiler does not.
+# The same program, with the checksum of work.c in the line table: clang writes checksums, this compiler does not.
 $cc $common -gdwarf-5 $m3 -S common/work.c -o "$build/m3-work.s"
-# The assembler takes it for a number, whose lowest byte comes first.
+# The assembler reads the checksum as a number and writes its lowest byte first.
 md5=$(md5sum common/work.c | cut -d ' ' -f 1 | sed 's/../& /g' | tr ' ' '\n' | tac | tr -d '\n')
 sed -i "s|^\(\t\.file 1 \"common/work.c\"\)$|\1 md5 0x$md5|" "$build/m3-work.s"
 grep -q "work.c\" md5 0x" "$build/m3-work.s"
 ${cc%gcc}as -gdwarf-5 --debug-prefix-map="$PWD=." -mcpu=cortex-m3 -mthumb "$build/m3-work.s" -o "$build/m3-work-md5.o"
 $cc $m3 $link -T m3/m3.ld -o m3/m3-checksums.elf "$build/m3-startup.o" "$build/m3-main.o" "$build/m3-work-md5.o" -lgcc
 
-# main.c is ARM code, the rest Thumb. The core has no floating point that the program would use.
+# main.c is ARM code, the rest Thumb. The program does not use floating point.
 a9="-march=armv7-a -mfloat-abi=soft"
 compile "$build/a9-startup.o" $a9 a9/startup.s
 compile "$build/a9-main.o" $a9 -marm a9/main.c
@@ -53,7 +53,7 @@ $cc $m0 $link -T m0-crash/m0-crash.ld -o m0-crash/m0-crash.elf \
 
 compile "$build/m-v6-startup.o" -mcpu=cortex-m0 -mthumb common/m-startup.s
 
-# m_program NAME LINKER-SCRIPT FLAGS... OBJECT...: links with the start that the later Cortex-M programs share.
+# m_program NAME LINKER-SCRIPT FLAGS... OBJECT...: links with the startup code that the later Cortex-M programs share.
 m_program() {
     name=$1
     script=$2
@@ -76,7 +76,7 @@ compile "$build/jumps-main.o" $m4 jumps/main.c
 compile "$build/jumps-work.o" $m4 common/work.c
 m_program jumps m4/m4.ld $m4 "$build/jumps.o" "$build/jumps-main.o" "$build/jumps-work.o"
 
-# Two revisions of one program, not optimised: a line has code if it is a statement.
+# Two revisions of one program, not optimised, so that every statement has code.
 revision() {
     name=$1
     other=$2
@@ -95,7 +95,7 @@ compile "$build/a15-main.o" $a15 -mthumb a15/main.c
 compile "$build/a15-work.o" $a15 -marm common/work.c
 $cc $a15 -marm $link -T a15/a15.ld -o a15/a15.elf "$build/a15-startup.o" "$build/a15-main.o" "$build/a15-work.o" -lgcc
 
-# A64, and in it a task that is AArch32, which is linked apart.
+# A64, with a task in AArch32, which is linked separately.
 compile "$build/a53-aarch32.o" -march=armv7-a -mfloat-abi=soft -mthumb a53/aarch32.c
 compile "$build/a53-work32.o" -march=armv7-a -mfloat-abi=soft -mthumb common/work.c
 $cc -march=armv7-a -mthumb -nostdlib -Wl,--build-id=none -Wl,--fatal-warnings -Wl,--no-warn-rwx-segments \
@@ -114,7 +114,7 @@ done
 $cc64 $link -static -no-pie -Wl,-z,max-page-size=4096 -T a53/a53.ld -o a53/a53.elf \
     "$build/a53-startup.o" "$build/a53-main.o" "$build/a53-work.o" "$build/a53-task.o"
 
-# Two halves, of which the Non-secure one has the work once more under other names.
+# Two halves. The Non-secure half contains the work a second time, under other names.
 m33="-mcpu=cortex-m33 -mthumb -mfloat-abi=soft"
 compile "$build/m33-startup.o" $m33 m33/startup.s
 compile "$build/m33-secure.o" $m33 m33/secure.c
@@ -124,8 +124,8 @@ compile "$build/m33-nonsecure-work.o" $m33 common/work.c -include m33/nonsecure.
 $cc $m33 $link -T m33/m33.ld -o m33/m33.elf "$build/m33-startup.o" "$build/m33-secure.o" "$build/m33-work.o" \
     "$build/m33-nonsecure.o" "$build/m33-nonsecure-work.o" -lgcc
 
-# The ten crashes, for a Cortex-M0+, a Cortex-M3, and a Cortex-M4 whose floating-point unit is in use; and three whose cause
-# nobody can prove. crash PROGRAM-CORE FLAGS...
+# The ten crashes, for a Cortex-M0+, a Cortex-M3, and a Cortex-M4 that uses its floating-point unit; and four whose cause
+# cannot be proved. crash PROGRAM-CORE FLAGS...
 crash() {
     name=$1
     shift
@@ -142,7 +142,7 @@ crash crash-m4 -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16
 crash unproven-m0 -DOWN_HARD_FAULT_HANDLER -mcpu=cortex-m0plus -mthumb
 crash unproven-m3 -DOWN_HARD_FAULT_HANDLER -mcpu=cortex-m3 -mthumb
 
-# Threads and a handler that compute in floating point; it starts itself.
+# Threads and a handler that compute in floating point. The program has its own Reset_Handler.
 float="-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16"
 compile "$build/float-m4-main.o" $float crash/float.c
 compile "$build/float-m4-work.o" $float common/work.c

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Lets the programs in crash/ crash in QEMU, with GDB attached as it would be to a chip: crash/NAME.record is what they
-# executed, and ../crashes/NAME has what would be saved of it, the trace of tracewalk-generate among it. Needs QEMU 7.2,
+# Crashes the programs in crash/ in QEMU, with GDB attached as to a chip. crash/NAME.record lists the instructions that they
+# executed. ../crashes/NAME holds what a developer would save, including the trace of tracewalk-generate. Needs QEMU 7.2,
 # gdb-multiarch and cargo.
 #
 #     ./record-crash.sh               all of them
@@ -18,8 +18,8 @@ kinds=(null-pointer return-address unaligned divide stack-overflow undefined bus
 unproven=(overwritten unsaved cleared escalated)
 float=(thread-divide handler-return thread-bus-fault thread-undefined)
 
-# crash NAME PROGRAM NUMBER: runs it up to the first instruction of the handler that it ends in, and those of whose causes
-# nothing is left some way into it
+# crash NAME PROGRAM NUMBER: runs the program up to the first instruction of its last handler; if no evidence of the cause may
+# remain, runs it further into the handler
 crash() {
     local name=$1 program=$2 number=$3 machine stop saved='info registers\nx/16wx 0xe000ed00\nx/148wx 0x20000000\n' rounds=0
     case ${program#*-} in
@@ -45,7 +45,7 @@ crash() {
         printf 'continue\nset logging file %s\nset logging enabled on\n' "$work/gdb.log"
         printf "$saved"'set logging enabled off\n'
         if [ "$program" = float-m4 ]; then
-            # QEMU does not show GDB the process stack pointer: an instruction reads it, when the record is complete.
+            # QEMU does not show GDB the process stack pointer: an instruction reads it, after the record is complete.
             printf 'shell cp %s %s\nset $pc = read_process_stack\nstepi\nset logging enabled on\n' "$work/qemu.log" "$work/kept.log"
             printf 'printf "psp            0x%%x\\n", $r0\nset logging enabled off\nshell mv %s %s.kept\n' "$work/kept.log" "$work/qemu.log"
         fi
@@ -53,13 +53,13 @@ crash() {
     } >"$work/script.gdb"
     rm -f "$work/gdb.log"
     QEMU_AUDIO_DRV=none timeout 120 gdb-multiarch -nx -batch "crash/$program.elf" -x "$work/script.gdb" >"$work/out" 2>&1 || true
-    # Where QEMU ends before it has answered `kill`, GDB complains.
+    # If QEMU exits before it answers `kill`, GDB reports an error.
     grep -q "^0x20000240" "$work/gdb.log" || { cat "$work/out" >&2; exit 2; }
     if [ -e "$work/qemu.log.kept" ]; then mv "$work/qemu.log.kept" "$work/qemu.log"; fi
     generate record --elf "crash/$program.elf" --log "$work/qemu.log" --output "crash/$name.record"
 }
 
-# trace NAME PROGRAM: what of it would be saved
+# trace NAME PROGRAM: writes the files that a developer would save
 trace() {
     local name=$1 core=${2#*-} folder=../crashes/$1
     local record=crash/$name.record elf=crash/$2.elf cpu=cortex-m${2##*m}
@@ -68,19 +68,19 @@ trace() {
     if [ "$core" = m0 ]; then
         generate capture --record "$record" --elf "$elf" --protocol mtb --mtb-size 1024 --mtb-base 0x20001000 \
             --output "$work/capture"
-        # As `x/256wx 0x20001000` prints it.
+        # The format in which `x/256wx 0x20001000` prints.
         {
             cat "$work/gdb.log" "$work/capture/registers.txt"
             od -An -v -tx4 -w16 "$work/capture/trace.bin" |
                 awk '{ printf "0x%x:\t0x%s\t0x%s\t0x%s\t0x%s\n", 536875008 + 16 * (NR - 1), $1, $2, $3, $4 }'
         } >"$folder/crash.log"
     else
-        # A buffer that wraps keeps the end; the others fit into it.
+        # A buffer that wraps keeps the end of the trace; the other traces fit.
         local container=frames last=+1
         case $name in *-overwritten) container=raw last=1024 ;; esac
         generate capture --record "$record" --elf "$elf" --protocol "etmv3,cpu=$cpu" --synchronise 256 \
             --container $container --output "$work/capture"
-        # The program is not beside it.
+        # The folder does not contain the program.
         sed -n '/\[\[image\]\]/q;p' "$work/capture/capture.toml" >"$folder/capture.toml"
         tail -c "$last" "$work/capture/trace.bin" >"$folder/trace.bin"
         cp "$work/gdb.log" "$folder/crash.log"

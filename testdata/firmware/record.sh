@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs the example programs in QEMU and writes down what they executed: NAME/NAME.record, in the format that
-# README.md describes. Needs QEMU 7.2 (qemu-system-arm, qemu-system-aarch64), cc for the plugin, and cargo.
+# Runs the example programs in QEMU and records the instructions that they execute in NAME/NAME.record. README.md
+# describes the format. Needs QEMU 7.2 (qemu-system-arm, qemu-system-aarch64), cc for the plugin, and cargo.
 #
 #     ./record.sh            all of them
 #     ./record.sh m3 a9      these
@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 
 ${HOST_CC:-cc} -O1 -Wall -Wextra -shared -fPIC -fvisibility=hidden -o "$work/accesses.so" accesses.c
 
-# emulate LOG OPTIONS...: one instruction at a time, with time counted in instructions so that every run is the same
+# emulate LOG OPTIONS...: runs one instruction at a time, with time counted in instructions so that every run is the same
 emulate() {
     log=$1
     shift
@@ -38,7 +38,7 @@ for name in "$@"; do
             -plugin "$work/accesses.so,limit=200000,ram=$work/ram,base=0x60000000"
         ;;
     m0-crash)
-        # It never ends by itself: its last handler spins, which is where the record stops.
+        # The program does not end: its last handler spins, and the record stops there.
         emulate "$log" -M microbit -kernel m0-crash/m0-crash.elf -plugin "$work/accesses.so,limit=40000"
         ;;
     m0)

@@ -1,4 +1,4 @@
-"""Where the captures and the command are."""
+"""Finds the captures and the command."""
 
 import os
 import pathlib
@@ -20,7 +20,7 @@ LONG = {"a55-test-tpiu", "infrastructure", "juno_r1_1", "test-file-mem-offsets"}
 
 @pytest.fixture(scope="session")
 def command():
-    """Runs the command, whose answers are the ones to compare with."""
+    """Runs the command, whose output the tests compare with."""
     program = os.environ.get("TRACEWALK", str(ROOT / "target" / "debug" / "tracewalk"))
 
     def run(*arguments):
@@ -31,7 +31,7 @@ def command():
 
 
 def captures():
-    """The examples, and the corpus' captures where it is there."""
+    """The examples, and the captures of the corpus if it exists."""
     found = sorted(EXAMPLES.glob("*/capture.toml"))
     if CORPUS.is_dir():
         found += sorted(CORPUS.glob("**/capture.toml"))
@@ -43,13 +43,13 @@ def captures():
 
 
 def size(capture):
-    """How many bytes a capture has, with what lies beside it."""
+    """The number of bytes in a capture's folder."""
     folder = capture if capture.is_dir() else capture.parent
     return sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
 
 
 def name(capture):
-    """What a capture is called among others."""
+    """A name for the capture in test IDs."""
     return "-".join(capture.parts[-3:])
 
 

@@ -1,4 +1,4 @@
-"""What the documents show runs as it stands there, one block after the other, as in a notebook."""
+"""The Python in the documents runs as printed, block after block, as in a notebook."""
 
 import re
 import shutil
@@ -10,7 +10,7 @@ import tracewalk
 
 
 def blocks(document, section=None):
-    """The blocks of Python in a document, or in one of its sections."""
+    """The Python blocks of a document, or of one of its sections."""
     text = (ROOT / "docs" / document).read_text()
     if section is not None:
         text = text.split(f"\n## {section}\n")[1].split("\n## ")[0]

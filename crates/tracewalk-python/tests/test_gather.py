@@ -1,4 +1,4 @@
-"""Many captures as one: the same as the command's `gather` and `merge`, whatever breaks."""
+"""Gathering equals the command's `gather` and `merge`, even if captures are broken."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Sessions: what is opened, what is said, and how work is ended."""
+"""Sessions: opening captures, notices and errors, and ending work early."""
 
 import os
 import pathlib
@@ -111,7 +111,7 @@ def test_threads_share_a_session():
 
 
 def long_capture(folder, times):
-    """An example, repeated: long enough for work to be seen."""
+    """An example, repeated until its decoding takes measurable time."""
     trace = (EXAMPLES / "m3-etmv3" / "trace.bin").read_bytes()
     path = folder / "long.bin"
     path.write_bytes(trace * times)

@@ -47,7 +47,7 @@ def parquet(data):
 
 
 def plain(table):
-    """Without the metadata, in which the formats differ."""
+    """The table without its metadata, in which the formats differ."""
     return table.replace_schema_metadata(None).combine_chunks()
 
 

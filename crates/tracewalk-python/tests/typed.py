@@ -1,4 +1,4 @@
-"""What a type checker says of code that uses the package: nothing. It is checked, and not run."""
+"""Code that uses the package and passes a type checker. The tests check this file and do not run it."""
 
 from pathlib import Path
 

@@ -1,7 +1,7 @@
 /*
- * Example program for a Cortex-A15: Thumb code that an interrupt handler in ARM code switches between tasks, each with
- * a context ID of its own. The virtual timer interrupts at ever different places; tasks also ask for a switch by a
- * software interrupt, jump out of nested calls and call the supervisor.
+ * Example program for a Cortex-A15: an interrupt handler in ARM code switches between tasks in Thumb code, each with
+ * its own context ID. The virtual timer interrupts at varying places; tasks also request a switch by a software
+ * interrupt, jump out of nested calls and call the supervisor.
  */
 #include "work.h"
 
@@ -29,7 +29,7 @@ static uint32_t current;
 static volatile uint32_t done;
 static uint32_t tick_seed = 9;
 
-/* What the program computed, for a debugger to look at. */
+/* The program's results, for a debugger. */
 volatile uint32_t results[8];
 
 static void set_timer(uint32_t ticks)
@@ -133,7 +133,7 @@ static void third_task(void)
         supervisor_call(0);
 }
 
-/* What irq_handler expects on the stack of a task that was never running. */
+/* The stack of a task that never ran, as irq_handler expects it. */
 static void prepare(uint32_t task, void (*entry)(void))
 {
     uint32_t *stack = &stacks[task][STACK_WORDS - 16];

@@ -2,7 +2,7 @@
     .arch armv7ve
     .arm
 
-@ Memory is where it is; the rest is unmapped.
+@ Virtual addresses equal physical ones; the rest is unmapped.
     .section .rodata.translation_table, "a", %progbits
     .align 14
 translation_table:
@@ -57,7 +57,7 @@ reset:
     b finish
     .size reset, . - reset
 
-@ A supervisor call counts; the one with r0 = 0 asks for a switch by a software interrupt.
+@ Every supervisor call is counted; the one with r0 = 0 requests a switch by a software interrupt.
     .global supervisor_handler
     .type supervisor_handler, %function
 supervisor_handler:
@@ -66,7 +66,7 @@ supervisor_handler:
     ldm sp!, {r0-r3, r12, pc}^
     .size supervisor_handler, . - supervisor_handler
 
-@ Saves the interrupted task on its own stack and goes on with the one that `switch_task` names.
+@ Saves the interrupted task on its own stack and resumes the task that `switch_task` returns.
     .global irq_handler
     .type irq_handler, %function
 irq_handler:
@@ -90,7 +90,7 @@ save:
     bx lr
     .size save, . - save
 
-@ void jump_back(struct place *, int): returns from `save` once more.
+@ void jump_back(struct place *, int): returns from `save` a second time.
     .global jump_back
     .type jump_back, %function
 jump_back:

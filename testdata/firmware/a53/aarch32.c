@@ -1,4 +1,4 @@
-/* The task that runs in AArch32, T32 after its first instructions, between tasks in AArch64. Linked apart, without data. */
+/* The task that runs in AArch32, T32 after its first instructions, between tasks in AArch64. Linked separately, without data. */
 #include "work.h"
 
 static uint32_t supervisor_call(uint32_t wish)

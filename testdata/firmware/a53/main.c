@@ -1,8 +1,8 @@
 /*
- * Example program in A64, for a Cortex-A53 or A57: three tasks at EL0, one of them in AArch32, each with a context ID,
- * that the kernel at EL1 switches when the virtual timer interrupts, at ever different places, or when they ask; a
- * hypervisor at EL2 and a monitor at EL3, which are called. Undefined instructions, breakpoints, an access and a jump
- * to nowhere are repaired and returned from. Memory is where it is: no translation.
+ * Example program in A64, for a Cortex-A53 or A57: three tasks at EL0, one of them in AArch32, each with a context ID.
+ * The kernel at EL1 switches them when the virtual timer interrupts, at varying places, or on request, and calls a
+ * hypervisor at EL2 and a monitor at EL3. The kernel repairs undefined instructions, breakpoints, an access and a jump
+ * to unmapped memory, and returns from them. Address translation is off.
  */
 #include "work.h"
 
@@ -26,10 +26,10 @@ uint64_t ask_hypervisor(uint64_t value);
 uint64_t ask_monitor(uint64_t value);
 void finish(void) __attribute__((noreturn));
 
-/* The task in AArch32, which another compiler made. */
+/* The task in AArch32, which another compiler built. */
 extern const char aarch32_task[];
 
-/* What a task has in its registers: see save_frame. */
+/* The registers of a task: see save_frame. */
 struct frame { uint64_t x[31], stack, resumes, status; };
 
 static struct frame tasks[TASKS];
@@ -38,7 +38,7 @@ static uint32_t current;
 static volatile uint32_t done;
 static uint32_t tick_seed = 5;
 
-/* What the program computed, for a debugger to look at. */
+/* The program's results, for a debugger. */
 volatile uint64_t results[8];
 
 static void set_timer(uint64_t ticks)
@@ -75,7 +75,7 @@ static void copy(struct frame *to, const struct frame *from)
         target[i] = source[i];
 }
 
-/* The next task goes on, with its frame in the place of that of the one before. */
+/* Replaces the frame of the current task with the frame of the next one. */
 static void switch_task(struct frame *frame)
 {
     copy(&tasks[current], frame);
@@ -90,7 +90,7 @@ void serve_interrupt(struct frame *frame)
     switch_task(frame);
 }
 
-/* A supervisor call: its number is in x0 or r0. */
+/* The number of a supervisor call is in x0 or r0. */
 static void serve_call(struct frame *frame)
 {
     results[5]++;
@@ -105,13 +105,13 @@ static void serve_call(struct frame *frame)
         frame->x[0] = ask_monitor(results[5]);
         break;
     case 3:
-        /* Interrupts may come in the meantime. */
+        /* Interrupts are enabled in the meantime. */
         __asm__ volatile("msr daifclr, #2" : : : "memory");
         frame->x[0] = gcd(84, 36) + crc32((const uint8_t *)"kernel", 6);
         __asm__ volatile("msr daifset, #2" : : : "memory");
         break;
     case 4:
-        /* An exception from the kernel to itself, and waiting for an interrupt that nobody takes here. */
+        /* An exception from EL1 to EL1, then a wait for an interrupt that is masked here. */
         __asm__ volatile("brk #2\n\tsvc #2" : : : "memory");
         __asm__ volatile("wfi" : : : "memory");
         break;
@@ -221,7 +221,7 @@ static void second_task(void)
         supervisor_call(0);
 }
 
-/* What a task that never ran goes on with. */
+/* The first registers of a task that never ran. */
 static void prepare(uint32_t task, const void *entry, uint64_t status)
 {
     struct frame *frame = &tasks[task];

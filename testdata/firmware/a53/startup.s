@@ -1,4 +1,4 @@
-// The start at EL3 and the way down to EL0; the vectors and handlers of EL3, EL2 and EL1.
+// The reset at EL3 and the descent to EL0; the vectors and handlers of EL3, EL2 and EL1.
     .arch armv8-a
 
     .macro vector target
@@ -6,7 +6,7 @@
     b \target
     .endm
 
-// A table of vectors: current level with SP_EL0 and SP_ELx, then lower level in AArch64 and AArch32.
+// A vector table: current level with SP_EL0 and SP_ELx, then lower level in AArch64 and AArch32.
     .macro vectors name, synchronous, interrupt, lower_synchronous, lower_interrupt
     .balign 0x800
 \name:
@@ -80,7 +80,7 @@ reset:
     b resume
     .size reset, . - reset
 
-// Saves what the interrupted task has in its registers, on the kernel's stack: x0 to x30, SP_EL0, ELR, SPSR.
+// Saves the registers of the interrupted task on the kernel's stack: x0 to x30, SP_EL0, ELR, SPSR.
     .macro save_frame
     sub sp, sp, #272
     stp x0, x1, [sp]
@@ -122,7 +122,7 @@ interrupt:
     b resume
     .size interrupt, . - interrupt
 
-// Exceptions of the kernel itself: it goes on with what it did.
+// Exceptions of the kernel itself: the kernel resumes its own work.
     .type synchronous_in_kernel, %function
 synchronous_in_kernel:
     save_frame
@@ -139,7 +139,7 @@ interrupt_in_kernel:
     b resume
     .size interrupt_in_kernel, . - interrupt_in_kernel
 
-// Goes on with what the frame says, which may be another task's.
+// Resumes the task in the frame, which may be another one.
     .type resume, %function
 resume:
     ldp x0, x1, [sp, #256]

@@ -1,5 +1,5 @@
 /*
- * Example program for an ARMv7-A core: this file is ARM code, common/work.c and half of startup.s are Thumb, so
+ * Example program for an ARMv7-A core: this file is ARM code; common/work.c and half of startup.s are Thumb code, so
  * every call between them changes the instruction set. The private timer interrupts both.
  */
 #include "work.h"
@@ -26,13 +26,13 @@ void arm_faults(void);
 void thumb_faults(void);
 
 volatile uint32_t undefined_count;
-/* The data abort handler makes faulting accesses go here: to the count, and to some room behind it. */
+/* The data abort handler redirects faulting accesses to the count and the words after it. */
 volatile uint32_t abort_count[4];
 static volatile uint32_t ticks;
 static volatile uint32_t software_interrupts;
 static uint32_t tick_seed = 1;
 
-/* What the program computed, for a debugger to look at. */
+/* The program's results, for a debugger. */
 volatile uint32_t results[8];
 
 static void set_context(uint32_t id)
@@ -46,9 +46,9 @@ void serve_timer(void)
     if (acknowledged == TIMER_INTERRUPT) {
         TIMER_STATUS = 1;
         ticks++;
-        /* Another period each time, so that the interrupts wander over the program. */
+        /* Each period differs, so that the interrupts fall on varying places. */
         TIMER_LOAD = 700 + (next_random(&tick_seed) & 511);
-        /* Every fourth time another interrupt is pending when this one returns. */
+        /* Every fourth time, another interrupt is pending when this one returns. */
         if (ticks % 4 == 0)
             GICD_SGIR = 2 << 24 | 3;
     } else {

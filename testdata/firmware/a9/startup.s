@@ -2,7 +2,7 @@
     .arch armv7-a
     .arm
 
-@ Memory is where it is; the rest is unmapped, so that an access to it aborts.
+@ Virtual addresses equal physical ones; the rest is unmapped, so that accesses to it abort.
     .section .rodata.translation_table, "a", %progbits
     .align 14
 translation_table:
@@ -61,9 +61,9 @@ reset:
     b finish
     .size reset, . - reset
 
-@ The four ways back from an exception that the architecture has: MOVS PC, LDM with ^, SUBS PC and RFE.
+@ The four exception returns of the architecture: MOVS PC, LDM with ^, SUBS PC and RFE.
 
-@ Skips the instruction: LR is already behind it in both instruction sets (all of ours are 16-bit in Thumb).
+@ Skips the instruction: LR is already after it in both instruction sets (in Thumb, all of them here are 16-bit).
     .global undefined_handler
     .type undefined_handler, %function
 undefined_handler:
@@ -84,8 +84,8 @@ supervisor_handler:
     ldm sp!, {r1-r3, r12, pc}^
     .size supervisor_handler, . - supervisor_handler
 
-@ A BKPT, or a jump to where nothing is. Both go on behind the faulting call or instruction: the program
-@ left that address in r4.
+@ A BKPT, or a jump to unmapped memory. The handler resumes after the faulting call or instruction, at the
+@ address that the program left in r4.
     .global prefetch_abort_handler
     .type prefetch_abort_handler, %function
 prefetch_abort_handler:
@@ -93,7 +93,7 @@ prefetch_abort_handler:
     subs pc, lr, #0
     .size prefetch_abort_handler, . - prefetch_abort_handler
 
-@ Points the base register, always r0 here, at memory that exists and runs the instruction again.
+@ Points the base register, always r0 here, at mapped memory and repeats the instruction.
     .global data_abort_handler
     .type data_abort_handler, %function
 data_abort_handler:
@@ -106,7 +106,7 @@ data_abort_handler:
     subs pc, lr, #8
     .size data_abort_handler, . - data_abort_handler
 
-@ Serves the timer on the system stack, so that the C function may be interrupted in its turn.
+@ Serves the timer on the system stack, so that another interrupt may nest in the C function.
     .global irq_handler
     .type irq_handler, %function
 irq_handler:
@@ -124,7 +124,7 @@ irq_handler:
     rfeia sp!
     .size irq_handler, . - irq_handler
 
-@ Enters Thumb code by BX and by LDR PC, and comes back by BX and by POP.
+@ Enters Thumb code by BX and by LDR PC, and returns by BX and by POP.
     .global through_bx
     .type through_bx, %function
 through_bx:
@@ -144,7 +144,7 @@ through_load:
     .ltorg
     .size through_load, . - through_load
 
-@ Runs an undefined instruction, an aborting load and store, a breakpoint and a jump to nowhere, in ARM state.
+@ Runs an undefined instruction, an aborting load and store, a breakpoint and a jump to unmapped memory, in ARM state.
     .global arm_faults
     .type arm_faults, %function
 arm_faults:

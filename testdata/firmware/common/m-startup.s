@@ -1,4 +1,4 @@
-@ What the Cortex-M programs m0, m4 and rust-m3 start with, in instructions that ARMv6-M has, too.
+@ The startup code of the Cortex-M programs m0, m4, jumps, rev-old, rev-new and rust-m3, in ARMv6-M instructions.
     .syntax unified
     .thumb
 

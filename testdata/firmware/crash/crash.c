@@ -1,6 +1,6 @@
 /*
- * Ten ways in which firmware crashes, for a Cortex-M0+ and a Cortex-M3. Whoever starts the program writes the number of
- * one into `scenario` first; it works for a while, and then crashes that way.
+ * Ten crashes of firmware, for a Cortex-M0+, a Cortex-M3 and a Cortex-M4. The debugger writes the number of a crash into
+ * `scenario` before the program starts; the program works for a while, and then crashes that way.
  */
 #include "cortex-m.h"
 
@@ -22,7 +22,7 @@ enum scenario {
 #define CCR_DIV_0_TRP (1u << 4)
 #define SHCSR_FAULTS (7u << 16)
 
-/* Not cleared at reset: written before the program starts. */
+/* The debugger writes this before the program starts; the reset handler does not clear it. */
 __attribute__((section(".noinit"))) volatile uint32_t scenario;
 
 #define NOINLINE __attribute__((noinline, noclone))
@@ -30,7 +30,7 @@ __attribute__((section(".noinit"))) volatile uint32_t scenario;
 static volatile uint32_t checksum;
 volatile uint32_t watchdog_warnings;
 
-/* A queue of calls to be made later. */
+/* A queue of deferred calls. */
 typedef void (*callback_fn)(uint32_t argument);
 
 static struct {
@@ -55,7 +55,7 @@ static void NOINLINE start_timer(uint32_t slot, callback_fn callback)
     timers[slot].argument = slot + 1;
 }
 
-/* Copies a name and does not look at its length. */
+/* Copies a name without checking its length. */
 static uint32_t NOINLINE greet(const char *name)
 {
     volatile char line[8];
@@ -65,7 +65,7 @@ static uint32_t NOINLINE greet(const char *name)
     return crc32((const uint8_t *)line, 3);
 }
 
-/* A message of one type byte and a length, as it comes over a wire. */
+/* A packed message, as received: one type byte, then a length. */
 static const uint8_t message[12] __attribute__((aligned(4))) = { 1, 4, 0, 0, 0, 2, 9, 8, 7, 6, 5, 4 };
 
 static uint32_t NOINLINE read_length(const uint8_t *at)
@@ -78,7 +78,7 @@ static uint32_t NOINLINE average(uint32_t sum, uint32_t count)
     return sum / count;
 }
 
-/* A tree that has become a ring: its walk never ends. */
+/* A list that has become a ring: walking it never ends. */
 struct node {
     const struct node *next;
     uint32_t value;
@@ -92,7 +92,7 @@ static uint32_t NOINLINE weigh(uint32_t value)
     return value * 3;
 }
 
-/* What lies below the stack. `walk` saves the node on top of the function pointer when the stack has come that far. */
+/* The memory below the stack. When the stack reaches it, `walk` saves the node over the function pointer. */
 #ifdef __ARM_ARCH_6M__
 #define VISITOR_SPARE 4
 #else
@@ -124,7 +124,7 @@ static uint32_t NOINLINE decode(uint32_t operation)
     }
 }
 
-/* A driver that gets the address of its device from a table. */
+/* A driver that reads the address of its device from a table. */
 static const uint32_t devices[2] = { 0x20000000, 0x87654320 };
 
 static uint32_t NOINLINE poll_device(uint32_t number)
@@ -133,7 +133,7 @@ static uint32_t NOINLINE poll_device(uint32_t number)
     return status[4];
 }
 
-/* Text where a program should be. */
+/* Data in place of code. */
 static uint32_t scratch[4] = { 0xdeadde01, 0xdeadde02, 0xdeadde03, 0xdeadde04 };
 
 static void NOINLINE call_loaded(const uint32_t *from)
@@ -149,7 +149,7 @@ static void NOINLINE wait_for_sensor(void)
     }
 }
 
-/* The last warning before the watchdog's reset: waits for it. */
+/* The last warning before the watchdog's reset: the handler waits for the reset. */
 void Watchdog_Handler(void)
 {
     for (;;)
@@ -167,7 +167,7 @@ static void NOINLINE start_watchdog(void)
     NVIC_ISER0 = 1u << 8;
     REGISTER(0x40008000) = 1;            /* START */
 #else
-    /* The MPS2's watchdog interrupts as NMI, and resets the second time. */
+    /* The MPS2's watchdog raises an NMI at its first expiry and resets the processor at the second. */
     REGISTER(0x40008000) = 1200;
     REGISTER(0x40008008) = 3;
 #endif
@@ -234,7 +234,7 @@ int main(void)
 }
 
 #ifdef __ARM_ARCH_6M__
-/* What the run-time library calls when somebody divides by zero. */
+/* The run-time library calls this on a division by zero. */
 int __aeabi_idiv0(int result)
 {
     (void)result;

@@ -1,6 +1,6 @@
 /*
- * Crashes of a Cortex-M4 that computes in floating point, in threads and in a handler: exceptions stack 26 words, for S0 to S15
- * and FPSCR as well. As in crash.c, whoever starts the program writes the number of one into `scenario` first.
+ * Crashes of a Cortex-M4 that computes in floating point, in threads and in a handler: exceptions stack 26 words, including S0
+ * to S15 and FPSCR. As in crash.c, the debugger writes the number of a crash into `scenario` before the program starts.
  */
 #include "cortex-m.h"
 
@@ -27,7 +27,7 @@ __attribute__((section(".noinit"))) volatile uint32_t scenario;
 static volatile uint32_t checksum;
 static volatile float level;
 
-/* The filters that a sample passes through. */
+/* The filters for each sample, in order. */
 typedef float (*filter_fn)(float sample);
 static filter_fn filters[3];
 
@@ -54,7 +54,7 @@ static uint32_t NOINLINE period(uint32_t samples, uint32_t crossings)
     return samples / crossings;
 }
 
-/* Copies a name and does not look at its length; keeps a level in a register that it has to save. */
+/* Copies a name without checking its length; keeps a level in a callee-saved register. */
 static float NOINLINE label(const char *name, float gain)
 {
     volatile char line[8];
@@ -80,7 +80,7 @@ static uint32_t NOINLINE decode(uint32_t operation)
     return operation + checksum;
 }
 
-/* What the debugger of this emulator does not show: it runs this to see the process stack pointer. */
+/* QEMU does not show the debugger the process stack pointer, so the debugger runs this to read it. */
 __attribute__((naked, used)) void read_process_stack(void)
 {
     __asm__ volatile("mrs r0, psp\n"
@@ -89,7 +89,7 @@ __attribute__((naked, used)) void read_process_stack(void)
 
 static uint32_t thread_stack[96] __attribute__((aligned(8)));
 
-/* Runs in thread mode on the process stack from here on. */
+/* Switches thread mode to the process stack, and runs `body`. */
 __attribute__((naked)) static void start_thread(__attribute__((unused)) uint32_t *stack,
                                                 __attribute__((unused)) void (*body)(void))
 {
@@ -126,7 +126,7 @@ int main(void)
     filters[1] = lift;
     filters[2] = halve;
     checksum = crc32((const uint8_t *)"abc", 3) + decode(1) + period(100, 7);
-    /* No floating point has been active before the thread of this one. */
+    /* In this scenario, no floating point is active before the thread starts. */
     if (scenario == UNDEFINED_INSTRUCTION)
         start_thread(thread_stack + 96, thread);
     level = 3.0f;
@@ -149,7 +149,7 @@ void Reset_Handler(void)
         *to = *from++;
     for (uint32_t *to = bss_start; to < bss_end; to++)
         *to = 0;
-    /* CP10 and CP11. */
+    /* Full access to CP10 and CP11, the floating-point unit. */
     SCB_CPACR |= 0xfu << 20;
     __asm__ volatile("dsb\n"
                      "isb\n");

@@ -1,4 +1,4 @@
-@ What the crashing programs start with. No interrupt but the watchdog's has a handler.
+@ The startup code of the crashing programs. Only the watchdog's interrupt has a handler.
     .syntax unified
     .thumb
 
@@ -56,7 +56,7 @@ Reset_Handler:
 4:  cmp r0, r1
     blo 3b
 #ifdef __ARM_FP
-    @ From the first use of the floating-point unit on, exceptions make room for its registers on the stack as well.
+    @ After the first use of the floating-point unit, exceptions also reserve stack space for its registers.
     ldr r0, =0xe000ed88
     ldr r1, =0x00f00000
     str r1, [r0]
@@ -87,7 +87,7 @@ Reset_Handler:
     spinning_handler Default_Handler
 
 #ifdef __ARM_FP
-    @ Room below the stack for an exception that is taken when it has overflowed.
+    @ Room for an exception that is taken after the stack has overflowed.
     .section .noinit, "aw", %nobits
     .space 128
 #endif

@@ -1,25 +1,25 @@
 /*
- * Four crashes whose cause cannot be seen in the trace and what is saved with it, for a Cortex-M0+ and a Cortex-M3. Three are a
- * load from an address that was read from the timer, where nothing is; of the last the instruction where the exception is
- * taken is innocent. Whoever starts the program writes the number of one into `scenario` first.
+ * Four crashes whose cause neither the trace nor the saved state shows, for a Cortex-M0+ and a Cortex-M3. Three load from an
+ * unmapped address that was computed from the timer. The last takes its exception at an instruction that is not at fault.
+ * The debugger writes the number of a crash into `scenario` before the program starts.
  */
 #include "cortex-m.h"
 
 enum scenario {
-    /* The handler goes on for so long that the buffer holds nothing else any more. */
+    /* The handler runs for so long that the trace buffer holds nothing else. */
     OVERWRITTEN_BUFFER,
     /* The processor is stopped in time, and nobody saves its registers. */
     UNSAVED_REGISTERS,
-    /* The handler clears the fault status, and the registers are its own when the processor is stopped. */
+    /* The handler clears the fault status, and the saved registers are its own. */
     CLEARED_STATUS,
-    /* A supervisor call where interrupts are masked becomes a HardFault, taken at the next instruction: a sound access to a device. */
+    /* A supervisor call with interrupts masked becomes a HardFault, taken at the next instruction: a valid access to a device. */
     ESCALATED_CALL,
 };
 
 #define SCB_CFSR REGISTER(0xe000ed28)
 #define SCB_HFSR REGISTER(0xe000ed2c)
 
-/* Not cleared at reset: written before the program starts. */
+/* The debugger writes this before the program starts; the reset handler does not clear it. */
 __attribute__((section(".noinit"))) volatile uint32_t scenario;
 
 #define NOINLINE __attribute__((noinline, noclone))
@@ -29,7 +29,7 @@ volatile uint32_t reports;
 
 static uint32_t NOINLINE read_sensor(void)
 {
-    /* In a register that an exception does not stack, and nowhere else. */
+    /* The address is only in a register that an exception does not stack. */
     register uint32_t at __asm__("r4") = 0x90000000 | (SYST_CVR & 0xfff0);
     uint32_t value;
     __asm__ volatile("ldr %0, [%1]\n\tmovs %1, #0" : "=l"(value), "+l"(at));
@@ -38,7 +38,7 @@ static uint32_t NOINLINE read_sensor(void)
 
 static uint32_t NOINLINE ask_kernel(void)
 {
-    /* The timer's control register: nobody prints it, and the image has nothing there. */
+    /* The timer's control register, which no dump and no section of the image contains. */
     register uint32_t timer __asm__("r3") = 0xe000e010;
     uint32_t value;
     __asm__ volatile("cpsid i\n\tsvc #0\n\tldr %0, [%1]" : "=l"(value) : "l"(timer) : "memory");

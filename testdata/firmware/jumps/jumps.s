@@ -3,7 +3,7 @@
     .thumb
     .text
 
-@ int setjmp(jmp_buf): by the names of the C library, for these are what tells a profiler what happens.
+@ int setjmp(jmp_buf): with the C library's name, by which a profiler recognises a long jump.
     .global setjmp
     .type setjmp, %function
     .thumb_func
@@ -14,7 +14,7 @@ setjmp:
     bx lr
     .size setjmp, . - setjmp
 
-@ void longjmp(jmp_buf, int): returns from `setjmp` once more.
+@ void longjmp(jmp_buf, int): returns from `setjmp` a second time.
     .global longjmp
     .type longjmp, %function
     .thumb_func

@@ -1,6 +1,6 @@
 /*
- * Example program for a Cortex-M4: errors that are reported by long jumps, over many frames at once, from one place to
- * catch them to the next, and out of recursion, while SysTick interrupts at ever different places.
+ * Example program for a Cortex-M4: long jumps that report errors over many frames at once, from one catcher to the next,
+ * and out of recursion, while SysTick interrupts at varying places.
  */
 #include "cortex-m.h"
 
@@ -12,7 +12,7 @@ void finish(void) __attribute__((noreturn));
 
 #define OF_ITS_OWN __attribute__((noinline, noclone))
 
-/* What the program computed, for a debugger to look at. */
+/* The program's results, for a debugger. */
 volatile uint32_t results[6];
 
 static uint32_t tick_seed = 9;
@@ -24,7 +24,7 @@ void SysTick_Handler(void)
     results[0]++;
 }
 
-/* Six functions that wait for one another; each does something behind the call, so that none of the calls is a tail call. */
+/* Six nested functions; each does work after its call, so that no call is a tail call. */
 static OF_ITS_OWN uint32_t sixth(uint32_t input)
 {
     if (input % 3 == 0)
@@ -59,7 +59,7 @@ static OF_ITS_OWN uint32_t first(uint32_t input)
     return second(input) - results[3];
 }
 
-/* Recursion that the compiler cannot turn into a loop: what the inner calls return is used twice. */
+/* Recursion that the compiler cannot turn into a loop: the result of the inner call is used twice. */
 static OF_ITS_OWN uint32_t descend(uint32_t depth)
 {
     if (depth == 0) {
@@ -71,7 +71,7 @@ static OF_ITS_OWN uint32_t descend(uint32_t depth)
     return below * below + results[1];
 }
 
-/* Catches what `descend` reports, and reports it on. */
+/* Catches the error that `descend` reports, and passes it on. */
 static OF_ITS_OWN void passes_on(uint32_t depth)
 {
     int caught = setjmp(inner);

@@ -1,7 +1,7 @@
 /*
- * A crash to be explained by the trace: a logger on a Cortex-M0+ works for a while, then `log_message` copies a
- * message that is longer than its slot. The bytes behind the slot are the timer's callback, and the next SysTick
- * interrupt calls them. The program ends in HardFault_Handler, which only spins: the registers do not say how it
+ * A crash for the trace to explain: a logger on a Cortex-M0+ works for a while, then `log_message` copies a message
+ * that is longer than its slot. The bytes after the slot are the timer's callback, and the next SysTick interrupt
+ * calls them. The program ends in HardFault_Handler, which only spins: the registers do not show how the program
  * got there.
  */
 #include "work.h"

@@ -1,7 +1,7 @@
 /*
- * Example program for a Cortex-M0: everything in the instructions of ARMv6-M. SysTick interrupts it at ever different
- * places and pends PendSV, which follows tail-chained, or a device interrupt of higher priority, which preempts it and
- * pends another one behind itself.
+ * Example program for a Cortex-M0, in ARMv6-M instructions only. SysTick interrupts the program at varying places and
+ * pends PendSV, which is tail-chained, or a device interrupt of higher priority, which preempts SysTick and pends
+ * another device interrupt.
  */
 #include "cortex-m.h"
 
@@ -10,7 +10,7 @@ static volatile uint32_t deferred;
 static volatile uint32_t device_interrupts[2];
 static uint32_t tick_seed = 3;
 
-/* What the program computed, for a debugger to look at. */
+/* The program's results, for a debugger. */
 volatile uint32_t results[6];
 
 void SysTick_Handler(void)

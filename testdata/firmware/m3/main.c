@@ -1,7 +1,7 @@
 /*
- * Example program for a Cortex-M3: work in thread mode while SysTick interrupts it at ever different places.
- * SysTick sometimes pends PendSV, which then follows it tail-chained, and sometimes a device interrupt of higher
- * priority, which preempts it.
+ * Example program for a Cortex-M3: work in thread mode, which SysTick interrupts at varying places.
+ * SysTick sometimes pends PendSV, which is then tail-chained, and sometimes a device interrupt of higher priority,
+ * which preempts SysTick.
  */
 #include "work.h"
 
@@ -28,13 +28,13 @@ static volatile uint32_t deferred;
 static volatile uint32_t device_interrupts[3];
 static uint32_t tick_seed = 1;
 
-/* What the program computed, for a debugger to look at. */
+/* The program's results, for a debugger. */
 volatile uint32_t results[8];
 
 void SysTick_Handler(void)
 {
     ticks++;
-    /* Another reload value each time, so that the interrupts wander over the program. */
+    /* Each reload value differs, so that the interrupts fall on varying places. */
     SYST_RVR = 150 + (next_random(&tick_seed) & 127);
     if (ticks % 3 == 0)
         SCB_ICSR = PENDSVSET;
@@ -57,7 +57,7 @@ void First_IRQHandler(void)
 void Third_IRQHandler(void)
 {
     device_interrupts[1]++;
-    /* Lower in priority than this handler: it is entered when this one returns. */
+    /* Lower in priority than this handler, and so entered when this handler returns. */
     NVIC_ISPR0 = 1u << 0;
 }
 

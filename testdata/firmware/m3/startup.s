@@ -62,7 +62,7 @@ supervisor_call:
     bx lr
     .size supervisor_call, . - supervisor_call
 
-@ The SVC handler finds the stack that was in use by bit 2 of EXC_RETURN, and jumps rather than calls:
+@ The SVC handler reads from bit 2 of EXC_RETURN which stack was in use, and branches instead of calling:
 @ the return from the C function is the exception return.
     .global SVC_Handler
     .type SVC_Handler, %function
@@ -75,7 +75,7 @@ SVC_Handler:
     b serve_supervisor_call
     .size SVC_Handler, . - SVC_Handler
 
-@ uint32_t choose(uint32_t selector): a halfword table branch, which the compiler only makes for large switches.
+@ uint32_t choose(uint32_t selector): a halfword table branch, which the compiler emits only for large switches.
     .global choose
     .type choose, %function
     .thumb_func

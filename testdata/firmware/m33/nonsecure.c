@@ -11,7 +11,7 @@ static volatile uint32_t ticks;
 static volatile uint32_t deferred;
 static int32_t samples[10];
 
-/* What the program computed, for a debugger to look at. */
+/* The program's results, for a debugger. */
 volatile uint32_t nonsecure_results[4];
 
 void nonsecure_systick(void)
@@ -24,7 +24,7 @@ void nonsecure_systick(void)
         NVIC_ISPR0 = 1u << 2 | 1u << 9;
 }
 
-/* Asks the Secure state from a handler. */
+/* Calls the Secure state from a handler. */
 void nonsecure_pendsv(void)
 {
     deferred += ask_count("deferred");

@@ -1,4 +1,4 @@
-/* The Non-secure half has the work once more, under other names. */
+/* The Non-secure half contains the work a second time, under other names. */
 #define next_random nonsecure_next_random
 #define crc32 nonsecure_crc32
 #define ascending nonsecure_ascending

@@ -1,7 +1,7 @@
 /*
- * Example program for a Cortex-M33 with the Security Extension: the Secure half. It calls functions of the Non-secure
- * half, which call back through gateways. Both halves have a SysTick of their own, which interrupt both states at ever
- * different places.
+ * Example program for a Cortex-M33 with the Security Extension: the Secure half. The Secure half calls functions of the
+ * Non-secure half, which call back through gateways. Each half has its own SysTick, which interrupts both states at
+ * varying places.
  */
 #include "../common/cortex-m.h"
 
@@ -27,7 +27,7 @@ uint32_t nonsecure_wait(uint32_t ticks);
 
 static uint32_t tick_seed = 2;
 
-/* What the program computed, for a debugger to look at. */
+/* The program's results, for a debugger. */
 volatile uint32_t results[6];
 
 void secure_systick(void)
@@ -59,7 +59,7 @@ uint32_t secure_count(const char *text)
     return count_words(text);
 }
 
-/* From `start` on, inclusive, to `end`: for the attribution unit. */
+/* Sets a region of the attribution unit: `start` to `end`, both inclusive. */
 static void attribute(uint32_t region, uint32_t start, uint32_t end, uint32_t callable)
 {
     SAU_RNR = region;
@@ -67,7 +67,7 @@ static void attribute(uint32_t region, uint32_t start, uint32_t end, uint32_t ca
     SAU_RLAR = (end & ~31u) | callable << 1 | 1;
 }
 
-/* The blocks from `first` on are Non-secure memory; a word of the table is 32 blocks. */
+/* Makes the blocks from `first_word` on Non-secure; a word of the table is 32 blocks. */
 static void open_memory(uint32_t controller, uint32_t first_word)
 {
     uint32_t last = REGISTER(controller + 0x10);

@@ -1,4 +1,4 @@
-@ The vectors of both states, the start in Secure state, and the ways from one state to the other.
+@ The vectors of both states, the reset handler in Secure state, and the calls between the states.
     .syntax unified
     .cpu cortex-m33
     .thumb
@@ -65,7 +65,7 @@ call:
     pop {r4-r11, pc}
     .size call, . - call
 
-@ What the gateways lead to: back to the Non-secure state by BXNS, one with a condition.
+@ The functions that the gateways enter; they return to the Non-secure state by BXNS, one of them conditionally.
     .type enter_checksum, %function
     .thumb_func
 enter_checksum:
@@ -115,7 +115,7 @@ stray:
     b stray
     .size stray, . - stray
 
-@ Non-secure callable: the only way in.
+@ Non-secure callable: the only entries to the Secure state.
     .section .gateways, "ax", %progbits
     .macro gateway name, target
     .global \name

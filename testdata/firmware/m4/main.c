@@ -1,7 +1,7 @@
 /*
- * Example program for a Cortex-M4: three tasks and a switcher as an RTOS has it. SysTick pends PendSV, which saves one
- * task and goes on with another one; tasks also give way of their own accord, jump out of nested calls, call the
- * supervisor and run into faults that are repaired.
+ * Example program for a Cortex-M4: three tasks and a scheduler like that of an RTOS. SysTick pends PendSV, which saves one
+ * task and resumes another; tasks also yield, jump out of nested calls, call the supervisor and cause faults, which the
+ * fault handlers repair.
  */
 #include "cortex-m.h"
 
@@ -21,7 +21,7 @@ static uint32_t current;
 static volatile uint32_t done;
 static uint32_t tick_seed = 5;
 
-/* What the program computed, for a debugger to look at. */
+/* The program's results, for a debugger. */
 volatile uint32_t results[8];
 
 static void give_way(void)
@@ -54,7 +54,7 @@ void SVC_Handler(void)
 {
     results[5]++;
     if (results[5] % 3 == 0)
-        SCB_ICSR = PENDSVSET;            /* tail-chained behind the supervisor call */
+        SCB_ICSR = PENDSVSET;            /* tail-chained after the supervisor call */
 }
 
 /* All undefined instructions of this program are 16-bit. */
@@ -131,7 +131,7 @@ static void third_task(void)
         __asm__ volatile("svc #3");
 }
 
-/* What PendSV_Handler and an exception's return expect on the stack of a task that was never running. */
+/* The stack of a task that never ran, as PendSV_Handler and an exception return expect it. */
 static void prepare(uint32_t task, void (*entry)(void))
 {
     uint32_t *stack = &stacks[task][STACK_WORDS - 17];

@@ -3,7 +3,7 @@
     .thumb
     .text
 
-@ Saves the interrupted task on its own stack and goes on with the task that `next_task` names.
+@ Saves the interrupted task on its own stack and resumes the task that `next_task` returns.
     .global PendSV_Handler
     .type PendSV_Handler, %function
     .thumb_func
@@ -16,12 +16,12 @@ PendSV_Handler:
     bx lr
     .size PendSV_Handler, . - PendSV_Handler
 
-@ void start_first_task(void *stack): thread mode goes on with the process stack, the main stack stays the handlers'.
+@ void start_first_task(void *stack): thread mode changes to the process stack; handlers keep the main stack.
     .global start_first_task
     .type start_first_task, %function
     .thumb_func
 start_first_task:
-    adds r0, #36 + 32                   @ what a switch and an exception would have saved
+    adds r0, #36 + 32                   @ the frames of a switch and an exception
     msr psp, r0
     movs r0, #2
     msr control, r0
@@ -29,7 +29,7 @@ start_first_task:
     b first_task
     .size start_first_task, . - start_first_task
 
-@ Faults: which stack was in use stands in EXC_RETURN.
+@ Faults: EXC_RETURN says which stack was in use.
     .global UsageFault_Handler
     .type UsageFault_Handler, %function
     .thumb_func
@@ -60,7 +60,7 @@ save:
     bx lr
     .size save, . - save
 
-@ void jump_back(struct place *, int): returns from `save` once more.
+@ void jump_back(struct place *, int): returns from `save` a second time.
     .global jump_back
     .type jump_back, %function
     .thumb_func
@@ -71,14 +71,14 @@ jump_back:
     bx lr
     .size jump_back, . - jump_back
 
-@ Undefined instructions and a load from nowhere, between and inside IT blocks.
+@ Undefined instructions and accesses to unmapped memory, between and inside IT blocks.
     .global faults
     .type faults, %function
     .thumb_func
 faults:
     push {r4, lr}
     udf #1
-    mov r0, #0xa0000000                 @ nothing is there
+    mov r0, #0xa0000000                 @ unmapped
     ldr r1, [r0]
     cmp r1, #0
     it ne

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Uses a coverage page as a reader does, in headless Chromium, and compares what it shows with the JSON document.
+"""Uses a coverage page as a reader does, in headless Chromium, and compares its contents with the JSON document.
 
     page.py CHROMIUM PAGE.html REPORT.json [FOLDER for screenshots]
 
-Ends with status 1 and a sentence where something is not as it should be.
+Ends with status 1 and a message if they differ.
 """
 
 import json
@@ -43,7 +43,7 @@ def overview(browser, report):
 
 
 def file_view(browser, file, report):
-    """A file that is shown has the counts of the document."""
+    """The file view shows the counts of the document."""
     stale = browser.evaluate("document.querySelectorAll('#file-head .stale').length")
     expect(stale, int(file["name"] in report.get("stale", [])), f"{file['name']}: whether the source is stale")
     expect(browser.evaluate("document.querySelector('#file-head h1').textContent"), file["name"], "the file's name")
@@ -61,7 +61,7 @@ def file_view(browser, file, report):
 
 
 def instructions(browser, file, report):
-    """The instructions of all lines, on demand."""
+    """The page shows the instructions of all lines on demand."""
     browser.key("d")
     browser.wait("document.querySelector('tr.detail')", "showing instructions")
     shown = browser.evaluate(
@@ -80,7 +80,7 @@ def instructions(browser, file, report):
 
 
 def appearances(browser, page, screenshots):
-    """Without a choice of the reader's the system's holds; a narrow window needs no scrolling sideways."""
+    """The page follows the system's theme until the reader chooses one; a narrow window needs no horizontal scrolling."""
     browser.evaluate("localStorage.clear(); delete document.documentElement.dataset.theme")
     light = {}
     for scheme in ("dark", "light"):
@@ -99,7 +99,7 @@ def appearances(browser, page, screenshots):
 
 
 def contrast(browser, scheme):
-    """Text can be read: a contrast of 4.5 to 1 at least (WCAG 2.1, 1.4.3), of whatever has text of its own."""
+    """Every element with text of its own has a contrast of at least 4.5 to 1 (WCAG 2.1, 1.4.3)."""
     found = browser.evaluate(
         """(() => {
         const light = (colour) => {

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""What a recorded run covers of an ELF file: the truth that `tracewalk coverage` is compared with.
+"""The coverage of an ELF file by a recorded run: the truth that the tests compare `tracewalk coverage` with.
 
-It shares nothing with tracewalk. The record says what ran (testdata/firmware/README.md), pyelftools reads symbols, line
-tables and inlined calls, Capstone says which instructions are conditional and which branch. What the counts mean is
-written in docs/coverage.md.
+This script shares no code with tracewalk. The record lists the instructions that ran (testdata/firmware/README.md), pyelftools
+reads symbols, line tables and inlined calls, Capstone decodes which instructions are conditional and which branch.
+docs/coverage.md defines the counts.
 
     truth.py --elf FILE --record FILE [--conditions every|branches] [--first N | --last N --skip-end K]
 
 prints JSON: for each instruction how often it was executed, skipped and passed untold; for each line its count, its state
 and the outcomes of its conditions; the totals. Records in the `runs` format do not say whether the conditions of instructions
-that do not branch passed. What depends on that is listed under "open": the instructions, and the lines that they belong to.
+that do not branch passed. "open" lists these instructions and their lines.
 
     truth.py --memory ADDRESS:FILE... --record FILE...
 
-for programs that are only known as memory: how often each address was passed, in all records together.
+prints how often all records together passed each address, for programs that are only known as memory.
 """
 
 import argparse
@@ -196,7 +196,7 @@ def classified(found, isa):
 
 
 def clean(path):
-    """A path without the steps that lead nowhere."""
+    """A normalized path."""
     path = posixpath.normpath(path.replace("\\", "/"))
     return "" if path == "." else path
 
@@ -353,7 +353,7 @@ def effects(code, instruction, counts):
 
 
 def outcomes(instruction, counts, conditions):
-    """Both outcomes of a condition: how often, or None where no trace tells."""
+    """The count of each outcome of a condition; None if no trace contains it."""
     found = []
     for count in counts[:2]:
         told = count > 0 or not (counts[2] > 0 or (conditions == "branches" and not instruction.branch))
@@ -418,7 +418,7 @@ def report(code, lines, counts, conditions):
 
 
 def open_parts(code, lines, counts):
-    """What cannot be known from a record that does not say which conditions failed."""
+    """The instructions and lines whose coverage is unknown if the record does not say which conditions failed."""
     instructions, of_lines = [], defaultdict(set)
     for key, instruction in sorted(code.instructions.items()):
         if instruction.conditional and not instruction.branch and sum(counts.get(key, [0])):
@@ -430,7 +430,7 @@ def open_parts(code, lines, counts):
 
 
 def memory_passes(memory, records):
-    """How often each address was passed. Sizes follow from the first halfword (ARM DDI 0406C.d, A6.1)."""
+    """How often the records passed each address. The first halfword gives an instruction's size (ARM DDI 0406C.d, A6.1)."""
     regions = []
     for region in memory:
         address, file = region.split(":", 1)

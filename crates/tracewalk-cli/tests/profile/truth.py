@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""What a recorded run called and cost: the truth that `tracewalk profile` is compared with.
+"""The calls and costs of a recorded run: the truth that the tests compare `tracewalk profile` with.
 
-It shares nothing with tracewalk. The record says what ran (testdata/firmware/README.md), pyelftools reads symbols and
-inlined calls, Capstone says which instructions call and which branch. A stack is kept instruction by instruction: calls
-push where they return to, a jump to where an entry returns to comes back, other jumps to another function replace the
-innermost one, exceptions push and returns from them pop. Each call of setjmp is remembered with how many entries there
-were, and longjmp leaves so many.
+This script shares no code with tracewalk. The record lists the instructions that ran (testdata/firmware/README.md), pyelftools
+reads symbols and inlined calls, Capstone decodes which instructions call and which branch. The script keeps a stack,
+instruction by instruction: a call pushes its return address, a jump to an entry's return address returns, any other jump to
+another function replaces the innermost one, an exception pushes and its return pops. A call of setjmp records the number of
+entries, and longjmp restores it.
 
     truth.py --elf FILE --record FILE [--behind-first-run] [--count N] [--cycles FILE] [--contexts]
 
---cycles names a file that says how many cycles had passed behind each step (written by `tracewalk-generate capture --times FILE`). --contexts keeps a stack for each context
-ID. Prints JSON: chains of calls with what they cost themselves, without and with inlined functions; functions, lines and
-edges with counts; how many functions each long jump left. Costs are lists: instructions, and cycles where they are given.
+--cycles names a file with the number of cycles that had passed after each step (`tracewalk-generate capture --times FILE` writes
+it). --contexts keeps a stack for each context ID. Prints JSON: chains of calls with their exclusive costs, without and with
+inlined functions; functions, lines and edges with counts; the number of functions that each long jump left. Costs are lists:
+instructions, and cycles if --cycles is given.
 """
 
 import argparse
@@ -79,7 +80,7 @@ def read(path):
 
 
 def returns_from_exception(code, instruction):
-    """By its encoding: RFE, MOVS PC and the like, LDM with ^ (DDI 0406C, B9.3)."""
+    """Whether the encoding is RFE, MOVS PC and the like, or LDM with ^ (DDI 0406C, B9.3)."""
     word = int.from_bytes(code.bytes_at(instruction.address, 4), "little")
     if instruction.isa == "t32":
         word = word >> 16 | (word & 0xFFFF) << 16
@@ -91,7 +92,7 @@ def returns_from_exception(code, instruction):
 
 
 def steps(code, items, find_returns):
-    """The same, instruction by instruction; a context ID comes after the instruction that sets it."""
+    """The items, instruction by instruction; a context ID comes after the instruction that sets it."""
     for index, item in enumerate(items):
         if item[0] != "run":
             if item[0] != "context":
@@ -120,7 +121,7 @@ class Frame:
 
 
 class Calls:
-    """The stack, and what was counted of it."""
+    """The stack, and its counts and costs."""
 
     def __init__(self, program, profile, contexts):
         self.program, self.profile = program, profile
@@ -262,7 +263,7 @@ class Calls:
                 add(self.edge_total[edge], cost)
 
     def cancelled(self, cycles):
-        """An instruction took them that the exception on the top of the stack cancelled."""
+        """Charges the cycles of an instruction that the exception on the top of the stack cancelled."""
         exception = self.stack.pop()
         if self.stack and cycles:
             self.charge(None, (0, cycles))
@@ -275,7 +276,7 @@ class Calls:
 
 
 class Cycles:
-    """What each instruction, exception and return took: what an exception takes was spent on what it cancelled."""
+    """The cycles of each instruction, exception and return; an exception's cycles are those of the instruction that it cancelled."""
 
     def __init__(self, path):
         self.left, before = [], 0

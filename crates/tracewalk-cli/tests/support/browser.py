@@ -1,4 +1,4 @@
-"""A headless Chromium, driven through the DevTools protocol over its pipe. Needs nothing but Python."""
+"""A headless Chromium, driven through the DevTools protocol over its pipe. Needs only Python."""
 
 import base64
 import contextlib
@@ -71,7 +71,7 @@ class Browser:
         raise AssertionError(f"{what} did not happen")
 
     def settled_text(self):
-        """The page's text, once it does not change any more."""
+        """The page's text, after it has stopped changing."""
         before = None
         while (text := self.evaluate("document.body.innerText")) != before:
             before = text
@@ -111,7 +111,7 @@ class Browser:
             self.process.kill()
 
     def complaints(self):
-        """What went wrong in the page, and what it asked of the network."""
+        """The page's errors, and its network requests."""
         self.evaluate("1")
         found = []
         for event in self.events:
@@ -131,7 +131,7 @@ class Browser:
 
 @contextlib.contextmanager
 def opened(program):
-    """A browser with a profile of its own, which is gone after it."""
+    """A browser with a temporary profile."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         browser = Browser(program, profile)
         try:
@@ -141,7 +141,7 @@ def opened(program):
 
 
 def visit(program, use, screenshots):
-    """Lets `use` have a browser, and a folder for screenshots if there is one; a page that complains is a failure."""
+    """Passes `use` a browser, and a folder for screenshots if there is one; fails if the page has errors or network requests."""
     with opened(program) as browser:
         use(browser, pathlib.Path(screenshots[0]) if screenshots else None)
         complaints = browser.complaints()

@@ -1,10 +1,10 @@
-"""Serves the bytes of a file to one client, slowly and in odd pieces, and leaves in the way that it is told.
+"""Serves the bytes of a file to one client, slowly and in odd pieces, and ends the connection as requested.
 
-server.py FILE BYTES END prints the port it listens on. It sends the first third of BYTES, waits for a line on its
-standard input, and sends the rest of BYTES. END is how it leaves then:
-  close   in order
-  reset   the connection is reset
-  kill    this process is killed
+server.py FILE BYTES END prints the port that it listens on. The server sends the first third of BYTES, waits for a line on its
+standard input, and sends the rest of BYTES. END is the end of the connection:
+  close   closes it in order
+  reset   resets it
+  kill    kills this process
 """
 
 import os

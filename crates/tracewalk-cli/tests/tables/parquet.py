@@ -1,7 +1,7 @@
-"""Compares Parquet files with the CSV of the same tables, by pyarrow, DuckDB and polars.
+"""Compares Parquet files with the CSV of the same tables, with pyarrow, DuckDB and polars.
 
-Arguments: pairs of files, CSV and Parquet. Prints one JSON object for each: the table's name, version, whether it is complete, the columns'
-kinds, and how many rows were the same in all of them.
+Arguments: pairs of files, CSV and Parquet. Prints one JSON object for each pair: the table's name and version, whether the table is
+complete, the columns' kinds, and the number of equal rows.
 """
 
 import csv
@@ -23,7 +23,7 @@ TYPES = {
 
 
 def same(kind, text, value):
-    """Whether a cell of CSV says what a value does."""
+    """Whether a CSV cell and a Parquet value are equal."""
     if value is None:
         return text == ""
     if kind == "address":

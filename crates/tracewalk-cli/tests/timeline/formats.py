@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Opens timelines with the readers of their formats, and compares what those find with `tracewalk interrupts --functions
+"""Opens timelines with the readers of their formats, and compares the spans with `tracewalk interrupts --functions
 --format json` of the same capture.
 
     formats.py CHROMIUM FOLDER
@@ -59,7 +59,7 @@ CHROME = {
 
 
 def expected(document):
-    """By kind and name: how many spans were seen whole, their sum, least and greatest."""
+    """The number of complete spans, their sum, minimum and maximum, by kind and name."""
     found = {}
     for source in document["sources"]:
         for kind, entries in (("exception", source["exceptions"]), ("function", source["functions"])):
@@ -72,7 +72,7 @@ def expected(document):
 
 
 def figures(spans):
-    """The same of spans: (kind, name, begin, end, notes on begin and end)."""
+    """The same figures, from spans: (kind, name, begin, end, notes on begin and end)."""
     lengths = defaultdict(list)
     for kind, name, begin, end, began, ended in spans:
         whole = began is None and ended in (None, "another function took its place", "unwound")
@@ -88,7 +88,7 @@ def compare(name, found, expected):
 
 
 def of_slices(rows, factor):
-    """Spans of the trace processor's slices; a span that never ends lasts -1."""
+    """The spans of the trace processor's slices; a slice that does not end has the length -1."""
     for row in rows:
         kind = (row["category"] or "").split(",")[0]
         begin, lasts = row["ts"], row["dur"]

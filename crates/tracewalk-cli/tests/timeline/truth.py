@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""How often exceptions were taken in a recorded run and how long they took: the truth that `tracewalk interrupts` and
-`tracewalk timeline` are compared with.
+"""How often a recorded run took exceptions and how long they took: the truth that the tests compare `tracewalk interrupts`
+and `tracewalk timeline` with.
 
-It shares nothing with tracewalk. A record says what ran (testdata/firmware/README.md), and the ELF file's bytes how many
-instructions that is; or the generator says how many cycles had passed at each step (`tracewalk-generate --times`).
+This script shares no code with tracewalk. A record lists the code that ran (testdata/firmware/README.md), and the ELF file's bytes
+give the number of instructions; or the generator gives the number of cycles at each step (`tracewalk-generate --times`).
 
     truth.py --elf FILE --record FILE [--first N]     in instructions, of the first N
     truth.py --times FILE [--first N]                 in cycles
 
-prints JSON: for each exception number its figures, and the spans of all exceptions in order.
+prints JSON: the figures of each exception number, and the spans of all exceptions in order.
 """
 
 import argparse
@@ -38,7 +38,7 @@ class Code:
         self.known = {}
 
     def instructions(self, start, end, isa):
-        """How many instructions a run has."""
+        """The number of instructions in a run."""
         if isa == "a32":
             return (end - start) // 4
         key = (start, end)
@@ -62,8 +62,8 @@ class Code:
 class Events:
     """Exceptions taken and returned from: (when, number or None for a return, whether nothing ran since a return).
 
-    Where a record does not tell returns, an exception has returned where execution goes on at the address that it is to
-    return to. One that is taken there at once took the place of the return.
+    If a record does not contain returns, an exception has returned when execution continues at its return address. An exception
+    that is taken immediately at that address replaced the return.
     """
 
     def __init__(self, returns_are_told):
@@ -91,7 +91,7 @@ class Events:
 
 
 def from_record(elf, record, first):
-    """What happened, each after a number of instructions."""
+    """The events, each after a number of instructions."""
     lines = [line.split() for line in open(record) if line.strip()]
     code, now = Code(elf), 0
     events = Events(any(fields[0] == "T" for fields in lines))
@@ -109,7 +109,7 @@ def from_record(elf, record, first):
 
 
 def from_times(times, first):
-    """What happened, each at a number of cycles."""
+    """The events, each at a number of cycles."""
     events, now, ran = Events(True), 0, 0
     for line in open(times):
         fields = line.split()

@@ -41,7 +41,7 @@ def here(browser):
 
 
 def press(browser, key):
-    """Presses a key, and waits until the page shows another place, or says something."""
+    """Presses a key, and waits until the page shows another place or a message."""
     before = browser.evaluate("[state.step, going]")
     browser.key(key)
     browser.wait(f"going > {before[1]} || $('said').textContent", f"anything after {key}")
@@ -188,7 +188,7 @@ def gap(browser, url):
 
 
 def large(browser, url):
-    """Used as a small one: step, search, zoom, link, a gap. How many steps it has stands in the environment."""
+    """A large page works like a small one: step, search, zoom, link, a gap. The variable STEPS holds the number of steps."""
     visit(browser, url)
     steps = browser.evaluate("summary().steps")
     expect(steps, int(os.environ["STEPS"]), "the number of steps")
@@ -238,7 +238,7 @@ def large(browser, url):
 
 
 def cores(browser, url):
-    """The other source is a lane; a click on it goes there."""
+    """The other source is a lane; a click on the lane goes to that source."""
     visit(browser, url)
     browser.key("0")
     settle(browser)
@@ -269,7 +269,7 @@ def exported(browser, url):
 
 
 def other_site(browser, url):
-    """A page of another site tries what browsers let pages try."""
+    """A page of another site cannot read the trace, neither by requests nor in a frame."""
     split = urllib.parse.urlsplit(url)
     token = urllib.parse.parse_qs(split.fragment)["token"][0]
     page = b"<!doctype html><title>elsewhere</title><script>window.name='x'</script>"

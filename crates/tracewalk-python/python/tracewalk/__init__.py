@@ -1,11 +1,11 @@
-"""What an Arm processor executed, from its CoreSight trace.
+"""Decodes the CoreSight trace of an Arm processor.
 
 >>> import tracewalk
 >>> session = tracewalk.open("capture.toml", image="firmware.elf")  # doctest: +SKIP
 >>> session.coverage().lines.to_pandas()  # doctest: +SKIP
 
-A session is an open capture. Its methods give answers; an answer has tables of Arrow's columns, which pandas, polars, pyarrow and
-DuckDB take as they are. The columns are those of the command `tracewalk` (docs/formats.md).
+A session is an open capture. Its methods return answers. An answer holds Arrow tables, which pandas, polars, pyarrow and DuckDB read
+directly. The tables have the columns that the command `tracewalk` writes (docs/formats.md).
 """
 
 from tracewalk._native import (

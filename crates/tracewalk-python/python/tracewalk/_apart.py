@@ -1,4 +1,4 @@
-"""Gathers captures in a process of its own: what is wanted comes by standard input, what was found goes to standard output."""
+"""Gathers captures in a separate process, which reads the request from standard input and writes the result to standard output."""
 
 import json
 import sys
@@ -7,7 +7,7 @@ import tracewalk
 
 
 def main() -> None:
-    """Reads one document of JSON; writes a line of JSON about the captures, and the saved sum after it."""
+    """Reads one JSON document; writes a line of JSON about the captures, then the saved sum."""
     wanted = json.load(sys.stdin)
     found = tracewalk.gather(wanted["paths"], answer=wanted["answer"], image=wanted["images"], **wanted["options"])
     head = json.dumps(found.captures.to_pylist())

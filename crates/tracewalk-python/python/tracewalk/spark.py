@@ -1,14 +1,14 @@
-"""Answers of many captures on a Spark cluster.
+"""Gathers many captures on a Spark cluster.
 
 >>> import tracewalk.spark  # doctest: +SKIP
 >>> gathered = tracewalk.spark.counts(spark, paths, images=["firmware.elf"])  # doctest: +SKIP
 >>> gathered.ranges.orderBy("count", ascending=False).show()  # doctest: +SKIP
 >>> gathered.captures.where("outcome = 'left_out'").show()  # doctest: +SKIP
 
-Workers are given paths, never bytes: each reads its captures from where they lie, so that all of them need the same file system. A
-capture that cannot be read is a row of `captures`, and the others count. The result is that of `tracewalk gather` on one machine.
+The driver sends workers paths, not bytes, so all workers must see the same file system. A capture that cannot be read is a row of
+`captures`; the others count. The result equals that of `tracewalk gather` on one machine.
 
-Needs pyspark 4 with pandas and pyarrow (`pip install 'tracewalk[spark]'`); the workers need tracewalk, too.
+The driver needs pyspark 4 with pandas and pyarrow (`pip install 'tracewalk[spark]'`); the workers also need tracewalk.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ _Chunk = tuple[tracewalk.Gathered | None, list[dict[str, Any]]]
 
 
 class Gathered:
-    """What captures say together, as data frames of Spark.
+    """The sum of many captures, as Spark data frames.
 
-    The first that is looked at runs the work; its sums are kept, so that the next one does not decode again.
+    The first data frame that is evaluated decodes the captures. Spark caches the sums, so later ones do not decode again.
     """
 
     def __init__(self, parts: DataFrame, answer: _Answer, options: dict[str, Any]) -> None:
@@ -66,11 +66,11 @@ class Gathered:
 
     @property
     def captures(self) -> DataFrame:
-        """What became of each capture: a row for each, with `error` and `message` of those that were left out or decoded in part."""
+        """The outcome of each capture, one row each; `error` and `message` say why one was left out or decoded in part."""
         return self._parts.where("part = 'capture'").select(*_CAPTURE)
 
     def table(self, name: str) -> DataFrame:
-        """A table of the answer, by its name (docs/formats.md). Whole numbers without a sign are decimals: Spark has no type for them."""
+        """A table of the answer, by its name (docs/formats.md). Unsigned integers become decimals: Spark has no unsigned type."""
         answer, options = self._answer, self._options
         schema = _schema(_report(tracewalk.gather([], answer=answer), answer, None, {})[name])
 
@@ -96,7 +96,7 @@ class Gathered:
             raise AttributeError(str(error)) from None
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes what `tracewalk gather --save` writes, on this machine."""
+        """Writes the file that `tracewalk gather --save` writes, on this machine."""
         rows = self._parts.where("part = 'program'").select("saved").toLocalIterator()
         gathered = tracewalk.gather([], answer=self._answer)
         for row in rows:
@@ -104,7 +104,7 @@ class Gathered:
         gathered.save(path)
 
     def unpersist(self) -> None:
-        """Gives up what is kept."""
+        """Drops the cached sums."""
         self._parts.unpersist()
 
 
@@ -117,13 +117,13 @@ def counts(
     isolate: bool = False,
     **options: Any,
 ) -> Gathered:
-    """How often what ran, for each binary: tables `ranges`, `branches` and `sources`.
+    """Execution counts, for each binary: tables `ranges`, `branches` and `sources`.
 
-    `captures` are paths, or a data frame with the column `path`. A column `images`, an array of text, says which program each was
-    traced of; without it, all are of `images`, or of what their descriptions name. Captures of the same images come together in a
-    partition. The other options are those of `tracewalk.open`.
+    `captures` are paths, or a data frame with the column `path`. Its optional column `images`, an array of strings, names the program of
+    each capture. Without the column, `images` names the program of all captures; without both, their descriptions do. Captures of the
+    same images share a partition. The other options are those of `tracewalk.open`.
 
-    With `isolate` each partition decodes in processes of its own, so that one that a capture brings down is a row of `captures`.
+    With `isolate`, each partition decodes in separate processes; a capture that crashes its process is a row of `captures`.
     """
     return _gather(spark, captures, "counts", images, partitions, isolate, options)
 
@@ -137,9 +137,10 @@ def coverage(
     isolate: bool = False,
     **options: Any,
 ) -> Gathered:
-    """What of the programs ran: tables `files`, `functions`, `lines` and `branches`.
+    """The coverage of the programs: tables `files`, `functions`, `lines` and `branches`.
 
-    As `counts`. What ran is reported with the names in the programs, which have to be named for it: by `images`, or by the column.
+    The arguments are those of `counts`. The report needs the programs' symbols and line tables: name the programs in `images` or in
+    the column `images`.
     """
     return _gather(spark, captures, "coverage", images, partitions, isolate, options)
 
@@ -156,7 +157,7 @@ def _gather(
     from pyspark import StorageLevel
     from pyspark.sql import functions
 
-    # A worker has one processor, and other workers run beside it.
+    # Spark gives each worker one processor.
     options = {"threads": 1, **options}
     named = None if images is None else [fspath(image) for image in images]
     if hasattr(captures, "select"):
@@ -177,7 +178,7 @@ def _gather(
 
 
 def _work(answer: _Answer, isolate: bool, options: dict[str, Any]) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """What each partition does."""
+    """The function that Spark runs on each partition."""
 
     def work(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow
@@ -215,7 +216,7 @@ def _here(paths: list[str], answer: _Answer, images: tuple[str, ...] | None, opt
 
 
 def _apart(paths: list[str], answer: _Answer, images: tuple[str, ...] | None, options: dict[str, Any]) -> _Chunk:
-    """Gathers captures in another process. One that brings it down is found by trying each alone."""
+    """Gathers captures in another process. If the process crashes, finds the capture at fault by decoding each one alone."""
     work = json.dumps({"paths": paths, "answer": answer, "images": images, "options": options}, default=fspath)
     done = subprocess.run([sys.executable, "-m", "tracewalk._apart"], input=work.encode(), capture_output=True, check=False)
     if done.returncode == 0:
@@ -243,7 +244,7 @@ def _report(
 
 
 def _schema(table: tracewalk.Table) -> pyarrow.Schema:
-    """The columns of a table, as Spark has types for them."""
+    """The schema of a table in the types that Spark has."""
     import pyarrow
 
     columns = pyarrow.table(table).schema

@@ -1,4 +1,4 @@
-"""A cluster gives what one machine gives, whatever is lost on the way."""
+"""A cluster returns the result of one machine, even if it loses an executor."""
 
 import csv
 import io
@@ -39,7 +39,7 @@ def spark():
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory):
-    """Captures of two programs, each of another part of its trace; one is broken, and one is not there."""
+    """Captures of two programs, each with a different length of trace; one is broken, and one is missing."""
     folder = tmp_path_factory.mktemp("fleet")
     paths = []
     for number in range(CAPTURES):
@@ -56,7 +56,7 @@ def fleet(tmp_path_factory):
 
 
 def gathered(fleet, folder, answer):
-    """What one machine saves, and what it says of each capture."""
+    """The sum that one machine saves, and its table of captures."""
     command = os.environ.get("TRACEWALK", str(ROOT / "target" / "debug" / "tracewalk"))
     listed, saved, table = folder / "list.txt", folder / f"all.{answer}", folder / "captures.csv"
     listed.write_text("\n".join(map(str, fleet)))
@@ -81,7 +81,7 @@ def executors(spark):
 
 
 def kill_one(spark, done):
-    """Kills an executor as soon as it has done something."""
+    """Kills an executor as soon as the cluster has completed a task."""
     tracker, deadline = spark.sparkContext.statusTracker(), time.monotonic() + 120
     while time.monotonic() < deadline:
         stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]

@@ -131,7 +131,7 @@ async function show_counting() {
   document.body.dataset.counted = "true";
 }
 
-// Loads the answers again that may have grown.
+// Reloads the answers, which may have grown.
 async function look_again() {
   if (!state.data.forget) return;
   state.data.forget();

@@ -1,7 +1,7 @@
 // Shows a coverage report: the tree of files, a file's source with its counts, its copies and instructions on demand.
 //
-// The data is the document of `tracewalk coverage --format json`, the text of each source file that was at hand, and the
-// text of each instruction. It stands in the page, compressed; nothing is loaded.
+// The data is the document of `tracewalk coverage --format json`, the text of each available source file, and the text of
+// each instruction. The page contains the data, compressed, and loads nothing.
 "use strict";
 
 (async () => {
@@ -16,7 +16,7 @@
     untold: "execution came past it; whether its conditions passed is not observable",
   };
   const NOT_COVERED = ["partly", "skipped", "unreached"];
-  /** Whether something of a line is left to cover: the line, or an outcome of a condition in it. */
+  /** Whether the line, or an outcome of a condition in it, is not covered. */
   const isGap = ({ state, branches = [] }) => NOT_COVERED.includes(state) || branches.some(({ taken, not_taken }) => taken === 0 || not_taken === 0);
   let current = null; // the index of the file that is shown
   let allOpen = false; // whether the instructions of all lines are shown
@@ -80,7 +80,7 @@
   function branches(folder, level) {
     const items = [];
     for (let [name, inner] of folder.folders) {
-      // A folder with nothing but one folder in it is one step.
+      // A folder that contains only one folder shares its row.
       while (inner.files.length === 0 && inner.folders.size === 1) {
         const [[next, innermost]] = inner.folders;
         name += `/${next}`;
@@ -166,7 +166,7 @@
 
   // ---- the overview ----
 
-  // More rows than anybody reads make a page slow.
+  // Many rows make a page slow, and nobody reads them all.
   const MOST_FUNCTIONS = 400;
   const functions = report.functions.filter((found) => found.name !== null);
   let shownFunctions = MOST_FUNCTIONS;
@@ -214,7 +214,7 @@
     body.append(...[...body.rows].sort((a, b) => (ascending ? order(key(a), key(b)) : order(key(b), key(a)))));
   }
 
-  /** Sorts by a column whose head is clicked. */
+  /** A click on a column's head sorts by that column. */
   function makeSortable(table, sortRows) {
     const heads = [...table.tHead.rows[0].cells];
     heads.forEach((head, column) => {
@@ -295,7 +295,7 @@
     if (!text) rows.push(element("tr", { class: "missing" }, element("td", { colspan: "4", text: "the source file is not at hand; --source-dir says where it is" })));
     for (let line = 1; line <= last; line++) {
       const found = lines.get(line);
-      // Without the source only lines with code can be shown.
+      // Without the source, the page shows only lines with code.
       if (!text && !found) continue;
       rows.push(sourceRow(line, found, text ? colour(text[line - 1] ?? "") : [], mark.get(line)));
     }
@@ -318,7 +318,7 @@
     return element("tr", attributes, element("td", { text: line }), element("td", {}, count, mark), element("td", {}, ...marks(found)), element("td", {}, ...text));
   }
 
-  /** Whether a line that ran may have run more often: of some of its instructions no trace tells. */
+  /** Whether a line may have run more often than counted: the trace may not show whether a condition passed. */
   const atLeast = (line) => line.count > 0 && (line.branches ?? []).some(({ jump, taken, not_taken }) => !jump && (taken === null || not_taken === null));
 
   function marks(line) {
@@ -369,7 +369,7 @@
     return element("tr", { class: "detail", "data-of": line.line }, cell);
   }
 
-  /** The runs in which a line ran: the first few, and the others where somebody opens them. */
+  /** The runs in which a line ran; a long list is collapsed. */
   function runsOf(set) {
     const MOST_NAMES = 8;
     const names = set.map((run) => report.runs[run].name).sort(order);
@@ -417,7 +417,7 @@
     report.files[current].lines.forEach(({ line }) => toggle(line, allOpen));
   }
 
-  // ---- moving about ----
+  // ---- navigation ----
 
   let cursor = 0;
 
@@ -432,7 +432,7 @@
     row(line)?.scrollIntoView({ block: "center" });
   }
 
-  /** To the next line of this kind, round at the end. */
+  /** Moves to the next line of this kind, and wraps at the end. */
   function step(direction, wanted) {
     const lines = report.files[current].lines.filter(wanted).map(({ line }) => line);
     if (lines.length === 0) return;
@@ -574,7 +574,7 @@
   // ---- light and dark ----
 
   const store = {
-    // Where a page from a file may not keep anything, the choice lasts as long as the page.
+    // If a browser denies storage to a page from a file, the choice lasts as long as the page.
     get: (name) => { try { return localStorage.getItem(name); } catch { return null; } },
     set: (name, value) => { try { localStorage.setItem(name, value); } catch { /* as above */ } },
   };

@@ -20,7 +20,7 @@
     let shown = whole;
 
     function place(frame) {
-        // What encloses the shown frame is as wide as the window; what it encloses keeps its part of it.
+        // Frames that enclose the shown frame are as wide as the window; frames inside it keep their share of its width.
         const encloses = frame.x <= shown.x && frame.x + frame.w >= shown.x + shown.w && frame.y >= shown.y;
         const inside = frame.x >= shown.x && frame.x + frame.w <= shown.x + shown.w && frame.y <= shown.y;
         frame.g.classList.toggle("hidden", !encloses && !inside);
@@ -41,7 +41,7 @@
         if (ruler.measureText(name).width <= room) {
             return name;
         }
-        // The longest beginning that fits.
+        // The longest prefix that fits.
         let [fits, length] = [0, name.length];
         while (length - fits > 1) {
             const middle = (fits + length) >> 1;
@@ -64,7 +64,7 @@
             element("found").textContent = "not a regular expression";
             return;
         }
-        // Of matches inside one another only the outermost counts.
+        // Of nested matches, only the outermost counts.
         const matches = frames.filter((frame) => {
             const match = expression !== null && expression.test(frame.name);
             frame.g.classList.toggle("match", match);
@@ -104,7 +104,7 @@
             element("search").dispatchEvent(new Event("click"));
         }
     });
-    // For whoever drives the page by a script, and for links like graph.svg#search=crc32.
+    // For scripts that drive the page, and for links like graph.svg#search=crc32.
     window.flamegraph = { show: (name) => frames.some((f) => f.name === name && (show(f), true)), search };
     show(whole);
     const asked = /[#&]search=([^&]*)/.exec(window.location.hash);
