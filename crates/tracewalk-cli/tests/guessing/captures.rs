@@ -192,7 +192,7 @@ impl Programs {
             images: vec![elf(&self.m0)],
             right_images: vec![elf(&self.m0)],
             options: stated,
-            told: Some(text(runs_file(None::<TraceId>, self.m0.elf.profile, &buffer.told).bytes)),
+            told: Some(text(runs_file(None::<TraceId>, self.m0.elf.profile, &buffer.path).bytes)),
         }
     }
 
@@ -280,7 +280,7 @@ impl Programs {
         let id = TraceId::new(0x10).unwrap();
         let trace = self.a9.trace(&setup);
         let frames = in_port_frames(&[SourceBytes { id, bytes: trace.bytes }]);
-        let told = text(runs_file(Some(id), self.a9.elf.profile, &trace.told).bytes);
+        let told = text(runs_file(Some(id), self.a9.elf.profile, &trace.path).bytes);
         let options = ["--source", &format!("{id}={}", setup.option()), "--image", &elf(&self.a9)];
         ([vec![0; in_front], FSYNC.to_vec(), frames].concat(), told, options.map(str::to_owned).to_vec())
     }
@@ -339,7 +339,7 @@ fn traced(sources: &[Source<'_>], itm: Option<u8>, packing: Packing, swapped: bo
         let trace = firmware.trace(setup);
         let option = setup.option();
         let of_source = packing.has_ids().then_some(id);
-        let told = text(runs_file(of_source, firmware.elf.profile, &trace.told).bytes);
+        let told = text(runs_file(of_source, firmware.elf.profile, &trace.path).bytes);
         runs.push_str(told.split_once('\n').unwrap().1);
         options.push("--source".to_owned());
         options.push(of_source.map_or_else(|| option.clone(), |id| format!("{id}={option}")));

@@ -108,8 +108,8 @@ impl Programs {
             }
         };
         let Told { config, trace, bytes } = tell(case, elf, path).map_err(Failure::NotMade)?;
-        if !told_is_of(&trace.told, path, case, &elf.program) {
-            let number = first_not_told(&trace.told, path);
+        if !told_is_of(&trace.path, path, case, &elf.program) {
+            let number = first_not_told(&trace.path, path);
             return Err(Failure::NotThePath(number));
         }
         let found = Found::of(&config, &bytes, &elf.program);
@@ -181,7 +181,7 @@ impl Programs {
                 broken = damage::broken(&config, &trace.bytes, &bytes);
             }
         }
-        let told = trace.told.instructions().map(Executed::location).collect();
+        let told = trace.path.instructions().map(Executed::location).collect();
         let (cpu, registers) = case.unit.registers().ok_or("OpenCSD reads no MTB")?;
         let cpu = cpu.to_owned();
         Ok(read(&Subject { config, registers, cpu, bytes, program: &elf.program, told, broken }))
@@ -260,7 +260,7 @@ fn encode(case: &Case, program: &Program, path: &Path) -> Result<(SourceConfig, 
             };
             let mut trace =
                 etmv3::encode(path, program, &config, &options).map_err(|error| error.to_string())?;
-            for step in &mut trace.told.steps {
+            for step in &mut trace.path.steps {
                 if let Step::Access(access) = step {
                     access.address = if config.data().addresses { access.address } else { Address::new(0) };
                     access.value = access.value.filter(|_| config.data().values);
@@ -317,8 +317,8 @@ fn encode(case: &Case, program: &Program, path: &Path) -> Result<(SourceConfig, 
                 mtb_protocol::order::by_registers(dump, &config).map_err(|error| error.to_string())?;
             let pieces = layout.pieces.into_iter().filter_map(|piece| buffer.bytes.get(piece.bytes));
             let bytes = pieces.flatten().copied().collect();
-            let starts = usize::from(!buffer.told.steps.is_empty());
-            let trace = Trace { bytes, told: buffer.told, starts, ..Trace::default() };
+            let starts = usize::from(!buffer.path.steps.is_empty());
+            let trace = Trace { bytes, path: buffer.path, starts, ..Trace::default() };
             Ok((SourceConfig::Mtb(mtb_protocol::Source::default()), trace))
         }
     }
@@ -443,7 +443,7 @@ fn compare(
     trace: &Trace,
     found: &Found,
 ) -> Result<(), Failure> {
-    if let Some(difference) = first_difference(profile, &trace.told, &found.path) {
+    if let Some(difference) = first_difference(profile, &trace.path, &found.path) {
         return Err(Failure::Different(difference));
     }
     if let Some(gap) = found.gaps.first() {
