@@ -58,12 +58,12 @@ pub fn flow(data: &[u8]) {
             elements.push(element);
         };
         let mut stream = FlowStream::with_engine(&config, engine);
-        let (before, behind) = trace.split_at(if stops { lost_at.min(trace.len()) } else { 0 });
+        let (before, after) = trace.split_at(if stops { lost_at.min(trace.len()) } else { 0 });
         before.chunks(size).for_each(|piece| stream.push(piece, &program, &mut note));
         if stops {
             stream.lose_sync(&program, &mut note);
         }
-        behind.chunks(size).for_each(|piece| stream.push(piece, &program, &mut note));
+        after.chunks(size).for_each(|piece| stream.push(piece, &program, &mut note));
         stream.finish(&program, &mut note);
         elements
     };

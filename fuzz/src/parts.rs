@@ -39,7 +39,7 @@ impl Part for Elements {
 pub(crate) fn parts(config: &SourceConfig, program: &Program, trace: &[u8], segment: usize) {
     let carrier = Carrier::Stretches(vec![Stretch::all(trace.len())]);
     let input = Input { capture: trace, carrier, rest: None, progress: &NoProgress };
-    let recorder = || Recorder::new(Conditions::told_by(config), Doubtful::Keep);
+    let recorder = || Recorder::new(Conditions::recorded_by(config), Doubtful::Keep);
     let finished = |recorder: Recorder| recorder.finish("", "", "", trace.len() as u64);
     let found = |spread: Spread| -> (Vec<(Element, CaptureOffset)>, Covered) {
         let (mut elements, mut covered) = (Vec::new(), recorder());

@@ -76,7 +76,7 @@ pub fn path(data: &[u8]) {
     let path = wander.path(&mut choose);
     let Some(trace) = settings.encode(&config, &path, &program) else { return };
     let found = Found::of(&config, &trace.bytes, &program);
-    if let Some(difference) = first_difference(profile, &trace.told, &found.path) {
+    if let Some(difference) = first_difference(profile, &trace.path, &found.path) {
         panic!("{difference}; {:?}; {config:?}; {:02x?}", found.gaps.first(), trace.bytes);
     }
     assert_eq!(found.gaps, []);

@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_tell_the_instruction_set_and_data_is_no_instruction() {
+    fn digits_give_the_instruction_set_and_data_is_no_instruction() {
         let word = Line::parse("    8004:\teb0037fa \tbl\t15ff4 <abort>", Isa::A32).expect("an instruction");
         assert_eq!((word.isa, word.code), (Isa::A32, vec![0xfa, 0x37, 0x00, 0xeb]));
         let halfwords =
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_are_told_from_their_conditions() {
+    fn branches_are_distinguished_from_their_conditions() {
         let at = |address, isa| Class::Direct(Location::new(Address::from(address), isa));
         let ble = read("    8192:\tdd0c      \tble.n\t8c26 <x>");
         assert_eq!((ble.class, ble.link, ble.conditional_branch), (at(0x8c26, Isa::T32), false, true));

@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timestamps_count_goes_with_the_waypoint_behind_it() {
+    fn a_timestamps_count_goes_with_the_waypoint_after_it() {
         let stamp = Span::new(StreamOffset(50), 4);
         let found = spent(&[
             no_code(),
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn cycles_of_a_cancelled_instruction_and_of_what_was_not_traced_are_told_apart() {
+    fn cycles_of_a_cancelled_instruction_and_of_what_was_not_traced_are_distinguished() {
         let found = spent(&[
             cycles(9),
             event(EventKind::TraceOn(BeginReason::Enabled)),

@@ -90,12 +90,12 @@ pub struct ItmCounts {
 #[derive(Clone, Debug)]
 pub(crate) struct Reader {
     packets: Packets<itm::Decoder>,
-    told: Told,
+    events: Events,
 }
 
 /// The events that are made of packets.
 #[derive(Clone, Debug, Default)]
-struct Told {
+struct Events {
     counts: ItmCounts,
     page: u8,
     /// Text that may continue, and where it began.
@@ -114,23 +114,23 @@ const GLOBAL_LOW_BITS: u32 = 26;
 
 impl Reader {
     pub(crate) fn new() -> Self {
-        Self { packets: Packets::new(itm::Decoder::new()), told: Told::default() }
+        Self { packets: Packets::new(itm::Decoder::new()), events: Events::default() }
     }
 
     pub(crate) const fn counts(&self) -> &ItmCounts {
-        &self.told.counts
+        &self.events.counts
     }
 
-    pub(crate) fn push(&mut self, bytes: &[u8], tell: &mut impl FnMut(Span, ItmEvent)) {
-        let Self { packets, told } = self;
-        told.counts.bytes += bytes.len() as u64;
-        packets.push(bytes, &mut |item, span, _: &[u8]| told.item(item, span, tell));
+    pub(crate) fn push(&mut self, bytes: &[u8], emit: &mut impl FnMut(Span, ItmEvent)) {
+        let Self { packets, events } = self;
+        events.counts.bytes += bytes.len() as u64;
+        packets.push(bytes, &mut |item, span, _: &[u8]| events.item(item, span, emit));
     }
 
-    pub(crate) fn lose_sync(&mut self, tell: &mut impl FnMut(Span, ItmEvent)) {
-        let Self { packets, told } = self;
-        packets.lose_sync(&mut |item, span, _: &[u8]| told.item(item, span, tell));
-        told.end_text(tell);
+    pub(crate) fn lose_sync(&mut self, emit: &mut impl FnMut(Span, ItmEvent)) {
+        let Self { packets, events } = self;
+        packets.lose_sync(&mut |item, span, _: &[u8]| events.item(item, span, emit));
+        events.end_text(emit);
     }
 
     /// Discards an incomplete packet at the end of the input.
@@ -138,30 +138,30 @@ impl Reader {
         self.packets.forget_incomplete();
     }
 
-    pub(crate) fn finish(&mut self, tell: &mut impl FnMut(Span, ItmEvent)) {
-        let Self { packets, told } = self;
-        packets.finish(&mut |item, span, _: &[u8]| told.item(item, span, tell));
-        told.end_text(tell);
+    pub(crate) fn finish(&mut self, emit: &mut impl FnMut(Span, ItmEvent)) {
+        let Self { packets, events } = self;
+        packets.finish(&mut |item, span, _: &[u8]| events.item(item, span, emit));
+        events.end_text(emit);
     }
 }
 
-impl Told {
-    fn item(&mut self, item: Item<Packet>, span: Span, tell: &mut impl FnMut(Span, ItmEvent)) {
+impl Events {
+    fn item(&mut self, item: Item<Packet>, span: Span, emit: &mut impl FnMut(Span, ItmEvent)) {
         match item {
             Item::Packet(packet) => {
                 *self.counts.packets.entry(packet.name()).or_default() += 1;
-                self.packet(packet, span, tell);
+                self.packet(packet, span, emit);
             }
             Item::Malformed(reason) => {
                 self.counts.malformed += 1;
-                self.end_text(tell);
-                tell(span, ItmEvent::Malformed { reason, bytes: span.bytes() });
+                self.end_text(emit);
+                emit(span, ItmEvent::Malformed { reason, bytes: span.bytes() });
             }
             Item::Unsynchronised => {}
         }
     }
 
-    fn packet(&mut self, packet: Packet, span: Span, tell: &mut impl FnMut(Span, ItmEvent)) {
+    fn packet(&mut self, packet: Packet, span: Span, emit: &mut impl FnMut(Span, ItmEvent)) {
         match packet {
             Packet::Sync => {}
             Packet::StimulusPage(page) => self.page = page,
@@ -171,7 +171,7 @@ impl Told {
                 let (first, before) = self.time.map_or((span, 0), |(first, ticks, _)| (first, ticks));
                 self.time = Some((first, before + ticks, delay));
                 if self.text.is_none() {
-                    self.tell_time(tell);
+                    self.emit_time(emit);
                 }
             }
             Packet::GlobalTimestampLow { value, bits, clock_changed, wrapped } => {
@@ -179,14 +179,14 @@ impl Told {
                 self.global = self.global & !mask | u64::from(value);
                 self.clock_changed |= clock_changed;
                 if !wrapped {
-                    self.tell_global(span, tell);
+                    self.emit_global(span, emit);
                 }
             }
             Packet::GlobalTimestampHigh { value, .. } => {
                 self.global = value << GLOBAL_LOW_BITS | self.global & ((1 << GLOBAL_LOW_BITS) - 1);
-                self.tell_global(span, tell);
+                self.emit_global(span, emit);
             }
-            Packet::Stimulus { port, size, value } => self.stimulus(port, size, value, span, tell),
+            Packet::Stimulus { port, size, value } => self.stimulus(port, size, value, span, emit),
             Packet::Overflow
             | Packet::Extension { .. }
             | Packet::EventCounters(_)
@@ -195,8 +195,8 @@ impl Told {
             | Packet::DataPc { .. }
             | Packet::DataAddress { .. }
             | Packet::DataValue { .. } => {
-                self.end_text(tell);
-                tell(span, ItmEvent::Packet(packet));
+                self.end_text(emit);
+                emit(span, ItmEvent::Packet(packet));
             }
         }
     }
@@ -207,42 +207,42 @@ impl Told {
         size: Size,
         value: u32,
         span: Span,
-        tell: &mut impl FnMut(Span, ItmEvent),
+        emit: &mut impl FnMut(Span, ItmEvent),
     ) {
         let port = self.page << 5 | port;
         let text = u8::try_from(value).ok().filter(|byte| size == Size::Byte && is_text(*byte));
         let Some(byte) = text else {
-            self.end_text(tell);
-            tell(span, ItmEvent::Value { port, size, value });
+            self.end_text(emit);
+            emit(span, ItmEvent::Value { port, size, value });
             return;
         };
         if self.text.as_ref().is_some_and(|(_, of, _)| *of != port) {
-            self.end_text(tell);
+            self.end_text(emit);
         }
         let (_, _, bytes) = self.text.get_or_insert_with(|| (span, port, Vec::new()));
         bytes.push(byte);
         if byte == b'\n' || bytes.len() >= LONGEST_TEXT {
-            self.end_text(tell);
+            self.end_text(emit);
         }
     }
 
-    fn end_text(&mut self, tell: &mut impl FnMut(Span, ItmEvent)) {
+    fn end_text(&mut self, emit: &mut impl FnMut(Span, ItmEvent)) {
         if let Some((span, port, bytes)) = self.text.take() {
-            tell(span, ItmEvent::Text { port, bytes });
+            emit(span, ItmEvent::Text { port, bytes });
         }
-        self.tell_time(tell);
+        self.emit_time(emit);
     }
 
-    fn tell_time(&mut self, tell: &mut impl FnMut(Span, ItmEvent)) {
+    fn emit_time(&mut self, emit: &mut impl FnMut(Span, ItmEvent)) {
         if let Some((span, ticks, delay)) = self.time.take() {
-            tell(span, ItmEvent::LocalTime { ticks, delay, total: self.total });
+            emit(span, ItmEvent::LocalTime { ticks, delay, total: self.total });
         }
     }
 
-    fn tell_global(&mut self, span: Span, tell: &mut impl FnMut(Span, ItmEvent)) {
-        self.end_text(tell);
+    fn emit_global(&mut self, span: Span, emit: &mut impl FnMut(Span, ItmEvent)) {
+        self.end_text(emit);
         let clock_changed = std::mem::take(&mut self.clock_changed);
-        tell(span, ItmEvent::GlobalTime { value: self.global, clock_changed });
+        emit(span, ItmEvent::GlobalTime { value: self.global, clock_changed });
     }
 }
 
@@ -338,13 +338,13 @@ mod tests {
         let mut reader = Reader::new();
         let mut events = Vec::new();
         let mut last = Span::default().start;
-        let mut tell = |span: Span, event: ItmEvent| {
+        let mut emit = |span: Span, event: ItmEvent| {
             assert!(span.start >= last, "{event}");
             last = span.start;
             events.push(event.to_string());
         };
-        bytes.chunks(3).for_each(|piece| reader.push(piece, &mut tell));
-        reader.finish(&mut tell);
+        bytes.chunks(3).for_each(|piece| reader.push(piece, &mut emit));
+        reader.finish(&mut emit);
         events
     }
 

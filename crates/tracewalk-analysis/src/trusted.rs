@@ -176,9 +176,9 @@ mod tests {
             begin,
             run(19),
         ];
-        let behind = [proof(20), run(21)];
+        let after = [proof(20), run(21)];
         // Four blocks of two instructions each.
-        assert_eq!(handed_on(&[&elements[..], &behind].concat()), (vec![1, 12, 15, 17, 18, 13, 21], 8));
+        assert_eq!(handed_on(&[&elements[..], &after].concat()), (vec![1, 12, 15, 17, 18, 13, 21], 8));
     }
 
     #[test]

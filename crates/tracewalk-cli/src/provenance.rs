@@ -218,7 +218,7 @@ impl Record {
         }
         for (buffer, contents) in capture.buffers.iter().zip(session.contents()) {
             self.input("capture", &buffer.file);
-            let told = BufferRecord {
+            let record = BufferRecord {
                 name: file_name(&buffer.file),
                 contents: Contents::of(&buffer.bytes),
                 container: contents.container.value.to_string(),
@@ -230,8 +230,8 @@ impl Record {
                 }),
             };
             // A capture may be opened twice: to examine it, and to follow it.
-            if !self.buffers.contains(&told) {
-                self.buffers.push(told);
+            if !self.buffers.contains(&record) {
+                self.buffers.push(record);
             }
         }
         for image in &capture.images {

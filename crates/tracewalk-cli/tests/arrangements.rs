@@ -97,15 +97,15 @@ fn the_oldest_byte_of_a_buffer_of_any_size_is_found_without_a_program() {
         let mut turned = whole.to_vec();
         turned.rotate_right(newest);
         let file = write(directory.path(), &turned);
-        let (told, stderr) = etm(&file, &[]);
+        let (reported, stderr) = etm(&file, &[]);
         if !stderr.contains("--read-pointer") {
             continue;
         }
         found += 1;
         // The packets reported are those traced, except before the first synchronisation and at the end.
-        let is_told = |packet: &&serde_json::Value| packet["packet"] != "unsynced";
-        let told = told.iter().filter(is_told).collect::<Vec<_>>();
-        let inner = &told[..told.len() - 1];
+        let is_traced = |packet: &&serde_json::Value| packet["packet"] != "unsynced";
+        let reported = reported.iter().filter(is_traced).collect::<Vec<_>>();
+        let inner = &reported[..reported.len() - 1];
         assert!(
             in_order.windows(inner.len()).any(|window| window.iter().eq(inner.iter().copied())),
             "{newest:#x}"

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{example, mentions, run, told};
+use crate::support::{example, mentions, run, run_with_kinds};
 
 /// The one-sentence refusal of `tracewalk COMMAND CAPTURE OPTIONS`.
 fn refused(command: &str, capture: &Path, options: &[&str]) -> String {
-    let outcome = told([command, capture.to_str().unwrap()].iter().chain(options));
+    let outcome = run_with_kinds([command, capture.to_str().unwrap()].iter().chain(options));
     let context = format!("{command} {} {options:?}: {}", capture.display(), outcome.stderr);
     assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{context}");
     assert_eq!(outcome.stderr.lines().filter(|line| line.starts_with("error: ")).count(), 1, "{context}");
@@ -80,14 +80,15 @@ fn options_stand_where_what_they_belong_to_is_found_out() {
 }
 
 #[test]
-fn the_names_of_interrupts_of_a_chip_without_any_are_told_to_be_of_no_use() {
+fn the_names_of_interrupts_of_a_chip_without_any_are_reported_as_of_no_use() {
     let directory = tempfile::tempdir().unwrap();
     let svd = directory.path().join("chip.svd");
     let text = "<device><peripherals><peripheral><interrupt><name>TIM2</name><value>28</value></interrupt>\
                 </peripheral></peripherals></device>";
     fs::write(&svd, text).unwrap();
-    let outcome =
-        |name: &str| told(["info", example(name).to_str().unwrap(), "--svd", svd.to_str().unwrap()]);
+    let outcome = |name: &str| {
+        run_with_kinds(["info", example(name).to_str().unwrap(), "--svd", svd.to_str().unwrap()])
+    };
     let a_profile = outcome("a7-etmv3");
     assert!(a_profile.stderr.contains("interrupts_unused"), "{}", a_profile.stderr);
     let m_profile = outcome("m3-etmv3");
@@ -109,15 +110,15 @@ fn the_registers_of_another_protocol_are_refused() {
 }
 
 #[test]
-fn a_stimulus_port_that_nothing_was_written_to_is_told_with_those_that_something_was() {
+fn a_stimulus_port_that_nothing_was_written_to_is_reported_with_those_that_something_was() {
     let trace = example("m3-etmv3/trace.bin");
     let itm = |options: &[&str]| run(["itm", trace.to_str().unwrap()].iter().chain(options));
     let text = itm(&[]);
     assert_eq!((text.status, text.stdout.as_str()), (0, "a round of work; another one; the last one"));
     let other = itm(&["--port", "99"]);
     assert_eq!((other.status, other.stdout.as_str()), (2, ""), "{}", other.stderr);
-    let told = "99 0 42 --port";
-    assert!(mentions(&other.stderr, told), "{}", other.stderr);
+    let reported = "99 0 42 --port";
+    assert!(mentions(&other.stderr, reported), "{}", other.stderr);
     let both = itm(&["--port", "0", "--port", "1", "--port", "7"]);
     assert_eq!((both.status, &both.stdout), (2, &text.stdout), "{}", both.stderr);
     assert!(mentions(&both.stderr, "1 7 0"), "{}", both.stderr);

@@ -2,7 +2,7 @@
 
 use crate::support::firmware::Firmware;
 use crate::support::{Outcome, comparable, corpus, example, run};
-use crate::support::{mentions, opencsd, run_with_notices, told};
+use crate::support::{mentions, opencsd, run_with_kinds, run_with_notices};
 
 fn arguments<'a>(command: &'a str, capture: &'a std::path::Path, options: &[&'a str]) -> Vec<&'a str> {
     let mut arguments = vec![command, capture.to_str().unwrap()];
@@ -125,7 +125,7 @@ fn synchronisation_that_says_where_frames_stand_leaves_no_doubt() {
 #[test]
 fn many_sources_that_are_not_described_are_one_note() {
     let Some(folder) = corpus("etm4/juno_r1_1") else { return };
-    let outcome = told(["info", folder.to_str().unwrap()]);
+    let outcome = run_with_kinds(["info", folder.to_str().unwrap()]);
     let of_kind = |kind: &str| outcome.stderr.lines().filter(|line| line.contains(kind)).collect::<Vec<_>>();
     assert!(of_kind(": undescribed:").is_empty(), "{}", outcome.stderr);
     let [many] = &of_kind("note: many_undescribed:")[..] else { panic!("{}", outcome.stderr) };
@@ -213,7 +213,7 @@ fn contradiction(outcome: &Outcome) -> &str {
 }
 
 #[test]
-fn a_configuration_that_the_trace_contradicts_is_told_with_the_setting_the_place_and_what_fits() {
+fn a_configuration_that_the_trace_contradicts_is_reported_with_the_setting_the_place_and_what_fits() {
     let (trace, image) = (example("a7-etmv3/trace.bin"), example("a7-etmv3/a9.elf"));
     let right = "try --source 0x10=etmv3,cpu=cortex-a7,etmcr=0x5000";
     let cases: [(&str, &[&str]); 4] = [
@@ -238,16 +238,16 @@ fn a_configuration_that_the_trace_contradicts_is_told_with_the_setting_the_place
             let options = if command == "flow" { &options[..] } else { &options[..4] };
             let outcome = run(arguments(command, &trace, options).into_iter().chain(["--format", "none"]));
             assert_eq!(outcome.status, 2);
-            let told = contradiction(&outcome);
-            assert!(told.starts_with("warning: trace ID 0x10: "), "{told}");
-            assert!(told.ends_with(right), "{told}");
-            assert!(expected.iter().all(|part| told.contains(part)), "{told}");
+            let reported = contradiction(&outcome);
+            assert!(reported.starts_with("warning: trace ID 0x10: "), "{reported}");
+            assert!(reported.ends_with(right), "{reported}");
+            assert!(expected.iter().all(|part| reported.contains(part)), "{reported}");
         }
     }
 }
 
 #[test]
-fn the_wrong_branch_encoding_is_told() {
+fn the_wrong_branch_encoding_is_reported() {
     let Some(case) = corpus("synthetic/mix-a7-etmv3-alternative") else { return };
     let directory = tempfile::tempdir().unwrap();
     for file in std::fs::read_dir(&case).unwrap() {
@@ -259,13 +259,13 @@ fn the_wrong_branch_encoding_is_told() {
     let text = std::fs::read_to_string(&described).unwrap();
     std::fs::write(&described, text.replace("0x411CF250", "0x410CF250")).unwrap();
     let outcome = run(["flow", directory.path().to_str().unwrap(), "--format", "none"]);
-    let told = contradiction(&outcome);
-    assert!(mentions(told, "ETMIDR"), "{told}");
-    assert!(mentions(told, "source_0.ini:8"), "{told}");
+    let reported = contradiction(&outcome);
+    assert!(mentions(reported, "ETMIDR"), "{reported}");
+    assert!(mentions(reported, "source_0.ini:8"), "{reported}");
 }
 
 #[test]
-fn a_configuration_that_changes_on_the_way_is_told_with_the_place() {
+fn a_configuration_that_changes_on_the_way_is_reported_with_the_place() {
     let directory = tempfile::tempdir().unwrap();
     let firmware = Firmware::load("a9");
     let traced = |etmcr| firmware.etmv3("cortex-a7", etmcr).bytes;
@@ -274,9 +274,9 @@ fn a_configuration_that_changes_on_the_way_is_told_with_the_place() {
     std::fs::write(&file, [before.as_slice(), &after].concat()).unwrap();
     let options = ["--container", "raw", "--source", "etmv3,cpu=cortex-a7,etmcr=0x0", "--format", "none"];
     let outcome = run(arguments("packets", &file, &options));
-    let told = contradiction(&outcome);
-    assert!(told.contains("context IDs: none by ETMCR (--source), but 2 bytes fits: "), "{told}");
-    let at = told.split("from offset ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    let reported = contradiction(&outcome);
+    assert!(reported.contains("context IDs: none by ETMCR (--source), but 2 bytes fits: "), "{reported}");
+    let at = reported.split("from offset ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
     let at = at.parse::<usize>().unwrap();
     assert!(before.len() <= at && at < before.len() + 16, "{at}, of {}", before.len());
 }
@@ -412,7 +412,8 @@ fn a_snapshot_is_only_written_where_nothing_is() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("precious"), "1").unwrap();
     let capture = example("a15-pft/capture.toml");
-    let outcome = told(arguments("snapshot", &capture, &["-o", directory.path().to_str().unwrap()]));
+    let outcome =
+        run_with_kinds(arguments("snapshot", &capture, &["-o", directory.path().to_str().unwrap()]));
     assert_eq!(outcome.status, 2);
     assert!(outcome.stderr.contains("error: folder_not_empty"), "{}", outcome.stderr);
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
@@ -478,7 +479,7 @@ fn a_snapshot_of_trace_that_cannot_be_decoded_is_no_success() {
         ("trace.bin", "\u{1}\u{2}\u{3}\u{4}\u{5}\u{6}\u{7}"),
     ];
     files.iter().for_each(|(name, text)| std::fs::write(directory.path().join(name), text).unwrap());
-    let outcome = told(["flow", directory.path().to_str().unwrap()]);
+    let outcome = run_with_kinds(["flow", directory.path().to_str().unwrap()]);
     assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{}", outcome.stderr);
     assert!(mentions(&outcome.stderr, "ETM1 nothing_decodable"), "{}", outcome.stderr);
 }

@@ -2,7 +2,9 @@
 
 use std::process::Stdio;
 
-use crate::support::{MESSAGES, Outcome, example, mentions, run, run_with_notices, told, tracewalk};
+use crate::support::{
+    MESSAGES, Outcome, example, mentions, run, run_with_kinds, run_with_notices, tracewalk,
+};
 use snapbox::{assert_data_eq, file};
 
 #[test]
@@ -44,7 +46,10 @@ fn the_manual_has_a_page_for_each_command() {
         assert!(pages.join(page).is_file(), "{page}");
     }
     // A file occupies the directory's path.
-    assert_refused(&told(["man", pages.join("tracewalk.1").to_str().unwrap()]), "error: output: tracewalk.1");
+    assert_refused(
+        &run_with_kinds(["man", pages.join("tracewalk.1").to_str().unwrap()]),
+        "error: output: tracewalk.1",
+    );
 }
 
 /// A mistake is reported in one sentence, without output, and the status is 2.
@@ -78,7 +83,7 @@ fn a_file_that_is_no_capture_is_refused_in_one_sentence() {
     ];
     for (path, message) in cases {
         for command in ["info", "packets", "flow"] {
-            assert_refused(&told([command, &path]), message);
+            assert_refused(&run_with_kinds([command, &path]), message);
         }
     }
 }
@@ -126,7 +131,7 @@ fn a_file_that_is_no_image_is_refused_in_one_sentence() {
     ];
     let trace = example("m3-etmv3/trace.bin");
     for (path, message) in cases {
-        assert_refused(&told(["flow", trace.to_str().unwrap(), "--image", &path]), message);
+        assert_refused(&run_with_kinds(["flow", trace.to_str().unwrap(), "--image", &path]), message);
     }
 }
 
@@ -154,8 +159,8 @@ fn a_processor_without_such_a_trace_unit_is_named() {
     let trace = example("m3-etmv3/trace.bin");
     let outcome = run(["flow", trace.to_str().unwrap(), "--source", "0x10=etmv3,cpu=cortex-m33"]);
     assert_eq!(outcome.status, 2);
-    let told = "ID 0x10 ETMIDR etmv3 cortex-m33";
-    assert!(mentions(&outcome.stderr, told), "{}", outcome.stderr);
+    let reported = "ID 0x10 ETMIDR etmv3 cortex-m33";
+    assert!(mentions(&outcome.stderr, reported), "{}", outcome.stderr);
 }
 
 #[test]
@@ -304,7 +309,7 @@ fn info_says_what_is_in_a_capture() {
 }
 
 #[test]
-fn who_gives_a_program_in_another_way_is_told_of_the_option() {
+fn a_program_given_in_another_way_is_answered_with_the_option() {
     let trace = example("m3-etmv3/trace.bin");
     let trace = trace.to_str().unwrap();
     for (arguments, named) in [

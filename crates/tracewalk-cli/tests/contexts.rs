@@ -7,7 +7,7 @@ mod fixtures;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use crate::support::{Outcome, assert_same_runs, comparable, mentions, run, told};
+use crate::support::{Outcome, assert_same_runs, comparable, mentions, run, run_with_kinds};
 use fixtures::{ALLOC, EXECUTE, Elf, FUNCTION};
 use tracewalk::frame::FormatterOptions;
 use tracewalk::ids::{Address, ContextId, TraceId};
@@ -120,7 +120,7 @@ impl Machine {
             arguments.extend(["--image".to_owned(), self.file(image).display().to_string()]);
         }
         arguments.extend(options.iter().map(ToString::to_string));
-        told(arguments)
+        run_with_kinds(arguments)
     }
 
     /// Fails if something that ran is missing from the output, except the end, which the trace does not prove.
@@ -232,7 +232,7 @@ fn reports_over_time_and_differences_name_the_functions_of_each_context() {
 }
 
 #[test]
-fn a_difference_is_told_by_the_names_of_its_context() {
+fn a_difference_is_reported_by_the_names_of_its_context() {
     // The second capture lacks its end.
     let machine = Machine::new("etmv3", CONTEXT_IDS);
     let whole = std::fs::read(machine.file("etb.bin")).unwrap();
@@ -365,7 +365,7 @@ fn a_description_says_the_contexts_and_decodes_to_the_same() {
 }
 
 #[test]
-fn what_is_wrong_behind_the_name_of_an_image_is_said_in_one_sentence() {
+fn what_is_wrong_after_the_name_of_an_image_is_reported_in_one_sentence() {
     let machine = Machine::new("etmv3", CONTEXT_IDS);
     for wrong in ["spin.elf@contxt=1", "spin.elf@context=x", "spin.elf@vmid=256"] {
         let outcome = machine.run("flow", &[wrong], &[]);

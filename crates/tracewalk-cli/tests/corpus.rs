@@ -171,20 +171,20 @@ fn emulated_programs_ran_as_the_emulator_recorded() {
 
 /// The emulator's record begins and ends a little outside the traced part, and distinguishes exceptions that
 /// share a handler.
-fn assert_told(name: &str, found: &[String], record: &[String]) {
-    let is_told = |found: &String, recorded: &String| {
+fn assert_traced(name: &str, found: &[String], record: &[String]) {
+    let is_traced = |found: &String, recorded: &String| {
         let at = |line: &String| line.rsplit_once(' ').map(|(rest, at)| (rest.to_owned(), at.to_owned()));
         found == recorded
             || found.starts_with("X - ")
                 && recorded.starts_with("X ")
                 && at(found).map(|(_, at)| at) == at(recorded).map(|(_, at)| at)
     };
-    let starts_at = |skipped: &usize| record.get(1 + skipped).is_some_and(|line| is_told(&found[1], line));
+    let starts_at = |skipped: &usize| record.get(1 + skipped).is_some_and(|line| is_traced(&found[1], line));
     let skipped = (0..3).find(starts_at).unwrap_or_else(|| panic!("{name}: begins with {}", found[0]));
     let record = &record[skipped..];
     assert!(found.len() + 12 >= record.len() && found.len() <= record.len(), "{name}: {} lines", found.len());
     for (index, (found, recorded)) in found.iter().zip(record).enumerate().skip(1) {
-        assert!(is_told(found, recorded), "{name}, line {index}: {found}, recorded {recorded}");
+        assert!(is_traced(found, recorded), "{name}, line {index}: {found}, recorded {recorded}");
     }
 }
 
@@ -214,6 +214,6 @@ fn captures_that_were_read_wrongly_once_are_read_as_they_were_recorded() {
     for (name, arguments) in cases {
         let record = comparable(&text(&folder.join(name).join("runs.txt")));
         let arguments = arguments.iter().map(String::as_str).collect::<Vec<_>>();
-        assert_told(name, &runs(&arguments, 0), &record);
+        assert_traced(name, &runs(&arguments, 0), &record);
     }
 }

@@ -308,10 +308,10 @@ fn llvm_profgen_gives_functions_and_calls_their_counts() {
             let Some(head) = heads.get(function).filter(|_| file.ends_with(".c")) else { continue };
             let at = address(at);
             // A branch to the next instruction ends no run of the record.
-            let is_told = !branches
+            let is_in_record = !branches
                 .iter()
                 .any(|row| row["to"] == format!("{at:#010x}") && address(&row["from"]) + 2 == at);
-            if is_told && is_read(at) {
+            if is_in_record && is_read(at) {
                 assert_eq!(*head, truth.taken.get(&at).copied().unwrap_or_default(), "{function}");
                 compared += 1;
             }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::support::python::python;
-use crate::support::{Outcome, example, mentions, run, run_with_notices, told, tracewalk};
+use crate::support::{Outcome, example, mentions, run, run_with_kinds, run_with_notices, tracewalk};
 use serde_json::Value;
 
 fn capture(name: &str) -> String {
@@ -51,7 +51,7 @@ impl Folder {
 }
 
 #[test]
-fn a_table_shows_each_file_and_what_cannot_be_told() {
+fn a_table_shows_each_file_and_what_cannot_be_observed() {
     let outcome = coverage(&[&capture("a15-pft")]);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     let row = |name: &str| outcome.stdout.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
@@ -65,7 +65,7 @@ fn a_table_shows_each_file_and_what_cannot_be_told() {
 }
 
 #[test]
-fn captures_of_one_program_add_up_and_one_tells_what_the_other_cannot() {
+fn captures_of_one_program_add_up_and_one_shows_what_the_other_cannot() {
     let (etm, pft) = (document(&[&capture("a7-etmv3")]), document(&[&capture("a15-pft")]));
     let both = document(&[&capture("a7-etmv3"), &capture("a15-pft")]);
     let sums = counts(&etm)
@@ -153,7 +153,7 @@ fn damaged_files_and_missing_programs_are_refused_in_one_sentence() {
     std::fs::write(&broken, "# tracewalk coverage 2\nP build 00\nB 0 1\n").unwrap();
     assert_refused(&run(["merge", &broken]), "broken.twcov 3");
     let trace = example("m3-etmv3/trace.bin");
-    assert_refused(&told(["coverage", trace.to_str().unwrap()]), "error: no_program");
+    assert_refused(&run_with_kinds(["coverage", trace.to_str().unwrap()]), "error: no_program");
     let base = folder.file("base.info");
     std::fs::write(&base, "DA:1,1\n").unwrap();
     assert_refused(
@@ -238,7 +238,7 @@ fn limits_that_do_not_hold_give_status_1() {
         coverage(&[&pft, "--include-function", "clamp", "--include", "*.s", "--fail-under", "branches=0"]);
     assert_eq!(outcome.status, 1, "{}", outcome.stderr);
     assert!(mentions(&outcome.stderr, "error: branches"), "{}", outcome.stderr);
-    assert_refused(&told(["coverage", &m3, "--fail-under", "line=80"]), "error: arguments line=80");
+    assert_refused(&run_with_kinds(["coverage", &m3, "--fail-under", "line=80"]), "error: arguments line=80");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{Outcome, example, mentions, run, told};
+use crate::support::{Outcome, example, mentions, run, run_with_kinds};
 
 /// Pieces of one trace, each a run of its own.
 struct Runs {
@@ -45,7 +45,7 @@ fn coverage(files: &[String], options: &[&str]) -> Outcome {
     let source = if is_trace { &source[..] } else { &[] };
     let image = image();
     let arguments = files.iter().map(String::as_str).chain(image.iter().map(String::as_str));
-    told(
+    run_with_kinds(
         ["coverage"]
             .into_iter()
             .chain(arguments)
@@ -218,8 +218,8 @@ fn runs_that_nobody_kept_apart_are_no_table() {
     let [option, elf] = image();
     let source = ["--container", "frames", "--source", "0x10=etmv3,cpu=cortex-m3", "--save", &profile];
     let arguments = ["profile", runs.captures[0].as_str(), &option, &elf];
-    is_of_pieces(&told(arguments.iter().chain(&source)));
-    let outcome = told(["merge", "--by-run", &profile]);
+    is_of_pieces(&run_with_kinds(arguments.iter().chain(&source)));
+    let outcome = run_with_kinds(["merge", "--by-run", &profile]);
     assert_eq!(outcome.status, 2, "{}", outcome.stderr);
     assert!(mentions(&outcome.stderr, "runs_of_coverage"), "{}", outcome.stderr);
 }

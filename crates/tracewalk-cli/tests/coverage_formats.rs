@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::support::python::python;
-use crate::support::{example, has, run, told, tracewalk};
+use crate::support::{example, has, run, run_with_kinds, tracewalk};
 use serde_json::Value;
 
 const EXAMPLES: [&str; 4] = ["m3-etmv3", "a7-etmv3", "a15-pft", "m0-crash-mtb"];
@@ -129,11 +129,15 @@ fn a_cobertura_document_is_valid_by_its_dtd_and_counts_the_same() {
         let document = json(folder.path(), name);
         for file in array(&document["files"]) {
             let lines = judged(file).map(|line| {
-                let told = branches(line).iter().flat_map(|branch| [&branch["taken"], &branch["not_taken"]]);
-                let told = told.filter_map(Value::as_u64).collect::<Vec<_>>();
-                let seen = told.iter().filter(|count| **count > 0).count();
-                let branches =
-                    if told.is_empty() { Value::Null } else { format!("{seen}/{}", told.len()).into() };
+                let observed =
+                    branches(line).iter().flat_map(|branch| [&branch["taken"], &branch["not_taken"]]);
+                let observed = observed.filter_map(Value::as_u64).collect::<Vec<_>>();
+                let seen = observed.iter().filter(|count| **count > 0).count();
+                let branches = if observed.is_empty() {
+                    Value::Null
+                } else {
+                    format!("{seen}/{}", observed.len()).into()
+                };
                 (line["line"].to_string(), Value::from(vec![line["count"].clone(), branches]))
             });
             let lines = lines.collect::<serde_json::Map<_, _>>();
@@ -160,7 +164,7 @@ fn a_document_can_be_made_again_byte_for_byte() {
 }
 
 #[test]
-fn what_a_base_covered_and_is_covered_no_more_is_told() {
+fn what_a_base_covered_and_is_covered_no_more_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let base = report(folder.path(), "m3-etmv3", "lcov");
     let capture = example("m3-etmv3/capture.toml");
@@ -168,7 +172,7 @@ fn what_a_base_covered_and_is_covered_no_more_is_told() {
     let against = |base: &Path, options: &[&str]| {
         let arguments =
             ["coverage", "-q", capture.to_str().unwrap(), "--source-dir", sources.to_str().unwrap()];
-        told(arguments.iter().chain(&["--diff", base.to_str().unwrap()]).chain(options))
+        run_with_kinds(arguments.iter().chain(&["--diff", base.to_str().unwrap()]).chain(options))
     };
     let same = against(&base, &["--no-loss"]);
     assert_eq!(same.status, 0, "{}", same.stderr);
@@ -372,7 +376,7 @@ fn a_source_whose_checksum_the_program_has_is_judged_by_it_and_not_by_its_time()
         std::fs::File::options().append(true).open(&path).unwrap().set_modified(later).unwrap();
         let files = [capture.to_str().unwrap(), "--image", image.to_str().unwrap()];
         let options = ["coverage", "--format", "json", "--source-dir", folder.path().to_str().unwrap()];
-        let outcome = told(options.iter().chain(&files));
+        let outcome = run_with_kinds(options.iter().chain(&files));
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
         let files = document["files"].as_array().unwrap();

@@ -121,8 +121,8 @@ fn assert_same_where_known(name: &str, found: &Value, truth: &Value) {
 }
 
 fn conditions(name: &str) -> [String; 2] {
-    let told = if name.contains("etmv3") { "every" } else { "branches" };
-    ["--conditions".to_owned(), told.to_owned()]
+    let recorded = if name.contains("etmv3") { "every" } else { "branches" };
+    ["--conditions".to_owned(), recorded.to_owned()]
 }
 
 /// A trace ends before its record: the last jump's target is not reported, nor anything after PFT's last waypoint.

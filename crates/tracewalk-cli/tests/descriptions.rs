@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Outcome, corpus, example, mentions, run, told};
+use crate::support::{Outcome, corpus, example, mentions, run, run_with_kinds};
 
 /// The directory that `tracewalk snapshot` writes of an example.
 fn snapshot_of(example_name: &str, directory: &Path) -> PathBuf {
@@ -21,7 +21,7 @@ fn replace(file: &Path, from: &str, to: &str) {
 }
 
 fn runs(capture: &Path) -> Outcome {
-    told(["flow", capture.to_str().unwrap(), "--format", "runs"])
+    run_with_kinds(["flow", capture.to_str().unwrap(), "--format", "runs"])
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn sentence(capture: &Path) -> String {
 }
 
 #[test]
-fn what_a_snapshot_names_and_is_not_there_is_told_with_key_section_file_and_line() {
+fn what_a_snapshot_names_and_is_not_there_is_reported_with_key_section_file_and_line() {
     let directory = tempfile::tempdir().unwrap();
     let snapshot = snapshot_of("a7-etmv3", directory.path());
     let cases = [
@@ -87,8 +87,8 @@ fn what_a_snapshot_names_and_is_not_there_is_told_with_key_section_file_and_line
         assert!(directory_there.ends_with(&format!("; correct {place}\n")), "{directory_there}");
         fs::remove_dir(&path).unwrap();
         fs::rename(directory.path().join("aside"), &path).unwrap();
-        for told in [missing, directory_there] {
-            assert!(!told.contains("--image"), "{told}");
+        for reported in [missing, directory_there] {
+            assert!(!reported.contains("--image"), "{reported}");
         }
     }
     replace(&snapshot.join("cpu_0.ini"), "cpu_0_memory_0.bin", "../memory.bin");
@@ -98,7 +98,7 @@ fn what_a_snapshot_names_and_is_not_there_is_told_with_key_section_file_and_line
 }
 
 #[test]
-fn what_a_capture_toml_names_and_is_not_there_is_told_with_key_table_file_and_line() {
+fn what_a_capture_toml_names_and_is_not_there_is_reported_with_key_table_file_and_line() {
     let directory = tempfile::tempdir().unwrap();
     let description = directory.path().join("capture.toml");
     fs::copy(example("m0-crash-mtb/trace.bin"), directory.path().join("trace.bin")).unwrap();
@@ -115,10 +115,10 @@ fn what_a_capture_toml_names_and_is_not_there_is_told_with_key_table_file_and_li
         ),
     ];
     for (text, place) in cases {
-        for (name, told) in [("gone", "error: file_missing: "), (".", "error: file_directory: ")] {
+        for (name, reported) in [("gone", "error: file_missing: "), (".", "error: file_directory: ")] {
             fs::write(&description, text.replace("gone", name)).unwrap();
             let found = sentence(directory.path());
-            assert!(found.contains(told) && found.ends_with(&format!("correct {place}\n")), "{found}");
+            assert!(found.contains(reported) && found.ends_with(&format!("correct {place}\n")), "{found}");
         }
     }
     // For an option, the message names the option.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::support::firmware::{Firmware, Setup};
-use crate::support::{Outcome, corpus, example, run, told};
+use crate::support::{Outcome, corpus, example, run, run_with_kinds};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tracewalk::ids::Exception;
@@ -239,7 +239,7 @@ fn other_programs_and_missing_files_are_errors() {
     let outcome = m3.diff([&capture, &missing], &M3, &[]);
     assert_eq!(outcome.status, 2);
     let examples = [example("m3-etmv3/capture.toml"), example("a7-etmv3/capture.toml")];
-    let outcome = told([Path::new("diff"), Path::new("--quiet"), &examples[0], &examples[1]]);
+    let outcome = run_with_kinds([Path::new("diff"), Path::new("--quiet"), &examples[0], &examples[1]]);
     assert_eq!(outcome.status, 2);
     assert!(outcome.stderr.contains("error: other_program"), "{}", outcome.stderr);
 }

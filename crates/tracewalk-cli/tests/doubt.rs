@@ -87,7 +87,7 @@ impl Damaged {
 }
 
 /// The number of instructions that a text reports as left out, or counted.
-fn told(text: &str, became: &str) -> u64 {
+fn reported(text: &str, became: &str) -> u64 {
     let end = format!(" instructions in doubt were {became}");
     let before = text.split(&end).next().filter(|before| before.len() < text.len());
     let number = before.and_then(|before| before.rsplit(|digit: char| !digit.is_ascii_digit()).next());
@@ -99,32 +99,32 @@ fn every_report_says_how_much_was_left_out() {
     let damaged = Damaged::new(3, 5000);
     let [json, text, html] =
         ["json", "text", "html"].map(|format| damaged.run(&["coverage", "--format", format]));
-    let left_out = told(&json.stderr, "left out");
+    let left_out = reported(&json.stderr, "left out");
     assert!(left_out > 100 && json.status == 2, "{}", json.stderr);
-    assert_eq!(told(&text.stdout, "left out"), left_out);
-    assert_eq!(told(&html.stdout, "left out"), left_out);
+    assert_eq!(reported(&text.stdout, "left out"), left_out);
+    assert_eq!(reported(&html.stdout, "left out"), left_out);
     let report: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
     let source = &report["programs"][0]["sources"][0];
     assert_eq!(source["losses"]["in_doubt"]["left_out"], left_out);
     for command in ["profile", "interrupts", "calls", "timeline"] {
-        assert_eq!(told(&damaged.run(&[command]).stderr, "left out"), left_out, "{command}");
+        assert_eq!(reported(&damaged.run(&[command]).stderr, "left out"), left_out, "{command}");
     }
     for command in ["profile", "interrupts"] {
         let saved = damaged.file(command);
-        assert_eq!(told(&damaged.run(&[command]).stdout, "left out"), left_out, "{command}");
+        assert_eq!(reported(&damaged.run(&[command]).stdout, "left out"), left_out, "{command}");
         damaged.run(&[command, "--save", &saved]);
         // A file cannot be named twice, so this is a copy.
         let copy = damaged.file(&format!("{command}-copy"));
         std::fs::copy(&saved, &copy).unwrap();
         let twice = run([command, &saved, &copy, "--image", &damaged.image]);
-        assert_eq!(told(&twice.stdout, "left out"), 2 * left_out, "{command}: {}", twice.stderr);
+        assert_eq!(reported(&twice.stdout, "left out"), 2 * left_out, "{command}: {}", twice.stderr);
     }
     let interrupts = damaged.run(&["interrupts", "--format", "json"]);
     let interrupts: serde_json::Value = serde_json::from_str(&interrupts.stdout).unwrap();
     assert_eq!(interrupts["sources"][0]["in_doubt"]["left_out"], left_out);
     // Including them gives the number of all instructions.
     let kept = damaged.run(&["coverage", "--format", "json", "--doubtful", "keep"]);
-    assert_eq!(told(&kept.stderr, "counted"), left_out);
+    assert_eq!(reported(&kept.stderr, "counted"), left_out);
     let report: serde_json::Value = serde_json::from_str(&kept.stdout).unwrap();
     let all = report["programs"][0]["sources"][0]["instructions"].as_u64().unwrap();
     assert_eq!(source["instructions"].as_u64().unwrap() + left_out, all);
@@ -137,14 +137,14 @@ fn what_is_left_out_does_not_depend_on_threads_and_is_saved_and_merged() {
     let [one, two, seven, all] = ["1", "2", "7", "all"].map(|name| damaged.file(name));
     for (threads, file) in [("1", &one), ("2", &two), ("7", &seven)] {
         let outcome = damaged.run(&["coverage", "--threads", threads, "--save", file]);
-        assert!(told(&outcome.stderr, "left out") > 1000);
+        assert!(reported(&outcome.stderr, "left out") > 1000);
     }
     let read = |file: &String| std::fs::read_to_string(file).unwrap();
     assert!(read(&one) == read(&two) && read(&one) == read(&seven));
     let merged = run(["merge", &one, &two, "-o", &all]);
     assert_eq!(merged.status, 0, "{}", merged.stderr);
     let report = |file: &String| run(["coverage", file, "--image", &damaged.image]).stdout;
-    assert_eq!(told(&report(&all), "left out"), 2 * told(&report(&one), "left out"));
+    assert_eq!(reported(&report(&all), "left out"), 2 * reported(&report(&one), "left out"));
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn lines_of_flow_say_what_is_in_doubt_or_leave_it_out() {
             certain.push(line);
         }
     }
-    let left_out = told(&damaged.run(&["coverage"]).stderr, "left out");
+    let left_out = reported(&damaged.run(&["coverage"]).stderr, "left out");
     assert_eq!(in_doubt, left_out);
     let dropped = lines(&["--doubtful", "drop"]);
     let ranges = |lines: &[&serde_json::Value]| {
@@ -203,6 +203,6 @@ fn of_a_capture_that_comes_as_much_is_left_out_as_of_the_file() {
         let live = live.args(arguments).arg(&damaged.image).write_stdin(bytes.clone()).output().unwrap();
         let [stdout, stderr] = [live.stdout, live.stderr].map(|text| String::from_utf8(text).unwrap());
         assert_eq!(stdout, file.stdout, "{command:?}");
-        assert_eq!(told(&stderr, "left out"), told(&file.stderr, "left out"), "{command:?}");
+        assert_eq!(reported(&stderr, "left out"), reported(&file.stderr, "left out"), "{command:?}");
     }
 }

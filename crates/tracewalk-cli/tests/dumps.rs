@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use self::print::{Columns, GDB, J_LINK, OPENOCD, PROBE_RS};
-use crate::support::{Outcome, example, mentions, run, run_with_notices, told, tracewalk};
+use crate::support::{Outcome, example, mentions, run, run_with_kinds, run_with_notices, tracewalk};
 
 mod broken;
 mod print;
@@ -37,7 +37,7 @@ fn flow(dump: &Path, options: &[&str]) -> Outcome {
         "--color",
         "never",
     ];
-    told(arguments.iter().chain(options))
+    run_with_kinds(arguments.iter().chain(options))
 }
 
 fn with_registers(dump: &Path, options: &[&str]) -> Outcome {
@@ -245,7 +245,7 @@ fn a_core_file_brings_its_own_program() {
 }
 
 #[test]
-fn a_program_that_was_not_in_the_chip_is_told_by_the_dump() {
+fn a_program_that_was_not_in_the_chip_is_detected_by_the_dump() {
     let directory = Directory::new();
     // The chip's SysTick handler differs from the image's.
     let text = GDB.print(BUFFER, &trace()) + "0x154 <SysTick_Handler>:\t0xbf\t0xb5\n";
@@ -307,7 +307,7 @@ fn a_broken_dump_of_any_form_is_refused_in_one_sentence() {
     for (bytes, message) in cases {
         let dump = directory.write("dump", bytes);
         for command in ["info", "packets", "flow"] {
-            assert_refused(&told([command, dump.to_str().unwrap()]), message);
+            assert_refused(&run_with_kinds([command, dump.to_str().unwrap()]), message);
         }
     }
     // tracewalk uses the remaining lines.
@@ -340,13 +340,13 @@ fn a_dump_without_the_buffer_is_refused_in_one_sentence() {
         &with_registers(&elsewhere, &[]),
         "error: no_buffer MTB_POSITION 0x34 MTB_BASE 0x20001000",
     );
-    assert_refused(&told(["flow", elsewhere.to_str().unwrap()]), "error: no_piece 2");
+    assert_refused(&run_with_kinds(["flow", elsewhere.to_str().unwrap()]), "error: no_piece 2");
     assert_refused(
-        &told(["flow", elsewhere.to_str().unwrap(), "--container", "frames"]),
+        &run_with_kinds(["flow", elsewhere.to_str().unwrap(), "--container", "frames"]),
         "error: several_pieces 2 --container frames",
     );
     assert_refused(
-        &told(["flow", elsewhere.to_str().unwrap(), "--dump-address", "0"]),
+        &run_with_kinds(["flow", elsewhere.to_str().unwrap(), "--dump-address", "0"]),
         "error: address_twice OpenOCD --dump-address",
     );
 }

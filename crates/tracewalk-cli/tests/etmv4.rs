@@ -6,7 +6,7 @@ use std::path::Path;
 use tracewalk_generate::path::Step;
 use tracewalk_generate::tarmac;
 
-use crate::support::{assert_same_runs, comparable, corpus, run, told};
+use crate::support::{assert_same_runs, comparable, corpus, run, run_with_kinds};
 
 /// Captures generated from an emulator's record: the folder, and the `--source` option, in which a
 /// processor's name stands for its ID registers.
@@ -70,7 +70,7 @@ fn copy(from: &Path, to: &Path) {
 fn runs_of(folder: &Path, name: &str, text: &str) -> (Vec<String>, String) {
     let file = folder.join(name);
     std::fs::write(&file, text).expect("room for a description");
-    let outcome = told(["flow", file.to_str().expect("plain names"), "--format", "runs"]);
+    let outcome = run_with_kinds(["flow", file.to_str().expect("plain names"), "--format", "runs"]);
     (comparable(&outcome.stdout), outcome.stderr)
 }
 

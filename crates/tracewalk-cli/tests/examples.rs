@@ -137,8 +137,8 @@ fn the_last_instructions_are_the_end_of_all_of_them() {
         let is_instruction = |line: &&str| line.starts_with(|first: char| first.is_ascii_hexdigit());
         let listed = |text: &str| text.lines().filter(is_instruction).map(without_note).collect::<Vec<_>>();
         let cycles_in = |text: &str| {
-            let told = text.lines().filter_map(|line| line.trim().strip_prefix("· ")?.split_once(" cycle"));
-            told.filter_map(|(number, _)| number.parse::<u64>().ok()).sum::<u64>()
+            let notes = text.lines().filter_map(|line| line.trim().strip_prefix("· ")?.split_once(" cycle"));
+            notes.filter_map(|(number, _)| number.parse::<u64>().ok()).sum::<u64>()
         };
         let all = listed(&flow(&[]));
         for count in (1..30).chain([100, 333, 800]) {

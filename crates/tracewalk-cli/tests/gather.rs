@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::support::{copied_example, example, run, told, tracewalk};
+use crate::support::{copied_example, example, run, run_with_kinds, tracewalk};
 
 /// A directory with a capture in each of some directories.
 struct Fleet {
@@ -40,7 +40,8 @@ impl Fleet {
     fn gather(&self, arguments: &[&str]) -> (Vec<u8>, i32, String) {
         let saved = self.text("gathered");
         let _ = fs::remove_file(&saved);
-        let outcome = told([&["gather"], arguments, &["--save", &saved, "--format", "none"]].concat());
+        let outcome =
+            run_with_kinds([&["gather"], arguments, &["--save", &saved, "--format", "none"]].concat());
         (fs::read(&saved).unwrap_or_default(), outcome.status, outcome.stderr)
     }
 
@@ -108,7 +109,7 @@ fn what_cannot_be_read_is_left_out_and_named() {
     fs::write(&list, fleet.captures.join("\n")).unwrap();
     let list = format!("@{list}");
     let (saved, table) = (fleet.text("gathered"), fleet.text("captures.json"));
-    let outcome = told(["gather", &list, "--save", &saved, "--format", "json", "-o", &table]);
+    let outcome = run_with_kinds(["gather", &list, "--save", &saved, "--format", "json", "-o", &table]);
     assert_eq!(outcome.status, 2, "{}", outcome.stderr);
     let kinds = outcome.stderr.lines().map(|line| line.split(": ").nth(1).unwrap()).collect::<Vec<_>>();
     assert_eq!(kinds, ["equal_content", "captures_left_out"]);
@@ -139,7 +140,8 @@ fn what_has_gaps_counts_in_part() {
     bytes[2000..2016].fill(0);
     fs::write(&trace, bytes).unwrap();
     let (saved, table) = (fleet.text("gathered"), fleet.text("captures.json"));
-    let outcome = told(["gather", &fleet.text("runs"), "--save", &saved, "--format", "json", "-o", &table]);
+    let outcome =
+        run_with_kinds(["gather", &fleet.text("runs"), "--save", &saved, "--format", "json", "-o", &table]);
     assert_eq!(outcome.status, 2);
     let found = outcomes(Path::new(&table), &fleet.path("runs"));
     assert_eq!(found["0"], ("whole".to_owned(), String::new()));
@@ -153,8 +155,9 @@ fn a_run_goes_on_from_its_file_and_adds_what_is_new() {
     let (state, runs) = (fleet.text("state"), fleet.text("runs"));
     let gather = |fleet: &Fleet| {
         let saved = fleet.text("gathered");
-        let outcome =
-            told(["gather", &runs, "--save", &saved, "--format", "none", "--resume", &state, "--stats"]);
+        let outcome = run_with_kinds([
+            "gather", &runs, "--save", &saved, "--format", "none", "--resume", &state, "--stats",
+        ]);
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         let statistics = outcome.stderr.lines().find(|line| line.starts_with('{')).unwrap();
         let statistics = serde_json::from_str::<serde_json::Value>(statistics).unwrap();
@@ -182,7 +185,9 @@ fn a_file_that_does_not_fit_is_not_gone_on_from() {
     let fleet = Fleet::of(&["m3-etmv3", "m3-etmv3"]);
     let (state, runs, saved) = (fleet.text("state"), fleet.text("runs"), fleet.text("gathered"));
     let gather = |more: &[&str]| {
-        told([&["gather", &runs, "--save", &saved, "--format", "none", "--resume", &state], more].concat())
+        run_with_kinds(
+            [&["gather", &runs, "--save", &saved, "--format", "none", "--resume", &state], more].concat(),
+        )
     };
     let refused = |more: &[&str], kind: &str| {
         let before = fs::read(&state).unwrap();
@@ -224,12 +229,13 @@ fn results_among_the_captures_are_no_captures_and_saved_files_add_up() {
     assert_eq!(run(["profile", &fleet.text("runs/0"), "--save", &profile, "-q"]).status, 0);
     let (result, state) = (fleet.text("runs/all.twcounts"), fleet.text("runs/state"));
     for _ in 0..2 {
-        let outcome = told(["gather", &runs, "--save", &result, "--format", "none", "--resume", &state]);
+        let outcome =
+            run_with_kinds(["gather", &runs, "--save", &result, "--format", "none", "--resume", &state]);
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         assert!(fs::read(&result).unwrap() == all);
     }
     // If named explicitly, that file is refused.
-    let outcome = told(["gather", &profile, "--save", &result]);
+    let outcome = run_with_kinds(["gather", &profile, "--save", &result]);
     assert_eq!(outcome.status, 2);
     assert!(outcome.stderr.starts_with("error: other_kind: "), "{}", outcome.stderr);
 }
@@ -248,7 +254,7 @@ fn trace_bytes_are_taken_by_their_names() {
     let found = |arguments: &[&str]| {
         let all =
             [&["gather", here, "--image", image, "--save", &saved, "--format", "json"], arguments].concat();
-        let outcome = told(all);
+        let outcome = run_with_kinds(all);
         let document = serde_json::from_str::<serde_json::Value>(&outcome.stdout).unwrap_or_default();
         let rows = document["tables"][0]["rows"].as_array().map_or(0, Vec::len);
         (rows, outcome)
@@ -277,7 +283,7 @@ fn no_result_replaces_what_is_read() {
         if option != "--save" {
             arguments.extend(["--save", &saved]);
         }
-        let outcome = told(arguments);
+        let outcome = run_with_kinds(arguments);
         assert_eq!(outcome.status, 2, "{option}");
         assert!(fs::read(&trace).unwrap() == before, "{option}");
     }

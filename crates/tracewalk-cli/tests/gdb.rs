@@ -200,14 +200,14 @@ fn calls_are_stepped_over_in_both_directions_and_finished_in_both() {
     let over = ["nexti", PC, STEP, "reverse-nexti", PC, STEP];
     let into = ["stepi", PC, "bt", "finish", PC, STEP];
     let Some(text) = gdb(M3, &[&to_call[..], &over, &into].concat()) else { return };
-    let [call, called_at, behind, over_at, back, back_at, inside, finished, finished_at] =
+    let [call, called_at, after, over_at, back, back_at, inside, finished, finished_at] =
         *marked(&text).as_slice()
     else {
         panic!("{text}");
     };
-    assert_eq!((behind, back, back_at), (call + 4, call, called_at));
+    assert_eq!((after, back, back_at), (call + 4, call, called_at));
     assert!(over_at > called_at + 100, "{over_at} {called_at}");
-    assert_eq!((inside, finished, finished_at), (0x3d4, behind, over_at));
+    assert_eq!((inside, finished, finished_at), (0x3d4, after, over_at));
     assert_eq!(functions(&text)[..3], ["crc32", "sort_samples", "main"]);
 }
 
@@ -268,7 +268,7 @@ fn an_exception_of_a_profile_stands_above_what_it_interrupted() {
 }
 
 #[test]
-fn monitor_jumps_and_tells_the_calls_that_flow_knows() {
+fn monitor_jumps_and_lists_the_calls_that_flow_knows() {
     let jumps = ["monitor goto exception 1", FLUSH, "bt"];
     let call = ["monitor up-to-call", FLUSH, PC];
     let others = ["monitor find crc32", FLUSH, PC, "monitor bt", "monitor calls"];

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
-use crate::support::{MESSAGES, example, mentions, told as run_told};
+use crate::support::{MESSAGES, example, mentions, run_with_kinds};
 
 /// The text of a file outside the capture's directory: no message and no output may ever show it.
 const SECRET: &str = "secret: 4711";
@@ -30,19 +30,22 @@ impl Place {
     }
 
     /// Every command that opens the file refuses it in one sentence.
-    fn refused(&self, name: &str, told: &[&str]) {
-        refused(&self.capture().join(name), told);
+    fn refused(&self, name: &str, reported: &[&str]) {
+        refused(&self.capture().join(name), reported);
     }
 }
 
-fn refused(path: &Path, told: &[&str]) {
+fn refused(path: &Path, reported: &[&str]) {
     for command in ["info", "packets", "flow", "describe"] {
-        let outcome = run_told([command, path.to_str().unwrap()]);
+        let outcome = run_with_kinds([command, path.to_str().unwrap()]);
         let context = format!("{command} {}: {}{}", path.display(), outcome.stdout, outcome.stderr);
         assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{context}");
         assert_eq!(outcome.stderr.lines().count(), 1, "{context}");
         assert!(outcome.stderr.starts_with("error: "), "{context}");
-        assert!(told.iter().any(|told| outcome.stderr.contains(told)), "{told:?} in {context}");
+        assert!(
+            reported.iter().any(|reported| outcome.stderr.contains(reported)),
+            "{reported:?} in {context}"
+        );
         assert!(!outcome.stderr.contains("panicked") && !context.contains(SECRET), "{context}");
     }
 }
@@ -100,14 +103,14 @@ fn links_out_of_a_snapshot_and_links_to_themselves_are_refused() {
         place
     };
     for name in ["snapshot.ini", "trace.ini", "cpu.ini", "trace.bin"] {
-        let told = ["path_link", "symbolic links", "file_missing"];
+        let reported = ["path_link", "symbolic links", "file_missing"];
         if name != "snapshot.ini" {
-            replaced(name, "../secret.bin").refused("", &told);
-            replaced(name, "/etc/passwd").refused("", &told);
+            replaced(name, "../secret.bin").refused("", &reported);
+            replaced(name, "/etc/passwd").refused("", &reported);
         }
         // A link to itself, and two to each other.
         let looped = replaced(name, name);
-        looped.refused(if name == "snapshot.ini" { "snapshot.ini" } else { "" }, &told);
+        looped.refused(if name == "snapshot.ini" { "snapshot.ini" } else { "" }, &reported);
     }
     let place = snapshot("", "");
     fs::remove_file(place.capture().join("trace.bin")).unwrap();
@@ -129,29 +132,29 @@ fn pipes_in_a_snapshot_are_refused() {
         fs::remove_file(&path).unwrap_or(());
         assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
     };
-    let told = ["path_special"];
+    let reported = ["path_special"];
     for name in ["snapshot.ini", "trace.ini", "cpu.ini", "trace.bin"] {
         let place = snapshot("", "");
         pipe(&place, name);
-        place.refused("", &told);
+        place.refused("", &reported);
     }
     let place = Place::new();
     pipe(&place, "trace.bin");
-    place.write("capture.toml", "[capture]\nfile = \"trace.bin\"\n").refused("", &told);
+    place.write("capture.toml", "[capture]\nfile = \"trace.bin\"\n").refused("", &reported);
     pipe(&place, "capture.toml");
-    place.refused("", &told);
+    place.refused("", &reported);
 }
 
 #[test]
 fn ini_files_that_are_none_are_refused_with_their_line() {
-    for (text, told) in [
+    for (text, reported) in [
         ("[snapshot\nversion=1.0\n", "snapshot.ini:1"),
         ("version=1.0\n", ""),
         ("", ""),
         ("\u{0}\u{1}\u{2}\u{3}", ""),
         ("[device_list]\n[trace]\nmetadata=trace.ini\n[trace]\nmetadata=trace.ini\n", ""),
     ] {
-        snapshot("snapshot.ini", text).refused("", &[told]);
+        snapshot("snapshot.ini", text).refused("", &[reported]);
     }
     snapshot("trace.ini", &"[x]\n".repeat(1_000_000)).refused("", &[""]);
     snapshot("trace.ini", &TRACE.replace("buffer0\n\n", &format!("{}\n\n", "b,".repeat(100_000))))
@@ -161,7 +164,7 @@ fn ini_files_that_are_none_are_refused_with_their_line() {
 
 #[test]
 fn toml_files_that_are_none_are_refused_with_their_line() {
-    for (text, told) in [
+    for (text, reported) in [
         ("[capture\nfile = \"trace.bin\"\n", "capture.toml:1"),
         ("[capture]\nfile = 5\n", "capture.toml:2"),
         ("[capture]\nfile = \"trace.bin\"\ncontaner = \"frames\"\n", "container"),
@@ -179,7 +182,7 @@ fn toml_files_that_are_none_are_refused_with_their_line() {
     ] {
         let place = Place::new();
         place.write("capture.toml", text).write("trace.bin", [0_u8; 64]);
-        place.refused("", &[told]);
+        place.refused("", &[reported]);
     }
     let place = Place::new();
     place.write(
@@ -296,7 +299,7 @@ fn elf_files_that_claim_much_memory_are_refused_without_taking_it() {
         (elf(&[(84, 0, u32::MAX, u32::MAX)]), "image_truncated 4294967379"),
         (elf(&many), "image_too_many_segments 1024"),
     ];
-    for (bytes, told) in files {
+    for (bytes, reported) in files {
         let image = folder.path().join("hostile.elf");
         fs::write(&image, bytes).unwrap();
         let output = std::process::Command::new("sh")
@@ -316,7 +319,7 @@ fn elf_files_that_claim_much_memory_are_refused_without_taking_it() {
             .unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{stderr}");
-        assert!(mentions(&stderr, told), "{stderr}");
+        assert!(mentions(&stderr, reported), "{stderr}");
         assert_eq!(stderr.lines().count(), 1, "{stderr}");
     }
 }
@@ -335,7 +338,7 @@ fn files_of_other_programs_are_named_as_what_they_are() {
     for (media_type, head) in cases {
         let file = folder.path().join("capture");
         fs::write(&file, [head, &noise].concat()).unwrap();
-        let outcome = run_told(["flow", file.to_str().unwrap()]);
+        let outcome = run_with_kinds(["flow", file.to_str().unwrap()]);
         assert_eq!(outcome.status, 2, "{media_type}: {}", outcome.stderr);
         assert!(
             mentions(&outcome.stderr, &format!("error: nothing_recognised: {media_type}")),
@@ -360,7 +363,8 @@ fn the_last_places_are_few_without_the_program_too() {
     ];
     for capture in captures {
         let places = |last: &str| {
-            let outcome = run_told([&["flow"], capture, &["--last", last, "--format", "runs"]].concat());
+            let outcome =
+                run_with_kinds([&["flow"], capture, &["--last", last, "--format", "runs"]].concat());
             outcome.stdout.lines().filter(|line| line.starts_with("N ")).count()
         };
         assert_eq!([places("1"), places("3"), places("20")], [1, 3, 20], "{capture:?}");
@@ -374,7 +378,7 @@ fn a_file_of_one_value_is_named_as_such() {
     for value in [0x00_u8, 0xff] {
         place.write("blank.bin", [value; 4096]);
         let capture = place.capture().join("blank.bin");
-        let outcome = run_told(["info", capture.to_str().unwrap()]);
+        let outcome = run_with_kinds(["info", capture.to_str().unwrap()]);
         let expected = format!("error: nothing_recognised: 4096 0x{value:02x}");
         assert!(outcome.status == 2 && mentions(&outcome.stderr, &expected), "{}", outcome.stderr);
         assert!(!mentions(&outcome.stderr, "--container"), "{}", outcome.stderr);

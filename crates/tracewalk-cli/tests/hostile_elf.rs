@@ -143,13 +143,13 @@ fn executed() -> &'static [u8] {
 }
 
 /// Checks that the file with these sections does not change the execution, and that the search for names and
-/// lines ends. The text `told` must be reported, unless it is empty.
-fn survived(what: &str, sections: &[Section], told: &str) {
-    survived_with(what, sections, &[], told);
+/// lines ends. The text `reported` must be reported, unless it is empty.
+fn survived(what: &str, sections: &[Section], reported: &str) {
+    survived_with(what, sections, &[], reported);
 }
 
 /// Like [`survived`], with further options.
-fn survived_with(what: &str, sections: &[Section], further: &[&str], told: &str) {
+fn survived_with(what: &str, sections: &[Section], further: &[&str], reported: &str) {
     let folder = tempfile::tempdir().unwrap();
     let image = folder.path().join("hostile.elf");
     fs::write(&image, elf(sections)).unwrap();
@@ -163,7 +163,7 @@ fn survived_with(what: &str, sections: &[Section], further: &[&str], told: &str)
             assert!(output.stdout == executed(), "{what}: {stderr}");
         } else {
             assert!(output.stdout.len() > 1000, "{what}: {stderr}");
-            assert!(mentions(&stderr, told), "{what}: expected {told:?} in {stderr:?}");
+            assert!(mentions(&stderr, reported), "{what}: expected {reported:?} in {stderr:?}");
         }
     }
 }
@@ -202,7 +202,7 @@ fn units_that_import_each_other_end() {
 }
 
 #[test]
-fn deeply_nested_entries_are_told() {
+fn deeply_nested_entries_are_reported() {
     let root = abbreviation(1, COMPILE_UNIT, true, &BOUNDS);
     let function = abbreviation(2, SUBPROGRAM, true, &BOUNDS);
     let inlined = abbreviation(3, INLINED, true, &BOUNDS);
@@ -255,12 +255,12 @@ fn line_program(files: usize, program: &[u8], line_range: u8) -> Vec<u8> {
         &[0],
     ]
     .concat();
-    let behind = [words(&[word(head.len())]), head, program.to_vec()].concat();
-    [words(&[word(behind.len() + 2)]), vec![4, 0], behind].concat()
+    let header = [words(&[word(head.len())]), head, program.to_vec()].concat();
+    [words(&[word(header.len() + 2)]), vec![4, 0], header].concat()
 }
 
 #[test]
-fn line_programs_that_never_end_are_told_or_end() {
+fn line_programs_that_never_end_are_reported_or_end() {
     let root = abbreviation(1, COMPILE_UNIT, false, &[BOUNDS[0], BOUNDS[1], [STMT_LIST, SEC_OFFSET]]);
     let entries = [vec![1], everywhere(), words(&[0])].concat();
     let lines = |units: usize, program: Vec<u8>| {
@@ -316,7 +316,7 @@ fn zstd_zeros(blocks: usize) -> Vec<u8> {
 }
 
 #[test]
-fn compressed_sections_that_are_too_much_are_told() {
+fn compressed_sections_that_are_too_much_are_reported() {
     let with = |info: Section| [section(".debug_abbrev", [0]), info];
     let claims = "names_missing 4294967295";
     survived("zlib claims", &with(compressed(".debug_info", ZLIB, u32::MAX, &zlib_zeros(10))), claims);
@@ -358,7 +358,7 @@ fn symbols(count: usize, names: Vec<u8>, symbol: impl Fn(u32) -> [u32; 3], kind:
 }
 
 #[test]
-fn millions_of_symbols_are_read_or_told() {
+fn millions_of_symbols_are_read_or_reported() {
     const GLOBAL_FUNCTION: u8 = 0x12;
     let short = || b"\0name\0".to_vec();
     let functions = symbols(2_000_000, short(), |number| [1, number * 2 + 1, 2], GLOBAL_FUNCTION);
@@ -380,8 +380,8 @@ fn what_does_not_fit_into_its_share_of_memory_is_left_out_with_a_sentence() {
     survived("few symbols", &functions, "");
     survived_with("symbols", &functions, &memory, "names_missing 50001 20971");
     let info = compressed(".debug_info", ZLIB, 1 + 258 * 100_000, &zlib_zeros(100_000));
-    let told = "names_missing .debug_info 25800001 8388607";
-    survived_with("lines", &[section(".debug_abbrev", [0]), info], &memory, told);
+    let reported = "names_missing .debug_info 25800001 8388607";
+    survived_with("lines", &[section(".debug_abbrev", [0]), info], &memory, reported);
 
     let folder = tempfile::tempdir().unwrap();
     let image = folder.path().join("long.elf");
@@ -414,8 +414,10 @@ fn where_memory_runs_out_what_was_found_is_printed() {
     assert_eq!((status, stderr.lines().count()), (Some(2), 1), "{stderr}");
     assert!(stderr.contains("MiB of memory are in use; decoding ends after byte "), "{stderr}");
     // One section of the capture decodes to less than the reserve for writing the results.
-    let used =
-        stderr.split(" MiB of memory").next().and_then(|told| told.rsplit(' ').next()?.parse::<u32>().ok());
+    let used = stderr
+        .split(" MiB of memory")
+        .next()
+        .and_then(|reported| reported.rsplit(' ').next()?.parse::<u32>().ok());
     assert!(used.is_some_and(|used| (28..32).contains(&used)), "{stderr}");
     assert!(part.len() > whole.len() / 8 && part.len() < whole.len());
     let (part, cut) = part.trim_end().rsplit_once('\n').unwrap();

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::support::{Outcome, copied_example, example, run_with_notices, told};
+use crate::support::{Outcome, copied_example, example, run_with_kinds, run_with_notices};
 
 const RECORDS: [&str; 2] = ["m0-crash.hex", "m0-crash.srec"];
 
@@ -19,7 +19,7 @@ fn arguments(image: &str) -> Vec<String> {
 
 /// `flow --format runs` of the example with this `--image` value.
 fn flow(image: &str) -> Outcome {
-    told(arguments(image).iter())
+    run_with_kinds(arguments(image).iter())
 }
 
 #[test]

@@ -125,15 +125,15 @@ fn an_itm_alone_is_recognised_in_frames_and_without() {
 }
 
 #[test]
-fn what_an_itm_told_stands_between_what_ran_when_it_did() {
+fn what_an_itm_sent_stands_between_what_ran_when_it_did() {
     let (trace, elf) = (example("m3-etmv3/trace.bin"), example("m3-etmv3/m3.elf"));
     let flow = |options: &[&str]| {
         let arguments = ["flow", trace.to_str().unwrap(), "--image", elf.to_str().unwrap()];
         run(arguments.iter().chain(options))
     };
     let all = objects(&flow(&["--format", "jsonl"]).stdout);
-    let told = all.iter().filter(|object| object["element"] == "itm").collect::<Vec<_>>();
-    assert!(!told.is_empty());
+    let found = all.iter().filter(|object| object["element"] == "itm").collect::<Vec<_>>();
+    assert!(!found.is_empty());
     let mut offsets = all.iter().filter(|object| object["element"] == "itm" || object["element"] == "range");
     let mut last = 0;
     assert!(offsets.all(|object| {
@@ -168,7 +168,7 @@ fn a_capture_without_an_itm_and_damaged_ones_say_so() {
 }
 
 #[test]
-fn what_an_itm_told_between_the_last_instructions_is_shown() {
+fn what_an_itm_sent_between_the_last_instructions_is_shown() {
     let Some(real) = corpus("real/stm32f105") else { return };
     let (trace, elf) = (real.join("swo.bin"), real.join("trace_example.elf"));
     for format in ["text", "jsonl"] {
@@ -177,9 +177,9 @@ fn what_an_itm_told_between_the_last_instructions_is_shown() {
         let all = run(arguments).stdout;
         let last = run(arguments.iter().chain(&["--last", "300"])).stdout;
         let is_itm = |line: &&str| line.contains("ITM 0x01") || line.contains("\"itm\"");
-        let told = last.lines().filter(is_itm).collect::<Vec<_>>();
-        assert!(!told.is_empty(), "{last}");
+        let found = last.lines().filter(is_itm).collect::<Vec<_>>();
+        assert!(!found.is_empty(), "{last}");
         let expected = all.lines().filter(is_itm).collect::<Vec<_>>();
-        assert!(expected.ends_with(&told) && told.len() < expected.len(), "{format}: {last}");
+        assert!(expected.ends_with(&found) && found.len() < expected.len(), "{format}: {last}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::support::{Outcome, example, mentions, told, tracewalk};
+use crate::support::{Outcome, example, mentions, run_with_kinds, tracewalk};
 
 /// The page's text.
 fn page() -> String {
@@ -177,7 +177,7 @@ fn the_other_commands_of_the_page_work() {
 
 /// The buffer just after the SysTick handler was entered; in the emulator's record the handler ran to 0x15c.
 #[test]
-fn with_the_program_counter_what_ran_behind_the_last_jump_is_shown() {
+fn with_the_program_counter_what_ran_after_the_last_jump_is_shown() {
     assert!(page().contains("`tracewalk flow … --mtb-pc PC`"));
     let command = "tracewalk flow trace.bin --mtb-position 0x20 --mtb-master 6 --image m0-crash.elf --last 3";
     let instructions = |outcome: &Outcome| {
@@ -198,7 +198,7 @@ fn a_program_counter_that_cannot_be_right_is_named_and_the_image_is_not() {
     let capture = example("m0-crash-mtb/capture.toml");
     let capture = capture.to_str().unwrap();
     for wrong in ["0x0", "0x200", "0x10000100", "0xdead0000"] {
-        let outcome = told(["flow", capture, "--mtb-pc", wrong, "--format", "none"]);
+        let outcome = run_with_kinds(["flow", capture, "--mtb-pc", wrong, "--format", "none"]);
         assert_eq!(outcome.status, 2, "{wrong}: {}", outcome.stderr);
         let of_kind = |kind: &str| outcome.stderr.lines().find(|line| line.contains(kind));
         let named =
@@ -212,7 +212,7 @@ fn a_program_counter_that_cannot_be_right_is_named_and_the_image_is_not() {
     let [trace, other] = [&trace, &other].map(|path| path.to_str().unwrap());
     let registers = ["--mtb-position", "0x34", "--mtb-master", "0x80000006", "--mtb-pc", "0xe6"];
     let arguments = ["flow", trace, "--container", "mtb", "--image", other, "--format", "none"];
-    let outcome = told(arguments.iter().chain(&registers));
+    let outcome = run_with_kinds(arguments.iter().chain(&registers));
     assert_eq!(outcome.status, 2, "{}", outcome.stderr);
     assert!(
         !mentions(&outcome.stderr, "halt_contradicted") && mentions(&outcome.stderr, "--image"),

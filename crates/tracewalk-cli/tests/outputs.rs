@@ -220,8 +220,8 @@ fn a_dash_is_standard_output_everywhere() {
     assert!(folder.run(&["coverage", "capture.toml", "--save", "-"]).1 == saved);
     assert!(folder.run(&["merge", "saved", "-o", "-"]).1 == saved);
     let (status, text, _) = folder.run(&["coverage", "capture.toml", "-o", "new", "--provenance=-"]);
-    let told: serde_json::Value = serde_json::from_slice(&text).unwrap();
-    assert_eq!((status, told["results"][0]["name"].as_str()), (0, Some("new")));
+    let provenance: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    assert_eq!((status, provenance["results"][0]["name"].as_str()), (0, Some("new")));
     for made in ["new", "saved"] {
         fs::remove_file(folder.at(made)).unwrap();
     }

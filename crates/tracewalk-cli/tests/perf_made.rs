@@ -159,7 +159,7 @@ impl Kind {
                 etmv4::encode(path, program, &config, &options).unwrap()
             }
         };
-        let runs = Record::of_path(Profile::Ar, &trace.told).runs().to_string();
+        let runs = Record::of_path(Profile::Ar, &trace.path).runs().to_string();
         (trace.bytes, comparable(&runs))
     }
 }
@@ -353,7 +353,7 @@ fn the_same_id_is_of_another_unit_at_another_sink() {
 }
 
 #[test]
-fn forks_threads_and_other_programs_are_told_apart() {
+fn forks_threads_and_other_programs_are_distinguished() {
     for kind in [Kind::Etmv4, Kind::Vmid, Kind::Ete] {
         let mut machine = Machine::new(kind);
         machine.mapped(at(10, 1, 0), SPIN);

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::support::npm::node_modules;
 use crate::support::python::python;
-use crate::support::{copied_example, example, has, mentions, run, told};
+use crate::support::{copied_example, example, has, mentions, run, run_with_kinds};
 use serde_json::Value;
 
 const EXAMPLES: [&str; 4] = ["m3-etmv3", "a7-etmv3", "a15-pft", "m0-crash-mtb"];
@@ -307,7 +307,7 @@ fn every_format_says_what_is_measured() {
 fn a_measure_that_the_trace_has_not_is_refused() {
     let capture = example("m3-etmv3/capture.toml");
     for (cost, bit) in [("cycles", "12"), ("time", "28")] {
-        let outcome = told(["profile", capture.to_str().unwrap(), "--cost", cost]);
+        let outcome = run_with_kinds(["profile", capture.to_str().unwrap(), "--cost", cost]);
         assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""));
         assert!(
             mentions(&outcome.stderr, &format!("error: not_measured --cost {bit}")),
@@ -363,7 +363,7 @@ fn several_captures_of_one_program_are_added_up_and_of_others_kept_apart() {
 }
 
 #[test]
-fn programs_whose_sources_have_the_same_trace_id_are_told_apart() {
+fn programs_whose_sources_have_the_same_trace_id_are_distinguished() {
     let [one, other] = ["m3-etmv3", "a7-etmv3"].map(|name| example(name).join("capture.toml"));
     let copies = tempfile::tempdir().unwrap();
     let again = copied_example("m3-etmv3", copies.path());

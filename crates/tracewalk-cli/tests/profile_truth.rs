@@ -137,9 +137,9 @@ fn table(capture: &[&str]) -> BTreeMap<String, [u64; 3]> {
     let row = |line: &str| {
         let words = line.split_whitespace().collect::<Vec<_>>();
         let number = |index: usize| words[index].parse::<u64>().unwrap();
-        let behind = words[..5].iter().fold(line, |rest, word| rest.split_once(word).unwrap().1);
+        let rest_of_line = words[..5].iter().fold(line, |rest, word| rest.split_once(word).unwrap().1);
         // Two spaces separate the name from the function's place, if that is known.
-        let name = behind.trim_start();
+        let name = rest_of_line.trim_start();
         let name = name.split_once("  ").map_or(name, |(name, _)| name).to_owned();
         (name, [number(4), number(0), number(2)])
     };
@@ -342,8 +342,8 @@ fn captures_of_hardware_cost_what_another_decoder_counts() {
         assert_eq!(instructions, expected["instructions"], "{id}");
         let [cycles, unfollowed, untraced] = sums(&capture, &["--cost", "cycles"]);
         // For a PTM, the other decoder omits the cycle counts of waypoints in code that it lacks.
-        let told = if id == "0x13" { 0 } else { unfollowed };
-        assert_eq!(cycles + told + untraced, expected["cycles"], "{id}");
+        let counted = if id == "0x13" { 0 } else { unfollowed };
+        assert_eq!(cycles + counted + untraced, expected["cycles"], "{id}");
         let [ticks, unfollowed, untraced] = sums(&capture, &["--cost", "time"]);
         let timestamps = expected["timestamps"].as_array().unwrap().iter().map(|timestamp| {
             u64::from_str_radix(timestamp.as_str().unwrap().trim_start_matches("0x"), 16).unwrap()

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{example, has, run, told};
+use crate::support::{example, has, run, run_with_kinds};
 use serde_json::Value;
 
 /// Runs a command with `--provenance`, and reads the document.
@@ -64,8 +64,8 @@ fn inputs_and_results_have_the_hashes_that_another_program_finds() {
     ]);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     let beside = folder.path().join("coverage.json.provenance.json");
-    let told: Value = serde_json::from_str(&std::fs::read_to_string(beside).unwrap()).unwrap();
-    let files = told["inputs"].as_array().unwrap();
+    let document: Value = serde_json::from_str(&std::fs::read_to_string(beside).unwrap()).unwrap();
+    let files = document["inputs"].as_array().unwrap();
     let names = files.iter().map(|file| (file["role"].as_str().unwrap(), file["name"].as_str().unwrap()));
     let expected = [("description", "capture.toml"), ("capture", "trace.bin"), ("image", "m3.elf")];
     assert_eq!(names.collect::<Vec<_>>(), expected);
@@ -73,10 +73,10 @@ fn inputs_and_results_have_the_hashes_that_another_program_finds() {
         let name = file["name"].as_str().unwrap();
         assert_eq!(file["sha256"], sha256_by_another(&example("m3-etmv3").join(name)), "{name}");
     }
-    assert_eq!(told["results"][0]["name"], "coverage.json");
-    assert_eq!(told["results"][0]["sha256"], sha256_by_another(&result));
-    assert_eq!(told["tool"]["version"], env!("CARGO_PKG_VERSION"));
-    assert_eq!(told["command"], "coverage");
+    assert_eq!(document["results"][0]["name"], "coverage.json");
+    assert_eq!(document["results"][0]["sha256"], sha256_by_another(&result));
+    assert_eq!(document["tool"]["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(document["command"], "coverage");
 }
 
 #[test]
@@ -90,8 +90,8 @@ fn what_was_lost_and_what_was_not_observed_stand_with_place_and_size() {
     let arguments = ["flow", capture.to_str().unwrap(), "--format", "runs"];
     let (status, text) = provenance(folder.path(), &arguments);
     assert_eq!(status, 2);
-    let told: Value = serde_json::from_str(&text).unwrap();
-    let source = &told["sources"][0];
+    let document: Value = serde_json::from_str(&text).unwrap();
+    let source = &document["sources"][0];
     assert!(source["source"].as_str().unwrap().contains("pft"), "what was inferred is reported: {text}");
     let no_code = &source["unobserved"]["no_code"];
     assert!(no_code["count"].as_u64().unwrap() > 0, "there is no image: {text}");
@@ -109,13 +109,13 @@ fn what_was_merged_stands_with_its_files() {
     }
     let (status, text) = provenance(folder.path(), &["merge", &a, &b, "-o", &all]);
     assert_eq!(status, 0, "{text}");
-    let told: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(told["command"], "merge");
-    let inputs = told["inputs"].as_array().unwrap();
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(document["command"], "merge");
+    let inputs = document["inputs"].as_array().unwrap();
     assert_eq!(inputs.len(), 2, "{text}");
     assert!(inputs.iter().all(|input| input["role"] == "saved" && input["sha256"].is_string()), "{text}");
-    assert_eq!(told["results"][0]["name"], "all.twcov");
-    assert_eq!(told["sources"].as_array().unwrap().len(), 0, "nothing was decoded: {text}");
+    assert_eq!(document["results"][0]["name"], "all.twcov");
+    assert_eq!(document["sources"].as_array().unwrap().len(), 0, "nothing was decoded: {text}");
     assert_eq!(provenance(folder.path(), &["merge", &a, &b, "-o", &all]).1, text);
 }
 
@@ -135,11 +135,11 @@ fn both_sides_of_a_comparison_stand_with_what_they_lost() {
     let arguments = ["diff", sound.to_str().unwrap(), damaged.to_str().unwrap()];
     let (status, text) = provenance(folder.path(), &arguments);
     assert_eq!(status, 2, "{text}");
-    let told: Value = serde_json::from_str(&text).unwrap();
-    let captures = told["inputs"].as_array().unwrap().iter().filter(|input| input["role"] == "capture");
+    let document: Value = serde_json::from_str(&text).unwrap();
+    let captures = document["inputs"].as_array().unwrap().iter().filter(|input| input["role"] == "capture");
     let hashes = captures.map(|capture| capture["sha256"].clone()).collect::<Vec<_>>();
     assert!(hashes.len() == 2 && hashes[0] != hashes[1], "{text}");
-    let [sound, damaged] = [0, 1].map(|index| &told["sources"][index]["unobserved"]);
+    let [sound, damaged] = [0, 1].map(|index| &document["sources"][index]["unobserved"]);
     assert!(sound.as_object().unwrap().is_empty(), "{text}");
     assert_eq!(damaged["in_doubt"]["count"], 1, "{text}");
     assert_eq!(provenance(folder.path(), &arguments).1, text);
@@ -184,9 +184,9 @@ fn a_result_of_a_part_of_the_capture_is_not_complete() {
         let outcome = run(arguments.iter().chain(&last).copied().chain([option.as_str()]));
         let statistics = outcome.stderr.lines().rfind(|line| line.starts_with('{')).unwrap();
         let statistics: Value = serde_json::from_str(statistics).unwrap();
-        let told: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
-        assert_eq!(told["complete"], statistics["complete"], "{}", outcome.stderr);
-        (outcome.status, told)
+        let document: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        assert_eq!(document["complete"], statistics["complete"], "{}", outcome.stderr);
+        (outcome.status, document)
     };
     let (status, whole) = cut("1G");
     assert_eq!((status, whole["complete"].as_bool()), (0, Some(true)));
@@ -195,7 +195,7 @@ fn a_result_of_a_part_of_the_capture_is_not_complete() {
     assert_eq!((status, part["complete"].as_bool()), (2, Some(false)));
     let decoded = part["sources"][0]["decoded_bytes"].as_u64().unwrap();
     assert!(decoded > 0 && decoded < part["buffers"][0]["bytes"].as_u64().unwrap(), "{part}");
-    let [part, whole] = [part, whole].map(|told| told["sources"][0]["bytes"].as_u64().unwrap());
+    let [part, whole] = [part, whole].map(|document| document["sources"][0]["bytes"].as_u64().unwrap());
     assert!(part < whole);
 }
 
@@ -230,8 +230,8 @@ fn a_capture_that_was_interrupted_is_not_complete_wherever_the_result_goes() {
         }
         child.wait().unwrap();
         let read = |file: &Path| serde_json::from_slice::<Value>(&std::fs::read(file).unwrap()).unwrap();
-        let told = read(&folder.path().join("result.json.provenance.json"));
-        assert_eq!(told["complete"], !interrupt, "{command}: {told}");
+        let document = read(&folder.path().join("result.json.provenance.json"));
+        assert_eq!(document["complete"], !interrupt, "{command}: {document}");
         // The result's own document has the field only if it is incomplete.
         assert_eq!(read(&result).get("complete").is_some(), interrupt, "{command}");
     }
@@ -239,7 +239,8 @@ fn a_capture_that_was_interrupted_is_not_complete_wherever_the_result_goes() {
 
 #[test]
 fn without_a_file_to_stand_beside_one_has_to_be_named() {
-    let outcome = told(["flow", example("m3-etmv3/capture.toml").to_str().unwrap(), "--provenance"]);
+    let outcome =
+        run_with_kinds(["flow", example("m3-etmv3/capture.toml").to_str().unwrap(), "--provenance"]);
     assert_eq!(outcome.status, 2);
     assert!(outcome.stderr.contains("error: provenance_without_result"), "{}", outcome.stderr);
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Outcome, assert_same_runs, comparable, corpus, example, mentions, run, told};
+use crate::support::{Outcome, assert_same_runs, comparable, corpus, example, mentions, run, run_with_kinds};
 
 /// The pins' levels, each with its duration in nanoseconds.
 type Levels = Vec<(u64, u64)>;
@@ -60,7 +60,7 @@ fn flow(capture: &Path, options: &[&str]) -> Outcome {
     let image = example("m3-etmv3/m3.elf");
     let arguments =
         ["flow", capture.to_str().unwrap(), "--image", image.to_str().unwrap(), "--format", "runs"];
-    told(arguments.into_iter().chain(options.iter().copied()))
+    run_with_kinds(arguments.into_iter().chain(options.iter().copied()))
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn options_and_descriptions_say_what_the_names_do_not() {
 }
 
 #[test]
-fn errors_on_the_wires_are_told_and_the_rest_is_decoded() {
+fn errors_on_the_wires_are_reported_and_the_rest_is_decoded() {
     let directory = tempfile::tempdir().unwrap();
     let trace = std::fs::read(example("m3-etmv3/trace.bin")).unwrap();
     let mut levels = uart(&trace);
@@ -227,7 +227,7 @@ fn recordings_that_cannot_be_read_are_refused_in_one_sentence() {
 }
 
 #[test]
-fn strict_wants_to_be_told_how_a_recording_is_read() {
+fn strict_requires_the_options_for_reading_a_recording() {
     let directory = tempfile::tempdir().unwrap();
     let trace = std::fs::read(example("m3-etmv3/trace.bin")).unwrap();
     let expected = std::fs::read_to_string(example("m3-etmv3/runs.txt")).unwrap();
@@ -267,7 +267,7 @@ fn four_channels(names: &[&str; 4], bytes: &[u8]) -> String {
 }
 
 #[test]
-fn whoever_names_the_wrong_channel_is_told_what_was_seen_on_each() {
+fn a_wrong_channel_is_reported_with_what_was_seen_on_each() {
     let directory = tempfile::tempdir().unwrap();
     let trace = std::fs::read(example("m3-etmv3/trace.bin")).unwrap();
     let names = ["PB3", "PB4", "PA5", "NRST"];
@@ -279,10 +279,10 @@ fn whoever_names_the_wrong_channel_is_told_what_was_seen_on_each() {
         (&["--channel", "NRST=clk", "--channel", "PB3=d0"], "recording_no_signal `NRST`"),
         (&["--channel", "PA5=clk", "--channel", "PB3=d0"], "nothing_recognised"),
     ];
-    for (options, told) in wrong {
+    for (options, reported) in wrong {
         let outcome = flow(&capture, options);
         assert_eq!(outcome.status, 2, "{options:?}: {}", outcome.stderr);
-        let line = outcome.stderr.lines().find(|line| mentions(line, told));
+        let line = outcome.stderr.lines().find(|line| mentions(line, reported));
         let line = line.unwrap_or_else(|| panic!("{options:?}: {}", outcome.stderr));
         for seen in seen {
             assert!(mentions(line, seen), "{options:?}: {seen} in {line}");
@@ -319,9 +319,9 @@ fn options_for_other_wires_and_for_buffers_are_refused() {
         (&["--read-pointer", "16"], "--read-pointer"),
         (&["--swap-words"], "--swap-words"),
     ];
-    for (options, told) in cases {
+    for (options, reported) in cases {
         let outcome = flow(&capture, options);
         assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{}", outcome.stderr);
-        assert!(mentions(&outcome.stderr, told), "{}", outcome.stderr);
+        assert!(mentions(&outcome.stderr, reported), "{}", outcome.stderr);
     }
 }

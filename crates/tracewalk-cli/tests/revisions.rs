@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::support::firmware::Firmware;
-use crate::support::{Outcome, run, told};
+use crate::support::{Outcome, run, run_with_kinds};
 
 struct Revisions {
     folder: tempfile::TempDir,
@@ -70,7 +70,7 @@ impl Revisions {
 
     /// The status, and the error's kind.
     fn refusal(&self, base: &str, more: &[&str]) -> (i32, String) {
-        let Outcome { status, stdout, stderr } = told(self.against(base, more));
+        let Outcome { status, stdout, stderr } = run_with_kinds(self.against(base, more));
         assert_eq!(stdout, "", "nothing is printed");
         let error = stderr.lines().find_map(|line| line.strip_prefix("error: ")).unwrap_or_default();
         (status, error.split([' ', ':']).next().unwrap_or_default().to_owned())
@@ -217,7 +217,7 @@ fn a_diff_that_does_not_belong_to_the_revisions_never_passes_a_gate() {
     std::fs::write(&file, other).unwrap();
     std::fs::copy(revisions.file("base.json"), revisions.file("numbers.json")).unwrap();
     let arguments = revisions.against("numbers.json", &["--source-diff", file.to_str().unwrap()]);
-    let outcome = told(arguments);
+    let outcome = run_with_kinds(arguments);
     assert!(outcome.stderr.contains("diff_of_nothing"), "{}", outcome.stderr);
 }
 

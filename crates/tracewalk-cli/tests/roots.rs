@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Outcome, copied_example, example, mentions, run, told};
+use crate::support::{Outcome, copied_example, example, mentions, run, run_with_kinds};
 
 /// A share with an example's files, and a directory outside it.
 struct Place(tempfile::TempDir);
@@ -32,7 +32,7 @@ impl Place {
     fn describe(&self) -> Outcome {
         let words =
             ["describe", &self.text("share/run/trace.bin"), "--image", &self.text("share/program/m3.elf")];
-        told(words.into_iter().chain([
+        run_with_kinds(words.into_iter().chain([
             "--source",
             "0x10=etmv3,cpu=cortex-m3",
             "-o",
@@ -44,7 +44,7 @@ impl Place {
     fn runs(&self, roots: &[&str]) -> Outcome {
         let roots = roots.iter().flat_map(|root| ["--root".to_owned(), self.text(root)]);
         let words = ["flow".to_owned(), self.text("mine"), "--format".to_owned(), "runs".to_owned()];
-        told(words.into_iter().chain(roots))
+        run_with_kinds(words.into_iter().chain(roots))
     }
 }
 
@@ -78,7 +78,8 @@ fn a_capture_that_nothing_can_be_written_beside_is_described_elsewhere() {
     assert!(mentions(&info, trace.to_str().unwrap()) && !info.contains(".."), "{info}");
     // An output never replaces an input file, wherever it is.
     let trace = place.text("share/run/trace.bin");
-    let outcome = told(["coverage", &place.text("mine"), "--root", &place.text("share"), "-o", &trace]);
+    let outcome =
+        run_with_kinds(["coverage", &place.text("mine"), "--root", &place.text("share"), "-o", &trace]);
     assert!(outcome.status == 2 && mentions(&outcome.stderr, "error: output_is_input"), "{}", outcome.stderr);
 }
 
@@ -131,9 +132,9 @@ fn links_out_of_a_root_are_refused_and_a_linked_trace_is_described_with_its_root
         "-o",
         &beside,
     ];
-    assert!(mentions(&told(words).stderr, "files_elsewhere"));
-    assert!(is_refused(&told(["flow", &beside]), "path_link"));
-    assert_eq!(told(["info", &beside, "--root", &place.text("secret")]).status, 0);
+    assert!(mentions(&run_with_kinds(words).stderr, "files_elsewhere"));
+    assert!(is_refused(&run_with_kinds(["flow", &beside]), "path_link"));
+    assert_eq!(run_with_kinds(["info", &beside, "--root", &place.text("secret")]).status, 0);
 }
 
 #[test]
@@ -142,12 +143,12 @@ fn a_snapshot_may_name_what_is_allowed() {
     let snapshot = place.text("snapshot");
     let outcome = run(["snapshot", example("a7-etmv3").to_str().unwrap(), "-o", &snapshot, "-q"]);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
-    let expected = told(["flow", &snapshot, "--format", "runs"]);
+    let expected = run_with_kinds(["flow", &snapshot, "--format", "runs"]);
     fs::rename(place.path("snapshot/cpu_0_memory_0.bin"), place.path("share/memory.bin")).unwrap();
     let device = place.path("snapshot/cpu_0.ini");
     let text = fs::read_to_string(&device).unwrap();
     fs::write(&device, text.replace("cpu_0_memory_0.bin", "../share/memory.bin")).unwrap();
-    assert!(is_refused(&told(["flow", &snapshot]), "path_parent"));
-    let found = told(["flow", &snapshot, "--format", "runs", "--root", &place.text("share")]);
+    assert!(is_refused(&run_with_kinds(["flow", &snapshot]), "path_parent"));
+    let found = run_with_kinds(["flow", &snapshot, "--format", "runs", "--root", &place.text("share")]);
     assert_eq!((found.status, found.stdout), (0, expected.stdout));
 }

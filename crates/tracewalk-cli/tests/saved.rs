@@ -1,6 +1,6 @@
 //! Profiles and interrupt figures that are saved, merged and shown later, like coverage.
 
-use crate::support::{Outcome, copied_example, example, mentions, run, told};
+use crate::support::{Outcome, copied_example, example, mentions, run, run_with_kinds};
 
 fn capture(name: &str) -> String {
     example(name).join("capture.toml").to_str().unwrap().to_owned()
@@ -27,7 +27,7 @@ fn quietly(arguments: &[&str]) -> Outcome {
 
 /// A mistake is reported in one sentence, without output, and the status is 2.
 fn assert_refused(arguments: &[&str], message: &str) {
-    let outcome = told(arguments);
+    let outcome = run_with_kinds(arguments);
     assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{arguments:?}: {}", outcome.stderr);
     assert!(mentions(&outcome.stderr, message), "expected {message:?} in {:?}", outcome.stderr);
 }
@@ -148,7 +148,7 @@ fn sources_that_are_alike_in_several_buffers_are_numbered() {
 
 /// Captures of one program whose sources have the same ID and different protocols.
 #[test]
-fn sources_of_one_id_that_speak_different_protocols_are_told_apart() {
+fn sources_of_one_id_that_speak_different_protocols_are_distinguished() {
     let folder = Folder::new();
     let program = example("a15-pft/a9.elf");
     let a7 = capture("a7-etmv3");
@@ -170,7 +170,7 @@ fn the_same_run_twice_counts_and_costs_twice_as_much() {
     let folder = Folder::new();
     let copy = copied_example("m3-etmv3", folder.0.path());
     let rows = |inputs: &[&str]| {
-        let outcome = told([&["interrupts"], inputs, &["--format", "csv"]].concat());
+        let outcome = run_with_kinds([&["interrupts"], inputs, &["--format", "csv"]].concat());
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         // A copy is counted, with a warning.
         assert_eq!(mentions(&outcome.stderr, "equal_content"), inputs.len() > 1, "{}", outcome.stderr);
@@ -370,7 +370,7 @@ fn what_is_named_twice_does_not_count_twice() {
     assert_eq!(run(["coverage", "-q", saved, saved]).status, 2);
     let capture = capture.to_str().unwrap();
     for command in ["coverage", "profile", "interrupts"] {
-        let outcome = told([command, "-q", capture, capture]);
+        let outcome = run_with_kinds([command, "-q", capture, capture]);
         assert_eq!(outcome.status, 2, "{command}: {}", outcome.stderr);
         assert!(mentions(&outcome.stderr, "error: named_twice: capture.toml"), "{}", outcome.stderr);
     }
@@ -381,7 +381,7 @@ fn what_is_named_twice_does_not_count_twice() {
     for arguments in
         [&["merge", saved, other][..], &["coverage", saved, other, "--image", elf.to_str().unwrap()]]
     {
-        let outcome = told(arguments);
+        let outcome = run_with_kinds(arguments);
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         let warned = outcome.stderr.lines().filter(|line| line.starts_with("warning: equal_content:"));
         let [warning] = &warned.collect::<Vec<_>>()[..] else { panic!("{}", outcome.stderr) };
@@ -389,7 +389,7 @@ fn what_is_named_twice_does_not_count_twice() {
     }
     let twice = run(["merge", saved, other]).stdout;
     std::fs::write(other, twice).unwrap();
-    assert_eq!(told(["merge", saved, other]).stderr, "");
+    assert_eq!(run_with_kinds(["merge", saved, other]).stderr, "");
 }
 
 #[test]
@@ -404,11 +404,11 @@ fn a_capture_that_was_copied_is_warned_of_and_one_that_begins_alike_is_not() {
     std::fs::write(&trace, bytes).unwrap();
     let [one, copy, other] = &captures;
     for command in ["coverage", "profile", "interrupts"] {
-        let outcome = told([command, one, copy, other]);
+        let outcome = run_with_kinds([command, one, copy, other]);
         let warned = outcome.stderr.lines().filter(|line| line.starts_with("warning: equal_content:"));
         let [warning] = &warned.collect::<Vec<_>>()[..] else { panic!("{command}: {}", outcome.stderr) };
         assert!(mentions(warning, &format!("{one} {copy}")), "{warning}");
-        let outcome = told([command, one, other]);
+        let outcome = run_with_kinds([command, one, other]);
         assert!(!mentions(&outcome.stderr, "equal_content"), "{command}: {}", outcome.stderr);
     }
 }

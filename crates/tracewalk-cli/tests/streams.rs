@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{MESSAGES, Outcome, corpus, example, mentions, run, told, with_kinds};
+use crate::support::{MESSAGES, Outcome, corpus, example, mentions, run, run_with_kinds, with_kinds};
 
 /// A command that runs while the test does something. If it takes too long, it is killed and the test fails,
 /// instead of waiting forever.
@@ -292,13 +292,13 @@ fn a_server_that_dies_in_the_middle_loses_nothing_that_it_had_sent() {
             let cut = if end == "reset" { format!("# cut {bytes:x}\n") } else { String::new() };
             assert_same_lines(&outcome.stdout, &(expected.stdout + &cut));
             assert_eq!(outcome.status, 2, "{end}: {}", outcome.stderr);
-            let told = match end {
+            let reported = match end {
                 "kill" => {
                     format!("stream_ended {bytes} 5")
                 }
                 _ => format!("stream_ended 104 {bytes}"),
             };
-            assert!(mentions(&outcome.stderr, &told), "{told:?} in {}", outcome.stderr);
+            assert!(mentions(&outcome.stderr, &reported), "{reported:?} in {}", outcome.stderr);
         }
     }
 }
@@ -373,8 +373,8 @@ fn a_file_that_grows_is_followed_until_a_signal_and_all_of_it_is_printed() {
         let expected = case.of_file("flow", bytes.len());
         assert_same_lines(&outcome.stdout, &format!("{}# cut {:x}\n", expected.stdout, bytes.len()));
         assert_eq!(outcome.status, 2, "{}", outcome.stderr);
-        let told = format!("{}: stopped after {} bytes", file.display(), bytes.len());
-        assert!(outcome.stderr.contains(&told), "{}", outcome.stderr);
+        let reported = format!("{}: stopped after {} bytes", file.display(), bytes.len());
+        assert!(outcome.stderr.contains(&reported), "{}", outcome.stderr);
     }
 }
 
@@ -498,7 +498,7 @@ fn an_axis_that_a_stream_has_nothing_of_is_refused_when_it_has_come() {
     let case = with_image("m3-etmv3/trace.bin", "m3-etmv3/m3.elf");
     for command in ["timeline", "interrupts"] {
         let more = ["--format", "text", "--axis", "cycles", "--idle", "0.3", "--follow"];
-        let outcome = told(
+        let outcome = run_with_kinds(
             [command, case.trace.to_str().unwrap()]
                 .iter()
                 .chain(&more)
@@ -513,7 +513,7 @@ fn an_axis_that_a_stream_has_nothing_of_is_refused_when_it_has_come() {
 fn a_stream_ends_when_nothing_came_for_long_enough() {
     let case = with_image("a7-etmv3/trace.bin", "a7-etmv3/a9.elf");
     let expected = case.of_file("flow", case.length());
-    let followed = told(case.arguments("flow", &case.trace, &["--follow", "--idle", "0.3"]));
+    let followed = run_with_kinds(case.arguments("flow", &case.trace, &["--follow", "--idle", "0.3"]));
     assert_same_lines(&followed.stdout, &expected.stdout);
     assert_eq!(followed.status, 0, "{}", followed.stderr);
     assert!(mentions(&followed.stderr, "stream_ended 13776"), "{}", followed.stderr);
@@ -565,7 +565,7 @@ fn the_memory_that_a_stream_takes_does_not_grow_with_it() {
 }
 
 #[test]
-fn what_cannot_be_a_stream_is_told_in_one_sentence() {
+fn what_cannot_be_a_stream_is_reported_in_one_sentence() {
     let directory = example("a7-etmv3");
     let trace = example("a7-etmv3/trace.bin");
     let (directory, trace) = (directory.to_str().unwrap(), trace.to_str().unwrap());
@@ -579,7 +579,7 @@ fn what_cannot_be_a_stream_is_told_in_one_sentence() {
         (&["missing/trace.bin", "--follow"], "error: file_missing"),
     ];
     for (arguments, expected) in cases {
-        let outcome = told(["flow"].iter().chain(arguments));
+        let outcome = run_with_kinds(["flow"].iter().chain(arguments));
         assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{}", outcome.stderr);
         assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
         assert!(outcome.stderr.contains(expected), "{expected:?} in {}", outcome.stderr);
@@ -595,7 +595,7 @@ fn swo() -> Option<(PathBuf, Vec<u8>, String)> {
 }
 
 #[test]
-fn what_an_itm_tells_is_printed_as_it_comes() {
+fn what_an_itm_sends_is_printed_as_it_comes() {
     let Some((file, bytes, _)) = swo() else { return };
     let sources = ["--container", "frames", "--source", "0x01=itm", "--source", "0x02=etmv3,cpu=cortex-m3"];
     for format in ["text", "events", "jsonl"] {
@@ -622,7 +622,7 @@ fn what_an_itm_tells_is_printed_as_it_comes() {
 }
 
 #[test]
-fn what_an_itm_tells_stands_between_what_ran_while_it_comes() {
+fn what_an_itm_sends_stands_between_what_ran_while_it_comes() {
     let Some((file, bytes, elf)) = swo() else { return };
     for format in ["text", "jsonl"] {
         let rest = ["--image", &elf, "--format", format];
@@ -649,7 +649,7 @@ fn what_an_itm_tells_stands_between_what_ran_while_it_comes() {
 }
 
 #[test]
-fn an_itm_alone_is_told_as_it_comes() {
+fn an_itm_alone_is_printed_as_it_comes() {
     let text = "some text\n".repeat(400);
     let bytes = tracewalk_generate::container::itm_text(&text);
     let arguments = ["itm", "-", "--container", "raw", "--source", "itm"];
@@ -679,7 +679,7 @@ fn an_itm_that_is_not_in_the_first_bytes_is_found_when_all_have_come() {
 }
 
 #[test]
-fn what_happens_to_a_file_while_it_is_followed_is_told_and_what_was_read_is_decoded() {
+fn what_happens_to_a_file_while_it_is_followed_is_reported_and_what_was_read_is_decoded() {
     type Change = fn(&Path);
     let case = with_image("a7-etmv3/trace.bin", "a7-etmv3/a9.elf");
     let bytes = fs::read(&case.trace).unwrap();
@@ -696,7 +696,7 @@ fn what_happens_to_a_file_while_it_is_followed_is_told_and_what_was_read_is_deco
             OpenOptions::new().write(true).open(file).unwrap().write_all(&[0; 1 << 16]).unwrap();
         }),
     ];
-    for (told, change) in changes {
+    for (reported, change) in changes {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("growing.bin");
         fs::write(&file, &bytes).unwrap();
@@ -706,7 +706,7 @@ fn what_happens_to_a_file_while_it_is_followed_is_told_and_what_was_read_is_deco
         change(&file);
         let outcome = running.end();
         assert_eq!(outcome.status, 2, "{}", outcome.stderr);
-        assert!(outcome.stderr.contains(told), "{told}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(reported), "{reported}: {}", outcome.stderr);
         assert!(mentions(&outcome.stderr, "stream_ended 13776"), "{}", outcome.stderr);
         assert_same_lines(&outcome.stdout, &format!("{}# cut {:x}\n", expected.stdout, bytes.len()));
     }
@@ -736,35 +736,35 @@ fn a_file_that_does_not_exist_yet_is_waited_for_until_it_does_or_a_signal_comes(
 }
 
 #[test]
-fn what_gives_nothing_is_told_with_what_to_look_at_there() {
+fn what_gives_nothing_is_reported_with_what_to_check() {
     let directory = tempfile::tempdir().unwrap();
     let empty = directory.path().join("empty.bin");
     fs::write(&empty, b"").unwrap();
     for command in ["flow", "packets", "info", "itm", "coverage"] {
         let mut arguments = vec![command.to_owned()];
-        let mut told = |capture: &str, more: &[&str], told: &str| {
+        let mut refused = |capture: &str, more: &[&str], reported: &str| {
             arguments.truncate(1);
             arguments.extend([capture].iter().chain(more).map(|&argument| argument.to_owned()));
             let mut running = Running::start(&arguments);
             drop(running.input());
             let outcome = running.end();
             assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{command}: {}", outcome.stderr);
-            assert!(mentions(&outcome.stderr, told), "{command}: {told} in {}", outcome.stderr);
+            assert!(mentions(&outcome.stderr, reported), "{command}: {reported} in {}", outcome.stderr);
             assert!(!outcome.stderr.contains("downloaded"), "{command}: {}", outcome.stderr);
         };
-        told("-", &[], "error: no_byte -: command");
+        refused("-", &[], "error: no_byte -: command");
         let file = empty.to_str().unwrap();
-        told(file, &["--follow", "--idle", "0.3"], "error: no_byte --idle program file");
+        refused(file, &["--follow", "--idle", "0.3"], "error: no_byte --idle program file");
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let server = format!("tcp:{}", listener.local_addr().unwrap());
-        told(&server, &["--idle", "0.3"], "error: no_byte --idle server probe");
+        refused(&server, &["--idle", "0.3"], "error: no_byte --idle server probe");
         let closing = thread::spawn(move || {
             // The previous command's connection, and this one's.
             for _ in 0..2 {
                 drop(listener.accept());
             }
         });
-        told(&server, &[], "error: no_byte server probe");
+        refused(&server, &[], "error: no_byte server probe");
         closing.join().unwrap();
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::support::{example, mentions, run, told};
+use crate::support::{example, mentions, run, run_with_kinds};
 
 /// A description with these interrupts.
 fn svd(directory: &tempfile::TempDir, interrupts: &[(&str, &str)]) -> PathBuf {
@@ -82,7 +82,14 @@ fn a_description_that_cannot_be_used_is_refused_in_one_sentence() {
     let path = directory.path().join("chip.svd");
     let flow = |text: &[u8]| {
         std::fs::write(&path, text).unwrap();
-        told(["flow", capture.to_str().unwrap(), "--svd", path.to_str().unwrap(), "--format", "none"])
+        run_with_kinds([
+            "flow",
+            capture.to_str().unwrap(),
+            "--svd",
+            path.to_str().unwrap(),
+            "--format",
+            "none",
+        ])
     };
     let cases: [(&[u8], &str); 5] = [
         (b"", "is no CMSIS-SVD file, expected `<device>`; give the chip's CMSIS-SVD file with --svd"),

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::support::firmware::{Firmware, Setup};
 use crate::support::python::python;
-use crate::support::{corpus, example, mentions, run, told, tracewalk};
+use crate::support::{corpus, example, mentions, run, run_with_kinds, tracewalk};
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
@@ -41,9 +41,9 @@ fn assert_readers_agree(arguments: &[&str]) {
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/timeline/formats.py");
     let output = Command::new(python).arg(script).arg("chromium").arg(folder.path()).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{arguments:?}: {told}{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(told.lines().count(), 4, "{told}");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{arguments:?}: {printed}{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(printed.lines().count(), 4, "{printed}");
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_folder_that_holds_something_is_not_written_to() {
     assert_eq!(run(arguments).status, 0);
     let before = std::fs::read(output.join("metadata")).unwrap();
     std::fs::write(output.join("source_9"), "another one's").unwrap();
-    let outcome = told(arguments);
+    let outcome = run_with_kinds(arguments);
     assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""));
     assert!(outcome.stderr.contains("error: folder_not_empty"), "{}", outcome.stderr);
     assert_eq!(std::fs::read(output.join("metadata")).unwrap(), before);
@@ -119,7 +119,7 @@ fn a_window_shows_what_the_whole_shows_there() {
 }
 
 #[test]
-fn a_window_that_is_not_in_the_trace_is_told() {
+fn a_window_that_is_not_in_the_trace_is_reported() {
     let capture = example("m3-etmv3").join("capture.toml");
     let cases: [(&[&str], i32, &str); 5] = [
         (&["--to", "0"], 2, "--to 0"),
@@ -173,7 +173,7 @@ fn times_between_timestamps_are_marked_and_lie_between_them() {
 }
 
 #[test]
-fn what_the_program_wrote_to_an_itm_stands_where_the_capture_tells_it() {
+fn what_the_program_wrote_to_an_itm_stands_where_the_capture_has_it() {
     let capture = example("m3-etmv3").join("capture.toml");
     let written = "a round of work; another one; the last one";
     let lines = lines(&[text(&capture)]);

@@ -232,17 +232,17 @@ impl<'a> Sound<'a> {
         let end = damage.end;
         let found = Reading::of(self.config, self.program, arrived);
         let groups_found = groups(found.reported.iter().map(|found| (damage.in_sound(found.from), *found)));
-        let told = groups(self.reading.reported.iter().map(|reported| (reported.from, *reported)));
+        let expected = groups(self.reading.reported.iter().map(|reported| (reported.from, *reported)));
         let noticed = found.noticed.iter().copied().collect::<BTreeSet<_>>();
         let mut effect =
             Effect { lost_outside: self.lost_outside(&damage, &found.reported), ..Effect::default() };
         let mut last_difference = None;
-        for place in told.keys().chain(groups_found.keys()).copied().collect::<BTreeSet<_>>() {
-            let [told, found] =
-                [&told, &groups_found].map(|groups| groups.get(&place).map_or(&[][..], Vec::as_slice));
-            let common = in_common(told, found);
+        for place in expected.keys().chain(groups_found.keys()).copied().collect::<BTreeSet<_>>() {
+            let [expected, found] =
+                [&expected, &groups_found].map(|groups| groups.get(&place).map_or(&[][..], Vec::as_slice));
+            let common = in_common(expected, found);
             let same = common.len();
-            let lost = told.len() - same;
+            let lost = expected.len() - same;
             for (index, found) in found.iter().enumerate() {
                 let as_fact = || noticed.range(self.around(&damage, found.from)).next().is_some();
                 match (common.contains(&index), found.in_doubt) {
@@ -257,7 +257,8 @@ impl<'a> Sound<'a> {
                 last_difference = Some(place);
             }
         }
-        let after = |last: u64| self.reading.reported.iter().map(|told| told.from).find(|&from| from > last);
+        let after =
+            |last: u64| self.reading.reported.iter().map(|reported| reported.from).find(|&from| from > last);
         effect.bytes_until_in_step = match last_difference {
             None => Some(0),
             Some(last) => after(last).map(|from| from.saturating_sub(end)),
@@ -268,18 +269,18 @@ impl<'a> Sound<'a> {
     /// The number of instructions that are not reported although the trace before the damage or far enough
     /// after it proves them.
     fn lost_outside(&self, damage: &Damage, found: &[Reported]) -> u64 {
-        let same = |(told, found): &(&Reported, &Reported)| told.at == found.at;
-        let told = &self.reading.reported;
-        let mut before = told.iter().take_while(|told| told.until <= damage.start).count();
+        let same = |(expected, found): &(&Reported, &Reported)| expected.at == found.at;
+        let expected = &self.reading.reported;
+        let mut before = expected.iter().take_while(|expected| expected.until <= damage.start).count();
         if matches!(self.config, SourceConfig::Etmv3(_)) {
             // The next packet may state that the last instruction did not complete.
             before = before.saturating_sub(1);
         }
-        let front = told.iter().zip(found).take_while(same).count();
+        let front = expected.iter().zip(found).take_while(same).count();
         let next = self.reading.proofs.iter().find(|(at, _)| *at >= self.next_proof(damage));
-        let behind = next.map_or(0, |(_, index)| told.len() - index);
-        let back = told.iter().rev().zip(found.iter().rev()).take_while(same).count();
-        (before.saturating_sub(front) + behind.saturating_sub(back)) as u64
+        let after = next.map_or(0, |(_, index)| expected.len() - index);
+        let back = expected.iter().rev().zip(found.iter().rev()).take_while(same).count();
+        (before.saturating_sub(front) + after.saturating_sub(back)) as u64
     }
 
     /// The first place from which a proof counts. An ETMv4 unit may send P0 elements between the trace info
@@ -302,10 +303,10 @@ impl<'a> Sound<'a> {
             let packet = MTB_PACKET as u64;
             return place.saturating_sub(packet)..place + packet + 1;
         }
-        let behind = damage.end.max(damage.in_sound(place));
+        let after = damage.end.max(damage.in_sound(place));
         let before = self.synchronisations.iter().rev().find(|sync| sync.end <= damage.start);
-        let behind = self.synchronisations.iter().find(|sync| sync.start >= behind);
-        let end = behind.map_or(u64::MAX, |sync| sync.end.saturating_add_signed(damage.grown));
+        let after = self.synchronisations.iter().find(|sync| sync.start >= after);
+        let end = after.map_or(u64::MAX, |sync| sync.end.saturating_add_signed(damage.grown));
         before.map_or(0, |sync| sync.start)..end
     }
 }
@@ -359,8 +360,8 @@ pub fn broken(config: &SourceConfig, sound: &[u8], damaged: &[u8]) -> Range<u64>
     let arrived = |bytes: &[u8]| Arrived { bytes: bytes.to_vec(), losses: Vec::new() };
     let damage = Damage::between(&arrived(sound), &arrived(damaged));
     let synchronisations = synchronisations(config, sound);
-    let behind = synchronisations.iter().find(|sync| sync.start >= damage.end + LONGEST_PACKET);
-    let end = behind.map_or(u64::MAX, |sync| sync.end.saturating_add_signed(damage.grown));
+    let after = synchronisations.iter().find(|sync| sync.start >= damage.end + LONGEST_PACKET);
+    let end = after.map_or(u64::MAX, |sync| sync.end.saturating_add_signed(damage.grown));
     damage.start.saturating_sub(LONGEST_PACKET)..end
 }
 
@@ -375,10 +376,10 @@ fn groups(reported: impl Iterator<Item = (u64, Reported)>) -> BTreeMap<u64, Vec<
 
 /// The reported instructions that two readings of the same packet have in common: from the start, or up to
 /// the end if the start of the packet's instructions was lost.
-fn in_common(told: &[Reported], found: &[Reported]) -> Range<usize> {
-    let same = |(told, found): &(&Reported, &Reported)| told.at == found.at;
-    let front = told.iter().zip(found).take_while(same).count();
-    let back = told.iter().rev().zip(found.iter().rev()).take_while(same).count();
+fn in_common(expected: &[Reported], found: &[Reported]) -> Range<usize> {
+    let same = |(expected, found): &(&Reported, &Reported)| expected.at == found.at;
+    let front = expected.iter().zip(found).take_while(same).count();
+    let back = expected.iter().rev().zip(found.iter().rev()).take_while(same).count();
     if front >= back { 0..front } else { found.len() - back..found.len() }
 }
 
@@ -419,8 +420,10 @@ impl Reading {
 
     fn take(&mut self, doubt: &mut Doubt, program: &Program, element: &Element) {
         if let Some(DoubtChange::Begins { since }) = doubt.element(element) {
-            let told = self.reported.iter_mut().rev();
-            told.take_while(|told| told.from >= since.0).for_each(|told| told.in_doubt = true);
+            let reported = self.reported.iter_mut().rev();
+            reported
+                .take_while(|reported| reported.from >= since.0)
+                .for_each(|reported| reported.in_doubt = true);
         }
         match element {
             Element::Gap(gap) if gap.doubt => self.noticed.push(gap.span.start.0),
@@ -439,7 +442,7 @@ impl Reading {
                 }
                 if let Some((place, address)) = self.proven.take() {
                     let here = self.reported.iter().skip(first);
-                    let passed = here.take_while(|told| Some(told.at.address) != address).count();
+                    let passed = here.take_while(|reported| Some(reported.at.address) != address).count();
                     // A run may continue after the proof, or end there.
                     let is_in = passed < self.reported.len() - first || address == Some(block.end);
                     self.proofs.push((place, if is_in { first + passed } else { first }));

@@ -13,7 +13,7 @@ use tracewalk_generate::arguments::Arguments;
 
 const USAGE: &str = "\
 usage: tracewalk-conformance matrix [--all | --every N] [--firmware FOLDER] [CASE]
-           check that traces of the example firmware of every kind are decoded as they were told; a case is what a
+           check that traces of the example firmware of every kind are decoded as they were traced; a case is what a
            failure prints
        tracewalk-conformance damage [--times N] [--case CASE] [--kind 0-5] [--firmware FOLDER]
            damage traces and say, as a table, what the decoder makes of them

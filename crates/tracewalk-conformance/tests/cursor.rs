@@ -41,7 +41,7 @@ struct Step {
 }
 
 /// All steps of a source, by decoding it once.
-fn told(input: &Input<'_>, config: &SourceConfig, program: &Program) -> Vec<Step> {
+fn decoded_once(input: &Input<'_>, config: &SourceConfig, program: &Program) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut totals = Totals::default();
     let mut context = None;
@@ -194,10 +194,10 @@ fn in_frames(bytes: &[u8], id: TraceId, damage: bool, numbers: &mut Numbers) -> 
     let mut formatter = Formatter::new(FormatterOptions::default());
     let mut rest = bytes;
     while !rest.is_empty() {
-        let (piece, behind) = rest.split_at(rest.len().min(1 + numbers.below(300)));
+        let (piece, after) = rest.split_at(rest.len().min(1 + numbers.below(300)));
         formatter.write(id, piece, &mut capture);
         formatter.write(other, &[0x5a; 64][..numbers.below(64)], &mut capture);
-        rest = behind;
+        rest = after;
     }
     formatter.flush(&mut capture);
     if damage {
@@ -238,7 +238,7 @@ fn a_cursor_shows_what_flow_hands_on_wherever_it_is_put() {
             ];
             for (capture, carrier) in captures {
                 let input = Input { capture: &capture, carrier, rest: None, progress: &NoProgress };
-                let steps = told(&input, config, program);
+                let steps = decoded_once(&input, config, program);
                 let sizes = Sizes {
                     segment: 1 + numbers.below(600),
                     piece: 1 + numbers.below(80),

@@ -62,7 +62,7 @@ fn covered(
     arrived: &Arrived,
     doubtful: Doubtful,
 ) -> (Covered, Vec<Element>) {
-    let mut recorder = Recorder::new(Conditions::told_by(config), doubtful);
+    let mut recorder = Recorder::new(Conditions::recorded_by(config), doubtful);
     let mut elements = Vec::new();
     let mut taking = Taking { part: recorder.part(), elements: &mut elements };
     let mut stream = FlowStream::new(config);
@@ -105,11 +105,11 @@ fn coverage_of_damaged_traces_has_nothing_that_was_noticed_to_be_wrong() {
         let command = format!("cargo xtask damage --times {TIMES} --case \"{case}\" ({})", kind.name());
         let look = |sound: &Sound<'_>, damaged: &Arrived| {
             let of = sound.of();
-            let told = counts(&covered(of, sound.arrived(), Doubtful::Keep).0, of.1);
+            let sound_counts = counts(&covered(of, sound.arrived(), Doubtful::Keep).0, of.1);
             // Executions in excess of the sound trace.
             let surplus = |counts: &Counts| -> u64 {
                 let more = |(at, times): (&Location, &u64)| {
-                    times.saturating_sub(told.get(at).copied().unwrap_or_default())
+                    times.saturating_sub(sound_counts.get(at).copied().unwrap_or_default())
                 };
                 counts.iter().map(more).sum()
             };

@@ -10,7 +10,7 @@ use tracewalk_conformance::matrix::{Programs, cases};
 const STEP: usize = 401;
 
 #[test]
-fn what_was_told_is_found_in_every_kind_of_trace() {
+fn what_was_traced_is_found_in_every_kind_of_trace() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware");
     let mut programs = Programs::new(&folder, |file| std::fs::read(file));
     let (mut checked, mut instructions) = (0, 0);

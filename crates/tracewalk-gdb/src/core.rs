@@ -32,7 +32,7 @@ pub(crate) struct Core<'i> {
     kept: &'i Kept,
     pub(crate) cursor: Cursor<'i>,
     /// Whether the place is after the last step, at the handler of the exception that the recording ends with.
-    is_behind: bool,
+    is_after: bool,
     /// The handler of the exception that the recording ends with.
     handler: Option<Location>,
     /// Follows calls up to the place.
@@ -92,7 +92,7 @@ impl<'i> Core<'i> {
             index,
             kept,
             cursor: index.cursor(),
-            is_behind: false,
+            is_after: false,
             handler: None,
             follower: index.cursor(),
             near: Stacks::new(Limits::NEAR),
@@ -148,12 +148,12 @@ impl<'i> Core<'i> {
     /// The number of the step at the place.
     pub(crate) fn step_number(&self) -> u64 {
         let here = self.cursor.current();
-        if self.is_behind { self.index.totals().steps } else { here.map_or(0, |here| here.step) }
+        if self.is_after { self.index.totals().steps } else { here.map_or(0, |here| here.step) }
     }
 
     /// The location of the place.
     pub(crate) fn location(&self) -> Option<Location> {
-        if self.is_behind {
+        if self.is_after {
             return self.handler;
         }
         self.cursor.current().and_then(|here| walk::location(&here, &self.code))
@@ -172,14 +172,14 @@ impl<'i> Core<'i> {
     /// Goes to the next place, or the one before. Returns whether there is one.
     pub(crate) fn step(&mut self, direction: Direction) -> bool {
         match direction {
-            Direction::Forward if self.is_behind => false,
+            Direction::Forward if self.is_after => false,
             Direction::Forward => {
                 let moved = walk::step(&mut self.cursor, &self.code, direction);
-                self.is_behind = !moved && self.handler.is_some();
-                moved || self.is_behind
+                self.is_after = !moved && self.handler.is_some();
+                moved || self.is_after
             }
-            Direction::Backward if self.is_behind => {
-                self.is_behind = false;
+            Direction::Backward if self.is_after => {
+                self.is_after = false;
                 true
             }
             Direction::Backward => walk::step(&mut self.cursor, &self.code, direction),
@@ -192,7 +192,7 @@ impl<'i> Core<'i> {
         let place = self.step_number();
         // A search stopped here before, and now leaves.
         let leaves = self.entered.take() == Some(place);
-        if self.is_behind {
+        if self.is_after {
             if direction == Direction::Forward {
                 return Search::End;
             }
@@ -201,7 +201,7 @@ impl<'i> Core<'i> {
                 self.entered = Some(place);
                 return Search::Entered;
             }
-            self.is_behind = false;
+            self.is_after = false;
             if is_there(self.location()) {
                 return Search::Found;
             }
@@ -212,7 +212,7 @@ impl<'i> Core<'i> {
                 Search::Entered
             }
             Search::End if direction == Direction::Forward && self.handler.is_some() => {
-                self.is_behind = true;
+                self.is_after = true;
                 if is_there(self.handler) { Search::Found } else { Search::End }
             }
             search => search,
@@ -221,10 +221,10 @@ impl<'i> Core<'i> {
 
     /// Goes to the first or last place. Returns whether there is one.
     pub(crate) fn go_to_end(&mut self, direction: Direction) -> bool {
-        self.is_behind = false;
+        self.is_after = false;
         let found = walk::go_to_end(&mut self.cursor, &self.code, direction, self.index.totals().steps);
-        self.is_behind = direction == Direction::Forward && self.handler.is_some();
-        found || self.is_behind
+        self.is_after = direction == Direction::Forward && self.handler.is_some();
+        found || self.is_after
     }
 
     /// Goes to the place of a step, or the next one. Returns whether there is one.
@@ -233,14 +233,14 @@ impl<'i> Core<'i> {
             return self.go_to_end(Direction::Forward);
         }
         let found = walk::seek_step(&mut self.cursor, &self.code, step);
-        self.is_behind &= !found;
+        self.is_after &= !found;
         found
     }
 
     /// Goes to a position. Returns whether there is one.
     pub(crate) fn seek(&mut self, position: Position) -> bool {
         let found = walk::seek(&mut self.cursor, &self.code, position);
-        self.is_behind &= !found;
+        self.is_after &= !found;
         found
     }
 
@@ -250,7 +250,7 @@ impl<'i> Core<'i> {
         if !self.cursor.seek_exception(number) {
             return false;
         }
-        self.is_behind = false;
+        self.is_after = false;
         let is_last = self.cursor.current().is_some_and(|here| here.step + 1 == self.index.totals().steps);
         if is_last && self.handler.is_some() {
             return self.go_to_end(Direction::Forward);
@@ -285,7 +285,7 @@ impl<'i> Core<'i> {
         let (Some(at), Some(halted)) = (self.location(), self.halted.registers.get(&counter)) else {
             return false;
         };
-        let is_last = self.is_behind
+        let is_last = self.is_after
             || (self.handler.is_none()
                 && self.cursor.current().is_some_and(|here| here.step + 1 == self.index.totals().steps));
         is_last && at.address.get() == *halted & !1
@@ -304,7 +304,7 @@ impl<'i> Core<'i> {
     fn made_state(&mut self) -> Option<State> {
         let location = self.location()?;
         let (step, end) = (self.step_number(), self.index.totals().steps);
-        let (until, last) = match self.is_behind {
+        let (until, last) = match self.is_after {
             true => (end, instruction(location, 1, &self.code)),
             false => {
                 let here = self.cursor.current()?;
@@ -325,7 +325,7 @@ impl<'i> Core<'i> {
     /// The registers that give the place.
     fn place_registers(&self, step: u64) -> impl Iterator<Item = (u16, u64)> {
         let totals = self.index.totals();
-        let before = match self.is_behind {
+        let before = match self.is_after {
             true => Some(totals),
             false => self.cursor.current().map(|here| here.before),
         };

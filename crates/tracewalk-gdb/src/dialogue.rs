@@ -75,8 +75,8 @@ impl<'c, 'i> Dialogue<'c, 'i> {
         let running = (0..cores.len()).map(|core| Thread { core, who: Who::Running });
         let contexts = cores.iter().enumerate().flat_map(|(core, recording)| {
             let contexts = recording.contexts().count();
-            let told_apart = if contexts > 1 { contexts } else { 0 };
-            (0..told_apart).map(move |context| Thread { core, who: Who::Context(context) })
+            let distinguished = if contexts > 1 { contexts } else { 0 };
+            (0..distinguished).map(move |context| Thread { core, who: Who::Context(context) })
         });
         let threads = running.chain(contexts).collect();
         Some(Self {

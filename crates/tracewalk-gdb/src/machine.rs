@@ -174,9 +174,9 @@ fn return_address(
     let is_plain = unwinder.stack_pointer(0, level.at) == 0;
     let thumb = |address: Address| {
         // On AArch64, PSTATE and not the return address has the instruction set of AArch32 code.
-        let tells = architecture != Architecture::A64;
+        let has_thumb_bit = architecture != Architecture::A64;
         let is_thumb = caller.unwrap_or(level).frame.mark.isa.is_some_and(Isa::is_thumb);
-        address.get() | if tells && is_thumb { THUMB } else { 0 }
+        address.get() | if has_thumb_bit && is_thumb { THUMB } else { 0 }
     };
     match level.frame.kind {
         FrameKind::Root => is_plain.then(|| thumb(level.at)),

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_packets_are_told_apart_and_the_next_one_is_read() {
+    fn damaged_packets_are_distinguished_and_the_next_one_is_read() {
         assert_eq!(requests(b"$g#00$g#67"), [Request::Damaged, Request::Packet(b"g".to_vec())]);
         assert_eq!(requests(b"$g#xx$g#67"), [Request::Damaged, Request::Packet(b"g".to_vec())]);
         assert_eq!(requests(b"$m12$g#67"), [Request::Packet(b"g".to_vec())]);

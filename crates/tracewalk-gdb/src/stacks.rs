@@ -76,8 +76,8 @@ impl Stacks {
 
     /// The last stack that is kept at or before a step.
     pub(crate) fn before(&self, step: u64) -> Option<&(u64, CallStackCheckpoint<Mark>)> {
-        let behind = self.kept.partition_point(|(at, _)| *at <= step);
-        self.kept.get(behind.checked_sub(1)?)
+        let after = self.kept.partition_point(|(at, _)| *at <= step);
+        self.kept.get(after.checked_sub(1)?)
     }
 
     /// Keeps the stack before a step, if it is far enough from the last one that is kept.

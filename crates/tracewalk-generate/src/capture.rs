@@ -150,9 +150,9 @@ impl Capture {
 
 /// The output of `tracewalk flow --format runs` that is expected for a source that reported this path.
 #[must_use]
-pub fn runs_file(id: Option<TraceId>, profile: Profile, told: &Path) -> File {
+pub fn runs_file(id: Option<TraceId>, profile: Profile, traced: &Path) -> File {
     let source = id.map_or("-".to_owned(), |id| format!("{:02x}", id.get()));
-    let runs = Record::of_path(profile, told).runs().to_string();
+    let runs = Record::of_path(profile, traced).runs().to_string();
     text_file("runs.txt", format!("# tracewalk runs 1\nS {source}\nO\n{runs}"))
 }
 

@@ -51,7 +51,7 @@ pub struct Found {
     pub gaps: Vec<Gap>,
     /// Whether the trace shows that the condition of a barrier, or of another non-branch with an atom,
     /// failed. ETMv4 trace does; PFT trace does not.
-    barriers_tell: bool,
+    shows_barriers: bool,
 }
 
 /// The first line in which two paths differ, in the form of a record.
@@ -60,7 +60,7 @@ pub struct Difference {
     /// The line, from 1.
     pub line: usize,
     /// The line of the encoded path; `None` if that path has ended.
-    pub told: Option<String>,
+    pub traced: Option<String>,
     /// The line of the decoded path; `None` if that path has ended.
     pub found: Option<String>,
 }
@@ -69,8 +69,8 @@ impl Found {
     /// Decodes a source's bytes.
     #[must_use]
     pub fn of(config: &SourceConfig, bytes: &[u8], program: &Program) -> Self {
-        let barriers_tell = matches!(config, SourceConfig::Etmv4(_));
-        let mut found = Self { barriers_tell, ..Self::default() };
+        let shows_barriers = matches!(config, SourceConfig::Etmv4(_));
+        let mut found = Self { shows_barriers, ..Self::default() };
         let mut stream = FlowStream::new(config);
         let mut take = |element| found.take(element, program);
         stream.push(bytes, program, &mut take);
@@ -97,7 +97,7 @@ impl Found {
                 _ if at != block.last => true,
                 Ending::Branch { kind: BranchKind::Direct | BranchKind::Indirect, taken, .. } => taken,
                 Ending::ConditionFailed => false,
-                Ending::Branch { kind: BranchKind::Barrier, taken, .. } => taken || !self.barriers_tell,
+                Ending::Branch { kind: BranchKind::Barrier, taken, .. } => taken || !self.shows_barriers,
                 Ending::Interrupted => true,
             };
             let bytes = instruction.bytes;
@@ -148,23 +148,23 @@ impl Found {
 /// The first difference between two paths, apart from context IDs and states; `None` if the paths are the
 /// same.
 #[must_use]
-pub fn first_difference(profile: Profile, told: &Path, found: &Path) -> Option<Difference> {
+pub fn first_difference(profile: Profile, traced: &Path, found: &Path) -> Option<Difference> {
     let text = |path: &Path| {
         let mut path = path.clone();
         path.steps.retain(|step| !matches!(step, Step::ContextId(_) | Step::State(_)));
         Record::of_path(profile, &path).to_string()
     };
-    let (told, found) = (text(told), text(found));
-    let (mut told, mut found) = (told.lines(), found.lines());
+    let (traced, found) = (text(traced), text(found));
+    let (mut traced, mut found) = (traced.lines(), found.lines());
     let mut line = 0;
     loop {
         line += 1;
-        match (told.next(), found.next()) {
+        match (traced.next(), found.next()) {
             (None, None) => return None,
-            (told, found) if told == found => {}
-            (told, found) => {
+            (traced, found) if traced == found => {}
+            (traced, found) => {
                 let own = |line: Option<&str>| line.map(str::to_owned);
-                return Some(Difference { line, told: own(told), found: own(found) });
+                return Some(Difference { line, traced: own(traced), found: own(found) });
             }
         }
     }
@@ -173,6 +173,6 @@ pub fn first_difference(profile: Profile, told: &Path, found: &Path) -> Option<D
 impl std::fmt::Display for Difference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let line = |line: &Option<String>| line.clone().unwrap_or_else(|| "nothing".to_owned());
-        write!(f, "line {}: traced {}, found {}", self.line, line(&self.told), line(&self.found))
+        write!(f, "line {}: traced {}, found {}", self.line, line(&self.traced), line(&self.found))
     }
 }

@@ -145,7 +145,7 @@ pub(crate) fn mtb_files(
     let mut files = capture.files(&[&input.image.name]);
     files.push(input.image.clone());
     files.push(File { name: "registers.txt".to_owned(), bytes: lines.into_bytes() });
-    files.push(capture::runs_file(None, input.elf.profile, &buffer.told));
+    files.push(capture::runs_file(None, input.elf.profile, &buffer.path));
     Ok(files)
 }
 
@@ -235,7 +235,7 @@ pub(crate) fn source_files(
         files.push(input.image.clone());
         files
     };
-    files.push(capture::runs_file(Some(registers.id), input.elf.profile, &trace.told));
+    files.push(capture::runs_file(Some(registers.id), input.elf.profile, &trace.path));
     Ok(files)
 }
 
@@ -243,8 +243,8 @@ pub(crate) fn source_files(
 fn contain(unit: Unit, id: TraceId, trace: &Trace, arguments: &mut Arguments) -> Result<Capture, String> {
     let mut sources = vec![SourceBytes { id, bytes: trace.bytes.clone() }];
     let mut itm = None;
-    if let Some(told) = arguments.optional("--itm")? {
-        let (id, text) = told.split_once(':').ok_or("--itm: expected ID:TEXT")?;
+    if let Some(argument) = arguments.optional("--itm")? {
+        let (id, text) = argument.split_once(':').ok_or("--itm: expected ID:TEXT")?;
         let id = trace_id(number("--itm", id)?)?;
         sources.push(SourceBytes { id, bytes: container::itm_text(text) });
         itm = Some(id);

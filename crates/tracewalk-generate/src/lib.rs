@@ -29,7 +29,7 @@
 //! let i_sync_at_0x100_in_thumb = [0x08, 0x21, 0x01, 0x01, 0, 0];
 //! let three_executed_and_one_failed = [0b1_1_0011_00];
 //! assert_eq!(trace.bytes, [&a_sync[..], &i_sync_at_0x100_in_thumb, &three_executed_and_one_failed].concat());
-//! assert_eq!(trace.told, path);
+//! assert_eq!(trace.path, path);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]

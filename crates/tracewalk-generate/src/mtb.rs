@@ -108,7 +108,7 @@ pub struct Buffer {
     pub registers: Registers,
     /// The path that the packets show: from the oldest packet in the buffer to the newest, without what ran
     /// between the last packet before tracing was switched off and the first one after that.
-    pub told: Path,
+    pub path: Path,
 }
 
 /// EXC_RETURN (ARMv6-M Architecture Reference Manual, DDI 0419E, B1.5.8).
@@ -125,7 +125,7 @@ pub fn encode(path: &Path, program: &Program, options: &Options) -> Result<Buffe
         returning: None,
         recording: Recording::Starts,
         packets: Vec::new(),
-        told: Vec::new(),
+        traced: Vec::new(),
     };
     for (index, step) in unit.story.steps() {
         unit.switch(index);
@@ -133,7 +133,7 @@ pub fn encode(path: &Path, program: &Program, options: &Options) -> Result<Buffe
             Step::Instruction(_) => unit.instruction(index, step)?,
             Step::Exception(taken) => unit.exception(taken, step),
             // The returning instruction wrote both packets, or the exception after it the second one.
-            Step::ExceptionReturn => unit.told.push(*step),
+            Step::ExceptionReturn => unit.traced.push(*step),
             Step::Access(_) | Step::ContextId(_) | Step::State(_) => {}
         }
     }
@@ -143,9 +143,9 @@ pub fn encode(path: &Path, program: &Program, options: &Options) -> Result<Buffe
 /// A packet, and the place among the reported steps of the one that it starts with.
 struct Written {
     packet: Packet,
-    tells_from: usize,
+    shows_from: usize,
     /// How many steps are reported when this packet is the newest.
-    tells_until: usize,
+    shows_until: usize,
 }
 
 /// Whether packets are written.
@@ -168,7 +168,7 @@ struct Unit<'a> {
     returning: Option<Address>,
     recording: Recording,
     packets: Vec<Written>,
-    told: Vec<Step>,
+    traced: Vec<Step>,
 }
 
 impl Unit<'_> {
@@ -194,12 +194,12 @@ impl Unit<'_> {
             self.resume(exc_return, executed.address);
         }
         let instruction = self.story.instruction(executed)?;
-        let mut told = *executed;
+        let mut traced = *executed;
         if !instruction.is_branch() {
             // Packets show only the conditions of branches.
-            told.passed = true;
+            traced.passed = true;
         }
-        self.told.push(Step::Instruction(told));
+        self.traced.push(Step::Instruction(traced));
         let target = match (instruction.class, self.story.went(index)) {
             _ if !executed.passed => None,
             // At the end of the path, nothing shows that execution continued.
@@ -218,20 +218,20 @@ impl Unit<'_> {
         if let Some(target) = target.filter(counts) {
             // The packet includes the return's marker, though the marker's step comes only now.
             let returns = usize::from(self.returning.is_some());
-            let last = self.told.len() - 1;
+            let last = self.traced.len() - 1;
             self.write(Packet::new(executed.address, target), last, returns);
         }
         Ok(())
     }
 
     fn exception(&mut self, taken: &Taken, step: &Step) {
-        let mut tells_from = self.told.len();
+        let mut shows_from = self.traced.len();
         let source = match (taken.preferred_return, self.returning.take()) {
             // Tail-chained: the new exception's handler returns to where the old one's would have. The packet
             // starts with the return, which is the step before.
             (None, Some(exc_return)) => {
                 self.active.push(exc_return);
-                tells_from -= 1;
+                shows_from -= 1;
                 exc_return
             }
             (Some(at), returning) => {
@@ -244,24 +244,24 @@ impl Unit<'_> {
             }
             (None, None) => return,
         };
-        self.told.push(*step);
-        self.write(Packet::new(source, taken.handler).with_atomic(true), tells_from, 0);
+        self.traced.push(*step);
+        self.write(Packet::new(source, taken.handler).with_atomic(true), shows_from, 0);
     }
 
     /// The second packet of a return.
     fn resume(&mut self, exc_return: Address, to: Address) {
-        let marker = self.told.len().saturating_sub(1);
+        let marker = self.traced.len().saturating_sub(1);
         self.write(Packet::new(exc_return, to).with_atomic(true), marker, 0);
     }
 
-    fn write(&mut self, packet: Packet, tells_from: usize, steps_to_come: usize) {
+    fn write(&mut self, packet: Packet, shows_from: usize, steps_to_come: usize) {
         if matches!(self.recording, Recording::Off | Recording::Stopped) {
             return;
         }
         let packet = packet.with_start(self.recording == Recording::Starts);
         self.recording = Recording::On;
-        let tells_until = self.told.len() + steps_to_come;
-        self.packets.push(Written { packet, tells_from, tells_until });
+        let shows_until = self.traced.len() + steps_to_come;
+        self.packets.push(Written { packet, shows_from, shows_until });
         if self.options.watermark.is_some_and(|watermark| u64::from(watermark.pointer) == self.pointer()) {
             self.recording = Recording::Stopped;
         }
@@ -303,19 +303,19 @@ impl Unit<'_> {
         let config = config.with_watermark(watermark).unwrap_or(config);
         let config = config.with_base(memory.base).unwrap_or(config);
         let held = self.packets.get(self.packets.len().saturating_sub(places)..).unwrap_or_default();
-        Buffer { bytes, registers: config.to_registers(), told: Path { steps: self.told_by(held) } }
+        Buffer { bytes, registers: config.to_registers(), path: Path { steps: self.traced_by(held) } }
     }
 
     /// The steps that these packets show.
-    fn told_by(&self, packets: &[Written]) -> Vec<Step> {
+    fn traced_by(&self, packets: &[Written]) -> Vec<Step> {
         // Tracing starts anew at each packet with S.
         let stretches = packets.chunk_by(|_, next| !next.packet.start());
         let steps = stretches.flat_map(|stretch| match stretch {
-            [first, .., last] => first.tells_from..last.tells_until,
-            [only] => only.tells_from..only.tells_until,
+            [first, .., last] => first.shows_from..last.shows_until,
+            [only] => only.shows_from..only.shows_until,
             [] => 0..0,
         });
-        steps.filter_map(|step| self.told.get(step).copied()).collect()
+        steps.filter_map(|step| self.traced.get(step).copied()).collect()
     }
 }
 

@@ -104,7 +104,7 @@ pub fn encode(
         unit.trace.times.push(unit.clock.now());
     }
     unit.flush()?;
-    unit.trace.told.steps.truncate(unit.proven);
+    unit.trace.path.steps.truncate(unit.proven);
     unit.trace.cycles = unit.cycles_sent;
     Ok(unit.trace)
 }
@@ -123,7 +123,7 @@ struct Unit<'a> {
     /// Atoms that are still to be sent.
     atoms: Option<Atoms>,
     /// The instruction executed last, if it is not a waypoint.
-    behind_waypoint: Option<Location>,
+    after_waypoint: Option<Location>,
     /// Where execution continued after the last waypoint or exception.
     run_start: Location,
     /// The newest return address is last.
@@ -151,7 +151,7 @@ impl<'a> Unit<'a> {
             clock: Clock::default(),
             cycles_sent: 0,
             atoms: None,
-            behind_waypoint: None,
+            after_waypoint: None,
             run_start: Location::new(Address::new(0), Isa::A32),
             return_stack: Vec::new(),
             context_id: ContextId(0),
@@ -170,8 +170,8 @@ impl<'a> Unit<'a> {
         self.paused = matches!(tracing, Tracing::Ends | Tracing::Off);
         if tracing == Tracing::Ends {
             self.flush()?;
-            self.trace.told.steps.truncate(self.proven);
-            self.behind_waypoint = None;
+            self.trace.path.steps.truncate(self.proven);
+            self.after_waypoint = None;
         }
         if tracing == Tracing::Begins {
             self.restarts = self.options.pauses.map(|pauses| pauses.reason);
@@ -192,7 +192,7 @@ impl<'a> Unit<'a> {
         let went = self.story.went(index);
         let location = executed.location();
         self.trigger_if_due()?;
-        if self.behind_waypoint.is_none() {
+        if self.after_waypoint.is_none() {
             self.timestamp_if_due()?;
             self.synchronise_if_due(location)?;
         }
@@ -200,8 +200,8 @@ impl<'a> Unit<'a> {
         self.instructions_since_timestamp += 1;
         self.instructions_since_trigger += 1;
         if !self.is_waypoint(&instruction) {
-            self.behind_waypoint = Some(location);
-            self.trace.told.steps.push(Step::Instruction(Executed { passed: true, ..*executed }));
+            self.after_waypoint = Some(location);
+            self.trace.path.steps.push(Step::Instruction(Executed { passed: true, ..*executed }));
             return Ok(true);
         }
         if executed.location().bytes_since(self.run_start.address) > FARTHEST_WAYPOINT {
@@ -229,9 +229,9 @@ impl<'a> Unit<'a> {
         if executed.passed && instruction.link {
             self.push_return(Location::new(executed.end(), executed.isa));
         }
-        self.behind_waypoint = None;
+        self.after_waypoint = None;
         self.run_start = next;
-        self.tell(Step::Instruction(*executed));
+        self.prove(Step::Instruction(*executed));
         Ok(true)
     }
 
@@ -267,32 +267,32 @@ impl<'a> Unit<'a> {
             return Err(EncodeError::NoExceptionCode { exception: taken.exception });
         };
         let handler = self.story.handler(index, taken);
-        if self.behind_waypoint.is_none()
+        if self.after_waypoint.is_none()
             && let Some(resumes) = self.story.resumes(index, taken)
         {
             self.synchronise_if_due(resumes)?;
         }
-        if let Some(last) = self.behind_waypoint {
+        if let Some(last) = self.after_waypoint {
             self.waypoint_update(last)?;
         }
         let cycles = self.take_cycles();
         let branch = self.encoder.exception(u16::from(number), handler, self.options.security, cycles);
         self.send(&Packet::Branch(branch))?;
         self.run_start = handler;
-        self.tell(Step::Exception(*taken));
+        self.prove(Step::Exception(*taken));
         Ok(true)
     }
 
     /// Sends how far execution has come since the last waypoint.
     fn waypoint_update(&mut self, reached: Location) -> Result<(), EncodeError> {
-        self.behind_waypoint = None;
+        self.after_waypoint = None;
         self.send(&Packet::WaypointUpdate(self.encoder.waypoint_update(reached)))
     }
 
     fn exception_return(&mut self, step: &Step) -> Result<bool, EncodeError> {
         if self.config.version() >= Version::V1_1 {
             self.send(&Packet::ExceptionReturn)?;
-            self.tell(*step);
+            self.prove(*step);
         }
         Ok(true)
     }
@@ -303,15 +303,15 @@ impl<'a> Unit<'a> {
         self.context_id = context_id;
         if self.config.context_id_size().bytes() != 0 {
             self.send(&Packet::ContextId(context_id))?;
-            self.trace.told.steps.push(Step::ContextId(context_id));
+            self.trace.path.steps.push(Step::ContextId(context_id));
         }
         Ok(true)
     }
 
     /// Adds a step that the trace proves, together with all steps before it.
-    fn tell(&mut self, step: Step) {
-        self.trace.told.steps.push(step);
-        self.proven = self.trace.told.steps.len();
+    fn prove(&mut self, step: Step) {
+        self.trace.path.steps.push(step);
+        self.proven = self.trace.path.steps.len();
     }
 
     fn atom(&mut self, executed: bool) -> Result<(), EncodeError> {

@@ -57,7 +57,7 @@ impl<'a> Story<'a> {
 
     /// Where execution continued after the instruction that is the step at `index`.
     pub(crate) fn went(&self, index: usize) -> Went {
-        for (index, step) in self.steps_behind(index) {
+        for (index, step) in self.steps_after(index) {
             match step {
                 Step::Access(_) | Step::ContextId(_) | Step::State(_) | Step::ExceptionReturn => {}
                 Step::Instruction(executed) => return Went::To(executed.location()),
@@ -71,15 +71,15 @@ impl<'a> Story<'a> {
 
     /// Whether the instruction that is the step at `index` returned from an exception.
     pub(crate) fn returns(&self, index: usize) -> bool {
-        let next = self.steps_behind(index).find(|(_, step)| happens(step));
+        let next = self.steps_after(index).find(|(_, step)| happens(step));
         matches!(next, Some((_, Step::ExceptionReturn)))
     }
 
     /// The state that the step at `index`, an exception or a return from one, leads to, if the path states
     /// it.
-    pub(crate) fn state_behind(&self, index: usize) -> Option<State> {
+    pub(crate) fn state_after(&self, index: usize) -> Option<State> {
         let next = self
-            .steps_behind(index)
+            .steps_after(index)
             .find(|(_, step)| !matches!(step, Step::Access(_) | Step::ContextId(_) | Step::ExceptionReturn));
         match next {
             Some((_, Step::State(state))) => Some(*state),
@@ -89,13 +89,13 @@ impl<'a> Story<'a> {
 
     /// Whether an exception comes directly after the instruction that is the step at `index`.
     pub(crate) fn is_interrupted(&self, index: usize) -> bool {
-        let next = self.steps_behind(index).find(|(_, step)| happens(step));
+        let next = self.steps_after(index).find(|(_, step)| happens(step));
         matches!(next, Some((_, Step::Exception(_))))
     }
 
     /// The first instruction executed after the step at `index`.
     pub(crate) fn next_executed(&self, index: usize) -> Option<&'a Executed> {
-        self.steps_behind(index).find_map(|(_, step)| match step {
+        self.steps_after(index).find_map(|(_, step)| match step {
             Step::Instruction(executed) => Some(executed),
             _ => None,
         })
@@ -143,14 +143,14 @@ impl<'a> Story<'a> {
             }
             _ => {}
         }
-        let later = self.steps_behind(index).filter_map(|(_, step)| executed(step));
+        let later = self.steps_after(index).filter_map(|(_, step)| executed(step));
         let mut earlier = before.filter_map(|(_, step)| executed(step));
         let is_there = |executed: &Executed| executed.address == address;
         let there = later.into_iter().find(is_there).or_else(|| earlier.find(is_there));
         there.or(last).map_or(Isa::default(), |executed| executed.isa)
     }
 
-    fn steps_behind(&self, index: usize) -> impl Iterator<Item = (usize, &'a Step)> + Clone + use<'a> {
+    fn steps_after(&self, index: usize) -> impl Iterator<Item = (usize, &'a Step)> + Clone + use<'a> {
         self.path.steps.iter().enumerate().skip(index + 1)
     }
 }

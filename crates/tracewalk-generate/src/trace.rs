@@ -21,7 +21,7 @@ pub struct Trace {
     pub bytes: Vec<u8>,
     /// The path that the bytes contain: without what this trace unit does not report, and without the end of
     /// the path if a target was never reached.
-    pub told: Path,
+    pub path: Path,
     /// The cycles that the reported instructions took, by the encoder's model of time.
     pub cycles: u64,
     /// For each step of the path, how many cycles had passed after it, by the same model.

@@ -20,14 +20,14 @@ fn check(name: &str, config: &Config, options: &Options) -> (Trace, Found) {
     let program = &firmware.elf.program;
     let trace = encode(&firmware.path, program, config, options).unwrap();
     let decoded = decoded(&trace.bytes, Decoder::new(config), Lowering::new(config), config.rules(), program);
-    let mut told = trace.told.clone();
-    for step in &mut told.steps {
+    let mut expected = trace.path.clone();
+    for step in &mut expected.steps {
         if let Step::Access(access) = step {
             access.address = if config.data().addresses { access.address } else { Address::default() };
             access.value = access.value.filter(|_| config.data().values);
         }
     }
-    assert_same(firmware.elf.profile, &told, &decoded.path, &format!("{config:?}, {options:?}"));
+    assert_same(firmware.elf.profile, &expected, &decoded.path, &format!("{config:?}, {options:?}"));
     (trace, decoded)
 }
 
@@ -45,7 +45,7 @@ fn the_m3_program_is_found_whatever_the_options() {
                         ..Options::default()
                     };
                     let (trace, _) = check("m3", &config("cortex-m3", etmcr, None), &options);
-                    assert!(trace.told.instructions().count() > 17_000);
+                    assert!(trace.path.instructions().count() > 17_000);
                 }
             }
         }
@@ -66,10 +66,10 @@ fn the_a9_program_is_found_in_both_address_encodings() {
 }
 
 #[test]
-fn exception_returns_are_told_from_version_3_5_on() {
+fn exception_returns_are_traced_from_version_3_5_on() {
     let returns = |core| {
         let (trace, _) = check("a9", &config(core, 0, None), &Options::default());
-        trace.told.steps.iter().filter(|step| matches!(step, Step::ExceptionReturn)).count()
+        trace.path.steps.iter().filter(|step| matches!(step, Step::ExceptionReturn)).count()
     };
     assert_eq!(returns("cortex-a8"), 0);
     assert_eq!(returns("cortex-a7"), 60);
@@ -109,7 +109,7 @@ fn context_ids_are_found_in_every_size() {
 fn data_is_found_with_addresses_values_or_both() {
     for etmcr in [0x4, 0x8, 0xc] {
         let (trace, _) = check("a9", &config("cortex-a7", etmcr, None), &Options::default());
-        let accesses = trace.told.steps.iter().filter(|step| matches!(step, Step::Access(_))).count();
+        let accesses = trace.path.steps.iter().filter(|step| matches!(step, Step::Access(_))).count();
         assert!(accesses > 3000);
     }
 }

@@ -31,7 +31,7 @@ fn check(firmware: &Firmware, config: &Config, options: &Options) -> (Trace, Fou
     let trace = encode(path, &elf.program, config, options).unwrap();
     let found =
         decoded(&trace.bytes, Decoder::new(config), Lowering::new(config), config.rules(), &elf.program);
-    assert_same(elf.profile, &trace.told, &found.path, &format!("{config:?}, {options:?}"));
+    assert_same(elf.profile, &trace.path, &found.path, &format!("{config:?}, {options:?}"));
     assert_eq!(trace.starts, found.starts);
     if config.cycle_counting() && options.pauses.is_none() {
         assert_eq!(trace.cycles, found.cycles);
@@ -143,12 +143,12 @@ fn the_emulators_record_of_a64_is_what_is_found() {
             );
             let mut contexts = found.contexts.into_iter().flatten().collect::<Vec<_>>();
             contexts.dedup();
-            let told = firmware.path.steps.iter().filter_map(|step| match step {
+            let traced = firmware.path.steps.iter().filter_map(|step| match step {
                 Step::ContextId(context_id) => Some(*context_id),
                 _ => None,
             });
-            let told = std::iter::once(ContextId(0)).chain(told).collect::<Vec<_>>();
-            assert_eq!(contexts, told, "{core}");
+            let traced = std::iter::once(ContextId(0)).chain(traced).collect::<Vec<_>>();
+            assert_eq!(contexts, traced, "{core}");
         }
     }
 }
@@ -207,16 +207,16 @@ fn every_program_is_found() {
             for (speculation, trcidr0) in [(0, None), (30, Some(COMMITTING))] {
                 let config = config(core, RETURN_STACK | CYCLES, speculation, trcidr0);
                 let (trace, _) = check(&firmware(name), &config, &Options::default());
-                assert!(trace.told.instructions().count() > 1000, "{name}");
+                assert!(trace.path.instructions().count() > 1000, "{name}");
             }
         }
     }
 }
 
 #[test]
-fn exceptions_and_returns_are_told() {
+fn exceptions_and_returns_are_traced() {
     let (trace, _) = check(&firmware("a9"), &config("cortex-a32", 0, 0, None), &Options::default());
-    let count = |is: fn(&Step) -> bool| trace.told.steps.iter().filter(|step| is(step)).count();
+    let count = |is: fn(&Step) -> bool| trace.path.steps.iter().filter(|step| is(step)).count();
     assert_eq!(count(|step| matches!(step, Step::ExceptionReturn)), 60);
     assert_eq!(count(|step| matches!(step, Step::Exception(_))), 60);
 }
@@ -269,7 +269,7 @@ fn wrong_paths_change_nothing_but_the_bytes() {
             check(&firmware, &config(core, RETURN_STACK, speculation, None), &options).0
         };
         let (certain, speculative) = (of(0, None), of(30, Some(2)));
-        assert_eq!(certain.told, speculative.told);
+        assert_eq!(certain.path, speculative.path);
         assert!(speculative.bytes.len() > 2 * certain.bytes.len());
     }
 }

@@ -109,7 +109,7 @@ fn check(name: &str, firmware: &Firmware, config: &Config, options: &Options) {
     let plain = Found::of(&source, &trace.bytes, &elf.program);
     let found = Found::of(&source, &woven, &elf.program);
     assert_eq!(first_difference(elf.profile, &plain.path, &found.path), None, "{name}");
-    assert_eq!(first_difference(elf.profile, &trace.told, &found.path), None, "{name}");
+    assert_eq!(first_difference(elf.profile, &trace.path, &found.path), None, "{name}");
     let beside_path =
         |found: &Found| (found.cycles, found.timestamps.clone(), found.contexts.clone(), found.starts);
     assert_eq!(beside_path(&found), beside_path(&plain), "{name}");

@@ -24,7 +24,7 @@ fn check(name: &str, bytes: u64, writes_branches_to_next: bool) -> Buffer {
     let packets =
         layout.pieces.into_iter().flat_map(|piece| buffer.bytes[piece.bytes].to_vec()).collect::<Vec<_>>();
     let found = decoded(&packets, Decoder, Lowering::new(), RULES, program);
-    assert_same(Profile::M, &buffer.told, &found.path, &format!("{name}, {bytes} bytes"));
+    assert_same(Profile::M, &buffer.path, &found.path, &format!("{name}, {bytes} bytes"));
     buffer
 }
 
@@ -43,15 +43,15 @@ fn a_small_buffer_has_wrapped_and_a_large_one_has_not() {
     assert_eq!(check("m0-crash", 1024, true).registers.position & 0b100, 0b100);
     let large = check("m0-crash", 1 << 20, true);
     assert_eq!(large.registers.position & 0b100, 0);
-    let executed = large.told.instructions().count();
+    let executed = large.path.instructions().count();
     assert!(executed > 7_000, "{executed}");
 }
 
 #[test]
 fn the_crash_is_the_last_thing_in_the_buffer() {
     let buffer = check("m0-crash", 256, true);
-    let Some(Step::Exception(Taken { exception, preferred_return, .. })) = buffer.told.steps.last() else {
-        panic!("{:x?}", buffer.told.steps.last());
+    let Some(Step::Exception(Taken { exception, preferred_return, .. })) = buffer.path.steps.last() else {
+        panic!("{:x?}", buffer.path.steps.last());
     };
     assert_eq!(*exception, Exception::M(3));
     // The text that overwrote the callback.

@@ -290,12 +290,12 @@ proptest! {
         let buffer = encode(&path, &code.program, &options).expect("the path is in the program");
         let layout = layout_of(&buffer, memory);
         prop_assert!(layout.missing.is_empty());
-        assert_same(Profile::M, &buffer.told, &found(&buffer.bytes, &layout, &code.program), "any path");
-        let place = place_of(&buffer.told, &path);
-        prop_assert!(place.is_some(), "{:?}\nin {:?}", buffer.told, path);
+        assert_same(Profile::M, &buffer.path, &found(&buffer.bytes, &layout, &code.program), "any path");
+        let place = place_of(&buffer.path, &path);
+        prop_assert!(place.is_some(), "{:?}\nin {:?}", buffer.path, path);
         let end = place.map_or(0, |place| place.end);
         let rest = &path.steps[end..];
-        prop_assert!(buffer.told.steps.is_empty() || need_no_packet(rest, &code.program), "{:?}", rest);
+        prop_assert!(buffer.path.steps.is_empty() || need_no_packet(rest, &code.program), "{:?}", rest);
     }
 
     #[test]
@@ -316,7 +316,7 @@ proptest! {
         };
         let buffer = encode(&path, &code.program, &options).expect("the path is in the program");
         let layout = layout_of(&buffer, options.memory);
-        assert_same(Profile::M, &buffer.told, &found(&buffer.bytes, &layout, &code.program), "parts");
+        assert_same(Profile::M, &buffer.path, &found(&buffer.bytes, &layout, &code.program), "parts");
         let config = Config::from_registers(buffer.registers);
         if !config.enabled() || config.halt_request() {
             prop_assert_eq!(Some(config.pointer()), options.watermark.map(|watermark| watermark.pointer));

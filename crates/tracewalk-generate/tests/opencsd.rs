@@ -16,8 +16,8 @@ use tracewalk_generate::path::Path;
 use tracewalk_generate::record::{Profile, Record};
 use tracewalk_generate::trace::Trace;
 
-fn told_without_returns(elf: &Elf, told: &Path) -> String {
-    let runs = Record::of_path(elf.profile, told).runs().to_string();
+fn traced_without_returns(elf: &Elf, traced: &Path) -> String {
+    let runs = Record::of_path(elf.profile, traced).runs().to_string();
     let shorten = |line: &str| match line.strip_prefix("X ").and_then(|rest| rest.split_once(' ')) {
         Some((number, _)) => format!("X {}\n", printed_number(elf.profile, number)),
         None => format!("{line}\n"),
@@ -84,11 +84,11 @@ fn check_source(
         std::fs::write(folder.path().join(file.name), file.bytes).unwrap();
     }
     let Some(listing) = list(folder.path()) else { return };
-    let (told, found) = (told_without_returns(elf, &trace.told), runs(&listing));
-    for (number, (told, found)) in told.lines().zip(found.lines()).enumerate() {
-        assert_eq!(told, found, "line {number}, {cpu}, {registers:x?}, {container:?}");
+    let (traced, found) = (traced_without_returns(elf, &trace.path), runs(&listing));
+    for (number, (traced, found)) in traced.lines().zip(found.lines()).enumerate() {
+        assert_eq!(traced, found, "line {number}, {cpu}, {registers:x?}, {container:?}");
     }
-    assert_eq!(told.lines().count(), found.lines().count());
+    assert_eq!(traced.lines().count(), found.lines().count());
 }
 
 /// Without cancelling: OpenCSD loses most cancelled instructions.

@@ -27,8 +27,8 @@ fn check(config: &Config, options: &Options) -> (Trace, Found) {
     let program = &firmware.elf.program;
     let trace = encode(&firmware.path, program, config, options).unwrap();
     let found = decoded(&trace.bytes, Decoder::new(config), Lowering::new(), config.rules(), program);
-    assert_same(firmware.elf.profile, &trace.told, &found.path, &format!("{config:?}, {options:?}"));
-    assert!(trace.told.instructions().count() > 10_000);
+    assert_same(firmware.elf.profile, &trace.path, &found.path, &format!("{config:?}, {options:?}"));
+    assert!(trace.path.instructions().count() > 10_000);
     (trace, found)
 }
 
@@ -81,10 +81,10 @@ fn return_stacks_of_every_depth_make_shorter_traces() {
 }
 
 #[test]
-fn exception_returns_are_told_from_version_1_1_on() {
+fn exception_returns_are_traced_from_version_1_1_on() {
     let returns = |core| {
         let (trace, _) = check(&config(core, 0), &Options::default());
-        trace.told.steps.iter().filter(|step| matches!(step, Step::ExceptionReturn)).count()
+        trace.path.steps.iter().filter(|step| matches!(step, Step::ExceptionReturn)).count()
     };
     assert_eq!(returns("cortex-a9"), 0);
     assert_eq!(returns("cortex-a15"), 60);
@@ -153,7 +153,7 @@ fn code_without_waypoints_is_found_however_long_it_is() {
             let (program, path) = straight_code(isa, instructions);
             let config = config("cortex-a15", 0);
             let trace = encode(&path, &program, &config, &Options::default()).unwrap();
-            assert_eq!(trace.told, path);
+            assert_eq!(trace.path, path);
             let decoded =
                 decoded(&trace.bytes, Decoder::new(&config), Lowering::new(), config.rules(), &program);
             assert_same(Profile::Ar, &path, &decoded.path, &format!("{isa}, {instructions}"));

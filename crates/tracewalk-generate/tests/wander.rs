@@ -52,7 +52,7 @@ fn paths_through_any_bytes_are_found_in_m_profile_and_in_the_others() {
             };
             let Ok(trace) = encode(&path, &program, &config, &options) else { continue };
             let found = Found::of(&SourceConfig::Etmv4(config), &trace.bytes, &program);
-            assert_eq!(first_difference(profile, &trace.told, &found.path), None, "{round} {profile:?}");
+            assert_eq!(first_difference(profile, &trace.path, &found.path), None, "{round} {profile:?}");
             assert_eq!(found.gaps, [], "{round} {profile:?}");
         }
     }

@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_that_cannot_be_used_is_told_and_the_others_are_there() {
+    fn an_interrupt_that_cannot_be_used_is_reported_and_the_others_are_there() {
         let cases = [
             (
                 "<interrupt><name>A</name></interrupt>",
@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_description_is_told_in_one_sentence() {
+    fn what_is_no_description_is_reported_in_one_sentence() {
         let cases = [
             ("", "is no CMSIS-SVD file, expected `<device>`"),
             ("just text\n", "is no CMSIS-SVD file, expected `<device>`"),
@@ -555,7 +555,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_file_is_told() {
+    fn a_missing_file_is_reported() {
         let error = InterruptNames::read("no/such.svd".as_ref()).unwrap_err();
         assert_eq!(error.to_string(), "no/such.svd: no such file");
     }

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_told_from_trace_by_control_characters_and_by_utf_8() {
+    fn text_is_distinguished_from_trace_by_control_characters_and_by_utf_8() {
         for text in ["", "0x20000000:\t0x0000010c\r\n", "10 \u{b5}s", "\x1b[1m(gdb)\x1b[0m\x0c"] {
             assert_eq!(letters(text.as_bytes()), Some(Letters::Utf8), "{text:?}");
         }

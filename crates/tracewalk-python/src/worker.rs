@@ -75,7 +75,7 @@ impl Observer for Listener {
     fn work(&self, bytes: u64) -> Box<dyn Progress + '_> {
         self.watch.done.store(0, Ordering::Relaxed);
         self.watch.all.store(bytes, Ordering::Relaxed);
-        Box::new(Told(&self.watch))
+        Box::new(Watched(&self.watch))
     }
 
     fn late(&self) -> Late {
@@ -84,9 +84,9 @@ impl Observer for Listener {
 }
 
 #[derive(Debug)]
-struct Told<'a>(&'a Watch);
+struct Watched<'a>(&'a Watch);
 
-impl Progress for Told<'_> {
+impl Progress for Watched<'_> {
     fn done(&self, bytes: u64) -> bool {
         self.0.done.store(bytes, Ordering::Relaxed);
         !self.0.stop.load(Ordering::Relaxed)
@@ -157,7 +157,7 @@ pub(crate) fn wait<T: Send>(
     watch: &Watch,
     progress: Option<&Py<PyAny>>,
 ) -> PyResult<T> {
-    let mut told = None;
+    let mut reported = None;
     let mut failed: Option<PyErr> = None;
     loop {
         let received;
@@ -170,10 +170,10 @@ pub(crate) fn wait<T: Send>(
             (Err(RecvTimeoutError::Timeout), None) => {
                 let now = (watch.done.load(Ordering::Relaxed), watch.all.load(Ordering::Relaxed));
                 let asked = py.check_signals().and_then(|()| match progress {
-                    Some(progress) if told != Some(now) => progress.call1(py, now).map(drop),
+                    Some(progress) if reported != Some(now) => progress.call1(py, now).map(drop),
                     _ => Ok(()),
                 });
-                told = Some(now);
+                reported = Some(now);
                 failed = asked.err();
                 if failed.is_some() {
                     watch.stop.store(true, Ordering::Relaxed);

@@ -124,7 +124,7 @@ impl Source {
     fn found(&self, input: &Input<'_>, spread: Spread) -> Found {
         let (mut elements, mut statistics, mut gaps) = (Vec::new(), Statistics::default(), Gaps::default());
         let mut doubts = Doubts::default();
-        let recorder = |doubtful| Recorder::new(Conditions::told_by(&self.config), doubtful);
+        let recorder = |doubtful| Recorder::new(Conditions::recorded_by(&self.config), doubtful);
         let [mut dropping, mut keeping] = [Doubtful::Drop, Doubtful::Keep].map(recorder);
         let empty = Elements { elements: Vec::new(), dropping: dropping.part(), keeping: keeping.part() };
         Follower::new(&self.config, &self.program)
@@ -154,7 +154,7 @@ impl Source {
     /// The coverage of the elements, taken one by one.
     fn covered_in_order(&self, found: &Found) -> [CoveragePart; 2] {
         [Doubtful::Drop, Doubtful::Keep].map(|doubtful| {
-            let mut recorder = Recorder::new(Conditions::told_by(&self.config), doubtful);
+            let mut recorder = Recorder::new(Conditions::recorded_by(&self.config), doubtful);
             found.elements.iter().for_each(|(element, _)| recorder.element(element));
             recorder.finish("", "", "", found.statistics.bytes)
         })
@@ -348,8 +348,8 @@ fn check_lines(source: &Source, capture: &[u8]) -> String {
     let mut in_order = Vec::new();
     let mut exporter = FlowJsonl::new(&mut in_order);
     exporter.section(&section).expect("memory takes it");
-    let told = input.flow(&source.config, &source.program, |record| exporter.record(record));
-    assert!(told.is_ok_and(|statistics| statistics.ranges > 0));
+    let statistics = input.flow(&source.config, &source.program, |record| exporter.record(record));
+    assert!(statistics.is_ok_and(|statistics| statistics.ranges > 0));
     for threads in [1, 2, 7] {
         let mut in_parts = Vec::new();
         let mut exporter = FlowJsonl::new(&mut in_parts);

@@ -87,7 +87,7 @@ impl Covered {
         let scoped = session.scoped_code(source, how.names.as_deref().unwrap_or_default(), observer)?;
         let scopes = std::iter::once(Scope::EVERYWHERE).chain(scoped.iter().map(|scoped| scoped.scope));
         let doubtful = how.trust.doubtful;
-        let recorder = |scope| (scope, Recorder::new(Conditions::told_by(&source.config), doubtful));
+        let recorder = |scope| (scope, Recorder::new(Conditions::recorded_by(&source.config), doubtful));
         let recorders = scopes.map(recorder).collect();
         let followed =
             |program: ScopedCode| (program.scope, FollowedProgram::of_scope(program.code, &program.images));

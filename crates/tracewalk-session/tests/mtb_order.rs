@@ -178,7 +178,7 @@ fn without_registers_the_halves_of_a_return_must_meet() {
 }
 
 #[test]
-fn without_registers_a_jump_to_nowhere_and_the_fault_behind_it_are_packets_too() {
+fn without_registers_a_jump_to_nowhere_and_the_fault_after_it_are_packets_too() {
     // The last entries of a crash: a branch to an address without memory, and the exception that it caused.
     let mut packets = path(64);
     let last = packets[61].1 + 8;

@@ -75,7 +75,7 @@ fn copy_with(name: &str, file: &str, bytes: &[u8]) -> tempfile::TempDir {
 }
 
 #[test]
-fn another_program_is_told_by_the_code_that_is_missing() {
+fn another_program_is_detected_by_the_code_that_is_missing() {
     let folder = copy_with("a15-pft", "a9.elf", &std::fs::read(example("m3-etmv3/m3.elf")).unwrap());
     let notices = follow(Request::new(folder.path().join("capture.toml")));
     let missing = notices.iter().find(|notice| matches!(notice.kind, NoticeKind::CodeMissing { .. }));

@@ -124,9 +124,9 @@ fn every_packet_vector_is_read_as_expected_however_it_is_cut() {
         for (expected, found) in expected.iter().zip(&found) {
             for (key, value) in expected.as_object().expect("a packet is an object") {
                 // A unit test covers packets that the configuration excludes.
-                let is_told = key != "for_config";
+                let is_compared = key != "for_config";
                 assert!(
-                    !is_told || is_same(value, found.get(key)),
+                    !is_compared || is_same(value, found.get(key)),
                     "{} {}: {key} of {expected}, found {found:?}",
                     vector["id"],
                     vector["name"]

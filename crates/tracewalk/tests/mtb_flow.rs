@@ -79,12 +79,12 @@ fn follow(program: &Program, packets: &[Packet]) -> Vec<Element> {
 }
 
 /// Runs and events as in the runs format, and the reasons of gaps. Neighbouring runs are not joined.
-fn told(packets: &[Packet]) -> Vec<String> {
-    tell(&follow(&program(true), packets))
+fn lines(packets: &[Packet]) -> Vec<String> {
+    lines_of(&follow(&program(true), packets))
 }
 
-fn tell(elements: &[Element]) -> Vec<String> {
-    let tell = |element: &Element| match element {
+fn lines_of(elements: &[Element]) -> Vec<String> {
+    let line = |element: &Element| match element {
         Element::Block(block) => format!("R {:x} {:x}", block.start, block.end),
         Element::Gap(gap) => gap.reason.to_string(),
         Element::Event(event) => match event.kind {
@@ -99,40 +99,40 @@ fn tell(elements: &[Element]) -> Vec<String> {
         },
         Element::Proof(_) => unreachable!("left out"),
     };
-    elements.iter().filter(|element| !matches!(element, Element::Proof(_))).map(tell).collect()
+    elements.iter().filter(|element| !matches!(element, Element::Proof(_))).map(line).collect()
 }
 
 /// The lines after the first packet, a branch to `MAIN`.
-fn told_from_main(packets: &[Packet]) -> Vec<String> {
+fn lines_from_main(packets: &[Packet]) -> Vec<String> {
     let packets = [&[jump(0x10a, MAIN)], packets].concat();
-    let told = told(&packets);
-    assert_eq!(told[..2], ["O synchronised", "R 10a 10c"]);
-    told[2..].to_vec()
+    let lines = lines(&packets);
+    assert_eq!(lines[..2], ["O synchronised", "R 10a 10c"]);
+    lines[2..].to_vec()
 }
 
 #[test]
 fn a_conditional_branch_inside_a_run_was_not_taken() {
-    let told = told_from_main(&[jump(0x10a, MAIN), jump(0x104, 0x10c)]);
-    assert_eq!(told, ["R 100 106", "R 106 10c", "R 100 106"]);
+    let lines = lines_from_main(&[jump(0x10a, MAIN), jump(0x104, 0x10c)]);
+    assert_eq!(lines, ["R 100 106", "R 106 10c", "R 100 106"]);
 }
 
 #[test]
 fn a_call_starts_at_the_first_half_of_its_instruction() {
-    let told =
-        told_from_main(&[jump(0x104, 0x10c), jump(0x10c, 0x118), jump(0x118, 0x110), jump(0x114, 0x112)]);
-    assert_eq!(told, ["R 100 106", "R 10c 110", "R 118 11a", "R 110 116"]);
+    let lines =
+        lines_from_main(&[jump(0x104, 0x10c), jump(0x10c, 0x118), jump(0x118, 0x110), jump(0x114, 0x112)]);
+    assert_eq!(lines, ["R 100 106", "R 10c 110", "R 118 11a", "R 110 116"]);
 }
 
 #[test]
 fn a_supervisor_call_was_executed_and_a_faulting_instruction_was_not() {
-    assert_eq!(told_from_main(&[exception(0x108, SHARED)]), ["R 100 106", "R 106 108", "X - 108"]);
-    assert_eq!(told_from_main(&[exception(0x102, SHARED)]), ["R 100 102", "X - 102"]);
-    assert_eq!(told_from_main(&[exception(MAIN, SHARED)]), ["X - 100"]);
+    assert_eq!(lines_from_main(&[exception(0x108, SHARED)]), ["R 100 106", "R 106 108", "X - 108"]);
+    assert_eq!(lines_from_main(&[exception(0x102, SHARED)]), ["R 100 102", "X - 102"]);
+    assert_eq!(lines_from_main(&[exception(MAIN, SHARED)]), ["X - 100"]);
 }
 
 #[test]
 fn the_table_of_vectors_names_exceptions_also_when_they_are_chained() {
-    let told = told_from_main(&[
+    let lines = lines_from_main(&[
         exception(0x102, SYSTICK),
         jump(0x162, TO_THREAD),
         exception(TO_THREAD, PENDSV),
@@ -158,12 +158,12 @@ fn the_table_of_vectors_names_exceptions_also_when_they_are_chained() {
          expected 0x00000140 (T32)",
         "R 102 106",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(lines, expected);
 }
 
 #[test]
 fn a_handler_that_a_more_urgent_one_kept_from_beginning_is_returned_to() {
-    let told = told_from_main(&[
+    let lines = lines_from_main(&[
         exception(0x102, PENDSV),
         exception(PENDSV, SYSTICK),
         jump(0x162, TO_HANDLER),
@@ -171,24 +171,24 @@ fn a_handler_that_a_more_urgent_one_kept_from_beginning_is_returned_to() {
         jump(0x152, TO_THREAD),
         exception(TO_THREAD, 0x102),
     ]);
-    assert_eq!(told, ["R 100 102", "X 14 102", "X 15 150", "R 160 164", "T", "R 150 154", "T"]);
+    assert_eq!(lines, ["R 100 102", "X 14 102", "X 15 150", "R 160 164", "T", "R 150 154", "T"]);
 }
 
 #[test]
 fn code_that_was_interrupted_at_the_reset_handlers_start_is_returned_to() {
-    let told = told_from_main(&[
+    let lines = lines_from_main(&[
         exception(MAIN, SYSTICK),
         jump(0x162, TO_THREAD),
         exception(TO_THREAD, MAIN),
         jump(0x104, 0x10c),
     ]);
-    assert_eq!(told, ["X 15 100", "R 160 164", "T", "R 100 106"]);
+    assert_eq!(lines, ["X 15 100", "R 160 164", "T", "R 100 106"]);
 }
 
 #[test]
 fn where_no_handler_starts_a_debugger_wrote_the_program_counter() {
-    let told = told_from_main(&[exception(0x102, 0x112), jump(0x114, 0x112)]);
-    assert_eq!(told, ["R 100 102", "O debug_exit", "R 112 116"]);
+    let lines = lines_from_main(&[exception(0x102, 0x112), jump(0x114, 0x112)]);
+    assert_eq!(lines, ["R 100 102", "O debug_exit", "R 112 116"]);
     let elements = follow(&program(true), &[exception(0x102, 0x112)]);
     assert!(matches!(
         elements[1],
@@ -205,13 +205,13 @@ fn without_a_table_every_exception_is_one_and_none_is_chained() {
         exception(TO_THREAD, PENDSV),
         jump(0x152, TO_THREAD),
     ];
-    let told = tell(&follow(&program(false), &packets));
-    assert_eq!(told[2..], ["R 100 102", "X - 102", "R 160 164", "T", "R 150 154", "T"]);
+    let lines = lines_of(&follow(&program(false), &packets));
+    assert_eq!(lines[2..], ["R 100 102", "X - 102", "R 160 164", "T", "R 150 154", "T"]);
 }
 
 #[test]
 fn a_run_that_meets_an_unconditional_branch_is_a_contradiction_and_goes_on_at_the_next_packet() {
-    let told = told_from_main(&[jump(0x114, 0x112), jump(0x114, 0x112)]);
+    let lines = lines_from_main(&[jump(0x114, 0x112), jump(0x114, 0x112)]);
     let expected = [
         "R 100 106",
         "R 106 10a",
@@ -219,53 +219,53 @@ fn a_run_that_meets_an_unconditional_branch_is_a_contradiction_and_goes_on_at_th
          leave it",
         "R 112 116",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(lines, expected);
 }
 
 #[test]
 fn a_direct_branch_that_went_elsewhere_is_a_contradiction() {
-    let told = told_from_main(&[jump(0x104, 0x112), jump(0x114, 0x112)]);
+    let lines = lines_from_main(&[jump(0x104, 0x112), jump(0x114, 0x112)]);
     let expected = [
         "R 100 106",
         "trace and image disagree: found 0x00000112 (T32) as the target of the branch at 0x00000104 (T32), expected \
          0x0000010c (T32)",
         "R 112 116",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(lines, expected);
 }
 
 #[test]
 fn a_jump_by_an_instruction_that_cannot_is_a_contradiction() {
-    let told = told_from_main(&[jump(0x102, 0x112), jump(0x114, 0x112)]);
+    let lines = lines_from_main(&[jump(0x102, 0x112), jump(0x114, 0x112)]);
     let expected = [
         "trace and image disagree: found a jump to 0x00000112 (T32) after 0x00000102 (T32), expected a branch there",
         "R 112 116",
     ];
-    assert_eq!((&told[0], &told[1..]), (&"R 100 104".to_string(), &expected.map(String::from)[..]));
+    assert_eq!((&lines[0], &lines[1..]), (&"R 100 104".to_string(), &expected.map(String::from)[..]));
 }
 
 #[test]
-fn a_packet_that_goes_on_behind_its_source_is_no_break() {
+fn a_packet_that_goes_on_after_its_source_is_no_break() {
     // Cortex-M33 records an ISB like this (as listings from a DA14695 show), whatever the instruction is here.
-    assert_eq!(told_from_main(&[jump(0x102, 0x104), jump(0x104, 0x10c)]), ["R 100 106"]);
+    assert_eq!(lines_from_main(&[jump(0x102, 0x104), jump(0x104, 0x10c)]), ["R 100 106"]);
 }
 
 #[test]
 fn a_jump_to_nowhere_and_its_fault_leave_no_gap() {
-    let told = told_from_main(&[
+    let lines = lines_from_main(&[
         jump(0x104, 0x10c),
         jump(0x10c, 0x118),
         jump(0x118, 0xbf00_de4c),
         exception(0xbf00_de4c, SHARED),
     ]);
-    assert_eq!(told, ["R 100 106", "R 10c 110", "R 118 11a", "X - bf00de4c"]);
+    assert_eq!(lines, ["R 100 106", "R 10c 110", "R 118 11a", "X - bf00de4c"]);
 }
 
 #[test]
 fn a_run_must_end_where_an_instruction_starts_and_not_before_it_started() {
     let found = |source| {
         let elements = follow(&program(true), &[jump(0x104, 0x10c), jump(source, 0x118), jump(0x118, 0x110)]);
-        assert_eq!(tell(&elements).last().map(String::as_str), Some("R 118 11a"));
+        assert_eq!(lines_of(&elements).last().map(String::as_str), Some("R 118 11a"));
         elements.into_iter().find_map(|element| match element {
             Element::Gap(gap) => Some((gap.reason, gap.span.start.0)),
             _ => None,
@@ -283,7 +283,7 @@ fn a_run_must_end_where_an_instruction_starts_and_not_before_it_started() {
 fn code_that_no_image_holds_is_named_and_the_next_packet_goes_on() {
     let packets = [jump(0x118, 0x1fff_0100), jump(0x1fff_0104, 0x110), jump(0x114, 0x112)];
     assert_eq!(
-        told(&packets),
+        lines(&packets),
         ["O synchronised", "R 118 11a", "no image holds 0x1fff0100 (T32)", "R 110 116"]
     );
 }

@@ -63,10 +63,10 @@ impl Case {
         runs::joined(lines)
     }
 
-    /// Checks that `runs` is the part of the record that ends `behind` lines before its end. Only the end of
+    /// Checks that `runs` is the part of the record that ends `missing` lines before its end. Only the end of
     /// the first run is known.
-    fn assert_end_of_record(&self, runs: &[String], behind: usize) {
-        let end = self.record.len() - behind;
+    fn assert_end_of_record(&self, runs: &[String], missing: usize) {
+        let end = self.record.len() - missing;
         let expected = &self.record[end - runs.len()..end];
         let last_word = |line: &str| line.rsplit(' ').nth(1).map(String::from);
         assert_eq!(last_word(&runs[0]), last_word(&expected[0]), "the first run ends as recorded");
@@ -95,7 +95,7 @@ fn case(name: &str) -> Option<Case> {
 }
 
 #[test]
-fn a_buffer_that_held_everything_tells_the_whole_record() {
+fn a_buffer_that_held_everything_holds_the_whole_record() {
     let Some(case) = case("mix-m0-mtb-full") else { return };
     let layout = by_registers(case.dump(), &case.config).expect("the dump holds the buffer");
     let runs = case.runs(&layout, None);
@@ -108,7 +108,7 @@ fn a_buffer_that_held_everything_tells_the_whole_record() {
 }
 
 #[test]
-fn a_buffer_that_wrapped_tells_the_end_of_the_record() {
+fn a_buffer_that_wrapped_holds_the_end_of_the_record() {
     let Some(case) = case("mix-m0-mtb-4k") else { return };
     let layout = by_registers(case.dump(), &case.config).expect("the dump holds the buffer");
     let runs = case.runs(&layout, Some(HALTED_AT));

@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn functions_are_told_from_types() {
+    fn functions_are_distinguished_from_types() {
         let header = "typedef int (*tracewalk_on_element)(void *user);\nconst char *tracewalk_version(void);\n \
              in tracewalk_comment(x)\ntracewalk_status tracewalk_open(const char *path,\n  int size);\n";
         assert_eq!(declared(header).collect::<Vec<_>>(), ["tracewalk_version", "tracewalk_open"]);

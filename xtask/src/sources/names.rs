@@ -106,16 +106,16 @@ impl Sources {
             "self" => BTreeSet::from([Target::Module(from.to_vec())]),
             "super" => {
                 let mut above = from.len() - 1;
-                while let Some((_, behind)) = rest.split_first().filter(|(word, _)| *word == "super") {
+                while let Some((_, after)) = rest.split_first().filter(|(word, _)| *word == "super") {
                     above -= 1;
-                    rest = behind;
+                    rest = after;
                 }
                 BTreeSet::from([Target::Module(from[..above.max(1)].to_vec())])
             }
             _ => self.in_scope(from, first, asked),
         };
         let mut found = Vec::new();
-        while let Some((next, behind)) = rest.split_first() {
+        while let Some((next, after)) = rest.split_first() {
             let modules = take_modules(&mut reached);
             found.extend(std::mem::take(&mut reached).into_iter().map(|item| (item, rest)));
             for module in modules {
@@ -129,7 +129,7 @@ impl Sources {
                     reached.extend(below);
                 }
             }
-            rest = behind;
+            rest = after;
         }
         found.extend(reached.into_iter().map(|target| (target, rest)));
         found

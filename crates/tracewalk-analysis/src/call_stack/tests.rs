@@ -137,7 +137,7 @@ fn a_tail_chained_exception_of_which_no_return_was_traced_ends_the_handler_befor
 }
 
 #[test]
-fn an_exception_directly_behind_a_call_is_inside_it() {
+fn an_exception_directly_after_a_call_is_inside_it() {
     let found = depths(&[
         block(0x100, 0x104, call()),
         exception(0x200),
@@ -159,7 +159,7 @@ fn code_that_no_image_holds_may_return_to_its_caller() {
 }
 
 #[test]
-fn nothing_is_known_behind_a_gap() {
+fn nothing_is_known_after_a_gap() {
     let found = depths(&[
         block(0x100, 0x104, call()),
         block(0x200, 0x204, taken()),
@@ -300,7 +300,7 @@ fn an_exception_inside_a_prologue_is_inside_the_function() {
 }
 
 #[test]
-fn a_tail_chained_exception_takes_the_place_of_the_one_before_whether_its_return_is_told_or_not() {
+fn a_tail_chained_exception_takes_the_place_of_the_one_before_whether_its_return_is_traced_or_not() {
     let chained = samples::exception(Exception::M(14), None, page("inner"));
     for told in [true, false] {
         let mut story =
@@ -441,7 +441,7 @@ fn pend_sv() -> [Element; 3] {
 }
 
 #[test]
-fn tasks_that_wait_at_the_same_place_are_told_apart_by_where_they_return_to() {
+fn tasks_that_wait_at_the_same_place_are_distinguished_by_where_they_return_to() {
     let story = [
         vec![at("main", 0, call()), at("task_a", 0, call()), at("yield", 0, interrupted())],
         pend_sv().to_vec(),
@@ -586,7 +586,7 @@ fn a_jump_into_another_task_leaves_the_frames_of_the_one_before() {
 }
 
 #[test]
-fn context_ids_tell_tasks_apart() {
+fn context_ids_distinguish_tasks() {
     let found = stacks(&[
         context(1),
         at("task_a", 0, call()),

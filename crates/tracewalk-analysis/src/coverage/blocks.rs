@@ -54,7 +54,7 @@ pub type BlockCounts = BTreeMap<BlockKey, u64>;
 impl Conditions {
     /// The instructions that a source of this configuration records.
     #[must_use]
-    pub fn told_by(config: &SourceConfig) -> Self {
+    pub fn recorded_by(config: &SourceConfig) -> Self {
         match config.rules().granularity {
             Granularity::Instructions => Self::OfEvery,
             Granularity::Waypoints | Granularity::Runs => Self::OfBranches,
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_told_apart_by_place_and_ending() {
+    fn blocks_are_distinguished_by_place_and_ending() {
         let counts = counted(&[
             (0x100, 0x104, taken()),
             (0x100, 0x104, not_taken()),

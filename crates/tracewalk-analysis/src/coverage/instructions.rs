@@ -224,9 +224,9 @@ fn add_what_did_not_run<A: Amount>(all: &mut Vec<(Location, Raw<A>)>, known: Vec
             ran_to = ran_to.max(end(earlier.0, earlier.1.classified.bytes));
             all.push(earlier);
         }
-        let behind = end(at, classified.bytes);
+        let after = end(at, classified.bytes);
         let overlaps =
-            ran_to > at.address.get() || ran.peek().is_some_and(|(next, _)| next.address.get() < behind);
+            ran_to > at.address.get() || ran.peek().is_some_and(|(next, _)| next.address.get() < after);
         if !overlaps {
             all.push((at, Raw::new(classified)));
         }
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_that_tells_of_conditions_tells_executed_from_skipped() {
+    fn a_trace_of_conditions_distinguishes_executed_from_skipped() {
         use Conditions::OfEvery;
         let found = passes(&[
             (key(0x100, 0x10a, Outcome::Taken, OfEvery), 5),
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_of_branches_tells_nothing_of_other_conditions() {
+    fn a_trace_of_branches_records_nothing_of_other_conditions() {
         use Conditions::OfBranches;
         let found = passes(&[
             (key(0x100, 0x10a, Outcome::Taken, OfBranches), 3),

@@ -111,13 +111,13 @@ impl PassageCounter {
                 slot.count += 1;
                 Some(slot.number)
             }
-            _ => self.count_behind(passage),
+            _ => self.count_after_first(passage),
         }
     }
 
     /// The same for a passage that is not in its first slot, or has no count.
     #[inline(never)]
-    fn count_behind(&mut self, passage: &Passage<'_>) -> Option<PassageNumber> {
+    fn count_after_first(&mut self, passage: &Passage<'_>) -> Option<PassageNumber> {
         let id = passage.id().number();
         let at = self.find(id);
         match self.slots.get_mut(at) {

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_trace_cannot_tell_is_counted_by_its_reason() {
+    fn what_a_trace_cannot_record_is_counted_by_its_reason() {
         let elements = elements();
         let mut recorder = Recorder::new(Conditions::OfEvery, Doubtful::Drop);
         for element in &elements {

@@ -211,7 +211,7 @@ E 12
     }
 
     #[test]
-    fn mistakes_in_version_2_are_told_with_their_line() {
+    fn mistakes_in_version_2_are_reported_with_their_line() {
         let error = |line: &str| {
             let text = format!("# tracewalk coverage 2\nP build 0a\n{line}\n");
             read::<super::ProgramCoverage>(&text).unwrap_err()

@@ -60,10 +60,10 @@ impl Look<'_> {
         let reset = self.exception == Some(RESET);
         let (warning, before) = if reset {
             let index = self.before.iter().rposition(|piece| matches!(piece, Happened::Taken(_)))?;
-            let behind = self.before.get(index..)?;
-            let Some(Happened::Taken(taken)) = behind.first() else { return None };
+            let since = self.before.get(index..)?;
+            let Some(Happened::Taken(taken)) = since.first() else { return None };
             let ran = |piece: &&&Happened| !matches!(piece, Happened::Ran(_));
-            if behind.iter().skip(1).any(|piece| ran(&piece)) {
+            if since.iter().skip(1).any(|piece| ran(&piece)) {
                 return None;
             }
             (taken, self.before.get(..index)?)

@@ -269,12 +269,12 @@ impl<'i> Cursor<'i> {
             return false;
         }
         let waypoints = &self.index.waypoints;
-        let behind = |entry: &Entry| !reached(&entry.before);
-        let window = waypoints.partition_point(|waypoint| behind(&waypoint.entry)).saturating_sub(1);
+        let is_before = |entry: &Entry| !reached(&entry.before);
+        let window = waypoints.partition_point(|waypoint| is_before(&waypoint.entry)).saturating_sub(1);
         if window != self.window.number {
             self.open(window);
         }
-        let piece = self.window.pieces.partition_point(|piece| behind(&piece.entry)).saturating_sub(1);
+        let piece = self.window.pieces.partition_point(|piece| is_before(&piece.entry)).saturating_sub(1);
         // The elements of the piece may be decoded already.
         if self.piece == piece && window == self.window.number && !self.elements.is_empty() {
             self.rewind();
@@ -283,9 +283,9 @@ impl<'i> Cursor<'i> {
         }
         loop {
             while let Some(placed) = self.elements.get(self.element) {
-                let mut behind = self.before;
-                behind.element(&placed.element);
-                if reached(&behind.totals) {
+                let mut after = self.before;
+                after.element(&placed.element);
+                if reached(&after.totals) {
                     self.within = within(&self.before.totals);
                     return true;
                 }

@@ -187,17 +187,17 @@ impl Work {
     }
 
     fn take(&mut self, bytes: &[u8]) {
-        self.with(|reader, mut tell| reader.push(bytes, &mut tell));
+        self.with(|reader, mut emit| reader.push(bytes, &mut emit));
     }
 
     fn lose_sync(&mut self) {
         if self.places.end().0 > 0 {
-            self.with(|reader, mut tell| reader.lose_sync(&mut tell));
+            self.with(|reader, mut emit| reader.lose_sync(&mut emit));
         }
     }
 
     fn finish(&mut self) {
-        self.with(|reader, mut tell| reader.finish(&mut tell));
+        self.with(|reader, mut emit| reader.finish(&mut emit));
     }
 }
 

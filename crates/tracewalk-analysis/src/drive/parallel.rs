@@ -352,7 +352,7 @@ fn guess<'a, P: Part>(
     let (mut last, mut doubting) = (Last::default(), Doubting::default());
     let mut parts = Vec::new();
     for range in spread.steps(segment.bytes.len()) {
-        let mut gathered = Gathered::behind(doubting, empty.lend());
+        let mut gathered = Gathered::after(doubting, empty.lend());
         let (before, end) = (stream.counts(), range.end);
         let mut gathering = Gathering { gathered: &mut gathered, places: &mut places, last: &mut last };
         segment.feed(range, stream, program, &mut gathering);
@@ -394,7 +394,7 @@ impl<'p, P: Part> Join<'p, P> {
 
     /// Decodes a range of the segment, and hands on its part.
     fn decode(&mut self, segment: &Segment<'_>, range: Range<usize>) -> io::Result<()> {
-        let mut gathered = Gathered::behind(self.doubting, self.empty.lend());
+        let mut gathered = Gathered::after(self.doubting, self.empty.lend());
         gathered.statistics.bytes = range.len() as u64;
         let before = self.stream.counts();
         let Self { stream, program, places, last, doubting, empty, take } = self;
@@ -444,7 +444,7 @@ impl<'p, P: Part> Join<'p, P> {
 
     /// The source ends here.
     fn finish(mut self) -> io::Result<()> {
-        let mut gathered = Gathered::behind(self.doubting, self.empty.lend());
+        let mut gathered = Gathered::after(self.doubting, self.empty.lend());
         let before = self.stream.counts();
         let Self { stream, program, places, last, take, .. } = &mut self;
         stream.finish(program, &mut Gathering { gathered: &mut gathered, places, last });

@@ -44,7 +44,7 @@ pub(super) struct Last {
 
 impl<P: Part> Gathered<P> {
     /// An empty part, after parts that ended with this doubt.
-    pub(super) fn behind(doubting: Doubting, mut part: P) -> Self {
+    pub(super) fn after(doubting: Doubting, mut part: P) -> Self {
         part.begin(doubting);
         Self {
             statistics: Statistics::default(),

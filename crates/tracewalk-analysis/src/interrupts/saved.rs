@@ -202,7 +202,7 @@ E 22
     }
 
     #[test]
-    fn mistakes_are_told_with_their_line() {
+    fn mistakes_are_reported_with_their_line() {
         for (lines, line) in [("L with_preemption", 5), ("V 1 1", 5), ("X 1 0 0 0 m 15\nV 1 1", 6)] {
             assert_eq!(read(&format!("{lines}\n")), Err((line, SavedErrorKind::Misplaced)), "{lines}");
         }

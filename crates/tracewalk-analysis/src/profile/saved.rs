@@ -230,7 +230,7 @@ E 29
 
     /// Each mistake after a program and a source, in version 3 and as a line of version 2.
     #[test]
-    fn mistakes_are_told_with_their_line() {
+    fn mistakes_are_reported_with_their_line() {
         let [_, program, source, ..] = SAVED.lines().collect::<Vec<_>>()[..] else { unreachable!() };
         let newer = |line: &str| {
             let text = format!(

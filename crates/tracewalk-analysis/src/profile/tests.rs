@@ -185,7 +185,7 @@ fn an_interrupt_is_nobodys_doing_and_a_supervisor_call_its_callers() {
 }
 
 #[test]
-fn cycles_are_spent_on_the_block_behind_them_and_on_cancelled_instructions() {
+fn cycles_are_spent_on_the_block_after_them_and_on_cancelled_instructions() {
     let found = profile(&[
         cycles(7),
         event(EventKind::TraceOn(BeginReason::Enabled)),
@@ -232,7 +232,7 @@ fn time_that_a_gap_took_is_nobodys() {
 }
 
 #[test]
-fn tasks_are_told_apart_where_there_are_several() {
+fn several_tasks_are_distinguished() {
     let context = |id| {
         event(EventKind::Context {
             context_id: Some(ContextId(id)),

@@ -41,7 +41,7 @@ pub enum SavedErrorKind {
         expected: u64,
     },
     /// The file has ended before this line.
-    BehindEnd,
+    AfterEnd,
     /// The line is not a valid item.
     Item {
         /// The column, from 1.
@@ -82,7 +82,7 @@ impl SavedErrorKind {
             Self::Version { .. } => "saved_version",
             Self::CutOff => "saved_cut_off",
             Self::Lines { .. } => "saved_lines",
-            Self::BehindEnd => "saved_behind_end",
+            Self::AfterEnd => "saved_behind_end",
             Self::Item { .. } | Self::UnknownItem { .. } => "saved_item",
             Self::Misplaced => "saved_misplaced",
             Self::Field { .. } => "saved_field",
@@ -120,7 +120,7 @@ impl fmt::Display for SavedError {
             SavedErrorKind::Lines { found, expected } => {
                 write!(f, "found {found} lines before the end, expected {expected}")
             }
-            SavedErrorKind::BehindEnd => f.write_str("the file has ended before it"),
+            SavedErrorKind::AfterEnd => f.write_str("the file has ended before it"),
             SavedErrorKind::Item { column, problem } => write!(f, "column {column}: {problem}"),
             SavedErrorKind::UnknownItem { found } => {
                 write!(f, "found an item {found:?}, which saved {saved} does not have")

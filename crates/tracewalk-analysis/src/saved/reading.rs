@@ -65,6 +65,6 @@ impl<R: BufRead> Input<R> {
             return Ok(());
         }
         self.number += 1;
-        Err(SavedErrorKind::BehindEnd)
+        Err(SavedErrorKind::AfterEnd)
     }
 }

@@ -34,7 +34,7 @@ const SAVED: &str = r#"{"saved":"coverage","version":3,"complete":true}
 "#;
 
 #[test]
-fn programs_stand_one_behind_the_other() {
+fn programs_stand_one_after_the_other() {
     let coverage = read(SAVED).unwrap();
     is_saved_as::<crate::coverage::ProgramCoverage>(&coverage, SAVED);
     assert_eq!(coverage.programs.len(), 2);
@@ -58,7 +58,7 @@ fn whatever_is_lost_or_added_is_refused_where_it_shows() {
             assert_eq!(kind(&lines[..end].concat()), (end, SavedErrorKind::CutOff), "{old} {end}");
         }
         assert_eq!(kind(&whole[..whole.len() - 1]), (lines.len(), SavedErrorKind::CutOff));
-        assert_eq!(kind(&whole.repeat(2)), (lines.len() + 1, SavedErrorKind::BehindEnd));
+        assert_eq!(kind(&whole.repeat(2)), (lines.len() + 1, SavedErrorKind::AfterEnd));
         let (last, before) = lines.split_last().unwrap();
         let fewer = [&before[..1], &before[2..], &[*last]].concat().concat();
         assert!(kind(&fewer).0 <= lines.len(), "{fewer}");
@@ -68,7 +68,7 @@ fn whatever_is_lost_or_added_is_refused_where_it_shows() {
 }
 
 #[test]
-fn what_is_no_saved_file_is_told_from_one_of_another_kind_or_version() {
+fn what_is_no_saved_file_is_distinguished_from_one_of_another_kind_or_version() {
     let kind = |text: &str| read::<crate::coverage::ProgramCoverage>(text).unwrap_err();
     for text in
         ["", "x", "{}", "# tracewalk", "# tracewalk coverage", "{\"saved\":\"coverage\",\"version\":3}\n"]

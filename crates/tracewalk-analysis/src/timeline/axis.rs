@@ -26,7 +26,7 @@ pub(super) struct Axis {
     /// The number of them before the first timestamp.
     before_first: usize,
     /// The number of them before a stretch of unknown length.
-    unknown_behind: Option<usize>,
+    before_unknown: Option<usize>,
     anchor: Option<Anchor>,
     pace: Option<Pace>,
     /// The offset of the timestamps, because their counter was set back.
@@ -96,7 +96,7 @@ impl Axis {
             by_time: unit == Unit::Time,
             waiting: VecDeque::new(),
             before_first: 0,
-            unknown_behind: None,
+            before_unknown: None,
             anchor: None,
             pace: None,
             set_back: 0,
@@ -126,7 +126,7 @@ impl Axis {
     /// Code of unknown length ran.
     pub(super) fn unknown(&mut self) {
         if self.anchor.is_some() {
-            self.unknown_behind.get_or_insert(self.waiting.len());
+            self.before_unknown.get_or_insert(self.waiting.len());
         }
     }
 
@@ -148,8 +148,8 @@ impl Axis {
             time = guess;
         }
         let interval = Pace { count: counted, time: time - anchor.time };
-        let unknown_behind = self.unknown_behind.take();
-        let known = counted > 0 && unknown_behind.is_none();
+        let before_unknown = self.before_unknown.take();
+        let known = counted > 0 && before_unknown.is_none();
         let pace = if known { interval } else { self.pace.unwrap_or(interval) };
         for index in 0..self.waiting.len() {
             let Some((place, change)) = self.waiting.pop_front() else { break };
@@ -162,7 +162,7 @@ impl Axis {
                 let certainty = if is_between { Certainty::Interpolated } else { Certainty::Exact };
                 let certainty = certainty.max(place.certainty);
                 Moment { ticks: anchor.time + interval.time(passed), certainty }
-            } else if unknown_behind.is_none_or(|behind| index < behind) {
+            } else if before_unknown.is_none_or(|before| index < before) {
                 estimated(anchor.time.saturating_add(pace.time(passed)).min(time))
             } else {
                 estimated(time.saturating_sub(pace.time(counted.saturating_sub(passed))))
@@ -186,7 +186,7 @@ impl Axis {
             self.give(moment, change, sink);
         }
         self.before_first = 0;
-        self.unknown_behind = self.unknown_behind.map(|_| 0);
+        self.before_unknown = self.before_unknown.map(|_| 0);
     }
 
     #[inline(always)]
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn before_the_first_and_behind_the_last_timestamp_the_pace_is_the_nearest_intervals() {
+    fn before_the_first_and_after_the_last_timestamp_the_pace_is_the_nearest_intervals() {
         let found = moments(&[At(90), Time(100, 1000), At(150), Time(200, 1200), At(210)]);
         assert_eq!(found, [(980, Estimated), (1100, Interpolated), (1220, Estimated)]);
     }

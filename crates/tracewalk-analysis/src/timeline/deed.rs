@@ -109,14 +109,14 @@ impl Takes {
 pub(super) fn shorter(noted: &[Deed]) -> Box<[Deed]> {
     let mut list: Vec<Deed> = Vec::new();
     let mut rest = noted;
-    while let Some((first, behind)) = rest.split_first() {
-        rest = behind;
+    while let Some((first, following)) = rest.split_first() {
+        rest = following;
         let Deed::Begins(count, _) = *first else {
             push(&mut list, *first);
             continue;
         };
-        let end = behind.iter().position(|deed| *deed == Deed::Ends).unwrap_or(behind.len());
-        let (block, after) = behind.split_at(end);
+        let end = following.iter().position(|deed| *deed == Deed::Ends).unwrap_or(following.len());
+        let (block, after) = following.split_at(end);
         if block.iter().filter(|deed| matches!(deed, Deed::Piece(_))).count() != 1 {
             list.push(*first);
             continue;

@@ -220,10 +220,11 @@ impl Timeline {
         let mut takers = Takers::default();
         repeated.elements().for_each(|element| {
             let takes = takers.element(&element);
-            self.recorder.spans.untold = if self.recorder.spans.by_cycles { before.taken(takes) } else { 0 };
+            self.recorder.spans.counted_before =
+                if self.recorder.spans.by_cycles { before.taken(takes) } else { 0 };
             self.take(&element, CaptureOffset(0), takes, sink);
         });
-        self.recorder.spans.untold = 0;
+        self.recorder.spans.counted_before = 0;
         let noted = self.recorder.noted.take().unwrap_or_default();
         let waiting = self.meter.waiting().filter(|_| self.phase == Phase::Inside);
         let deeds = waiting.and_then(|waiting| Deeds::of(&noted, takers, (waiting, before)));

@@ -48,8 +48,8 @@ impl Part {
         let mut at = 0;
         while let Some(deed) = list.get(at) {
             let mut end = at;
-            while let Some(behind) = unit(list, end) {
-                end = behind;
+            while let Some(next) = unit(list, end) {
+                end = next;
             }
             let whole = list.get(at..end).unwrap_or_default();
             if whole.iter().any(|deed| matches!(deed, Deed::Enters(..)))

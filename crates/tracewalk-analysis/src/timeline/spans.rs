@@ -36,7 +36,7 @@ pub(super) struct Spans {
     /// Whether anything has run.
     pub(super) begun: bool,
     /// The cycles of the next element that were counted before the passage that is being learned.
-    pub(super) untold: u64,
+    pub(super) counted_before: u64,
     /// The number of prepared groups.
     prepared: u64,
 }
@@ -53,7 +53,7 @@ impl Recorder {
             block_rest: 0,
             replaced: None,
             begun: false,
-            untold: 0,
+            counted_before: 0,
             prepared: 0,
         };
         Self { spans, changes: Vec::new(), noted: None, group: None }
@@ -73,14 +73,14 @@ impl Recorder {
 
     /// A block of `instructions` instructions begins, with this cost.
     pub(super) fn begin_block(&mut self, count: u64, instructions: u64, takes: Takes) {
-        let untold = self.spans.untold.min(count);
+        let counted_before = self.spans.counted_before.min(count);
         self.spans.begin_block(count, instructions);
-        self.note(Deed::Begins(Count { count: count - untold, takes }, instructions));
+        self.note(Deed::Begins(Count { count: count - counted_before, takes }, instructions));
     }
 
     /// Cycles passed without a known instruction.
     pub(super) fn pass(&mut self, cycles: u64, takes: Takes) {
-        self.note(Deed::Passes(Count { count: cycles - self.spans.untold.min(cycles), takes }));
+        self.note(Deed::Passes(Count { count: cycles - self.spans.counted_before.min(cycles), takes }));
         self.spans.pass(cycles);
     }
 
@@ -108,9 +108,20 @@ impl Spans {
         let mut tracks = Tracks::default();
         tracks.begin(RowId::RUNNING, What::Task(self.task), Start::Here, &mut |_, _| {});
         let Self { task, by_cycles, functions, .. } = *self;
-        let (block_end, block_rest, replaced, begun, untold) = (0, 0, None, true, 0);
+        let (block_end, block_rest, replaced, begun, counted_before) = (0, 0, None, true, 0);
         let prepared = 0;
-        Self { tracks, task, by_cycles, functions, block_end, block_rest, replaced, begun, untold, prepared }
+        Self {
+            tracks,
+            task,
+            by_cycles,
+            functions,
+            block_end,
+            block_rest,
+            replaced,
+            begun,
+            counted_before,
+            prepared,
+        }
     }
 
     /// The number of the next prepared group.

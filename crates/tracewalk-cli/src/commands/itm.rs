@@ -69,7 +69,7 @@ fn run(args: &Itm, messages: &Messages) -> Result<(), Failure> {
     drop(exporter);
     out.flush()?;
     if args.format.make.of_ports {
-        written.tell_missing(&options.ports, !args.ports.is_empty(), messages);
+        written.report_missing(&options.ports, !args.ports.is_empty(), messages);
     }
     Ok(session.end_source(messages)?)
 }
@@ -89,7 +89,7 @@ impl Written {
     }
 
     /// Reports the requested ports without bytes, and the ports with bytes.
-    fn tell_missing(&self, ports: &[u8], asked: bool, messages: &Messages) {
+    fn report_missing(&self, ports: &[u8], asked: bool, messages: &Messages) {
         /// The most ports in a sentence.
         const NAMED: usize = 8;
         let missing = ports.iter().filter(|port| !self.0.contains_key(port)).map(u8::to_string);
@@ -103,7 +103,7 @@ impl Written {
         if self.0.len() > NAMED {
             found += &format!(" and {} more", self.0.len() - NAMED);
         }
-        let told = if found.is_empty() {
+        let message = if found.is_empty() {
             format!(
                 "nothing was written to stimulus port {missing}, nor to any other; --format events shows everything else"
             )
@@ -111,6 +111,6 @@ impl Written {
             format!("nothing was written to stimulus port {missing}, but to {found}; choose with --port")
         };
         let kind = "port_not_written";
-        if asked { messages.incomplete(kind, told) } else { messages.note(kind, told) }
+        if asked { messages.incomplete(kind, message) } else { messages.note(kind, message) }
     }
 }

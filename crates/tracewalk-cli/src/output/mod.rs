@@ -84,7 +84,7 @@ pub(crate) fn set_colours(when: When) {
 
 /// The terminal that the pager writes to, or that of standard output.
 fn seen_on() -> Terminal {
-    pager::behind().unwrap_or_else(Terminal::of_standard_output)
+    pager::terminal().unwrap_or_else(Terminal::of_standard_output)
 }
 
 /// How text looks on standard output.

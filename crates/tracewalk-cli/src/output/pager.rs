@@ -18,7 +18,7 @@ mod unix {
     static PAGER: Mutex<Pager> = Mutex::new(Pager::Absent);
 
     /// The terminal that the pager writes to.
-    static BEHIND: OnceLock<Terminal> = OnceLock::new();
+    static TERMINAL: OnceLock<Terminal> = OnceLock::new();
 
     enum Pager {
         Absent,
@@ -56,13 +56,13 @@ mod unix {
         let redirected =
             dup2_stdout(&stdin).and_then(|()| stderr.as_ref().map_or(Ok(()), |_| dup2_stderr(&stdin)));
         *pager = Pager::Running(Running { child, command, stderr });
-        let _ = BEHIND.set(terminal);
+        let _ = TERMINAL.set(terminal);
         redirected.err().map(|error| format!("standard output cannot go to the pager: {error}"))
     }
 
     /// The terminal that the pager writes to, if one runs.
-    pub(crate) fn behind() -> Option<Terminal> {
-        BEHIND.get().copied()
+    pub(crate) fn terminal() -> Option<Terminal> {
+        TERMINAL.get().copied()
     }
 
     /// Waits for the pager to end. Returns a message if nothing could be shown.
@@ -123,7 +123,7 @@ mod other {
         None
     }
 
-    pub(crate) fn behind() -> Option<crate::output::terminal::Terminal> {
+    pub(crate) fn terminal() -> Option<crate::output::terminal::Terminal> {
         None
     }
 
@@ -133,9 +133,9 @@ mod other {
 }
 
 #[cfg(not(unix))]
-pub(crate) use other::{behind, finish, start};
+pub(crate) use other::{finish, start, terminal};
 #[cfg(unix)]
-pub(crate) use unix::{behind, finish, start};
+pub(crate) use unix::{finish, start, terminal};
 
 /// The default pager. The variable LESS makes it show colours, and end at once for short text.
 const DEFAULT: &str = "less";

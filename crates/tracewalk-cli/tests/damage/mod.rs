@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 use crate::support::{corpus, mentions, run};
 use cases::{Case, Damage, Random, Source, cases, places};
-use reading::{FrameLosses, Reading, Told};
+use reading::{FrameLosses, Reading, Reported};
 use tracewalk::flow::{Block, GapReason};
 use tracewalk::frame::{Cause, FRAME_BYTES, Framing};
 
@@ -85,7 +85,7 @@ impl Case {
         // Packets after the next synchronisation are unchanged as well.
         let resumes = whole.synchronisation(damage.end() + found);
         if let Some(resumes) = resumes {
-            check_flow_behind(whole, damaged, resumes, damage, context);
+            check_flow_after(whole, damaged, resumes, damage, context);
         }
         let resumes = resumes.unwrap_or(self.bytes.len() as u64);
         for (at, packet) in whole.packets.range(resumes..) {
@@ -100,21 +100,21 @@ impl Case {
         };
         summary.changed += 1;
         summary.distances.push(last.saturating_sub(damage.end()));
-        let told = front..damage.place(resumes).max(damage.at + damage.inserted + 1);
-        let is_told = |(at, bytes): &(u64, u64)| *bytes > 0 && told.contains(at);
+        let reported = front..damage.place(resumes).max(damage.at + damage.inserted + 1);
+        let is_reported = |(at, bytes): &(u64, u64)| *bytes > 0 && reported.contains(at);
         let known = whole.gaps.iter().map(|at| damage.place(*at)).collect::<BTreeSet<_>>();
         let new_gaps =
-            damaged.gaps.range(told.clone()).filter(|at| !known.contains(at)).collect::<BTreeSet<_>>();
+            damaged.gaps.range(reported.clone()).filter(|at| !known.contains(at)).collect::<BTreeSet<_>>();
         let end = damage.place(resumes);
         let impossible = damaged.first_impossible(config, &self.program, &known, end);
-        if frames.is_told(&told, &self.frames, damage) {
+        if frames.is_reported(&reported, &self.frames, damage) {
             summary.by_frames += 1;
-        } else if damaged.malformed.iter().chain(&damaged.unsynchronised).any(is_told) {
+        } else if damaged.malformed.iter().chain(&damaged.unsynchronised).any(is_reported) {
             summary.by_packets += 1;
         } else if !new_gaps.is_empty() {
             summary.by_flow += 1;
-            let leaves_image = |(at, told): &(u64, Told)| {
-                matches!(told, Told::Gap(GapReason::NoCode(_) | GapReason::Undecodable(..)))
+            let leaves_image = |(at, reported): &(u64, Reported)| {
+                matches!(reported, Reported::Gap(GapReason::NoCode(_) | GapReason::Undecodable(..)))
                     && new_gaps.contains(at)
             };
             let is_right = impossible.is_some() || damaged.flow.iter().any(leaves_image);
@@ -162,11 +162,12 @@ impl Case {
                 left = left.saturating_sub(*bytes);
                 cut
             });
-            let told = damaged.malformed.iter().chain(&damaged.unsynchronised);
-            let told = told.copied().filter(|item| !whole.malformed.contains(item)).collect::<BTreeSet<_>>();
+            let reported = damaged.malformed.iter().chain(&damaged.unsynchronised);
+            let reported =
+                reported.copied().filter(|item| !whole.malformed.contains(item)).collect::<BTreeSet<_>>();
             let (at, there) = cut.unwrap_or((damage.at, 0));
             let expected = (there > 0).then_some((at, there));
-            let new = told.into_iter().filter(|item| !whole.unsynchronised.contains(item));
+            let new = reported.into_iter().filter(|item| !whole.unsynchronised.contains(item));
             assert_eq!(
                 new.collect::<Vec<_>>(),
                 expected.into_iter().collect::<Vec<_>>(),
@@ -180,7 +181,7 @@ impl Case {
 
 impl FrameLosses {
     /// Whether frames have a report there that the undamaged capture does not have.
-    fn is_told(&self, there: &std::ops::Range<u64>, whole: &Self, damage: &Damage) -> bool {
+    fn is_reported(&self, there: &std::ops::Range<u64>, whole: &Self, damage: &Damage) -> bool {
         let known = whole.places().map(|at| damage.place(at)).collect::<BTreeSet<_>>();
         let others = self.sources.iter().filter(|(id, _)| !whole.sources.contains_key(id)).map(|(_, at)| *at);
         self.places().filter(|at| !known.contains(at)).chain(others).any(|at| there.contains(&at))
@@ -206,19 +207,22 @@ fn check_flow_in_front(whole: &Reading, damaged: &Reading, front: u64, context: 
 }
 
 /// Flow after the next synchronisation is reported as before, from the end of the first proven block on.
-fn check_flow_behind(whole: &Reading, damaged: &Reading, resumes: u64, damage: &Damage, context: &str) {
-    let behind = |reading: &Reading, place: &dyn Fn(u64) -> u64| {
+fn check_flow_after(whole: &Reading, damaged: &Reading, resumes: u64, damage: &Damage, context: &str) {
+    let after = |reading: &Reading, place: &dyn Fn(u64) -> u64| {
         let start = place(resumes);
-        let told = reading.flow.iter().skip_while(|(at, _)| *at <= start);
-        told.skip_while(|(_, told)| !matches!(told, Told::Block(_))).cloned().collect::<Vec<_>>()
+        let reported = reading.flow.iter().skip_while(|(at, _)| *at <= start);
+        reported
+            .skip_while(|(_, reported)| !matches!(reported, Reported::Block(_)))
+            .cloned()
+            .collect::<Vec<_>>()
     };
-    let expected = behind(whole, &|at| at);
-    let found = behind(damaged, &|at| damage.place(at));
+    let expected = after(whole, &|at| at);
+    let found = after(damaged, &|at| damage.place(at));
     for (index, (at, expected)) in expected.iter().enumerate() {
         let (found_at, found) = found.get(index).unwrap_or_else(|| panic!("{context}, no flow for {at}"));
         let same = match (expected, found) {
             // The first block may have begun before the synchronisation.
-            (Told::Block(expected), Told::Block(found)) if index == 0 => {
+            (Reported::Block(expected), Reported::Block(found)) if index == 0 => {
                 let end = |block: &Block| (block.end, block.isa, block.last, block.ending);
                 end(expected) == end(found)
             }
@@ -259,7 +263,7 @@ fn report(case: &Case, kind: &str, mut summary: Summary) {
     let Summary { damages, changed, by_frames, by_packets, by_flow, possible, silent, .. } = &summary;
     println!(
         "{:28} {kind:24} {damages:4} damages, {changed:4} sources changed: reported by frames {by_frames:3}, packets {by_packets:3}, \
-         flow {by_flow:3}; a possible trace {possible:3}; silent {:3}; to {middle} bytes behind it, at most {most}",
+         flow {by_flow:3}; a possible trace {possible:3}; silent {:3}; to {middle} bytes after it, at most {most}",
         case.name,
         silent.len()
     );
@@ -318,7 +322,7 @@ fn bytes_in_front_of_a_capture_are_passed_over() {
 }
 
 #[test]
-fn missing_bytes_are_told_and_cost_what_is_up_to_the_next_synchronisation() {
+fn missing_bytes_are_reported_and_cost_what_is_up_to_the_next_synchronisation() {
     for case in cases() {
         let (mut random, mut summary) = (Random(4), Summary::default());
         for at in case.places(&mut random, places()) {
@@ -331,7 +335,7 @@ fn missing_bytes_are_told_and_cost_what_is_up_to_the_next_synchronisation() {
 }
 
 #[test]
-fn doubled_bytes_are_told_and_cost_what_is_up_to_the_next_synchronisation() {
+fn doubled_bytes_are_reported_and_cost_what_is_up_to_the_next_synchronisation() {
     for case in cases() {
         let (mut random, mut summary) = (Random(5), Summary::default());
         for at in case.places(&mut random, places()) {
@@ -360,7 +364,7 @@ fn words_with_swapped_bytes_cost_what_is_up_to_the_next_synchronisation() {
 }
 
 #[test]
-fn a_damaged_capture_is_recognised_and_its_losses_are_told_with_place_and_size() {
+fn a_damaged_capture_is_recognised_and_its_losses_are_reported_with_place_and_size() {
     let Some(real) = corpus("real/TC2") else { return };
     let whole = std::fs::read(real.join("cstrace.bin")).unwrap();
     let damaged = [&whole[..9000], &whole[9013..20000], &whole[20100..whole.len() - 3]].concat();
@@ -370,13 +374,13 @@ fn a_damaged_capture_is_recognised_and_its_losses_are_told_with_place_and_size()
     let image = format!("0xc0008000:{}", real.join("kernel_dump.bin").display());
     let outcome = run(["info", file.to_str().unwrap(), "--image", &image]);
     assert_eq!(outcome.status, 2, "{}", outcome.stderr);
-    for told in [
+    for reported in [
         "2 13 3 16",
         "13 32639",
         "--source 0x10=etmv3,cpu=cortex-a7,etmcr=0x1000",
         "--source 0x13=pft,cpu=cortex-a15,etmcr=0x20001000",
     ] {
-        assert!(mentions(&outcome.stderr, told), "{told:?} in {}", outcome.stderr);
+        assert!(mentions(&outcome.stderr, reported), "{reported:?} in {}", outcome.stderr);
     }
     // Each place, with each source's share.
     assert!(mentions(&outcome.stdout, "13 3 16"), "{}", outcome.stdout);
@@ -386,7 +390,7 @@ fn a_damaged_capture_is_recognised_and_its_losses_are_told_with_place_and_size()
 }
 
 #[test]
-fn what_no_formatter_writes_is_told_with_place_and_size() {
+fn what_no_formatter_writes_is_reported_with_place_and_size() {
     /// An ID byte for a source whose 64 bytes come next.
     const AT: usize = 30762;
     let Some(real) = corpus("real/TC2") else { return };
@@ -402,12 +406,12 @@ fn what_no_formatter_writes_is_told_with_place_and_size() {
 
     let reserved = info(0xe7);
     assert_eq!(reserved.status, 2, "{}", reserved.stderr);
-    let told = "64 30763";
-    assert!(mentions(&reserved.stderr, told), "{}", reserved.stderr);
+    let reported = "64 30763";
+    assert!(mentions(&reserved.stderr, reported), "{}", reserved.stderr);
     let listed = "64 30763";
     assert!(mentions(&reserved.stdout, listed), "{}", reserved.stdout);
 
     let another = info(0x57);
-    let told = "0x2b 64 30763";
-    assert!(mentions(&another.stderr, told), "{}", another.stderr);
+    let reported = "0x2b 64 30763";
+    assert!(mentions(&another.stderr, reported), "{}", another.stderr);
 }

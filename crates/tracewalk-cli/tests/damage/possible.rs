@@ -101,7 +101,7 @@ enum Place {
     /// An address was sent, and nothing ran since.
     Sent(Location),
     /// A branch was taken, and its target has to come.
-    Behind(Location),
+    Taken(Location),
     /// In debug state no traced instruction is executed.
     Debug,
 }
@@ -226,7 +226,7 @@ impl<'a> Possible<'a> {
     fn at(&self) -> Option<Location> {
         match self.place {
             Place::At(at) | Place::Sent(at) => Some(at),
-            Place::Unknown | Place::Behind(_) | Place::Debug => None,
+            Place::Unknown | Place::Taken(_) | Place::Debug => None,
         }
     }
 
@@ -248,7 +248,7 @@ impl<'a> Possible<'a> {
             (Place::At(at) | Place::Sent(at), Some(0), Some(location)) if at != location => {
                 return Err(format!("periodic I-sync at {location} instead of {at}"));
             }
-            (Place::Behind(at), Some(1 | 3), _) => {
+            (Place::Taken(at), Some(1 | 3), _) => {
                 return Err(format!("dead-end {at}: trace-on"));
             }
             (Place::Debug, Some(0), _) => return Err("debug-state: i-sync".into()),
@@ -269,7 +269,7 @@ impl<'a> Possible<'a> {
             // Direct branches may send a redundant address. If there are several addresses, the last one counts.
             Place::At(at) if at != target => Err(format!("at {target} instead of {at}")),
             Place::Debug => Err("debug-state: branch".into()),
-            Place::Behind(at) => {
+            Place::Taken(at) => {
                 let returns =
                     self.fetch(at).is_some_and(|instruction| instruction.returns == Some(Return::Exception));
                 self.it_block = (!returns).then_some(0);
@@ -292,7 +292,7 @@ impl<'a> Possible<'a> {
         match self.place {
             Place::Unknown => Ok(None),
             Place::Debug => Err("debug-state: execution".into()),
-            Place::Behind(at) => Err(format!("dead-end {at}: execution")),
+            Place::Taken(at) => Err(format!("dead-end {at}: execution")),
             Place::At(at) | Place::Sent(at) => {
                 let found = self.fetch(at).map(|instruction| (at, instruction));
                 if found.is_none() {
@@ -396,20 +396,20 @@ impl<'a> Possible<'a> {
             (Some(left), 0) => Some(left.saturating_sub(1)),
             (None, 0) => None,
         };
-        let behind = at.after(instruction.bytes.into());
+        let after = at.after(instruction.bytes.into());
         self.place = match instruction.class {
             Class::Direct(target) if executed => {
                 self.it_block = Some(0);
                 Place::At(target)
             }
-            Class::Indirect if executed => Place::Behind(at),
-            _ => Place::At(behind),
+            Class::Indirect if executed => Place::Taken(at),
+            _ => Place::At(after),
         };
         if executed
             && instruction.link
             && let Some(calls) = &mut self.calls
         {
-            calls.push(behind);
+            calls.push(after);
         }
         Ok(())
     }

@@ -23,7 +23,7 @@ pub(crate) struct Reading {
     /// Stretches skipped in the search for synchronisation, and their numbers of bytes.
     pub(crate) unsynchronised: Vec<(u64, u64)>,
     /// The execution.
-    pub(crate) flow: Vec<(u64, Told)>,
+    pub(crate) flow: Vec<(u64, Reported)>,
     /// Places where flow could not follow, or where the trace contradicts the program.
     pub(crate) gaps: BTreeSet<u64>,
 }
@@ -38,7 +38,7 @@ pub(crate) struct Packet {
 
 /// An element of program flow, without its place in the trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum Reported {
     Block(Block),
     Event(EventKind),
     Gap(GapReason),
@@ -80,19 +80,19 @@ impl Reading {
         input.packets(config, look).expect("nothing fails");
         input
             .flow(config, program, |record| {
-                let told = match record.element {
-                    Element::Block(block) => Told::Block(Block { span: Default::default(), ..block }),
-                    Element::Event(event) => Told::Event(match event.kind {
+                let reported = match record.element {
+                    Element::Block(block) => Reported::Block(Block { span: Default::default(), ..block }),
+                    Element::Event(event) => Reported::Event(match event.kind {
                         EventKind::Timestamp(_) => EventKind::Timestamp(0),
                         kind => kind,
                     }),
                     Element::Gap(gap) => {
                         reading.gaps.insert(record.at.0);
-                        Told::Gap(gap.reason)
+                        Reported::Gap(gap.reason)
                     }
                     Element::Proof(_) => return Ok(()),
                 };
-                reading.flow.push((record.at.0, told));
+                reading.flow.push((record.at.0, reported));
                 Ok(())
             })
             .expect("nothing fails");
@@ -102,8 +102,8 @@ impl Reading {
     /// The place from which a source's packets count after it lost synchronisation at `lost`: its next I-sync
     /// after an A-sync; `None` if none follows.
     pub(crate) fn synchronisation(&self, lost: u64) -> Option<u64> {
-        let mut behind = self.packets.range(lost..).skip_while(|(_, packet)| packet.name != "a_sync");
-        behind.find(|(_, packet)| packet.name == "i_sync").map(|(at, _)| *at)
+        let mut after = self.packets.range(lost..).skip_while(|(_, packet)| packet.name != "a_sync");
+        after.find(|(_, packet)| packet.name == "i_sync").map(|(at, _)| *at)
     }
 
     /// The first place up to `end` where the packets cannot be a trace of the program, except after malformed
@@ -116,17 +116,17 @@ impl Reading {
         end: u64,
     ) -> Option<(u64, String)> {
         let mut possible = Possible::new(config, program);
-        let mut told =
+        let mut reported =
             self.malformed.iter().chain(&self.unsynchronised).map(|(at, _)| *at).collect::<Vec<_>>();
-        told.extend(known);
-        told.sort_unstable();
-        let mut told = told.into_iter().peekable();
+        reported.extend(known);
+        reported.sort_unstable();
+        let mut reported = reported.into_iter().peekable();
         for (at, packet) in self.packets.range(..=end) {
-            while told.next_if(|told| told < at).is_some() {
+            while reported.next_if(|reported| reported < at).is_some() {
                 possible.lose();
             }
             let result = possible.packet(packet.name, &packet.fields);
-            if told.next_if(|told| told == at).is_some() {
+            if reported.next_if(|reported| reported == at).is_some() {
                 possible.lose();
             } else if let Err(why) = result {
                 return Some((*at, why));

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::print::{Columns, GDB, J_LINK, J_LINK_BYTES, OPENOCD, PROBE_RS, PYOCD};
 use super::{BUFFER, Directory, LISTINGS, trace, written};
-use crate::support::{Kinds, Outcome, example, mentions, run, run_with_notices, told};
+use crate::support::{Kinds, Outcome, example, mentions, run, run_with_kinds, run_with_notices};
 
 /// The addresses of the newest packets, which hold the last three instructions.
 const NEWEST: Range<u32> = BUFFER + 0x18..BUFFER + 0x30;
@@ -440,7 +440,7 @@ const OPTIONS: [&str; 6] =
     ["--mtb-position", "0x34", "--mtb-master", "0x80000006", "--mtb-base", "0x20001000"];
 
 #[test]
-fn packets_from_before_a_reset_are_told() {
+fn packets_from_before_a_reset_are_reported() {
     let (outcome, notices) = of_bytes(&trace(), &[&["--mtb-position", "0"], &OPTIONS[2..]].concat());
     assert_eq!(outcome.status, 2, "{}", outcome.stderr);
     assert!(notices.has("mtb_older_packets"), "{notices:?}");
@@ -464,7 +464,7 @@ fn a_buffer_of_zeros_was_never_written_to() {
     for options in [&OPTIONS[..], &["--container", "mtb"]] {
         let directory = Directory::new();
         let dump = directory.write("mtb.bin", [0; 1024]);
-        let outcome = told(["flow", dump.to_str().unwrap()].iter().chain(options));
+        let outcome = run_with_kinds(["flow", dump.to_str().unwrap()].iter().chain(options));
         assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{}", outcome.stderr);
         assert!(outcome.stderr.contains("mtb_never_on"), "{}", outcome.stderr);
     }

@@ -27,7 +27,7 @@ const NOTHING: u64 = 0xe000_0000;
 pub(super) struct Traced {
     pub(super) firmware: Firmware,
     /// The part of the path that the trace reports.
-    pub(super) told: Path,
+    pub(super) path: Path,
     directory: tempfile::TempDir,
 }
 
@@ -37,7 +37,7 @@ impl Traced {
         let directory = tempfile::tempdir().unwrap();
         let trace = firmware.trace(&SETUP);
         std::fs::write(directory.path().join("trace.bin"), trace.bytes).unwrap();
-        Self { firmware, told: trace.told, directory }
+        Self { firmware, path: trace.path, directory }
     }
 
     pub(super) fn arguments(&self) -> [String; 9] {
@@ -151,8 +151,8 @@ fn go(stream: &mut TcpStream, packet: &str, address: u64) -> bool {
 #[test]
 fn memory_is_what_was_loaded_or_stored_last_in_both_directions() {
     let traced = Traced::new();
-    let words = busiest(&traced.told);
-    let places = expected(&traced.told, &words);
+    let words = busiest(&traced.path);
+    let places = expected(&traced.path, &words);
     let server = Server::of(traced.arguments());
     let mut stream = server.connect();
     let changes = |index: usize| index > 0 && places[index - 1].1 != places[index].1;
@@ -181,8 +181,8 @@ fn memory_is_what_was_loaded_or_stored_last_in_both_directions() {
 #[test]
 fn gdb_reads_what_data_trace_reported_and_nothing_else() {
     let traced = Traced::new();
-    let word = busiest(&traced.told)[0];
-    let places = expected(&traced.told, &[word]);
+    let word = busiest(&traced.path)[0];
+    let places = expected(&traced.path, &[word]);
     let Some(place) = (1..4000).rev().find(|index| places[*index].1 != places[*index - 1].1) else {
         panic!("the word does not change")
     };

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
-use crate::support::{example, told};
+use crate::support::{example, run_with_kinds};
 
 /// A server that runs until this is dropped.
 pub(super) struct Server {
@@ -195,10 +195,10 @@ fn an_address_in_use_and_a_step_that_does_not_exist_are_said_before_anybody_wait
     let server = Server::start();
     let capture = example("m0-crash-mtb/capture.toml");
     let capture = capture.to_str().unwrap();
-    let outcome = told(["gdb", capture, "--no-cache", "--listen", &server.address.to_string()]);
+    let outcome = run_with_kinds(["gdb", capture, "--no-cache", "--listen", &server.address.to_string()]);
     assert_eq!(outcome.status, 2);
     assert!(outcome.stderr.contains("error: listen: "), "{}", outcome.stderr);
-    let outcome = told(["gdb", capture, "--stdio", "--no-cache", "--at", "100000"]);
+    let outcome = run_with_kinds(["gdb", capture, "--stdio", "--no-cache", "--at", "100000"]);
     assert_eq!(outcome.status, 2);
     assert!(outcome.stderr.contains("error: no_step: "), "{}", outcome.stderr);
 }

@@ -11,10 +11,10 @@ use super::{CRASH, M3, gdb, marked, stock_gdb};
 fn a_watchpoint_is_hit_at_each_change_in_both_directions() {
     const HITS: usize = 6;
     let traced = Traced::new();
-    let word = busiest(&traced.told)[0];
+    let word = busiest(&traced.path)[0];
     // The word's value after each store that changes it, from the emulator's record.
     let (mut model, mut values) = (super::memory::Model::default(), Vec::new());
-    for step in &traced.told.steps {
+    for step in &traced.path.steps {
         let Step::Access(access) = step else { continue };
         model.access(access);
         let held = model.word(word);
@@ -47,7 +47,7 @@ fn a_watchpoint_is_hit_at_each_change_in_both_directions() {
 #[test]
 fn the_server_stops_at_each_access_on_the_side_that_gdb_steps_over_it_from() {
     let traced = Traced::new();
-    let word = busiest(&traced.told)[0];
+    let word = busiest(&traced.path)[0];
     let server = Server::of(traced.arguments());
     let mut stream = server.connect();
     assert_eq!(ask(&mut stream, &format!("Z2,{word:x},4")), "OK");

@@ -74,7 +74,7 @@ impl Programs {
         let ports = (0..16).map(|start| ("port, each alignment", Packing::Port(start), false));
         let without = (0..16).step_by(3).map(Packing::PortWithoutFullSync);
         let arrangements = [
-            ("after a barrier", Packing::BehindBarrier, false),
+            ("after a barrier", Packing::AfterBarrier, false),
             ("barrier in the middle", Packing::BarrierBetween, false),
             ("words swapped, raw", Packing::Raw, true),
             ("words swapped, buffer", Packing::Frames, true),
@@ -192,7 +192,7 @@ impl Programs {
             images: vec![elf(&self.m0)],
             right_images: vec![elf(&self.m0)],
             options: stated,
-            told: Some(text(runs_file(None::<TraceId>, self.m0.elf.profile, &buffer.told).bytes)),
+            runs: Some(text(runs_file(None::<TraceId>, self.m0.elf.profile, &buffer.path).bytes)),
         }
     }
 
@@ -268,7 +268,7 @@ impl Programs {
     /// A trace port's bytes that begin with the last bytes of a frame and an FSYNC, the runs in them, and the
     /// options that describe the source. Its timestamps have an unusual format, so its first packets look odd
     /// until that format is tried.
-    pub(crate) fn behind_full_sync(&self, in_front: usize) -> (Vec<u8>, String, Vec<String>) {
+    pub(crate) fn after_full_sync(&self, in_front: usize) -> (Vec<u8>, String, Vec<String>) {
         let setup = Setup {
             protocol: "etmv3",
             cpu: "cortex-a7",
@@ -280,9 +280,9 @@ impl Programs {
         let id = TraceId::new(0x10).unwrap();
         let trace = self.a9.trace(&setup);
         let frames = in_port_frames(&[SourceBytes { id, bytes: trace.bytes }]);
-        let told = text(runs_file(Some(id), self.a9.elf.profile, &trace.told).bytes);
+        let runs = text(runs_file(Some(id), self.a9.elf.profile, &trace.path).bytes);
         let options = ["--source", &format!("{id}={}", setup.option()), "--image", &elf(&self.a9)];
-        ([vec![0; in_front], FSYNC.to_vec(), frames].concat(), told, options.map(str::to_owned).to_vec())
+        ([vec![0; in_front], FSYNC.to_vec(), frames].concat(), runs, options.map(str::to_owned).to_vec())
     }
 
     /// A trace with Gray timestamps whose beginning is cut off, so that their upper bits are unknown; and its
@@ -339,8 +339,8 @@ fn traced(sources: &[Source<'_>], itm: Option<u8>, packing: Packing, swapped: bo
         let trace = firmware.trace(setup);
         let option = setup.option();
         let of_source = packing.has_ids().then_some(id);
-        let told = text(runs_file(of_source, firmware.elf.profile, &trace.told).bytes);
-        runs.push_str(told.split_once('\n').unwrap().1);
+        let own = text(runs_file(of_source, firmware.elf.profile, &trace.path).bytes);
+        runs.push_str(own.split_once('\n').unwrap().1);
         options.push("--source".to_owned());
         options.push(of_source.map_or_else(|| option.clone(), |id| format!("{id}={option}")));
         names.push(option);
@@ -367,7 +367,7 @@ fn traced(sources: &[Source<'_>], itm: Option<u8>, packing: Packing, swapped: bo
         right_images: images.clone(),
         images,
         options,
-        told: is_whole.then_some(runs),
+        runs: is_whole.then_some(runs),
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct Case {
     /// The options that describe the capture completely.
     pub(crate) options: Vec<String>,
     /// The capture's content in the format `runs`, if it is known independently.
-    pub(crate) told: Option<String>,
+    pub(crate) runs: Option<String>,
 }
 
 /// The result of inferring a capture.
@@ -27,7 +27,7 @@ pub(crate) enum Guess {
     /// Right, with a warning.
     Warned(Warning),
     /// Wrong, with a warning.
-    Told,
+    Reported,
     /// Wrong, without a warning.
     Silent,
 }
@@ -106,8 +106,8 @@ impl Case {
         };
         let (asked, stated) = (arguments(&self.images, &[]), arguments(&self.right_images, &self.options));
         let (outcome, warnings) = run_with_warnings(&asked, &file);
-        let told = self.told.as_ref().filter(|_| with == With::Program);
-        let expected = told.cloned().unwrap_or_else(|| complete(&stated));
+        let runs = self.runs.as_ref().filter(|_| with == With::Program);
+        let expected = runs.cloned().unwrap_or_else(|| complete(&stated));
         let mut guess = judge(&outcome, &expected, &warnings);
         if matches!(guess, Guess::Warned(_)) {
             // Warnings that remain with all options given are unrelated to inferring.
@@ -119,7 +119,7 @@ impl Case {
             std::fs::remove_file(&file).unwrap();
             return (guess, String::new());
         }
-        if told.is_some() && guess > Guess::Quiet {
+        if runs.is_some() && guess > Guess::Quiet {
             assert!(complete(&stated) == expected, "{}: not even with {stated:?}", self.name);
         }
         let said = format!(
@@ -164,8 +164,9 @@ fn run_with_warnings(arguments: &[String], file: &Path) -> (Outcome, Warnings) {
         return (outcome, vec![("failed".to_owned(), None)]);
     };
     std::fs::remove_file(&provenance).unwrap();
-    let told = serde_json::from_str::<serde_json::Value>(&text).unwrap();
-    let notices = told["notices"].as_array().unwrap().iter().filter(|notice| notice["severity"] != "note");
+    let provenance = serde_json::from_str::<serde_json::Value>(&text).unwrap();
+    let notices =
+        provenance["notices"].as_array().unwrap().iter().filter(|notice| notice["severity"] != "note");
     let warning =
         |notice: &serde_json::Value| (notice["kind"].as_str().unwrap().to_owned(), notice["offset"].as_u64());
     (outcome, notices.map(warning).collect())
@@ -176,7 +177,7 @@ fn judge(outcome: &Outcome, expected: &str, warnings: &[(String, Option<u64>)]) 
     match (outcome.stdout == expected, worst) {
         (true, None) => Guess::Quiet,
         (true, Some(warning)) => Guess::Warned(warning),
-        (false, Some(_)) => Guess::Told,
+        (false, Some(_)) => Guess::Reported,
         (false, None) => Guess::Silent,
     }
 }

@@ -39,7 +39,7 @@ impl std::fmt::Display for Counts {
             match guess {
                 Guess::Quiet => {}
                 Guess::Warned(warning) => write!(f, ", {count} warned ({warning})")?,
-                Guess::Told => write!(f, ", {count} wrong and reported")?,
+                Guess::Reported => write!(f, ", {count} wrong and reported")?,
                 Guess::Silent => write!(f, ", {count} SILENT")?,
             }
         }
@@ -66,7 +66,7 @@ fn measure(makes: &[Make<'_>], with: With, expected: &Expected, counts: Data) {
     for make in makes.iter().step_by(every.unwrap_or(expected.every)) {
         let (guess, said) = (make.case)().try_with(with);
         let is_expected = match guess {
-            Guess::Quiet | Guess::Told => true,
+            Guess::Quiet | Guess::Reported => true,
             Guess::Warned(warning) => expected.warnings.contains(&warning),
             Guess::Silent => false,
         };
@@ -117,7 +117,7 @@ fn times_whose_upper_bits_are_not_known_contradict_nothing() {
 fn frames_stand_where_full_synchronisation_says() {
     let programs = Programs::load();
     for in_front in [0, 1, 7, 14] {
-        let (bytes, expected, options) = programs.behind_full_sync(in_front);
+        let (bytes, expected, options) = programs.after_full_sync(in_front);
         let file = case::folder().join(format!("full-sync-{in_front}.bin"));
         std::fs::write(&file, bytes).unwrap();
         for strict in [None, Some("--strict")] {

@@ -22,7 +22,7 @@ pub(crate) enum Packing {
     /// The frames of a buffer.
     Frames,
     /// A buffer in which IDs are repeated, after the barrier of Linux' drivers.
-    BehindBarrier,
+    AfterBarrier,
     /// Two such buffers, the second after a barrier.
     BarrierBetween,
     /// A buffer that wrapped, with its oldest byte this many sixteenths from the start.
@@ -38,7 +38,7 @@ impl Packing {
         let (bytes, options) = match self {
             Self::Raw => (sources[0].bytes.clone(), vec!["--container", "raw"]),
             Self::Frames => (in_frames(sources), vec!["--container", "frames"]),
-            Self::BehindBarrier => ([barrier(), in_frames(sources)].concat(), vec!["--container", "frames"]),
+            Self::AfterBarrier => ([barrier(), in_frames(sources)].concat(), vec!["--container", "frames"]),
             Self::BarrierBetween => {
                 let frames = in_frames(sources);
                 ([frames.clone(), barrier(), frames].concat(), vec!["--container", "frames"])

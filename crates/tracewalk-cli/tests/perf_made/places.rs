@@ -158,7 +158,7 @@ fn short_trace(kind: Kind, code: Code, context: u32, size: u32) -> (Vec<u8>, Vec
         let options = etmv3::Options { synchronise_every: Some(200), ..etmv3::Options::default() };
         etmv3::encode(&path, &program, &config, &options).unwrap()
     };
-    let runs = Record::of_path(Profile::Ar, &trace.told).runs().to_string();
+    let runs = Record::of_path(Profile::Ar, &trace.path).runs().to_string();
     (trace.bytes, comparable(&runs))
 }
 

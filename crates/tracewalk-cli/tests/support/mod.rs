@@ -109,7 +109,7 @@ pub(crate) fn mentions(message: &str, things: &str) -> bool {
 }
 
 /// Runs a command with `--messages json`. Its stderr then has a line for each message: severity, kind, message.
-pub(crate) fn told<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> Outcome {
+pub(crate) fn run_with_kinds<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> Outcome {
     let arguments = arguments.into_iter().map(|argument| argument.as_ref().to_owned());
     let outcome = run(arguments.chain(MESSAGES.map(Into::into)));
     Outcome { stderr: with_kinds(&outcome.stderr), ..outcome }

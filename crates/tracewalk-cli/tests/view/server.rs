@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 
 use super::Served;
-use crate::support::{example, told};
+use crate::support::{example, run_with_kinds};
 
 #[test]
 fn another_site_is_answered_nothing() {
@@ -133,7 +133,7 @@ fn an_address_in_use_is_refused() {
     let port = taken.local_addr().unwrap().port().to_string();
     let capture = example("m3-etmv3/capture.toml");
     let capture = capture.to_str().unwrap();
-    let outcome = told(["view", capture, "--no-open", "--port", &port]);
+    let outcome = run_with_kinds(["view", capture, "--no-open", "--port", &port]);
     assert_eq!(outcome.status, 2);
     assert!(outcome.stderr.contains("error: listen: "), "{}", outcome.stderr);
 }

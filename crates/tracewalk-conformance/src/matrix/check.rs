@@ -49,7 +49,7 @@ pub enum Failure {
         /// The name of the count.
         what: &'static str,
         /// The expected count.
-        told: u64,
+        traced: u64,
         /// The decoded count.
         found: u64,
     },
@@ -63,7 +63,7 @@ impl Display for Failure {
             Self::NotMade(reason) => write!(f, "cannot be made: {reason}"),
             Self::NotThePath(number) => write!(f, "instruction {number} of the trace is not the path's"),
             Self::Different(difference) => difference.fmt(f),
-            Self::Count { what, told, found } => write!(f, "traced {told} {what}, found {found}"),
+            Self::Count { what, traced, found } => write!(f, "traced {traced} {what}, found {found}"),
             Self::Gap(gap) => write!(f, "found a gap: {gap}"),
         }
     }
@@ -107,9 +107,9 @@ impl Programs {
                 &wandered
             }
         };
-        let Told { config, trace, bytes } = tell(case, elf, path).map_err(Failure::NotMade)?;
-        if !told_is_of(&trace.told, path, case, &elf.program) {
-            let number = first_not_told(&trace.told, path);
+        let Made { config, trace, bytes } = make(case, elf, path).map_err(Failure::NotMade)?;
+        if !is_traced_part_of(&trace.path, path, case, &elf.program) {
+            let number = first_not_traced(&trace.path, path);
             return Err(Failure::NotThePath(number));
         }
         let found = Found::of(&config, &bytes, &elf.program);
@@ -181,10 +181,10 @@ impl Programs {
                 broken = damage::broken(&config, &trace.bytes, &bytes);
             }
         }
-        let told = trace.told.instructions().map(Executed::location).collect();
+        let traced = trace.path.instructions().map(Executed::location).collect();
         let (cpu, registers) = case.unit.registers().ok_or("OpenCSD reads no MTB")?;
         let cpu = cpu.to_owned();
-        Ok(read(&Subject { config, registers, cpu, bytes, program: &elf.program, told, broken }))
+        Ok(read(&Subject { config, registers, cpu, bytes, program: &elf.program, traced, broken }))
     }
 }
 
@@ -226,21 +226,21 @@ fn wander(elf: &Elf, recorded: &Path, seed: u32) -> Path {
 }
 
 /// A trace as the decoder receives it.
-struct Told {
+struct Made {
     config: SourceConfig,
     trace: Trace,
     /// The source's bytes, unpacked again.
     bytes: Vec<u8>,
 }
 
-fn tell(case: &Case, elf: &Elf, path: &Path) -> Result<Told, String> {
+fn make(case: &Case, elf: &Elf, path: &Path) -> Result<Made, String> {
     let (config, trace) = encode(case, &elf.program, path)?;
     let bytes = if matches!(case.unit, Unit::Mtb { .. }) {
         trace.bytes.clone()
     } else {
         unpacked(case.packing, &trace.bytes)?
     };
-    Ok(Told { config, trace, bytes })
+    Ok(Made { config, trace, bytes })
 }
 
 fn encode(case: &Case, program: &Program, path: &Path) -> Result<(SourceConfig, Trace), String> {
@@ -260,7 +260,7 @@ fn encode(case: &Case, program: &Program, path: &Path) -> Result<(SourceConfig, 
             };
             let mut trace =
                 etmv3::encode(path, program, &config, &options).map_err(|error| error.to_string())?;
-            for step in &mut trace.told.steps {
+            for step in &mut trace.path.steps {
                 if let Step::Access(access) = step {
                     access.address = if config.data().addresses { access.address } else { Address::new(0) };
                     access.value = access.value.filter(|_| config.data().values);
@@ -317,8 +317,8 @@ fn encode(case: &Case, program: &Program, path: &Path) -> Result<(SourceConfig, 
                 mtb_protocol::order::by_registers(dump, &config).map_err(|error| error.to_string())?;
             let pieces = layout.pieces.into_iter().filter_map(|piece| buffer.bytes.get(piece.bytes));
             let bytes = pieces.flatten().copied().collect();
-            let starts = usize::from(!buffer.told.steps.is_empty());
-            let trace = Trace { bytes, told: buffer.told, starts, ..Trace::default() };
+            let starts = usize::from(!buffer.path.steps.is_empty());
+            let trace = Trace { bytes, path: buffer.path, starts, ..Trace::default() };
             Ok((SourceConfig::Mtb(mtb_protocol::Source::default()), trace))
         }
     }
@@ -393,7 +393,7 @@ fn places(path: &Path) -> impl Iterator<Item = Location> + '_ {
 /// Whether the reported path is the whole path, apart from what cannot be reported: pauses, the end after the
 /// last proof, and, in a buffer that wraps, the beginning. This check guards against an encoder that silently
 /// leaves something out.
-fn told_is_of(told: &Path, path: &Path, case: &Case, program: &Program) -> bool {
+fn is_traced_part_of(traced: &Path, path: &Path, case: &Case, program: &Program) -> bool {
     const LONGEST_TAIL: usize = 1200;
     // A wandered path may end in a long stretch that produces no trace.
     let wanders = case.path != PathFrom::Record;
@@ -405,14 +405,14 @@ fn told_is_of(told: &Path, path: &Path, case: &Case, program: &Program) -> bool 
         }
         _ => path,
     };
-    let (told, path) = (places(told).collect::<Vec<_>>(), places(path).collect::<Vec<_>>());
+    let (traced, path) = (places(traced).collect::<Vec<_>>(), places(path).collect::<Vec<_>>());
     if case.beside.pauses.is_some() {
         let mut rest = path.iter();
-        return told.iter().all(|place| rest.any(|other| other == place));
+        return traced.iter().all(|place| rest.any(|other| other == place));
     }
     match case.unit {
-        Unit::Mtb { .. } => told.is_empty() || path.windows(told.len()).rev().any(|part| part == told),
-        _ => path.starts_with(&told) && (wanders || path.len() - told.len() < LONGEST_TAIL),
+        Unit::Mtb { .. } => traced.is_empty() || path.windows(traced.len()).rev().any(|part| part == traced),
+        _ => path.starts_with(&traced) && (wanders || path.len() - traced.len() < LONGEST_TAIL),
     }
 }
 
@@ -432,8 +432,8 @@ fn without_given_up(path: &Path, program: &Program) -> Path {
     Path { steps }
 }
 
-fn first_not_told(told: &Path, path: &Path) -> usize {
-    places(told).zip(places(path)).take_while(|(told, path)| told == path).count()
+fn first_not_traced(traced: &Path, path: &Path) -> usize {
+    places(traced).zip(places(path)).take_while(|(traced, path)| traced == path).count()
 }
 
 fn compare(
@@ -443,15 +443,15 @@ fn compare(
     trace: &Trace,
     found: &Found,
 ) -> Result<(), Failure> {
-    if let Some(difference) = first_difference(profile, &trace.told, &found.path) {
+    if let Some(difference) = first_difference(profile, &trace.path, &found.path) {
         return Err(Failure::Different(difference));
     }
     if let Some(gap) = found.gaps.first() {
         return Err(Failure::Gap(format!("{} at {}", gap.reason, gap.span)));
     }
-    let count = |what, told: u64, found: u64| match told == found {
+    let count = |what, traced: u64, found: u64| match traced == found {
         true => Ok(()),
-        false => Err(Failure::Count { what, told, found }),
+        false => Err(Failure::Count { what, traced, found }),
     };
     count("triggers", trace.triggers as u64, found.triggers as u64)?;
     if !matches!(config, SourceConfig::Mtb(_)) {
@@ -469,7 +469,7 @@ fn compare(
     if !found.timestamps.is_sorted() {
         return Err(Failure::Count {
             what: "timestamps in order",
-            told: found.timestamps.len() as u64,
+            traced: found.timestamps.len() as u64,
             found: 0,
         });
     }

@@ -50,10 +50,10 @@ impl Atoms {
         self.lost = true;
     }
 
-    /// The places of consecutive instructions up to `behind`. The packet at `last` shows that the last one
+    /// The places of consecutive instructions up to `after`. The packet at `last` shows that the last one
     /// completed: its atom is in that packet, or in the packet of atoms before it.
-    pub(super) fn take(&mut self, instructions: &[Location], behind: Address, last: u64) -> Vec<u64> {
-        let ends = instructions.iter().skip(1).map(|next| next.address).chain([behind]);
+    pub(super) fn take(&mut self, instructions: &[Location], after: Address, last: u64) -> Vec<u64> {
+        let ends = instructions.iter().skip(1).map(|next| next.address).chain([after]);
         let is_pair = |at: &Location, end: Address| {
             self.pairs && at.isa != Isa::A32 && end.get().wrapping_sub(at.address.get()) == 4
         };
@@ -65,7 +65,7 @@ impl Atoms {
     /// The places of instructions with these numbers of atoms.
     fn places(&mut self, counts: &[usize], last: u64) -> Vec<u64> {
         let first_there = self.places.partition_point(|place| *place < last);
-        let behind = self.places.partition_point(|place| *place <= last);
+        let after = self.places.partition_point(|place| *place <= last);
         let all = counts.iter().sum::<usize>();
         // After a loss, flow continues after a packet with an address, and no branch packet is within a
         // block. If nothing fits, the nearest atom is good enough.
@@ -78,10 +78,10 @@ impl Atoms {
         let fits = |start: &usize| {
             let end = start + all;
             let within = later.iter().skip_while(|(at, _)| at <= start).take_while(|(at, _)| *at < end);
-            (first_there..=behind).contains(&end) && !within.into_iter().any(|(_, is_branch)| *is_branch)
+            (first_there..=after).contains(&end) && !within.into_iter().any(|(_, is_branch)| *is_branch)
         };
         let end = starts.find(fits).map(|start| start + all);
-        let end = end.unwrap_or_else(|| (self.used + all).clamp(first_there, behind));
+        let end = end.unwrap_or_else(|| (self.used + all).clamp(first_there, after));
         let mut rest = all;
         let mut places = Vec::new();
         for count in counts {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn the_packet_behind_may_say_that_an_instruction_completed() {
+    fn the_next_packet_may_state_that_an_instruction_completed() {
         let mut atoms = Atoms::new(&packets(&[(6, "EE"), (7, "EE"), (9, "E")]), false);
         assert_eq!(atoms.places(&[1, 1], 7), [6, 6]);
         assert_eq!(atoms.places(&[1, 1, 1], 9), [7, 7, 9]);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn where_flow_was_lost_it_goes_on_behind_an_address() {
+    fn flow_that_was_lost_continues_after_an_address() {
         let mut trace = packets(&[(6, "EEN"), (9, ""), (15, "EEE"), (16, "EE")]);
         trace[1].kind = "i_sync";
         let mut atoms = Atoms::new(&trace, false);

@@ -99,8 +99,8 @@ fn cut_parts(ours: &[Packet], theirs: &[Packet], until: u64) -> Option<Vec<Diffe
         theirs: part(theirs, from, end),
         until: end,
     });
-    let told = |part: &Difference| !matches!(part, Difference::Cut { ours, theirs, .. } if ours.is_empty() && theirs.is_empty());
-    let parts = parts.filter(told).collect::<Vec<_>>();
+    let is_reported = |part: &Difference| !matches!(part, Difference::Cut { ours, theirs, .. } if ours.is_empty() && theirs.is_empty());
+    let parts = parts.filter(is_reported).collect::<Vec<_>>();
     (parts.len() > 1).then_some(parts)
 }
 
@@ -258,9 +258,9 @@ fn m_name(code: u64) -> String {
 /// The differences in the executed steps: steps that only one reading has, and steps of both that differ.
 #[must_use]
 pub fn flow(ours: &Reading, theirs: &Reading) -> Vec<Difference> {
-    let told = |step: &&Step| !matches!(step.what, What::Unknown | What::Lost);
-    let ours = ours.steps.iter().filter(told).collect::<Vec<_>>();
-    let theirs = theirs.steps.iter().filter(told).collect::<Vec<_>>();
+    let is_reported = |step: &&Step| !matches!(step.what, What::Unknown | What::Lost);
+    let ours = ours.steps.iter().filter(is_reported).collect::<Vec<_>>();
+    let theirs = theirs.steps.iter().filter(is_reported).collect::<Vec<_>>();
     let mut differences = Vec::new();
     // The number of finished steps of each reading, and the place of the last one.
     let (mut done, mut place) = ((0, 0), 0);

@@ -18,13 +18,13 @@ pub struct Untrue {
     /// The instruction in our reading.
     pub found: Option<Location>,
     /// The traced instruction.
-    pub told: Option<Location>,
+    pub traced: Option<Location>,
 }
 
 impl Display for Untrue {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let name = |at: Option<Location>| at.map_or_else(|| "nothing".to_owned(), |at| at.to_string());
-        write!(f, "read {}, traced {}", name(self.found), name(self.told))
+        write!(f, "read {}, traced {}", name(self.found), name(self.traced))
     }
 }
 
@@ -53,23 +53,24 @@ impl Subject<'_> {
             _ => None,
         });
         let found = found.collect::<Vec<_>>();
-        let differs = |found: &[Location], told: &[Location]| {
-            let same = found.iter().zip(told).take_while(|(found, told)| found == told).count();
+        let differs = |found: &[Location], traced: &[Location]| {
+            let same = found.iter().zip(traced).take_while(|(found, traced)| found == traced).count();
             (same < found.len())
-                .then(|| Untrue { found: found.get(same).copied(), told: told.get(same).copied() })
+                .then(|| Untrue { found: found.get(same).copied(), traced: traced.get(same).copied() })
         };
         let all = found.iter().map(|(_, at)| *at).collect::<Vec<_>>();
         if self.broken.is_empty() {
-            return differs(&all, &self.told)
-                .or_else(|| self.told.get(all.len()).map(|told| Untrue { found: None, told: Some(*told) }));
+            return differs(&all, &self.traced).or_else(|| {
+                self.traced.get(all.len()).map(|traced| Untrue { found: None, traced: Some(*traced) })
+            });
         }
         // The damaged packet may state that the last instruction before it did not complete.
         let front =
             found.iter().take_while(|(step, _)| step.until < self.broken.start).count().saturating_sub(1);
         let back = found.iter().rev().take_while(|(step, _)| step.from >= self.broken.end).count();
-        let told_back = self.told.len().saturating_sub(back);
-        differs(all.get(..front)?, &self.told)
-            .or_else(|| differs(all.get(all.len() - back..)?, self.told.get(told_back..)?))
+        let traced_back = self.traced.len().saturating_sub(back);
+        differs(all.get(..front)?, &self.traced)
+            .or_else(|| differs(all.get(all.len() - back..)?, self.traced.get(traced_back..)?))
     }
 
     /// Whether a difference is in bytes that need not match the traced path.
@@ -169,15 +170,15 @@ Idx:14; ID:10;\tI_SYNC : e
         let program = failed_blx::program().unwrap();
         let mut subject = failed_blx::subject(&program).unwrap();
         assert_eq!(subject.untrue(), None);
-        let another = subject.told[0];
-        let told = std::mem::replace(&mut subject.told[1], another);
+        let another = subject.traced[0];
+        let traced = std::mem::replace(&mut subject.traced[1], another);
         let untrue = subject.untrue().unwrap();
-        assert_eq!((untrue.found, untrue.told), (Some(told), Some(another)));
+        assert_eq!((untrue.found, untrue.traced), (Some(traced), Some(another)));
         subject.broken = 0..u64::MAX;
         assert_eq!(subject.untrue(), None);
         subject.broken = 0..0;
-        subject.told[1] = told;
-        subject.told.pop();
-        assert!(subject.untrue().is_some_and(|untrue| untrue.told.is_none()));
+        subject.traced[1] = traced;
+        subject.traced.pop();
+        assert!(subject.untrue().is_some_and(|untrue| untrue.traced.is_none()));
     }
 }

@@ -47,12 +47,12 @@ pub fn subject(program: &Program) -> Option<Subject<'_>> {
         cpu: CPU.to_owned(),
         bytes: TRACE.to_vec(),
         program,
-        told: told(),
+        traced: traced(),
         broken: 0..0,
     })
 }
 
 /// The traced path: everything up to the `b .`, which is executed once.
-fn told() -> Vec<Location> {
+fn traced() -> Vec<Location> {
     [0, 2, 4, 8, 10].map(|offset| Location::new(Address::from(START + offset), Isa::T32)).to_vec()
 }

@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packets_elements_and_complaints_are_told_apart() {
+    fn packets_elements_and_complaints_are_distinguished() {
         let text = "Idx:6; ID:0;\tI_SYNC : Instruction Packet synchronisation.; (Trace Enable); Addr=0x000000c0; S;  ISA=Thumb2; \n\
             Idx:19; ID:10; OCSD_GEN_TRC_ELEM_INSTR_RANGE(exec range=0xc8:[0xca] num_i(1) last_sz(2) (ISA=T32) N BR   <cond>)\n\
             PKTP_ETMV3 : 0x0014 (OCSD_ERR_INVALID_PCKT_HDR) [Invalid packet header]; TrcIdx=2692; CS ID=10; Packet header reserved encodingIdx:2692; ID:0;\tI_RESERVED : Reserved Packet Header\n\

@@ -73,7 +73,7 @@ impl<'a> Place<'a> {
         });
         let instructions = instructions.collect::<Vec<_>>();
         let change = instructions.windows(2).rev().find_map(|pair| match pair {
-            [(place, before), (_, behind)] if before != behind => Some(*place),
+            [(place, before), (_, after)] if before != after => Some(*place),
             _ => None,
         });
         let Some(change) = change else { return false };
@@ -156,8 +156,8 @@ impl<'a> Place<'a> {
         matches!(self.config, SourceConfig::Pft(_))
             && self.their_packets().filter(addressed).any(|packet| {
                 let mut steps = self.their_steps().skip_while(|step| step.from < packet.at);
-                let mut behind = steps.by_ref().skip_while(|step| step.from == packet.at);
-                match behind.next().map(|step| step.what) {
+                let mut after = steps.by_ref().skip_while(|step| step.from == packet.at);
+                match after.next().map(|step| step.what) {
                     Some(What::Instruction { at, .. }) => packet.number("addr") != Some(at.address.get()),
                     _ => false,
                 }
@@ -212,8 +212,8 @@ impl<'a> Place<'a> {
         let exception = |packet: &Packet| {
             packet.number("exception").is_some_and(|number| number != 0) || packet.number("eee").is_some()
         };
-        let mut behind = self.ours.packets.iter().filter(|packet| packet.at > at);
-        behind.find(|packet| exception(packet) || atoms(packet)).filter(|packet| exception(packet))
+        let mut after = self.ours.packets.iter().filter(|packet| packet.at > at);
+        after.find(|packet| exception(packet) || atoms(packet)).filter(|packet| exception(packet))
     }
 
     /// Whether a step is an instruction of 16 bits after which the image ends.

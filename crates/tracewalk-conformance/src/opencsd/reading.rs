@@ -37,7 +37,7 @@ impl Reading {
         let (from, until) = (start.0, end.0.saturating_sub(1).max(start.0));
         let step = |what| Step { from, until, what };
         if let Some(atoms) = atoms.as_deref_mut()
-            && is_behind_all_atoms(&element)
+            && is_after_all_atoms(&element)
         {
             atoms.skip_to(from);
             if matches!(element, Element::Gap(_)) {
@@ -108,7 +108,7 @@ impl Reading {
 }
 
 /// Whether all atoms before an element are accounted for: cancelled or lost ones are never reported.
-const fn is_behind_all_atoms(element: &Element) -> bool {
+const fn is_after_all_atoms(element: &Element) -> bool {
     let Element::Event(Event { kind, .. }) = element else { return matches!(element, Element::Gap(_)) };
     matches!(kind, EventKind::TraceOn(_) | EventKind::Exception { .. })
 }

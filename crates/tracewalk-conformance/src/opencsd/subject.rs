@@ -24,7 +24,7 @@ pub struct Subject<'a> {
     /// The program that ran.
     pub program: &'a Program,
     /// The traced instructions, as the generator knows them.
-    pub told: Vec<Location>,
+    pub traced: Vec<Location>,
     /// The bytes that need not match the traced path, because they were damaged; empty for a sound trace.
     pub broken: Range<u64>,
 }

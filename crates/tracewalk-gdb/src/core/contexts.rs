@@ -33,7 +33,7 @@ impl Core<'_> {
     /// Whether a context runs at the place.
     pub(crate) fn is_running(&self, context: usize) -> bool {
         // The handler that the recording ends with belongs to the context that ran last.
-        self.kept.turns.is_running(context, self.step_number().saturating_sub(u64::from(self.is_behind)))
+        self.kept.turns.is_running(context, self.step_number().saturating_sub(u64::from(self.is_after)))
     }
 
     /// Whether a context has run by the time of the place.
@@ -86,7 +86,7 @@ impl Core<'_> {
     pub(super) fn seek_back(&mut self, step: u64) -> bool {
         let found =
             self.cursor.seek_step(step) && walk::settle(&mut self.cursor, &self.code, Direction::Backward);
-        self.is_behind &= !found;
+        self.is_after &= !found;
         found
     }
 

@@ -238,7 +238,7 @@ impl<'a> Unit<'a> {
         self.finish_instruction()?;
         self.synchronise_if_due(executed.location())?;
         self.atoms_of(executed, &instruction);
-        self.trace.told.steps.push(Step::Instruction(*executed));
+        self.trace.path.steps.push(Step::Instruction(*executed));
         self.next_transfer = None;
         self.last = Some(executed.location());
         self.target = match (instruction.class, went) {
@@ -307,8 +307,8 @@ impl<'a> Unit<'a> {
         let handler = self.story.handler(index, taken);
         let tail_chained = taken.preferred_return.is_none();
         let mut cancel = tail_chained && self.options.tail_chaining_cancels;
-        if cancel && self.trace.told.steps.last() == Some(&Step::ExceptionReturn) {
-            self.trace.told.steps.pop();
+        if cancel && self.trace.path.steps.last() == Some(&Step::ExceptionReturn) {
+            self.trace.path.steps.pop();
         }
         if let Some(resumes) = self.story.resumes(index, taken) {
             // The undefined instruction at the resume address was already traced: execution is after it.
@@ -323,7 +323,7 @@ impl<'a> Unit<'a> {
             }
         }
         self.branch(handler, Some((taken.exception, cancel)))?;
-        self.trace.told.steps.push(Step::Exception(*taken));
+        self.trace.path.steps.push(Step::Exception(*taken));
         self.last = None;
         Ok(true)
     }
@@ -349,15 +349,15 @@ impl<'a> Unit<'a> {
     }
 
     fn exception_return(&mut self, step: &Step) -> Result<bool, EncodeError> {
-        if self.tells_exception_returns() {
+        if self.traces_exception_returns() {
             self.send(&Packet::ExceptionExit)?;
-            self.trace.told.steps.push(*step);
+            self.trace.path.steps.push(*step);
         }
         Ok(true)
     }
 
     /// The exception exit packet exists from ETMv3.4 on for ARMv7-M, from ETMv3.5 on for A and R profile.
-    fn tells_exception_returns(&self) -> bool {
+    fn traces_exception_returns(&self) -> bool {
         match self.config.profile() {
             Profile::M => self.config.minor_version() >= 4,
             Profile::Ar => self.config.minor_version() >= 5,
@@ -372,13 +372,13 @@ impl<'a> Unit<'a> {
             let address = Address::from(access.address.low_word().wrapping_add(4 * word));
             let value = u32::try_from(value >> (32 * word) & 0xffff_ffff).unwrap_or_default();
             let contiguous = self.next_transfer == Some(address);
-            let told = self.config.data().addresses && !contiguous;
+            let has_address = self.config.data().addresses && !contiguous;
             self.flush()?;
-            self.transfer(told.then_some(address), self.config.data().values.then_some(value))?;
+            self.transfer(has_address.then_some(address), self.config.data().values.then_some(value))?;
             let next = address.low_word().wrapping_add(access.bytes.min(4).into());
             self.next_transfer = Some(Address::from(next));
         }
-        self.trace.told.steps.push(Step::Access(*access));
+        self.trace.path.steps.push(Step::Access(*access));
         Ok(true)
     }
 
@@ -402,7 +402,7 @@ impl<'a> Unit<'a> {
         self.context_id = context_id;
         if self.config.context_id_size().bytes() != 0 {
             self.send(&Packet::ContextId(context_id))?;
-            self.trace.told.steps.push(Step::ContextId(context_id));
+            self.trace.path.steps.push(Step::ContextId(context_id));
         }
         Ok(true)
     }
@@ -465,7 +465,7 @@ impl<'a> Unit<'a> {
         // A load in progress is reported on its own; tracing begins with it, and again after it.
         self.trace.starts +=
             usize::from(reason != ISyncReason::Periodic) + usize::from(in_progress.is_some());
-        self.trace.told.steps.extend(in_progress.map(Step::Instruction));
+        self.trace.path.steps.extend(in_progress.map(Step::Instruction));
         let counts = self.config.cycle_accurate() && reason != ISyncReason::Periodic;
         self.send(&Packet::ISync(ISync {
             reason,

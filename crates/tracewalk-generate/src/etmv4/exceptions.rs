@@ -34,13 +34,13 @@ impl Unit<'_> {
         self.sender.send(&Packet::Exception(ExceptionPacket { number, address, fault_pending: false }))?;
         let none = Location::new(Address::new(NO_RETURN_ADDRESS), Isa::T32);
         self.sender.exception_address(resumes.unwrap_or(none))?;
-        self.states.enter_exception(self.story.state_behind(index));
+        self.states.enter_exception(self.story.state_after(index));
         self.address(handler)?;
         self.is_inside_run = false;
         self.run_start = handler;
         self.run_length = 0;
         let exception = Exception::from_type(self.config.profile(), number);
-        self.tell(Step::Exception(Taken { exception, handler: Address::new(0), ..*taken }));
+        self.prove(Step::Exception(Taken { exception, handler: Address::new(0), ..*taken }));
         self.sender.count_cycles()?;
         Ok(true)
     }
@@ -48,7 +48,7 @@ impl Unit<'_> {
     /// Drops an instruction that the exception resumes at: it did not complete, so the trace does not contain
     /// it unless it was a P0 instruction.
     fn give_up_undefined(&mut self, taken: &Taken) {
-        let steps = &mut self.trace.told.steps;
+        let steps = &mut self.trace.path.steps;
         let is_last = |step: &&Step| matches!(step, Step::Instruction(last) if Some(last.address) == taken.preferred_return);
         if steps.len() > self.proven && steps.last().is_some_and(|step| is_last(&step)) {
             steps.pop();
@@ -63,7 +63,7 @@ impl Unit<'_> {
                 self.sender.p0_sent(1);
             }
         }
-        self.tell(Step::ExceptionReturn);
+        self.prove(Step::ExceptionReturn);
         if let Some(target) = self.returns_to.take() {
             self.address(target)?;
         }

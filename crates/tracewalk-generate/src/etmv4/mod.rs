@@ -85,7 +85,7 @@ pub fn encode(
         unit.trace.times.push(unit.sender.clock.now());
     }
     unit.sender.commit_all()?;
-    unit.trace.told.steps.truncate(unit.proven);
+    unit.trace.path.steps.truncate(unit.proven);
     unit.trace.cycles = unit.sender.cycles_sent;
     unit.trace.bytes = unit.sender.bytes;
     Ok(unit.trace)
@@ -181,7 +181,7 @@ impl<'a> Unit<'a> {
         self.paused = matches!(tracing, Tracing::Ends | Tracing::Off);
         if tracing == Tracing::Ends {
             self.sender.commit_all()?;
-            self.trace.told.steps.truncate(self.proven);
+            self.trace.path.steps.truncate(self.proven);
             self.is_inside_run = false;
             self.late_address = false;
         }
@@ -194,8 +194,8 @@ impl<'a> Unit<'a> {
                     self.sender.clock.execute(executed, &self.story.instruction(executed)?);
                 }
                 Step::ContextId(context_id) => _ = self.context_id(*context_id),
-                Step::Exception(_) => self.states.enter_exception(self.story.state_behind(index)),
-                Step::ExceptionReturn => self.states.leave_exception(self.story.state_behind(index)),
+                Step::Exception(_) => self.states.enter_exception(self.story.state_after(index)),
+                Step::ExceptionReturn => self.states.leave_exception(self.story.state_after(index)),
                 Step::State(state) => self.states.change(*state),
                 Step::Access(_) => {}
             }
@@ -215,46 +215,46 @@ impl<'a> Unit<'a> {
         self.run_length += 1;
         if !is_p0(self.rules, &instruction) {
             self.is_inside_run = true;
-            self.trace.told.steps.push(Step::Instruction(Executed { passed: true, ..*executed }));
+            self.trace.path.steps.push(Step::Instruction(Executed { passed: true, ..*executed }));
             return Ok(true);
         }
-        let behind = Location::new(executed.end(), executed.isa);
+        let after = Location::new(executed.end(), executed.isa);
         let target = match (instruction.class, self.story.went(index)) {
             _ if !executed.passed => None,
             (Class::Direct(target), _) => Some(target),
             (Class::Indirect, Went::To(target)) => Some(target),
             (Class::Indirect, Went::TailChained) => None,
             (Class::Indirect, Went::End) => return Ok(false),
-            _ => Some(behind),
+            _ => Some(after),
         };
         // Code in the other context begins after the return.
         let returns = self.story.returns(index);
         if returns {
-            self.states.leave_exception(self.story.state_behind(index));
-        } else if let Some(state) = self.story.state_behind(index) {
+            self.states.leave_exception(self.story.state_after(index));
+        } else if let Some(state) = self.story.state_after(index) {
             self.states.change(state);
         }
         if !self.as_q_element(executed, &instruction, target)? {
             self.atom(executed, &instruction)?;
             match (instruction.class, target) {
-                _ if !executed.passed => self.answer_late(behind)?,
+                _ if !executed.passed => self.answer_late(after)?,
                 (Class::Indirect, Some(target)) => {
-                    self.indirect(index, &instruction, target, behind)?;
+                    self.indirect(index, &instruction, target, after)?;
                 }
                 (Class::Indirect, None) => {}
                 (Class::Direct(target), _) => {
-                    self.push_return(&instruction, behind);
+                    self.push_return(&instruction, after);
                     if self.options.branch_broadcast || self.late_address {
                         self.address(target)?;
                     }
                 }
-                _ => self.answer_late(behind)?,
+                _ => self.answer_late(after)?,
             }
         }
         self.is_inside_run = false;
-        self.run_start = target.unwrap_or(behind);
+        self.run_start = target.unwrap_or(after);
         self.run_length = 0;
-        self.tell(Step::Instruction(*executed));
+        self.prove(Step::Instruction(*executed));
         if !(returns || self.unanswered || self.late_address) {
             let context = self.context();
             self.sender.context(context)?;
@@ -290,10 +290,10 @@ impl<'a> Unit<'a> {
         instruction: &Instruction,
         target: Option<Location>,
     ) -> Result<bool, EncodeError> {
-        let behind = Location::new(executed.end(), executed.isa);
+        let after = Location::new(executed.end(), executed.isa);
         let is_clear = match (instruction.class, executed.passed) {
-            (Class::Direct(target), true) => target != behind,
-            (Class::Direct(target), false) => target != behind && instruction.conditional,
+            (Class::Direct(target), true) => target != after,
+            (Class::Direct(target), false) => target != after && instruction.conditional,
             (Class::Indirect, passed) => passed && target.is_some(),
             _ => false,
         };
@@ -306,7 +306,7 @@ impl<'a> Unit<'a> {
         if !may_be || !Since::count(&mut self.since.q, self.options.q_every) {
             return Ok(false);
         }
-        self.sender.q(self.run_length, target.unwrap_or(behind))?;
+        self.sender.q(self.run_length, target.unwrap_or(after))?;
         Ok(true)
     }
 
@@ -316,13 +316,13 @@ impl<'a> Unit<'a> {
         index: usize,
         instruction: &Instruction,
         target: Location,
-        behind: Location,
+        after: Location,
     ) -> Result<(), EncodeError> {
         // The address of a return from an exception is always sent.
         let from_exception = instruction.returns == Some(Return::Exception) || self.story.returns(index);
         if !from_exception && self.return_stack.last() == Some(&target) && !self.late_address {
             self.return_stack.pop();
-            self.push_return(instruction, behind);
+            self.push_return(instruction, after);
             return Ok(());
         }
         self.unanswered = self.options.exceptions_answer
@@ -331,7 +331,7 @@ impl<'a> Unit<'a> {
             && self.story.is_interrupted(index);
         // M profile sends the exception return packet before the target: see `exception_return`.
         let returns_first = self.config.profile() == Profile::M && self.story.returns(index);
-        self.push_return(instruction, behind);
+        self.push_return(instruction, after);
         if returns_first {
             self.returns_to = Some(target);
         } else if !self.unanswered {
@@ -358,9 +358,9 @@ impl<'a> Unit<'a> {
     }
 
     /// Adds a step that the trace proves, together with all steps before it.
-    fn tell(&mut self, step: Step) {
-        self.trace.told.steps.push(step);
-        self.proven = self.trace.told.steps.len();
+    fn prove(&mut self, step: Step) {
+        self.trace.path.steps.push(step);
+        self.proven = self.trace.path.steps.len();
     }
 
     /// Sends the address of a synchronisation that was waiting for an atom.

@@ -94,9 +94,9 @@ impl<'a> Sender<'a> {
                 let atoms = atoms_of(first)?;
                 atoms.format().map(|_| (atoms, rest))
             });
-            let Some((atoms, behind)) = fitting else { break };
+            let Some((atoms, after)) = fitting else { break };
             self.append(&Packet::Atom(atoms))?;
-            rest = behind;
+            rest = after;
             self.p0_sent(atoms.count().into());
         }
         self.commit_if_due()

@@ -55,8 +55,8 @@ pub(crate) fn decoded<D: Decode, L: Lower<Packet = D::Packet>>(
 }
 
 /// Both paths must be the same, apart from the steps that set a context ID.
-pub(crate) fn assert_same(profile: Profile, told: &Path, found: &Path, what: &str) {
-    if let Some(difference) = first_difference(profile, told, found) {
+pub(crate) fn assert_same(profile: Profile, traced: &Path, found: &Path, what: &str) {
+    if let Some(difference) = first_difference(profile, traced, found) {
         panic!("{difference}, {what}");
     }
 }

@@ -86,7 +86,7 @@ impl Arrangement {
         let pointer = self.pointer();
         CaptureOffset(match place.checked_sub(pointer) {
             _ if place >= bytes => place,
-            Some(behind) => behind,
+            Some(after) => after,
             None => place + bytes.saturating_sub(pointer),
         })
     }

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_nothing_is_told_with_its_number() {
+    fn a_line_that_is_nothing_is_reported_with_its_number() {
         assert_eq!(
             Ini::parse("[a]\nb=1\nnonsense").unwrap_err(),
             (3, CaptureErrorKind::Line { found: "nonsense".to_owned() })

@@ -98,8 +98,8 @@ pub(super) fn meant_by(key: &str) -> String {
     if DECODING.contains(&name.as_str()) {
         return name;
     }
-    let behind = key.split_once('(').map_or("", |(_, behind)| behind);
-    let number = behind.split_once(')').and_then(|(number, _)| number::parse_u32(number.trim()));
+    let after = key.split_once('(').map_or("", |(_, after)| after);
+    let number = after.split_once(')').and_then(|(number, _)| number::parse_u32(number.trim()));
     let numbered = NUMBERS.iter().find(|&&(_, known)| Some(known) == number);
     numbered.map_or(name, |&(known, _)| known.to_owned())
 }

@@ -116,7 +116,7 @@ fn registers_can_be_in_their_own_file() {
 }
 
 #[test]
-fn mistakes_in_a_description_are_told_with_their_line() {
+fn mistakes_in_a_description_are_reported_with_their_line() {
     const OK: &str = "[capture]\nfile = 'trace.bin'\n";
     let cases = [
         ("[capture\n", ":1: unclosed table, expected `]`"),

@@ -141,7 +141,7 @@ impl FromStr for ImageRequest {
 /// Splits an argument into the text before the contexts, and the contexts that it ends in. An `@` without a
 /// `=` after it belongs to the file's name.
 fn split_scope(argument: &str) -> Result<(&str, Scope), ParseImageError> {
-    let Some((rest, found)) = argument.rsplit_once('@').filter(|(_, behind)| behind.contains('=')) else {
+    let Some((rest, found)) = argument.rsplit_once('@').filter(|(_, after)| after.contains('=')) else {
         return Ok((argument, Scope::EVERYWHERE));
     };
     let mut scope = Scope::EVERYWHERE;

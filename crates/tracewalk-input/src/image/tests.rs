@@ -95,7 +95,7 @@ fn an_object_file_has_addresses_only_for_one_section() {
 }
 
 #[test]
-fn wrong_files_are_told_in_one_sentence() {
+fn wrong_files_are_reported_in_one_sentence() {
     let with = |change: fn(&mut Elf)| {
         let mut elf = program();
         change(&mut elf);
@@ -138,7 +138,7 @@ fn wrong_files_are_told_in_one_sentence() {
 }
 
 #[test]
-fn files_that_are_not_there_are_told() {
+fn files_that_are_not_there_are_reported() {
     let directory = TemporaryDirectory::new();
     let load = |path: &Path| {
         let request = ImageRequest::new(path, ImageKind::Addressed, Origin::Option("--image"));

@@ -77,8 +77,8 @@ impl Contents {
     }
 
     pub(super) fn at(&self, address: Address) -> Option<Content> {
-        let behind = self.stretches.partition_point(|stretch| stretch.start <= address.get());
-        let stretch = self.stretches.get(behind.checked_sub(1)?)?;
+        let after = self.stretches.partition_point(|stretch| stretch.start <= address.get());
+        let stretch = self.stretches.get(after.checked_sub(1)?)?;
         (address.get() < stretch.end).then_some(stretch.content)
     }
 

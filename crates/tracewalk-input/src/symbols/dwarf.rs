@@ -61,11 +61,11 @@ pub(super) fn load(
     };
     let Some((sections, size)) = sections? else { return Ok(None) };
     let budget = Arc::new(Budget::of(size));
-    let told = |problem: String| if budget.is_spent() { REPEATS.to_owned() } else { problem };
+    let reported = |problem: String| if budget.is_spent() { REPEATS.to_owned() } else { problem };
     let abbreviations =
         sections.debug_abbrev.borrow(|(_, bytes)| Reader::new(bytes, Removed::Nothing, &budget));
     let entries = sections.debug_info.borrow(|(_, bytes)| EndianSlice::new(bytes, LittleEndian));
-    let heads: Arc<[Range<usize>]> = Arc::from(unit_heads(&entries, &abbreviations).map_err(told)?);
+    let heads: Arc<[Range<usize>]> = Arc::from(unit_heads(&entries, &abbreviations).map_err(reported)?);
     let dwarf = Arc::new(sections.borrow(|(id, bytes)| {
         let removed = match id {
             _ if code_at_zero => Removed::Nothing,
@@ -77,7 +77,7 @@ pub(super) fn load(
         };
         Reader::new(bytes, removed, &budget)
     }));
-    let context = Context::from_arc_dwarf(Arc::clone(&dwarf)).map_err(|error| told(error.to_string()))?;
+    let context = Context::from_arc_dwarf(Arc::clone(&dwarf)).map_err(|error| reported(error.to_string()))?;
     if budget.is_spent() {
         return Err(REPEATS.to_owned());
     }

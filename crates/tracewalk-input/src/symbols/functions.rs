@@ -95,8 +95,8 @@ impl Functions {
 
     pub(super) fn at(&self, address: Address) -> Option<&Function> {
         let address = address.get();
-        let behind = self.extents.partition_point(|extent| extent.start <= address);
-        let extent = self.extents.get(behind.checked_sub(1)?).filter(|extent| address < extent.end)?;
+        let after = self.extents.partition_point(|extent| extent.start <= address);
+        let extent = self.extents.get(after.checked_sub(1)?).filter(|extent| address < extent.end)?;
         self.all.get(extent.function)
     }
 }

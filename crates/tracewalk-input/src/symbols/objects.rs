@@ -41,8 +41,8 @@ impl Objects {
     }
 
     pub(super) fn at(&self, address: Address) -> Option<&Object> {
-        let behind = self.all.partition_point(|object| object.start <= address);
-        let near = self.all.get(..behind)?.iter().rev();
+        let after = self.all.partition_point(|object| object.start <= address);
+        let near = self.all.get(..after)?.iter().rev();
         let near = near.take_while(|object| address.get() - object.start.get() < self.longest);
         near.filter(|object| address.get() < object.end).min_by_key(|object| object.end - object.start.get())
     }

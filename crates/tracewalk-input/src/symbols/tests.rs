@@ -110,7 +110,7 @@ fn labels_of_assembly_code_are_functions_where_there_is_no_other() {
 }
 
 #[test]
-fn mapping_symbols_tell_instruction_sets_and_data_apart() {
+fn mapping_symbols_distinguish_instruction_sets_and_data() {
     let mut elf = program();
     for (name, address) in [("$a", 0x8000), ("$t.1", 0x8010), ("$d", 0x8018), ("$t", 0x8018), ("$d", 0x8020)]
     {
@@ -329,8 +329,9 @@ fn a_compressed_section_cannot_claim_any_size() {
     elf.section(".debug_info", 0x800, 0, &header);
     let lines = symbols_of(&elf).source_lines();
     let problem = &lines.notes()[0].problem;
-    let told = "its source lines cannot be read: section .debug_info claims to be 4294967295 bytes, and ";
-    assert!(problem.starts_with(told), "{problem}");
+    let beginning =
+        "its source lines cannot be read: section .debug_info claims to be 4294967295 bytes, and ";
+    assert!(problem.starts_with(beginning), "{problem}");
 }
 
 #[test]

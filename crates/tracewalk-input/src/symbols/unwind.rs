@@ -103,8 +103,8 @@ impl Table {
 
     /// The offset of the information about the function that holds `address`.
     fn function(&self, address: u64) -> Option<usize> {
-        let behind = self.functions.partition_point(|(start, ..)| *start <= address);
-        let (_, end, place) = self.functions.get(behind.checked_sub(1)?)?;
+        let after = self.functions.partition_point(|(start, ..)| *start <= address);
+        let (_, end, place) = self.functions.get(after.checked_sub(1)?)?;
         (address < *end).then_some(*place)
     }
 }

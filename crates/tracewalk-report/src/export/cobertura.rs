@@ -83,14 +83,14 @@ impl JudgedLine {
         let line = Line { copies, ..line.clone() };
         let branches = report.branches(&line).filter_map(|(counted, branch)| {
             let kind = if counted.instruction.is_branch() { "jump" } else { "conditional" };
-            let (seen, told) = judged(&branch);
-            (told > 0).then_some((kind, seen, told))
+            let (seen, judged) = judged(&branch);
+            (judged > 0).then_some((kind, seen, judged))
         });
         Some(Self { number: line.number, count, branches: branches.collect() })
     }
 
     fn outcomes(&self) -> (u64, u64) {
-        self.branches.iter().fold((0, 0), |(seen, told), branch| (seen + branch.1, told + branch.2))
+        self.branches.iter().fold((0, 0), |(seen, judged), branch| (seen + branch.1, judged + branch.2))
     }
 }
 
@@ -109,9 +109,9 @@ impl Sums {
     fn of<'a>(lines: impl IntoIterator<Item = &'a JudgedLine>) -> Self {
         let mut sums = Self::default();
         for line in lines {
-            let (seen, told) = line.outcomes();
+            let (seen, judged) = line.outcomes();
             sums.lines = (sums.lines.0 + u64::from(line.count > 0), sums.lines.1 + 1);
-            sums.branches = (sums.branches.0 + seen, sums.branches.1 + told);
+            sums.branches = (sums.branches.0 + seen, sums.branches.1 + judged);
         }
         sums
     }
@@ -213,20 +213,20 @@ impl<W: Write> Document<W> {
 
     fn line(&mut self, line: &JudgedLine) -> io::Result<()> {
         let mut attributes = vec![("number", line.number.to_string()), ("hits", line.count.to_string())];
-        let (seen, told) = line.outcomes();
-        if told == 0 {
+        let (seen, judged) = line.outcomes();
+        if judged == 0 {
             attributes.push(("branch", "false".to_owned()));
             return self.empty("line", &attributes);
         }
         attributes.push(("branch", "true".to_owned()));
-        attributes.push(("condition-coverage", format!("{}% ({seen}/{told})", seen * 100 / told)));
+        attributes.push(("condition-coverage", format!("{}% ({seen}/{judged})", seen * 100 / judged)));
         self.element("line", &attributes, |document| {
             document.element("conditions", &[], |document| {
-                line.branches.iter().zip(0..).try_for_each(|(&(kind, seen, told), number): (_, u32)| {
+                line.branches.iter().zip(0..).try_for_each(|(&(kind, seen, judged), number): (_, u32)| {
                     let attributes = [
                         ("number", number.to_string()),
                         ("type", kind.to_owned()),
-                        ("coverage", format!("{}%", seen * 100 / told)),
+                        ("coverage", format!("{}%", seen * 100 / judged)),
                     ];
                     document.empty("condition", &attributes)
                 })

@@ -388,7 +388,7 @@ mod tests {
                 images: std::iter::once("firmware.elf".to_owned()).collect(),
                 sources: (0..runs).map(source).collect(),
                 losses: Losses::default(),
-                conditions_told: true,
+                conditions_recorded: true,
             };
             let report = Report { programs: vec![program], ..Report::default() };
             let mut out = Vec::new();

@@ -329,7 +329,7 @@ impl<'a> ProgramJson<'a> {
         Self {
             id: program.id.to_string(),
             images: program.images.iter().map(String::as_str).collect(),
-            conditions_told: program.conditions_told,
+            conditions_told: program.conditions_recorded,
             sources: program.sources.iter().map(SourceJson::of).collect(),
         }
     }

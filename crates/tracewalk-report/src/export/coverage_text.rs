@@ -269,8 +269,8 @@ fn lost(losses: &Losses) -> Option<Note> {
         ("trace and image in contradiction", losses.contradictions),
         ("code that cannot be decoded", losses.undecodable),
     ];
-    let told = reasons.into_iter().filter(|(_, lost)| lost.stretches > 0);
-    let mut parts = told
+    let occurred = reasons.into_iter().filter(|(_, lost)| lost.stretches > 0);
+    let mut parts = occurred
         .map(|(what, lost)| {
             let bytes = counted(lost.bytes, "byte");
             format!("{what} {} ({bytes})", counted(lost.stretches, "time"))

@@ -76,7 +76,7 @@ mod tests {
     use tracewalk_analysis::samples::{ISync, packets};
 
     #[test]
-    fn packets_tell_their_own_fields() {
+    fn packets_name_their_own_fields() {
         let mut out = Vec::new();
         let contents = [
             (PacketItem::Unsynchronised, &[1_u8, 2][..]),

@@ -98,11 +98,11 @@ impl Tail {
     fn drop_old(&mut self) {
         while let Some(oldest) = self.held.front() {
             let count = oldest.instructions();
-            let behind = self.holding - count;
-            let kept = behind < self.instructions
+            let after = self.holding - count;
+            let kept = after < self.instructions
                 // Events before the first instruction that is kept; it may be the end of a passage.
                 || ((count == 0 || matches!(oldest, Held::Passage(_)))
-                    && behind == self.instructions
+                    && after == self.instructions
                     && self.instructions != 0);
             if kept && self.held.len() <= MOST_RECORDS {
                 break;

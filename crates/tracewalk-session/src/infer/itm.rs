@@ -21,7 +21,7 @@ pub(super) struct ItmReading {
     pub(super) packets: u64,
     pub(super) malformed: u64,
     /// Packets with plausible content.
-    telling: u64,
+    plausible: u64,
     /// Packets that an ITM hardly ever sends.
     odd: u64,
     /// The stretch of memory of the last program counter sample.
@@ -35,7 +35,7 @@ pub(crate) struct FoundItm {
     pub(crate) finding: Finding,
 }
 
-/// Fewer telling packets than this may be chance.
+/// Fewer plausible packets than this may be chance.
 const ENOUGH: u64 = 8;
 /// The size of a stretch of memory that a program stays in: 64 KiB.
 const PLACE_BITS: u32 = 16;
@@ -80,16 +80,16 @@ impl ItmReading {
     fn packet(&mut self, packet: Packet, program: &Program) {
         self.packets += 1;
         match packet {
-            Packet::Sync => self.telling += ENOUGH / 2,
+            Packet::Sync => self.plausible += ENOUGH / 2,
             Packet::Stimulus { size: Size::Byte, value, .. } => {
                 let is_text = matches!(value, 0x09 | 0x0a | 0x0d | 0x20..=0x7e);
-                self.telling += u64::from(is_text);
+                self.plausible += u64::from(is_text);
             }
             // The number has room for more interrupts than any processor has; 0 is not an exception.
-            Packet::Exception { number: 0..=15, .. } => self.telling += 2,
-            Packet::Exception { number: 16..=256, .. } | Packet::PcSample(None) => self.telling += 1,
+            Packet::Exception { number: 0..=15, .. } => self.plausible += 2,
+            Packet::Exception { number: 16..=256, .. } | Packet::PcSample(None) => self.plausible += 1,
             Packet::PcSample(Some(at)) | Packet::DataPc { address: at, .. } if program.holds(at) => {
-                self.telling += ENOUGH / 2;
+                self.plausible += ENOUGH / 2;
             }
             Packet::PcSample(Some(at)) | Packet::DataPc { address: at, .. } if at.get() & 1 == 1 => {
                 self.odd += 1;
@@ -97,7 +97,7 @@ impl ItmReading {
             Packet::PcSample(Some(at)) | Packet::DataPc { address: at, .. } => {
                 // Programs mostly stay in one stretch of memory.
                 let place = at.get() >> PLACE_BITS;
-                self.telling += u64::from(self.place.replace(place) == Some(place));
+                self.plausible += u64::from(self.place.replace(place) == Some(place));
             }
             Packet::Exception { .. } | Packet::Extension { .. } => self.odd += 1,
             Packet::LocalTimestamp { .. }
@@ -115,7 +115,7 @@ impl ItmReading {
     pub(super) const fn is_itm(&self) -> bool {
         let wrong = self.malformed + self.odd;
         // One in four random bytes begins no packet.
-        self.telling >= ENOUGH && self.telling * 4 >= self.packets && wrong * 32 <= self.packets
+        self.plausible >= ENOUGH && self.plausible * 4 >= self.packets && wrong * 32 <= self.packets
     }
 }
 

@@ -181,15 +181,15 @@ mod tests {
     }
 
     #[test]
-    fn evidence_is_told_with_how_the_buffer_lies() {
-        let told = |wrapped, breaks_at_wrap| Evidence { wrapped, breaks_at_wrap, ..SEEN }.to_string();
+    fn evidence_is_reported_with_how_the_buffer_lies() {
+        let text = |wrapped, breaks_at_wrap| Evidence { wrapped, breaks_at_wrap, ..SEEN }.to_string();
         let rest = "; 6 continue the one before, 1 start anew, 2 do neither";
         let start = "10 packets in bytes 0x10..0x60";
-        assert_eq!(told(false, false), format!("{start}, not wrapped{rest}"));
+        assert_eq!(text(false, false), format!("{start}, not wrapped{rest}"));
         let with = ", wrapped, with a break where the newest meets the oldest";
-        assert_eq!(told(true, true), format!("{start}{with}{rest}"));
+        assert_eq!(text(true, true), format!("{start}{with}{rest}"));
         let without = ", wrapped, without a break that shows where";
-        assert_eq!(told(true, false), format!("{start}{without}{rest}"));
+        assert_eq!(text(true, false), format!("{start}{without}{rest}"));
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stretch_begins_behind_the_packets_that_do_not_go_together() {
+    fn a_stretch_begins_after_the_packets_that_do_not_go_together() {
         // An empty entry, packets that break three times, and five that continue each other.
         let entries = [
             (0, 0),

@@ -11,7 +11,7 @@ use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::drive::{Input, Spread};
 
 use super::check::Check;
-use super::story::{Story, Teller};
+use super::story::{Story, StoryBuilder};
 use super::traced::Traced;
 use crate::sample::Sample;
 
@@ -118,7 +118,7 @@ impl Reading {
 
     fn follow(&mut self, sample: &Sample, config: &SourceConfig, traced: Traced<'_>, most: u64) {
         self.followed = !traced.program.is_empty();
-        let mut story = Teller::default();
+        let mut story = StoryBuilder::default();
         let mut losses = 0_u64;
         let read = sample.input().flow(config, traced.program, |record| {
             match record.element {
@@ -261,7 +261,7 @@ impl Reading {
     }
 
     /// Whether another reading gives the same execution and times.
-    pub(super) fn tells_the_same(&self, other: &Self) -> bool {
+    pub(super) fn gives_the_same(&self, other: &Self) -> bool {
         self.story == other.story && !self.given_up && !other.given_up
     }
 

@@ -49,7 +49,7 @@ pub(crate) fn seam(bytes: &[u8], in_frames: bool) -> Option<Seam> {
     let rhythms = rhythms.collect::<Vec<_>>();
     let gaps = rhythms.iter().filter_map(|(id, found, rhythm)| {
         let [gap] = rhythm.odd.as_slice() else { return None };
-        let joined = found.in_front()? + found.behind()?;
+        let joined = found.in_front()? + found.after()?;
         let is_joined = joined.abs_diff(rhythm.distance) <= rhythm.tolerance + LOST_AT_START;
         is_joined.then_some((*id, (gap.0, gap.1), rhythm.distance))
     });
@@ -94,7 +94,7 @@ struct Place {
     /// The position of the A-sync's last byte among the source's bytes.
     in_source: u64,
     /// The place in the buffer of the byte after the A-sync.
-    behind: u64,
+    after: u64,
 }
 
 const ZEROS: u8 = 5;
@@ -149,7 +149,7 @@ impl Synchronisations {
         match byte {
             0 => self.zeros = self.zeros.saturating_add(1),
             LAST_BYTE if self.zeros >= ZEROS => {
-                self.places.push(Place { in_source: self.bytes, behind: at + 1 });
+                self.places.push(Place { in_source: self.bytes, after: at + 1 });
                 self.zeros = 0;
             }
             _ => self.zeros = 0,
@@ -163,7 +163,7 @@ impl Synchronisations {
     }
 
     /// The number of bytes from the end of the last A-sync on.
-    fn behind(&self) -> Option<u64> {
+    fn after(&self) -> Option<u64> {
         Some(self.bytes - self.places.last()?.in_source)
     }
 
@@ -192,13 +192,13 @@ impl Synchronisations {
     /// The distances that do not fit a rhythm.
     fn odd(&self, rhythm: &Rhythm) -> impl Iterator<Item = (u64, u64)> {
         let odd = self.steps().filter(|(from, to)| !rhythm.holds(*from, *to));
-        odd.map(|(from, to)| (from.behind, to.behind.saturating_sub(u64::from(ZEROS) + 1)))
+        odd.map(|(from, to)| (from.after, to.after.saturating_sub(u64::from(ZEROS) + 1)))
     }
 
     /// Whether the source keeps its rhythm across these places, as no source does across a seam.
     fn keeps_time_over(&self, first: usize, last: usize, rhythm: &Rhythm) -> bool {
         let over = |(from, to): &(Place, Place)| {
-            from.behind <= first as u64 && to.behind > last as u64 && rhythm.holds(*from, *to)
+            from.after <= first as u64 && to.after > last as u64 && rhythm.holds(*from, *to)
         };
         self.steps().any(|step| over(&step))
     }

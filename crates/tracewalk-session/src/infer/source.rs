@@ -358,7 +358,7 @@ impl<'a> Search<'a> {
         });
         let best = Answer::new(question.answer(source, &own), reading);
         // An answer with the same execution is the runner-up only if there is no other.
-        let next = others.min_by_key(|(_, other)| (reading.tells_the_same(other), other.rank()));
+        let next = others.min_by_key(|(_, other)| (reading.gives_the_same(other), other.rank()));
         let certainty = match &next {
             // With another depth, the uncommitted elements at the end are others, which may look like an error.
             Some((_, next)) if question == Question::Speculation && next.is_as_likely_as(&reading) => {
@@ -376,7 +376,7 @@ impl<'a> Search<'a> {
 
 /// The certainty of a reading that was preferred to another one.
 fn certainty(best: &Reading, other: &Reading) -> Certainty {
-    if best.tells_the_same(other) {
+    if best.gives_the_same(other) {
         Certainty::Indifferent
     } else if other.is_worse_than(best) && !other.may_be_damaged_as(best) {
         Certainty::Certain

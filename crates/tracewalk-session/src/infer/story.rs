@@ -17,7 +17,7 @@ pub(super) struct Story {
 
 /// Makes a story of elements.
 #[derive(Debug, Default)]
-pub(super) struct Teller {
+pub(super) struct StoryBuilder {
     runs: DefaultHasher,
     details: DefaultHasher,
     /// The run that may still grow.
@@ -35,7 +35,7 @@ enum Mark {
     Unknown,
 }
 
-impl Teller {
+impl StoryBuilder {
     pub(super) fn element(&mut self, element: &Element) {
         match element {
             Element::Block(block) => self.block(block),

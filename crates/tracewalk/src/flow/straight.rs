@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_inside_an_instruction_behind_the_start_or_outside_the_code_is_not_reached() {
+    fn an_end_inside_an_instruction_after_the_start_or_outside_the_code_is_not_reached() {
         // nop; isb; nop
         let code = [0xbf00, 0xf3bf, 0x8f6f, 0xbf00];
         assert!(reaches(&code, 0x100, 0x106));

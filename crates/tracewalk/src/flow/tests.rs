@@ -103,7 +103,7 @@ fn an_it_block_makes_any_instruction_conditional_also_where_trace_begins_inside_
 }
 
 #[test]
-fn a_jump_behind_an_instruction_that_is_no_branch_is_a_contradiction() {
+fn a_jump_after_an_instruction_that_is_no_branch_is_a_contradiction() {
     let program = thumb(0x100, &[NOP, NOP, NOP, NOP]);
     let found = follow(
         Rules::default(),
@@ -457,7 +457,7 @@ fn a_run_may_pass_a_branch_to_the_next_address() {
 }
 
 #[test]
-fn only_m_profile_has_vectors_that_tell_the_exception() {
+fn only_m_profile_has_vectors_that_give_the_exception() {
     // A vector table at 0, whose word 2 is NMI's handler at 0x100; no handler starts at 0x102.
     let mut program = thumb(0x100, &[NOP, NOP, NOP, NOP]);
     let table = [0x2000_4000_u32, 0x107, 0x101].map(u32::to_le_bytes);
@@ -569,7 +569,7 @@ fn an_exception_that_was_returned_from_corrects_no_later_return() {
 }
 
 #[test]
-fn a_return_to_an_undefined_instruction_goes_to_it_and_not_behind_it() {
+fn a_return_to_an_undefined_instruction_goes_to_it_and_not_after_it() {
     // 0x100: nop; udf; udf in Thumb. The handler at 0x200 in ARM state: subs pc, lr, #4.
     const UDF: u16 = 0xde01;
     let mut program = thumb(0x100, &[NOP, UDF, UDF, NOP]);

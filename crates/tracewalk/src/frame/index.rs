@@ -160,7 +160,7 @@ impl Index {
     pub fn bytes_in(&self, section: usize, id: TraceId) -> Option<u64> {
         let is_frames = |found: &&Section| matches!(found.kind, Kind::Frames { .. } | Kind::Gap);
         let found = self.contents.sections.get(section).filter(is_frames)?;
-        Some(self.behind(section).before(id) - found.start.before(id))
+        Some(self.border_after(section).before(id) - found.start.before(id))
     }
 
     /// Takes one source's bytes out of some sections of the capture.
@@ -188,7 +188,7 @@ impl Index {
         let reaches = self.sections().find(|&section| {
             let Some(Section { start, kind }) = self.contents.sections.get(section) else { return true };
             if !matches!(kind, Kind::Gap) {
-                rest = rest.saturating_sub(self.behind(section).at.saturating_sub(start.at));
+                rest = rest.saturating_sub(self.border_after(section).at.saturating_sub(start.at));
             }
             rest == 0
         });
@@ -197,7 +197,7 @@ impl Index {
     }
 
     /// The border after a section.
-    fn behind(&self, section: usize) -> &Border {
+    fn border_after(&self, section: usize) -> &Border {
         self.contents.sections.get(section + 1).map_or(&self.contents.end, |next| &next.start)
     }
 }
@@ -253,7 +253,7 @@ impl Extraction {
             match &found.kind {
                 Kind::Frames { .. } if self.index.bytes_in(section, self.id) == Some(0) => {}
                 Kind::Frames { owner } => {
-                    let end = self.index.behind(section).at;
+                    let end = self.index.border_after(section).at;
                     let frames = slice(capture, found.start.at, end).as_chunks().0;
                     Only::new(self.id, *owner).frames(found.start.at, frames, sink);
                     return Some(end);
@@ -266,7 +266,7 @@ impl Extraction {
                     return Some(self.go_on(inside, capture, sink));
                 }
                 Kind::Gap => {
-                    let at = self.index.behind(section).at;
+                    let at = self.index.border_after(section).at;
                     sink.discontinuity(gap(at));
                     return Some(at);
                 }
@@ -276,7 +276,7 @@ impl Extraction {
 
     fn go_on(&mut self, mut inside: InSection, capture: &[u8], sink: &mut impl FrameSink) -> u64 {
         // With the same pieces as the first time, the deframer hands out the same bytes up to each border.
-        let end = self.index.behind(inside.section).pushed;
+        let end = self.index.border_after(inside.section).pushed;
         let done = (inside.pushed + self.index.contents.chunk).min(end);
         let mut placed = Placed { base: inside.base, sink };
         inside.deframer.push(slice(capture, inside.pushed, done), &mut placed);

@@ -78,13 +78,13 @@ impl Indexer {
         while !rest.is_empty() {
             let given = self.pushed - self.base;
             let room = usize::try_from(self.chunk - given % self.chunk).unwrap_or(usize::MAX);
-            let (piece, behind) = rest.split_at(room.min(rest.len()));
+            let (piece, after) = rest.split_at(room.min(rest.len()));
             self.deframer.push(piece, &mut Placed { base: self.base, sink });
             self.pushed += piece.len() as u64;
             if (self.pushed - self.base).is_multiple_of(self.length) {
                 self.close();
             }
-            rest = behind;
+            rest = after;
         }
     }
 
@@ -167,8 +167,8 @@ impl Indexer {
         let end = Border { at: self.base + handed_out.accounted(), pushed: self.pushed, before: bytes };
         let (start, before) = core::mem::replace(&mut self.open, (end, Box::new(deframer.clone())));
         let is_frames = before.unpacker().breaks() == handed_out.breaks();
-        let is_behind_mixed = matches!(sections.last(), Some(Section { kind: Kind::Mixed { .. }, .. }));
-        if is_behind_mixed && (!is_frames || self.mixed >= MOST_MIXED) {
+        let is_after_mixed = matches!(sections.last(), Some(Section { kind: Kind::Mixed { .. }, .. }));
+        if is_after_mixed && (!is_frames || self.mixed >= MOST_MIXED) {
             return;
         }
         // There may be more gaps than deframers to keep. The deframer after a gap is new, so it need not be

@@ -78,8 +78,8 @@ impl Only {
         {
             restore(frames, data);
         }
-        if let Some([id, behind, ..]) = self.run.get_mut(data_place(places.end)..).filter(|_| is_delayed) {
-            *id = *behind;
+        if let Some([id, after, ..]) = self.run.get_mut(data_place(places.end)..).filter(|_| is_delayed) {
+            *id = *after;
         }
         if let (Some(bytes), Some(padded)) = (self.run.get(from..to), self.run.get(from..)) {
             sink.data(

@@ -68,7 +68,7 @@ impl Entry {
 impl Rule {
     /// The place after `bytes` bytes from `at` on, and how bytes continue there.
     #[inline]
-    fn behind(self, at: u64, bytes: u64) -> (u64, Self) {
+    fn after(self, at: u64, bytes: u64) -> (u64, Self) {
         match self {
             Self::Contiguous => (at + bytes, self),
             Self::Frames(phase) => {
@@ -115,7 +115,7 @@ impl PlaceMap {
         if self.entries.is_empty() || self.next != (at, rule) {
             self.entries.push_back(Entry { stream: self.end, capture: at, rule });
         }
-        self.next = rule.behind(at, bytes);
+        self.next = rule.after(at, bytes);
         self.end += bytes;
     }
 

@@ -205,8 +205,8 @@ fn find_changes(frames: &[[u8; FRAME_BYTES]], run: &mut [u8], changes: &mut [Cha
             if is_delayed(group, pair) {
                 delayed |= 1 << pair;
                 let place = number * GROUP * FRAME_BYTES + 2 * pair;
-                if let Some([id, behind, ..]) = run.get_mut(data_place(place)..) {
-                    *id = *behind;
+                if let Some([id, after, ..]) = run.get_mut(data_place(place)..) {
+                    *id = *after;
                 }
             }
         }
@@ -261,8 +261,8 @@ impl Handing<'_> {
             sink.data(owner.owner(), Piece::in_frames(frames, self.place, bytes, is_delayed, padded));
         }
         self.start = end + 1;
-        let behind = place + 1 + delayed;
+        let after = place + 1 + delayed;
         // After the last data byte the next frame begins.
-        self.place = behind + usize::from(behind % FRAME_BYTES == FRAME_DATA_BYTES);
+        self.place = after + usize::from(after % FRAME_BYTES == FRAME_DATA_BYTES);
     }
 }

@@ -139,7 +139,7 @@ fn t32_blx_starts_from_a_word_and_needs_an_even_offset() {
 }
 
 #[test]
-fn enterx_and_leavex_go_on_behind_themselves() {
+fn enterx_and_leavex_go_on_after_themselves() {
     let next = |isa| Class::Direct(Location::new(Address::new(0x8004), isa));
     assert_eq!(t32(0xf3bf_8f1f, Isa::T32).class, next(Isa::T32EE));
     assert_eq!(t32(0xf3bf_8f0f, Isa::T32EE).class, next(Isa::T32));

@@ -61,8 +61,8 @@ impl Regions {
     /// The known bytes from `address` on, to the end of their region.
     #[inline]
     pub(super) fn code(&self, address: Address) -> Option<&[u8]> {
-        let behind = self.0.partition_point(|region| region.start <= address);
-        self.0.get(behind.checked_sub(1)?)?.code(address)
+        let after = self.0.partition_point(|region| region.start <= address);
+        self.0.get(after.checked_sub(1)?)?.code(address)
     }
 
     /// The word at `address`, in the byte order of code.

@@ -28,7 +28,7 @@ fn overlapping_bytes_must_agree() {
 }
 
 #[test]
-fn the_last_byte_of_memory_can_be_known_and_nothing_behind_it() {
+fn the_last_byte_of_memory_can_be_known_and_nothing_after_it() {
     let mut program = Program::new();
     program.add(Address::new(u64::MAX), &[1]).unwrap();
     assert_eq!(program.code(Address::new(u64::MAX)), Some(&[1][..]));
@@ -39,7 +39,7 @@ fn the_last_byte_of_memory_can_be_known_and_nothing_behind_it() {
 }
 
 #[test]
-fn memory_goes_on_behind_32_bits() {
+fn memory_goes_on_after_32_bits() {
     let mut program = Program::new();
     program.add(Address::new(0xffff_fffe), &[1, 2, 3, 4]).unwrap();
     assert_eq!(program.code(Address::new(0x1_0000_0001)), Some(&[4][..]));

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handler_that_one_vector_names_tells_its_exception() {
+    fn a_handler_that_one_vector_names_gives_its_exception() {
         let program = program(&table(&[0x1105, 0x110d, 0x1105]), &[0xbf00_bf00; 60]);
         assert_eq!(program.vectors_to(Address::new(0x110a)), Vectors::One(Exception::M(15)));
         assert_eq!(program.vectors_to(Address::new(0x110c)), Vectors::One(Exception::M(17)));

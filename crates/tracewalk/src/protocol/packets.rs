@@ -112,7 +112,7 @@ impl<D: Decode> Packets<D> {
     ) -> &'a [u8] {
         let mut input = input;
         while !self.carried.is_empty() && !input.is_empty() {
-            input = self.push_behind_carried(input, taker);
+            input = self.push_after_carried(input, taker);
         }
         input
     }
@@ -155,7 +155,7 @@ impl<D: Decode> Packets<D> {
     }
 
     /// Decodes the carried bytes followed by some of `input`; returns the rest of `input`.
-    fn push_behind_carried<'a>(&mut self, input: &'a [u8], taker: &mut impl TakeItem<D::Packet>) -> &'a [u8] {
+    fn push_after_carried<'a>(&mut self, input: &'a [u8], taker: &mut impl TakeItem<D::Packet>) -> &'a [u8] {
         // A few bytes complete nearly every packet; taking all of the input here would copy it.
         const HELPING: usize = 32;
         let mut joined = core::mem::take(&mut self.carried);

@@ -169,13 +169,13 @@ proptest! {
             }
         }
         let program = program(&order);
-        let (before, behind) = bytes.split_at(cut.min(bytes.len()));
+        let (before, after) = bytes.split_at(cut.min(bytes.len()));
         let mut stream = FlowStream::new(&config);
         stream.push(before, &program, &mut |_: Element| ());
-        let real = parts(&mut stream, behind, &program, size);
+        let real = parts(&mut stream, after, &program, size);
         let unknown = Checkpoint::in_the_middle(&config, StreamOffset(before.len() as u64));
         stream.go_on_from(&unknown.expect("it synchronises"), &program);
-        let guessed = parts(&mut stream, behind, &program, size);
+        let guessed = parts(&mut stream, after, &program, size);
         for (nth, ((_, real_here), (_, guess))) in real.iter().zip(&guessed).enumerate() {
             if !real_here.proves(guess) {
                 continue;
@@ -237,8 +237,8 @@ fn a_passages_number_names_its_elements_even_where_the_memo_forgets() {
 fn the_beginning_of_a_packet_can_be_forgotten() {
     let program = program(&[0; 12]);
     let config = SourceConfig::Etmv3(etmv3::Config::for_core("cortex-m3").expect("a known core"));
-    for (behind, forgotten) in [(&[][..], 0), (&[0x81], 1), (&[0x81, 0x81], 2)] {
-        let bytes = [&start(&config, 0), &[0x84; 3][..], behind].concat();
+    for (after, forgotten) in [(&[][..], 0), (&[0x81], 1), (&[0x81, 0x81], 2)] {
+        let bytes = [&start(&config, 0), &[0x84; 3][..], after].concat();
         let mut flow = FlowStream::new(&config);
         let mut packets = PacketStream::new(&config);
         let mut malformed = Vec::new();
@@ -282,7 +282,7 @@ fn a_passages_last_place_is_that_of_the_last_element_with_bytes() {
 }
 
 #[test]
-fn what_came_behind_a_window_comes_again_only_with_the_same_bytes_and_state() {
+fn what_came_after_a_window_comes_again_only_with_the_same_bytes_and_state() {
     use super::memo::table::{Meaning, Memo, WindowKey};
     use crate::flow::state::StackEffects;
     let mut memo = Memo::new();
@@ -312,7 +312,7 @@ fn what_came_behind_a_window_comes_again_only_with_the_same_bytes_and_state() {
 }
 
 #[test]
-fn a_passage_tells_what_was_waited_for_before_it() {
+fn a_passage_includes_what_was_waited_for_before_it() {
     use crate::flow::compact::{Compact, Elements};
     use crate::flow::passage::Waited;
     use crate::flow::{Event, EventKind, Totals};
@@ -342,13 +342,13 @@ fn a_passage_tells_what_was_waited_for_before_it() {
         last: None,
         waited: Some(waited),
     };
-    let told = of(&elements).elements().collect::<Vec<_>>();
+    let found = of(&elements).elements().collect::<Vec<_>>();
     let expected = [
         event(EventKind::Trigger, 96, 1),
         event(EventKind::Cycles(20), 99, 1),
         event(EventKind::Cycles(3), 101, 1),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(found, expected);
     assert_eq!(of(&elements).last_start(), Some(StreamOffset(101)));
     assert_eq!(of(&elements[..2]).last_start(), Some(StreamOffset(99)));
     assert_eq!(of(&elements[..1]).last_start(), Some(StreamOffset(96)));
@@ -357,7 +357,7 @@ fn a_passage_tells_what_was_waited_for_before_it() {
 /// The converse of [`checkpoints_prove_only_what_the_source_says`]: after a synchronisation everything is
 /// known.
 #[test]
-fn checkpoints_behind_a_synchronisation_are_proven_and_certain() {
+fn checkpoints_after_a_synchronisation_are_proven_and_certain() {
     // Calls and returns, so that the return stack matters: blx r3 at the start; pop {r4, pc}, which returns.
     let program = program(&[0, 10, 0, 10, 0, 10]);
     let registers = Registers { etmcr: Some(0x400), etmidr: Some(0x4114_f250), ..Registers::default() };
@@ -388,7 +388,7 @@ fn checkpoints_behind_a_synchronisation_are_proven_and_certain() {
 }
 
 #[test]
-fn bytes_that_were_lost_or_cut_are_searched_for_synchronisation_behind() {
+fn synchronisation_is_sought_after_bytes_that_were_lost_or_cut() {
     use crate::flow::{Gap, GapReason};
     let config = SourceConfig::Etmv3(etmv3::Config::for_core("cortex-m3").expect("a known core"));
     let source = [start(&config, 0), vec![0x84]].concat();
@@ -546,12 +546,12 @@ fn a_changed_clock_is_reported_before_its_timestamp() {
 }
 
 #[test]
-fn a_configuration_tells_its_protocol_and_its_trace_id() {
+fn a_configuration_has_its_protocol_and_its_trace_id() {
     let id = TraceId::new(0x10);
     let etmv3 = etmv3::Config::for_core("cortex-m3").expect("a known core").with_trace_id(id);
     let pft = pft::Config::for_core("cortex-a9").expect("a known core").with_trace_id(id);
-    let told = [SourceConfig::Etmv3(etmv3), SourceConfig::Pft(pft)];
-    assert_eq!(told.map(|config| (config.protocol(), config.trace_id())), [("etmv3", id), ("pft", id)]);
+    let configs = [SourceConfig::Etmv3(etmv3), SourceConfig::Pft(pft)];
+    assert_eq!(configs.map(|config| (config.protocol(), config.trace_id())), [("etmv3", id), ("pft", id)]);
 }
 
 /// The files under `folder` with Rust code, by their path from `root`.

@@ -85,14 +85,15 @@ type Lines = BTreeMap<u32, BTreeMap<usize, Vec<usize>>>;
 impl Builder {
     fn program(&mut self, input: &ProgramInput<'_>, filter: &dyn Filter) {
         let ProgramInput { id, images, coverage, code } = input;
-        let conditions_told = coverage.sources.iter().any(|source| source.conditions == Conditions::OfEvery);
+        let conditions_recorded =
+            coverage.sources.iter().any(|source| source.conditions == Conditions::OfEvery);
         let program = self.report.programs.len();
         self.report.programs.push(ReportedProgram {
             id: (*id).clone(),
             images: (*images).clone(),
             sources: coverage.sources.clone(),
             losses: coverage.losses(),
-            conditions_told,
+            conditions_recorded,
         });
         let symbols = &*code.symbols;
         for SourceChecksum { file, md5 } in symbols.source_checksums() {
@@ -117,7 +118,7 @@ impl Builder {
             let copy = self.copy(function, &frames);
             let (start, end) = extent.map_or((0, 0), |extent| (extent.start.get(), extent.end));
             let effects = instruction.effects(start..end);
-            let branch = branch(&instruction, conditions_told);
+            let branch = branch(&instruction, conditions_recorded);
             if let Some(passed) = in_runs.remove(&instruction.at) {
                 let runs = passed.runs(&(start..end));
                 if !runs.is_empty() {
@@ -361,13 +362,13 @@ const fn line_verdict(state: LineState) -> Verdict {
 }
 
 /// The outcomes of an instruction, if it has a condition.
-fn branch(instruction: &Instruction, conditions_told: bool) -> Option<Branch> {
+fn branch(instruction: &Instruction, conditions_recorded: bool) -> Option<Branch> {
     let passes = instruction.passes;
     let outcome = |count| match count {
         1.. => OutcomeCount::Seen(count),
         0 if passes.untold > 0 => OutcomeCount::Untold,
         // Execution may have passed the instruction without these traces reporting it.
-        0 if !conditions_told && !instruction.is_branch() => OutcomeCount::Untold,
+        0 if !conditions_recorded && !instruction.is_branch() => OutcomeCount::Untold,
         0 => OutcomeCount::Never,
     };
     instruction

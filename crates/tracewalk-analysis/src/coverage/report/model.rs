@@ -44,7 +44,7 @@ pub struct ReportedProgram {
     /// The losses of all sources.
     pub losses: Losses,
     /// Whether any source records every condition.
-    pub conditions_told: bool,
+    pub conditions_recorded: bool,
 }
 
 /// A run.

@@ -169,7 +169,7 @@ fn a_line_whose_condition_failed_did_not_run_and_a_branch_that_was_not_taken_did
 }
 
 #[test]
-fn what_no_trace_tells_is_neither_covered_nor_uncovered() {
+fn what_no_trace_records_is_neither_covered_nor_uncovered() {
     let blocks = [(0x10c, 0x114, Outcome::Taken, 3), MAIN[0]];
     let report = report(Conditions::OfBranches, &blocks, &Every);
     assert_eq!(lines(&report)[&("util.h", 7)], (0, LineState::Untold));

@@ -193,7 +193,7 @@ fn what_is_no_dump_is_left_alone() {
 }
 
 #[test]
-fn broken_text_is_told_with_its_line() {
+fn broken_text_is_reported_with_its_line() {
     let cases = [
         (
             "0x20000000:\t0x00000001\n0x20000004:\t0x0000002\t0x00000003\n",
@@ -361,7 +361,7 @@ fn intel_hex_has_segments_and_linear_addresses() {
 }
 
 #[test]
-fn broken_intel_hex_is_told_with_its_line() {
+fn broken_intel_hex_is_reported_with_its_line() {
     let start = ":020000042000DA\n";
     let cases = [
         (
@@ -411,7 +411,7 @@ fn s_records_have_addresses_of_three_lengths() {
 }
 
 #[test]
-fn broken_s_records_are_told_with_their_line() {
+fn broken_s_records_are_reported_with_their_line() {
     let cases = [
         ("S1040000AA52\n", "dump:2: the record is damaged: its checksum is 52, that of its bytes 51"),
         ("S1040000A\n", "dump:2: expected an S-record, found `S1040000A`"),
@@ -450,7 +450,7 @@ fn a_core_file_holds_memory_and_code() {
 }
 
 #[test]
-fn broken_core_files_are_told_in_one_sentence() {
+fn broken_core_files_are_reported_in_one_sentence() {
     let core = |change: fn(&mut Elf)| {
         let mut elf = Elf::new();
         elf.kind = 4;

@@ -304,7 +304,7 @@ fn values<'a>(text: &'a str, blanks: Blanks, prefix: &str, numbers: &mut Numbers
         if blanks == Blanks::Any {
             rest = rest.trim_start();
         }
-        let (word, behind) = rest.split_once([' ', '\t']).unwrap_or((rest, ""));
+        let (word, after) = rest.split_once([' ', '\t']).unwrap_or((rest, ""));
         let number = word.strip_prefix(prefix).filter(|it| *digits.get_or_insert(it.len()) == it.len());
         let Some(number) = number.and_then(little_endian) else {
             // In a format for addresses, GDB prints their names; the digits then do not show a width.
@@ -315,12 +315,12 @@ fn values<'a>(text: &'a str, blanks: Blanks, prefix: &str, numbers: &mut Numbers
             // The first value may be the damaged one.
             let is_value = |it: &str| it.strip_prefix(prefix).is_some_and(|it| little_endian(it).is_some());
             let is_like = |other: &str| (!prefix.is_empty() || other.len() == word.len()) && is_value(other);
-            let first_of_several = word.starts_with(prefix) && behind.split_whitespace().any(is_like);
+            let first_of_several = word.starts_with(prefix) && after.split_whitespace().any(is_like);
             let has_values = !numbers.bytes.is_empty() || first_of_several;
             return if has_values { Found::Damage(rest.trim_start()) } else { Found::Nothing };
         };
         numbers.add(&number);
-        rest = behind;
+        rest = after;
     }
     if numbers.bytes.is_empty() { Found::Nothing } else { Found::Values }
 }

@@ -131,9 +131,9 @@ impl Header {
             11 => {
                 let (mut rest, words) = (bytes.get(4..).unwrap_or_default(), u32_at(bytes, 0).unwrap_or(0));
                 for _ in 0..words.min(4096) {
-                    let Some((word, behind)) = string(rest) else { break };
+                    let Some((word, after)) = string(rest) else { break };
                     self.command.push(word);
-                    rest = behind;
+                    rest = after;
                 }
             }
             129 => self.is_simpleperf = true,
@@ -148,9 +148,9 @@ impl Header {
     fn build_ids(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         while let Some(size) = u16_at(rest, 6).map(usize::from).filter(|size| *size >= 36) {
-            let Some((entry, behind)) = rest.split_at_checked(size) else { break };
+            let Some((entry, after)) = rest.split_at_checked(size) else { break };
             self.build_ids.extend(build_id_event(entry));
-            rest = behind;
+            rest = after;
         }
     }
 }

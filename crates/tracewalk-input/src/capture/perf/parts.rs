@@ -188,17 +188,17 @@ fn in_buffers(buffers: &[AuxBuffer], aux: &Aux) -> Option<Range<usize>> {
     let (start, end) = if aux.flags & OVERWRITE > 0 {
         // The offset of a snapshot is the place of the ring's newest byte. perf has put the oldest byte
         // first.
-        let behind = buffers.partition_point(|buffer| buffer.offset < aux.offset);
-        let mut before = buffers.get(..behind)?.iter().rev().take(MOST_LOOKED_AT);
+        let after = buffers.partition_point(|buffer| buffer.offset < aux.offset);
+        let mut before = buffers.get(..after)?.iter().rev().take(MOST_LOOKED_AT);
         let buffer = before.find(|buffer| aux.offset <= buffer.offset.saturating_add(buffer.size))?;
         let size = aux.size.min(buffer.size);
         let end = aux.offset.saturating_sub(buffer.offset);
         (buffer.at + end.saturating_sub(size), buffer.at + end)
     } else {
         let end = aux.offset.checked_add(aux.size)?;
-        let behind = buffers.partition_point(|buffer| buffer.offset <= aux.offset);
+        let after = buffers.partition_point(|buffer| buffer.offset <= aux.offset);
         // Buffers of damaged files may overlap: take the newest one that has the whole record.
-        let mut before = buffers.get(..behind)?.iter().rev().take(MOST_LOOKED_AT);
+        let mut before = buffers.get(..after)?.iter().rev().take(MOST_LOOKED_AT);
         let buffer = before.find(|buffer| end <= buffer.offset.saturating_add(buffer.size))?;
         let start = buffer.at + (aux.offset - buffer.offset);
         (start, start + aux.size)

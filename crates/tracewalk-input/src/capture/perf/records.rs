@@ -157,14 +157,14 @@ pub(super) fn walk<'a>(
         };
         let trace = if kind == AUXTRACE { u64_at(record, 8).unwrap_or(0) } else { 0 };
         let next = (at + size) as u64;
-        let behind = next.saturating_add(trace);
+        let after = next.saturating_add(trace);
         let there = trace.min((bytes.len() as u64).saturating_sub(next));
-        let is_cut = behind > bytes.len() as u64;
+        let is_cut = after > bytes.len() as u64;
         take(Record { at: at as u64, kind, misc, bytes: record, trace: there, is_cut })?;
         if is_cut {
             return Ok(End { at: next, is_cut: true, is_damaged: false });
         }
-        at = usize::try_from(behind).unwrap_or(usize::MAX);
+        at = usize::try_from(after).unwrap_or(usize::MAX);
     }
 }
 

@@ -116,7 +116,7 @@ impl ByteSource for Growing {
 impl Followed {
     /// Reads the bytes that were added; returns whether there were any.
     fn read(&mut self, path: &Path, piece: &mut Vec<u8>) -> Result<bool, StreamProblem> {
-        match self.read_behind_tail(piece) {
+        match self.read_after_tail(piece) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(false),
             Err(error) => return Err(broken(&error)),
@@ -143,7 +143,7 @@ impl Followed {
     }
 
     /// Reads the last bytes again, and the bytes after them.
-    fn read_behind_tail(&mut self, piece: &mut Vec<u8>) -> io::Result<()> {
+    fn read_after_tail(&mut self, piece: &mut Vec<u8>) -> io::Result<()> {
         piece.clear();
         self.file.seek(SeekFrom::Start(self.read.saturating_sub(self.tail.len() as u64)))?;
         self.file.by_ref().take(PIECE as u64).read_to_end(piece)?;

@@ -196,7 +196,7 @@ enum State {
         /// The time at which the last bytes arrived.
         since: Instant,
         /// Whether the quiet was reported.
-        told_quiet: bool,
+        reported_quiet: bool,
     },
     /// [`Stop`] requested the end; bytes on their way are still received until this moment.
     Draining { until: Instant },
@@ -217,7 +217,7 @@ impl Stream {
     /// A stream of the bytes that `source` reads.
     #[must_use]
     pub fn new(source: impl ByteSource + 'static, idle: Option<Duration>, stop: Stop) -> Self {
-        let state = State::Flowing { since: Instant::now(), told_quiet: false };
+        let state = State::Flowing { since: Instant::now(), reported_quiet: false };
         Self { source: Box::new(source), idle, stop, state, piece: Vec::new(), received: 0 }
     }
 
@@ -245,7 +245,7 @@ impl Stream {
                     continue;
                 }
                 State::Draining { .. } => DRAINED,
-                State::Flowing { told_quiet: false, .. } => Duration::ZERO,
+                State::Flowing { reported_quiet: false, .. } => Duration::ZERO,
                 State::Flowing { since, .. } => {
                     let rest = |idle: Duration| idle.saturating_sub(since.elapsed()).min(POLL);
                     self.idle.map_or(POLL, rest)
@@ -254,8 +254,8 @@ impl Stream {
             match self.source.read(&mut self.piece, patience) {
                 Ok(Arrived::Bytes) if !self.piece.is_empty() => {
                     self.received += self.piece.len() as u64;
-                    if let State::Flowing { since, told_quiet } = &mut self.state {
-                        (*since, *told_quiet) = (Instant::now(), false);
+                    if let State::Flowing { since, reported_quiet } = &mut self.state {
+                        (*since, *reported_quiet) = (Instant::now(), false);
                     }
                     return Event::Bytes(&self.piece);
                 }
@@ -273,8 +273,8 @@ impl Stream {
     /// Handles a wait in which no byte arrived. Returns whether to report the quiet.
     fn nothing_came(&mut self) -> bool {
         match &mut self.state {
-            State::Flowing { told_quiet, .. } if !*told_quiet => {
-                *told_quiet = true;
+            State::Flowing { reported_quiet, .. } if !*reported_quiet => {
+                *reported_quiet = true;
                 true
             }
             State::Flowing { since, .. } => {

@@ -67,8 +67,8 @@ impl Threaded {
                     Err(_) => false,
                 };
                 // Dropping the sender reports the end.
-                let told = if matches!(read, Ok(0)) { Ok(()) } else { sender.send(read.map(|_| piece)) };
-                if !goes_on || told.is_err() {
+                let sent = if matches!(read, Ok(0)) { Ok(()) } else { sender.send(read.map(|_| piece)) };
+                if !goes_on || sent.is_err() {
                     break;
                 }
             }

@@ -228,7 +228,7 @@ fn a_file_is_followed_as_it_grows() {
 }
 
 #[test]
-fn a_file_that_becomes_shorter_is_told() {
+fn a_file_that_becomes_shorter_is_reported() {
     let directory = TemporaryDirectory::new();
     let path = directory.write("trace.bin", b"0123456789");
     let mut stream = Place::Growing(path.clone()).open(None, Stop::default()).unwrap();
@@ -240,7 +240,7 @@ fn a_file_that_becomes_shorter_is_told() {
 }
 
 #[test]
-fn a_file_that_is_none_is_told() {
+fn a_file_that_is_none_is_reported() {
     let directory = TemporaryDirectory::new();
     let sentence = |place: Place| place.open(None, Stop::default()).unwrap_err().to_string();
     assert!(sentence(Place::Growing(directory.path().join("none/trace.bin"))).ends_with(": no such file"));
@@ -250,7 +250,7 @@ fn a_file_that_is_none_is_told() {
 }
 
 #[test]
-fn a_file_that_loses_its_name_or_its_bytes_is_told() {
+fn a_file_that_loses_its_name_or_its_bytes_is_reported() {
     let directory = TemporaryDirectory::new();
     let follow = |name: &str| {
         let path = directory.write(name, b"0123456789");

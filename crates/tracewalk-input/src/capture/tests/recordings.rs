@@ -76,7 +76,7 @@ fn options_stand_above_the_description_and_are_for_recordings_only() {
 }
 
 #[test]
-fn mistakes_about_a_recording_are_told_with_their_line() {
+fn mistakes_about_a_recording_are_reported_with_their_line() {
     let directory = TemporaryDirectory::new();
     directory.write("swo.vcd", &dump("PB3", b"hello"));
     let cases = [

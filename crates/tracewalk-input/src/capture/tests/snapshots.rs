@@ -182,7 +182,7 @@ fn what_does_not_fit_together_is_a_note() {
 }
 
 #[test]
-fn mistakes_in_a_snapshot_are_told_with_their_line() {
+fn mistakes_in_a_snapshot_are_reported_with_their_line() {
     let cases = [
         (
             "snapshot.ini",

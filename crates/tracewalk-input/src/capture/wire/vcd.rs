@@ -298,7 +298,7 @@ impl Layout for Dump {
             wanted,
             now: None,
             levels: Levels::default(),
-            told: None,
+            reported: None,
             is_done: false,
         }))
     }
@@ -312,7 +312,7 @@ struct DumpChanges<'a> {
     now: Option<Tick>,
     levels: Levels,
     /// The levels of the last change that was reported.
-    told: Option<Levels>,
+    reported: Option<Levels>,
     is_done: bool,
 }
 
@@ -377,10 +377,10 @@ impl DumpChanges<'_> {
         if before > time {
             return Err(self.words.error(Problem::TimeGoesBack));
         }
-        if self.told == Some(self.levels) {
+        if self.reported == Some(self.levels) {
             return Ok(None);
         }
-        self.told = Some(self.levels);
+        self.reported = Some(self.levels);
         Ok(Some(Change { at: before, levels: self.levels }))
     }
 

@@ -71,8 +71,8 @@ impl Removed {
 
 /// Whether an offset is in one of the sorted ranges.
 fn contains(ranges: &[Range<usize>], offset: usize) -> bool {
-    let behind = ranges.partition_point(|range| range.start <= offset);
-    behind.checked_sub(1).and_then(|index| ranges.get(index)).is_some_and(|range| range.contains(&offset))
+    let after = ranges.partition_point(|range| range.start <= offset);
+    after.checked_sub(1).and_then(|index| ranges.get(index)).is_some_and(|range| range.contains(&offset))
 }
 
 /// A part of a section.

@@ -274,12 +274,12 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
     /// Whether a block may be a part of a larger buffer: its last packet does not continue at its first one, and the
     /// dump does not hold the memory after it.
     pub(super) fn is_part(&self, block: Range<usize>) -> bool {
-        let behind = self.entries.get(block.end).copied().unwrap_or(Entry::Missing);
+        let after = self.entries.get(block.end).copied().unwrap_or(Entry::Missing);
         // A block of the known size is the whole buffer.
         if self.known.packets() == Some(block.len()) {
             return false;
         }
-        self.pair(block.end - 1, block.start) == Pair::Breaks && behind == Entry::Missing
+        self.pair(block.end - 1, block.start) == Pair::Breaks && after == Entry::Missing
     }
 
     /// Whether the place of the oldest packet is evident, because it does not continue the newest one.
@@ -297,9 +297,9 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
         let start = first & !(size - 1);
         let other = start ^ size;
         let bytes = |range: Range<u64>| range.start.saturating_mul(PACKET)..range.end.saturating_mul(PACKET);
-        let behind = self.missing(bytes(last + 1..start.saturating_add(size)));
+        let after = self.missing(bytes(last + 1..start.saturating_add(size)));
         let in_front = || self.missing(bytes(start..first));
-        let inside = behind.into_iter().next().or_else(|| in_front().pop());
+        let inside = after.into_iter().next().or_else(|| in_front().pop());
         inside.unwrap_or_else(|| bytes(other..other.saturating_add(size)))
     }
 

@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn evidence_is_told_with_what_was_seen_and_nothing_else() {
+    fn evidence_is_reported_with_what_was_seen_and_nothing_else() {
         assert_eq!(
             SEEN.to_string(),
             "1000 frames, 2000 ID bytes for 3 sources, 1 unexpected IDs, 2 reserved IDs, 3 IDs 0x7f, 400 zero padding bytes, \

@@ -40,8 +40,8 @@ impl Held {
     /// The frames from number `start` to number `end`, as far as they are in the queue.
     pub(super) fn frames(&self, start: u64, end: u64) -> &[[u8; FRAME_BYTES]] {
         let index = |number: u64| {
-            let behind_first = usize::try_from(number.saturating_sub(self.first)).unwrap_or(usize::MAX);
-            behind_first.saturating_add(self.gone).min(self.frames.len())
+            let after_first = usize::try_from(number.saturating_sub(self.first)).unwrap_or(usize::MAX);
+            after_first.saturating_add(self.gone).min(self.frames.len())
         };
         self.frames.get(index(start)..index(end)).unwrap_or_default()
     }

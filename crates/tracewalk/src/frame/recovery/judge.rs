@@ -35,7 +35,7 @@ pub(super) enum Verdict {
 pub(super) fn judge(held: &Held, watch: &Watch, owner: Owner, is_port: bool) -> Verdict {
     let end = watch.next + DECIDING_FRAMES;
     let deciding = held.frames(watch.next, end);
-    if matches!(deciding, [_, behind @ ..] if watch.is_content_with(behind)) {
+    if matches!(deciding, [_, after @ ..] if watch.is_content_with(after)) {
         return Verdict::Unfounded;
     }
     let deciding = deciding.as_flattened();
@@ -108,8 +108,8 @@ pub(super) fn split(region: &[u8], alignment: FrameAlignment, watch: &Watch, own
     let [all_old, all_new] = [&old, &new].map(|borders| borders.last().map_or(0, |last| last.score));
     let splits = || {
         (0..).zip(&old).flat_map(|(keep, old)| {
-            let behind = new.partition_point(|new| new.start < old.start);
-            new.iter().skip(behind).take(1 + NEXT_FRAMES).map(move |new| {
+            let after = new.partition_point(|new| new.start < old.start);
+            new.iter().skip(after).take(1 + NEXT_FRAMES).map(move |new| {
                 let gain = old.score - all_old + (all_new - new.score);
                 Split { keep, resume: new.start, gain }
             })
@@ -148,7 +148,7 @@ impl Border {
     /// alignment has 8 or more against it.
     const FRAME_SCORE: i64 = 2;
 
-    fn behind(evidence: &AlignmentEvidence, start: usize) -> Self {
+    fn after(evidence: &AlignmentEvidence, start: usize) -> Self {
         let frames = i64::from(evidence.frames) * Self::FRAME_SCORE;
         let certain = evidence.score_of_ids_and_padding() + frames;
         Self { start, score: certain + evidence.score_of_low_bits(), certain }
@@ -172,10 +172,10 @@ fn scores(region: &[u8], alignment: FrameAlignment, expected: Option<IdSet>, own
     let mut borders = Vec::with_capacity(region.len() / FRAME_BYTES + 2);
     let mut end = usize::from(alignment.bytes());
     for found in Frames::new(region, alignment) {
-        borders.push(Border::behind(&examiner.evidence, found.start));
+        borders.push(Border::after(&examiner.evidence, found.start));
         examiner.frame(Frame::new(&found.bytes));
         end = found.end;
     }
-    borders.push(Border::behind(&examiner.evidence, end));
+    borders.push(Border::after(&examiner.evidence, end));
     borders
 }

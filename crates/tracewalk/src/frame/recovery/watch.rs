@@ -91,8 +91,8 @@ impl Watch {
         loop {
             rest = rest.get(self.unremarkable_frames(rest)..).unwrap_or_default();
             match rest {
-                [bytes, behind @ ..] if !may_be_sync(bytes) && !self.look(bytes) => {
-                    rest = behind;
+                [bytes, after @ ..] if !may_be_sync(bytes) && !self.look(bytes) => {
+                    rest = after;
                 }
                 _ => return frames.len() - rest.len(),
             }

@@ -86,7 +86,7 @@ fn assert_pieces_change_nothing(framing: Framing, input: &[u8], sizes: impl Into
 }
 
 #[test]
-fn padding_in_the_first_frame_behind_a_misplaced_full_sync_is_not_taken_for_a_frame_of_padding() {
+fn padding_in_the_first_frame_after_a_misplaced_full_sync_is_not_taken_for_a_frame_of_padding() {
     let unknown_source = [0x21, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let begins_padding = [0x60, 0x21, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0x01, 5, 0, 0b0100_0000];
     // Alone, this frame is no reason for a loss, but together with the frame before it is.

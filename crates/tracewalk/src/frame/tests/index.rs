@@ -34,9 +34,9 @@ fn index(framing: Framing, length: u64, input: &[u8], cuts: &[usize]) -> Index {
     let mut rest = input;
     let mut record = Record::default();
     for &cut in cuts {
-        let (piece, behind) = rest.split_at(cut.min(rest.len()));
+        let (piece, after) = rest.split_at(cut.min(rest.len()));
         indexer.push(piece, &mut record);
-        rest = behind;
+        rest = after;
     }
     indexer.push(rest, &mut record);
     let (index, account, tail) = indexer.finish(&mut record);

@@ -232,7 +232,7 @@ fn ids_that_name_nothing_are_reserved() {
 }
 
 #[test]
-fn places_of_whole_frames_behind_each_other_are_one_entry() {
+fn places_of_consecutive_whole_frames_are_one_entry() {
     let mut places = PlaceMap::new();
     assert_eq!(places.entries(), 0);
     places.append_contiguous(CaptureOffset(0), 100);
@@ -243,9 +243,9 @@ fn places_of_whole_frames_behind_each_other_are_one_entry() {
 }
 
 #[test]
-fn discontinuities_are_told_with_their_place_and_size() {
+fn discontinuities_are_reported_with_their_place_and_size() {
     let by = FrameAlignment::new(3).expect("an alignment is below 16");
-    let told = [
+    let cases = [
         (Cause::Start, "5 bytes before the first frame at offset 32"),
         (Cause::Barrier, "a barrier of four FSYNCs: the trace was cut at offset 32"),
         (
@@ -256,7 +256,7 @@ fn discontinuities_are_told_with_their_place_and_size() {
         (Cause::Shifted { by }, "13 bytes missing or 3 too many (modulo 16): 5 bytes lost at offset 32"),
         (Cause::NoFrames, "found no frames in 5 bytes at offset 32"),
     ];
-    for (cause, text) in told {
+    for (cause, text) in cases {
         let discontinuity = Discontinuity { at: CaptureOffset(32), bytes: 5, cause };
         assert_eq!(discontinuity.to_string(), text);
     }

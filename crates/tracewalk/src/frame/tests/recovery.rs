@@ -228,7 +228,7 @@ fn a_capture_without_full_synchronisation_is_read_from_any_byte_on() {
 }
 
 #[test]
-fn frames_are_found_behind_bytes_that_are_none() {
+fn frames_are_found_after_bytes_that_are_none() {
     let mut random = Random(4);
     let noise: Vec<u8> = (0..10_003).map(|_| random.byte()).collect();
     let capture = [noise.clone(), trace(&mut random, 2, 8000, repeating_ids())].concat();
@@ -259,7 +259,7 @@ fn on_a_port_what_looks_like_no_frames_at_all_is_none() {
 }
 
 #[test]
-fn a_misplaced_full_sync_tells_where_the_frames_in_front_of_it_are() {
+fn a_misplaced_full_sync_shows_where_the_frames_in_front_of_it_are() {
     let mut random = Random(5);
     let options = FormatterOptions { full_sync_every: NonZeroU32::new(40), ..repeating_ids() };
     let capture = trace(&mut random, 1, 8000, options);

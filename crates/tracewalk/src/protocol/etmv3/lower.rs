@@ -43,7 +43,7 @@ pub struct Lowering {
     security: SecurityBits,
     context_id: Option<ContextId>,
     /// Whether no I-sync has followed the last A-sync yet: the next I-sync depends on nothing before it.
-    behind_a_sync: bool,
+    after_a_sync: bool,
 }
 
 /// An atom or return that an exception may cancel.
@@ -73,7 +73,7 @@ impl Lowering {
             cycles: None,
             security: SecurityBits::default(),
             context_id: None,
-            behind_a_sync: false,
+            after_a_sync: false,
         }
     }
 
@@ -130,7 +130,7 @@ impl Lowering {
             return;
         }
         self.release(emit);
-        self.tell_cycles(emit);
+        self.emit_cycles(emit);
         self.held = Some((Cancellable::Instruction(atom), span));
     }
 
@@ -180,7 +180,7 @@ impl Lowering {
             return;
         };
         self.release(emit);
-        self.tell_cycles(emit);
+        self.emit_cycles(emit);
         if let Some(cycles) = i_sync.cycles {
             emit.emit(Directive::Cycles(u64::from(cycles)), span);
         }
@@ -197,7 +197,7 @@ impl Lowering {
     }
 
     fn proven(&mut self, span: Span, emit: &mut impl Emit) {
-        if core::mem::take(&mut self.behind_a_sync) {
+        if core::mem::take(&mut self.after_a_sync) {
             self.queue(Directive::Synchronised, span, emit);
         }
     }
@@ -321,7 +321,7 @@ impl Lowering {
         match (packet, self.tracking) {
             (Packet::ASync, _) => {
                 self.tracking.synchronise();
-                self.behind_a_sync = true;
+                self.after_a_sync = true;
             }
             (_, Tracking::Unsynchronised | Tracking::Lost) => {}
             (Packet::ISync(i_sync), _) => self.i_sync(i_sync, span, emit),
@@ -367,7 +367,7 @@ impl Lowering {
         }
     }
 
-    fn tell_cycles(&mut self, emit: &mut impl Emit) {
+    fn emit_cycles(&mut self, emit: &mut impl Emit) {
         if let Some((cycles, span)) = self.cycles.take() {
             emit.emit(Directive::Cycles(cycles), span);
         }
@@ -404,7 +404,7 @@ impl Lower for Lowering {
 
     fn lost(&mut self, span: Span, loss: Loss, emit: &mut impl Emit) {
         self.finish(emit);
-        self.behind_a_sync = false;
+        self.after_a_sync = false;
         if self.tracking.lose() {
             emit.emit(loss.directive(), span);
         }
@@ -412,6 +412,6 @@ impl Lower for Lowering {
 
     fn finish(&mut self, emit: &mut impl Emit) {
         self.release(emit);
-        self.tell_cycles(emit);
+        self.emit_cycles(emit);
     }
 }

@@ -279,14 +279,14 @@ fn an_a_sync_is_one_though_a_packet_took_its_first_zeros() {
         };
         items.iter().skip(2).map(kind).collect::<Vec<_>>()
     };
-    let behind = [("i_sync", 10), ("p_header", 1)];
+    let after = [("i_sync", 10), ("p_header", 1)];
     for piece in [1, 2, 3, 5, 7, 100] {
         // The end of a branch address, of a context ID and of a data value.
-        let branch = [&[("branch", 2), ("malformed", 1), ("a_sync", 4)], &behind[..]].concat();
+        let branch = [&[("branch", 2), ("malformed", 1), ("a_sync", 4)], &after[..]].concat();
         assert_eq!(kinds(&[0x81], piece), branch);
-        let context_id = [&[("context_id", 5), ("malformed", 1), ("a_sync", 1)], &behind[..]].concat();
+        let context_id = [&[("context_id", 5), ("malformed", 1), ("a_sync", 1)], &after[..]].concat();
         assert_eq!(kinds(&[0x6e], piece), context_id);
-        let context_id = [&[("context_id", 5), ("malformed", 1), ("a_sync", 2)], &behind[..]].concat();
+        let context_id = [&[("context_id", 5), ("malformed", 1), ("a_sync", 2)], &after[..]].concat();
         assert_eq!(kinds(&[0x6e, 0x11], piece), context_id);
         // Four zeros after a packet that ends in no zero are not an A-sync.
         let short = [&a_sync[..], &i_sync, &[0x84, 0, 0, 0, 0, 0x80], &i_sync, &[0x84]].concat();
@@ -324,7 +324,7 @@ fn zeros_in_front_of_a_loss_begin_no_a_sync() {
 }
 
 #[test]
-fn the_next_byte_stands_behind_those_of_a_packet_that_has_begun() {
+fn the_next_byte_is_after_those_of_a_packet_that_has_begun() {
     let mut packets = Packets::new(Decoder::new(&everything()));
     packets.push(&[0, 0, 0, 0, 0, 0x80, 0x08, 0x11], &mut |_, _, _: &[u8]| {});
     assert_eq!(packets.position(), StreamOffset(8));
@@ -603,7 +603,7 @@ fn target_then_irq_keep_the_first_address_as_the_one_interrupted() {
 }
 
 #[test]
-fn v7_m_cancel_behind_an_exception_exit_cancels_the_return_and_not_the_instruction() {
+fn v7_m_cancel_after_an_exception_exit_cancels_the_return_and_not_the_instruction() {
     let config = Config::for_core("cortex-m3").expect("a known core");
     let packets = [p_header(0x84, false), Packet::ExceptionExit, branch_to(0x300, Some((14, true)))];
     assert_eq!(directives(&config, &packets), [passed(1), taken(Exception::M(14), 0x300)]);
@@ -613,7 +613,7 @@ fn v7_m_cancel_behind_an_exception_exit_cancels_the_return_and_not_the_instructi
 }
 
 #[test]
-fn v7_a_cancel_behind_an_exception_exit_cancels_both() {
+fn v7_a_cancel_after_an_exception_exit_cancels_both() {
     let packets = [p_header(0x84, false), Packet::ExceptionExit, branch_to(0x18, Some((12, true)))];
     assert_eq!(directives(&cortex_a7(), &packets), [taken(Exception::Ar(12), 0x18)]);
 }
@@ -633,7 +633,7 @@ fn debug_entry_has_no_handler() {
 }
 
 #[test]
-fn cycles_belong_to_the_instruction_behind_them() {
+fn cycles_belong_to_the_instruction_after_them() {
     let mut config = cortex_a7();
     config.cycle_accurate = true;
     // Format 3: two W and E; format 4: N without W; format 2: W, then E and N.
@@ -644,7 +644,7 @@ fn cycles_belong_to_the_instruction_behind_them() {
 }
 
 #[test]
-fn trace_behind_a_loss_counts_only_from_the_next_a_sync_and_i_sync() {
+fn trace_after_a_loss_counts_only_from_the_next_a_sync_and_i_sync() {
     let config = cortex_a7();
     let mut found = Vec::new();
     let mut lowering = Lowering::new(&config);
@@ -700,7 +700,7 @@ fn a_load_in_progress_is_one_instruction_and_then_trace_begins() {
 }
 
 #[test]
-fn the_second_address_behind_a_load_in_progress_begins_as_branch_packets_do() {
+fn the_second_address_after_a_load_in_progress_begins_as_branch_packets_do() {
     #[rustfmt::skip]
     let bytes = [
         0x00, 0x00, 0x00, 0x00, 0x00, 0x80, // A-sync
@@ -720,7 +720,7 @@ fn the_second_address_behind_a_load_in_progress_begins_as_branch_packets_do() {
 }
 
 #[test]
-fn more_packets_than_may_wait_behind_an_atom_release_it() {
+fn more_packets_than_may_wait_after_an_atom_release_it() {
     let packets: Vec<Packet> =
         std::iter::once(p_header(0x84, false)).chain(std::iter::repeat_n(Packet::Trigger, 1000)).collect();
     let found = directives(&cortex_a7(), &packets);

@@ -186,7 +186,7 @@ impl Lowering {
     /// Adds an element that belongs to the P0 element before it.
     fn follower(&mut self, element: Element, span: Span, emit: &mut impl Emit) -> Result<(), Impossible> {
         if self.queue.is_empty() {
-            self.emission.tell(element, span, emit);
+            self.emission.element(element, span, emit);
             return Ok(());
         }
         self.queue.push(element, span)
@@ -244,7 +244,7 @@ impl Lowering {
     /// Commits the oldest P0 elements.
     fn commit(&mut self, count: u64, emit: &mut impl Emit) -> Result<(), Impossible> {
         let Self { queue, emission, .. } = self;
-        queue.commit(count, |element, span| emission.tell(element, span, emit))
+        queue.commit(count, |element, span| emission.element(element, span, emit))
     }
 
     /// Adds `atoms`, then cancels the newest P0 elements, then inverts the newest atom if it was
@@ -271,7 +271,7 @@ impl Lowering {
     /// trace info packet.
     fn forget(&mut self, overflowed: bool, emit: &mut impl Emit) {
         let Self { queue, emission, .. } = self;
-        queue.discard(|element, span| emission.tell(element, span, emit));
+        queue.discard(|element, span| emission.element(element, span, emit));
         emission.forget_position(emit);
         self.incomplete = None;
         self.overflowed = overflowed;
@@ -324,7 +324,7 @@ impl Lower for Lowering {
     /// Drops uncommitted elements, which may not have happened.
     fn finish(&mut self, emit: &mut impl Emit) {
         let Self { queue, emission, .. } = self;
-        queue.finish(|element, span| emission.tell(element, span, emit));
+        queue.finish(|element, span| emission.element(element, span, emit));
         emission.release(emit);
     }
 }

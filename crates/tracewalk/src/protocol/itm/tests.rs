@@ -92,7 +92,7 @@ fn each_packet_of_the_specification_is_read() {
 }
 
 #[test]
-fn behind_a_reserved_header_the_next_sync_is_sought_where_there_are_any() {
+fn after_a_reserved_header_the_next_sync_is_sought_if_there_are_any() {
     // 0x04 is reserved; the byte after it looks like a packet.
     let with = [0, 0, 0, 0, 0, 0x80, 1, b'a', 0x04, 1, b'b', 0, 0, 0, 0, 0, 0x80, 1, b'c'];
     let found = items(&with, usize::MAX);

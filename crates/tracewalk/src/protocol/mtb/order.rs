@@ -176,11 +176,11 @@ impl Memory {
         let dump_end = dump.address.map(|address| address.get() + dump.data.len() as u64);
         let base = config.base.map(Address::get);
         // The memory reaches at least as far as the dump, and the pointer at least through the buffer.
-        let behind_base = match (dump_end, base) {
+        let after_base = match (dump_end, base) {
             (Some(end), Some(base)) => end.saturating_sub(base),
             _ => dump.data.len() as u64,
         };
-        let reached = (u64::from(config.pointer) + 1).max(config.size.bytes()).max(behind_base);
+        let reached = (u64::from(config.pointer) + 1).max(config.size.bytes()).max(after_base);
         let least = reached.next_power_of_two().trailing_zeros();
         let widths = match config.pointer_bits {
             Some(bits) => u32::from(bits)..=u32::from(bits),

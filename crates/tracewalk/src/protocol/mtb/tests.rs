@@ -86,7 +86,7 @@ fn the_return_values_of_every_architecture_version_are_no_addresses() {
 }
 
 #[test]
-fn exc_return_tells_mode_and_stack() {
+fn exc_return_gives_mode_and_stack() {
     assert!(ExceptionReturn(0xffff_fffd).to_thread() && ExceptionReturn(0xffff_fffd).process_stack());
     assert!(ExceptionReturn(0xffff_fff9).to_thread() && !ExceptionReturn(0xffff_fff9).process_stack());
     assert!(!ExceptionReturn(0xffff_fff1).to_thread() && !ExceptionReturn(0xffff_fff1).floating_point());

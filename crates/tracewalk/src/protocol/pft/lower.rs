@@ -24,7 +24,7 @@ pub struct Lowering {
     vmid: Option<Vmid>,
     security: Option<SecurityBits>,
     /// Whether no I-sync has followed the last A-sync yet: the next I-sync depends on nothing before it.
-    behind_a_sync: bool,
+    after_a_sync: bool,
 }
 
 impl Default for Lowering {
@@ -42,7 +42,7 @@ impl Lowering {
             context_id: None,
             vmid: None,
             security: None,
-            behind_a_sync: false,
+            after_a_sync: false,
         }
     }
 
@@ -57,7 +57,7 @@ impl Lowering {
             None => Directive::Confirm(packet.location),
         });
         self.tracking = Tracking::Known;
-        if core::mem::take(&mut self.behind_a_sync) {
+        if core::mem::take(&mut self.after_a_sync) {
             emit(Directive::Synchronised);
         }
         self.security(packet.security, emit);
@@ -141,7 +141,7 @@ impl Lower for Lowering {
         match packet {
             Packet::ASync => {
                 self.tracking.synchronise();
-                self.behind_a_sync = true;
+                self.after_a_sync = true;
             }
             _ if self.tracking.is_on_trial() => {}
             Packet::Ignore => {}
@@ -170,7 +170,7 @@ impl Lower for Lowering {
     }
 
     fn lost(&mut self, span: Span, loss: Loss, emit: &mut impl Emit) {
-        self.behind_a_sync = false;
+        self.after_a_sync = false;
         if self.tracking.lose() {
             emit.emit(loss.directive(), span);
         }

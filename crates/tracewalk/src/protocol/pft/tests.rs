@@ -232,7 +232,7 @@ mod decoding {
     }
 
     #[test]
-    fn packets_behind_a_reserved_header_are_read_on_trial_up_to_the_next_a_sync() {
+    fn packets_after_a_reserved_header_are_read_on_trial_up_to_the_next_a_sync() {
         let bytes = [&[0x84, 0x10, 0x84, 0x86], &A_SYNC[..], &[0x84]].concat();
         let expected =
             [(0, "atom"), (1, "reserved_header"), (2, "atom"), (3, "atom"), (4, "a_sync"), (10, "atom")];
@@ -337,7 +337,7 @@ mod decoding {
     }
 
     #[test]
-    fn a_waypoint_update_may_say_thumb_ee_behind_all_five_bytes_only() {
+    fn a_waypoint_update_may_say_thumb_ee_after_all_five_bytes_only() {
         let packets = after_sync(&plain(), &[0x72, 0x95, 0x82, 0x81, 0x84, 0x5c, 0x40, 0x84]);
         assert_eq!(described(&packets[0]), "waypoint_update addr=0xc0804114 isa=T32EE");
         assert_eq!(packets[1].name(), "atom");
@@ -415,7 +415,7 @@ mod lowering {
     }
 
     #[test]
-    fn nothing_is_followed_before_an_i_sync_but_time_and_context_are_told() {
+    fn nothing_is_followed_before_an_i_sync_but_time_and_context_are_reported() {
         let bytes = [
             &[0x84, 0x95, 0x82, 0x81, 0x84, 0x0e, 0x72, 0x15, 0x76, 0x42, 0x05, 0x3c, 0x07, 0x0c, 0x66],
             &PERIODIC[..],
@@ -548,7 +548,7 @@ mod lowering {
     }
 
     #[test]
-    fn context_is_told_when_it_changes() {
+    fn context_is_reported_when_it_changes() {
         let config = Config { context_id_size: ContextIdSize::Byte, ..plain() };
         let bytes = [&A_SYNC[..], &I_SYNC, &[0x11, 0x6e, 0x11, 0x6e, 0x22], &I_SYNC, &[0x22]].concat();
         let expected = [
@@ -609,7 +609,7 @@ mod encoding {
     #[test]
     fn alt_isa_is_sent_where_it_changes_and_nowhere_else() {
         let at = |isa| Location::new(Address::new(0xc000_8000), isa);
-        let behind = |from: Location, to: Location| {
+        let update_after = |from: Location, to: Location| {
             let mut encoder = Encoder::new(&plain());
             let mut bytes = Vec::new();
             encoder.encode(&i_sync(from), &mut bytes).unwrap();
@@ -617,13 +617,13 @@ mod encoding {
             encoder.encode(&Packet::WaypointUpdate(encoder.waypoint_update(to)), &mut bytes).unwrap();
             bytes[before..].to_vec()
         };
-        assert_eq!(behind(at(Isa::T32), t32(0xc000_8010)), [0x72, 0x11]);
-        assert_eq!(behind(at(Isa::T32EE), at(Isa::T32EE)), [0x72, 0x01]);
+        assert_eq!(update_after(at(Isa::T32), t32(0xc000_8010)), [0x72, 0x11]);
+        assert_eq!(update_after(at(Isa::T32EE), at(Isa::T32EE)), [0x72, 0x01]);
         // All five bytes, and an information byte.
-        assert_eq!(behind(at(Isa::T32), at(Isa::T32EE)).len(), 7);
-        assert_eq!(behind(at(Isa::T32EE), at(Isa::T32)).len(), 7);
+        assert_eq!(update_after(at(Isa::T32), at(Isa::T32EE)).len(), 7);
+        assert_eq!(update_after(at(Isa::T32EE), at(Isa::T32)).len(), 7);
         // ARM state has no alternative.
-        assert_eq!(behind(at(Isa::T32EE), a32(0xc000_8000)).len(), 6);
+        assert_eq!(update_after(at(Isa::T32EE), a32(0xc000_8000)).len(), 6);
         let short =
             Packet::WaypointUpdate(WaypointUpdate { reached: Some(at(Isa::T32EE)), states_isa: false });
         let refused = encoded(&plain(), &[i_sync(at(Isa::T32)), short]);
@@ -957,7 +957,7 @@ mod properties {
 
 #[test]
 fn configuration_errors_say_what_was_found_and_what_was_expected() {
-    let told = [
+    let cases = [
         (ConfigError::Missing { register: "ETMCR" }, "ETMCR is not given, and no cpu name supplies it"),
         (
             ConfigError::NotPft { etmidr: 0x250 },
@@ -988,7 +988,7 @@ fn configuration_errors_say_what_was_found_and_what_was_expected() {
             "found 0x70 in ETMTRACEIDR, expected a trace ID from 0x01 to 0x6f",
         ),
     ];
-    for (error, text) in told {
+    for (error, text) in cases {
         assert_eq!(error.to_string(), text);
     }
 }

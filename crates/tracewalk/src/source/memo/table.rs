@@ -222,12 +222,12 @@ impl<S: Eq + Hash> Memo<S> {
         let number = *self.table.get(key.slot(self.table.len()))?;
         let first = self.entries.get(usize::from(number))?;
         let found = if first.key() == key { self.allowed(EntryId(number), first, &allows) } else { None };
-        found.or_else(|| self.find_behind(key, &allows))
+        found.or_else(|| self.find_after_first(key, &allows))
     }
 
     /// Searches the other slots.
     #[inline(never)]
-    fn find_behind(&self, key: WindowKey, allows: &impl Fn(&StackEffects) -> bool) -> Option<Found<'_>> {
+    fn find_after_first(&self, key: WindowKey, allows: &impl Fn(&StackEffects) -> bool) -> Option<Found<'_>> {
         let numbers = key.slots(self.table.len()).skip(1).map_while(|slot| self.table.get(slot));
         numbers.take_while(|&&number| number != FREE).find_map(|&number| {
             let entry = self.entries.get(usize::from(number))?;

@@ -88,7 +88,7 @@ fn rates_are_written_in_several_ways() {
 }
 
 #[test]
-fn archives_that_lie_or_are_damaged_are_told() {
+fn archives_that_lie_or_are_damaged_are_reported() {
     let whole = signals::sigrok(&samples(), "24 MHz", &["SWO"], 1);
     let cut = whole[..whole.len() / 2].to_vec();
     assert!(sentence("a.sr", cut).starts_with("a.sr: is not a complete zip file: "));
@@ -277,7 +277,7 @@ fn separators_in_quotes_belong_to_the_cell() {
 }
 
 #[test]
-fn mistakes_in_tables_are_told_with_their_line() {
+fn mistakes_in_tables_are_reported_with_their_line() {
     let cases = [
         ("SWO,B\n1,0\n0,0\n1,x\n", "1 bytes"),
         ("Time [s],SWO\n0.1,1\n0.2,2\n", "a.csv:3: expected 0 or 1 for `a level`, found `2`"),
@@ -294,7 +294,7 @@ fn mistakes_in_tables_are_told_with_their_line() {
         let found = sentence("a.csv", text);
         assert!(found == expected || found.contains("carries no signal"), "{found}");
         let recording = open("a.csv", text.as_bytes().to_vec());
-        let told = match recording {
+        let found = match recording {
             Err(error) => error.to_string(),
             Ok(recording) => {
                 let recording = recording.unwrap();
@@ -303,7 +303,7 @@ fn mistakes_in_tables_are_told_with_their_line() {
                 changes.filter_map(Result::err).map(|error| error.to_string()).collect()
             }
         };
-        assert_eq!(told, expected);
+        assert_eq!(found, expected);
     }
     let long = format!("Time [s],SWO\n0,1\n{}\n", "0".repeat(100_000));
     assert!(open("a.csv", long.into_bytes()).unwrap().unwrap().changes(&[0]).unwrap().any(|change| {

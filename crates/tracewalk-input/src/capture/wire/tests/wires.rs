@@ -113,7 +113,7 @@ fn a_real_recording_gives_the_bytes_that_its_owner_decoded() {
 }
 
 #[test]
-fn a_recording_that_begins_within_a_byte_gives_the_bytes_behind_it() {
+fn a_recording_that_begins_within_a_byte_gives_the_bytes_after_it() {
     let bytes = trace_bytes(300, 7);
     let waveform = signals::uart(&bytes, Timing { rest: 12.0, ..TIMING });
     for part in 0..40 {
@@ -169,7 +169,7 @@ fn a_disturbed_stop_bit_is_counted_and_spoils_no_byte() {
 }
 
 #[test]
-fn reading_goes_on_behind_a_disturbance() {
+fn reading_goes_on_after_a_disturbance() {
     let bytes = trace_bytes(2000, 13);
     let samples = signals::uart(&bytes, TIMING).samples(37e6);
     for place in [3000_usize, 20_000, 50_000] {
@@ -190,7 +190,7 @@ fn reading_goes_on_behind_a_disturbance() {
 fn a_line_that_stays_low_for_a_while_sends_nothing() {
     let bytes = trace_bytes(200, 17);
     let mut samples = signals::uart(&bytes, TIMING).samples(64e6);
-    let behind = samples.len();
+    let after = samples.len();
     samples.extend([0; 5000]);
     samples.extend([1; 400]);
     samples.extend(signals::uart(&bytes, TIMING).samples(64e6));
@@ -198,11 +198,11 @@ fn a_line_that_stays_low_for_a_while_sends_nothing() {
     let (found, reading) = read_with("a.sr", recording, &WireOptions::default()).unwrap();
     assert_eq!(found, [&bytes[..], &bytes].concat());
     assert_eq!(reading.errors, 1);
-    assert_eq!(reading.first_error, Some(WireError { byte: 200, at: Tick(behind as u64) }));
+    assert_eq!(reading.first_error, Some(WireError { byte: 200, at: Tick(after as u64) }));
 }
 
 #[test]
-fn a_port_without_a_name_for_its_pins_is_read_as_it_is_told() {
+fn a_port_without_a_name_for_its_pins_is_read_as_the_options_say() {
     let bytes = [&FSYNC[..], &trace_bytes(100, 19)].concat();
     let samples = signals::port(&bytes, 2, 0.5, TIMING).samples(64e6);
     let recording = signals::sigrok(&samples, "64 MHz", &["PE2", "PE3", "PE4"], 1);
@@ -214,7 +214,7 @@ fn a_port_without_a_name_for_its_pins_is_read_as_it_is_told() {
 }
 
 #[test]
-fn a_ports_bytes_are_found_at_any_skew_and_again_behind_missing_edges() {
+fn a_ports_bytes_are_found_at_any_skew_and_again_after_missing_edges() {
     let trace = TraceId::new(0x10).unwrap();
     let mut formatter = Formatter::new(FormatterOptions {
         full_sync_every: std::num::NonZeroU32::new(4),
@@ -272,7 +272,7 @@ fn the_channel_that_carries_bytes_is_found_among_others() {
 }
 
 #[test]
-fn a_line_on_which_nothing_happens_is_told() {
+fn a_line_on_which_nothing_happens_is_reported() {
     let recording = |names: &[&str]| signals::sigrok(&[1; 1000], "1 MHz", names, 1);
     let sentence = |names, options| read_with("a.sr", recording(names), &options).unwrap_err().to_string();
     assert_eq!(
@@ -345,7 +345,7 @@ fn an_inverted_line_is_found_out_where_that_leaves_no_doubt() {
 }
 
 #[test]
-fn samples_that_say_nothing_of_themselves_are_read_as_they_are_told() {
+fn samples_that_say_nothing_of_themselves_are_read_as_the_options_say() {
     let bytes = trace_bytes(100, 10);
     let samples = signals::uart(&bytes, TIMING).samples(32e6);
     for unit in [1_u8, 2, 8] {

@@ -200,7 +200,7 @@ impl<W: Write> Printer<W> {
         let name = interruption
             .exception
             .map_or_else(|| "an exception".to_owned(), |it| self.code.interrupts.describe(it).to_string());
-        let behind = match interruption.returns_to {
+        let returns = match interruption.returns_to {
             _ if interruption.chained => ", chained to the one before".to_owned(),
             Some(address) => {
                 let missing = !self.code.program.is_empty() && self.code.program.code(address).is_none();
@@ -209,7 +209,7 @@ impl<W: Write> Printer<W> {
             }
             None => String::new(),
         };
-        format!("{:1$}{style}▸ {name}{behind}{style:#}", "", indent(depth))
+        format!("{:1$}{style}▸ {name}{returns}{style:#}", "", indent(depth))
     }
 
     /// Holds back the line of a function that called nothing, because more equal calls may follow.

@@ -46,7 +46,7 @@ fn assert_as_each(watches: &mut [Watch; 2], frames: &[Bytes], then: &[Then]) {
         let taken = look_at_each(each, rest);
         assert_eq!(groups.look_at(rest, |bytes| Frame::new(bytes).has_sync_byte()), taken, "of {rest:x?}");
         assert!(groups == each, "another state after {taken} of {rest:x?}");
-        let Some([bytes, behind @ ..]) = rest.get(taken..) else { return };
+        let Some([bytes, after @ ..]) = rest.get(taken..) else { return };
         for watch in [&mut *groups, &mut *each] {
             match *then {
                 Then::Acquit if watch.is_doubtful => watch.acquit(bytes),
@@ -59,12 +59,12 @@ fn assert_as_each(watches: &mut [Watch; 2], frames: &[Bytes], then: &[Then]) {
                 }
             }
         }
-        rest = if matches!(then, Then::Acquit) && groups.quiet_until > groups.next { rest } else { behind };
+        rest = if matches!(then, Then::Acquit) && groups.quiet_until > groups.next { rest } else { after };
     }
 }
 
 #[test]
-fn a_frame_behind_a_loss_is_looked_at_once_where_the_lost_one_was_to_be_learned_from() {
+fn a_frame_after_a_loss_is_looked_at_once_where_the_lost_one_was_to_be_learned_from() {
     let [mut groups, mut each] = watches(1, 0);
     for watch in [&mut groups, &mut each] {
         let unknown_source = [0x33, 2, 4, 6, 8, 0, 2, 4, 6, 8, 0, 2, 4, 6, 8, 0];

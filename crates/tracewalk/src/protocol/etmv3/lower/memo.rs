@@ -29,7 +29,7 @@ impl MemoState for Lowering {
             cycles: _,
             security,
             context_id: _,
-            behind_a_sync: _,
+            after_a_sync: _,
         } = self;
         let repeats = *tracking == Tracking::Known && queue.is_empty();
         repeats.then(|| HeldBack {

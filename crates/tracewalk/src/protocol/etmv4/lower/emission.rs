@@ -100,7 +100,7 @@ impl Emission {
     }
 
     /// Emits the meaning of an element.
-    pub(super) fn tell(&mut self, element: Element, span: Span, emit: &mut impl Emit) {
+    pub(super) fn element(&mut self, element: Element, span: Span, emit: &mut impl Emit) {
         match element {
             Element::Atom { executed } => self.atom(executed, span, emit),
             Element::Exception { number, is_target, place } => {

@@ -62,11 +62,11 @@ impl Queue {
         Ok(())
     }
 
-    /// Removes the oldest P0 elements and their followers, and passes them to `tell`.
+    /// Removes the oldest P0 elements and their followers, and passes them to `emit`.
     pub(super) fn commit(
         &mut self,
         count: u64,
-        mut tell: impl FnMut(Element, Span),
+        mut emit: impl FnMut(Element, Span),
     ) -> Result<(), Impossible> {
         if count > self.uncommitted() {
             return Err(Impossible);
@@ -81,7 +81,7 @@ impl Queue {
                     left -= u64::from(is_p0);
                     self.p0 -= u64::from(is_p0);
                     self.entries.pop_front();
-                    tell(element, span);
+                    emit(element, span);
                 }
                 None => break,
             }
@@ -127,23 +127,23 @@ impl Queue {
     }
 
     /// Empties the queue and passes on its certain elements. The others did not happen.
-    pub(super) fn discard(&mut self, mut tell: impl FnMut(Element, Span)) {
+    pub(super) fn discard(&mut self, mut emit: impl FnMut(Element, Span)) {
         for Entry { element, span, .. } in core::mem::take(self).entries {
             if element.is_certain() {
-                tell(element, span);
+                emit(element, span);
             }
         }
     }
 
     /// Empties the queue at the end of the trace, and passes on the certain elements before the oldest P0
     /// element.
-    pub(super) fn finish(&mut self, mut tell: impl FnMut(Element, Span)) {
+    pub(super) fn finish(&mut self, mut emit: impl FnMut(Element, Span)) {
         for Entry { element, span, is_p0 } in core::mem::take(self).entries {
             if is_p0 {
                 break;
             }
             if element.is_certain() {
-                tell(element, span);
+                emit(element, span);
             }
         }
     }

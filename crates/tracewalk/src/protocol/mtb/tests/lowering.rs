@@ -338,7 +338,7 @@ fn halves_of_a_return_that_do_not_belong_together_are_lost_trace() {
 }
 
 #[test]
-fn nothing_is_known_behind_lost_trace() {
+fn nothing_is_known_after_lost_trace() {
     let mut lowering = Lowering::new();
     let mut directives = Vec::new();
     let mut note = |directive, _: Span| directives.push(directive);
@@ -352,7 +352,7 @@ fn nothing_is_known_behind_lost_trace() {
 }
 
 #[test]
-fn a_known_halt_ends_the_run_behind_the_last_packet() {
+fn a_known_halt_ends_the_run_after_the_last_packet() {
     let halted = || Lowering::new().halted_at(Some(Address::new(0x204)));
     assert_eq!(lowered_with(halted(), &[jump(0x100, 0x200)]).pop(), Some((0, before(0x204))));
     assert_eq!(lowered_with(halted(), &[exception(0x100, 0x200)]).pop(), Some((0, before(0x204))));

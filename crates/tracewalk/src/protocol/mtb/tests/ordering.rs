@@ -46,7 +46,7 @@ fn a_buffer_that_has_wrapped_starts_at_the_pointer() {
 }
 
 #[test]
-fn a_dump_may_go_on_behind_the_memory_of_the_mtb() {
+fn a_dump_may_go_on_after_the_memory_of_the_mtb() {
     // 0x400 bytes at 0x20001000, in a dump of 16 KiB from 0x20000000.
     let config = config(0x400, 0x34 & !7, WRAPPED, Some(0x2000_1000));
     assert_eq!(ranges(0x4000, Some(0x2000_0000), &config), [0x1030..0x1400, 0x1000..0x1030]);
