@@ -228,7 +228,7 @@ mod tests {
             r#"fn f() { assert!(text.lines().any(|line| line.starts_with("warning: this is wrong"))); }"#,
             r#"fn f() { assert_eq!(text, "this is wrong"); }"#,
             r#"fn f() { assert_eq!("this is wrong", text, "and more"); }"#,
-            r#"const TOLD: [&str; 1] = ["--wire: leave it out, please"];"#,
+            r#"const TEXTS: [&str; 1] = ["--wire: leave it out, please"];"#,
             r#"fn f() { refused("a", "this is wrong"); }"#,
         ] {
             assert_eq!(lines(compared), [1], "{compared}");

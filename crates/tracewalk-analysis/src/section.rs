@@ -155,7 +155,7 @@ impl Deref for CodeInContext {
 
 impl Code {
     /// The address after the instruction at `at`.
-    pub fn behind(&self, at: Location) -> Address {
+    pub fn after(&self, at: Location) -> Address {
         let code = self.program.code(at.address).unwrap_or_default();
         let bytes = match isa::classify(code, at.address, at.isa) {
             Ok(instruction) => instruction.bytes.into(),

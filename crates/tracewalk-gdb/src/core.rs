@@ -390,7 +390,7 @@ fn beginning(here: &Here<'_>, location: Location, code: &Code) -> Element {
         Element::Block(block) => {
             let within = here.step - here.before.steps;
             let instructions = u32::try_from(within + 1).unwrap_or(u32::MAX);
-            let end = code.behind(location);
+            let end = code.after(location);
             Element::Block(Block {
                 end,
                 instructions,
@@ -415,6 +415,6 @@ fn instruction(location: Location, instructions: u32, code: &Code) -> Element {
         return no_code(location, span);
     }
     let (start, isa): (_, Isa) = (location.address, location.isa);
-    let end = code.behind(location);
+    let end = code.after(location);
     Element::Block(Block { start, end, isa, instructions, last: start, ending: Ending::Interrupted, span })
 }

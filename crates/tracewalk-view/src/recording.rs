@@ -126,7 +126,7 @@ impl<'i> Recording<'i> {
         // A frame may begin within a block: only instructions up to the place count.
         let element = match (here.element, here.instruction) {
             (Element::Block(block), Some(at)) if !at.is_last => Element::Block(Block {
-                end: self.code.behind(at.location),
+                end: self.code.after(at.location),
                 instructions: u32::try_from(here.step - start + 1).unwrap_or(u32::MAX),
                 last: at.location.address,
                 ending: Ending::Interrupted,

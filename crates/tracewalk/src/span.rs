@@ -79,7 +79,7 @@ impl Span {
     /// The inverse of [`Span::relative_to`].
     #[inline]
     #[must_use]
-    pub(crate) const fn placed_behind(self, origin: StreamOffset) -> Self {
+    pub(crate) const fn placed_after(self, origin: StreamOffset) -> Self {
         Self {
             start: StreamOffset(self.start.0.wrapping_add(origin.0)),
             end: StreamOffset(self.end.0.wrapping_add(origin.0)),

@@ -198,7 +198,7 @@ impl Functions {
         let mut pieces: Vec<Piece> = Vec::new();
         let mut at = block.start;
         for _ in 0..block.instructions {
-            let next = self.code.behind(Location::new(at, block.isa));
+            let next = self.code.after(Location::new(at, block.isa));
             let before = std::mem::replace(&mut function, self.named(at));
             match pieces.last_mut().filter(|_| function == before) {
                 Some(piece) => {

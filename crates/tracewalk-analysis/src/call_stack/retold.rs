@@ -11,7 +11,7 @@ use crate::analysis::Repeated;
 /// Takes repeated elements for an observer that depends only on the calls that it receives and on marks.
 #[derive(Debug)]
 pub struct Retold<M> {
-    remembered: Remembered<M, Box<[Told]>>,
+    remembered: Remembered<M, Box<[Report]>>,
     /// The frames that are left and entered, and the one under them, during repetition.
     frames: Vec<Frame<M>>,
     /// The number of notes since everything was forgotten.
@@ -20,7 +20,7 @@ pub struct Retold<M> {
 
 /// A call that an observer receives.
 #[derive(Clone, Copy, Debug)]
-enum Told {
+enum Report {
     /// Instructions of the innermost frame ran. Pieces of one function that follow one another are one.
     Ran(Piece),
     Entered(FrameKind, FunctionId, Entry),
@@ -30,7 +30,7 @@ enum Told {
 /// Notes the calls that an observer receives.
 struct Noting<'a, O> {
     observer: &'a mut O,
-    told: Vec<Told>,
+    reports: Vec<Report>,
 }
 
 /// The most notes that are kept: about 24 MiB.
@@ -60,10 +60,10 @@ impl<M: Copy> Retold<M> {
         let Some(known) = self.remembered.find(calls, key, |_| 0) else {
             return self.learn(repeated, calls, observer);
         };
-        let told = self.remembered.effect(known).map_or(&[][..], |told| told);
+        let reports = self.remembered.effect(known).map_or(&[][..], |reports| reports);
         if self.remembered.is_simple(known) {
             if let Some(top) = calls.stack.frames.back_mut() {
-                told.iter().for_each(|told| told.of_one(top, observer));
+                reports.iter().for_each(|report| report.of_one(top, observer));
             }
             return self.remembered.go(known);
         }
@@ -73,11 +73,11 @@ impl<M: Copy> Retold<M> {
         let frames = &mut self.frames;
         frames.clear();
         frames.extend(calls.stack.frames.range(under..).copied());
-        told.iter().for_each(|told| told.again(frames, observer));
+        reports.iter().for_each(|report| report.again(frames, observer));
         self.remembered.go(known);
         self.remembered.apply(calls);
         let now = calls.stack.frames.iter_mut().rev();
-        now.zip(self.frames.iter().rev()).for_each(|(now, told)| now.mark = told.mark);
+        now.zip(self.frames.iter().rev()).for_each(|(now, repeated)| now.mark = repeated.mark);
     }
 
     #[inline(never)]
@@ -93,18 +93,18 @@ impl<M: Copy> Retold<M> {
             self.noted = 0;
         }
         let learning = self.remembered.begin_learning(calls, (set, number));
-        let mut noting = Noting { observer, told: Vec::new() };
+        let mut noting = Noting { observer, reports: Vec::new() };
         repeated.elements().for_each(|element| {
             let _ = calls.element(&element, &mut noting);
         });
-        let told = noting.told;
-        self.noted += told.len();
-        let runs_only = told.iter().all(|told| matches!(told, Told::Ran(_)));
-        self.remembered.end_learning(calls, learning, Some((told.into(), runs_only)), |_| 0);
+        let reports = noting.reports;
+        self.noted += reports.len();
+        let runs_only = reports.iter().all(|report| matches!(report, Report::Ran(_)));
+        self.remembered.end_learning(calls, learning, Some((reports.into(), runs_only)), |_| 0);
     }
 }
 
-impl Told {
+impl Report {
     /// Repeats for the innermost frame, if no frame is entered or left.
     #[inline]
     fn of_one<O: Observer>(&self, top: &mut Frame<O::Mark>, observer: &mut O) {
@@ -145,7 +145,7 @@ impl<O: Observer> Observer for Noting<'_, O> {
         function: FunctionId,
         entry: Entry,
     ) -> O::Mark {
-        self.told.push(Told::Entered(kind, function, entry));
+        self.reports.push(Report::Entered(kind, function, entry));
         self.observer.enter(below, kind, function, entry)
     }
 
@@ -154,18 +154,18 @@ impl<O: Observer> Observer for Noting<'_, O> {
     }
 
     fn run(&mut self, top: &mut Frame<O::Mark>, piece: &Piece) {
-        match self.told.last_mut() {
-            Some(Told::Ran(before)) => {
+        match self.reports.last_mut() {
+            Some(Report::Ran(before)) => {
                 before.end = piece.end;
                 before.instructions = before.instructions.saturating_add(piece.instructions);
             }
-            _ => self.told.push(Told::Ran(*piece)),
+            _ => self.reports.push(Report::Ran(*piece)),
         }
         self.observer.run(top, piece);
     }
 
     fn leave(&mut self, frame: &mut Frame<O::Mark>, below: Option<&mut Frame<O::Mark>>, how: Left) {
-        self.told.push(Told::Left(how));
+        self.reports.push(Report::Left(how));
         self.observer.leave(frame, below, how);
     }
 

@@ -163,9 +163,11 @@ impl<M: Copy> Shapes<M> {
         let frames = &mut calls.stack.frames;
         // The outermost frames may have been dropped since a cell was numbered.
         let depth_of = |frame: &Frame<M>| self.placed(frame.cell).map_or(0, |placed| placed.depth as usize);
-        let known = (1..=frames.len()).rev().find(|depth| frames.get(*depth - 1).map(depth_of) == Some(*depth));
+        let known =
+            (1..=frames.len()).rev().find(|depth| frames.get(*depth - 1).map(depth_of) == Some(*depth));
         let known = known.unwrap_or(0);
-        let mut top = known.checked_sub(1).and_then(|last| frames.get(last)).map_or(CellId::UNKNOWN, |last| last.cell);
+        let mut top =
+            known.checked_sub(1).and_then(|last| frames.get(last)).map_or(CellId::UNKNOWN, |last| last.cell);
         for (depth, frame) in (known as u32 + 1..).zip(frames.range_mut(known..)) {
             let Frame { kind, function, schedules, .. } = *frame;
             let cell = Cell { below: top, kind, function, schedules, mark: key(&frame.mark) };

@@ -302,10 +302,10 @@ fn an_exception_inside_a_prologue_is_inside_the_function() {
 #[test]
 fn a_tail_chained_exception_takes_the_place_of_the_one_before_whether_its_return_is_traced_or_not() {
     let chained = samples::exception(Exception::M(14), None, page("inner"));
-    for told in [true, false] {
+    for noted in [true, false] {
         let mut story =
             vec![at("main", 0, interrupted()), exception(page("main") + 4), at("handler", 0, returns())];
-        story.extend(told.then(|| event(EventKind::ExceptionReturn)));
+        story.extend(noted.then(|| event(EventKind::ExceptionReturn)));
         story.extend([
             chained,
             at("inner", 0, returns()),

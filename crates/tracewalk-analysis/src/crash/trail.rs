@@ -248,7 +248,7 @@ pub(super) fn instructions(block: &Block, code: &Code) -> Vec<Address> {
     }
     for _ in 0..block.instructions {
         places.push(at);
-        at = code.behind(tracewalk::ids::Location::new(at, block.isa));
+        at = code.after(tracewalk::ids::Location::new(at, block.isa));
     }
     places
 }

@@ -127,7 +127,7 @@ impl Aftermath {
         let mut at = Location::new(block.start, block.isa);
         while at.address < end && common < block.instructions {
             self.last = Some(self.walk.code().place(at.address));
-            at.address = self.walk.code().behind(at);
+            at.address = self.walk.code().after(at);
             common += 1;
         }
         self.common += u64::from(common);

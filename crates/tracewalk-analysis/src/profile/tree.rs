@@ -294,7 +294,7 @@ impl Tree {
             let innermost = &mut self.nodes[innermost];
             innermost.own += share;
             *innermost.lines.entry(source.place.clone()).or_default() += share;
-            at.address = sources.code.in_scope(scope).behind(at);
+            at.address = sources.code.in_scope(scope).after(at);
         }
     }
 

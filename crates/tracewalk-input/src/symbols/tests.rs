@@ -66,11 +66,11 @@ fn the_innermost_of_nested_functions_has_the_address() {
     let mut elf = program();
     elf.symbol("outer", 0x8001, 0x20, GLOBAL_FUNCTION, 1);
     elf.symbol("inner", 0x8009, 0x08, FUNCTION, 1);
-    elf.symbol("behind", 0x801d, 0x10, FUNCTION, 1);
+    elf.symbol("next", 0x801d, 0x10, FUNCTION, 1);
     let symbols = symbols_of(&elf);
     let names = [0x8000, 0x8007, 0x8008, 0x800f, 0x8010, 0x801b, 0x801c, 0x802b, 0x802c];
     let names = names.map(|address| name_at(&symbols, address).unwrap_or("-"));
-    assert_eq!(names, ["outer", "outer", "inner", "inner", "outer", "outer", "behind", "behind", "-"]);
+    assert_eq!(names, ["outer", "outer", "inner", "inner", "outer", "outer", "next", "next", "-"]);
 }
 
 #[test]

@@ -43,7 +43,7 @@ pub(super) const fn is_waypoint(rules: Rules, instruction: &Instruction) -> bool
 pub(super) struct Exit {
     pub(super) at: Location,
     /// The location after the instruction.
-    pub(super) behind: Location,
+    pub(super) following: Location,
     pub(super) kind: BranchKind,
     /// The target if the instruction is taken; `None` if only the trace can state it.
     pub(super) target: Option<Location>,
@@ -54,15 +54,15 @@ pub(super) struct Exit {
 impl Exit {
     /// The instruction at `at` as one that ends a block.
     pub(super) fn of(instruction: &Instruction, at: Location) -> Self {
-        let behind = at.after(instruction.bytes.into());
+        let following = at.after(instruction.bytes.into());
         let (kind, target) = match instruction.class {
             Class::Direct(target) => (BranchKind::Direct, Some(target)),
             Class::Indirect => (BranchKind::Indirect, None),
             Class::Barrier(_) | Class::Wait | Class::TransactionStart | Class::Other => {
-                (BranchKind::Barrier, Some(behind))
+                (BranchKind::Barrier, Some(following))
             }
         };
-        Self { at, behind, kind, target, link: instruction.link, returns: instruction.returns }
+        Self { at, following, kind, target, link: instruction.link, returns: instruction.returns }
     }
 }
 

@@ -36,12 +36,12 @@ impl DataState {
             }
         };
         // The trace has the address of a load multiple once; the addresses of later transfers ascend.
-        let follows = self.last.filter(|(at, _)| Some(*at) == instruction).map(|(_, behind)| behind);
+        let follows = self.last.filter(|(at, _)| Some(*at) == instruction).map(|(_, following)| following);
         let address = transfer.address.or(follows);
         let bytes = access.map(|access| access.bytes);
         if let (Some(at), Some(address)) = (instruction, address) {
-            let behind = Location::new(address, at.isa).after(bytes.unwrap_or(4).into());
-            self.last = Some((at, behind.address));
+            let following = Location::new(address, at.isa).after(bytes.unwrap_or(4).into());
+            self.last = Some((at, following.address));
         }
         let transfer = DataTransfer {
             instruction,

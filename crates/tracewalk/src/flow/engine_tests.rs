@@ -227,14 +227,14 @@ fn what_changes_of_a_context_leaves_the_rest_of_it() {
         Directive::Vmid(Vmid(4)),
     ];
     let mut flow = Flow::new(Rules::default());
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for directive in directives {
         flow.follow(&Program::new(), directive, Span::default(), &mut |element| {
             if let Element::Event(Event {
                 kind: EventKind::Context { context_id, vmid, privilege }, ..
             }) = element
             {
-                told.push((context_id.map(|id| id.0), vmid.map(|id| id.0), privilege));
+                reported.push((context_id.map(|id| id.0), vmid.map(|id| id.0), privilege));
             }
         });
     }
@@ -246,7 +246,7 @@ fn what_changes_of_a_context_leaves_the_rest_of_it() {
         (Some(8), Some(3), non_secure),
         (Some(8), Some(4), non_secure),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
 }
 
 #[test]

@@ -251,7 +251,7 @@ impl Execution {
         let exception_return = exit.returns == Some(Return::Exception);
         self.arrival = Arrival::Straight;
         self.place = match (exit.target, target_is) {
-            _ if !taken => Place::At(exit.behind),
+            _ if !taken => Place::At(exit.following),
             (Some(target), _) => {
                 self.arrival = Arrival::by(exit.kind);
                 Place::At(target)
@@ -303,7 +303,7 @@ impl Execution {
     /// The location that a call returns to, if a call leaves the block and the trace unit notes it.
     #[inline(always)]
     fn returns_to(&self, taken: bool, exit: &Exit) -> Option<Location> {
-        Some(exit.behind).filter(|_| taken && exit.link && self.notes_calls)
+        Some(exit.following).filter(|_| taken && exit.link && self.notes_calls)
     }
 
     /// The target of the branch at `at`, which the return stack predicted.

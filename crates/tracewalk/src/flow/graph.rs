@@ -134,13 +134,13 @@ impl Node {
     /// The instruction that ends the block.
     #[inline]
     pub(super) const fn exit(&self) -> Exit {
-        let (at, behind, target) = (self.last_location(), self.behind(), self.target());
-        Exit { at, behind, kind: self.kind, target, link: self.link, returns: self.returns }
+        let (at, following, target) = (self.last_location(), self.following(), self.target());
+        Exit { at, following, kind: self.kind, target, link: self.link, returns: self.returns }
     }
 
     /// The address after the block.
     #[inline]
-    const fn behind(&self) -> Location {
+    const fn following(&self) -> Location {
         Location::new(self.end, self.isa)
     }
 
@@ -235,7 +235,7 @@ impl Graph {
         let node = self.nodes.get(id.0 as usize)?;
         match node.next[usize::from(taken)] {
             UNKNOWN => {
-                let at = if taken { node.target()? } else { node.behind() };
+                let at = if taken { node.target()? } else { node.following() };
                 let next = self.node_at(program, at)?;
                 self.nodes.get_mut(id.0 as usize)?.next[usize::from(taken)] = next.0;
                 Some(next)
@@ -249,8 +249,8 @@ impl Graph {
     fn slot(&mut self, at: Location) -> Option<&mut u32> {
         let inside = |region: &RegionIndex| at.address.get().wrapping_sub(region.start.get()) < region.bytes;
         if !self.regions.get(self.last_region).is_some_and(inside) {
-            let behind = self.regions.partition_point(|region| region.start <= at.address);
-            self.last_region = behind.checked_sub(1)?;
+            let after = self.regions.partition_point(|region| region.start <= at.address);
+            self.last_region = after.checked_sub(1)?;
         }
         let region = self.regions.get_mut(self.last_region).filter(|region| inside(region))?;
         let (index, shift) = match at.isa {
@@ -288,7 +288,7 @@ impl Graph {
                 let exit = Exit::of(&instruction, at);
                 return Some(Node {
                     start: start.address,
-                    end: exit.behind.address,
+                    end: exit.following.address,
                     last: at.address,
                     instructions,
                     isa: start.isa,
@@ -301,7 +301,7 @@ impl Graph {
                         BranchKind::Barrier => !self.rules.waypoints_fail_by_condition,
                         _ => instruction.conditional || may_be_in_it_block(program, at),
                     },
-                    target: exit.target.unwrap_or(exit.behind),
+                    target: exit.target.unwrap_or(exit.following),
                     next: [UNKNOWN; 2],
                 });
             }

@@ -86,7 +86,7 @@ impl KeptPassage {
             elements: self.elements(),
             origin,
             totals: self.totals,
-            last: self.last().map(|span| span.placed_behind(origin).start),
+            last: self.last().map(|span| span.placed_after(origin).start),
             waited,
         }
     }

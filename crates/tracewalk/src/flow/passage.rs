@@ -99,7 +99,7 @@ impl<'a> Passage<'a> {
         let (origin, mut untold) = (self.origin, self.waited);
         let before = self.before();
         self.relative().map(move |element| {
-            let placed = element.placed_behind(if is_in_front(&element) { before } else { origin });
+            let placed = element.placed_after(if is_in_front(&element) { before } else { origin });
             match (untold, placed) {
                 (Some(waited), Element::Event(Event { kind: EventKind::Cycles(cycles), span })) => {
                     untold = None;
@@ -138,7 +138,7 @@ impl<'a> Passage<'a> {
     pub fn last_start(&self) -> Option<StreamOffset> {
         match self.waited {
             None => self.last,
-            Some(waited) => self.last_start_behind(waited),
+            Some(waited) => self.last_start_after(waited),
         }
     }
 
@@ -147,13 +147,13 @@ impl<'a> Passage<'a> {
     /// writes have completed.
     #[cold]
     #[inline(never)]
-    fn last_start_behind(self, waited: Waited) -> Option<StreamOffset> {
+    fn last_start_after(self, waited: Waited) -> Option<StreamOffset> {
         let tells =
             |element: &Element| matches!(element, Element::Event(Event { kind: EventKind::Cycles(_), .. }));
         self.relative().rev().find_map(|element| {
             if has_span(&element) {
                 let from = if is_in_front(&element) { self.before() } else { self.origin };
-                Some(element.span().placed_behind(from).start)
+                Some(element.span().placed_after(from).start)
             } else {
                 tells(&element).then_some(waited.span.start)
             }
@@ -209,12 +209,12 @@ impl Element {
 
     /// The inverse of [`Element::relative_to`].
     #[inline]
-    fn placed_behind(&self, origin: StreamOffset) -> Self {
+    fn placed_after(&self, origin: StreamOffset) -> Self {
         match *self {
-            Self::Block(block) => Self::Block(Block { span: block.span.placed_behind(origin), ..block }),
-            Self::Event(event) => Self::Event(Event { span: event.span.placed_behind(origin), ..event }),
-            Self::Gap(gap) => Self::Gap(Gap { span: gap.span.placed_behind(origin), ..gap }),
-            Self::Proof(proof) => Self::Proof(Proof { span: proof.span.placed_behind(origin), ..proof }),
+            Self::Block(block) => Self::Block(Block { span: block.span.placed_after(origin), ..block }),
+            Self::Event(event) => Self::Event(Event { span: event.span.placed_after(origin), ..event }),
+            Self::Gap(gap) => Self::Gap(Gap { span: gap.span.placed_after(origin), ..gap }),
+            Self::Proof(proof) => Self::Proof(Proof { span: proof.span.placed_after(origin), ..proof }),
         }
     }
 }

@@ -53,7 +53,7 @@ impl Flow {
         let FlowState { place, last, arrival, context, trust, notes_calls } = *state;
         let place = match place {
             Place::Inside(inside @ Inside { passed: 1.., .. }) => {
-                Place::Inside(Inside { span: inside.span.placed_behind(at), ..inside })
+                Place::Inside(Inside { span: inside.span.placed_after(at), ..inside })
             }
             place => place,
         };

@@ -23,9 +23,9 @@ pub fn runs_straight(program: &Program, from: Location, to: Address) -> bool {
         let rest = code.get(passed..).unwrap_or_default();
         let at = from.after(passed as u64);
         let Ok(instruction) = isa::classify(rest, at.address, at.isa) else { return false };
-        let behind = at.after(instruction.bytes.into());
+        let following = at.after(instruction.bytes.into());
         let leaves = match instruction.class {
-            Class::Direct(target) => target != behind,
+            Class::Direct(target) => target != following,
             Class::Indirect => true,
             Class::Other | Class::Barrier(_) | Class::Wait | Class::TransactionStart => false,
         };

@@ -271,13 +271,13 @@ fn exceptions_name_where_execution_resumes() {
     assert_eq!(resumes_at(&two, PreferredReturn::Unknown), Some(None));
     let undefined = [begin(t32(0x106)), executed(1)];
     assert_eq!(resumes_at(&undefined, PreferredReturn::AtFault), Some(Some(Address::new(0x106))));
-    let behind_indirect = [begin(t32(0x104)), executed(1)];
-    assert_eq!(resumes_at(&behind_indirect, PreferredReturn::Next), Some(None), "its target is unknown");
-    assert_eq!(resumes_at(&behind_indirect, PreferredReturn::Last), Some(None), "a branch is not undefined");
-    let behind_return = [begin(t32(0x104)), executed(1), Directive::Continue(t32(0x106))];
+    let after_indirect = [begin(t32(0x104)), executed(1)];
+    assert_eq!(resumes_at(&after_indirect, PreferredReturn::Next), Some(None), "its target is unknown");
+    assert_eq!(resumes_at(&after_indirect, PreferredReturn::Last), Some(None), "a branch is not undefined");
+    let after_return = [begin(t32(0x104)), executed(1), Directive::Continue(t32(0x106))];
     let target = Some(Some(Address::new(0x106)));
     assert_eq!(
-        resumes_at(&behind_return, PreferredReturn::Last),
+        resumes_at(&after_return, PreferredReturn::Last),
         target,
         "it cannot be what was executed last"
     );

@@ -65,15 +65,15 @@ impl Execution {
         report: &mut Report<'_, impl FnMut(Element)>,
     ) -> Result<(), Obstacle> {
         check_condition(program, at, &instruction, executed)?;
-        let behind = at.after(instruction.bytes.into());
-        let open = self.open_through(at, behind, report);
+        let following = at.after(instruction.bytes.into());
+        let open = self.open_through(at, following, report);
         self.last = Last::At(Some(at));
         self.arrival = Arrival::Straight;
         self.place = Place::Open(open);
         if !executed {
             report.element(Element::Block(open.block(Ending::ConditionFailed)));
-            self.place = Place::At(behind);
-        } else if behind.address < at.address {
+            self.place = Place::At(following);
+        } else if following.address < at.address {
             // No block continues across the end of memory.
             self.close(report);
         }
@@ -109,8 +109,8 @@ impl Execution {
         report: &mut Report<'_, impl FnMut(Element)>,
     ) -> Result<(), Obstacle> {
         let exit = Exit::of(&instruction, at);
-        let Exit { behind, kind, link, returns, .. } = exit;
-        let open = self.open_through(at, behind, report);
+        let Exit { following, kind, link, returns, .. } = exit;
+        let open = self.open_through(at, following, report);
         report.element(Element::Block(open.block(Ending::Branch { kind, taken: executed, link, returns })));
         self.last = Last::At(Some(at));
         self.report_return(&exit, executed, report);
@@ -119,14 +119,14 @@ impl Execution {
     }
 
     /// The open block, or a new one, with the instruction at `at` as its last.
-    fn open_through<S>(&self, at: Location, behind: Location, report: &Report<'_, S>) -> OpenBlock {
+    fn open_through<S>(&self, at: Location, following: Location, report: &Report<'_, S>) -> OpenBlock {
         let (start, before) = match self.place {
             Place::Open(open) => (open.start, open.instructions),
             _ => (at.address, 0),
         };
         OpenBlock {
             start,
-            end: behind.address,
+            end: following.address,
             last: at.address,
             isa: at.isa,
             instructions: before + 1,

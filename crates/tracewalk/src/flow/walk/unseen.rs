@@ -88,19 +88,19 @@ impl Execution {
         let mut at = from;
         for passed in 1..=count {
             let instruction = instruction_at(program, at).ok()?;
-            let behind = at.after(instruction.bytes.into());
+            let following = at.after(instruction.bytes.into());
             if passed == count {
                 let leads = match instruction.class {
-                    Class::Direct(target) => target == then || instruction.conditional && behind == then,
+                    Class::Direct(target) => target == then || instruction.conditional && following == then,
                     Class::Indirect => true,
-                    _ => behind == then,
+                    _ => following == then,
                 };
                 return leads.then_some((at, instruction));
             }
             if is_waypoint(self.rules, &instruction) {
                 return None;
             }
-            at = behind;
+            at = following;
         }
         None
     }

@@ -40,8 +40,8 @@ impl MemoState for Lowering {
     }
 
     fn resume(&mut self, state: &HeldBack, at: StreamOffset) {
-        self.held = state.held.map(|(held, span)| (held, span.placed_behind(at)));
-        self.target = state.target.map(|(target, span)| (target, span.placed_behind(at)));
+        self.held = state.held.map(|(held, span)| (held, span.placed_after(at)));
+        self.target = state.target.map(|(target, span)| (target, span.placed_after(at)));
         self.security = state.security;
     }
 }
