@@ -31,7 +31,7 @@ const MEANT: &[&str] = &[
     "leaves anything else behind",
 ];
 
-/// One finding for each line, and for each file or folder that has more lines than it may have.
+/// One finding for each line, and for each file or folder that has another number of lines than stated.
 pub(super) fn findings(root: &Path) -> Result<Vec<String>, String> {
     let mut lines = Vec::new();
     for folder in FOLDERS {
