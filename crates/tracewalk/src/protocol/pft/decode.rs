@@ -103,7 +103,7 @@ impl Decoder {
             }
         };
         if !thumb && address & u32::from(bits::HALFWORD) != 0 {
-            return Err(reserved("address", u64::from(address), "a multiple of 4 with A32"));
+            return Err(reserved("address", u64::from(address), "a multiple of 4 in A32 state"));
         }
         let location = Location::new(Address::from(address & !u32::from(bits::THUMB)), isa);
         let security = SecurityBits {
@@ -341,7 +341,7 @@ fn address_error(packet: &'static str, error: ReadError) -> Unread {
             packet,
             field: "address byte 5",
             found: u64::from(found),
-            expected: "bit 7 clear and an instruction set",
+            expected: "bit 7 clear and a valid instruction set",
         }),
     }
 }
