@@ -37,7 +37,7 @@ fn run(args: &Describe, messages: &Messages) -> Result<(), Failure> {
     };
     let Written { text, roots } = session.describe().to_toml(directory).map_err(|error| {
         let hint = match error {
-            DescribeError::NotAFile { .. } => "save its bytes in a file",
+            DescribeError::NotAFile { .. } => "save its bytes to a file",
             DescribeError::Recorded => "open the file itself",
             DescribeError::SameName { .. } => "give each buffer a name of its own",
             DescribeError::Name { .. } => "rename it",
