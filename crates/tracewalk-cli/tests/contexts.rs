@@ -370,7 +370,7 @@ fn what_is_wrong_behind_the_name_of_an_image_is_said_in_one_sentence() {
     for wrong in ["spin.elf@contxt=1", "spin.elf@context=x", "spin.elf@vmid=256"] {
         let outcome = machine.run("flow", &[wrong], &[]);
         assert_eq!(outcome.status, 2);
-        assert!(outcome.stderr.contains("expected context=NUMBER or vmid=NUMBER"), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("expected context=NUMBER, vmid=NUMBER"), "{}", outcome.stderr);
     }
     let both = ["wander.elf@context=0x42", "spin.elf@context=0x42"];
     let outcome = machine.run("flow", &both, &ETM);
