@@ -114,7 +114,7 @@ fn say(table: &tracewalk_analysis::captures::Captures, messages: &Messages) {
     let all = table.captures.len() as u64;
     for (outcome, kind, what) in [
         (CaptureOutcome::LeftOut, "captures_left_out", "left out"),
-        (CaptureOutcome::Partial, "captures_in_part", "decoded in part"),
+        (CaptureOutcome::Partial, "captures_in_part", "decoded partly"),
     ] {
         let count = table.count(outcome);
         let first = table.captures.iter().find(|capture| capture.outcome == outcome);

@@ -94,10 +94,10 @@ pub(super) fn sentence(code: &Code, cause: &Cause) -> String {
         }
         CauseKind::BusFault { at, address, store } => {
             let did = if *store { "stored to" } else { "loaded from" };
-            format!("{} {did} {address}, where the bus refused it.", at_place(*at))
+            format!("{} {did} {address}, which caused a bus error.", at_place(*at))
         }
         CauseKind::MemoryProtection { at, address } => {
-            format!("{} accessed {address}, where that is not allowed.", at_place(*at))
+            format!("{} accessed {address}, which is not permitted.", at_place(*at))
         }
         CauseKind::NoHandler { handler, vectors, exception: which } => {
             let (which, verb) = match which {
