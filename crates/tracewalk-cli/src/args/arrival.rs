@@ -9,7 +9,7 @@ pub(crate) struct ArrivalArgs {
     #[arg(short, long, help_heading = "Capture")]
     pub(crate) follow: bool,
 
-    /// End when nothing has arrived for this time; for --follow, tcp:HOST:PORT and standard input.
+    /// End when nothing has arrived for this long; for --follow, tcp:HOST:PORT and standard input.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Capture")]
     pub(crate) idle: Option<f64>,
 }
