@@ -18,7 +18,7 @@ fn seconds(text: &str) -> Result<f64, String> {
     /// A hundred years, which every clock can represent.
     const MOST: f64 = 3.2e9;
     let seconds = text.parse::<f64>().ok().filter(|seconds| *seconds > 0.0 && *seconds < MOST);
-    seconds.ok_or_else(|| "expected a time in seconds, like 0.5".to_owned())
+    seconds.ok_or_else(|| "expected a time in seconds, for example 0.5".to_owned())
 }
 
 #[cfg(test)]

@@ -170,7 +170,7 @@ impl PathMap {
 fn path_map(text: &str) -> Result<PathMap, String> {
     match text.split_once('=') {
         Some((old, new)) if !old.is_empty() => Ok(PathMap { old: old.to_owned(), new: new.to_owned() }),
-        _ => Err("expected OLD=NEW, like /build/project=/home/me/project".to_owned()),
+        _ => Err("expected OLD=NEW, for example /build/project=/home/me/project".to_owned()),
     }
 }
 
@@ -207,7 +207,7 @@ pub(crate) enum Measure {
 }
 
 fn limit(text: &str) -> Result<Limit, String> {
-    let expected = || "expected METRIC=PERCENT, like lines=80".to_owned();
+    let expected = || "expected METRIC=PERCENT, for example lines=80".to_owned();
     let (name, percent) = text.split_once('=').ok_or_else(expected)?;
     let metric = Metric::ALL.into_iter().find(|metric| metric.name() == name).map(Measure::Of);
     let measure = metric.or((name == "changed").then_some(Measure::Changed));

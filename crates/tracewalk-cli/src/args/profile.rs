@@ -214,12 +214,12 @@ pub(super) fn frequency(text: &str) -> Result<f64, String> {
         "k" | "khz" => 1e3,
         "m" | "mhz" => 1e6,
         "g" | "ghz" => 1e9,
-        _ => return Err("expected a frequency in Hz, kHz, MHz or GHz, like 72MHz".to_owned()),
+        _ => return Err("expected a frequency in Hz, kHz, MHz or GHz, for example 72MHz".to_owned()),
     };
     let value = number.trim().replace('_', "").parse::<f64>().map(|value| value * factor);
     match value {
         Ok(value) if value.is_finite() && value > 0.0 => Ok(value),
-        _ => Err("expected a frequency above 0, like 72MHz".to_owned()),
+        _ => Err("expected a frequency above 0, for example 72MHz".to_owned()),
     }
 }
 

@@ -51,12 +51,12 @@ impl RecordingArgs {
 )]
 fn rate(text: &str) -> Result<u64, String> {
     let rate = parse_rate(text).filter(|rate| (1.0..1e15).contains(rate));
-    rate.map(|rate| rate.round() as u64).ok_or_else(|| "expected a rate like 24MHz".to_owned())
+    rate.map(|rate| rate.round() as u64).ok_or_else(|| "expected a rate, for example 24MHz".to_owned())
 }
 
 fn channel(text: &str) -> Result<(String, Role), String> {
     // A name may have a `=` in it, a role has none.
-    let (name, role) = text.rsplit_once('=').ok_or("expected NAME=ROLE, like PB3=swo")?;
+    let (name, role) = text.rsplit_once('=').ok_or("expected NAME=ROLE, for example PB3=swo")?;
     let role =
         role.parse().map_err(|error: tracewalk_input::capture::wire::ParseWireError| error.to_string())?;
     Ok((name.to_owned(), role))

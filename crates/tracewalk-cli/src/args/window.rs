@@ -48,7 +48,7 @@ impl WindowArgs {
         match positions {
             (Some(start), Some(end)) if start.is_before(end) == Some(false) => Err(Failure::input(
                 "empty_window",
-                format!("--to is {end}, and --from is {start}: nothing is between them"),
+                format!("--to is {end}, but --from is {start}: nothing is between them"),
                 "give a greater --to",
             )),
             (_, Some(end)) if end.is_beginning() => Err(Failure::input(

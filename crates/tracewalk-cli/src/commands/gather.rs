@@ -45,8 +45,8 @@ impl Task for Gather {
         if messages.records() {
             return Err(Failure::input(
                 "provenance_of_many",
-                "--provenance describes what a few captures gave, and `gather` is for any number of them",
-                "take the table of captures instead: --format csv -o captures.csv",
+                "--provenance describes the result of a few captures, but `gather` is for any number of them",
+                "use the table of captures instead: --format csv -o captures.csv",
             ));
         }
         match self.answer {
