@@ -68,7 +68,7 @@ pub(super) const EXECUTED: &[Deviation] = &[
     Deviation {
         id: "gray-timestamps",
         opencsd: "reads Gray codes as binary numbers",
-        specification: "IHI 0035B, 4.3 (timestamps): PFTv1.0 sends Gray codes, and so do later units if ETMCCER[28] is clear",
+        specification: "IHI 0035B, 4.5.9 (timestamps): PFTv1.0 sends Gray codes, and so do later units if ETMCCER[28] is clear",
         recognised_by: "only the timestamps differ, and OpenCSD's, decoded from Gray code, equals ours",
         evidence: Evidence::Readings,
         recognises: |difference, _| match difference {
@@ -84,7 +84,7 @@ pub(super) const EXECUTED: &[Deviation] = &[
     Deviation {
         id: "isa-behind-blx",
         opencsd: "starts each P-header with the instruction set of the last address packet",
-        specification: "IHI 0014Q, 7.4 (direct branches): the target's instruction set follows from the instruction",
+        specification: "IHI 0014Q, 7.3 (direct branches): the target's instruction set follows from the instruction",
         recognised_by: "ETMv3; both have the same address with different instruction sets, and our last change of instruction set has no packet",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
@@ -97,7 +97,7 @@ pub(super) const EXECUTED: &[Deviation] = &[
     Deviation {
         id: "isa-behind-failed-blx",
         opencsd: "changes the instruction set after a BLX that was not executed",
-        specification: "IHI 0035B, 4.3.3 (atoms): after N execution continues with the next instruction",
+        specification: "IHI 0035B, 4.5.3 (atoms): after N execution continues with the next instruction",
         recognised_by: "PFT; both have the same address with different instruction sets, after an instruction that failed in ours",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
@@ -118,7 +118,7 @@ pub(super) const EXECUTED: &[Deviation] = &[
     Deviation {
         id: "alternative-isa",
         opencsd: "does not take AltISA from an I-sync packet: Thumb stays Thumb after the next short address",
-        specification: "IHI 0014Q, 7.5, and IHI 0035B, 4.3.2: AltISA holds until a packet changes it",
+        specification: "IHI 0014Q, 7.10.5, and IHI 0035B, 4.5.2: AltISA holds until a packet changes it",
         recognised_by: "one has ThumbEE and the other Thumb, in this packet or in one before it, back to the last I-sync",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
@@ -140,7 +140,7 @@ pub(super) const EXECUTED: &[Deviation] = &[
     Deviation {
         id: "jazelle-addresses",
         opencsd: "clears bit 0 of an I-sync's address in Jazelle state",
-        specification: "DDI 0406C, A2.10: bytecodes are byte-aligned; IHI 0014Q, 7.5, does not exclude bit 0 from the address",
+        specification: "DDI 0406C, A2.10: bytecodes are byte-aligned; IHI 0014Q, 7.10.5, does not exclude bit 0 from the address",
         recognised_by: "both have an ETMv3 I-sync in Jazelle state, and only bit 0 of the address differs, which OpenCSD clears",
         evidence: Evidence::Readings,
         recognises: |difference, place| match difference {
@@ -158,7 +158,7 @@ pub(super) const EXECUTED: &[Deviation] = &[
     Deviation {
         id: "hyp-without-virtualization",
         opencsd: "reads Hyp from I-sync packets only if ETMCCER has the Virtualization Extensions, and otherwise keeps that of an earlier branch packet",
-        specification: "IHI 0014Q, 7.5 and table 7.9: the bit is Hyp in both, and the value in an I-sync holds until a branch packet changes it",
+        specification: "IHI 0014Q, 7.10.5 and table 7.9: the bit is Hyp in both, and the value in an I-sync holds until a branch packet changes it",
         recognised_by: "ETMv3; ETMCCER[26] is clear, only Hyp differs, and ours is that of this I-sync packet or the last one",
         evidence: Evidence::Readings,
         recognises: |difference, place| match difference {
@@ -177,7 +177,7 @@ pub(super) const EXECUTED: &[Deviation] = &[
     Deviation {
         id: "load-in-progress",
         opencsd: "takes the second address of an I-sync packet with LSiP for a branch packet",
-        specification: "IHI 0014Q, 7.5 (I-sync, LSiP): the second address is part of the packet; the first is that of an executed instruction",
+        specification: "IHI 0014Q, 7.10.5 (I-sync, LSiP): the second address is part of the packet; the first is that of an executed instruction",
         recognised_by: "our I-sync packet has LSiP; its first address is OpenCSD's, and its second one that of OpenCSD's branch packet",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
@@ -203,7 +203,7 @@ pub(super) const EXECUTED: &[Deviation] = &[
     Deviation {
         id: "data-addresses",
         opencsd: "loses bits of data addresses, and so misreads where the value begins",
-        specification: "IHI 0014Q, 7.8 (data addresses): 1 to 5 bytes, in which bit 7 means that another one follows",
+        specification: "IHI 0014Q, 7.4.2 (data addresses): 1 to 5 bytes, in which bit 7 means that another one follows",
         recognised_by: "data addresses are traced, and the first packet that differs is a data packet",
         evidence: Evidence::Readings,
         recognises: |difference, place| match difference {
@@ -222,7 +222,7 @@ pub(super) const EXECUTED: &[Deviation] = &[
     Deviation {
         id: "cancelled-return",
         opencsd: "reports the return from an exception although another exception replaced it",
-        specification: "IHI 0014Q, 7.4 (Can after an exception return packet, ARMv7-M): the return is cancelled, not the instruction",
+        specification: "IHI 0014Q, 7.3.5 (Can after an exception return packet, ARMv7-M): the return is cancelled, not the instruction",
         recognised_by: "only OpenCSD has exception returns, and the next exception after each one cancels, with no atom between them",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
@@ -234,7 +234,7 @@ pub(super) const EXECUTED: &[Deviation] = &[
     Deviation {
         id: "cancelled-instruction",
         opencsd: "cancels an instruction only if its atom is alone in its P-header and directly before the branch packet",
-        specification: "IHI 0014Q, 7.4 (Can): the most recently traced instruction was not completed, whatever packets have followed it",
+        specification: "IHI 0014Q, 7.3.5 (Can): the most recently traced instruction was not completed, whatever packets have followed it",
         recognised_by: "ETMv3; only OpenCSD has the instruction, and the next exception after it cancels, with no atom between them",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
@@ -288,7 +288,7 @@ pub(super) const EXECUTED: &[Deviation] = &[
     Deviation {
         id: "exception-zero",
         opencsd: "takes exception bytes with number 0 for an exception, and drops the branch",
-        specification: "IHI 0035B, 4.3.4 (branch address packets): number 0 is not an exception: the packet is a branch that changes the security state",
+        specification: "IHI 0035B, 4.5.4 (branch address packets): number 0 is not an exception: the packet is a branch that changes the security state",
         recognised_by: "PFT; OpenCSD has an exception with number 0, or the instruction that it dropped for that exception",
         evidence: Evidence::Readings,
         recognises: |difference, place| {

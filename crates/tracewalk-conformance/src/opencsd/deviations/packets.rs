@@ -13,7 +13,7 @@ pub(super) const PACKETS: &[Deviation] = &[
     Deviation {
         id: "reserved-fields",
         opencsd: "accepts packets with wrong fixed bits or reserved values, and continues after them",
-        specification: "IHI 0014Q, 7.4 and 7.5; IHI 0035B, 4.3: fixed bits and reserved values",
+        specification: "IHI 0014Q, 7.3.5 and 7.10.5; IHI 0035B, 4.5: fixed bits and reserved values",
         recognised_by: "at the first difference our packet is malformed for that reason, and OpenCSD has a packet",
         evidence: Evidence::Damage,
         recognises: |difference, _| begins_malformed(difference, "reserved_value"),
@@ -37,7 +37,7 @@ pub(super) const PACKETS: &[Deviation] = &[
     Deviation {
         id: "long-a-sync",
         opencsd: "takes each zero byte beyond five in an A-sync for a separate packet",
-        specification: "IHI 0014Q, 7.6: an A-sync is five or more zero bytes and 0x80",
+        specification: "IHI 0014Q, 7.10: an A-sync is five or more zero bytes and 0x80",
         recognised_by: "ours is one A-sync; OpenCSD's packets end in one, after malformed bytes",
         evidence: Evidence::Readings,
         recognises: |difference, _| match difference {
@@ -63,7 +63,7 @@ pub(super) const PACKETS: &[Deviation] = &[
     Deviation {
         id: "a-sync-begun-in-a-packet",
         opencsd: "misses an A-sync if it read the first zeros as the end of a packet",
-        specification: "IHI 0014Q, 7.6; IHI 0035B, 4.3.1: five or more zero bytes and 0x80; no other packet begins with a zero byte",
+        specification: "IHI 0014Q, 7.10; IHI 0035B, 4.5.1: five or more zero bytes and 0x80; no other packet begins with a zero byte",
         recognised_by: "we have an A-sync directly after bytes that are malformed because they are not a packet",
         evidence: Evidence::Damage,
         recognises: |difference, place| match difference {
@@ -77,7 +77,7 @@ pub(super) const PACKETS: &[Deviation] = &[
     Deviation {
         id: "search-for-a-sync",
         opencsd: "continues after a malformed packet, although the start of the next packet is unknown",
-        specification: "IHI 0014Q, 7.6; IHI 0035B, 4.3.1: only the A-sync shows where packets begin",
+        specification: "IHI 0014Q, 7.10; IHI 0035B, 4.5.1: only the A-sync shows where packets begin",
         recognised_by: "only OpenCSD has packets here, and we search for an A-sync, or skip bytes before one",
         evidence: Evidence::Damage,
         recognises: |difference, place| match difference {
@@ -94,7 +94,7 @@ pub(super) const PACKETS: &[Deviation] = &[
     Deviation {
         id: "timestamp-length",
         opencsd: "continues ETMv3 timestamps as long as bit 7 is set",
-        specification: "IHI 0014Q, 7.9: at most 7 bytes, or 9; bit 7 of the ninth is data",
+        specification: "IHI 0014Q, 7.7.4: at most 7 bytes, or 9; bit 7 of the ninth is data",
         recognised_by: "ETMv3; an earlier timestamp is longer in OpenCSD's reading, and only timestamps or the packets after it differ",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
@@ -112,7 +112,7 @@ pub(super) const PACKETS: &[Deviation] = &[
     Deviation {
         id: "values-without-values",
         opencsd: "rejects out-of-order data and failed stores if only addresses are traced",
-        specification: "IHI 0014Q, 7.8: the value is absent if values are not traced; nothing states that the packet is absent, too",
+        specification: "IHI 0014Q, 7.4: the value is absent if values are not traced; nothing states that the packet is absent, too",
         recognised_by: "at the first difference ours is such a packet, and OpenCSD's is malformed",
         evidence: Evidence::Readings,
         recognises: |difference, place| match difference {
@@ -128,7 +128,7 @@ pub(super) const PACKETS: &[Deviation] = &[
     Deviation {
         id: "failed-barriers",
         opencsd: "reports an ISB as not executed if its atom is N",
-        specification: "IHI 0035B, 4.3.3: from PFTv1.1 on; PFTv1.0 does not state whether it was executed, and we report it as passed",
+        specification: "IHI 0035B, 4.5.3: from PFTv1.1 on; PFTv1.0 does not state whether it was executed, and we report it as passed",
         recognised_by: "PFT; both have the same instruction, and OpenCSD reports it as failed",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
@@ -178,7 +178,7 @@ pub(super) const PACKETS: &[Deviation] = &[
     Deviation {
         id: "unknown-returns",
         opencsd: "reports where execution continues after a reset and after reserved exceptions",
-        specification: "IHI 0035B, 5.2: the packets before a reset do not show how far execution came; table 4-5: 6, 7 and \
+        specification: "IHI 0035B, 5.3.1: the packets before a reset do not show how far execution came; table 4-5: 6, 7 and \
                         all codes from 16 on are reserved",
         recognised_by: "PFT; both have the same exception, a reset or a reserved one, and ours has no return address",
         evidence: Evidence::Readings,
@@ -197,7 +197,7 @@ pub(super) const PACKETS: &[Deviation] = &[
     Deviation {
         id: "waypoint-within-instruction",
         opencsd: "runs past the end of a waypoint update that names the second half of an instruction, up to where there is no code",
-        specification: "IHI 0035B, 4.3.5 (waypoint update): the address may be that of the instruction less 2 or 4; everything up to it was executed",
+        specification: "IHI 0035B, 4.5.5 (waypoint update): the address may be that of the instruction less 2 or 4; everything up to it was executed",
         recognised_by: "PFT; there is such an update where the readings diverge, and our flow ends with the instruction that contains it",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
@@ -209,7 +209,7 @@ pub(super) const PACKETS: &[Deviation] = &[
     Deviation {
         id: "gives-up",
         opencsd: "stops decoding at the first ETMv3 packet that it cannot use",
-        specification: "IHI 0014Q, 7.6: decoding resumes at the next A-sync and I-sync",
+        specification: "IHI 0014Q, 7.10: decoding resumes at the next A-sync and I-sync",
         recognised_by: "OpenCSD ended with a fatal error; only we have what follows, or what OpenCSD held back",
         evidence: Evidence::Readings,
         recognises: |difference, place| match difference {
@@ -222,7 +222,7 @@ pub(super) const PACKETS: &[Deviation] = &[
     Deviation {
         id: "out-of-step",
         opencsd: "derives flow from bytes after an invalid packet, before the next A-sync and I-sync",
-        specification: "IHI 0014Q, 7.6; IHI 0035B, 4.3.1: an A-sync shows where packets begin, an I-sync where execution is",
+        specification: "IHI 0014Q, 7.10; IHI 0035B, 4.5.1 and 4.5.2: an A-sync shows where packets begin, an I-sync where execution is",
         recognised_by: "only OpenCSD has flow, or it has another address, and our reading has no A-sync and I-sync between the \
                         malformed bytes and that flow; or OpenCSD reports that trace begins with the first I-sync after them",
         evidence: Evidence::Damage,

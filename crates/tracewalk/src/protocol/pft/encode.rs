@@ -321,7 +321,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// 4.7.3: byte 1 only if byte 0 does not suffice.
+    /// 4.5.4: byte 1 only if byte 0 does not suffice.
     fn exception_information(
         &self,
         information: ExceptionInformation,
