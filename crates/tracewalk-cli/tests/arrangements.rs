@@ -38,7 +38,7 @@ fn words_with_their_bytes_swapped_are_recognised_named_and_read() {
         assert!(said.stdout == whole.stdout && !said.stderr.contains("--swap-words"), "{}", said.stderr);
         let info = run(["info", &file, "--image", elf]);
         assert!(info.stdout.contains("byte order in words: swapped ("), "{}", info.stdout);
-        assert!(info.stdout.contains("not as they are (nothing was recognised)"), "{}", info.stdout);
+        assert!(info.stdout.contains("not as stored (nothing was recognised)"), "{}", info.stdout);
     }
 }
 

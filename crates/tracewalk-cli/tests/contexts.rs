@@ -310,7 +310,7 @@ fn an_image_of_all_contexts_that_is_one_processs_is_contradicted_by_name() {
         assert_eq!(outcome.status, 2, "{}", outcome.stderr);
         let line = outcome.stderr.lines().find(|line| line.contains(": contradictions: ")).unwrap();
         assert!(mentions(line, "spin.elf 0x43"), "{line}");
-        assert!(line.contains("like @context=0x43"), "{line}");
+        assert!(line.contains("for example @context=0x43"), "{line}");
         let refused = machine.run("flow", &images, &[&RUNS[..], &source].concat());
         let line = refused.stderr.lines().find(|line| line.contains(": image_refused: ")).unwrap();
         assert!(line.contains("spin.elf under context ID 0x43"), "{line}");

@@ -335,7 +335,7 @@ fn another_answer(name: &str, question: Question, finding: &Finding) -> String {
 fn contradicted(name: &str, from: &str, correction: &Correction) -> String {
     let Correction { changes, stated, source, fits } = correction;
     let change = |Change { about, register, said, by, fits }: &Change| {
-        format!("{about}: {said} according to {register} ({by}), but {fits} fits")
+        format!("{about}: {said} ({register}, {by}), but {fits} fits")
     };
     let changes = changes.iter().map(change).collect::<Vec<_>>().join("; ");
     format!(

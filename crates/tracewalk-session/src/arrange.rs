@@ -83,7 +83,7 @@ fn swapped(
     seen.0.findings.push(Finding {
         about: "byte order in words",
         best: Answer::new("swapped", evidence),
-        runner_up: Some(Answer::new("unchanged", "nothing was recognised")),
+        runner_up: Some(Answer::new("as stored", "nothing was recognised")),
         certainty: Certainty::Certain,
     });
     Ok(Some((arranged, seen)))
