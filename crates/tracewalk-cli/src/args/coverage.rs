@@ -26,7 +26,7 @@ Examples:
   tracewalk coverage all.twcov --image fw.elf --diff main.info
       runs on several boards, merged later, and what they no longer cover
   git diff main HEAD | tracewalk coverage capture.toml --diff main.info --source-diff - --no-loss
-      for CI: what main covered and did not change since is still covered
+      for CI: unchanged lines that main covered are still covered
 
 Exit status:
   0  everything was decoded

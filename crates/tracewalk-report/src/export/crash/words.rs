@@ -202,7 +202,7 @@ pub(super) const fn missing(missing: Missing) -> &'static str {
         }
         Missing::Frame => {
             "The registers that the exception stacked: print the memory at the stack pointer (if bit 2 of lr is \
-                           set that is psp: print it, too), with the processor halted at the handler's first \
+                           set, that is psp: print psp as well), with the processor halted at the handler's first \
                            instruction."
         }
         Missing::Registers => "The core registers: print them with the memory.",
