@@ -49,7 +49,7 @@ pub(crate) fn run() -> Answer {
         problems.extend(found.map(|problem| format!("{shown}:{problem}")));
     }
     if problems.is_empty() {
-        Ok(Outcome::Done(format!("the links of {} documents lead somewhere", files.len())))
+        Ok(Outcome::Done(format!("the links of {} documents are valid", files.len())))
     } else {
         Err(problems.join("\n"))
     }
@@ -89,14 +89,14 @@ fn open_blocks(text: &str) -> Vec<String> {
         match open {
             Some(began) if !info.trim().is_empty() => {
                 problems
-                    .push(format!("{began}: found a block of code without an end before line {}", index + 1));
+                    .push(format!("{began}: found a code block without an end before line {}", index + 1));
                 open = Some(index + 1);
             }
             Some(_) => open = None,
             None => open = Some(index + 1),
         }
     }
-    problems.extend(open.map(|began| format!("{began}: found a block of code without an end")));
+    problems.extend(open.map(|began| format!("{began}: found a code block without an end")));
     problems
 }
 
@@ -108,7 +108,7 @@ fn gdb_comments(text: &str) -> Vec<String> {
         match line.strip_prefix("```") {
             Some(info) => is_gdb = !is_gdb && info.trim() == "gdb",
             None if is_gdb && !line.starts_with('#') && line.contains(" #") => {
-                problems.push(format!("{number}: found a comment after a command, which GDB refuses"));
+                problems.push(format!("{number}: found a comment after a command, which GDB rejects"));
             }
             None => {}
         }

@@ -47,12 +47,12 @@ struct Task {
 const TASKS: &[Task] = &[
     Task {
         name: "bench",
-        about: "compare speed and memory with OpenCSD's on the same bytes (--short, --record, --document, --built, --size=MiB, --rounds=N)",
+        about: "compare speed and memory with OpenCSD on the same bytes (--short, --record, --document, --built, --size=MiB, --rounds=N)",
         run: bench::run,
     },
     Task {
         name: "c",
-        about: "build the library for C and try it: header, symbols, programs under valgrind, OpenCSD's listing (--write, --release, --prefix DIR)",
+        about: "build the C library and test it: header, symbols, programs under valgrind, OpenCSD's listing (--write, --release, --prefix DIR)",
         run: c::run,
     },
     Task {
@@ -72,18 +72,22 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "dist",
-        about: "pack what is given away: the command with its pages and licences, and a wheel, tried in an empty root (--built)",
+        about: "pack the release: the command with its pages and licences, and a wheel; test both in an empty root (--built)",
         run: dist::run,
     },
     Task {
         name: "documents",
-        about: "check that the documents are there, and that their links lead somewhere",
+        about: "check that the documents exist and that their links are valid",
         run: documents::run,
     },
-    Task { name: "dumps", about: "leave out each line of each kind of dump in turn", run: whole::dumps },
+    Task {
+        name: "dumps",
+        about: "test dumps of each kind with each line left out in turn",
+        run: whole::dumps,
+    },
     Task {
         name: "heavy",
-        about: "run all that takes long, whole: python, spark, c, page, dumps, portable, opencsd, seek, check-isa, dist",
+        about: "run all slow checks in full: python, spark, c, page, dumps, portable, opencsd, seek, check-isa, dist",
         run: heavy::run,
     },
     Task {
@@ -93,37 +97,33 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "opencsd",
-        about: "compare with OpenCSD on generated traces, sound and damaged (--every N, --damage N, CASE)",
+        about: "compare with OpenCSD on generated traces, intact and damaged (--every N, --damage N, CASE)",
         run: matrix::opencsd,
     },
-    Task {
-        name: "packages",
-        about: "check that each crate is whole when it is packaged",
-        run: packages::run,
-    },
+    Task { name: "packages", about: "check that each crate builds from its package", run: packages::run },
     Task {
         name: "page",
-        about: "use the page of `tracewalk view` in Chromium, on a capture of 100 MB too",
+        about: "test the page of `tracewalk view` in Chromium, also on a capture of 100 MB",
         run: whole::page,
     },
     Task {
         name: "portable",
-        about: "run the core's tests as a processor of 32 bits and a big-endian one run them (TARGET)",
+        about: "run the core's tests for a 32-bit and a big-endian processor (TARGET)",
         run: portable::run,
     },
     Task {
         name: "python",
-        about: "build the Python package, install it in a clean environment, and try it there (--release)",
+        about: "build the Python package, install it in a clean environment, and test it there (--release)",
         run: python::run,
     },
     Task {
         name: "rooms",
-        about: "check that modules use only what the table of ARCHITECTURE.md lets them, and that all files of tests are run",
+        about: "check that modules use only what the table in ARCHITECTURE.md allows, and that all test files are run",
         run: rooms::run,
     },
     Task {
         name: "seek",
-        about: "put a cursor anywhere in a large capture, and compare with flow (--megabytes N, --seeks N, --example FOLDER)",
+        about: "place a cursor at random in a large capture, and compare with flow (--megabytes N, --seeks N, --example FOLDER)",
         run: matrix::seek,
     },
     Task {
@@ -143,12 +143,12 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "spark",
-        about: "try the Python package on a cluster of two executors, one of which is killed (--release)",
+        about: "test the Python package on a cluster of two executors, one of which is killed (--release)",
         run: python::spark,
     },
     Task {
         name: "unchanged",
-        about: "say whether all that a slow check reads is as it was when it last passed (CHECK, --record)",
+        about: "report whether the inputs of a slow check are unchanged since it last passed (CHECK, --record)",
         run: unchanged::run,
     },
 ];

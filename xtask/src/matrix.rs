@@ -6,7 +6,7 @@ use crate::{Answer, Outcome, workspace};
 
 /// Checks the matrix of programs, trace units and modes.
 pub(crate) fn run() -> Answer {
-    conformance("matrix").map(|()| Outcome::Done("every trace was decoded as it was traced".to_owned()))
+    conformance("matrix").map(|()| Outcome::Done("every trace was decoded to the traced path".to_owned()))
 }
 
 /// Compares OpenCSD's reading of traces, sound and damaged.
@@ -25,7 +25,7 @@ pub(crate) fn damage() -> Answer {
 
 /// Checks that a cursor shows what flow reports, wherever it is put.
 pub(crate) fn seek() -> Answer {
-    conformance("seek").map(|()| Outcome::Done("every place was as flow has it".to_owned()))
+    conformance("seek").map(|()| Outcome::Done("every place was the one in flow".to_owned()))
 }
 
 fn conformance(name: &str) -> Result<(), String> {

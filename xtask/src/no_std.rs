@@ -68,7 +68,7 @@ fn run_program(root: &Path) -> Result<String, String> {
             .arg(&folder),
     )?;
     output(&mut Command::new(folder.join("debug/tracewalk-no-std")))?;
-    Ok("a program without std links it and follows a trace".to_owned())
+    Ok("a program without std links the core and follows a trace".to_owned())
 }
 
 fn build_for(root: &Path, target: &str) -> Result<String, String> {

@@ -109,7 +109,7 @@ impl Made {
         let command = target_folder().join(if release { "release/tracewalk" } else { "debug/tracewalk" });
         if !command.is_file() {
             return Err(format!(
-                "{}: found no command to compare with: cargo build -p tracewalk-cli --features full",
+                "{}: found no command to compare with: run cargo build -p tracewalk-cli --features full",
                 command.display()
             ));
         }

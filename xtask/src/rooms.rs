@@ -82,7 +82,7 @@ fn findings(sources: &Sources, rooms: &Rooms) -> Vec<String> {
         let Some(room) = rooms.room_of(path).cloned().or_else(|| rooms.front(path)) else {
             let path = path.join("::");
             findings.push(format!(
-                "{}: {path} belongs to no room: give it a row in ARCHITECTURE.md",
+                "{}: {path} belongs to no room: add a row for it to ARCHITECTURE.md",
                 module.file
             ));
             continue;
@@ -111,7 +111,7 @@ fn findings(sources: &Sources, rooms: &Rooms) -> Vec<String> {
             if said.insert((named.line, used.clone())) {
                 let (file, line, room) = (&module.file, named.line, &room.module);
                 findings
-                    .push(format!("{file}:{line}: found {used} in room {room}, which must not see {what}"));
+                    .push(format!("{file}:{line}: found {used} in room {room}, which must not use {what}"));
             }
         }
     }
@@ -205,7 +205,7 @@ mod tests {
     fn a_finding_says_which_line_broke_which_rule() {
         let text = "use crate::ids::Address;\n\nuse crate::protocol::etmv3::Config;";
         let expected = "tracewalk::protocol::pft::decode:3: found tracewalk::protocol::etmv3::Config in room \
-                        tracewalk::protocol::pft, which must not see tracewalk::protocol::etmv3";
+                        tracewalk::protocol::pft, which must not use tracewalk::protocol::etmv3";
         assert_eq!(findings_in("tracewalk::protocol::pft::decode", text), [expected]);
     }
 

@@ -18,7 +18,7 @@ use crate::{Answer, Outcome, workspace};
 const KEPT: &[(&str, usize, &str)] = &[
     ("crates/tracewalk-cli/tests/arrangements.rs", 6, TEXT),
     ("crates/tracewalk-cli/tests/belonging.rs", 1, OF_PROGRAMS),
-    ("crates/tracewalk-cli/tests/captures.rs", 6, TEXT),
+    ("crates/tracewalk-cli/tests/captures.rs", 5, TEXT),
     ("crates/tracewalk-cli/tests/coverage.rs", 4, TEXT),
     ("crates/tracewalk-cli/tests/diff.rs", 1, TEXT),
     ("crates/tracewalk-cli/tests/doubt.rs", 3, TEXT),
@@ -34,7 +34,7 @@ const KEPT: &[(&str, usize, &str)] = &[
     ("crates/tracewalk-cli/tests/provenance.rs", 1, SCRIPTS),
     ("crates/tracewalk-cli/tests/streams.rs", 1, OF_PROGRAMS),
     ("crates/tracewalk-cli/tests/support/python.rs", 1, SCRIPTS),
-    ("crates/tracewalk-cli/tests/timeline.rs", 2, TEXT),
+    ("crates/tracewalk-cli/tests/timeline.rs", 1, TEXT),
     ("crates/tracewalk-conformance/tests/damage.rs", 1, NAMES),
     ("crates/tracewalk-conformance/tests/doubt.rs", 1, NAMES),
     ("crates/tracewalk/tests/etmv4_vectors.rs", 1, WORDS_OF_THE_CORE),

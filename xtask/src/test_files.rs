@@ -16,7 +16,7 @@ pub(crate) fn undeclared(root: &Path) -> Result<Vec<String>, String> {
     let shown = |file: String| file.strip_prefix(&format!("{}/", root.display())).unwrap_or(&file).to_owned();
     Ok(findings
         .into_iter()
-        .map(|file| format!("{}: no module declares it: its tests never run", shown(file)))
+        .map(|file| format!("{}: no module declares the file, so its tests never run", shown(file)))
         .collect())
 }
 

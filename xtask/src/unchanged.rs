@@ -116,13 +116,13 @@ pub(crate) fn run() -> Answer {
     if record {
         passed.insert(name.to_owned(), hash);
         fs::write(&file, written(&passed)).map_err(|error| format!("{}: {error}", file.display()))?;
-        return Ok(Outcome::Done(format!("written into {PASSED}: commit it")));
+        return Ok(Outcome::Done(format!("written to {PASSED}: commit it")));
     }
     match passed.get(name) {
         Some(before) if *before == hash => {
             Ok(Outcome::Done(format!("{name} passed with the same inputs and programs, {}", short(&hash))))
         }
-        Some(before) => Err(format!("{name} passed with {}, and this is {}", short(before), short(&hash))),
+        Some(before) => Err(format!("{name} passed with {}, but this is {}", short(before), short(&hash))),
         None => Err(format!("{name} is not in {PASSED}")),
     }
 }

@@ -8,12 +8,12 @@ use crate::{Answer, Outcome, workspace};
 
 /// Runs the task `page`.
 pub(crate) fn page() -> Answer {
-    run("view::", "a capture of 100 MB is shown as a small one")
+    run("view::", "a capture of 100 MB is shown like a small one")
 }
 
 /// Runs the task `dumps`.
 pub(crate) fn dumps() -> Answer {
-    run("dumps::broken::", "each line of a dump may be missing")
+    run("dumps::broken::", "dumps can be read with any one line missing")
 }
 
 /// Runs the tests with such names.

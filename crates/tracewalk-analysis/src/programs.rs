@@ -242,7 +242,7 @@ impl fmt::Display for MergeError {
                 write!(f, "is of another program: found {found}, expected {expected}")
             }
             Self::Measure { expected, found } => {
-                write!(f, "was measured otherwise: found {found}, expected {expected}")
+                write!(f, "was measured differently: found {found}, expected {expected}")
             }
         }
     }

@@ -13,11 +13,11 @@ use crate::status::Problem;
 /// `text` is null, or ends with a NUL and is not written to meanwhile.
 pub(crate) unsafe fn text<'a>(name: &str, text: *const c_char) -> Result<&'a str, Problem> {
     if text.is_null() {
-        return Err(Problem::argument(format!("{name}: found a null pointer, expected a text")));
+        return Err(Problem::argument(format!("{name}: found a null pointer, expected text")));
     }
     // SAFETY: `text` is not null, and the caller promises the rest.
     let text = unsafe { CStr::from_ptr(text) };
-    text.to_str().map_err(|_| Problem::argument(format!("{name}: found a text that is not UTF-8")))
+    text.to_str().map_err(|_| Problem::argument(format!("{name}: found text that is not UTF-8")))
 }
 
 /// A stretch of C's memory; the pointer may be null if `count` is 0.
@@ -31,7 +31,9 @@ pub(crate) unsafe fn slice<'a, T>(name: &str, first: *const T, count: usize) -> 
     }
     let most = usize::try_from(isize::MAX).unwrap_or(usize::MAX) / size_of::<T>().max(1);
     if first.is_null() || !first.is_aligned() || count > most {
-        return Err(Problem::argument(format!("{name}: found no memory of {count} values")));
+        return Err(Problem::argument(format!(
+            "{name}: found an invalid pointer or count, expected {count} values"
+        )));
     }
     // SAFETY: `first` is neither null nor misaligned, `count` is not too large, and the caller promises the rest.
     Ok(unsafe { std::slice::from_raw_parts(first, count) })
@@ -44,7 +46,9 @@ pub(crate) unsafe fn slice<'a, T>(name: &str, first: *const T, count: usize) -> 
 /// `out` is null, or a pointer can be written there.
 pub(crate) unsafe fn give<T>(out: *mut *mut T, value: T) -> Result<(), Problem> {
     if out.is_null() || !out.is_aligned() {
-        return Err(Problem::argument("out: found no place for a pointer, expected one for the result"));
+        return Err(Problem::argument(
+            "out: found a null or misaligned pointer, expected a place for the result",
+        ));
     }
     // SAFETY: `out` is neither null nor misaligned, and the caller promises the rest.
     unsafe { out.write(Box::into_raw(Box::new(value))) };

@@ -113,10 +113,10 @@ pub unsafe extern "C" fn tracewalk_decoder_new_formatted(
             // SAFETY: as above.
             let (id, config) = source(unsafe { text("source", words) }?)?;
             let id = id.ok_or_else(|| {
-                Problem::argument("source: found no trace ID, which sources in frames have")
+                Problem::argument("source: found no trace ID, expected one for a source in frames")
             })?;
             if given.iter().any(|(known, ..)| *known == id) {
-                return Err(Problem::argument(format!("source: found the trace ID {id} twice")));
+                return Err(Problem::argument(format!("source: found trace ID {id} twice")));
             }
             given.push((id, config, code(program)?));
         }
@@ -198,7 +198,7 @@ pub unsafe extern "C" fn tracewalk_decoder_lost(
         decoding.go_on()?;
         let Decoding { chain: Chain::Source { id, stream, program }, tap, found, .. } = &mut *decoding else {
             return Err(Problem::state(
-                "the decoder is one of frames, expected one of a source: frames show by themselves what was lost",
+                "the decoder is for frames, expected one for a source: frames themselves show what was lost",
             ));
         };
         tap.lose_sync();

@@ -87,7 +87,7 @@ Exit status:
   2  something could not be read, or the trace had malformed parts or gaps;
      the part that could be decoded is printed";
 
-/// Shows what an Arm core executed, from its CoreSight trace.
+/// Show what an Arm core executed, from its CoreSight trace.
 #[derive(Debug, Parser)]
 #[command(
     name = "tracewalk",
@@ -116,7 +116,7 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 
-    /// When to use colours; NO_COLOR in the environment is obeyed.
+    /// When to use colours; the environment variable NO_COLOR is respected.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true, help_heading = "Output")]
     pub(crate) color: When,
 
@@ -126,8 +126,8 @@ pub(crate) struct Cli {
     #[allow(clippy::option_option, reason = "no file, its usual name, or the one that was said")]
     pub(crate) provenance: Option<Option<PathBuf>>,
 
-    /// Print to a terminal without a pager. The pager is the program in TRACEWALK_PAGER or PAGER, or less; there is none if that
-    /// is empty or cat.
+    /// Use no pager on a terminal. The pager is the program in TRACEWALK_PAGER, else in PAGER, else less; an empty
+    /// value or cat disables it.
     #[arg(long, global = true, help_heading = "Output")]
     pub(crate) no_pager: bool,
 
@@ -136,7 +136,7 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t, global = true, help_heading = "Output")]
     pub(crate) messages: MessageFormat,
 
-    /// Print no notes and no progress on standard error, only warnings and errors.
+    /// Print only warnings and errors on standard error, no notes and no progress.
     #[arg(short, long, global = true, help_heading = "Output")]
     pub(crate) quiet: bool,
 }
@@ -223,15 +223,15 @@ pub(crate) enum Command {
     /// Show a recording in the browser: a timeline, source and instructions, calls; step forwards and backwards.
     #[command(after_help = EXIT_STATUS, after_long_help = view::VIEW_EXAMPLES)]
     View(Box<View>),
-    /// Add up the results of many captures, on all processors: all in these directories, files and lists (@FILE).
+    /// Add up the results of many captures in directories, files and lists (@FILE), on all processors.
     #[command(after_help = EXIT_STATUS, after_long_help = gather::GATHER_EXAMPLES, mut_arg("capture", |place| place
         .index(1)
         .value_name("PLACE")
-        .help("A directory to look into, a capture, a file saved before, or @FILE: a list of these; @- is a list on standard input.")
-        .long_help("A directory to look into, a capture, a file saved before, or @FILE: a list of these; @- is a list on standard input.\n\n\
-            In directories captures are found by what they are: snapshots, descriptions (capture.toml), perf.data, and recordings of \
-            logic analysers. Trace bytes look like any others: --match takes them by their names. What was saved of the same answer \
-            is added as well.")))]
+        .help("A directory to search, a capture, a saved file, or @FILE: a list of these; @- is a list on standard input.")
+        .long_help("A directory to search, a capture, a saved file, or @FILE: a list of these; @- is a list on standard input.\n\n\
+            In directories, captures are recognised by their content: snapshots, descriptions (capture.toml), perf.data, and recordings of \
+            logic analysers. Bare trace bytes cannot be recognised: select their files by name with --match. Saved files of the \
+            same answer are added as well.")))]
     Gather(Box<Gather>),
     /// Add up saved coverage, profiles, counts or interrupt figures of several runs.
     Merge(Merge),
@@ -299,7 +299,7 @@ pub(crate) struct Itm {
     #[arg(long, value_parser = built_in::listed(formats::ITM), default_value = "text", help_heading = "Output")]
     pub(crate) format: &'static Format<MakeItm>,
 
-    /// With --format text: print the bytes of this stimulus port, 0 to 255; without the option, of port 0. Can be given several
+    /// With --format text: print the bytes of this stimulus port, 0 to 255; of port 0 if omitted. Can be given several
     /// times.
     #[arg(long = "port", value_name = "PORT", help_heading = "Output")]
     pub(crate) ports: Vec<u8>,
@@ -365,8 +365,8 @@ pub(crate) struct Flow {
     #[arg(long, help_heading = "Program")]
     pub(crate) trust_image: bool,
 
-    /// What to do with execution in doubt: all execution between two places at which the trace alone proves the position, if
-    /// there is a contradiction, malformed trace or a loss between them.
+    /// The treatment of execution in doubt: all execution between two places at which the trace alone proves the
+    /// position, if there is a contradiction, malformed trace or a loss between them.
     #[arg(long, value_name = "HOW", value_enum, default_value_t = DoubtfulChoice::Keep, help_heading = "Program")]
     pub(crate) doubtful: DoubtfulChoice,
 
@@ -382,7 +382,7 @@ pub(crate) struct Flow {
     #[arg(long, conflicts_with = "functions", help_heading = "Output")]
     pub(crate) source_lines: bool,
 
-    /// Where else to look for source files; can be given several times.
+    /// An additional directory of source files; can be given several times.
     #[arg(long = "source-dir", value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub(crate) source_dirs: Vec<PathBuf>,
 
@@ -397,7 +397,7 @@ pub(crate) struct Flow {
     #[command(flatten)]
     around: AroundArgs,
 
-    /// Where to write the output; standard output without it.
+    /// The output file; standard output if omitted.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 

@@ -153,7 +153,8 @@ impl Cache<'_> {
 
     fn damaged(&self, path: &Path) -> Option<Vec<u8>> {
         let path = tracewalk::plain::Plain(path.display());
-        self.messages.warning("kept_damaged", format!("{path} is damaged; it is not used, and made again"));
+        self.messages
+            .warning("kept_damaged", format!("{path} is damaged; it is not used and will be rebuilt"));
         None
     }
 }

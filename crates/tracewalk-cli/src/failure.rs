@@ -60,7 +60,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ClosedPipe => f.write_str("nobody reads the output"),
+            Self::ClosedPipe => f.write_str("the reader of the output closed the pipe"),
             Self::Output(error) => write!(f, "cannot write the output: {error}"),
             Self::Open(error) => f.write_str(&of_open(error)),
             Self::Write { file, error } => write!(f, "{}: cannot be written: {error}", file.display()),

@@ -147,8 +147,8 @@ fn beside_result(cli: &Cli) -> Result<PathBuf, Failure> {
     let Some(result) = results.first() else {
         return Err(Failure::input(
             "provenance_without_result",
-            "--provenance writes a file beside the result, and the result has none",
-            "name the file with --provenance=FILE, or write the result to a file with -o",
+            "--provenance writes a file next to the result's file, but the result has no file",
+            "give the file with --provenance=FILE, or write the result to a file with -o",
         ));
     };
     let mut name = result.as_os_str().to_owned();

@@ -37,8 +37,8 @@ fn words_with_their_bytes_swapped_are_recognised_named_and_read() {
         let said = flow(&file, &["--image", elf, "--swap-words"]);
         assert!(said.stdout == whole.stdout && !said.stderr.contains("--swap-words"), "{}", said.stderr);
         let info = run(["info", &file, "--image", elf]);
-        assert!(info.stdout.contains("bytes of words: swapped ("), "{}", info.stdout);
-        assert!(info.stdout.contains("not as they are (nothing was recognised)"), "{}", info.stdout);
+        assert!(info.stdout.contains("byte order in words: swapped ("), "{}", info.stdout);
+        assert!(info.stdout.contains("not as stored (nothing was recognised)"), "{}", info.stdout);
     }
 }
 
@@ -113,8 +113,7 @@ fn the_oldest_byte_of_a_buffer_of_any_size_is_found_without_a_program() {
         packets += inner.len();
         let info = run(["info", &file]).stdout;
         assert!(info.contains("oldest byte: at 0x") && info.contains("A-syncs of one source"), "{info}");
-        let left_out =
-            stderr.lines().find(|line| line.contains("that were traced last are left out now")).unwrap();
+        let left_out = stderr.lines().find(|line| line.contains("the last bytes traced, up to ")).unwrap();
         assert!(left_out.starts_with("warning: oldest byte: at 0x"), "{left_out}");
         assert!(left_out.ends_with("choose with --read-pointer"), "{left_out}");
     }

@@ -136,5 +136,5 @@ fn a_stimulus_port_that_nothing_was_written_to_is_reported_with_those_that_somet
     fs::write(&file, port_3.repeat(40)).unwrap();
     let outcome = run(["itm", file.to_str().unwrap(), "--container", "raw", "--source", "itm"]);
     assert_eq!((outcome.status, outcome.stdout.as_str()), (0, ""), "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("but to 3 (200 bytes); choose with --port"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("only to 3 (200 bytes); choose with --port"), "{}", outcome.stderr);
 }

@@ -219,17 +219,17 @@ fn a_configuration_that_the_trace_contradicts_is_reported_with_the_setting_the_p
     let cases: [(&str, &[&str]); 4] = [
         (
             "etmv3,cpu=cortex-a7,etmcr=0xd000",
-            &["from offset 7 on", "context IDs: 4 bytes by ETMCR (--source), but 1 byte fits: "],
+            &["from offset 7 on", "context IDs: 4 bytes (ETMCR, --source), but 1 byte fits: "],
         ),
         (
             "etmv3,cpu=cortex-a7,etmcr=0x4000",
-            &["from offset 7 on", "cycle counts: off by ETMCR (--source), but on fits: "],
+            &["from offset 7 on", "cycle counts: off (ETMCR, --source), but on fits: "],
         ),
         (
             "etmv3,cpu=cortex-a7,etmcr=0xc000",
-            &["cycle counts: off by ETMCR (--source), but on fits; context IDs: 4 bytes by ETMCR"],
+            &["cycle counts: off (ETMCR, --source), but on fits; context IDs: 4 bytes (ETMCR"],
         ),
-        ("pft,cpu=cortex-a15,etmcr=0", &["protocol: pft by ETMIDR (usual for cortex-a15), but etmv3 fits"]),
+        ("pft,cpu=cortex-a15,etmcr=0", &["protocol: pft (ETMIDR, usual for cortex-a15), but etmv3 fits"]),
     ];
     for (source, expected) in cases {
         let source = format!("0x10={source}");
@@ -275,7 +275,7 @@ fn a_configuration_that_changes_on_the_way_is_reported_with_the_place() {
     let options = ["--container", "raw", "--source", "etmv3,cpu=cortex-a7,etmcr=0x0", "--format", "none"];
     let outcome = run(arguments("packets", &file, &options));
     let reported = contradiction(&outcome);
-    assert!(reported.contains("context IDs: none by ETMCR (--source), but 2 bytes fits: "), "{reported}");
+    assert!(reported.contains("context IDs: none (ETMCR, --source), but 2 bytes fits: "), "{reported}");
     let at = reported.split("from offset ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
     let at = at.parse::<usize>().unwrap();
     assert!(before.len() <= at && at < before.len() + 16, "{at}, of {}", before.len());
@@ -435,7 +435,7 @@ fn info_shows_what_a_description_says_beside() {
     let text = std::fs::read_to_string(&list).unwrap();
     std::fs::write(&list, format!("{text}\n[clusters]\nbig=cpu_0\n")).unwrap();
     let outcome = run(["info", output.to_str().unwrap()]);
-    assert!(outcome.stdout.contains("\nnot used, of the description\n"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("\nnot used, from the description\n"), "{}", outcome.stdout);
     assert!(outcome.stdout.contains("[clusters] big=cpu_0"), "{}", outcome.stdout);
 }
 

@@ -310,7 +310,7 @@ fn an_image_of_all_contexts_that_is_one_processs_is_contradicted_by_name() {
         assert_eq!(outcome.status, 2, "{}", outcome.stderr);
         let line = outcome.stderr.lines().find(|line| line.contains(": contradictions: ")).unwrap();
         assert!(mentions(line, "spin.elf 0x43"), "{line}");
-        assert!(line.contains("like @context=0x43"), "{line}");
+        assert!(line.contains("for example @context=0x43"), "{line}");
         let refused = machine.run("flow", &images, &[&RUNS[..], &source].concat());
         let line = refused.stderr.lines().find(|line| line.contains(": image_refused: ")).unwrap();
         assert!(line.contains("spin.elf under context ID 0x43"), "{line}");
@@ -370,7 +370,7 @@ fn what_is_wrong_after_the_name_of_an_image_is_reported_in_one_sentence() {
     for wrong in ["spin.elf@contxt=1", "spin.elf@context=x", "spin.elf@vmid=256"] {
         let outcome = machine.run("flow", &[wrong], &[]);
         assert_eq!(outcome.status, 2);
-        assert!(outcome.stderr.contains("expected context=NUMBER or vmid=NUMBER"), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("expected context=NUMBER, vmid=NUMBER"), "{}", outcome.stderr);
     }
     let both = ["wander.elf@context=0x42", "spin.elf@context=0x42"];
     let outcome = machine.run("flow", &both, &ETM);

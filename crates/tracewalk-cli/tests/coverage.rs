@@ -61,7 +61,7 @@ fn a_table_shows_each_file_and_what_cannot_be_observed() {
     );
     assert!(row("common/work.c").contains("89.2%"));
     assert!(mentions(&outcome.stdout, "50 23 7"));
-    assert!(outcome.stdout.contains("among them all of 2 functions: finish, ascending"));
+    assert!(outcome.stdout.contains("including all of 2 functions: finish, ascending"));
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn trace_that_is_damaged_is_counted_as_far_as_it_goes_and_the_rest_is_named() {
     assert_eq!(outcome.status, 2, "{}", outcome.stderr);
     assert!(outcome.stdout.contains("not followed: trace malformed or lost 1 time ("), "{}", outcome.stdout);
     assert!(
-        outcome.stdout.contains("code that seems not to have run may have run there"),
+        outcome.stdout.contains("code that is reported as not run may have run there"),
         "{}",
         outcome.stdout
     );

@@ -206,7 +206,7 @@ fn functions_that_took_longer_are_named_though_the_path_is_the_same() {
     let captures = Captures::of("a9");
     let setup = Setup { protocol: "pft", cpu: "cortex-a15", etmcr: 1 << 12, ..Setup::default() };
     let fast = captures.write("fast.bin", &setup);
-    // One of the one-byte atoms with their own count gets a higher count (IHI 0035B, 4.3.4).
+    // One of the one-byte atoms with their own count gets a higher count (IHI 0035B, 4.5.3).
     let option = setup.option();
     let image = captures.firmware.file.to_str().unwrap();
     let arguments = ["packets", "--quiet", "--format", "jsonl", "--container", "raw", "--source", &option];

@@ -182,7 +182,7 @@ fn lines_of_flow_say_what_is_in_doubt_or_leave_it_out() {
     // `--last` keeps the marks of doubt.
     let listing = damaged.run(&["flow"]).stdout;
     let count = |mark: &str| listing.matches(mark).count();
-    assert!(count("in doubt: what was decoded of the trace") > 2 && count("no longer in doubt") > 2);
+    assert!(count("in doubt: what was decoded from ") > 2 && count("no longer in doubt") > 2);
     let marks = |lines: &[serde_json::Value]| {
         lines.iter().rev().take(30).map(|line| line["in_doubt"].clone()).collect::<Vec<_>>()
     };

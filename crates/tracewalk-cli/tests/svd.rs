@@ -92,11 +92,11 @@ fn a_description_that_cannot_be_used_is_refused_in_one_sentence() {
         ])
     };
     let cases: [(&[u8], &str); 5] = [
-        (b"", "is no CMSIS-SVD file, expected `<device>`; give the chip's CMSIS-SVD file with --svd"),
-        (b"<package/>", "is no CMSIS-SVD file, expected `<device>`, found `<package>`"),
+        (b"", "not a CMSIS-SVD file, expected `<device>`; give the chip's CMSIS-SVD file with --svd"),
+        (b"<package/>", "not a CMSIS-SVD file, expected `<device>`, found `<package>`"),
         (b"<device><peripherals>", "chip.svd:1"),
         (b"<device></device>", "svd_no_interrupt"),
-        (b"\x7fELF\x01\x01\x01", "is no CMSIS-SVD file"),
+        (b"\x7fELF\x01\x01\x01", "not a CMSIS-SVD file"),
     ];
     for (text, message) in cases {
         let outcome = flow(text);

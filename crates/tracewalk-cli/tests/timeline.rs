@@ -95,7 +95,7 @@ fn every_title_says_that_the_axis_is_of_instructions() {
         let outcome =
             tracewalk().args(["timeline", "--quiet", "--format", format]).arg(&capture).output().unwrap();
         let head = String::from_utf8_lossy(&outcome.stdout[..300.min(outcome.stdout.len())]).into_owned();
-        assert!(head.contains("in instructions, not in time"), "{format}: {head}");
+        assert!(head.contains("in instructions (not time)"), "{format}: {head}");
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
         }
         println!("| {} | {} |", kind.name(), row(&effects));
         // `cargo xtask opencsd --keep FOLDER` accepts the failures of raw traces, and keeps the trace.
-        failures.iter().for_each(|one| eprintln!("as fact, or lost outside: {one}"));
+        failures.iter().for_each(|one| eprintln!("reported as fact, or lost outside the damage: {one}"));
     }
     Ok(())
 }

@@ -40,5 +40,5 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
         }
     }
     println!("{} cases of {}, {instructions} instructions, {failures} failures", chosen.len(), cases().len());
-    if failures == 0 { Ok(()) } else { Err("found something else than was traced".into()) }
+    if failures == 0 { Ok(()) } else { Err("found an execution other than the traced one".into()) }
 }

@@ -90,7 +90,7 @@ impl Tally {
 
     /// Prints the results. If samples were compared, every deviation has to have occurred.
     fn report(&self, samples: bool) -> Result<(), Box<dyn Error>> {
-        println!("{} traces, {} differences that nothing explains; explained:", self.compared, self.failures);
+        println!("{} traces, {} unexplained differences; explained:", self.compared, self.failures);
         let mut stale = Vec::new();
         for Deviation { id, .. } in deviations() {
             match self.explained.get(id) {
@@ -100,8 +100,8 @@ impl Tally {
         }
         match (self.failures, samples && !stale.is_empty()) {
             (0, false) => Ok(()),
-            (0, true) => Err(format!("deviations that were not seen: {}", stale.join(", ")).into()),
-            _ => Err("OpenCSD reads something else".into()),
+            (0, true) => Err(format!("deviations that did not occur: {}", stale.join(", ")).into()),
+            _ => Err("OpenCSD differs in unexplained ways".into()),
         }
     }
 }
@@ -127,8 +127,7 @@ fn sample(step: u32, damages: u32) -> Vec<Chosen> {
 fn examples() -> Result<Vec<Chosen>, Box<dyn Error>> {
     let lines = include_str!("opencsd/examples.txt").lines().filter(|line| !line.starts_with('#'));
     let example = |line: &'static str| {
-        let (_, case) =
-            line.split_once(": ").ok_or("an example: expected a deviation, a colon and a case")?;
+        let (_, case) = line.split_once(": ").ok_or("expected an example of the form DEVIATION: CASE")?;
         named(&case.split(' ').collect::<Vec<_>>())
     };
     lines.map(example).collect()
@@ -146,7 +145,7 @@ fn named(words: &[impl AsRef<str>]) -> Result<Chosen, Box<dyn Error>> {
     match damage {
         None => Ok(Chosen { case, damage: None }),
         Some(Some(damage)) => Ok(Chosen { case, damage: Some(damage) }),
-        Some(None) => Err("damage=: expected a number from 0 to 5, a colon and a seed".into()),
+        Some(None) => Err("expected damage=KIND:SEED with KIND from 0 to 5".into()),
     }
 }
 

@@ -13,15 +13,15 @@ use tracewalk_generate::arguments::Arguments;
 
 const USAGE: &str = "\
 usage: tracewalk-conformance matrix [--all | --every N] [--firmware FOLDER] [CASE]
-           check that traces of the example firmware of every kind are decoded as they were traced; a case is what a
-           failure prints
+           check that every kind of trace of the example firmware is decoded as it was generated; a CASE is printed
+           with each failure
        tracewalk-conformance damage [--times N] [--case CASE] [--kind 0-5] [--firmware FOLDER]
-           damage traces and say, as a table, what the decoder makes of them
+           damage traces and print a table of what the decoder makes of them
        tracewalk-conformance opencsd [--every N] [--damage N] [--keep FOLDER] [CASE [damage=KIND:SEED]]
-           compare with OpenCSD, whose trc_pkt_lister has to be installed: every N-th case of the matrix, sound and
-           damaged in N ways; deviations that explain nothing are listed, or fail; the snapshot of the last one is kept
+           compare with OpenCSD, whose trc_pkt_lister must be installed: every Nth case of the matrix, intact and
+           damaged in N ways; fail for unexplained differences; --keep keeps the snapshot of the last case
        tracewalk-conformance seek [--megabytes N] [--seeks N] [--example FOLDER]
-           put a cursor anywhere in a capture of N megabytes, an example over and over, and compare with flow
+           place a cursor at random in a capture of N megabytes, a repeated example, and compare with flow
 ";
 
 fn main() -> ExitCode {

@@ -55,7 +55,7 @@ impl fmt::Display for GdbError {
             Self::Open(error) => error.fmt(f),
             Self::Image(error) => error.fmt(f),
             Self::Run(error) => error.fmt(f),
-            Self::Nothing => f.write_str("nothing was executed, as far as the trace can be followed"),
+            Self::Nothing => f.write_str("no execution could be followed in the trace"),
             Self::Differs { followed, indexed } => {
                 write!(
                     f,
@@ -65,7 +65,7 @@ impl fmt::Display for GdbError {
             Self::Ended { byte } => {
                 write!(
                     f,
-                    "the recording cannot be walked through: decoding ended after byte {byte} of the capture"
+                    "the recording cannot be stepped through: decoding ended after byte {byte} of the capture"
                 )
             }
             Self::NoStep { step, steps } => write!(f, "found {steps} steps, expected step {step} among them"),

@@ -46,7 +46,7 @@ pub enum ExpandError {
 impl std::fmt::Display for ExpandError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::NoCode { at } => write!(f, "the record executes {at}, where the program has no code"),
+            Self::NoCode { at } => write!(f, "the record executes {at}, at which the program has no code"),
             Self::RunEndsInside { at } => {
                 write!(f, "a run of the record ends inside the instruction at {at}")
             }

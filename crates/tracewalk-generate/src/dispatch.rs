@@ -29,7 +29,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
         "etmv4" => etmv4_files::files(&input, &keys, arguments)?,
         "mtb" => mtb_files(&input, &keys, arguments)?,
         other => {
-            return Err(format!("\"{other}\" is not a protocol; there are etmv3, pft, etmv4 and mtb").into());
+            return Err(format!("\"{other}\" is not a protocol, expected etmv3, pft, etmv4 or mtb").into());
         }
     };
     std::fs::create_dir_all(&folder).map_err(|error| format!("{folder}: {error}"))?;

@@ -41,7 +41,7 @@ pub fn read(bytes: &[u8]) -> Result<Elf, Box<dyn Error>> {
         }
         _ => {
             let file = ElfFile::<FileHeader32<Endianness>>::parse(bytes)?;
-            let profile = profile(&file)?.ok_or("no build attribute says the architecture profile")?;
+            let profile = profile(&file)?.ok_or("no build attribute states the architecture profile")?;
             Ok(Elf { program: program(&file)?, profile })
         }
     }
@@ -52,7 +52,7 @@ fn program<H: FileHeader<Endian = Endianness>>(file: &ElfFile<'_, H>) -> Result<
     let mut program = Program::new();
     for segment in file.elf_program_headers() {
         if segment.p_type(endian) == PT_LOAD {
-            let data = segment.data(endian, file.data()).map_err(|()| "a segment lies outside the file")?;
+            let data = segment.data(endian, file.data()).map_err(|()| "a segment is outside the file")?;
             program.add(Address::new(segment.p_vaddr(endian).into()), data)?;
         }
     }

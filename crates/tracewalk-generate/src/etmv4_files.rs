@@ -29,7 +29,8 @@ pub(crate) fn files(
 ) -> Result<Vec<File>, Box<dyn Error>> {
     let id = source_id(&mut arguments)?;
     let cpu = keys.cpu()?;
-    let core = protocol::Core::named(cpu).ok_or_else(|| format!("\"{cpu}\" has no known ETMv4 or ETE"))?;
+    let core = protocol::Core::named(cpu)
+        .ok_or_else(|| format!("\"{cpu}\" is not a processor with a known ETMv4 or ETE"))?;
     let mut trcconfigr = keys.register("trcconfigr").unwrap_or(0) | 1;
     for (flag, bit) in FLAGS {
         trcconfigr |= u32::from(arguments.flag(flag)) << bit;

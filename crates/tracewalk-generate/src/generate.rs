@@ -38,7 +38,8 @@ pub(crate) fn etmv3_files(
 ) -> Result<Vec<File>, Box<dyn Error>> {
     let id = source_id(&mut arguments)?;
     let cpu = keys.cpu()?;
-    let core = etmv3_protocol::Core::named(cpu).ok_or_else(|| format!("\"{cpu}\" has no known ETMv3"))?;
+    let core = etmv3_protocol::Core::named(cpu)
+        .ok_or_else(|| format!("\"{cpu}\" is not a processor with a known ETMv3"))?;
     let flags =
         [("--data-values", 2), ("--data-addresses", 3), ("--branch-broadcast", 8), ("--cycle-accurate", 12)];
     let set = Settings::new(keys, &flags, id, &mut arguments)?;
@@ -88,7 +89,8 @@ pub(crate) fn pft_files(
 ) -> Result<Vec<File>, Box<dyn Error>> {
     let id = source_id(&mut arguments)?;
     let cpu = keys.cpu()?;
-    let core = pft_protocol::Core::named(cpu).ok_or_else(|| format!("\"{cpu}\" has no known PTM"))?;
+    let core = pft_protocol::Core::named(cpu)
+        .ok_or_else(|| format!("\"{cpu}\" is not a processor with a known PTM"))?;
     let flags = [("--branch-broadcast", 8), ("--cycle-accurate", 12), ("--return-stack", 29)];
     let set = Settings::new(keys, &flags, id, &mut arguments)?;
     let registers = pft_protocol::Registers {
@@ -124,7 +126,7 @@ pub(crate) fn mtb_files(
     }
     let bytes = arguments.number("--mtb-size")?.unwrap_or(USUAL_MTB_BYTES);
     let size = mtb_protocol::BufferSize::new(u64::from(bytes));
-    let size = size.ok_or_else(|| format!("--mtb-size: {bytes} is not a power of two, or below 16"))?;
+    let size = size.ok_or_else(|| format!("--mtb-size: {bytes} is not a power of two of at least 16"))?;
     let base = Address::from(arguments.number("--mtb-base")?.unwrap_or(USUAL_MTB_BASE));
     let options = mtb::Options {
         writes_branches_to_next: arguments.flag("--branches-to-next"),
@@ -287,7 +289,7 @@ pub(crate) fn source_id(arguments: &mut Arguments) -> Result<TraceId, String> {
 
 fn trace_id(number: u32) -> Result<TraceId, String> {
     let id = u8::try_from(number).ok().and_then(TraceId::new);
-    id.ok_or_else(|| format!("0x{number:x} is not a trace ID, which are 0x01 to 0x6f"))
+    id.ok_or_else(|| format!("0x{number:x} is not a trace ID, expected 0x01 to 0x6f"))
 }
 
 /// The registers that may be given; those of ETMv3 and PFT come first.
@@ -313,7 +315,7 @@ impl Keys {
                 }
                 _ => {
                     let registers = REGISTERS.join(", ");
-                    return Err(format!("\"{name}\" is no key; there are cpu, {registers}"));
+                    return Err(format!("\"{name}\" is not a key; the keys are cpu, {registers}"));
                 }
             }
         }

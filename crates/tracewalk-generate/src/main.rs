@@ -21,26 +21,26 @@ use tracewalk_generate::tarmac;
 
 const USAGE: &str = "\
 usage: tracewalk-generate record --elf FILE --log FILE --output FILE
-           what QEMU's log says was executed, as a record
+           write the execution in QEMU's log as a record
        tracewalk-generate record --tarmac FILE [--processor NAME] --output FILE
-           what Arm's models say in Tarmac text that a processor executed, as a record
+           write the execution in the Tarmac text of Arm's models as a record
        tracewalk-generate runs RECORD
-           a record in the runs format of `tracewalk flow`
+           print a record in the runs format of `tracewalk flow`
        tracewalk-generate capture --record FILE --elf FILE --protocol PROTOCOL[,key=value...] --output FOLDER
-           the trace of a record; PROTOCOL is etmv3, pft, etmv4 or mtb; keys for all but mtb: cpu=cortex-m3 (needed), and
-           registers by Arm's names in lower case, like etmcr=0x100 and trcidr8=0x1e
+           write the trace of a record; PROTOCOL is etmv3, pft, etmv4 or mtb; keys for all but mtb: cpu=cortex-m3
+           (required), and registers by Arm's names in lower case, for example etmcr=0x100 and trcidr8=0x1e
          etmv3, pft and etmv4:
            --branch-broadcast --cycle-accurate --context-id-bytes N
                                  bits of ETMCR by their meaning; for etmv3 also --data-addresses and --data-values,
                                  for pft also --return-stack; bits of TRCCONFIGR for etmv4: --return-stack,
                                  --context-ids and --vmids instead of --context-id-bytes
-           --id ID               the trace ID; 0x10 if not given
+           --id ID               the trace ID; 0x10 by default
            --container frames|raw
            --itm ID:TEXT         in frames: text from an ITM beside the trace
            --snapshot            write a snapshot folder for OpenCSD instead of capture.toml
-           --synchronise BYTES   between periodic synchronisations; 0 for only one; 1024 if not given
+           --synchronise BYTES   the distance of periodic synchronisations; 0 for only one; 1024 by default
            --timestamps N        a timestamp every N instructions
-           --times FILE          write how many cycles had passed after each step of the record
+           --times FILE          write the number of cycles that had passed after each step of the record
            --pauses TRACED:UNTRACED[:REASON]
                                  switch tracing off after TRACED steps of the path, for UNTRACED steps; REASON is enabled,
                                  overflow or debug
@@ -50,24 +50,24 @@ usage: tracewalk-generate record --elf FILE --log FILE --output FILE
            --cancel never|multiple|always
                                  which interrupted instructions are traced and cancelled
            --tail-chaining-follows
-                                 an exception that takes a return's place does not cancel the return
+                                 an exception that replaces a return does not cancel the return
            --deprecated-exceptions
-                                 name exceptions by the deprecated code of the original address encoding
+                                 send exceptions as the deprecated codes of the original address encoding
          pft and etmv4:
            --return-stack-depth N
          etmv4:
            --contexts with|before|after
-                                 where a context stands that changes with an address
-           --cycle-threshold N   cycles are counted once there are N
-           --wrong-paths N       a wrong path every N conditional branches, where trcidr8 is not 0; 0 for none
-           --q-elements N        a Q element every N branches, where trcidr0 has them; 0 for none
+                                 the place of a context that changes together with an address
+           --cycle-threshold N   cycle counts are sent from N cycles on
+           --wrong-paths N       a wrong path every N conditional branches, if trcidr8 is not 0; 0 for none
+           --q-elements N        a Q element every N branches, if trcidr0 has them; 0 for none
            --source-addresses N  a source address every N taken branches, in ETE; 0 for none
            --late-addresses      periodic synchronisations send their address after the next atom
-           --keeps-returns       the return stack keeps its entries over a periodic synchronisation
+           --keeps-returns       the return stack keeps its entries across a periodic synchronisation
          mtb:
-           --mtb-size BYTES      the size of the buffer, a power of two; 4096 if not given
-           --mtb-base ADDRESS    the address of the MTB's memory; 0x20000000 if not given
-           --branches-to-next    write packets for branches to the next address, too
+           --mtb-size BYTES      the size of the buffer, a power of two; 4096 by default
+           --mtb-base ADDRESS    the address of the MTB's memory; 0x20000000 by default
+           --branches-to-next    also write packets for branches to the next address
            --process-stack       thread mode uses the process stack
 ";
 

@@ -75,7 +75,7 @@ impl Default for Options {
     }
 }
 
-/// The greatest distance of two waypoints without a waypoint update between them (IHI 0035B, 4.6).
+/// The greatest distance of two waypoints without a waypoint update between them (IHI 0035B, 4.10).
 const FARTHEST_WAYPOINT: u64 = 4096;
 
 /// Encodes `path` as a trace unit with this configuration would, and states what a decoder should find.

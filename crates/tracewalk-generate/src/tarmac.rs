@@ -56,18 +56,17 @@ impl Display for TarmacError {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "line {}: ", self.line)?;
         match &self.kind {
-            TarmacErrorKind::Unreadable { field } => write!(f, "found no {field} where Tarmac has it"),
+            TarmacErrorKind::Unreadable { field } => {
+                write!(f, "found no {field} in the place where Tarmac has one")
+            }
             TarmacErrorKind::SeveralProcessors { first, other } => {
                 write!(f, "found {first} and {other}; choose one with --processor")
             }
             TarmacErrorKind::NoInstructions => {
-                write!(
-                    f,
-                    "the text ends without an instruction of the processor; expected lines with IT or IS"
-                )
+                write!(f, "the text contains no instruction of the processor; expected lines with IT or IS")
             }
             TarmacErrorKind::NoReturnAddress => {
-                write!(f, "an exception was taken, and no line sets its ELR before the next instruction")
+                write!(f, "an exception was taken, but no line sets its ELR before the next instruction")
             }
         }
     }

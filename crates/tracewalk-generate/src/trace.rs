@@ -155,7 +155,7 @@ pub enum EncodeError {
 impl std::fmt::Display for EncodeError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::NoCode { at } => write!(f, "the path executes {at}, where the program has no code"),
+            Self::NoCode { at } => write!(f, "the path executes {at}, at which the program has no code"),
             Self::NoExceptionCode { exception } => write!(f, "this protocol has no code for {exception}"),
             Self::Packet { message } => f.write_str(message),
         }

@@ -67,7 +67,7 @@ impl FromStr for MemoryLimit {
 
 impl fmt::Display for ParseMemoryLimitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "expected at least {}M, like 512M or 2G", MemoryLimit::LEAST >> 20)
+        write!(f, "expected at least {}M, for example 512M or 2G", MemoryLimit::LEAST >> 20)
     }
 }
 

@@ -52,15 +52,15 @@ impl PathProblem {
 impl fmt::Display for PathProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Empty => "is an empty name, expected a file",
-            Self::Absolute => "is absolute, expected a file in the directory of its description",
-            Self::Parent => "leaves the directory of its description by `..`",
-            Self::Link => "leaves the directory of its description by a symbolic link",
+            Self::Empty => "is empty, expected the name of a file",
+            Self::Absolute => "is absolute, expected a file in the directory of the description",
+            Self::Parent => "leaves the directory of the description through `..`",
+            Self::Link => "leaves the directory of the description through a symbolic link",
             Self::Outside => {
-                "leads neither into the directory of its description nor into one that --root allows"
+                "leads neither into the directory of the description nor into one that --root allows"
             }
-            Self::Special => "is of a pipe or a device, expected a file",
-            Self::Ambiguous => "is of several files that differ from it in letter case only",
+            Self::Special => "names a pipe or a device, expected a file",
+            Self::Ambiguous => "matches several files, which differ from it only in letter case",
         })
     }
 }

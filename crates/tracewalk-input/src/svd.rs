@@ -148,10 +148,10 @@ impl SvdError {
                 "check that the file was copied completely, or leave out --svd"
             }
             SvdErrorKind::Root { .. } | SvdErrorKind::TooDeep { .. } | SvdErrorKind::NoInterrupt => {
-                "give the chip's CMSIS-SVD file with --svd, from its maker's device pack"
+                "give the chip's CMSIS-SVD file with --svd; its vendor's device pack has one"
             }
             SvdErrorKind::Incomplete { .. } | SvdErrorKind::Number { .. } => {
-                "correct it, or do without the interrupt's name"
+                "correct the file, or do without the interrupt's name"
             }
         }
     }
@@ -362,13 +362,15 @@ impl fmt::Display for SvdErrorKind {
             Self::File(problem) => problem.fmt(f),
             Self::Xml(message) => write!(f, "is not XML: {message}"),
             Self::Root { found } if found.is_empty() => {
-                f.write_str("is no CMSIS-SVD file, expected `<device>`")
+                f.write_str("is not a CMSIS-SVD file, expected `<device>`")
             }
-            Self::Root { found } => write!(f, "is no CMSIS-SVD file, expected `<device>`, found `<{found}>`"),
-            Self::TooDeep { limit } => write!(f, "expected at most {limit} elements inside one another"),
+            Self::Root { found } => {
+                write!(f, "is not a CMSIS-SVD file, expected `<device>`, found `<{found}>`")
+            }
+            Self::TooDeep { limit } => write!(f, "expected at most {limit} levels of nested elements"),
             Self::CutOff => f.write_str("the file is cut off: it ends inside an element"),
-            Self::NoInterrupt => f.write_str("describes no interrupt"),
-            Self::Incomplete { missing } => write!(f, "the interrupt that ends here does not have {missing}"),
+            Self::NoInterrupt => f.write_str("describes no interrupts"),
+            Self::Incomplete { missing } => write!(f, "the interrupt that ends here lacks {missing}"),
             Self::Number { found } => {
                 write!(f, "expected the number of an interrupt, 0 to {}, found `{found}`", INTERRUPTS - 1)
             }
@@ -481,16 +483,13 @@ mod tests {
         let cases = [
             (
                 "<interrupt><name>A</name></interrupt>",
-                "chip.svd:5: the interrupt that ends here does not have a value",
+                "chip.svd:5: the interrupt that ends here lacks a value",
             ),
             (
                 "<interrupt><value>1</value></interrupt>",
-                "chip.svd:5: the interrupt that ends here does not have a name",
+                "chip.svd:5: the interrupt that ends here lacks a name",
             ),
-            (
-                "<interrupt/><interrupt></interrupt>",
-                "chip.svd:5: the interrupt that ends here does not have a name",
-            ),
+            ("<interrupt/><interrupt></interrupt>", "chip.svd:5: the interrupt that ends here lacks a name"),
             (
                 "<interrupt><name>A</name><value>-1</value></interrupt>",
                 "chip.svd:5: expected the number of an interrupt, 0 to 479, found `-1`",
@@ -511,14 +510,14 @@ mod tests {
     #[test]
     fn what_is_no_description_is_reported_in_one_sentence() {
         let cases = [
-            ("", "is no CMSIS-SVD file, expected `<device>`"),
-            ("just text\n", "is no CMSIS-SVD file, expected `<device>`"),
+            ("", "is not a CMSIS-SVD file, expected `<device>`"),
+            ("just text\n", "is not a CMSIS-SVD file, expected `<device>`"),
             (
                 "<?xml version=\"1.0\"?>\n<package/>",
-                "chip.svd:2: is no CMSIS-SVD file, expected `<device>`, found `<package>`",
+                "chip.svd:2: is not a CMSIS-SVD file, expected `<device>`, found `<package>`",
             ),
-            ("<device/>", "describes no interrupt"),
-            ("<device><peripherals></peripherals></device>", "describes no interrupt"),
+            ("<device/>", "describes no interrupts"),
+            ("<device><peripherals></peripherals></device>", "describes no interrupts"),
             ("<device>\n<peripherals>\n", "chip.svd:3: the file is cut off: it ends inside an element"),
             ("<device>\n<peripherals>\n</device>", "chip.svd:3: is not XML: "),
             ("<device>\n<!-- ", "chip.svd:2: is not XML: "),
@@ -536,7 +535,7 @@ mod tests {
         let nested = "<cluster>".repeat(1_000_000);
         assert_eq!(
             read(&device(&nested)).unwrap_err().to_string(),
-            "chip.svd:4: expected at most 64 elements inside one another"
+            "chip.svd:4: expected at most 64 levels of nested elements"
         );
         let namespaces = (0..100_000).map(|index| format!("<a xmlns:n{index}='u'/>")).collect::<String>();
         let attributes = (0..100_000).map(|index| format!(" a{index}=''")).collect::<String>();

@@ -165,7 +165,7 @@ impl Flow {
         let _ = requested_schema;
         let coming = lock(&self.coming).take();
         let coming = coming.ok_or_else(|| {
-            Problem::new("taken", "this flow has ended, or was handed on already; call flow() again")
+            Problem::new("taken", "this flow has ended, or was handed over already; call flow() again")
         })?;
         stream_capsule(py, Box::new(Rest { schema: Arc::clone(&self.schema), coming: Some(coming) }))
     }

@@ -170,7 +170,7 @@ impl Gathered {
             (Sum::Coverage(one), Sum::Coverage(other)) => Sum::Coverage(merged(one, other)?),
             (Sum::Profile(one), Sum::Profile(other)) => Sum::Profile(merged(one, other)?),
             _ => {
-                let problem = format!("is of {}, and the other is of {}", self.answer(), other.answer());
+                let problem = format!("is of {}, but the other is of {}", self.answer(), other.answer());
                 return Err(Problem::argument("merge", problem).into());
             }
         };
@@ -255,7 +255,7 @@ impl Gathered {
             Some(_) => Sum::Profile(Programs::read_with_version(bytes).map_err(problem)?.0),
             None => {
                 let remedy =
-                    "give what --save of `tracewalk counts`, `coverage`, `profile` or `gather` wrote";
+                    "give a file that --save of `tracewalk counts`, `coverage`, `profile` or `gather` wrote";
                 return Err(Problem::new("not_saved", format!("{name}: is not a saved file; {remedy}")));
             }
         };
@@ -270,7 +270,7 @@ impl Gathered {
     }
 
     fn of_another(&self, wanted: &str) -> PyErr {
-        let problem = format!("was gathered of {}, and {wanted} is asked for", self.answer());
+        let problem = format!("contains {}, but {wanted} was requested", self.answer());
         Problem::argument("answer", problem).into()
     }
 }
@@ -324,7 +324,7 @@ fn programs<T>(
     let directories = follow.names.unwrap_or_default();
     let programs = FollowedProgram::of_images(&request, &directories, &notices).map_err(Problem::from)?;
     if let Some(missing) = found.programs.keys().find(|id| programs.iter().all(|known| known.id != **id)) {
-        let problem = format!("found no image of {missing}, of which something ran; {NO_PROGRAM}");
+        let problem = format!("found no image of {missing}, whose code ran; {NO_PROGRAM}");
         return Err(Problem::new("other_program", problem).into());
     }
     let said = notices.into_vec().iter().map(crate::notice::Said::of).collect();

@@ -23,8 +23,8 @@ pub fn counted(count: u64, thing: &str) -> String {
 #[must_use]
 pub const fn why_stale(reason: Stale) -> &'static str {
     match reason {
-        Stale::Checksum => "its checksum is not the one that the program has of it",
-        Stale::Shorter => "it has fewer lines than the program has line numbers for",
+        Stale::Checksum => "its checksum differs from the one in the program",
+        Stale::Shorter => "the program has line numbers beyond its end",
         Stale::Newer => "it is newer than the capture or the program",
     }
 }

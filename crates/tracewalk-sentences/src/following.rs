@@ -28,12 +28,12 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
             format!("{problem}; names or lines are missing, and --image can name a better file")
         }
         K::NoNames { file, form } => format!(
-            "{}: {form} has no names and no source lines: places are addresses, and functions start where a call went; \
+            "{}: {form} has no names or source lines: places are printed as addresses, and functions start at call targets; \
              give the ELF file that it was made from with --image",
             Plain(file.display()),
         ),
         K::NoLines { file } => format!(
-            "{}: has no debugging information, and so no source lines; build with -g, and give the \
+            "{}: has no debugging information, so source lines are missing; build with -g, and give the \
              compiler's ELF file with --image",
             Plain(file.display()),
         ),
@@ -52,7 +52,7 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
             counted(*bytes, "byte"),
         ),
         K::Malformed { source, count, first: None } => format!(
-            "{}: {} of malformed trace; `tracewalk packets` shows them",
+            "{}: found {} of malformed trace; `tracewalk packets` shows them",
             source_name(*source),
             counted(*count, "part"),
         ),
@@ -70,7 +70,7 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
         K::InDoubt { source, count, bytes, first, instructions } => {
             let became = match instructions.map(in_doubt) {
                 Some(Some(sentence)) => sentence,
-                Some(None) => "no instruction was decoded in them".to_owned(),
+                Some(None) => "they contain no decoded instructions".to_owned(),
                 None => "--doubtful drop leaves out what was decoded in them".to_owned(),
             };
             format!(
@@ -83,12 +83,12 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
             )
         }
         K::ItmMalformed { source, count } => format!(
-            "{}: {} of malformed trace of an ITM; `tracewalk itm --format events` shows them",
+            "{}: found {} of malformed ITM trace; `tracewalk itm --format events` shows them",
             itm_name(*source),
             counted(*count, "part"),
         ),
         K::ItmOverflow { source, count } => format!(
-            "{}: the ITM could not send fast enough {}, and dropped an unknown amount; enable fewer of its reports, or raise \
+            "{}: the ITM could not send fast enough {}, and dropped an unknown number of packets; enable fewer of its reports, or raise \
              the rate of the trace port",
             itm_name(*source),
             counted(*count, "time"),
@@ -114,7 +114,7 @@ fn contexts(notice: &Notice) -> Option<String> {
     use NoticeKind as K;
     Some(match &notice.kind {
         K::NoContextIds { source, why } => format!(
-            "{}: an image is for a context ID, and the trace carries none, so the image is never visible; {}",
+            "{}: an image is for a context ID, but the trace has none, so the image is never visible; {}",
             source_name(*source),
             match why {
                 NoContext::Mtb => "an MTB has none: leave out @context",
@@ -126,7 +126,7 @@ fn contexts(notice: &Notice) -> Option<String> {
             },
         ),
         K::NoVmids { source } => format!(
-            "{}: an image is for a VMID, and the trace carries none, so the image is never visible; set bit 30 of ETMCR when \
+            "{}: an image is for a VMID, but the trace has none, so the image is never visible; set bit 30 of ETMCR when \
              tracing, or leave out @vmid",
             source_name(*source)
         ),
@@ -150,7 +150,7 @@ fn gaps(notice: &Notice) -> Option<String> {
     Some(match &notice.kind {
         K::ImageRefused { source, count, ranges, first, wrong } => {
             let context = wrong.context.and_then(suffix).map_or_else(String::new, |suffix| {
-                format!("with {suffix} appended if it is the program of that context alone, ")
+                format!("with {suffix} appended if it is for that context only, ")
             });
             format!(
                 "{}: trace and image disagree {} in {}, first at {at}{}: {first}; this is not the program that was \
@@ -174,9 +174,8 @@ fn gaps(notice: &Notice) -> Option<String> {
             let names = names.collect::<Vec<_>>();
             let under = if names.is_empty() { String::new() } else { format!(" (under {})", list(&names)) };
             let suffix = contexts.iter().find_map(|scope| suffix(*scope));
-            let suffix = suffix.map_or_else(String::new, |suffix| {
-                format!(", for that context alone with {suffix} appended")
-            });
+            let suffix = suffix
+                .map_or_else(String::new, |suffix| format!(", for that context only with {suffix} appended"));
             format!(
                 "{}: execution reached code that no image holds {}, first at {first}{under}; add it with --image FILE or \
                  --image ADDRESS:FILE{suffix}",
@@ -192,7 +191,7 @@ fn gaps(notice: &Notice) -> Option<String> {
         K::Contradictions { source, count, first, wrong } => {
             let context = wrong.context.and_then(suffix).map_or_else(String::new, |suffix| {
                 format!(
-                    ", and if several programs run at one address, give each with its context, like {suffix}"
+                    ", and if several programs run at the same address, add the context to each, for example {suffix}"
                 )
             });
             format!(
@@ -203,7 +202,7 @@ fn gaps(notice: &Notice) -> Option<String> {
             )
         }
         K::HaltContradicted { source, halted_at, first } => format!(
-            "{}: the program fits up to the last packet, but cannot have continued to {halted_at}, the stated \
+            "{}: the program fits up to the last packet, but cannot have continued to {halted_at}, the given \
              place of the halt: {first}; check --mtb-pc, or leave it out",
             source_name(*source),
         ),
@@ -231,7 +230,7 @@ fn not_counted(name: &str, bound: Bound, position: Position) -> String {
         _ => "timestamps",
     };
     format!(
-        "{name}: {option} is {position}, and the trace has no {missing}; give it in instructions (2000) or in bytes of the \
+        "{name}: {option} is {position}, but the trace has no {missing}; give it in instructions (2000) or in bytes of the \
          capture (@0x7d0)"
     )
 }

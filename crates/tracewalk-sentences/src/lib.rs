@@ -69,7 +69,7 @@ pub fn of_gather(error: &GatherError) -> String {
         GatherError::Run(error) => of_run(error),
         // A newer session may have reasons that have no sentence here yet.
         other => {
-            format!("tracewalk has a defect that this capture revealed ({}); report it", other.name())
+            format!("tracewalk has a defect that this capture exposed ({}); please report it", other.name())
         }
     }
 }
@@ -95,7 +95,7 @@ pub struct NotMeasured {
 }
 
 /// The remedy if there is no program to follow.
-pub const NO_PROGRAM: &str = "give the ELF file that was running with --image";
+pub const NO_PROGRAM: &str = "give the traced program's ELF file with --image";
 
 /// The README's example is compiled and run.
 #[cfg(doctest)]

@@ -36,7 +36,7 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
         ),
         K::TraceNotRecorded(counts) => trace_not_recorded(*counts),
         K::MappingsMixed(count) => format!(
-            "{} took the place of others after the last change that can be distinguished; the code of before and after is mixed",
+            "{} replaced others after the last change that can be distinguished; code from before and after is mixed",
             counted(*count, "mapping")
         ),
         K::ContextIdsShort(bytes) => format!(
@@ -45,7 +45,7 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
         ),
         K::RecordsCut { at: None } => "the file ends in the middle of a record: its end was not written".to_owned(),
         K::RecordsCut { at: Some(at) } => {
-            format!("there is no record at {at:#x} of the file; the rest is not read")
+            format!("there is no valid record at {at:#x} of the file; the rest is not read")
         }
         K::RecordsLost(count) => format!(
             "the kernel dropped {}: mappings or processes may be missing; record with a larger buffer (-m)",
@@ -53,7 +53,7 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
         ),
         K::InterruptLeftOut(problem) => format!("{problem}; {}", problem.hint()),
         K::InterruptsUnused { file } => format!(
-            "{}: names interrupts of M profile, but no source in the capture is of M profile; leave out --svd",
+            "{}: names interrupts of M profile, but no source in the capture has M profile; leave out --svd",
             file.display()
         ),
         K::Inferred(inferred) => {
@@ -68,7 +68,7 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
             let file = file.display();
             let stated = runner_up.as_ref().map_or_else(String::new, |stated| format!(", not at {stated}"));
             format!(
-                "{file}: the trace fits this image at {best}{stated}; it was moved there: give --image {address}:{file}, \
+                "{file}: the trace fits this image at {best}{stated}; tracewalk moved it there: give --image {address}:{file}, \
                  or --strict to leave it where it was"
             )
         }
@@ -89,12 +89,12 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
             None => error.to_string(),
         },
         K::NothingDecodable => {
-            "nothing in the capture can be decoded: none of its sources is of a protocol that tracewalk decodes (docs/protocols.md)".to_owned()
+            "nothing in the capture can be decoded: none of its sources has a protocol that tracewalk decodes (docs/protocols.md)".to_owned()
         }
         K::Undescribed { id, bytes, reads_as } => {
             let option = match reads_as {
                 Some(source) => format!("{} would decode it", as_option(source)),
-                None => format!("state what it is with --source {id}=PROTOCOL"),
+                None => format!("describe it with --source {id}=PROTOCOL"),
             };
             format!(
                 "trace ID {id}: {} of a source that is not described, the first at {}; {option}",
@@ -105,8 +105,8 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
         K::ManyUndescribed { ids, bytes } => {
             let named = ids.iter().take(NAMED).map(ToString::to_string).collect::<Vec<_>>().join(", ");
             format!(
-                "{} of {} trace IDs that are not described ({named}, …), the first at {}; state what one is with --source ID=PROTOCOL; \
-                 damaged frames look like this, too",
+                "{} of {} trace IDs that are not described ({named}, …), the first at {}; describe one with --source ID=PROTOCOL; \
+                 damaged frames also look like this",
                 counted(*bytes, "byte"),
                 ids.len(),
                 place(notice),
@@ -117,7 +117,7 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
         }
         K::DescribedAbsent { id } => format!("trace ID {id}: the capture has no bytes with this ID"),
         K::Unowned { bytes } => format!(
-            "{} of trace before the first trace ID: their source is unknown; a buffer that wrapped has lost \
+            "{} of trace before the first trace ID: their source is unknown; a buffer that wrapped loses \
              the ID unless its formatter repeats it: trace into a larger buffer, or without the formatter",
             counted(*bytes, "byte"),
         ),
@@ -140,7 +140,7 @@ fn memory(notice: &Notice) -> Option<String> {
             format!("inferred: {} is {form}: {named}{more}", file.display())
         }
         K::LinesPassedOver { file, count, line, text } => format!(
-            "{}: {} without memory passed over, first line {line}: {text}",
+            "{}: skipped {} without memory, first line {line}: {text}",
             file.display(),
             counted(*count, "line")
         ),
@@ -151,12 +151,14 @@ fn memory(notice: &Notice) -> Option<String> {
             registers.base.unwrap_or(0)
         ),
         K::MemoryAsCode { file, bytes, address } => format!(
-            "inferred: possible code in {}, {} at {address}, used where no image has code",
+            "inferred: possible code in {}, {} at {address}, used if no image has code there",
             file.display(),
             counted(*bytes, "byte"),
         ),
         K::MemoryContradictsImage(error) => {
-            format!("{error}, and is not used there; check that --image is the program that was in the chip")
+            format!(
+                "{error}; the memory is not used there; check that --image is the program that was in the chip"
+            )
         }
         K::MtbOrderInferred(evidence) => {
             format!("inferred: {evidence}; --registers FILE, or --mtb-position and --mtb-master, state it")
@@ -179,12 +181,12 @@ fn memory(notice: &Notice) -> Option<String> {
             )
         }
         K::MtbEndUnknown { end: Ending::Unheld(others), are_addresses } => format!(
-            "the capture may hold a part of the trace buffer only: if the buffer is larger, {} are missing, and the last \
+            "the capture may hold only a part of the trace buffer: if the buffer is larger, {} are missing, and the last \
              instructions printed may not be the last that ran; give --registers FILE, or save all of the buffer",
             stretches(std::slice::from_ref(others), *are_addresses),
         ),
         K::MtbEndUnknown { .. } => {
-            "nothing shows where the newest packet meets the oldest: the order is right, and its \
+            "nothing shows where the newest packet meets the oldest: the order is right, but its \
              end is unknown; give --registers FILE, or --mtb-position and --mtb-master"
                 .to_owned()
         }
@@ -240,14 +242,14 @@ fn bytes(notice: &Notice) -> Option<String> {
         |seen: &Option<String>| seen.as_ref().map_or_else(String::new, |seen| format!("; seen: {seen}"));
     Some(match &notice.kind {
         K::FramesDamaged { file, bytes, places, first } => format!(
-            "{}: {} lost to damaged frames in {}, the first: {first}; if these are many, try --container tpiu or raw",
+            "{}: {} lost to damaged frames in {}, the first: {first}; if there are many, try --container tpiu or raw",
             file.display(),
             counted(*bytes, "byte"),
             counted(*places, "place"),
         ),
         K::FramesOdd { file, bytes, places, first_bytes } => format!(
             "{}: {} in {} that no formatter writes (reserved trace IDs, padding that is not zero), the first: {} at {}; if \
-             these are many, try --container tpiu or raw",
+             there are many, try --container tpiu or raw",
             file.display(),
             counted(*bytes, "byte"),
             counted(*places, "place"),
@@ -287,7 +289,7 @@ fn arrival(notice: &Notice) -> Option<String> {
     Some(match &notice.kind {
         K::Awaited(place) => format!("{place}: does not exist yet; waiting for it"),
         K::InferringFromHead(place) => format!(
-            "{place}: what it sends is inferred from its first bytes; --container and --source [ID=]PROTOCOL,cpu=… save \
+            "{place}: the format is inferred from the first bytes; --container and --source [ID=]PROTOCOL,cpu=… avoid \
              the wait"
         ),
         K::DecodedInTurn { place, first, others } => {
@@ -303,7 +305,7 @@ fn arrival(notice: &Notice) -> Option<String> {
             counted(*kept, "byte")
         ),
         K::ReadsOtherwise { source, decoded, better } => format!(
-            "{}: was decoded as {}, by its first bytes; all of its bytes read better as {}; give that option from the start",
+            "{}: was decoded as {}, inferred from its first bytes; all of its bytes fit {} better; give that option from the start",
             source_name(*source),
             as_option(decoded),
             as_option(better)
@@ -324,8 +326,8 @@ fn another_answer(name: &str, question: Question, finding: &Finding) -> String {
         Question::Source => "--source",
     };
     let differs = match certainty {
-        Certainty::Doubtful => "they differ in what was executed",
-        _ => "they agree in what was executed, and differ in times or contexts",
+        Certainty::Doubtful => "they differ in the execution",
+        _ => "they agree in the execution, but differ in times or contexts",
     };
     format!("{name}{about}: {best} was chosen, but {other} is as likely; {differs}: choose with {option}")
 }
@@ -333,7 +335,7 @@ fn another_answer(name: &str, question: Question, finding: &Finding) -> String {
 fn contradicted(name: &str, from: &str, correction: &Correction) -> String {
     let Correction { changes, stated, source, fits } = correction;
     let change = |Change { about, register, said, by, fits }: &Change| {
-        format!("{about}: {said} by {register} ({by}), but {fits} fits")
+        format!("{about}: {said} ({register}, {by}), but {fits} fits")
     };
     let changes = changes.iter().map(change).collect::<Vec<_>>().join("; ");
     format!(
@@ -351,12 +353,12 @@ fn stream_ended(place: &Place, end: &End, received: u64, cut: u64) -> String {
         ),
         End::Closed => format!("{place}: closed the connection after {received}"),
         End::Stopped => format!("{place}: stopped after {received}"),
-        End::Idle => format!("{place}: nothing more came after {received}"),
+        End::Idle => format!("{place}: nothing arrived after {received}"),
         End::Failed(problem) => {
             let kind = CaptureErrorKind::Stream(problem.clone());
             let error = CaptureError { file: place.to_string().into(), line: None, kind };
             let hint = error.hint().unwrap_or_default();
-            format!("{error}, after {received}; the bytes received until then are decoded; {hint}")
+            format!("{error}, after {received}; the bytes received before are decoded; {hint}")
         }
     }
 }
@@ -371,7 +373,7 @@ fn other_binary(binary: &Binary) -> String {
         Err(NoBinary::OtherBuildId { file, found }) => {
             format!("{} has build-id {found}", Plain(file.display()))
         }
-        _ => "no file has it".to_owned(),
+        _ => "no file has this build-id".to_owned(),
     };
     format!("{}{id} ran, and {found}: it is another program, and is not used", Plain(&binary.name))
 }
@@ -400,7 +402,7 @@ fn binaries_missing(binaries: &[Binary]) -> String {
         ));
     }
     if !broken.is_empty() {
-        sentences.push(format!("damaged, or no module of a kernel for Arm: {}", named(&broken)));
+        sentences.push(format!("damaged, or not a module of a kernel for Arm: {}", named(&broken)));
     }
     if !others.is_empty() {
         sentences.push(format!("no file has the code of {}", named(&others)));
@@ -414,7 +416,7 @@ fn modules_left_out(modules: ModulesLeftOut) -> String {
     let mut sentences = Vec::new();
     if not_found > 0 {
         sentences.push(format!(
-            "no code of {} is known: give the traced machine's files with --symfs",
+            "the code of {} is missing: give the traced machine's files with --symfs",
             counted(not_found, "kernel module")
         ));
     }
@@ -435,7 +437,7 @@ fn trace_not_recorded(counts: TraceCounts) -> String {
         words.push(format!("{bytes} of {} were never written to the file", counted(missing, "record")));
     }
     if counts.truncated > 0 {
-        words.push(format!("a full buffer lost trace {}", counted(counts.truncated, "time")));
+        words.push(format!("trace was lost {} because a buffer was full", counted(counts.truncated, "time")));
     }
     if counts.partial > 0 {
         words.push(format!("{} have gaps", counted(counts.partial, "record")));
@@ -443,5 +445,5 @@ fn trace_not_recorded(counts: TraceCounts) -> String {
     if counts.bytes == 0 {
         words.push("the file holds no trace".to_owned());
     }
-    format!("{}; record with a larger buffer (-m ,SIZE), or less", words.join(", "))
+    format!("{}; record with a larger buffer (-m ,SIZE), or record less", words.join(", "))
 }

@@ -19,7 +19,7 @@ pub(super) fn remedy(error: &OpenError) -> Option<String> {
             }
             Place::StandardInput | Place::Fed => "check the command that writes to it",
             Place::Growing(path) if path.exists() => "check that the program that writes the file runs",
-            Place::Growing(_) => "check the file's name, and that the program that writes it runs",
+            Place::Growing(_) => "check the file's name, and check that the program that writes it runs",
         },
         OpenError::ElfFile(file) => {
             let file = file.display();
@@ -33,7 +33,7 @@ pub(super) fn remedy(error: &OpenError) -> Option<String> {
              J-Link, pyOCD or probe-rs print it"
         }
         OpenError::NotForRecording { option, .. } => return Some(format!("leave out {option}")),
-        OpenError::NotForMemory { .. } => "save the trace buffer alone, as it is in memory",
+        OpenError::NotForMemory { .. } => "save only the trace buffer, byte for byte",
         OpenError::NotForMtb { .. } => "give the place of its oldest packet with --mtb-position",
         OpenError::NotFor { option, .. } | OpenError::NoMtb { option, .. } => {
             return Some(format!("leave out {option}, or correct --container or --source"));

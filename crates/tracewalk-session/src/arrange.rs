@@ -79,11 +79,11 @@ fn swapped(
         .0
         .findings
         .first()
-        .map_or_else(|| "the sources that are described".to_owned(), |finding| finding.best.evidence.clone());
+        .map_or_else(|| "the described sources".to_owned(), |finding| finding.best.evidence.clone());
     seen.0.findings.push(Finding {
-        about: "bytes of words",
+        about: "byte order in words",
         best: Answer::new("swapped", evidence),
-        runner_up: Some(Answer::new("as they are", "nothing was recognised")),
+        runner_up: Some(Answer::new("as stored", "nothing was recognised")),
         certainty: Certainty::Certain,
     });
     Ok(Some((arranged, seen)))
@@ -177,13 +177,13 @@ fn turned_by_rhythm(
     };
     let of = if sources == 1 { "one source".to_owned() } else { format!("{sources} sources") };
     let evidence = format!(
-        "from the end to the start A-syncs of {of} keep their distance, like {distance} bytes, and one distance is \
-         another one"
+        "across the end of the file A-syncs of {of} keep their distance of about {distance} bytes, and one \
+         distance differs"
     );
     let (runner_up, certainty) = if first == last {
-        (Answer::new("the first one", "one distance is another one"), Certainty::Certain)
+        (Answer::new("the first one", "one distance differs"), Certainty::Certain)
     } else {
-        let left_out = format!("up to {} bytes that were traced last are left out now", last - first);
+        let left_out = format!("the last bytes traced, up to {}, are left out", last - first);
         (Answer::new(format!("one up to {last:#x}"), left_out), Certainty::Doubtful)
     };
     let finding = Finding {

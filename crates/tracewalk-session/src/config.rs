@@ -97,7 +97,7 @@ pub(crate) fn config(description: &SourceDescription) -> Result<SourceConfig, No
 fn without_registers(description: &SourceDescription, named: bool, error: &dyn Display) -> NoConfig {
     match description.cpu.as_ref().filter(|_| !named) {
         Some(cpu) => NoConfig::Registers(format!(
-            "ETMIDR is not given, and no {} trace unit of a {} is known",
+            "ETMIDR is not given, and no {} trace unit for {} is known",
             description.protocol.name(),
             cpu.value
         )),

@@ -177,7 +177,7 @@ impl fmt::Display for OpenError {
             Self::Image(error) => error.fmt(f),
             Self::Interrupts(error) => error.fmt(f),
             Self::DescriptionGrows(file) => {
-                write!(f, "{}: is a description, which does not grow", file.display())
+                write!(f, "{}: is a description, which cannot grow", file.display())
             }
             Self::NothingToWaitFor(file) => {
                 write!(f, "{}: is complete; --idle is for captures that arrive over time", file.display())
@@ -189,7 +189,7 @@ impl fmt::Display for OpenError {
                 (_, End::Closed) => write!(f, "{place}: standard input ended without a byte"),
                 (_, End::Stopped) => write!(f, "{place}: stopped before the first byte"),
                 (_, End::Idle) => write!(f, "{place}: no byte arrived within --idle"),
-                (_, End::Failed(problem)) => write!(f, "{place}: {problem}, before a byte came"),
+                (_, End::Failed(problem)) => write!(f, "{place}: {problem}, before the first byte"),
             },
             Self::ElfFile(file) => write!(f, "{}: is an ELF file, expected trace bytes", file.display()),
             Self::PerfData(file) => {
@@ -199,25 +199,25 @@ impl fmt::Display for OpenError {
                 write!(f, "{}: is {format}, expected trace bytes", file.display())
             }
             Self::NotForRecording { option, file } => {
-                write!(f, "{option} is for a buffer's memory, and {} is a recording", file.display())
+                write!(f, "{option} is for a dump of a buffer, but {} is a recording", file.display())
             }
             Self::NotForMemory { option, file, form } => {
-                write!(f, "{option} is for a file of trace bytes, and {} is {form}", file.display())
+                write!(f, "{option} is for a file of trace bytes, but {} is {form}", file.display())
             }
             Self::NotForMtb { option } => {
-                write!(f, "{option} is for frames and raw bytes, and the capture is of an MTB")
+                write!(f, "{option} is for frames and raw bytes, but the capture is of an MTB")
             }
             Self::NotFor { option, of, found } => {
-                write!(f, "{option} is for {of}, and the capture is of {found}")
+                write!(f, "{option} is for {of}, but the capture is of {found}")
             }
-            Self::NoMtb { option, stated } => write!(f, "{option} is for an MTB, and {stated}"),
+            Self::NoMtb { option, stated } => write!(f, "{option} is for an MTB, but {stated}"),
             Self::MtbWithOtherSource(protocol) => {
                 write!(f, "--container mtb holds an MTB's packets, but --source is {protocol}")
             }
             Self::SourceTwice(Some(id)) => write!(f, "--source is given twice for trace ID {id}"),
             Self::SourceTwice(None) => f.write_str("--source is given twice for the source"),
             Self::FrameStartOfOther(other) => {
-                write!(f, "--frame-start is for --container tpiu, and the container is {other}")
+                write!(f, "--frame-start is for --container tpiu, but the container is {other}")
             }
             Self::ArrangedAlready { file, by } => {
                 write!(f, "{}: {by} already states the order of its bytes", file.display())
@@ -233,27 +233,34 @@ impl fmt::Display for OpenError {
             ),
             Self::NoBuffer { file, registers: Registers { position, base, .. } } => {
                 let file = file.display();
-                write!(f, "{file}: has no memory where the trace buffer is by MTB_POSITION 0x{position:x}")?;
+                write!(
+                    f,
+                    "{file}: has no memory at the trace buffer's address according to MTB_POSITION 0x{position:x}"
+                )?;
                 base.map_or(Ok(()), |base| write!(f, " and MTB_BASE 0x{base:x}"))
             }
             Self::NoPiece { file, pieces } => write!(
                 f,
-                "{}: nothing in its {pieces} pieces of memory looks like an MTB's trace",
+                "{}: none of its {pieces} pieces of memory looks like an MTB's trace",
                 file.display()
             ),
             Self::NoSnapshot(file) => {
-                write!(f, "{}: holds no registers and no memory as a debugger prints them", file.display())
+                write!(
+                    f,
+                    "{}: contains no registers or memory in a format that a debugger prints",
+                    file.display()
+                )
             }
             Self::Registers(problem) => f.write_str(problem),
             Self::NoMtbPacket => f.write_str("nothing in the capture looks like an MTB packet"),
             Self::MtbNeverOn => f.write_str(
-                "the trace buffer holds only zeros: the MTB was never on, or this is other memory",
+                "the trace buffer holds only zeros: the MTB was never on, or this memory is not its buffer",
             ),
             Self::NoTraceId(protocol) => {
-                write!(f, "frames hold several sources, and {protocol} has no trace ID")
+                write!(f, "frames hold several sources, but {protocol} has no trace ID")
             }
             Self::NotStated { file, .. } => {
-                write!(f, "{}: not fully described, and --strict infers nothing", file.display())
+                write!(f, "{}: is not fully described, and --strict disables inference", file.display())
             }
             Self::NoTraceIds(id) => {
                 write!(f, "--id {id} was given, but the capture has no trace IDs")
@@ -261,19 +268,19 @@ impl fmt::Display for OpenError {
             Self::IdNotDecoded(id) => write!(f, "the bytes of trace ID {id} are not decoded"),
             Self::IdAbsent { id, present } => {
                 let present = present.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-                write!(f, "the capture has no bytes of trace ID {id}, it has {present}")
+                write!(f, "the capture has no bytes of trace ID {id}, only of {present}")
             }
             Self::OnlyItm(file) => {
                 write!(f, "{}: holds only an ITM's trace, which does not record program flow", file.display())
             }
             Self::NothingRecognised { file, other: Some(other), .. } => {
-                write!(f, "{}: is {other}, and no trace was recognised in it", file.display())
+                write!(f, "{}: is {other}, in which no trace was recognised", file.display())
             }
             Self::NothingRecognised { file, bytes, blank: Some(byte), .. } => {
-                write!(f, "{}: all of its {bytes} bytes are 0x{byte:02x}, which is no trace", file.display())
+                write!(f, "{}: all of its {bytes} bytes are 0x{byte:02x}, which is not trace", file.display())
             }
             Self::NothingRecognised { file, bytes, .. } => {
-                write!(f, "{}: nothing was recognised in its {bytes} bytes", file.display())
+                write!(f, "{}: no trace was recognised in its {bytes} bytes", file.display())
             }
         }
     }
@@ -285,7 +292,7 @@ impl fmt::Display for RunError {
             Self::Sink(error) => write!(f, "cannot write the output: {error}"),
             Self::Image(error) => error.fmt(f),
             Self::Open(error) => error.fmt(f),
-            Self::NoProgram => f.write_str("the answer needs a program, and none was given"),
+            Self::NoProgram => f.write_str("the answer needs a program, but none was given"),
         }
     }
 }

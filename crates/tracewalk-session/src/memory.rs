@@ -43,7 +43,9 @@ pub(crate) fn read(
             }
             Some(dump) if dump.is_file => {
                 let past_end = || {
-                    OpenError::Registers(format!("the listing goes past the end of memory from {address} on"))
+                    OpenError::Registers(format!(
+                        "the listing from {address} on extends past the end of memory"
+                    ))
                 };
                 return Ok(Some(dump.clone().placed_at(address).ok_or_else(past_end)?));
             }

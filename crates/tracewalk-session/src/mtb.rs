@@ -179,7 +179,7 @@ fn by_evidence(
         if known != Narrowing::default() && infer::mtb(dump, program).is_some() {
             let name = if known.size.is_some() { "MTB_MASTER" } else { "MTB_POSITION" };
             return Err(OpenError::Registers(format!(
-                "packets continue each other in the dump, but not as {name} states"
+                "packets in the dump continue one another, but not as {name} states"
             )));
         }
         refuse_zeros(dump, std::iter::once(0..dump.data.len()))?;

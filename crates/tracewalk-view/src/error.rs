@@ -32,7 +32,7 @@ pub enum ViewError {
 impl fmt::Display for ViewError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Nothing => f.write_str("nothing executes in the capture"),
+            Self::Nothing => f.write_str("the capture contains no execution"),
             Self::Listen { address, error } => write!(f, "cannot listen on {address}: {error}"),
             Self::NoToken => f.write_str("the system has no random numbers for the page's token"),
             Self::Io(error) => write!(f, "cannot serve the page: {error}"),

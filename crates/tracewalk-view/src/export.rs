@@ -52,7 +52,7 @@ impl Excerpt {
 ///
 /// # Errors
 ///
-/// If nothing executes in the capture, a source cannot be followed, or the page cannot be written.
+/// If the capture contains no execution, a source cannot be followed, or the page cannot be written.
 pub fn write_page(
     session: &mut Session,
     options: &Options<'_>,

@@ -215,8 +215,8 @@ fn a_run_that_meets_an_unconditional_branch_is_a_contradiction_and_goes_on_at_th
     let expected = [
         "R 100 106",
         "R 106 10a",
-        "trace and image disagree: found straight execution to 0x00000114, expected the branch at 0x0000010a (T32) to \
-         leave it",
+        "trace and image disagree: found sequential execution to 0x00000114, expected the branch at 0x0000010a (T32) \
+         to be taken",
         "R 112 116",
     ];
     assert_eq!(lines, expected);

@@ -179,7 +179,7 @@ impl Library {
         let differs = exported.symmetric_difference(&declared).copied().collect::<Vec<_>>();
         if !differs.is_empty() || declared.is_empty() {
             return Err(format!(
-                "{}: found these either in the header or among the exported symbols, expected them in both: {}",
+                "{}: found these in only one of the header and the exported symbols, expected them in both: {}",
                 self.shared.display(),
                 differs.join(" ")
             ));

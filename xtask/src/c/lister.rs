@@ -107,7 +107,7 @@ pub(super) fn run(library: &Library, folder: &Path) -> Result<String, String> {
         known += compared.1;
     }
     Ok(format!(
-        "lister prints what trc_pkt_lister does: {} snapshots, {lines} lines, {known} of them with a known difference",
+        "lister prints the same lines as trc_pkt_lister: {} snapshots, {lines} lines, {known} of them with a known difference",
         snapshots.len()
     ))
 }
@@ -122,7 +122,7 @@ fn snapshot(example: &str, folder: &Path) -> Result<PathBuf, String> {
     let mut write = Command::new(&command);
     write.arg("snapshot").arg(capture).arg("-o").arg(&snapshot);
     output(&mut write)
-        .map_err(|error| format!("{error}\nthe command has to be built: cargo build -p tracewalk-cli"))?;
+        .map_err(|error| format!("{error}\nbuild the command first: cargo build -p tracewalk-cli"))?;
     Ok(snapshot)
 }
 
@@ -174,7 +174,7 @@ fn compare(
             }
         }
         if let Some(our) = ours.next() {
-            return Err(format!("{name}, {id}: found a line that OpenCSD does not have\n{our}"));
+            return Err(format!("{name}, {id}: found a line that OpenCSD does not print\n{our}"));
         }
     }
     if lines == 0 {

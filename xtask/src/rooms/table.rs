@@ -58,10 +58,11 @@ impl Rooms {
         }
         for room in &self.rooms {
             let unknown = room.sees.iter().filter(|seen| !known.contains(seen.as_str()));
-            problems
-                .extend(unknown.map(|seen| {
-                    format!("ARCHITECTURE.md: {} may use {seen}, which is no room", room.module)
-                }));
+            problems.extend(
+                unknown.map(|seen| {
+                    format!("ARCHITECTURE.md: {} may use {seen}, which is not a room", room.module)
+                }),
+            );
         }
         problems
     }

@@ -209,7 +209,7 @@ E 22
         for (lines, line, field, found) in [
             ("X 1 0 0 0 m 15\nL some", 6, "lengths", "some"),
             ("X 1 0 0 0 m 15\nL with_preemption\nR 1 2 1", 7, "greatest", "1"),
-            ("X 1 0 0", 5, "number of those in no duration", ""),
+            ("X 1 0 0", 5, "number excluded from durations", ""),
             ("A years cycles exceptions", 5, "unit", "years"),
         ] {
             let kind = SavedErrorKind::Field { field, found: found.to_owned() };

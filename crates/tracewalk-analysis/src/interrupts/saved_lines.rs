@@ -130,9 +130,9 @@ fn measured(fields: &mut Fields<'_>) -> Result<Measured, SavedErrorKind> {
 fn activity(fields: &mut Fields<'_>) -> Result<Activity, SavedErrorKind> {
     Ok(Activity {
         count: fields.decimal("count")?,
-        tail_chained: fields.decimal("number of tail-chained ones")?,
-        preempting: fields.decimal("number of preempting ones")?,
-        cut: fields.decimal("number of those in no duration")?,
+        tail_chained: fields.decimal("number of tail-chained exceptions")?,
+        preempting: fields.decimal("number of preempting exceptions")?,
+        cut: fields.decimal("number excluded from durations")?,
         ..Activity::default()
     })
 }

@@ -111,7 +111,7 @@ impl fmt::Display for SavedError {
         let saved = self.saved;
         write!(f, "line {}: ", self.line)?;
         match &self.kind {
-            SavedErrorKind::NotSaved => write!(f, "is not how saved {saved} begins"),
+            SavedErrorKind::NotSaved => write!(f, "is not the first line of saved {saved}"),
             SavedErrorKind::Other { found } => write!(f, "found saved {found:?}, expected saved {saved}"),
             SavedErrorKind::Version { found } => {
                 write!(f, "found saved {saved} of version {found:?}, expected 1, 2 or 3")
@@ -120,15 +120,15 @@ impl fmt::Display for SavedError {
             SavedErrorKind::Lines { found, expected } => {
                 write!(f, "found {found} lines before the end, expected {expected}")
             }
-            SavedErrorKind::AfterEnd => f.write_str("the file has ended before it"),
+            SavedErrorKind::AfterEnd => f.write_str("is after the end of the saved data"),
             SavedErrorKind::Item { column, problem } => write!(f, "column {column}: {problem}"),
             SavedErrorKind::UnknownItem { found } => {
-                write!(f, "found an item {found:?}, which saved {saved} does not have")
+                write!(f, "found unknown item {found:?} in saved {saved}")
             }
-            SavedErrorKind::Misplaced => f.write_str("the line that it belongs to does not stand before it"),
+            SavedErrorKind::Misplaced => f.write_str("the line that it belongs to is missing before it"),
             SavedErrorKind::Field { field, found } if found.is_empty() => write!(f, "found no {field}"),
             SavedErrorKind::Field { field, found } => {
-                write!(f, "found {found:?} where the {field} should be")
+                write!(f, "found {found:?}, expected the {field}")
             }
             SavedErrorKind::Read(problem) => write!(f, "cannot be read: {problem}"),
         }

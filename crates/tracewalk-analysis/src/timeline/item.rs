@@ -180,8 +180,8 @@ impl Start {
     pub const fn note(self) -> Option<&'static str> {
         match self {
             Self::Here => None,
-            Self::Earlier => Some("began before it was seen"),
-            Self::Resumed => Some("goes on"),
+            Self::Earlier => Some("start not traced"),
+            Self::Resumed => Some("continued"),
             Self::Clipped => Some("began before the window"),
         }
     }
@@ -193,11 +193,11 @@ impl Finish {
     pub const fn note(self) -> Option<&'static str> {
         match self {
             Self::Returned => None,
-            Self::Replaced => Some("another function took its place"),
+            Self::Replaced => Some("replaced by another function"),
             Self::Unwound => Some("unwound"),
-            Self::Lost => Some("its end was not seen"),
-            Self::Suspended => Some("another task runs"),
-            Self::Clipped => Some("goes on after the window"),
+            Self::Lost => Some("end not traced"),
+            Self::Suspended => Some("another task took over"),
+            Self::Clipped => Some("continues after the window"),
         }
     }
 }

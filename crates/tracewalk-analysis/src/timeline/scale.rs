@@ -128,11 +128,11 @@ impl Scale {
     }
 }
 
-/// The text for titles: `in instructions, for the trace has no time`.
+/// The text for titles: `in cycles at 72 MHz`.
 impl fmt::Display for Scale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.unit, self.frequency) {
-            (Unit::Instructions, _) => f.write_str("in instructions, not in time"),
+            (Unit::Instructions, _) => f.write_str("in instructions (not time)"),
             (Unit::Cycles, None) => f.write_str("in cycles"),
             (Unit::Cycles, Some(frequency)) => write!(f, "in cycles at {}", Hertz(frequency)),
             (Unit::Time, frequency) => {
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn the_title_says_what_the_axis_counts() {
         let title = |unit, counts_cycles, frequency| Scale { unit, counts_cycles, frequency }.to_string();
-        assert_eq!(title(Unit::Instructions, false, None), "in instructions, not in time");
+        assert_eq!(title(Unit::Instructions, false, None), "in instructions (not time)");
         assert_eq!(title(Unit::Cycles, true, Some(72e6)), "in cycles at 72 MHz");
         assert_eq!(
             title(Unit::Time, false, None),

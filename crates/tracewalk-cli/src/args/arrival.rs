@@ -9,7 +9,7 @@ pub(crate) struct ArrivalArgs {
     #[arg(short, long, help_heading = "Capture")]
     pub(crate) follow: bool,
 
-    /// End when nothing has arrived for this time; for --follow, tcp:HOST:PORT and standard input.
+    /// End when nothing has arrived for this long; for --follow, tcp:HOST:PORT and standard input.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Capture")]
     pub(crate) idle: Option<f64>,
 }
@@ -18,7 +18,7 @@ fn seconds(text: &str) -> Result<f64, String> {
     /// A hundred years, which every clock can represent.
     const MOST: f64 = 3.2e9;
     let seconds = text.parse::<f64>().ok().filter(|seconds| *seconds > 0.0 && *seconds < MOST);
-    seconds.ok_or_else(|| "expected a time in seconds, like 0.5".to_owned())
+    seconds.ok_or_else(|| "expected a time in seconds, for example 0.5".to_owned())
 }
 
 #[cfg(test)]

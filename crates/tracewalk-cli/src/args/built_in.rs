@@ -35,7 +35,7 @@ fn refuse(name: &str, lacking: &[&str]) -> Result<(), String> {
 }
 
 fn needs_full() -> String {
-    "not in this build: `--features full` brings it".to_owned()
+    "not in this build: build it with `--features full`".to_owned()
 }
 
 #[cfg(feature = "full")]

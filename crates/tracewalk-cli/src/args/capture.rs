@@ -17,20 +17,20 @@ use super::recording::RecordingArgs;
 pub(crate) struct CaptureArgs {
     /// A file of trace bytes, a perf.data file, a capture.toml, or a snapshot directory; - is standard input.
     ///
-    /// tcp:HOST:PORT is a server that sends trace bytes as they are, like the legacy port of orbuculum. Such a
-    /// server and standard input are decoded as their bytes arrive.
+    /// tcp:HOST:PORT is a server that sends raw trace bytes, such as the legacy port of orbuculum. Such a server and
+    /// standard input are decoded as their bytes arrive.
     ///
-    /// A recording of a logic analyser (a sigrok session, VCD or CSV) represents the bytes on its wires.
+    /// For a recording of a logic analyser (a sigrok session, VCD or CSV), tracewalk decodes the bytes on its wires.
     ///
     /// Memory that holds the trace may also be Intel HEX, S-records, an ELF core file, or text as GDB, OpenOCD, J-Link,
     /// pyOCD or probe-rs print it.
     ///
-    /// What the options omit about a file of trace bytes is inferred from the bytes and the image, and the equivalent
-    /// options are printed on standard error.
+    /// For a file of trace bytes, tracewalk infers missing settings from the bytes and the image, and prints the
+    /// equivalent options on standard error.
     #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) capture: PathBuf,
 
-    /// A capture.toml or snapshot may name files in this directory as well, or below; can be given several times.
+    /// An additional directory whose files a capture.toml or snapshot may name; can be given several times.
     ///
     /// Descriptions travel with captures: the files that they name must be in their directory or below. A description elsewhere,
     /// such as one for a read-only share, names its files with `..` or by absolute paths. Such paths and symbolic
@@ -56,15 +56,15 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "OFFSET", value_parser = register, help_heading = "Capture")]
     pub(crate) read_pointer: Option<u32>,
 
-    /// Each 32-bit word of the file has its highest byte first.
+    /// Swap the bytes of each 32-bit word: the file has the highest byte first.
     #[arg(long, help_heading = "Capture")]
     pub(crate) swap_words: bool,
 
-    /// Infer nothing: a setting that is needed and not stated is an error.
+    /// Infer nothing: a required setting that is not stated is an error.
     #[arg(long, help_heading = "Capture")]
     pub(crate) strict: bool,
 
-    /// The memory that may be used, like 512M or 2G; at least 32M.
+    /// The memory limit, for example 512M or 2G; at least 32M.
     ///
     /// Images, symbols and source lines may use a quarter each; anything that does not fit is left out or refused with a warning.
     /// The last quarter limits the number of threads that decode. If memory still runs out, because results grow with the trace,
@@ -80,7 +80,7 @@ pub(crate) struct CaptureArgs {
     #[command(flatten)]
     pub(crate) arrival: ArrivalArgs,
 
-    /// A source: [ID=]PROTOCOL[,key=value…].
+    /// The description of a source: [ID=]PROTOCOL[,key=value…].
     ///
     /// PROTOCOL is `etmv3`, `pft`, `etmv4` (or `ete`), `mtb` or `itm`. Keys are `cpu=cortex-m3`, which gives the usual register
     /// values, and the registers by Arm's names in lower case: `etmcr=`, `etmidr=`, `etmccer=`, `etmtraceidr=`; for ETMv4 and ETE
@@ -88,7 +88,7 @@ pub(crate) struct CaptureArgs {
     #[arg(long = "source", value_name = "SOURCE", help_heading = "Capture")]
     pub(crate) sources: Vec<SourceDescription>,
 
-    /// Only this trace ID (hexadecimal with 0x, or decimal); can be given several times.
+    /// Decode only this trace ID (hexadecimal with 0x, or decimal); can be given several times.
     #[arg(long = "id", value_name = "ID", value_parser = trace_id, help_heading = "Capture")]
     pub(crate) ids: Vec<TraceId>,
 
@@ -97,7 +97,7 @@ pub(crate) struct CaptureArgs {
 
     /// The program: an ELF file, or ADDRESS:FILE for raw memory bytes; can be given several times.
     ///
-    /// Intel HEX and S-records are programs, too, without names and source lines.
+    /// Intel HEX and S-records also work, without names and source lines.
     ///
     /// With @context=ID, @vmid=ID or @context=ID,vmid=ID appended, the image is visible only while the trace reports
     /// this context ID or virtual machine, and then takes precedence over other images: FILE@context=0x42.
@@ -108,13 +108,13 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Program")]
     pub(crate) symfs: Option<PathBuf>,
 
-    /// For a perf.data file: a directory of files by build-id, like perf's cache, or an archive that `perf archive` made of it;
-    /// can be given several times. ~/.debug is searched as well.
+    /// For a perf.data file: a directory of files by build-id, such as perf's cache, or an archive made by
+    /// `perf archive`; can be given several times. ~/.debug is searched as well.
     #[arg(long = "debug-dir", value_name = "DIR", value_hint = ValueHint::AnyPath, help_heading = "Program")]
     pub(crate) debug_dirs: Vec<PathBuf>,
 
-    /// Of a perf.data file: the names of the kernel that ran, a copy of its /proc/kallsyms. A recording that is a directory has
-    /// one beside it, and perf's cache may have one.
+    /// For a perf.data file: a copy of the traced kernel's /proc/kallsyms, which names its functions. A recording that
+    /// is a directory includes one, and perf's cache may have one.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Program")]
     pub(crate) kallsyms: Option<PathBuf>,
 
@@ -139,12 +139,12 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "VALUE", value_parser = register, help_heading = "MTB")]
     pub(crate) mtb_base: Option<u32>,
 
-    /// The address at which the processor halted, if the MTB was on until then: also shows the instructions after the last
-    /// packet.
+    /// The address at which the processor halted, if the MTB was on until then; tracewalk then also shows the
+    /// instructions after the last packet.
     #[arg(long, visible_alias = "pc", value_name = "ADDRESS", value_parser = register, help_heading = "MTB")]
     pub(crate) mtb_pc: Option<u32>,
 
-    /// A file with lines like MTB_POSITION=0x….
+    /// A file of the MTB's registers, with lines such as MTB_POSITION=0x….
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "MTB")]
     pub(crate) registers: Option<PathBuf>,
 }

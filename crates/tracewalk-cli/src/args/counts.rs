@@ -19,7 +19,7 @@ Examples:
   tracewalk counts run1.bin --image fw.elf --save run1.twcounts
   tracewalk merge run1.twcounts run2.twcounts -o all.twcounts
   tracewalk counts all.twcounts --format json
-      runs on several boards, put together later
+      runs on several boards, merged later
 
 Exit status:
   0  everything was decoded
@@ -31,7 +31,7 @@ Examples:
   tracewalk pgo capture.toml -o fw.prof
   llvm-profgen --unsymbolized-profile=fw.prof --use-offset=0 --binary=fw.elf -o fw.afdo
   clang -O2 -fprofile-sample-use=fw.afdo …
-      a program that the compiler optimises by how it ran
+      a program that the compiler optimises for how it ran
   tracewalk pgo capture.toml --binary server --format bolt -o server.preagg
   perf2bolt -pa -p server.preagg -o server.fdata server
       the same after the linker, for 64-bit programs
@@ -47,15 +47,15 @@ pub(crate) struct CountArgs {
     #[command(flatten)]
     pub(crate) follow: FollowArgs,
 
-    /// Further captures: their counts are added up. Files saved by --save can replace captures.
+    /// Further captures, whose counts are added up. Files saved by --save can be given instead of captures.
     #[arg(value_name = "CAPTURE", value_hint = ValueHint::AnyPath)]
     pub(crate) more: Vec<PathBuf>,
 
-    /// Only the binary with this file name or build ID.
+    /// Use only the binary with this file name or build ID.
     #[arg(long, value_name = "NAME", help_heading = "Selection")]
     pub(crate) binary: Option<String>,
 
-    /// Where to write the output; standard output without it.
+    /// The output file; standard output if omitted.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 
@@ -68,7 +68,7 @@ pub(crate) struct Counts {
     #[command(flatten)]
     pub(crate) count: CountArgs,
 
-    /// The output format; `text` without it, or nothing with --save.
+    /// The output format; by default `text`, or nothing with --save.
     #[arg(long, value_parser = built_in::listed(formats::COUNTS), help_heading = "Output")]
     pub(crate) format: Option<&'static Format<WriteCounts>>,
 
@@ -76,7 +76,7 @@ pub(crate) struct Counts {
     #[arg(long, value_name = "TABLE", value_parser = built_in::table(&CountsReport::TABLES), default_value = CountsReport::TABLES[0], help_heading = "Output")]
     pub(crate) table: &'static str,
 
-    /// Save the counts, to be merged and written later.
+    /// Save the counts, to merge and write them later.
     #[arg(long, value_name = "FILE.twcounts", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) save: Option<PathBuf>,
 }

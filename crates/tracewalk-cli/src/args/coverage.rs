@@ -16,17 +16,17 @@ Examples:
   tracewalk coverage capture.toml
       a table with a row for each source file
   tracewalk coverage run1.bin run2.bin --image fw.elf --format html -o coverage.html
-      two captures of the same program together, as one page to look at
+      two captures of the same program together, as one HTML page
   tracewalk coverage capture.toml --format lcov -o coverage.info --fail-under lines=80,branches=60
-      for CI: the file that other tools read, and status 1 where less was covered
+      for CI: the file that other tools read, and status 1 if less was covered
   tracewalk coverage capture.toml --html coverage.html --lcov coverage.info --cobertura coverage.xml
       several reports of one run
   tracewalk coverage capture.toml --save run1.twcov
   tracewalk merge run1.twcov run2.twcov -o all.twcov
   tracewalk coverage all.twcov --image fw.elf --diff main.info
-      runs on several boards, put together later, and what they no longer cover
+      runs on several boards, merged later, and what they no longer cover
   git diff main HEAD | tracewalk coverage capture.toml --diff main.info --source-diff - --no-loss
-      for CI: what main covered and did not change since is still covered
+      for CI: unchanged lines that main covered are still covered
 
 Exit status:
   0  everything was decoded
@@ -39,30 +39,30 @@ pub(crate) struct Coverage {
     #[command(flatten)]
     pub(crate) follow: FollowArgs,
 
-    /// Further captures of the same program. Files saved by --save can replace captures.
+    /// Further captures of the same program. Files saved by --save can be given instead of captures.
     #[arg(value_name = "CAPTURE", value_hint = ValueHint::AnyPath)]
     pub(crate) more: Vec<PathBuf>,
 
-    /// Only source files whose paths match, like `src/**`; can be given several times. A pattern may match at any folder,
-    /// unless it starts with /.
+    /// Include only source files whose paths match, such as `src/**`; can be given several times. A pattern may match
+    /// at any folder, unless it starts with /.
     #[arg(long, value_name = "GLOB", value_parser = built_in::path, help_heading = "Selection")]
     pub(crate) include: Vec<Pattern>,
 
-    /// No source files whose paths match; can be given several times.
+    /// Exclude source files whose paths match; can be given several times.
     #[arg(long, value_name = "GLOB", value_parser = built_in::path, help_heading = "Selection")]
     pub(crate) exclude: Vec<Pattern>,
 
-    /// Only functions whose names match, including inlined ones; can be given several times.
+    /// Include only functions whose names match, inlined ones as well; can be given several times.
     #[arg(long, value_name = "GLOB", value_parser = built_in::name, help_heading = "Selection")]
     pub(crate) include_function: Vec<Pattern>,
 
-    /// No functions whose names match, including inlined ones; can be given several times.
+    /// Exclude functions whose names match, inlined ones as well; can be given several times.
     #[arg(long, value_name = "GLOB", value_parser = built_in::name, help_heading = "Selection")]
     pub(crate) exclude_function: Vec<Pattern>,
 
-    /// Exit with status 1 if less is covered, in percent: METRIC=PERCENT, like lines=80,branches=60. METRIC is `lines`,
-    /// `branches`, `functions`, `instructions`, or, with --source-diff or --base-source-dir, `changed`: the lines with code that
-    /// changed since the base.
+    /// Exit with status 1 if less is covered, in percent: METRIC=PERCENT, for example lines=80,branches=60. METRIC is
+    /// `lines`, `branches`, `functions`, `instructions`, or, with --source-diff or --base-source-dir, `changed`: the
+    /// lines with code that changed since the base.
     #[arg(long, value_name = "LIMITS", value_delimiter = ',', value_parser = limit, help_heading = "Checks")]
     pub(crate) fail_under: Vec<Limit>,
 
@@ -76,7 +76,7 @@ pub(crate) struct Coverage {
     #[arg(long, value_name = "DIFF", requires = "diff", conflicts_with = "base_source_dir", value_hint = ValueHint::FilePath, help_heading = "Checks")]
     pub(crate) source_diff: Option<PathBuf>,
 
-    /// The sources of the base, instead of --source-diff: the changes are worked out from them.
+    /// The sources of the base, from which tracewalk works out the changes instead of from --source-diff.
     #[arg(long, value_name = "DIR", requires = "diff", value_hint = ValueHint::DirPath, help_heading = "Checks")]
     pub(crate) base_source_dir: Option<PathBuf>,
 
@@ -93,7 +93,7 @@ pub(crate) struct Coverage {
     #[arg(long = "path-map", value_name = "OLD=NEW", value_parser = path_map, help_heading = "Program")]
     pub(crate) path_maps: Vec<PathMap>,
 
-    /// The output format; `text` without it, or nothing with --save or one of the reports below.
+    /// The output format; by default `text`, or nothing with --save or one of the reports below.
     #[arg(long, value_parser = built_in::listed(formats::COVERAGE), help_heading = "Output")]
     pub(crate) format: Option<&'static Format<WriteCoverage>>,
 
@@ -122,11 +122,11 @@ pub(crate) struct Coverage {
     #[arg(long, value_name = "TABLE", value_parser = built_in::table(&COVERAGE_TABLES), default_value = COVERAGE_TABLES[0], help_heading = "Output")]
     pub(crate) table: &'static str,
 
-    /// Where to write the output; standard output without it.
+    /// The output file; standard output if omitted.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Save the counts, to be merged and reported later.
+    /// Save the counts, to merge and report them later.
     #[arg(long, value_name = "FILE.twcov", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) save: Option<PathBuf>,
 
@@ -170,13 +170,14 @@ impl PathMap {
 fn path_map(text: &str) -> Result<PathMap, String> {
     match text.split_once('=') {
         Some((old, new)) if !old.is_empty() => Ok(PathMap { old: old.to_owned(), new: new.to_owned() }),
-        _ => Err("expected OLD=NEW, like /build/project=/home/me/project".to_owned()),
+        _ => Err("expected OLD=NEW, for example /build/project=/home/me/project".to_owned()),
     }
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Merge {
-    /// Files saved by --save of `coverage`, `profile` or `interrupts`: all of one kind, and of the same program.
+    /// Files saved by --save of `coverage`, `profile`, `interrupts` or `counts`: all of one kind, and of the same
+    /// program.
     #[arg(required = true, value_name = "PART", value_hint = ValueHint::FilePath)]
     pub(crate) parts: Vec<PathBuf>,
 
@@ -184,7 +185,7 @@ pub(crate) struct Merge {
     #[arg(long)]
     pub(crate) by_run: bool,
 
-    /// Where to write the merged file; standard output without it.
+    /// The merged file; standard output if omitted.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -206,7 +207,7 @@ pub(crate) enum Measure {
 }
 
 fn limit(text: &str) -> Result<Limit, String> {
-    let expected = || "expected METRIC=PERCENT, like lines=80".to_owned();
+    let expected = || "expected METRIC=PERCENT, for example lines=80".to_owned();
     let (name, percent) = text.split_once('=').ok_or_else(expected)?;
     let metric = Metric::ALL.into_iter().find(|metric| metric.name() == name).map(Measure::Of);
     let measure = metric.or((name == "changed").then_some(Measure::Changed));

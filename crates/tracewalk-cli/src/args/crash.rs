@@ -13,15 +13,15 @@ use super::work::WorkArgs;
 pub(crate) const CRASH_EXAMPLES: &str = "\
 Examples:
   tracewalk crash crash.log --image firmware.elf
-      what GDB printed of an MTB, of the registers and of the stack
+      GDB's output of an MTB, the registers and the stack
   tracewalk crash etb.bin --image firmware.elf --dump crash.log
-      a trace, and what GDB printed beside it
+      a trace, and GDB's output in a second file
   tracewalk crash crash.log --image firmware.elf --markdown -o crash.md
       for a bug report
 
 Exit status:
   0  a fault ended the program
-  1  none is found
+  1  no fault was found
   2  something could not be read, or the trace had malformed parts or gaps;
      the part that could be found is printed";
 
@@ -47,7 +47,7 @@ pub(crate) struct Crash {
     #[arg(long, conflicts_with = "format", help_heading = "Output")]
     pub(crate) markdown: bool,
 
-    /// Where to write the output; standard output without it.
+    /// The output file; standard output if omitted.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 

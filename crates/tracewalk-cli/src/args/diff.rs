@@ -15,7 +15,7 @@ Examples:
   tracewalk diff good.bin bad.bin --image fw.elf
       where the two runs part, and what each did next
   tracewalk diff monday/capture.toml today/capture.toml --ignore-interrupts --format json
-      the same for scripts, wherever interrupts came
+      the same for scripts, without the handlers of interrupts
 
 Exit status:
   0  nothing differs
@@ -28,7 +28,7 @@ pub(crate) struct Diff {
     #[command(flatten)]
     pub(crate) follow: FollowArgs,
 
-    /// Another capture of the same program; the options hold for both.
+    /// Another capture of the same program; the options apply to both.
     #[arg(value_name = "OTHER", value_hint = ValueHint::AnyPath)]
     pub(crate) other: PathBuf,
 
@@ -45,7 +45,7 @@ pub(crate) struct Diff {
     #[arg(long, value_name = "TABLE", value_parser = built_in::table(&DIFF_TABLES), default_value = DIFF_TABLES[0], help_heading = "Output")]
     pub(crate) table: &'static str,
 
-    /// Where to write the output; standard output without it.
+    /// The output file; standard output if omitted.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 

@@ -15,9 +15,9 @@ Examples:
   tracewalk counts all.twcounts --format parquet -o all.parquet
       counts of all captures below a directory, as one table
   tracewalk gather runs/ --match '*.bin' --image fw.elf --answer coverage --save all.twcov --resume runs.state
-      coverage of bare trace files; run again it goes on where it was stopped, and adds what is new
+      coverage of bare trace files; run again, it continues where it stopped, and adds new captures
   tracewalk gather @list.txt --save all.twcounts --format csv -o captures.csv
-      the captures that a file lists, and what became of each
+      the captures that a file lists, and the outcome of each
 
 Exit status:
   0  everything was decoded
@@ -26,12 +26,12 @@ Exit status:
 /// The answer to gather from many captures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GatherAnswer {
-    /// How often each stretch and branch ran, as `counts --save` does
+    /// How often each stretch and branch ran, as with `counts --save`
     #[default]
     Counts,
-    /// Which code of the program ran, as `coverage --save` does
+    /// Which code of the program ran, as with `coverage --save`
     Coverage,
-    /// The cost of functions, as `profile --save` does
+    /// The cost of functions, as with `profile --save`
     Profile,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Gather {
     #[arg(long, value_name = "ANSWER", value_enum, default_value_t, help_heading = "Selection")]
     pub(crate) answer: GatherAnswer,
 
-    /// Save the answer, to be reported by the command of its name.
+    /// Save the answer, for the command of the same name to report.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) save: PathBuf,
 
@@ -66,7 +66,7 @@ pub(crate) struct Gather {
     #[arg(long, value_parser = built_in::listed(formats::GATHER), default_value = "text", help_heading = "Output")]
     pub(crate) format: &'static Format<WriteCaptures>,
 
-    /// Where to write the table of captures and their outcomes; standard output without it.
+    /// The file for the table of captures and their outcomes; standard output if omitted.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 

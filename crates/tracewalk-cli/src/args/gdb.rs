@@ -20,8 +20,8 @@ Examples:
       begin at the first instruction, not at the last one
 
 Exit status:
-  0  the debugger has left
-  2  something could not be read, or nobody can connect";
+  0  the debugger disconnected
+  2  something could not be read, or no client can connect";
 
 #[derive(Args, Debug)]
 pub(crate) struct Gdb {
@@ -37,15 +37,16 @@ pub(crate) struct Gdb {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Capture")]
     pub(crate) dump: Option<PathBuf>,
 
-    /// The first step to show: first, last, or the number of a step, from 0.
+    /// The initial step: first, last, or the number of a step, from 0.
     #[arg(long, value_name = "PLACE", default_value = "last", help_heading = "Debugger")]
     pub(crate) at: At,
 
-    /// The address that debuggers connect to; port 0 takes a free one. Any client that can connect can read the program.
+    /// The address that debuggers connect to; port 0 selects a free port. Any client that can connect can read the
+    /// program.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:1234", help_heading = "Debugger")]
     pub(crate) listen: String,
 
-    /// Speak with the debugger through standard input and output, for GDB's `target remote | COMMAND`.
+    /// Communicate with the debugger through standard input and output, for GDB's `target remote | COMMAND`.
     #[arg(long, conflicts_with = "listen", help_heading = "Debugger")]
     pub(crate) stdio: bool,
 

@@ -2,7 +2,7 @@
 
 pub(super) fn register(text: &str) -> Result<u32, String> {
     let number = number(text).and_then(|number| number.try_into().ok());
-    number.ok_or_else(|| "expected a number of 32 bits, like 0x20000000".to_owned())
+    number.ok_or_else(|| "expected a 32-bit number, for example 0x20000000".to_owned())
 }
 
 /// A number of at most 64 bits, in hexadecimal with 0x or in decimal; underscores may group the digits.

@@ -12,7 +12,7 @@ use super::numbers::number;
 /// The expected notation, for error messages.
 const EXPECTED: &str = "expected a number of instructions (2000), of cycles (2000c), a timestamp (2000t), a byte of the capture (@0x7d0), \
                         an address (0x8000306), a function (main, main+0x10), a line (main.c:33) or an exception \
-                        (exception:SysTick, exception:15, exception:any), and #2 after what happens for its second time";
+                        (exception:SysTick, exception:15, exception:any), with #2 appended for the second time";
 
 /// Reads a place.
 pub(super) fn place(text: &str) -> Result<Place, String> {
@@ -22,12 +22,12 @@ pub(super) fn place(text: &str) -> Result<Place, String> {
         _ => (text, None),
     };
     let nth = match nth.map(|nth| number(nth).and_then(NonZeroU64::new)) {
-        Some(None) => return Err("times are counted from #1".to_owned()),
+        Some(None) => return Err("the count after # starts at 1".to_owned()),
         Some(nth) => nth,
         None => None,
     };
     match (position(what), happening(what)) {
-        (Some(_), _) if nth.is_some() => Err(format!("`{what}` comes once: leave out #")),
+        (Some(_), _) if nth.is_some() => Err(format!("`{what}` occurs only once: leave out #")),
         (Some(position), _) => Ok(position.into()),
         (None, Some(what)) => Ok(Place::Happening { what, nth: nth.unwrap_or(NonZeroU64::MIN) }),
         (None, None) => Err(EXPECTED.to_owned()),

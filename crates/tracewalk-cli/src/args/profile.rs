@@ -17,7 +17,7 @@ Examples:
   tracewalk profile capture.toml
       the functions that cost most
   tracewalk profile capture.toml --format flamegraph -o profile.svg
-      a picture of them, to be opened in a browser
+      a picture of them, to open in a browser
   tracewalk profile swo.bin --image fw.elf --by lines --rows 20
       the 20 lines that cost most
   tracewalk profile run1.bin run2.bin --image fw.elf
@@ -25,7 +25,7 @@ Examples:
   tracewalk profile run1.bin --image fw.elf --save run1.twprof
   tracewalk merge run1.twprof run2.twprof -o all.twprof
   tracewalk profile all.twprof --image fw.elf --format flamegraph -o profile.svg
-      runs on several boards, put together later
+      runs on several boards, merged later
   tracewalk profile capture.toml --cost time --frequency 1GHz --format pprof -o profile.pb.gz
       in seconds, by the timestamps of a counter at 1 GHz, for pprof
 
@@ -60,12 +60,12 @@ pub(crate) struct FollowArgs {
     #[arg(long, help_heading = "Program")]
     pub(crate) trust_image: bool,
 
-    /// Where else to look for source files; can be given several times.
+    /// An additional directory of source files; can be given several times.
     #[arg(long = "source-dir", value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Program")]
     pub(crate) source_dirs: Vec<PathBuf>,
 
-    /// What to do with execution in doubt: all execution between two places at which the trace alone proves the position, if
-    /// there is a contradiction, malformed trace or a loss between them.
+    /// The treatment of execution in doubt: all execution between two places at which the trace alone proves the
+    /// position, if there is a contradiction, malformed trace or a loss between them.
     #[arg(long, value_name = "HOW", value_enum, default_value_t = DoubtfulChoice::Drop, help_heading = "Program")]
     pub(crate) doubtful: DoubtfulChoice,
 }
@@ -81,7 +81,7 @@ impl FollowArgs {
 pub(crate) enum DoubtfulChoice {
     /// Leave it out, and report the amount.
     Drop,
-    /// Treat it like the rest.
+    /// Treat it like other execution.
     Keep,
 }
 
@@ -99,18 +99,20 @@ pub(crate) struct Profile {
     #[command(flatten)]
     pub(crate) follow: FollowArgs,
 
-    /// Further captures of the same program: their costs are added up. Files saved by --save can replace captures.
+    /// Further captures of the same program, whose costs are added up. Files saved by --save can be given instead of
+    /// captures.
     #[arg(value_name = "CAPTURE", value_hint = ValueHint::AnyPath)]
     pub(crate) more: Vec<PathBuf>,
 
     #[command(flatten)]
     pub(crate) window: WindowArgs,
 
-    /// The unit of cost; without the option, the best that the trace has.
+    /// The unit of cost.
     #[arg(long, value_enum, default_value_t, help_heading = "Measure")]
     pub(crate) cost: CostChoice,
 
-    /// The frequency of the cycles, or of the timestamps' counter, like 72MHz or 32768. Times are then in seconds.
+    /// The frequency of the clock that cycles or timestamps count, for example 72MHz or 32768. Times are then in
+    /// seconds.
     #[arg(long, value_name = "HZ", value_parser = frequency, help_heading = "Measure")]
     pub(crate) frequency: Option<f64>,
 
@@ -118,23 +120,23 @@ pub(crate) struct Profile {
     #[arg(long, help_heading = "Measure")]
     pub(crate) no_inlined: bool,
 
-    /// The rows of the table, in text.
+    /// The rows of the text table.
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub(crate) by: ProfileRows,
 
-    /// The most rows of a table, in text.
+    /// The maximum number of rows in the text table.
     #[arg(long, value_name = "N", help_heading = "Output")]
     pub(crate) rows: Option<usize>,
 
-    /// The output format; `text` without it, or nothing with --save.
+    /// The output format; by default `text`, or nothing with --save.
     #[arg(long, value_parser = built_in::listed(formats::PROFILE), help_heading = "Output")]
     pub(crate) format: Option<&'static Format<WriteProfile>>,
 
-    /// Where to write the output; standard output without it.
+    /// The output file; standard output if omitted.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Save the profile, to be merged and shown later.
+    /// Save the profile, to merge and show it later.
     #[arg(long, value_name = "FILE.twprof", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) save: Option<PathBuf>,
 
@@ -154,7 +156,7 @@ pub(crate) struct Calls {
     #[arg(long, value_name = "N", help_heading = "Output")]
     pub(crate) depth: Option<usize>,
 
-    /// Which calls share a line.
+    /// The calls to combine on one line.
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub(crate) fold: Fold,
 
@@ -184,7 +186,7 @@ pub(crate) enum CostChoice {
     Best,
     /// Instructions that were executed or passed.
     Instructions,
-    /// Cycles, of a cycle-accurate trace.
+    /// Cycles of a cycle-accurate trace.
     Cycles,
     /// Time by timestamps, interpolated between them.
     Time,
@@ -212,12 +214,12 @@ pub(super) fn frequency(text: &str) -> Result<f64, String> {
         "k" | "khz" => 1e3,
         "m" | "mhz" => 1e6,
         "g" | "ghz" => 1e9,
-        _ => return Err("expected a frequency in Hz, kHz, MHz or GHz, like 72MHz".to_owned()),
+        _ => return Err("expected a frequency in Hz, kHz, MHz or GHz, for example 72MHz".to_owned()),
     };
     let value = number.trim().replace('_', "").parse::<f64>().map(|value| value * factor);
     match value {
         Ok(value) if value.is_finite() && value > 0.0 => Ok(value),
-        _ => Err("expected a frequency above 0, like 72MHz".to_owned()),
+        _ => Err("expected a frequency above 0, for example 72MHz".to_owned()),
     }
 }
 

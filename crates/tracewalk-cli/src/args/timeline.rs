@@ -36,12 +36,12 @@ Examples:
   tracewalk interrupts run1.bin --image fw.elf --axis cycles --save run1.twirq
   tracewalk merge run1.twirq run2.twirq -o all.twirq
   tracewalk interrupts all.twirq --image fw.elf
-      runs on several boards, put together later
+      runs on several boards, merged later
 
 Exit status:
   0  everything was decoded
   2  something could not be read, or the trace had malformed parts or gaps;
-     exceptions that these cut are counted, and are in no duration";
+     exceptions cut by these are counted, but have no duration";
 
 /// The capture to follow, the axis, and the window.
 #[derive(Args, Debug)]
@@ -52,11 +52,12 @@ pub(crate) struct AxisArgs {
     #[command(flatten)]
     pub(crate) window: WindowArgs,
 
-    /// The unit of the axis; without the option, the best that the trace has.
+    /// The unit of the axis.
     #[arg(long, value_enum, default_value_t, help_heading = "Axis")]
     pub(crate) axis: AxisChoice,
 
-    /// The frequency of the cycles, or of the timestamps' counter, like 72MHz or 32768. Times are then in seconds.
+    /// The frequency of the clock that cycles or timestamps count, for example 72MHz or 32768. Times are then in
+    /// seconds.
     #[arg(long, value_name = "HZ", value_parser = frequency, help_heading = "Axis")]
     pub(crate) frequency: Option<f64>,
 }
@@ -70,7 +71,7 @@ pub(crate) struct Timeline {
     #[arg(long, value_parser = built_in::listed(formats::TIMELINE), default_value = "text", help_heading = "Output")]
     pub(crate) format: &'static Format<MakeTimeline>,
 
-    /// Where to write the output, for `ctf` a folder; standard output without it.
+    /// The output file, or a folder for `ctf`; standard output if omitted.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 
@@ -83,7 +84,7 @@ pub(crate) struct Interrupts {
     #[command(flatten)]
     pub(crate) axis: AxisArgs,
 
-    /// Further captures of the same program. Files saved by --save can replace captures.
+    /// Further captures of the same program. Files saved by --save can be given instead of captures.
     #[arg(value_name = "CAPTURE", value_hint = ValueHint::AnyPath)]
     pub(crate) more: Vec<PathBuf>,
 
@@ -91,15 +92,15 @@ pub(crate) struct Interrupts {
     #[arg(long, help_heading = "Output")]
     pub(crate) functions: bool,
 
-    /// The output format; `text` without it, or nothing with --save.
+    /// The output format; by default `text`, or nothing with --save.
     #[arg(long, value_parser = built_in::listed(formats::INTERRUPTS), help_heading = "Output")]
     pub(crate) format: Option<&'static Format<WriteInterrupts>>,
 
-    /// Where to write the output; standard output without it.
+    /// The output file; standard output if omitted.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Save the figures, to be merged and shown later.
+    /// Save the figures, to merge and show them later.
     #[arg(long, value_name = "FILE.twirq", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) save: Option<PathBuf>,
 
@@ -114,7 +115,7 @@ pub(crate) enum AxisChoice {
     Best,
     /// Instructions.
     Instructions,
-    /// Cycles, of a cycle-accurate trace.
+    /// Cycles of a cycle-accurate trace.
     Cycles,
     /// Ticks of the timestamps' counter.
     Time,

@@ -19,18 +19,18 @@ Examples:
 
 Exit status:
   0  the page was written
-  2  something could not be read, or nobody can connect";
+  2  something could not be read, or no client can connect";
 
 #[derive(Args, Debug)]
 pub(crate) struct View {
     #[command(flatten)]
     pub(crate) follow: FollowArgs,
 
-    /// The place that is shown first: first, last, or the number of a step, from 0.
+    /// The initial place: first, last, or the number of a step, from 0.
     #[arg(long, value_name = "PLACE", default_value = "first", help_heading = "Page")]
     pub(crate) at: At,
 
-    /// The port of this machine that the browser connects to; 0 takes a free one.
+    /// The local port that the browser connects to; 0 selects a free one.
     #[arg(long, value_name = "PORT", default_value_t = 0, help_heading = "Page")]
     pub(crate) port: u16,
 
@@ -41,11 +41,12 @@ pub(crate) struct View {
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
 
-    /// Write the page with the data of a window to one file, and serve nothing. The place of --at is in the middle of the window.
+    /// Write the page and the data of a window to one file, and serve nothing. The window is centred on the place of
+    /// --at.
     #[arg(long, value_name = "FILE.html", value_hint = ValueHint::FilePath, conflicts_with_all = ["port", "no_open"], help_heading = "Output")]
     pub(crate) export: Option<PathBuf>,
 
-    /// How many steps of each source --export writes: instructions, events and gaps; at most 1048576.
+    /// The number of steps of each source that --export writes: instructions, events and gaps; at most 1048576.
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..=1 << 20), requires = "export", help_heading = "Output")]
     pub(crate) steps: u64,
 }

@@ -18,6 +18,6 @@ pub(crate) enum MessageFormat {
     /// Lines for people.
     #[default]
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }

@@ -9,13 +9,13 @@ use crate::failure::Failure;
 /// The part of the trace that is reported.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct WindowArgs {
-    /// Report execution from here on: 2000 (after 2000 instructions), 2000c (after 2000 cycles), 2000t (from timestamp 2000),
-    /// @0x7d0 (from byte 0x7d0 of the capture), 0x8000306 (an address), main or main+0x10 (a function), main.c:33 (a line),
-    /// exception:SysTick, exception:15 or exception:any; #2 after it: from the second time on.
+    /// Report execution from here on: 2000 (after 2000 instructions), 2000c (after 2000 cycles), 2000t (from timestamp
+    /// 2000), @0x7d0 (from byte 0x7d0 of the capture), 0x8000306 (an address), main or main+0x10 (a function),
+    /// main.c:33 (a line), exception:SysTick, exception:15 or exception:any; append #2 to start at the second time.
     #[arg(long, value_name = "PLACE", value_parser = place, help_heading = "Window")]
     from: Option<Place>,
 
-    /// Report execution up to here. Places that a name matches are searched after --from.
+    /// Report execution up to here. A named place is searched for after --from.
     #[arg(long, value_name = "PLACE", value_parser = place, help_heading = "Window")]
     to: Option<Place>,
 }
@@ -48,7 +48,7 @@ impl WindowArgs {
         match positions {
             (Some(start), Some(end)) if start.is_before(end) == Some(false) => Err(Failure::input(
                 "empty_window",
-                format!("--to is {end}, and --from is {start}: nothing is between them"),
+                format!("--to is {end}, but --from is {start}: nothing is between them"),
                 "give a greater --to",
             )),
             (_, Some(end)) if end.is_beginning() => Err(Failure::input(

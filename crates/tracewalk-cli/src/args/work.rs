@@ -5,11 +5,11 @@ use clap::Args;
 /// How the work is done and measured.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct WorkArgs {
-    /// At the end, print one line of JSON on standard error: totals, and the time taken.
+    /// Print totals and the time taken at the end, as one line of JSON on standard error.
     #[arg(long, help_heading = "Output")]
     pub(crate) stats: bool,
 
-    /// The number of threads that decode program flow; without the option, one for each processor. The output does not depend on
+    /// The number of threads that decode program flow; one for each processor if omitted. The output does not depend on
     /// it.
     #[arg(long, value_name = "N", default_value_t = processors(), hide_default_value = true, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Output")]
     pub(crate) threads: u16,

@@ -39,7 +39,7 @@ impl Copies {
             messages.warning(
                 "equal_content",
                 format_args!(
-                    "{}: holds exactly the trace that {} holds; if both are of one run, it counts twice: leave one out",
+                    "{}: contains exactly the trace of {}; if both are from one run, the run counts twice: leave one out",
                     capture.display(),
                     known.display()
                 ),

@@ -79,7 +79,7 @@ impl CountArgs {
             session.each_source(messages, |session, source| {
                 let outcome = session.counts(source, &how, &name, messages).map_err(|error| match error {
                     RunError::NoProgram => {
-                        Failure::input("no_program", "no program is known, and counts need one", NO_PROGRAM)
+                        Failure::input("no_program", "counts need a program, but none is known", NO_PROGRAM)
                     }
                     error => error.into(),
                 })?;
@@ -127,7 +127,7 @@ impl CountArgs {
             if binaries.is_empty() {
                 return Err(Failure::input(
                     "no_such_binary",
-                    format!("--binary {wanted}: no such binary was followed: found {names}"),
+                    format!("--binary {wanted}: no such binary was followed, found {names}"),
                     "give the name of one of these files, or its build ID",
                 ));
             }
@@ -155,7 +155,7 @@ fn of_one_binary(report: &mut CountsReport<'_>, format: &str) -> Result<(), Fail
         )),
         several => Err(Failure::input(
             "several_binaries",
-            format!("--format {format} is of one binary, and {} ran", names(several)),
+            format!("--format {format} is for one binary, but {} ran", names(several)),
             "choose one with --binary",
         )),
     }

@@ -80,14 +80,14 @@ fn refuse_missing_base(args: &Coverage) -> Result<(), Failure> {
     if !has_revisions && (checks_changes || !args.base_images.is_empty()) {
         return Err(Failure::input(
             "no_revisions",
-            "--fail-under changed and --base-image need to know what changed since the base's revision",
+            "--fail-under changed and --base-image need the changes since the base's revision",
             "add --diff BASE with --source-diff DIFF or --base-source-dir DIR",
         ));
     }
     if args.table == "difference" && args.diff.is_none() {
         return Err(Failure::input(
             "no_base",
-            "--table difference is of a base, and there is none",
+            "--table difference needs a base, but none was given",
             "add --diff BASE",
         ));
     }
@@ -110,14 +110,14 @@ fn report(
     if matches!(args.table, "runs" | "lines_by_run") && report.runs.is_empty() {
         return Err(Failure::input(
             "no_runs",
-            format!("--table {} is of runs, and nothing says which there were", args.table),
+            format!("--table {} needs runs, but they were not kept apart", args.table),
             "add --by-run",
         ));
     }
     if report.files.is_empty() && selection.leaves_nothing() {
         return Err(Failure::input(
             "nothing_selected",
-            "--include and --include-function match nothing of the program",
+            "--include and --include-function match nothing in the program",
             "check the patterns, or leave them out",
         ));
     }
@@ -163,10 +163,13 @@ fn warn_of_stale(report: &Report, messages: &Messages) {
         let others = files.count();
         let more = if others == 0 { String::new() } else { format!(" and {others} more") };
         let certain = if reason == Stale::Newer { "may not be" } else { "is not" };
-        messages.warning("stale_source", format_args!(
-            "{first}{more}: {certain} the source that was compiled: {}; check out the revision that was traced",
-            why_stale(reason)
-        ));
+        messages.warning(
+            "stale_source",
+            format_args!(
+                "{first}{more}: {certain} the source that was compiled: {}; check out the traced revision",
+                why_stale(reason)
+            ),
+        );
     }
 }
 
@@ -185,11 +188,11 @@ fn check(args: &Coverage, report: &Report, difference: Option<&Difference>) -> R
     if let (true, Some(difference)) = (args.no_loss, difference) {
         let (lines, branches) = (difference.lost_lines() as u64, difference.lost_branches() as u64);
         if lines > 0 {
-            unmet.push(format!("{} of the base no longer covered", counted(lines, "line")));
+            unmet.push(format!("{} of the base are no longer covered", counted(lines, "line")));
         }
         if branches > 0 {
             unmet.push(format!(
-                "outcomes of conditions at {} lost against the base",
+                "outcomes of conditions at {} of the base are no longer covered",
                 counted(branches, "line")
             ));
         }
@@ -203,16 +206,16 @@ impl Limit {
         let Self { measure, percent } = *self;
         let (Tally { found, covered, untold }, name) = match measure {
             Measure::Of(metric) => (report.totals.of(metric), metric.name()),
-            Measure::Changed => (changed.unwrap_or_default(), "lines that changed"),
+            Measure::Changed => (changed.unwrap_or_default(), "changed lines"),
         };
         if found == 0 {
             let why = match (measure, untold) {
                 // A change of comments or documents has nothing to cover.
                 (Measure::Changed, _) => return None,
-                (Measure::Of(Metric::Branches), 1..) => "no trace records their outcomes",
-                _ => "the program has none, or --include and --exclude leave none",
+                (Measure::Of(Metric::Branches), 1..) => "the trace does not record their outcomes",
+                _ => "the program has none, or --include and --exclude select none",
             };
-            return Some(format!("found no {name} to check against {percent}%: {why}"));
+            return Some(format!("found no {name} to compare with {percent}%: {why}"));
         }
         // Both counts are far below 2^52.
         let enough = covered as f64 * 100.0 >= percent * found as f64;

@@ -37,11 +37,11 @@ fn run(args: &Describe, messages: &Messages) -> Result<(), Failure> {
     };
     let Written { text, roots } = session.describe().to_toml(directory).map_err(|error| {
         let hint = match error {
-            DescribeError::NotAFile { .. } => "save its bytes in a file",
+            DescribeError::NotAFile { .. } => "save its bytes to a file",
             DescribeError::Recorded => "open the file itself",
-            DescribeError::SameName { .. } => "give each buffer a name of its own",
+            DescribeError::SameName { .. } => "give each buffer its own name",
             DescribeError::Name { .. } => "rename it",
-            _ => "name the files with options instead",
+            _ => "give the files with options instead",
         };
         Failure::input("not_described", error.to_string(), hint)
     })?;
@@ -57,7 +57,7 @@ fn run(args: &Describe, messages: &Messages) -> Result<(), Failure> {
         messages.warning(
             "files_elsewhere",
             format_args!(
-                "the description names files outside of its directory; open it with {}",
+                "the description names files outside its directory; open it with {}",
                 options.collect::<Vec<_>>().join(" ")
             ),
         );

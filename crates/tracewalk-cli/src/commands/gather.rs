@@ -45,8 +45,8 @@ impl Task for Gather {
         if messages.records() {
             return Err(Failure::input(
                 "provenance_of_many",
-                "--provenance describes what a few captures gave, and `gather` is for any number of them",
-                "take the table of captures instead: --format csv -o captures.csv",
+                "--provenance describes the result of a few captures, but `gather` is for any number of them",
+                "use the table of captures instead: --format csv -o captures.csv",
             ));
         }
         match self.answer {
@@ -114,7 +114,7 @@ fn say(table: &tracewalk_analysis::captures::Captures, messages: &Messages) {
     let all = table.captures.len() as u64;
     for (outcome, kind, what) in [
         (CaptureOutcome::LeftOut, "captures_left_out", "left out"),
-        (CaptureOutcome::Partial, "captures_in_part", "decoded in part"),
+        (CaptureOutcome::Partial, "captures_in_part", "decoded partly"),
     ] {
         let count = table.count(outcome);
         let first = table.captures.iter().find(|capture| capture.outcome == outcome);

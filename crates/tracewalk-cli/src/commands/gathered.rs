@@ -94,8 +94,8 @@ impl<'a, T: Save> Gathered<'a, T> {
             None => Ok(()),
             Some((path, _)) => Err(Failure::input(
                 "window_of_saved",
-                format!("{}: was saved as a whole, and no window can be cut out of it", path.display()),
-                "give --from and --to when saving",
+                format!("{}: was saved as a whole, so a window cannot be cut out of it", path.display()),
+                "give --from and --to when you save it",
             )),
         }
     }
@@ -142,7 +142,7 @@ impl<'a, T: Save> Gathered<'a, T> {
         for (id, program) in &self.found.programs {
             if T::NEEDS_PROGRAM && matches!(id, ProgramId::Code(_)) && !program.images.is_empty() {
                 messages.note("known_by_memory", format_args!(
-                    "{}: an image has no build ID, so that the program is known by all of its memory; report it with --image for \
+                    "{}: an image has no build ID, so the program is identified by all of its memory; report it with --image for \
                      each of {}",
                     file.display(),
                     program.name()
@@ -212,8 +212,8 @@ pub(super) fn refuse_twice<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Res
     for path in paths {
         let Ok(file) = path.canonicalize() else { continue };
         if !known.insert(file) {
-            let problem = format!("{}: is named twice, and would count twice", path.display());
-            return Err(Failure::input("named_twice", problem, "name each run once"));
+            let problem = format!("{}: is given twice, and would count twice", path.display());
+            return Err(Failure::input("named_twice", problem, "give each run once"));
         }
     }
     Ok(())
@@ -250,7 +250,7 @@ impl<'a> RunNames<'a> {
                 self.messages.warning(
                     "same_run",
                     format_args!(
-                        "{}: has a run {} as {} has, and both count as one run; save each run with a name of its own",
+                        "{}: has a run {}, as has {}; both count as one run; save each run with its own name",
                         path.display(),
                         Plain(&name),
                         other.display()
@@ -273,7 +273,7 @@ pub(super) fn add_part<T: Save>(
         Failure::input(
             error.name(),
             format!("{}: {error}", path.display()),
-            "only runs of the same program that were measured in the same way can be put together",
+            "only runs of the same program that were measured in the same way can be merged",
         )
     })
 }

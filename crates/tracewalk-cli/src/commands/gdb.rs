@@ -24,7 +24,7 @@ impl Task for Gdb {
 fn run(_: &Gdb, _: &Messages) -> Result<(), Failure> {
     Err(Failure::input(
         "not_built_in",
-        "this tracewalk was built without the server for debuggers",
+        "this tracewalk was built without the debug server",
         "build it with --features full",
     ))
 }
@@ -71,7 +71,7 @@ mod served {
                 ("refused", format!("refused a debugger from {peer}: another one is connected"))
             }
             Event::Left(peer) => {
-                ("left", format!("the debugger from {peer} has left; the next one can connect"))
+                ("left", format!("the debugger from {peer} has disconnected; the next one can connect"))
             }
             Event::Vanished(peer) => (
                 "vanished",
@@ -84,10 +84,8 @@ mod served {
     pub(super) fn failure(error: GdbError) -> Failure {
         let (kind, hint) = match &error {
             GdbError::Nothing => ("nothing_executed", "`tracewalk info` shows what is in the capture"),
-            GdbError::NoStep { .. } => ("no_step", "give --at a number below that, or first or last"),
-            GdbError::Ended { .. } => {
-                ("ended_early", "give more memory with --memory, or leave the option out")
-            }
+            GdbError::NoStep { .. } => ("no_step", "give --at a smaller number, or first or last"),
+            GdbError::Ended { .. } => ("ended_early", "raise --memory, or leave it out"),
             GdbError::Listen { .. } => {
                 ("listen", "end the program that listens there, or choose another port with --listen")
             }

@@ -82,7 +82,7 @@ fn unused(out: &mut dyn Write, session: &Session) -> Result<(), Failure> {
     let unused = &session.capture().unused;
     if !unused.is_empty() {
         let head = look().palette.head;
-        writeln!(out, "\n{head}not used{head:#}, of the description")?;
+        writeln!(out, "\n{head}not used{head:#}, from the description")?;
     }
     for entry in unused.iter().take(SHOWN) {
         writeln!(out, "  {entry}")?;
@@ -187,7 +187,7 @@ fn print_buffer(
         writeln!(out, "    and {more} more")?;
     }
     if frames.odd.places > 0 {
-        writeln!(out, "  {} with what no formatter writes", counted(frames.odd.places, "place"))?;
+        writeln!(out, "  {} with bytes that no formatter writes", counted(frames.odd.places, "place"))?;
     }
     for (at, bytes) in &frames.odd.first {
         writeln!(out, "    {} at {}", counted(*bytes, "byte"), in_file(*at))?;

@@ -124,14 +124,14 @@ fn saved(args: &Interrupts, gathered: &Gathered<'_, ProgramActivities>) -> Resul
             return Err(Failure::input(
                 "other_measure",
                 format!("{}: was saved in {}, not in {}", path.display(), measured.unit.name(), unit.name()),
-                "leave out --axis, or give it when saving",
+                "leave out --axis, or give it when you save the file",
             ));
         }
         if args.functions && !measured.functions {
             return Err(Failure::input(
                 "other_measure",
                 format!("{}: was saved without functions", path.display()),
-                "leave out --functions, or give it when saving",
+                "leave out --functions, or give it when you save the file",
             ));
         }
         found.get_or_insert(measured);
@@ -170,8 +170,8 @@ fn refuse_stream(capture: &CaptureArgs) -> Result<(), Failure> {
     }
     Err(Failure::input(
         "comes_over_time",
-        format!("{}: comes over time, and is not the only capture", capture.capture.display()),
-        "save the figures of each with --save, and put them together with `tracewalk merge`",
+        format!("{}: arrives over time, so it must be the only capture", capture.capture.display()),
+        "save the figures of each with --save, and merge them with `tracewalk merge`",
     ))
 }
 

@@ -33,15 +33,15 @@ impl Task for Itm {
 /// Prints the reports of ITMs.
 fn run(args: &Itm, messages: &Messages) -> Result<(), Failure> {
     if !args.ports.is_empty() && !args.format.make.of_ports {
-        let problem = "--port is for --format text, and other formats tell of every port";
+        let problem = "--port is for --format text; other formats include every port";
         return Err(Failure::input("option_of_other_format", problem, "leave out --port"));
     }
     let mut session = open::for_itms(&args.capture, messages)?;
     if session.itms().is_empty() {
         return Err(Failure::input(
             "no_itm",
-            format!("{}: no ITM was recognised in it", args.capture.capture.display()),
-            "mark the ITM's trace ID with --source ID=itm, or all bytes as an ITM's with --container raw \
+            format!("{}: contains no recognisable ITM trace", args.capture.capture.display()),
+            "state the ITM's trace ID with --source ID=itm, or state that all bytes are an ITM's with --container raw \
              --source itm",
         ));
     }
@@ -105,10 +105,10 @@ impl Written {
         }
         let message = if found.is_empty() {
             format!(
-                "nothing was written to stimulus port {missing}, nor to any other; --format events shows everything else"
+                "nothing was written to stimulus port {missing} or to any other; --format events shows everything else"
             )
         } else {
-            format!("nothing was written to stimulus port {missing}, but to {found}; choose with --port")
+            format!("nothing was written to stimulus port {missing}, only to {found}; choose with --port")
         };
         let kind = "port_not_written";
         if asked { messages.incomplete(kind, message) } else { messages.note(kind, message) }

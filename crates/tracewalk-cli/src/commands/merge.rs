@@ -38,7 +38,7 @@ fn run(args: &Merge, messages: &Messages) -> Result<(), Failure> {
     match kind_of(first) {
         Some(kind) if args.by_run && kind != ProgramCoverage::KIND => Err(Failure::input(
             "runs_of_coverage",
-            format!("--by-run: runs are kept apart in coverage only, and {} is {kind}", first.display()),
+            format!("--by-run keeps runs of coverage apart, but {} is {kind}", first.display()),
             "leave --by-run out",
         )),
         Some(kind) if kind == ProgramProfiles::KIND => merge::<ProgramProfiles>(args, messages),

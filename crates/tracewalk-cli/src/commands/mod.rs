@@ -75,7 +75,7 @@ fn refuse_frequency(unit: Unit, frequency: Option<f64>) -> Result<(), Failure> {
     }
     Err(Failure::input(
         "frequency_of_instructions",
-        "instructions are counted, and they have no frequency",
+        "the unit is instructions, which have no frequency",
         "leave out --frequency",
     ))
 }

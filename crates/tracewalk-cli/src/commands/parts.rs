@@ -37,7 +37,7 @@ impl<'a> Parts<'a> {
             Entry::Occupied(known) => self.messages.warning(
                 "equal_content",
                 format_args!(
-                    "{}: holds exactly what {} holds; if both are of one run, it counts twice: leave one out",
+                    "{}: contains exactly the contents of {}; if both are from one run, the run counts twice: leave one out",
                     path.display(),
                     known.get().display()
                 ),
@@ -70,7 +70,7 @@ fn read_hashed<T: Save>(path: &Path, messages: &Messages) -> Result<(Programs<T>
         messages.warning(
             "saved_version_1",
             format_args!(
-                "{}: was saved in version 1, which does not show whether the file is whole; save it again",
+                "{}: was saved in version 1, which does not show whether the file is complete; save it again",
                 path.display()
             ),
         );

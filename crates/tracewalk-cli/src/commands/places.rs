@@ -24,15 +24,15 @@ pub(super) fn unknown(what: &Happening, why: &Unknown, code: &Code) -> Failure {
             let functions = code.symbols.functions();
             let names = functions.iter().map(|function| function.name.as_str());
             let hint = match suggestion(name, names) {
-                Some(names) => format!("its nearest names: {names}"),
+                Some(names) => format!("the nearest names are {names}"),
                 None => {
-                    "it has no names: give an ELF file with symbols with --image, or an address (0x8000306)"
+                    "it has no names: give an ELF file with symbols with --image, or give an address (0x8000306)"
                         .to_owned()
                 }
             };
             Failure::input(
                 "no_such_function",
-                format!("`{what}`: the program has no function of that name"),
+                format!("`{what}`: the program has no function with that name"),
                 hint,
             )
         }
@@ -52,7 +52,7 @@ pub(super) fn unknown(what: &Happening, why: &Unknown, code: &Code) -> Failure {
             });
             let file = file.rsplit(['/', '\\']).next().unwrap_or(file);
             let hint = match suggestion(file, files.iter().map(String::as_str)) {
-                Some(names) => format!("its nearest names: {names}"),
+                Some(names) => format!("the nearest names are {names}"),
                 None => {
                     "it has no lines: build it with debug information (-g), or give a function or an address"
                         .to_owned()
@@ -60,7 +60,7 @@ pub(super) fn unknown(what: &Happening, why: &Unknown, code: &Code) -> Failure {
             };
             Failure::input(
                 "no_such_file",
-                format!("`{what}`: no code of the program comes from a file of that name"),
+                format!("`{what}`: no code of the program comes from a file with that name"),
                 hint,
             )
         }
@@ -69,7 +69,7 @@ pub(super) fn unknown(what: &Happening, why: &Unknown, code: &Code) -> Failure {
             Failure::input(
                 "no_such_line",
                 format!("`{what}`: no code comes from that line"),
-                format!("the nearest lines with code: {}", lines.join(", ")),
+                format!("the nearest lines with code are {}", lines.join(", ")),
             )
         }
         _ => Failure::input(
@@ -88,7 +88,7 @@ pub(super) fn never(missing: &Happened, exceptions: &BTreeSet<String>) -> Failur
         Place::Position(position) => position.to_string(),
     };
     if *times > 0 {
-        let problem = format!("`{place}`: `{what}` happened only {}", counted(*times, "time"));
+        let problem = format!("`{place}`: `{what}` occurred only {}", counted(*times, "time"));
         return Failure::input("place_fewer_times", problem, format!("give at most {what}#{times}"));
     }
     let hint = match (is_exception(place), exceptions.is_empty()) {
@@ -99,7 +99,7 @@ pub(super) fn never(missing: &Happened, exceptions: &BTreeSet<String>) -> Failur
         (true, true) => "no exception was taken".to_owned(),
         (false, _) => "`tracewalk calls` shows what ran".to_owned(),
     };
-    Failure::input("place_never", format!("`{place}` never happens in what was followed"), hint)
+    Failure::input("place_never", format!("`{place}` never occurs in the part that was followed"), hint)
 }
 
 /// The nearest names; `None` if there are none at all.

@@ -127,7 +127,7 @@ pub(super) fn sources(
     let mut sources = Vec::new();
     for (id, program) in &gathered.found.programs {
         let code = gathered.code(id).ok_or_else(|| {
-            Failure::input("no_program", "no program is known, and a profile needs one", NO_PROGRAM)
+            Failure::input("no_program", "a profile needs a program, but none is known", NO_PROGRAM)
         })?;
         sources.extend(program.found.sources.iter().map(|(source, profile)| {
             let SourceId { id, protocol, number } = *source;

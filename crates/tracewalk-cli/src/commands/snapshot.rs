@@ -85,7 +85,7 @@ fn run(args: &args::Snapshot, messages: &Messages) -> Result<(), Failure> {
     }
     if cores.iter().any(|(.., code)| code.program.scopes().next().is_some()) {
         messages.warning("contexts_left_out", format_args!(
-            "images of a context ID or VMID are left out: a snapshot directory cannot state contexts; `tracewalk describe` can"
+            "images for a context ID or VMID are left out: a snapshot directory cannot state contexts; `tracewalk describe` can"
         ));
     }
     let trace = traces(&session, messages);
@@ -132,7 +132,7 @@ fn trace_unit(source: &Source, index: usize, core: String) -> Result<SnapshotSou
         config => {
             return Err(Failure::input(
                 "not_in_snapshot",
-                format!("{}: no snapshot holds {}", source_name(source.id), config.protocol()),
+                format!("{}: a snapshot cannot contain {}", source_name(source.id), config.protocol()),
                 "use `tracewalk describe` instead",
             ));
         }

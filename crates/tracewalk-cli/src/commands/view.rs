@@ -64,7 +64,7 @@ fn run(args: &View, messages: &Messages) -> Result<(), Failure> {
         let _ = writeln!(out, "{address}").and_then(|()| out.flush());
         messages.note("listening", "the page is at this address until Ctrl-C ends the command");
         if !args.no_open && !shown::open(address) {
-            messages.warning("no_browser", "no browser could be started; open that address in one");
+            messages.warning("no_browser", "no browser could be started; open the address in a browser");
         }
     })
     .map_err(shown::failure)

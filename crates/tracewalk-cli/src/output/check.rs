@@ -91,7 +91,7 @@ pub(crate) fn check(outputs: &[Destination<'_>], inputs: Vec<PathBuf>) -> Result
             _ if is_standard(path) => {
                 return Err(Failure::input(
                     "needs_folder",
-                    "several files are written, and standard output is one",
+                    "the output is several files, but standard output is one",
                     format!("give a folder with {option}"),
                 ));
             }
@@ -144,7 +144,7 @@ fn refuse_input(option: &str, path: &Path, inputs: &[(PathBuf, Identity)]) -> Re
     let what = if input == path { String::new() } else { format!(", as {}", input.display()) };
     Err(Failure::input(
         "output_is_input",
-        format!("{}: is read{what}, and {option} would overwrite it", path.display()),
+        format!("{}: is read{what}, but {option} would overwrite it", path.display()),
         format!("give another file with {option}"),
     ))
 }

@@ -118,7 +118,7 @@ pub(crate) fn run_with_kinds<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIter
 /// The options that make messages JSON.
 pub(crate) const MESSAGES: [&str; 2] = ["--messages", "json"];
 
-/// Messages in JSON as lines: `error: file_missing: a.bin: no such file; check its name`.
+/// Messages in JSON as lines: `error: file_missing: a.bin: no such file; check the file's name`.
 pub(crate) fn with_kinds(stderr: &str) -> String {
     let line = |line: &str| {
         let message = serde_json::from_str::<serde_json::Value>(line).unwrap_or_default();

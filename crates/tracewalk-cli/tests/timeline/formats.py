@@ -75,7 +75,7 @@ def figures(spans):
     """The same figures, from spans: (kind, name, begin, end, notes on begin and end)."""
     lengths = defaultdict(list)
     for kind, name, begin, end, began, ended in spans:
-        whole = began is None and ended in (None, "another function took its place", "unwound")
+        whole = began is None and ended in (None, "replaced by another function", "unwound")
         if kind in ("function", "exception") and whole and end is not None:
             lengths[kind, name].append(end - begin)
     return {key: [len(all), sum(all), min(all), max(all)] for key, all in lengths.items()}
@@ -137,7 +137,7 @@ def common_trace_format(folder):
             continue
         at, kind, which, track, name, note = match.groups()
         if which == "begin":
-            began = re.search("began before it was seen|goes on", note)
+            began = re.search("start not traced|continued", note)
             open_spans[track].append((kind, name, int(at), began and began[0]))
         else:
             begin = open_spans[track].pop()

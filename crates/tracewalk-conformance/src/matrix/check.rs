@@ -61,7 +61,7 @@ impl Display for Failure {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotMade(reason) => write!(f, "cannot be made: {reason}"),
-            Self::NotThePath(number) => write!(f, "instruction {number} of the trace is not the path's"),
+            Self::NotThePath(number) => write!(f, "instruction {number} of the trace is not on the path"),
             Self::Different(difference) => difference.fmt(f),
             Self::Count { what, traced, found } => write!(f, "traced {traced} {what}, found {found}"),
             Self::Gap(gap) => write!(f, "found a gap: {gap}"),

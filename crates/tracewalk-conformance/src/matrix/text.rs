@@ -147,7 +147,7 @@ impl Unit {
             (Self::Etmv4(unit), "keeps-returns") => unit.keeps_returns = true,
             (Self::Mtb { exponent, .. }, "size") => *exponent = number(word, value)?,
             (Self::Mtb { branches_to_next, .. }, "branches-to-next") => *branches_to_next = true,
-            _ => return Err(format!("\"{word}\" says nothing here")),
+            _ => return Err(format!("\"{word}\" is not valid here")),
         }
         Ok(())
     }
@@ -163,11 +163,13 @@ fn etmv4(word: &str) -> Result<Etmv4, String> {
             Some(("trcidr0", value)) => unit.trcidr0 = Some(register(key, value)?),
             Some(("trcidr8", value)) => unit.trcidr8 = register(key, value)?,
             _ => {
-                return Err(format!("\"{key}\" is no key; there are cpu, trcconfigr, trcidr0 and trcidr8"));
+                return Err(format!(
+                    "\"{key}\" is not a key; the keys are cpu, trcconfigr, trcidr0 and trcidr8"
+                ));
             }
         }
     }
-    if unit.cpu.is_empty() { Err(format!("\"{word}\" names no cpu")) } else { Ok(unit) }
+    if unit.cpu.is_empty() { Err(format!("\"{word}\" is not the name of a processor")) } else { Ok(unit) }
 }
 
 /// Parses `cpu`, `etmcr` and `etmidr` after a protocol's name.
@@ -178,10 +180,10 @@ fn registers(word: &str) -> Result<(String, u32, Option<u32>), String> {
             Some(("cpu", value)) => cpu = Some(value.to_owned()),
             Some(("etmcr", value)) => etmcr = register(key, value)?,
             Some(("etmidr", value)) => etmidr = Some(register(key, value)?),
-            _ => return Err(format!("\"{key}\" is no key; there are cpu, etmcr and etmidr")),
+            _ => return Err(format!("\"{key}\" is not a key; the keys are cpu, etmcr and etmidr")),
         }
     }
-    Ok((cpu.ok_or_else(|| format!("\"{word}\" names no cpu"))?, etmcr, etmidr))
+    Ok((cpu.ok_or_else(|| format!("\"{word}\" is not the name of a processor"))?, etmcr, etmidr))
 }
 
 fn register(key: &str, value: &str) -> Result<u32, String> {
@@ -216,8 +218,8 @@ mod tests {
     #[test]
     fn words_that_mean_nothing_are_refused() {
         let error = |text: &str| text.parse::<Case>().unwrap_err();
-        assert_eq!(error("m3 mtb depth=4"), "\"depth=4\" says nothing here");
-        assert_eq!(error("m3 pft,etmcr=0x1"), "\"pft,etmcr=0x1\" names no cpu");
+        assert_eq!(error("m3 mtb depth=4"), "\"depth=4\" is not valid here");
+        assert_eq!(error("m3 pft,etmcr=0x1"), "\"pft,etmcr=0x1\" is not the name of a processor");
         assert_eq!(error("m3 container=box"), "\"container=box\": expected one of raw, frames, port");
     }
 }

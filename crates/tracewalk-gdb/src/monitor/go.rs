@@ -60,7 +60,7 @@ fn reaches(core: &mut Core<'_>, goal: Goal) -> bool {
 pub(super) fn find(core: &mut Core<'_>, name: &str, direction: Direction) -> String {
     let starts = starts(core, name);
     if starts.is_empty() {
-        return format!("no function is called {}\n", tracewalk::plain::plain(name.into()));
+        return format!("there is no function {}\n", tracewalk::plain::plain(name.into()));
     }
     let mark = core.step_number();
     let found = loop {

@@ -79,7 +79,7 @@ pub(super) fn backtrace(core: &mut Core<'_>, who: Who) -> String {
         let _ = writeln!(text, "{} more", levels.len() - MOST_FRAMES);
     }
     if levels.first().is_some_and(|level| level.frame.kind == FrameKind::Root) {
-        text.push_str("what called the last one was not recorded\n");
+        text.push_str("the caller of the last one was not recorded\n");
     }
     text
 }

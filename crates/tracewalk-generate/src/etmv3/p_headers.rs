@@ -1,4 +1,4 @@
-//! Instructions → P-headers (IHI 0014Q, 7.3).
+//! Instructions → P-headers (IHI 0014Q, 7.3.1).
 
 use tracewalk::protocol::etmv3::PHeader;
 

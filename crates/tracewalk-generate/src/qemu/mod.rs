@@ -75,19 +75,19 @@ impl Display for LogError {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "line {}: ", self.line)?;
         match &self.kind {
-            LogErrorKind::Unreadable => write!(f, "not a line as QEMU 7.2 logs it"),
+            LogErrorKind::Unreadable => write!(f, "not a line in the format of QEMU 7.2"),
             LogErrorKind::NoRegisters => {
                 write!(
                     f,
-                    "the log has no registers for the instruction before; run QEMU with -d exec,nochain,int,cpu"
+                    "the log has no registers for the previous instruction; run QEMU with -d exec,nochain,int,cpu"
                 )
             }
             LogErrorKind::NoInstructions => {
                 write!(f, "the log ends without any instruction; run QEMU with -d exec,nochain,int,cpu")
             }
-            LogErrorKind::NoCode { at } => write!(f, "{at} was executed, where the program has no code"),
+            LogErrorKind::NoCode { at } => write!(f, "{at} was executed, at which the program has no code"),
             LogErrorKind::UnknownException { number } => {
-                write!(f, "exception {number} of QEMU is not known here")
+                write!(f, "QEMU's exception {number} is unknown")
             }
             LogErrorKind::WrongLink { expected, found } => {
                 write!(f, "the exception came from {expected}, but its link register says {found}")

@@ -30,7 +30,7 @@ pub struct ReadPointerOutside {
 impl fmt::Display for ReadPointerOutside {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { found, bytes } = self;
-        write!(f, "the read pointer is {found:#x}, expected one in the buffer of {bytes} bytes")
+        write!(f, "the read pointer is {found:#x}, expected an offset within the buffer of {bytes} bytes")
     }
 }
 

@@ -363,8 +363,12 @@ fn add_other_registers(
     let Some(table) = source_table.table("other_registers")? else { return Ok(()) };
     for key in table.keys() {
         if source.protocol.has_register(key) {
-            let (key, expected) = (excerpt(key), "a register that changes no packet");
-            let kind = Kind::Type { key: key.clone(), expected, found: "one for `registers`".to_owned() };
+            let (key, expected) = (excerpt(key), "a register without effect on packets");
+            let kind = Kind::Type {
+                key: key.clone(),
+                expected,
+                found: "one that belongs in `registers`".to_owned(),
+            };
             return Err(table.error_at(&key, kind));
         }
         if let Some(number) = table.number(key, u64::from(u32::MAX))? {

@@ -154,7 +154,7 @@ impl<'text> Table<'_, 'text> {
         let Ok(number) = u64::from_str_radix(integer.as_str(), integer.radix()) else {
             let kind = Kind::Type {
                 key: excerpt(key),
-                expected: "a positive number of 64 bits",
+                expected: "a positive 64-bit number",
                 found: format!("`{}`", excerpt(integer.as_str())),
             };
             return Err(self.error_at(key, kind));
@@ -221,7 +221,7 @@ impl<'text> Table<'_, 'text> {
     pub(super) fn tables(&self, key: &str) -> Result<Vec<Table<'_, 'text>>, CaptureError> {
         let Some(value) = self.get(key) else { return Ok(Vec::new()) };
         let DeValue::Array(values) = value.get_ref() else {
-            return Err(self.type_error(key, "tables, each below its own [[…]]", value.get_ref()));
+            return Err(self.type_error(key, "tables, each under its own [[…]]", value.get_ref()));
         };
         let tables = values.iter().map(|value| match value.get_ref() {
             DeValue::Table(table) => Ok(self.inner(table, value)),
@@ -250,7 +250,7 @@ impl<'text> Table<'_, 'text> {
         let found = match found {
             DeValue::String(text) => format!("the string `{}`", excerpt(text)),
             DeValue::Integer(_) => "a number".to_owned(),
-            DeValue::Float(_) => "a number with a fraction".to_owned(),
+            DeValue::Float(_) => "a floating-point number".to_owned(),
             DeValue::Boolean(_) => "true or false".to_owned(),
             DeValue::Datetime(_) => "a date".to_owned(),
             DeValue::Array(_) => "a list".to_owned(),

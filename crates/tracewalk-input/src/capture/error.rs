@@ -169,23 +169,23 @@ impl CaptureError {
                 Some("check that the capture was downloaded completely".to_owned())
             }
             Kind::File(FileProblem::TooLong { .. }) => {
-                Some("cut it, and describe the parts one by one".to_owned())
+                Some("split it, and describe each part".to_owned())
             }
             Kind::File(FileProblem::Endless { .. }) => {
-                Some("save some of its bytes in a file, or pipe them to `-`".to_owned())
+                Some("save some of its bytes to a file, or pipe them to `-`".to_owned())
             }
-            Kind::File(FileProblem::Missing) => Some("check its name".to_owned()),
+            Kind::File(FileProblem::Missing) => Some("check the file's name".to_owned()),
             Kind::File(FileProblem::Denied) => None,
             Kind::File(_) | Kind::NoDescription => {
                 Some("give a file of trace bytes with --container and --source".to_owned())
             }
             Kind::NamedFile { problem, by, .. } => Some(match problem {
                 FileProblem::Empty => {
-                    format!("check that the file was copied completely, or name another one by {by}")
+                    format!("check that the file was copied completely, or name another one with {by}")
                 }
                 FileProblem::Missing => format!("copy the file there, or correct {by}"),
-                FileProblem::Denied => format!("allow reading it, or correct {by}"),
-                FileProblem::TooLong { .. } => format!("cut it, or name another file by {by}"),
+                FileProblem::Denied => format!("grant read permission, or correct {by}"),
+                FileProblem::TooLong { .. } => format!("split it, or name another file with {by}"),
                 FileProblem::Directory
                 | FileProblem::Endless { .. }
                 | FileProblem::NotText { .. }
@@ -193,9 +193,9 @@ impl CaptureError {
                     format!("correct {by}")
                 }
             }),
-            Kind::Path { problem: PathProblem::Special, .. } => Some("save its bytes in a file".to_owned()),
+            Kind::Path { problem: PathProblem::Special, .. } => Some("save its bytes to a file".to_owned()),
             Kind::Path { problem: PathProblem::Ambiguous, by: Some(by), .. } => {
-                Some(format!("write the name as one of the files has it: {by}"))
+                Some(format!("write the name exactly as one of the files has it, in {by}"))
             }
             Kind::Path { problem: PathProblem::Empty | PathProblem::Ambiguous, by, .. } => {
                 by.as_ref().map(|by| format!("correct {by}"))
@@ -310,7 +310,9 @@ impl fmt::Display for CaptureErrorKind {
             Self::TooLarge { key, found, limit } => {
                 write!(f, "expected at most 0x{limit:x} for `{key}`, found 0x{found:x}")
             }
-            Self::TraceId { found } => write!(f, "expected a trace ID of 0x01 to 0x6f, found 0x{found:02x}"),
+            Self::TraceId { found } => {
+                write!(f, "expected a trace ID from 0x01 to 0x6f, found 0x{found:02x}")
+            }
             Self::Version { found } => write!(f, "expected snapshot version 1.0, found `{found}`"),
             Self::Undefined { what, name, nearest: Some(nearest) } => {
                 write!(f, "there is no {what} `{name}`, the nearest name is `{nearest}`")

@@ -303,8 +303,8 @@ mod tests {
     #[test]
     fn mistakes_in_a_source_option_are_named() {
         let cases = [
-            ("0x70=pft", "expected a trace ID of 0x01 to 0x6f, found 0x70"),
-            ("0=pft", "expected a trace ID of 0x01 to 0x6f, found 0x00"),
+            ("0x70=pft", "expected a trace ID from 0x01 to 0x6f, found 0x70"),
+            ("0=pft", "expected a trace ID from 0x01 to 0x6f, found 0x00"),
             ("x=pft", "expected a trace ID for `id`, found `x`"),
             ("2=stm", "unknown protocol `stm`"),
             ("etmv3,cpu=cortex-m33x,cqu=1", "unknown key `cqu` in --source, the nearest known one is `cpu`"),

@@ -128,11 +128,11 @@ fn mistakes_in_a_description_are_reported_with_their_line() {
         ("[capture]\nfile = '.'\n", ":2: the file DIR/.: is a directory, expected a file"),
         (
             "[capture]\nfile = '../trace.bin'\n",
-            ":2: the file name `../trace.bin` leaves the directory of its description by `..`",
+            ":2: the file name `../trace.bin` leaves the directory of the description through `..`",
         ),
         (
             "[capture]\nfile = '/etc/passwd'\n",
-            ":2: the file name `/etc/passwd` is absolute, expected a file in the directory of its description",
+            ":2: the file name `/etc/passwd` is absolute, expected a file in the directory of the description",
         ),
         (
             "[captrue]\nfile = 'trace.bin'\n",
@@ -151,15 +151,15 @@ fn mistakes_in_a_description_are_reported_with_their_line() {
             ":3: unknown blocks `x`, the nearest known one is `dstream`",
         ),
         ("OK[[source]]\nid = 2\n", ":3: [[source]] has no `protocol`"),
-        ("OK[source]\nid = 2\n", ":3: expected tables, each below its own [[…]] for `source`, found a table"),
+        ("OK[source]\nid = 2\n", ":3: expected tables, each under its own [[…]] for `source`, found a table"),
         ("OK[[source]]\nprotocol = 'etm'\n", ":4: unknown protocol `etm`, the nearest known one is `etmv3`"),
         (
             "OK[[source]]\nprotocol = 'pft'\nid = 0x80\n",
-            ":5: expected a trace ID of 0x01 to 0x6f, found 0x80",
+            ":5: expected a trace ID from 0x01 to 0x6f, found 0x80",
         ),
         (
             "OK[[source]]\nprotocol = 'pft'\nid = -1\n",
-            ":5: expected a positive number of 64 bits for `id`, found `-1`",
+            ":5: expected a positive 64-bit number for `id`, found `-1`",
         ),
         (
             "OK[[source]]\nprotocol = 'pft'\ncpu = 'cortex-m33x'\nname = 5\n",

@@ -37,7 +37,7 @@ pub enum DescribeError {
 impl fmt::Display for DescribeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::SameName { name } => write!(f, "two trace buffers are called {}", Plain(name)),
+            Self::SameName { name } => write!(f, "two trace buffers have the name {}", Plain(name)),
             Self::Recorded => f.write_str("a perf.data file already holds its description"),
             Self::NotAFile { file } => {
                 write!(f, "{} is not a file that a description can name", Plain(file.display()))

@@ -138,34 +138,38 @@ impl ImageError {
         use ImageErrorKind as Kind;
         match &self.kind {
             Kind::NotElf(Looks::Binary) => {
-                format!("if it holds the memory's bytes, give their place with `address` beside {by}")
+                format!("if it holds raw memory, give its address with `address` next to {by}")
             }
-            Kind::HasAddresses(_) => format!("leave out `address` beside {by}"),
+            Kind::HasAddresses(_) => format!("leave out `address` next to {by}"),
             Kind::Records { problem: MemoryProblem::Conflict { .. }, .. } => {
-                format!("the file joins two programs: name the one that was running by {by}")
+                format!("the file combines two programs: name the one that ran with {by}")
             }
             Kind::Records { .. } => {
-                format!("check that the file was copied completely, or name another one by {by}")
+                format!("check that the file was copied completely, or name another one with {by}")
             }
             Kind::NotElf(Looks::Text | Looks::Archive)
             | Kind::Machine { .. }
             | Kind::NoCode
-            | Kind::Unlinked => format!("name the linked ELF file of the traced program by {by}"),
+            | Kind::Unlinked => format!("name the linked ELF file of the traced program with {by}"),
             Kind::BigEndian => {
-                format!("name the memory's bytes in little-endian order, with `address`, by {by}")
+                format!(
+                    "name a file of the memory's bytes in little-endian order with {by}, and add `address`"
+                )
             }
             Kind::Truncated { .. }
             | Kind::Malformed(_)
             | Kind::Oversized { .. }
             | Kind::TooManySegments { .. } => {
-                format!("check that the file was copied completely, or name another one by {by}")
+                format!("check that the file was copied completely, or name another one with {by}")
             }
-            Kind::Conflict { .. } => format!("leave out the image that was not running, perhaps {by}"),
-            Kind::PastEndOfMemory { .. } => format!("check `address` beside {by}"),
+            Kind::Conflict { .. } => {
+                format!("leave out the image of the program that did not run, perhaps {by}")
+            }
+            Kind::PastEndOfMemory { .. } => format!("check `address` next to {by}"),
             Kind::TooManyContexts => {
                 "leave out the images of contexts that do not occur in the trace".to_owned()
             }
-            Kind::OutsideFile { .. } => format!("check `offset` and `length` beside {by}"),
+            Kind::OutsideFile { .. } => format!("check `offset` and `length` next to {by}"),
             Kind::File(FileProblem::Missing) => format!("copy the file there, or correct {by}"),
             Kind::File(_) => format!("correct {by}"),
         }
@@ -176,11 +180,11 @@ impl ImageError {
         let file = Plain(self.file.display());
         match &self.kind {
             Kind::NotElf(Looks::Binary) => {
-                Some(format!("if it holds the memory's bytes, give their place: --image ADDRESS:{file}"))
+                Some(format!("if it holds raw memory, give its address: --image ADDRESS:{file}"))
             }
             Kind::HasAddresses(_) => Some(format!("leave the address out: --image {file}")),
             Kind::Records { problem: MemoryProblem::Conflict { .. }, .. } => {
-                Some("the file joins two programs: give the one that was running".to_owned())
+                Some("the file combines two programs: give the one that ran".to_owned())
             }
             Kind::Records { .. } => {
                 Some("check that the file was copied completely, or build it again".to_owned())
@@ -198,7 +202,7 @@ impl ImageError {
             | Kind::TooManySegments { .. } => {
                 Some("check that the file was copied completely, or build it again".to_owned())
             }
-            Kind::Conflict { .. } => Some("leave out the --image that was not running".to_owned()),
+            Kind::Conflict { .. } => Some("leave out the --image of the program that did not run".to_owned()),
             Kind::PastEndOfMemory { .. } => Some("check ADDRESS in --image ADDRESS:FILE".to_owned()),
             Kind::TooManyContexts => {
                 Some("leave out the --image of contexts that do not occur in the trace".to_owned())
@@ -253,7 +257,7 @@ impl fmt::Display for ImageErrorKind {
             Self::NotElf(looks) => write!(f, "expected an ELF file, Intel HEX or S-records, found {looks}"),
             Self::Records { problem, .. } => problem.fmt(f),
             Self::HasAddresses(form) => {
-                write!(f, "is {form}, which has addresses of its own, and should be loaded at another one")
+                write!(f, "is {form}, which states its own addresses, so it cannot be loaded at another one")
             }
             Self::Machine { bits, machine } => {
                 f.write_str("expected an ELF file for Arm, found one for ")?;
@@ -272,26 +276,25 @@ impl fmt::Display for ImageErrorKind {
             }
             Self::Malformed(message) => write!(f, "the ELF file is malformed: {}", Plain(message)),
             Self::Oversized { claimed, bytes } => {
-                write!(f, "the segments claim {claimed} bytes in a file of {bytes}")
+                write!(f, "the segments claim {claimed} bytes, but the file has {bytes}")
             }
             Self::TooManySegments { found, limit } => {
                 write!(f, "expected at most {limit} segments, found {found}")
             }
             Self::NoCode => f.write_str("the ELF file has no code"),
-            Self::Unlinked => {
-                f.write_str("is an object file that is not linked, so its code has no addresses")
-            }
+            Self::Unlinked => f.write_str("is an unlinked object file, whose code has no addresses"),
             Self::PastEndOfMemory { start, bytes } => {
-                write!(f, "{bytes} bytes at {start} extend past the end of the 32-bit address space")
+                let bits = address_bits(start.get(), *bytes);
+                write!(f, "{bytes} bytes at {start} extend past the end of the {bits}-bit address space")
             }
             Self::OutsideFile { offset, length, bytes } => {
-                write!(f, "expected {length} bytes at offset {offset}, the file has {bytes} bytes")
+                write!(f, "expected {length} bytes at offset {offset}, but the file has {bytes} bytes")
             }
             Self::Conflict { other, part, at } => {
-                write!(f, "{} has other bytes at address {at} than {}", Plain(part), Plain(other))
+                write!(f, "{} differs from {} at address {at}", Plain(part), Plain(other))
             }
             Self::TooManyContexts => {
-                f.write_str("the images are for too many combinations of context ID and VMID")
+                f.write_str("the images use too many combinations of context ID and VMID")
             }
         }
     }
@@ -320,6 +323,13 @@ impl Looks {
     }
 }
 
+/// The width in bits of the address space that these bytes extend past. The space is that of 64 bits if they
+/// start above 32 bits, or if their end needs more than 64.
+fn address_bits(start: u64, bytes: u64) -> u32 {
+    let ends = start.checked_add(bytes.saturating_sub(1)).is_some();
+    if ends && u32::try_from(start).is_ok() { 32 } else { 64 }
+}
+
 /// The names of common machines.
 fn machine_name(machine: u16) -> Option<&'static str> {
     use object::elf;
@@ -334,4 +344,16 @@ fn machine_name(machine: u16) -> Option<&'static str> {
         elf::EM_AVR => "AVR",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::address_bits;
+
+    #[test]
+    fn bytes_extend_past_the_address_space_that_they_start_in() {
+        assert_eq!(address_bits(0xffff_fffe, 4), 32);
+        assert_eq!(address_bits(u64::MAX - 1, 4), 64);
+        assert_eq!(address_bits(0x100, u64::MAX), 64);
+    }
 }

@@ -104,7 +104,7 @@ impl fmt::Display for ParseImageError {
             Self::Context { found } => {
                 write!(
                     f,
-                    "expected context=NUMBER or vmid=NUMBER (0 to 255) or both with `,` between them after the `@` of \
+                    "expected context=NUMBER, vmid=NUMBER (0 to 255) or both, separated by `,`, after the `@` of \
                      --image, found `{found}`"
                 )
             }

@@ -246,7 +246,7 @@ fn sections_of_one_file_that_disagree_are_named() {
     let error = memory.add(Arc::new(read(&elf.build()).unwrap())).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "app.elf: segment 1 has other bytes at address 0x08000002 than segment 0 of app.elf"
+        "app.elf: segment 1 differs from segment 0 of app.elf at address 0x08000002"
     );
 }
 
@@ -325,12 +325,12 @@ fn sections_that_conflict_are_named_on_one_line_and_by_their_numbers_where_they_
     };
     assert_eq!(
         conflict("", "\n\n)\n\n\n\n"),
-        "a\u{fffd}b.elf: \u{fffd}\u{fffd})\u{fffd}\u{fffd}\u{fffd}\u{fffd} has other bytes at address 0x00000014 \
-         than section 1 of a\u{fffd}b.elf"
+        "a\u{fffd}b.elf: \u{fffd}\u{fffd})\u{fffd}\u{fffd}\u{fffd}\u{fffd} differs from section 1 of a\u{fffd}b.elf \
+         at address 0x00000014"
     );
     assert_eq!(
         conflict("\u{1b}[2J", ""),
-        "a\u{fffd}b.elf: section 2 has other bytes at address 0x00000014 than \u{fffd}[2J of a\u{fffd}b.elf"
+        "a\u{fffd}b.elf: section 2 differs from \u{fffd}[2J of a\u{fffd}b.elf at address 0x00000014"
     );
 }
 

@@ -89,24 +89,21 @@ impl fmt::Display for MemoryProblem {
         match self {
             Self::NotARecord { expected, found } => write!(f, "expected {expected}, found `{found}`"),
             Self::Checksum { found, expected } => {
-                write!(
-                    f,
-                    "the record is damaged: its checksum is {found:02X}, that of its bytes {expected:02X}"
-                )
+                write!(f, "the record is damaged: its checksum is {found:02X}, expected {expected:02X}")
             }
             Self::RecordLength { found } => {
                 write!(f, "the record's length contradicts its count field or its type: `{found}`")
             }
             Self::RecordType { found } => write!(f, "unknown record type {found}"),
             Self::RecordCount { found, expected } => {
-                write!(f, "expected {expected} records of memory before this one, found {found}")
+                write!(f, "expected {expected} data records before this one, found {found}")
             }
             Self::CutOff { expected } => write!(f, "the file is cut off: its last record is not {expected}"),
             Self::PastEndOfMemory { address, bytes } => {
                 write!(f, "{bytes} bytes at 0x{address:08x} extend past the end of the 32-bit address space")
             }
             Self::Conflict { at, found, other, other_line } => {
-                write!(f, "has 0x{found:02x} at address {at}, where ")?;
+                write!(f, "found 0x{found:02x} at address {at}, but ")?;
                 match other_line {
                     Some(line) => write!(f, "line {line}")?,
                     None => f.write_str("another part")?,

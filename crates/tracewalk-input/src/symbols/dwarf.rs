@@ -35,7 +35,7 @@ pub(super) struct Debugging {
 }
 
 /// The note for debugging information that is unusable because it refers to itself too often.
-pub(super) const REPEATS: &str = "its debugging information refers to the same parts again and again";
+pub(super) const REPEATS: &str = "its debugging information refers to the same parts too often";
 
 /// The limit on the total size of a file's compressed sections after expansion, for each byte of the file.
 /// Sections typically shrink to a third; deflate can reach a thousandth.
@@ -122,7 +122,7 @@ pub(super) fn section<E: FileHeader<Endian = object::LittleEndian>>(
     let compressed = section.compressed_data().map_err(|error| error.to_string())?;
     *room = room.checked_sub(compressed.uncompressed_size).ok_or_else(|| {
         let size = compressed.uncompressed_size;
-        format!("section {} claims to be {size} bytes, and {room} are left for it", id.name())
+        format!("section {} has {size} bytes uncompressed, expected at most {room}", id.name())
     })?;
     let bytes = compressed.decompress().map_err(|error| error.to_string())?;
     Ok(Arc::from(bytes))
@@ -157,7 +157,7 @@ fn unit_heads(
                 heads.push(start..end);
             }
             if entries.next_depth() > DEEPEST {
-                return Err(format!("its entries are nested more than {DEEPEST} deep"));
+                return Err(format!("its entries are nested more than {DEEPEST} levels deep"));
             }
         }
     }

@@ -158,8 +158,9 @@ impl<'data> Table<'data> {
         }
         for symbol in symbols.iter() {
             let Ok(name) = symbols.symbol_name(ENDIAN, symbol) else { continue };
-            names =
-                names.checked_sub(name.len() as u64).ok_or("their names have more bytes than the file")?;
+            names = names
+                .checked_sub(name.len() as u64)
+                .ok_or("their names are too long for a file of this size")?;
             let kind = match symbol.st_type() {
                 elf::STT_FUNC | elf::STT_GNU_IFUNC => Kind::Function,
                 elf::STT_OBJECT => Kind::Object,
@@ -200,7 +201,7 @@ fn of_names(bytes: &[u8], most: u64, is_wanted: impl Fn(&[u8]) -> bool) -> Resul
         highest = highest.max(line.address);
         count += 1;
         if count > most {
-            return Err(format!("found more symbols than the expected {most}"));
+            return Err(format!("found more symbols than the limit of {most}"));
         }
         // Some kernels list mapping symbols.
         if !line.is_code() || line.name.starts_with('$') || !is_wanted(line.name.as_bytes()) {
@@ -220,11 +221,11 @@ fn of_names(bytes: &[u8], most: u64, is_wanted: impl Fn(&[u8]) -> bool) -> Resul
         });
     }
     match (count, highest) {
-        (0, _) => Err("found no line `ADDRESS KIND NAME`, as /proc/kallsyms has them".to_owned()),
-        (_, 0) => {
-            Err("all its addresses are 0: the kernel hid them (kernel.kptr_restrict) from who copied it"
-                .to_owned())
-        }
+        (0, _) => Err("found no line `ADDRESS KIND NAME`, the format of /proc/kallsyms".to_owned()),
+        (_, 0) => Err(
+            "all its addresses are 0: the kernel hid them (kernel.kptr_restrict) from the user who copied it"
+                .to_owned(),
+        ),
         _ => {
             let width = if u32::try_from(highest).is_ok() { Width::Bits32 } else { Width::Bits64 };
             Ok(Table { width, symbols, sections: Vec::new() })

@@ -48,7 +48,7 @@ impl fmt::Display for VectorTableFrom {
         match self {
             Self::Symbol(name) => write!(f, "symbol {name}"),
             Self::Section(name) => write!(f, "section {name}"),
-            Self::Reset => f.write_str("where it is after reset"),
+            Self::Reset => f.write_str("its address after reset"),
             Self::LowestAddress => f.write_str("the lowest address of the images"),
         }
     }

@@ -18,8 +18,8 @@ pub fn write_captures_text(out: &mut dyn Write, captures: &Captures, look: Look)
     let all = captures.captures.len() as u64;
     line(0, &counted(all, "capture"))?;
     let outcomes = [
-        (CaptureOutcome::Whole, "decoded whole"),
-        (CaptureOutcome::Partial, "decoded in part"),
+        (CaptureOutcome::Whole, "decoded completely"),
+        (CaptureOutcome::Partial, "decoded partly"),
         (CaptureOutcome::Saved, "saved before"),
         (CaptureOutcome::LeftOut, "left out"),
     ];
@@ -35,12 +35,12 @@ pub fn write_captures_text(out: &mut dyn Write, captures: &Captures, look: Look)
     let problems = problems.collect::<Vec<_>>();
     for (OneOfMany { capture, outcome, .. }, (_, sentence)) in problems.iter().take(LISTED) {
         line(0, capture)?;
-        let outcome = if *outcome == CaptureOutcome::LeftOut { "left out" } else { "in part" };
+        let outcome = if *outcome == CaptureOutcome::LeftOut { "left out" } else { "decoded partly" };
         line(2, &format!("{outcome}: {sentence}"))?;
     }
     let more = problems.len().saturating_sub(LISTED) as u64;
     if more > 0 {
-        line(0, &format!("{} more with a problem: the table has all", counted(more, "capture")))?;
+        line(0, &format!("{} more with a problem; the table lists all", counted(more, "capture")))?;
     }
     if captures.complete { Ok(()) } else { line(0, CUT) }
 }

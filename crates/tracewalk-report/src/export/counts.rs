@@ -21,8 +21,8 @@ pub fn write_counts_text(out: &mut dyn Write, report: &CountsReport<'_>, look: L
         let name = if name.is_empty() { "no name" } else { name };
         line(0, &format!("{name} ({id})"))?;
         let taken = found.branches.keys().filter(|(.., way)| way.is_taken()).count() as u64;
-        let (ranges, taken) = (counted(found.ranges.len() as u64, "range"), counted(taken, "branch"));
-        line(2, &format!("{ranges} and {taken} that were taken"))?;
+        let (ranges, taken) = (counted(found.ranges.len() as u64, "range"), counted(taken, "taken branch"));
+        line(2, &format!("{ranges} and {taken}"))?;
         for source in &found.sources {
             let CountedSource { capture, source: id, protocol, .. } = source;
             line(2, &format!("source {id}, {protocol}, of {capture}"))?;
@@ -46,7 +46,7 @@ fn steps(source: &CountedSource) -> [(&'static str, String); 4] {
             [
                 lost(source.gaps, "gap", ""),
                 lost(source.left_out, "instruction", " in doubt left out"),
-                lost(source.untold, "branch", " to where the trace does not tell"),
+                lost(source.untold, "branch", " with an unknown destination"),
             ]
             .concat(),
         ),

@@ -66,8 +66,9 @@ pub fn write_coverage_html(
 }
 
 /// The meaning of object code's numbers for source code, in a sentence.
-const MEANING: &str = "Lines and branches are those of the object code: a line counts where an instruction of it took \
-                       effect, a branch is a conditional instruction, and its two outcomes are counted apart.";
+const MEANING: &str = "Lines and branches are those of the object code: a line counts as covered if one of its \
+                       instructions took effect; a branch is a conditional instruction, and its two outcomes count \
+                       separately.";
 
 /// The level, of 10; higher ones take much longer for little gain.
 const COMPRESSION: u8 = 6;

@@ -53,11 +53,11 @@ fn write_runs(report: &Report, palette: &Palette, out: &mut dyn Write) -> io::Re
     }
     let spare = report.runs.iter().filter(|run| run.alone == 0).count();
     if spare > 0 {
-        let each = if spare == 1 { "it ran" } else { "each of them ran" };
+        let each = if spare == 1 { "it covers" } else { "each of them covers" };
         writeln!(
             out,
-            "{quiet}{} no line alone: other runs ran all that {each}{quiet:#}",
-            counted_with(spare as u64, "run", "has", "have")
+            "{quiet}{} no line: other runs cover all that {each}{quiet:#}",
+            counted_with(spare as u64, "run", "adds", "add")
         )?;
     }
     Ok(())
@@ -219,8 +219,8 @@ pub(super) fn notes(report: &Report) -> Vec<Note> {
         let files = report.stale().filter(|(_, why)| *why == reason).map(|(file, _)| file.name.as_str());
         let files = files.collect::<Vec<_>>().join(", ");
         if !files.is_empty() {
-            let name = if reason == Stale::Newer { "maybe another source" } else { "another source" };
-            notes.push(Note::new(name, format!("{files}: {}; its lines may be others", why_stale(reason))));
+            let name = if reason == Stale::Newer { "possibly another source" } else { "another source" };
+            notes.push(Note::new(name, format!("{files}: {}; line numbers may differ", why_stale(reason))));
         }
     }
     notes.extend(not_observable(&report.totals));
@@ -255,7 +255,7 @@ fn not_observable(totals: &Totals) -> Option<Note> {
     let parts = parts.into_iter().filter(|(count, ..)| *count > 0);
     let parts = parts.map(|(count, thing, rest)| counted(count, thing) + rest).collect::<Vec<_>>().join(", ");
     let text = format!(
-        "{parts}: the trace records only of branches whether a condition passed; none of these is counted as covered, and none as \
+        "{parts}: the trace records only for branches whether a condition passed; none of these counts as covered or as \
          not covered"
     );
     Some(Note::new("not observable", text))
@@ -266,7 +266,7 @@ fn lost(losses: &Losses) -> Option<Note> {
     let reasons = [
         ("trace malformed or lost", losses.trace_lost),
         ("address unknown", losses.address_unknown),
-        ("trace and image in contradiction", losses.contradictions),
+        ("contradiction of trace and image", losses.contradictions),
         ("code that cannot be decoded", losses.undecodable),
     ];
     let occurred = reasons.into_iter().filter(|(_, lost)| lost.stretches > 0);
@@ -279,7 +279,7 @@ fn lost(losses: &Losses) -> Option<Note> {
     if losses.overflows > 0 {
         parts.push(format!("overflow of the trace unit {}", counted(losses.overflows, "time")));
     }
-    let code = "code that seems not to have run may have run there";
+    let code = "code that is reported as not run may have run there";
     (!parts.is_empty()).then(|| Note::new("not followed", format!("{}; {code}", parts.join(", "))))
 }
 
@@ -290,15 +290,17 @@ fn without_image(losses: &Losses) -> Option<Note> {
         .into_iter()
         .map(|(start, end, times)| format!("0x{start:08x} to 0x{:08x} {}", end - 1, counted(times, "time")));
     let regions = regions.collect::<Vec<_>>().join(", ");
-    let text = format!("execution went to {regions}; what ran there counts nowhere");
+    let text = format!("execution went to {regions}; code that ran there is not counted");
     (!losses.no_image.is_empty()).then(|| Note::new("in no image", text))
 }
 
 fn not_traced(losses: &Losses) -> Option<Note> {
     let text = match losses.begins {
         0 => return None,
-        1 => "what ran before the trace begins".to_owned(),
-        times => format!("what ran before the trace begins and in between; it begins {times} times"),
+        1 => "code that ran before the trace begins".to_owned(),
+        times => {
+            format!("code that ran before the trace begins and in between; the trace begins {times} times")
+        }
     };
     Some(Note::new("not traced", text))
 }
@@ -315,10 +317,10 @@ fn not_reached(report: &Report) -> Option<Note> {
     let text = match idle.len() {
         0 => instructions,
         count @ 1..=MOST => {
-            format!("{instructions}, among them all of {}: {names}", counted(count as u64, "function"))
+            format!("{instructions}, including all of {}: {names}", counted(count as u64, "function"))
         }
         count => {
-            format!("{instructions}, among them all of {count} functions: {names} and {} more", count - MOST)
+            format!("{instructions}, including all of {count} functions: {names} and {} more", count - MOST)
         }
     };
     Some(Note::new("not reached", text))
@@ -344,7 +346,7 @@ fn write_difference(difference: &Difference, palette: &Palette, out: &mut dyn Wr
     writeln!(out)?;
     let functions_kept = difference.files.values().all(|file| file.lost_functions.is_empty());
     if difference.lost_lines() + difference.lost_branches() == 0 && functions_kept {
-        writeln!(out, "{good}nothing that the base covered was lost{good:#}")?;
+        writeln!(out, "{good}no coverage of the base was lost{good:#}")?;
     }
     for (name, change) in &difference.files {
         let FileDifference {
@@ -376,7 +378,7 @@ fn write_difference(difference: &Difference, palette: &Palette, out: &mut dyn Wr
         if !change.unjudged.is_empty() {
             writeln!(
                 out,
-                "  unjudged   {}: ran in the base, without code or not observable now",
+                "  unjudged   {}: ran in the base, but has no code or is not observable now",
                 ranges(&change.unjudged)
             )?;
         }
@@ -385,11 +387,11 @@ fn write_difference(difference: &Difference, palette: &Palette, out: &mut dyn Wr
         }
     }
     for name in &difference.gone {
-        writeln!(out, "{bold}{name}{bold:#}\n  no longer there")?;
+        writeln!(out, "{bold}{name}{bold:#}\n  no longer exists")?;
     }
     if let Some(changed) = difference.changed {
         let lines = counted(changed.found, "line");
-        writeln!(out, "of the lines with code that changed, {} of {lines} covered", changed.covered)?;
+        writeln!(out, "changed lines with code: {} of {lines} covered", changed.covered)?;
     }
     Ok(())
 }

@@ -252,7 +252,7 @@ impl fmt::Display for SourceDiffError {
                 write!(f, "found {found:?}, expected a line of a unified diff")
             }
             SourceDiffErrorKind::CutOff => f.write_str("the diff is cut off here"),
-            SourceDiffErrorKind::Misplaced => f.write_str("the hunk does not follow from those before it"),
+            SourceDiffErrorKind::Misplaced => f.write_str("the hunk does not fit the hunks before it"),
             SourceDiffErrorKind::Combined => f.write_str("found a diff of several revisions at once"),
         }
     }

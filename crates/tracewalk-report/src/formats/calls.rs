@@ -36,7 +36,7 @@ pub const CALLS: &[Format<MakeCalls>] = &[
     ),
     format(
         "csv",
-        "A line for each call, or each chain, with commas (docs/formats.md)",
+        "A line for each call, or each chain, comma-separated (docs/formats.md)",
         MakeCalls {
             tree: |out, CallTreeOptions { window, depth, .. }| {
                 Box::new(CallTable::new(TableCsv::new(out), window, depth))

@@ -15,8 +15,8 @@ pub type WriteCaptures = fn(&mut dyn Write, &Captures, Look) -> io::Result<()>;
 
 /// The formats of the outcomes of many captures.
 pub const GATHER: &[Format<WriteCaptures>] = &[
-    format("text", "How many count, and which have a problem, for people", write_captures_text),
-    format("csv", "A row for each capture, with commas (docs/formats.md)", |out, captures, _| {
+    format("text", "The captures that count and those with a problem, for people", write_captures_text),
+    format("csv", "A row for each capture, comma-separated (docs/formats.md)", |out, captures, _| {
         one_table(out, &captures.tables(), Captures::TABLES[0], captures.complete)
     }),
     format(

@@ -27,7 +27,7 @@ pub const COUNTS: &[Format<WriteCounts>] = &[
         "What was kept at each step from the trace to the counts, for people",
         |out, report, look, _| write_counts_text(out, report, look),
     ),
-    format("csv", "One table, with commas (docs/formats.md)", |out, report, _, table| {
+    format("csv", "One table, comma-separated (docs/formats.md)", |out, report, _, table| {
         one_table(out, &report.tables(), table, report.complete)
     }),
     format("parquet", "One table, for data frames and SQL (docs/formats.md)", |out, report, _, table| {

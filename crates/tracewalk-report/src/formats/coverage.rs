@@ -51,7 +51,7 @@ pub const COVERAGE: &[Format<WriteCoverage>] = &[
     format("text", "A table with a row for each file", |out, answer| {
         write_coverage_text(answer.report, answer.difference, answer.look, out)
     }),
-    format("html", "A page to look at, in one file", |out, answer| {
+    format("html", "An HTML page in one file", |out, answer| {
         write_coverage_html(answer.report, answer.inputs, answer.difference, answer.source, out)
     }),
     format("lcov", "An LCOV tracefile, which most tools read", |out, answer| {
@@ -60,10 +60,10 @@ pub const COVERAGE: &[Format<WriteCoverage>] = &[
     format("cobertura", "Cobertura's XML, for GitLab, Jenkins and others", |out, answer| {
         write_cobertura(answer.report, &answer.paths(), answer.time, out)
     }),
-    format("json", "Everything that is known, as one JSON document (docs/coverage.md)", |out, answer| {
+    format("json", "All results as one JSON document (docs/coverage.md)", |out, answer| {
         write_coverage_json(answer.report, answer.difference, out)
     }),
-    format("csv", "The table of --table, with commas (docs/formats.md)", |out, answer| {
+    format("csv", "The table of --table, comma-separated (docs/formats.md)", |out, answer| {
         let tables = answer.report.tables().into_iter().chain(answer.difference.map(Difference::table));
         tables.filter(|table| table.name == answer.table).try_for_each(|table| write_table_csv(out, &table))
     }),

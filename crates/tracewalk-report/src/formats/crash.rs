@@ -18,17 +18,15 @@ pub type WriteCrash = fn(&mut dyn Write, &CrashReport, Look, &'static str) -> io
 /// The formats of crashes.
 pub const CRASH: &[Format<WriteCrash>] = &[
     format("text", "One screen for people", |out, report, look, _| write_crash_text(out, report, look)),
-    format("csv", "One table, with commas (docs/formats.md)", |out, report, _, table| {
+    format("csv", "One table, comma-separated (docs/formats.md)", |out, report, _, table| {
         one_table(out, &report.tables(), table, report.complete)
     }),
     format("parquet", "One table, for data frames and SQL (docs/formats.md)", |out, report, _, table| {
         one_parquet(out, &report.tables(), table, report.complete)
     }),
-    format(
-        "json",
-        "Everything that is known, as one JSON document (docs/crash.md)",
-        |out, report, look, _| write_crash_json(out, report, look),
-    ),
+    format("json", "All results as one JSON document (docs/crash.md)", |out, report, look, _| {
+        write_crash_json(out, report, look)
+    }),
     format("markdown", "For a bug report", |out, report, look, _| write_crash_markdown(out, report, look)),
     format("none", "Examine everything and print nothing", |_, _, _, _| Ok(())),
 ];

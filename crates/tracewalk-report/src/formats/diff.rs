@@ -17,7 +17,7 @@ pub type WriteDiff = fn(&mut dyn Write, &DiffReport, Look, &'static str) -> io::
 /// The formats of differences.
 pub const DIFF: &[Format<WriteDiff>] = &[
     format("text", "For people", |out, report, look, _| write_diff_text(out, report, look)),
-    format("csv", "One table, with commas (docs/formats.md)", |out, report, _, table| {
+    format("csv", "One table, comma-separated (docs/formats.md)", |out, report, _, table| {
         one_table(out, &report.tables(), table, report.complete)
     }),
     format("parquet", "One table, for data frames and SQL (docs/formats.md)", |out, report, _, table| {

@@ -82,12 +82,12 @@ pub const FLOW: &[Format<MakeFlow>] = &[
     format("text", "A listing for people", MakeFlow { sink: flow_text, parts: None, names: true }),
     format(
         "runs",
-        "The addresses that were executed, one run a line (docs/formats.md)",
+        "The executed addresses, one run per line (docs/formats.md)",
         MakeFlow { sink: flow_runs, parts: Some(FlowParts::Runs), names: false },
     ),
     format(
         "jsonl",
-        "One JSON object a line (docs/formats.md)",
+        "One JSON object per line (docs/formats.md)",
         MakeFlow {
             sink: |out, _| Box::new(FlowJsonl::new(out)),
             parts: Some(FlowParts::Jsonl),
@@ -96,7 +96,7 @@ pub const FLOW: &[Format<MakeFlow>] = &[
     ),
     format(
         "csv",
-        "A line for each element, with commas (docs/formats.md)",
+        "A line for each element, comma-separated (docs/formats.md)",
         MakeFlow { sink: |out, _| Box::new(FlowTable::new(TableCsv::new(out))), parts: None, names: true },
     ),
     format(

@@ -18,13 +18,13 @@ pub type WriteInterrupts = fn(&mut dyn Write, &InterruptReport, Look) -> io::Res
 /// The formats of interrupts.
 pub const INTERRUPTS: &[Format<WriteInterrupts>] = &[
     format("text", "A table for people", write_interrupts_text),
-    format("csv", "A line for each exception, with commas", |out, report, _| {
+    format("csv", "A line for each exception, comma-separated", |out, report, _| {
         write_table_csv(out, &report.table())
     }),
     format("parquet", "A row for each exception, for data frames and SQL", |out, report, _| {
         write_tables(&mut TableParquet::new(out), &[report.table()], report.complete)
     }),
-    format("json", "Everything that is known, as one JSON document (docs/timelines.md)", |out, report, _| {
+    format("json", "All results as one JSON document (docs/timelines.md)", |out, report, _| {
         write_interrupts_json(out, report)
     }),
     format("none", "Measure everything and print nothing", |_, _, _| Ok(())),

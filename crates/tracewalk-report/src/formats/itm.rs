@@ -47,17 +47,17 @@ pub const ITM: &[Format<MakeItm>] = &[
     ),
     format(
         "events",
-        "A line for each thing that the ITM reported, with its offset in the capture",
+        "A line for each report of the ITM, with its offset in the capture",
         MakeItm { export: |out, options| Box::new(ItmText::new(out, options.look)), of_ports: false },
     ),
     format(
         "jsonl",
-        "One JSON object a line (docs/formats.md)",
+        "One JSON object per line (docs/formats.md)",
         MakeItm { export: |out, _| Box::new(ItmJsonl::new(out)), of_ports: false },
     ),
     format(
         "csv",
-        "One table, with commas (docs/formats.md)",
+        "One table, comma-separated (docs/formats.md)",
         MakeItm {
             export: |out, options| Box::new(ItmTables::new(TableCsv::of(out, options.table))),
             of_ports: false,

@@ -23,10 +23,10 @@ pub type MakePackets = for<'a> fn(&'a mut (dyn Write + 'a), Look) -> Option<Pack
 /// The formats of packets.
 pub const PACKETS: &[Format<MakePackets>] = &[
     format("text", "A table for people", |out, look| Some(Box::new(PacketsText::new(out, look)))),
-    format("jsonl", "One JSON object a line (docs/formats.md)", |out, _| {
+    format("jsonl", "One JSON object per line (docs/formats.md)", |out, _| {
         Some(Box::new(PacketsJsonl::new(out)))
     }),
-    format("csv", "How many packets of each kind, with commas (docs/formats.md)", |out, _| {
+    format("csv", "The number of packets of each kind, comma-separated (docs/formats.md)", |out, _| {
         Some(Box::new(PacketTable::new(TableCsv::new(out))))
     }),
     format("parquet", "The same rows, for data frames and SQL (docs/formats.md)", |out, _| {

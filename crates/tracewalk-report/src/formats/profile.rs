@@ -28,21 +28,23 @@ pub const PROFILE: &[Format<WriteProfile>] = &[
     format("text", "A table for people", write_profile_text),
     format(
         "flamegraph",
-        "A picture of all chains of calls, as an SVG that a browser can zoom and search",
+        "A flame graph of all chains of calls, as an SVG that a browser can zoom and search",
         |out, report, _| write_flamegraph(out, report),
     ),
     format("folded", "One line for each chain of calls, for flame graph tools", |out, report, _| {
         write_folded(out, report)
     }),
-    format("callgrind", "What callgrind writes, for KCachegrind and callgrind_annotate", |out, report, _| {
-        write_callgrind(out, report)
-    }),
+    format(
+        "callgrind",
+        "The format of callgrind, for KCachegrind and callgrind_annotate",
+        |out, report, _| write_callgrind(out, report),
+    ),
     format("pprof", "For pprof and the tools that read its files, gzipped", |out, report, _| {
         write_pprof(out, report)
     }),
     format("firefox", "For https://profiler.firefox.com", |out, report, _| write_firefox(out, report)),
     format("speedscope", "For https://www.speedscope.app", |out, report, _| write_speedscope(out, report)),
-    format("csv", "All rows of the table, with commas (docs/formats.md)", |out, report, options| {
+    format("csv", "All rows of the table, comma-separated (docs/formats.md)", |out, report, options| {
         write_table_csv(out, &report.table(options.table))
     }),
     format(

@@ -47,7 +47,7 @@ pub const TIMELINE: &[Format<MakeTimeline>] = &[
     ),
     format(
         "csv",
-        "A line for each span and mark, with commas (docs/formats.md)",
+        "A line for each span and mark, comma-separated (docs/formats.md)",
         MakeTimeline::File(|out| Box::new(TimelineTable::new(TableCsv::new(out)))),
     ),
     format(

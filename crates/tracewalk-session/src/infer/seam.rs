@@ -81,7 +81,7 @@ pub(crate) fn seam(bytes: &[u8], in_frames: bool) -> Option<Seam> {
     Some(Seam { first, last, sources: agree.len(), distance: *agree.first()? })
 }
 
-/// The A-syncs of a source (IHI 0014Q, 7.4.3; IHI 0035B, 4.3.3: five bytes 0x00 or more, and 0x80).
+/// The A-syncs of a source (IHI 0014Q, 7.10; IHI 0035B, 4.5.1: five bytes 0x00 or more, and 0x80).
 #[derive(Clone, Debug, Default)]
 struct Synchronisations {
     bytes: u64,

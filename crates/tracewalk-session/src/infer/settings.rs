@@ -227,9 +227,9 @@ impl Question {
             Self::Speculation => "none",
             Self::CycleCounts | Self::ReturnStack => on_or_off(value != 0),
             Self::ContextIds | Self::Vmids => bytes(u8::try_from(value).unwrap_or(u8::MAX)),
-            Self::CommitMode if value == 0 => "cycle counts commit",
-            Self::CommitMode => "cycle counts do not commit",
-            Self::Waits if value == 0 => "WFI and WFE are no waypoints",
+            Self::CommitMode if value == 0 => "cycle counts contain commit counts",
+            Self::CommitMode => "cycle counts contain no commit counts",
+            Self::Waits if value == 0 => "WFI and WFE are not waypoints",
             Self::Waits => "WFI and WFE are waypoints",
             _ => "none",
         }
@@ -245,7 +245,7 @@ impl Question {
             Self::CycleCounts => on_or_off(config.cycle_accurate()),
             Self::ContextIds => bytes(config.context_id_size().bytes()),
             Self::Data => match (config.instructions(), config.data().values, config.data().addresses) {
-                (false, ..) => "data and no instructions",
+                (false, ..) => "data without instructions",
                 (true, true, true) => "values and addresses",
                 (true, true, false) => "values",
                 (true, false, true) => "addresses",

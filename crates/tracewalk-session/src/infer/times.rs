@@ -1,6 +1,6 @@
 //! Whether a source's timestamps increase.
 //!
-//! Bits that are not sent keep their value from the previous timestamp (IHI 0014Q, 7.11). Before the first whole
+//! Bits that are not sent keep their value from the previous timestamp (IHI 0014Q, 7.7.4). Before the first whole
 //! timestamp, and after lost bytes, the upper bits are unknown. In a Gray code the upper bits determine whether the
 //! lower ones count up or down: the first step shows the direction, and all others have to keep it.
 

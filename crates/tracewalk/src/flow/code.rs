@@ -8,7 +8,7 @@ use crate::program::Program;
 use super::element::{BranchKind, GapReason};
 
 /// The longest code without a waypoint, in bytes. A trace unit sends a waypoint update if more than 4096
-/// bytes lie between waypoints (IHI 0035B, 4.6).
+/// bytes lie between waypoints (IHI 0035B, 4.10).
 const FARTHEST_WAYPOINT: u64 = 4096 + 8;
 
 /// The same for a trace unit that sends nothing for the length of code alone: no program has longer straight

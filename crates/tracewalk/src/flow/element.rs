@@ -298,7 +298,7 @@ impl fmt::Display for Contradiction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnconditionalFailed(at) => {
-                write!(f, "found a failed condition at {at}, expected an instruction that has one")
+                write!(f, "found a failed condition at {at}, expected a conditional instruction")
             }
             Self::NotABranch { at, went_to } => {
                 write!(f, "found a jump to {went_to} after {at}, expected a branch there")
@@ -310,10 +310,13 @@ impl fmt::Display for Contradiction {
                 write!(f, "found execution at {found}, expected it at {expected}")
             }
             Self::RunPassesBranch { at, until } => {
-                write!(f, "found straight execution to {until}, expected the branch at {at} to leave it")
+                write!(f, "found sequential execution to {until}, expected the branch at {at} to be taken")
             }
             Self::RunMissesEnd { from, until } => {
-                write!(f, "found execution from {from} to {until}, expected an instruction to start there")
+                write!(
+                    f,
+                    "found execution from {from} to {until}, expected an instruction to start at its end"
+                )
             }
             Self::NoBranchInReach(at) => write!(f, "found no branch in the code after {at}, expected one"),
             Self::ReturnStackEmpty(at) => {

@@ -33,7 +33,7 @@ impl TryFrom<u8> for FrameAlignment {
     type Error = &'static str;
 
     fn try_from(bytes: u8) -> Result<Self, Self::Error> {
-        Self::new(bytes).ok_or("found a frame's length or more, expected fewer bytes before the first frame")
+        Self::new(bytes).ok_or("found 16 bytes or more before the first frame, expected 0 to 15")
     }
 }
 

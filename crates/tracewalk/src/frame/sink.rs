@@ -141,7 +141,7 @@ impl fmt::Display for Discontinuity {
             Cause::Start => write!(f, "{bytes} bytes before the first frame"),
             Cause::Barrier => f.write_str("a barrier of four FSYNCs: the trace was cut"),
             Cause::MisplacedSync => {
-                write!(f, "found FSYNC inside a frame, expected it between frames: {bytes} bytes lost")
+                write!(f, "found an FSYNC inside a frame, expected it between frames: {bytes} bytes lost")
             }
             Cause::ImpossibleId => write!(f, "found ID 0x7f, expected a trace ID: {bytes} bytes lost"),
             Cause::Shifted { by } => {

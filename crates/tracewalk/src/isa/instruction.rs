@@ -42,7 +42,7 @@ pub enum Class {
     /// [`Rules`](crate::directive::Rules) make it one.
     Wait,
     /// The start of a transaction (TSTART): a waypoint if [`Rules`](crate::directive::Rules) make it one. If
-    /// the transaction fails, execution continues here.
+    /// the transaction fails, execution continues at the instruction after this one.
     TransactionStart,
 }
 

@@ -28,13 +28,13 @@ impl fmt::Display for AddRegionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PastEndOfMemory { start, bytes } => {
-                write!(f, "{bytes} bytes at {start} go past the end of the 64-bit address space")
+                write!(f, "{bytes} bytes at {start} extend past the end of the 64-bit address space")
             }
-            Self::Conflict { at } => write!(f, "the byte at {at} is already known as another one"),
+            Self::Conflict { at } => write!(f, "the byte at {at} already has another value"),
             Self::TooManyViews => {
                 write!(
                     f,
-                    "memory looks different in more than {MOST_VIEWS} combinations of context ID and VMID"
+                    "the contents of memory differ in more than {MOST_VIEWS} combinations of context ID and VMID"
                 )
             }
         }

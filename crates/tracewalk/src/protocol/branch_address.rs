@@ -1,7 +1,7 @@
 //! Branch addresses: one to five bytes, compressed against the last address that was sent.
 //!
-//! ETM architecture (IHI 0014Q), 7.4.2 and 7.4.3: the original encoding, which ETMv3 may use, and the alternative one,
-//! which ETMv3.4 and later may use. PFT (IHI 0035B, 4.5) always uses the alternative one.
+//! ETM architecture (IHI 0014Q), 7.3.5: the original encoding, which ETMv3 may use, and the alternative one,
+//! which ETMv3.4 and later may use. PFT (IHI 0035B, 4.5.4) always uses the alternative one.
 //!
 //! | byte | A32 | Thumb | Jazelle | bit 7 |
 //! |---|---|---|---|---|

@@ -7,7 +7,7 @@ use crate::protocol::SecurityBits;
 use super::branch_address::{self, AddressEncoding, Alignment, BranchAddress, ReadError};
 use super::timestamp::RawTimestamp;
 
-/// The values that fields keep when a packet omits them (IHI 0014Q, table 7.5; IHI 0035B, 4.5).
+/// The values that fields keep when a packet omits them (IHI 0014Q, table 7.5; IHI 0035B, 4.5.4).
 ///
 /// The instruction set here is that of the last address that was sent, which a direct branch changes for flow
 /// but not for compression (IHI 0014Q, table 7.15). A complete packet changes all values at once.

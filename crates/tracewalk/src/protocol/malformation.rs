@@ -87,18 +87,33 @@ impl fmt::Display for Malformation {
                 write!(f, "found reserved header 0x{found:02x}, expected a packet header")
             }
             Self::NotEnabled { packet, setting } => {
-                write!(f, "found a {packet} packet, which the configuration excludes ({setting})")
+                write!(
+                    f,
+                    "found {} {packet} packet, which the configuration excludes ({setting})",
+                    article(packet)
+                )
             }
             Self::ReservedValue { packet, field, found, expected } => {
-                write!(f, "found {field} 0x{found:02x} in a {packet} packet, expected {expected}")
+                write!(
+                    f,
+                    "found {field} 0x{found:02x} in {} {packet} packet, expected {expected}",
+                    article(packet)
+                )
             }
             Self::NotASync { zeros, found, fewest } => write!(
                 f,
                 "found {zeros} zero bytes and then 0x{found:02x}, expected an A-sync of at least {fewest} zero bytes and 0x80"
             ),
-            Self::Truncated { packet } => write!(f, "found the end of the trace inside a {packet} packet"),
+            Self::Truncated { packet } => {
+                write!(f, "found the end of the trace inside {} {packet} packet", article(packet))
+            }
         }
     }
+}
+
+/// The indefinite article before the name of a packet.
+fn article(packet: &str) -> &'static str {
+    if packet.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" }
 }
 
 #[cfg(test)]
@@ -131,7 +146,7 @@ mod tests {
                 Malformation::NotASync { zeros: 4, found: 0x80, fewest: 5 },
                 "found 4 zero bytes and then 0x80, expected an A-sync of at least 5 zero bytes and 0x80",
             ),
-            (Malformation::Truncated { packet: "atom" }, "found the end of the trace inside a atom packet"),
+            (Malformation::Truncated { packet: "atom" }, "found the end of the trace inside an atom packet"),
         ];
         for (malformation, text) in texts {
             assert_eq!(malformation.to_string(), text);

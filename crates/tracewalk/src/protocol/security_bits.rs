@@ -2,7 +2,7 @@
 
 use crate::ids::{Privilege, SecurityState};
 
-/// The bits NS and Hyp (IHI 0014Q, 7.4; IHI 0035B, 4.4), as they were sent.
+/// The bits NS and Hyp (IHI 0014Q, 7.3.5; IHI 0035B, 4.5.4), as they were sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SecurityBits {

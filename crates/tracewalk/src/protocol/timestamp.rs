@@ -1,6 +1,6 @@
 //! The timestamp field that ETMv3.5 and PFT share.
 //!
-//! ETM architecture (IHI 0014Q), 7.11 and PFT architecture (IHI 0035B), 4.11: groups of seven bits, least significant
+//! ETM architecture (IHI 0014Q), 7.7.4 and PFT architecture (IHI 0035B), 4.5.9: groups of seven bits, least significant
 //! first; bits that are not sent keep their value from the last timestamp.
 //!
 //! ```
@@ -150,7 +150,7 @@ mod tests {
         (width, coding).prop_map(|(width, coding)| TimestampFormat { width, coding })
     }
 
-    /// IHI 0014Q, 7.4.9: seven bits a byte, from the low ones up to the last that changed.
+    /// IHI 0014Q, 7.7.4: seven bits a byte, from the lowest up to the last one that changed.
     #[test]
     fn a_timestamp_takes_as_many_bytes_as_changed() {
         let format = TimestampFormat { width: TimestampWidth::Bits48, coding: TimestampCoding::Binary };

@@ -454,26 +454,26 @@ impl fmt::Display for RevisionError {
         let file = &self.file;
         match &self.kind {
             RevisionErrorKind::OtherSource { at, line } => {
-                write!(f, "line {at} of the diff is not line {line} of {file}")
+                write!(f, "line {at} of the diff differs from line {line} of {file}")
             }
             RevisionErrorKind::OtherBase { line } => {
-                write!(f, "{file}: line {line} of the old revision is not the line that the base has")
+                write!(f, "{file}: line {line} of the old revision differs from that of the base")
             }
             RevisionErrorKind::Unequal { old, new } => {
-                write!(f, "{file}: line {new} should not have changed, and is not line {old} of the base")
+                write!(f, "{file}: line {new} should be unchanged, but differs from line {old} of the base")
             }
-            RevisionErrorKind::NoSource => write!(f, "{file}: the source is not at hand"),
-            RevisionErrorKind::NoBaseSource => write!(f, "{file}: the source of the base is not at hand"),
+            RevisionErrorKind::NoSource => write!(f, "{file}: the source is missing"),
+            RevisionErrorKind::NoBaseSource => write!(f, "{file}: the source of the base is missing"),
             RevisionErrorKind::ShortBaseSource { line } => {
-                write!(f, "{file}: the base has line {line}, and its source is shorter")
+                write!(f, "{file}: the base has line {line}, but its source is shorter")
             }
-            RevisionErrorKind::Ambiguous { other } => write!(f, "{file}: may also be {other}"),
+            RevisionErrorKind::Ambiguous { other } => write!(f, "{file}: could also be {other}"),
             RevisionErrorKind::OtherPath { path } => {
-                write!(f, "{file}: the diff fits, and calls it {path}")
+                write!(f, "{file}: the diff fits, but names it {path}")
             }
-            RevisionErrorKind::Binary => write!(f, "{file}: the diff does not say which lines changed"),
+            RevisionErrorKind::Binary => write!(f, "{file}: the diff does not state which lines changed"),
             RevisionErrorKind::EmptyDiff { line } => {
-                write!(f, "the diff is empty, and nothing shows that line {line} of {file} did not change")
+                write!(f, "the diff is empty, but nothing shows that line {line} of {file} is unchanged")
             }
         }
     }

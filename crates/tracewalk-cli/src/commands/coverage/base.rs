@@ -32,7 +32,7 @@ pub(super) fn read(
             let text = read_text(file)?;
             if text.trim_start().starts_with('{') {
                 return read_coverage_json(&text)
-                    .ok_or_else(|| refused(file, "the JSON is no coverage document of version 1"));
+                    .ok_or_else(|| refused(file, "the JSON is not a coverage document of version 1"));
             }
             read_lcov(&text).map_err(|error| refused(file, error))
         }
@@ -51,19 +51,19 @@ fn saved(
     let inputs = part.programs.iter().map(|(id, OfProgram { images, found })| {
         let older = older.iter().find(|program| program.id == *id).map(|program| &program.code);
         let code = older.or_else(|| gathered.code(id)).ok_or_else(|| {
-            let problem = format!("{}: was saved of another program ({id})", file.display());
+            let problem = format!("{}: was saved from another program ({id})", file.display());
             Failure::input(
                 "other_program",
                 problem,
-                "give its program with --base-image, and --source-diff or --base-source-dir; or compare with what `coverage \
-                 --format lcov` wrote of it",
+                "give its program with --base-image, and --source-diff or --base-source-dir; or compare with the output of `coverage \
+                 --format lcov` for it",
             )
         })?;
         Ok(ProgramInput { id, images, coverage: found, code })
     });
     let inputs = inputs.collect::<Result<Vec<_>, Failure>>()?;
     if inputs.is_empty() {
-        return Err(refused(file, "no program is in it"));
+        return Err(refused(file, "it contains no program"));
     }
     let mut report = Report::of(&inputs, &Selection::of(args));
     rename(&mut report, args);
@@ -85,6 +85,6 @@ fn refused(file: &Path, problem: impl std::fmt::Display) -> Failure {
     Failure::input(
         "not_a_base",
         format!("{}: {problem}", file.display()),
-        "give --diff an output of `coverage --format lcov`, `--format json` or `--save`",
+        "give --diff the output of `coverage --format lcov`, `--format json` or `--save`",
     )
 }

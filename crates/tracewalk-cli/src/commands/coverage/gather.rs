@@ -79,7 +79,7 @@ pub(super) fn rename(report: &mut Report, args: &args::Coverage) {
 }
 
 fn no_program() -> Failure {
-    Failure::input("no_program", "no program is known, and coverage needs one", NO_PROGRAM)
+    Failure::input("no_program", "coverage needs a program, but none is known", NO_PROGRAM)
 }
 
 /// The source file of a name in the debugging information of one of the programs.

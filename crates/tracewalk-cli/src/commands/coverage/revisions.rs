@@ -39,7 +39,7 @@ pub(super) fn difference(
             messages.warning(
                 "diff_of_nothing",
                 format_args!(
-                    "{}: changes no file of the program; check that it is of this project",
+                    "{}: changes no file of the program; check that it belongs to this project",
                     Plain(file.display())
                 ),
             );
@@ -69,8 +69,8 @@ fn read_diff(file: &Path, args: &Coverage) -> Result<SourceDiff, Failure> {
         if is_standard_input(&args.follow.capture.capture) {
             return Err(Failure::input(
                 "standard_input_twice",
-                "the capture and --source-diff are both to be read from standard input",
-                "write the diff into a file",
+                "the capture and --source-diff cannot both be read from standard input",
+                "write the diff to a file",
             ));
         }
         let read = std::io::stdin().lock().take(LONGEST_DIFF).read_to_end(&mut text);
@@ -116,17 +116,17 @@ fn source_in(directory: &Path, name: &str, least: usize) -> Option<Vec<u8>> {
 fn refused(args: &Coverage, error: &RevisionError) -> Failure {
     let remedy = match &error.kind {
         RevisionErrorKind::OtherSource { .. } => {
-            "make the diff from the base's revision to the one that was traced, which --source-dir has to hold"
+            "make the diff from the base's revision to the traced one, whose sources --source-dir must contain"
         }
         RevisionErrorKind::Unequal { .. } | RevisionErrorKind::OtherBase { .. }
             if args.source_diff.is_some() =>
         {
-            "make the diff from the base's revision, with all files and changes of white space"
+            "make the diff from the base's revision, with all files and all changes of white space"
         }
         RevisionErrorKind::OtherBase { .. }
         | RevisionErrorKind::Unequal { .. }
         | RevisionErrorKind::ShortBaseSource { .. } => {
-            "give --base-source-dir the revision that the base is of"
+            "give --base-source-dir the sources of the base's revision"
         }
         RevisionErrorKind::NoSource => "give its directory with --source-dir, or leave it out with --exclude",
         RevisionErrorKind::NoBaseSource => {
@@ -137,7 +137,7 @@ fn refused(args: &Coverage, error: &RevisionError) -> Failure {
         }
         RevisionErrorKind::Binary => "make the diff with `git diff --text`",
         RevisionErrorKind::EmptyDiff { .. } => {
-            "leave --source-diff out if nothing changed, or give a base with checksums, made with its sources at hand"
+            "leave --source-diff out if nothing changed, or give a base with checksums, which was made while its sources were available"
         }
         _ => "check the files of --diff, and of --source-diff or --base-source-dir",
     };

@@ -48,8 +48,8 @@ pub(super) fn places<T: Save>(args: &Gather) -> Result<Vec<Place>, Failure> {
     if seeker.found.is_empty() {
         return Err(Failure::input(
             "no_captures",
-            "found no capture: in directories these are snapshots, capture.toml, perf.data and recordings of logic analysers",
-            "take files of trace bytes by their names: --match '*.bin'",
+            "found no capture; in directories, only snapshots, capture.toml, perf.data and recordings of logic analysers are recognised",
+            "select files of trace bytes by name: --match '*.bin'",
         ));
     }
     Ok(seeker.found.into_values().collect())
@@ -69,7 +69,7 @@ fn listed(list: &str) -> Result<Vec<String>, Failure> {
         file => std::fs::File::open(file).and_then(|mut file| read(&mut file)),
     };
     let lines = lines.map_err(|error| {
-        let hint = "after @, give a text file with the name of one capture on each line";
+        let hint = "after @, give a text file that names one capture on each line";
         Failure::input("list", format!("{list}: cannot be read as a list of captures: {error}"), hint)
     })?;
     Ok(lines.into_iter().filter(|line| !line.is_empty()).collect())
@@ -88,8 +88,8 @@ impl Seeker<'_> {
         if path.as_os_str() == "-" || !matches!(stream::Place::of(path), Ok(None)) {
             return Err(Failure::input(
                 "arrives",
-                format!("{}: arrives over time, and `gather` takes only complete captures", path.display()),
-                "use `tracewalk counts` for it",
+                format!("{}: arrives over time, but `gather` reads only complete captures", path.display()),
+                "use `tracewalk counts` instead",
             ));
         }
         if !path.is_dir() {
@@ -97,8 +97,8 @@ impl Seeker<'_> {
         }
         let patterns = &self.args.patterns;
         let found = walk(path).map_err(|(directory, error)| {
-            let problem = format!("{}: cannot be looked into: {error}", directory.display());
-            Failure::input("directory", problem, "check its permissions, or name other places")
+            let problem = format!("{}: cannot be searched: {error}", directory.display());
+            Failure::input("directory", problem, "check its permissions, or give other places")
         })?;
         for found in found {
             let is_wanted = match patterns.as_slice() {
@@ -124,7 +124,7 @@ impl Seeker<'_> {
                 return Err(Failure::input(
                     "other_kind",
                     format!(
-                        "{}: was saved by `tracewalk {kind}`, and {} is gathered",
+                        "{}: was saved by `tracewalk {kind}`, but the answer to gather is {}",
                         path.display(),
                         T::KIND
                     ),

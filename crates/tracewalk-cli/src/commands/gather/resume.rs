@@ -67,7 +67,7 @@ impl<'a> Resume<'a> {
             tracewalk_input::reader(self.file, LONGEST).map_err(|problem| unreadable(self.file, &problem))?;
         let mut line = String::new();
         let head = read_line(&mut from, &mut line).and_then(|()| serde_json::from_str::<Head>(&line).ok());
-        let Some(head) = head else { return Err(self.refuse("is no file of --resume")) };
+        let Some(head) = head else { return Err(self.refuse("is not a file of --resume")) };
         if head.version != VERSION {
             return Err(self.refuse(&format!("is of version {}, expected {VERSION}", head.version)));
         }
@@ -86,7 +86,7 @@ impl<'a> Resume<'a> {
             let counted =
                 read_line(&mut from, &mut line).and_then(|()| serde_json::from_str::<Line>(&line).ok());
             let Some(Line { capture, stamp, row }) = counted else {
-                return Err(self.refuse("is damaged: a line is no capture"));
+                return Err(self.refuse("is damaged: a line does not describe a capture"));
             };
             sum.captures.insert(capture, Counted { stamp, row });
         }
@@ -114,7 +114,7 @@ impl<'a> Resume<'a> {
         Failure::input(
             "resume",
             problem,
-            "give the options that it was written with, or another file to start over",
+            "give the options that it was written with, or start over with another file",
         )
     }
 }

@@ -64,7 +64,10 @@ impl<T: Save> Sum<T> {
             Some(counted) if counted.stamp == place.stamp => Ok(true),
             Some(_) => Err(Failure::input(
                 "capture_changed",
-                format!("{}: has changed since it was gathered, and counts as it was", place.path.display()),
+                format!(
+                    "{}: has changed since it was gathered; the earlier version counts",
+                    place.path.display()
+                ),
                 "start over with another file for --resume",
             )),
         }
@@ -103,7 +106,7 @@ impl<T: Save> Sum<T> {
             messages.warning(
                 "equal_content",
                 format_args!(
-                    "{count} captures hold exactly the trace that another one holds, first {} that of {}; if both are of one run, it counts twice: leave one out",
+                    "{count} captures contain exactly the trace of another one, for example {} that of {}; if both are from one run, the run counts twice: leave one out",
                     one.display(),
                     other.display()
                 ),

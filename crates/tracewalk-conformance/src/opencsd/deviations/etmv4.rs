@@ -16,9 +16,9 @@ const TYPE_OF_IRQ: u16 = 0x200;
 pub(super) const ETMV4: &[Deviation] = &[
     Deviation {
         id: "m-exception-types",
-        opencsd: "tells the packet's TYPE where the exception's number is asked for",
-        specification: "IHI 0064, exceptions of M profile: TYPE 0x208 and up is IRQ8 and up, whose number is 24 and up",
-        recognised_by: "M profile; one exception each, ours IRQ8 or a later one, and OpenCSD's number is its TYPE",
+        opencsd: "reports the packet's TYPE instead of the exception's number",
+        specification: "IHI 0064, exceptions of M profile: TYPE 0x208 and up are IRQ8 and up, whose numbers are 24 and up",
+        recognised_by: "M profile; both have one exception, ours is IRQ8 or higher, and OpenCSD's number is the TYPE",
         evidence: Evidence::Readings,
         recognises: |difference, place| match one_each(difference) {
             Some((ours, theirs)) => {
@@ -34,9 +34,9 @@ pub(super) const ETMV4: &[Deviation] = &[
     },
     Deviation {
         id: "no-return-address",
-        opencsd: "takes 0xfffffffe for the address where a tail-chained exception returns to, and walks there from the last place that it knows",
-        specification: "IHI 0064, exceptions of M profile: 0xfffffffe says that there is no return address, and nothing was executed",
-        recognised_by: "M profile; OpenCSD's exception returns to 0xfffffffe and ours to nowhere, or OpenCSD alone has instructions from the packet of such an exception",
+        opencsd: "takes 0xfffffffe for the return address of a tail-chained exception, and walks there from the last known place",
+        specification: "IHI 0064, exceptions of M profile: 0xfffffffe means that there is no return address and that nothing was executed",
+        recognised_by: "M profile; OpenCSD's exception returns to 0xfffffffe and ours has no return address, or only OpenCSD has instructions from the packet of such an exception",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
             if !is_etmv4_of_m_profile(place.config) {
@@ -59,9 +59,9 @@ pub(super) const ETMV4: &[Deviation] = &[
     },
     Deviation {
         id: "outcomes-without-atoms",
-        opencsd: "tells of each instruction up to a Q or source address element's that it passed",
-        specification: "IHI 0064: the instructions of a Q element have no atoms, and execution goes on at its address; in front of a source address no branch was taken (ETE)",
-        recognised_by: "the same instruction each, from a Q or source address packet; ours failed, and OpenCSD's passed",
+        opencsd: "reports each instruction up to a Q or source address element as passed",
+        specification: "IHI 0064: the instructions of a Q element have no atoms, and execution continues at its address; before a source address no branch was taken (ETE)",
+        recognised_by: "both have the same instruction, from a Q or source address packet; ours failed, and OpenCSD's passed",
         evidence: Evidence::Readings,
         recognises: |difference, place| match one_each(difference).map(|(ours, theirs)| (ours.what, theirs)) {
             Some((What::Instruction { at, passed: false }, theirs)) => {

@@ -15,9 +15,9 @@ use crate::opencsd::recognise::{
 pub(super) const EXECUTED: &[Deviation] = &[
     Deviation {
         id: "m-exception-codes",
-        opencsd: "tells the code of the packet where the exception's number is asked for",
-        specification: "IHI 0014Q, table 7.11: of ARMv7-M the codes 1 to 9 and from 0x10 on stand for other numbers: 8 for IRQ0, which is 16",
-        recognised_by: "M profile; one exception each, and OpenCSD's number is the code of our packet there",
+        opencsd: "reports the packet's code instead of the exception's number",
+        specification: "IHI 0014Q, table 7.11: for ARMv7-M the codes 1 to 9 and from 0x10 on stand for other numbers; for example, 8 stands for IRQ0, whose number is 16",
+        recognised_by: "M profile; both have one exception, and OpenCSD's number is the code of our packet there",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
             let number = |step: &Step| match step.what {
@@ -31,9 +31,9 @@ pub(super) const EXECUTED: &[Deviation] = &[
     },
     Deviation {
         id: "deprecated-exception-codes",
-        opencsd: "takes the three bits of the deprecated form for the four of the other one, and 0 for no exception",
-        specification: "IHI 0014Q, table 7.7: codes of their own; 0 stands for the exceptions that the vector's address tells apart",
-        recognised_by: "our packet has such a code, and OpenCSD's number is the code, or it has none where the code is 0",
+        opencsd: "reads the three-bit code of the deprecated form as the four-bit code of the other form, and 0 as no exception",
+        specification: "IHI 0014Q, table 7.7: the form has its own codes; 0 stands for the exceptions that the vector's address distinguishes",
+        recognised_by: "our packet has such a code, and OpenCSD's number is the code, or OpenCSD has no exception if the code is 0",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
             let code = |step: &Step| place.packet(step.from).and_then(|packet| packet.number("eee"));
@@ -52,9 +52,9 @@ pub(super) const EXECUTED: &[Deviation] = &[
     },
     Deviation {
         id: "undefined-return",
-        opencsd: "says that execution goes on after an undefined instruction",
+        opencsd: "reports that execution continues after an undefined instruction",
         specification: "DDI 0406C, B1.8.1: the preferred return address of an Undefined Instruction exception is that of the instruction",
-        recognised_by: "exception 9 each, and our return address lies one instruction in front of OpenCSD's",
+        recognised_by: "both have exception 9, and our return address is one instruction before OpenCSD's",
         evidence: Evidence::Readings,
         recognises: |difference, _| match one_each(difference).map(|(ours, theirs)| (ours.what, theirs.what))
         {
@@ -67,9 +67,9 @@ pub(super) const EXECUTED: &[Deviation] = &[
     },
     Deviation {
         id: "gray-timestamps",
-        opencsd: "takes Gray codes for numbers",
-        specification: "IHI 0035B, 4.3 (timestamps): PFTv1.0 sends Gray codes, later units where ETMCCER[28] is clear",
-        recognised_by: "the timestamps alone differ, and OpenCSD's, resolved, is ours",
+        opencsd: "reads Gray codes as binary numbers",
+        specification: "IHI 0035B, 4.5.9 (timestamps): PFTv1.0 sends Gray codes, and so do later units if ETMCCER[28] is clear",
+        recognised_by: "only the timestamps differ, and OpenCSD's, decoded from Gray code, equals ours",
         evidence: Evidence::Readings,
         recognises: |difference, _| match difference {
             Difference::Packet { ours, theirs } => {
@@ -83,9 +83,9 @@ pub(super) const EXECUTED: &[Deviation] = &[
     },
     Deviation {
         id: "isa-behind-blx",
-        opencsd: "begins every P-header with the instruction set of the last address packet",
-        specification: "IHI 0014Q, 7.4 (direct branches): the target's instruction set follows from the instruction",
-        recognised_by: "ETMv3; both name an address in other instruction sets, and the last change of ours has no packet",
+        opencsd: "starts each P-header with the instruction set of the last address packet",
+        specification: "IHI 0014Q, 7.3 (direct branches): the target's instruction set follows from the instruction",
+        recognised_by: "ETMv3; both have the same address with different instruction sets, and our last change of instruction set has no packet",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
             let Difference::Flow { ours, theirs, between } = difference else { return false };
@@ -97,8 +97,8 @@ pub(super) const EXECUTED: &[Deviation] = &[
     Deviation {
         id: "isa-behind-failed-blx",
         opencsd: "changes the instruction set after a BLX that was not executed",
-        specification: "IHI 0035B, 4.3.3 (atoms): after N execution goes on with the next instruction",
-        recognised_by: "PFT; both name an address in other instruction sets, after an instruction of ours that failed",
+        specification: "IHI 0035B, 4.5.3 (atoms): after N execution continues with the next instruction",
+        recognised_by: "PFT; both have the same address with different instruction sets, after an instruction that failed in ours",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
             let Difference::Flow { ours, theirs, .. } = difference else { return false };
@@ -118,8 +118,8 @@ pub(super) const EXECUTED: &[Deviation] = &[
     Deviation {
         id: "alternative-isa",
         opencsd: "does not take AltISA from an I-sync packet: Thumb stays Thumb after the next short address",
-        specification: "IHI 0014Q, 7.5, and IHI 0035B, 4.3.2: AltISA holds until a packet says something else",
-        recognised_by: "one has ThumbEE where the other has Thumb, in the packet, or in one before it up to the last I-sync",
+        specification: "IHI 0014Q, 7.10.5, and IHI 0035B, 4.5.2: AltISA holds until a packet changes it",
+        recognised_by: "one has ThumbEE and the other Thumb, in this packet or in one before it, back to the last I-sync",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
             let is_ee = |packet: &Packet| {
@@ -140,8 +140,8 @@ pub(super) const EXECUTED: &[Deviation] = &[
     Deviation {
         id: "jazelle-addresses",
         opencsd: "clears bit 0 of an I-sync's address in Jazelle state",
-        specification: "DDI 0406C, A2.10: bytecodes are aligned to bytes; IHI 0014Q, 7.5, does not say that bit 0 is not part of the address",
-        recognised_by: "an I-sync of ETMv3 in Jazelle state each, and nothing but bit 0 of the address differs, which OpenCSD has clear",
+        specification: "DDI 0406C, A2.10: bytecodes are byte-aligned; IHI 0014Q, 7.10.5, does not exclude bit 0 from the address",
+        recognised_by: "both have an ETMv3 I-sync in Jazelle state, and only bit 0 of the address differs, which OpenCSD clears",
         evidence: Evidence::Readings,
         recognises: |difference, place| match difference {
             Difference::Packet { ours, theirs } => {
@@ -157,9 +157,9 @@ pub(super) const EXECUTED: &[Deviation] = &[
     },
     Deviation {
         id: "hyp-without-virtualization",
-        opencsd: "reads Hyp of I-sync packets only where ETMCCER has the Virtualization Extensions, and keeps that of an older branch packet",
-        specification: "IHI 0014Q, 7.5 and table 7.9: the bit is Hyp in both, and what an I-sync says holds until a branch packet says something else",
-        recognised_by: "ETMv3; ETMCCER[26] is clear, nothing but Hyp differs, and ours is that of the I-sync packet, or of the last one",
+        opencsd: "reads Hyp from I-sync packets only if ETMCCER has the Virtualization Extensions, and otherwise keeps that of an earlier branch packet",
+        specification: "IHI 0014Q, 7.10.5 and table 7.9: the bit is Hyp in both, and the value in an I-sync holds until a branch packet changes it",
+        recognised_by: "ETMv3; ETMCCER[26] is clear, only Hyp differs, and ours is that of this I-sync packet or the last one",
         evidence: Evidence::Readings,
         recognises: |difference, place| match difference {
             Difference::Packet { ours, theirs } => {
@@ -177,7 +177,7 @@ pub(super) const EXECUTED: &[Deviation] = &[
     Deviation {
         id: "load-in-progress",
         opencsd: "takes the second address of an I-sync packet with LSiP for a branch packet",
-        specification: "IHI 0014Q, 7.5 (I-sync, LSiP): the second address is part of the packet; the first is that of an instruction that was executed",
+        specification: "IHI 0014Q, 7.10.5 (I-sync, LSiP): the second address is part of the packet; the first is that of an executed instruction",
         recognised_by: "our I-sync packet has LSiP; its first address is OpenCSD's, and its second one that of OpenCSD's branch packet",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
@@ -202,9 +202,9 @@ pub(super) const EXECUTED: &[Deviation] = &[
     },
     Deviation {
         id: "data-addresses",
-        opencsd: "loses bits of data addresses, and with them the place where the value begins",
-        specification: "IHI 0014Q, 7.8 (data addresses): 1 to 5 bytes, whose bit 7 says that another one follows",
-        recognised_by: "data addresses are traced, and the first of the packets that differ is one of data",
+        opencsd: "loses bits of data addresses, and so misreads where the value begins",
+        specification: "IHI 0014Q, 7.4.2 (data addresses): 1 to 5 bytes, in which bit 7 means that another one follows",
+        recognised_by: "data addresses are traced, and the first packet that differs is a data packet",
         evidence: Evidence::Readings,
         recognises: |difference, place| match difference {
             Difference::Packet { ours, .. } => {
@@ -221,9 +221,9 @@ pub(super) const EXECUTED: &[Deviation] = &[
     },
     Deviation {
         id: "cancelled-return",
-        opencsd: "tells the return from an exception although another exception took its place",
-        specification: "IHI 0014Q, 7.4 (Can after an exception return packet, ARMv7-M): the return is cancelled, not the instruction",
-        recognised_by: "only OpenCSD has exception returns, and the next exception after each cancels, with no atom between",
+        opencsd: "reports the return from an exception although another exception replaced it",
+        specification: "IHI 0014Q, 7.3.5 (Can after an exception return packet, ARMv7-M): the return is cancelled, not the instruction",
+        recognised_by: "only OpenCSD has exception returns, and the next exception after each one cancels, with no atom between them",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
             only_theirs(difference).is_some_and(|steps| {
@@ -233,9 +233,9 @@ pub(super) const EXECUTED: &[Deviation] = &[
     },
     Deviation {
         id: "cancelled-instruction",
-        opencsd: "cancels an instruction only where its atom is alone in its P-header and nothing stands before the branch packet",
-        specification: "IHI 0014Q, 7.4 (Can): the most recently traced instruction was not completed, whatever packets came since",
-        recognised_by: "ETMv3; only OpenCSD has the instruction, and the next exception after it cancels, with no atom between",
+        opencsd: "cancels an instruction only if its atom is alone in its P-header and directly before the branch packet",
+        specification: "IHI 0014Q, 7.3.5 (Can): the most recently traced instruction was not completed, whatever packets have followed it",
+        recognised_by: "ETMv3; only OpenCSD has the instruction, and the next exception after it cancels, with no atom between them",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
             only_theirs(difference).is_some_and(|steps| {
@@ -245,9 +245,9 @@ pub(super) const EXECUTED: &[Deviation] = &[
     },
     Deviation {
         id: "end-of-region",
-        opencsd: "reads four bytes where a 16-bit instruction ends the region, and finds no code there",
-        specification: "DDI 0406C, A6.1: the first halfword says whether there is a second one",
-        recognised_by: "only we have instructions, and in front of the first, or with it, the image ends after a halfword",
+        opencsd: "reads four bytes if a 16-bit instruction ends the region, and finds no code there",
+        specification: "DDI 0406C, A6.1: the first halfword determines whether there is a second one",
+        recognised_by: "only we have instructions, and before the first or with it the image ends after a halfword",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
             let Difference::Flow { ours, theirs, between } = difference else { return false };
@@ -261,8 +261,8 @@ pub(super) const EXECUTED: &[Deviation] = &[
     },
     Deviation {
         id: "empty-p-header",
-        opencsd: "prints a range of no instructions, with addresses of an earlier one, for a P-header without atoms",
-        specification: "IHI 0014Q, table 7.2: 0b10000000 has no E and no N atom",
+        opencsd: "prints an empty range, with the addresses of an earlier range, for a P-header without atoms",
+        specification: "IHI 0014Q, table 7.2: 0b10000000 has neither E nor N atoms",
         recognised_by: "only OpenCSD has instructions, and our packets there are P-headers without atoms",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
@@ -275,8 +275,8 @@ pub(super) const EXECUTED: &[Deviation] = &[
     },
     Deviation {
         id: "two-atoms-per-instruction",
-        opencsd: "takes each atom for an instruction, whatever ETMIDR says",
-        specification: "IHI 0014Q, ETMIDR[18]: where it is clear, a 32-bit Thumb instruction is traced as two instructions of 16 bits",
+        opencsd: "takes each atom for one instruction, regardless of ETMIDR",
+        specification: "IHI 0014Q, ETMIDR[18]: if it is clear, a 32-bit Thumb instruction is traced as two 16-bit instructions",
         recognised_by: "ETMIDR[18] is clear, and the program executed a 32-bit Thumb instruction here",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
@@ -287,9 +287,9 @@ pub(super) const EXECUTED: &[Deviation] = &[
     },
     Deviation {
         id: "exception-zero",
-        opencsd: "takes exception bytes whose number is 0 for an exception, and drops the branch",
-        specification: "IHI 0035B, 4.3.4 (branch address packets): exception 0 is no exception: the packet is a branch that changes the security state",
-        recognised_by: "PFT; OpenCSD has an exception of number 0, or the instruction that it dropped for it",
+        opencsd: "takes exception bytes with number 0 for an exception, and drops the branch",
+        specification: "IHI 0035B, 4.5.4 (branch address packets): number 0 is not an exception: the packet is a branch that changes the security state",
+        recognised_by: "PFT; OpenCSD has an exception with number 0, or the instruction that it dropped for that exception",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
             let Difference::Flow { ours, theirs, .. } = difference else { return false };

@@ -12,33 +12,33 @@ use crate::opencsd::recognise::{
 pub(super) const PACKETS: &[Deviation] = &[
     Deviation {
         id: "reserved-fields",
-        opencsd: "reads packets whose fixed bits are wrong or whose values are reserved, and goes on after them",
-        specification: "IHI 0014Q, 7.4 and 7.5; IHI 0035B, 4.3: bits that are always set or clear, values that are reserved",
-        recognised_by: "where the packets begin to differ, ours is malformed for that reason, and OpenCSD has one",
+        opencsd: "accepts packets with wrong fixed bits or reserved values, and continues after them",
+        specification: "IHI 0014Q, 7.3.5 and 7.10.5; IHI 0035B, 4.5: fixed bits and reserved values",
+        recognised_by: "at the first difference our packet is malformed for that reason, and OpenCSD has a packet",
         evidence: Evidence::Damage,
         recognises: |difference, _| begins_malformed(difference, "reserved_value"),
     },
     Deviation {
         id: "packets-not-enabled",
-        opencsd: "reads packets that the configuration excludes",
-        specification: "IHI 0014Q, 3.5.1 (ETMCR): what is not enabled is not sent",
-        recognised_by: "where the packets begin to differ, ours is malformed for that reason, and OpenCSD has one",
+        opencsd: "accepts packets that the configuration excludes",
+        specification: "IHI 0014Q, 3.5.1 (ETMCR): packets that are not enabled are not sent",
+        recognised_by: "at the first difference our packet is malformed for that reason, and OpenCSD has a packet",
         evidence: Evidence::Damage,
         recognises: |difference, _| begins_malformed(difference, "not_enabled"),
     },
     Deviation {
         id: "reserved-headers",
-        opencsd: "reads P-headers and atoms that are reserved",
+        opencsd: "accepts reserved P-headers and atoms",
         specification: "IHI 0014Q, tables 7.2 and 7.3; IHI 0035B, table 4-3: these headers are reserved",
-        recognised_by: "where the packets begin to differ, ours is a reserved header, and OpenCSD has a packet",
+        recognised_by: "at the first difference ours is a reserved header, and OpenCSD has a packet",
         evidence: Evidence::Damage,
         recognises: |difference, _| begins_malformed(difference, "reserved_header"),
     },
     Deviation {
         id: "long-a-sync",
-        opencsd: "takes every zero byte more than five in front of an A-sync's end for a packet of its own",
-        specification: "IHI 0014Q, 7.6: an A-sync is five zero bytes or more, and 0x80",
-        recognised_by: "ours is one A-sync, and OpenCSD's end in one, with malformed bytes in front",
+        opencsd: "takes each zero byte beyond five in an A-sync for a separate packet",
+        specification: "IHI 0014Q, 7.10: an A-sync is five or more zero bytes and 0x80",
+        recognised_by: "ours is one A-sync; OpenCSD's packets end in one, after malformed bytes",
         evidence: Evidence::Readings,
         recognises: |difference, _| match difference {
             Difference::Cut { ours, theirs, .. } => match (&ours[..], theirs.split_last()) {
@@ -54,17 +54,17 @@ pub(super) const PACKETS: &[Deviation] = &[
     },
     Deviation {
         id: "cut-packets",
-        opencsd: "lists the packet in which the trace ends as if it were whole",
-        specification: "IHI 0014Q and IHI 0035B: each packet has its bytes",
-        recognised_by: "the last of our packets is malformed because the trace ends",
+        opencsd: "lists a packet that the end of the trace truncates as if it were complete",
+        specification: "IHI 0014Q and IHI 0035B: a packet includes all of its bytes",
+        recognised_by: "our last packet is malformed because the trace ends in it",
         evidence: Evidence::Damage,
         recognises: |difference, _| begins_malformed(difference, "truncated"),
     },
     Deviation {
         id: "a-sync-begun-in-a-packet",
-        opencsd: "does not know an A-sync whose first zeros it read as the end of a packet",
-        specification: "IHI 0014Q, 7.6; IHI 0035B, 4.3.1: five zero bytes or more, and 0x80; no other packet begins with zero",
-        recognised_by: "we have an A-sync directly after bytes that are malformed because they are none",
+        opencsd: "misses an A-sync if it read the first zeros as the end of a packet",
+        specification: "IHI 0014Q, 7.10; IHI 0035B, 4.5.1: five or more zero bytes and 0x80; no other packet begins with a zero byte",
+        recognised_by: "we have an A-sync directly after bytes that are malformed because they are not a packet",
         evidence: Evidence::Damage,
         recognises: |difference, place| match difference {
             Difference::Cut { ours, .. } => ours.first().is_some_and(|first| {
@@ -76,9 +76,9 @@ pub(super) const PACKETS: &[Deviation] = &[
     },
     Deviation {
         id: "search-for-a-sync",
-        opencsd: "reads on where a packet was not what it should be, though nobody knows where the next one begins",
-        specification: "IHI 0014Q, 7.6; IHI 0035B, 4.3.1: the A-sync is what tells where packets begin",
-        recognised_by: "only OpenCSD has packets here, and we search for an A-sync, or pass bytes over in front of one",
+        opencsd: "continues after a malformed packet, although the start of the next packet is unknown",
+        specification: "IHI 0014Q, 7.10; IHI 0035B, 4.5.1: only the A-sync shows where packets begin",
+        recognised_by: "only OpenCSD has packets here, and we search for an A-sync, or skip bytes before one",
         evidence: Evidence::Damage,
         recognises: |difference, place| match difference {
             Difference::Cut { ours, theirs, .. } => {
@@ -93,9 +93,9 @@ pub(super) const PACKETS: &[Deviation] = &[
     },
     Deviation {
         id: "timestamp-length",
-        opencsd: "reads timestamps of ETMv3 on for as long as bit 7 is set",
-        specification: "IHI 0014Q, 7.9: at most 7 bytes, or 9; bit 7 of the ninth is data",
-        recognised_by: "ETMv3; a timestamp in front is longer in OpenCSD's reading, and what differs are packets after it or timestamps",
+        opencsd: "continues ETMv3 timestamps as long as bit 7 is set",
+        specification: "IHI 0014Q, 7.7.4: at most 7 bytes, or 9; bit 7 of the ninth is data",
+        recognised_by: "ETMv3; an earlier timestamp is longer in OpenCSD's reading, and only timestamps or the packets after it differ",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
             let (first, _) = difference.places();
@@ -111,9 +111,9 @@ pub(super) const PACKETS: &[Deviation] = &[
     },
     Deviation {
         id: "values-without-values",
-        opencsd: "refuses out-of-order data and failed stores where only addresses are traced",
-        specification: "IHI 0014Q, 7.8: the value is absent where values are not traced; no word that the packet is, too",
-        recognised_by: "where the packets begin to differ, ours is such a packet, and OpenCSD's is malformed",
+        opencsd: "rejects out-of-order data and failed stores if only addresses are traced",
+        specification: "IHI 0014Q, 7.4: the value is absent if values are not traced; nothing states that the packet is absent, too",
+        recognised_by: "at the first difference ours is such a packet, and OpenCSD's is malformed",
         evidence: Evidence::Readings,
         recognises: |difference, place| match difference {
             Difference::Cut { ours, theirs, .. } => {
@@ -127,9 +127,9 @@ pub(super) const PACKETS: &[Deviation] = &[
     },
     Deviation {
         id: "failed-barriers",
-        opencsd: "says that an ISB was not executed where its atom is N",
-        specification: "IHI 0035B, 4.3.3: from PFTv1.1 on; PFTv1.0 does not say whether it was, and we say that it was passed",
-        recognised_by: "PFT; both have the same instruction, OpenCSD as failed",
+        opencsd: "reports an ISB as not executed if its atom is N",
+        specification: "IHI 0035B, 4.5.3: from PFTv1.1 on; PFTv1.0 does not state whether it was executed, and we report it as passed",
+        recognised_by: "PFT; both have the same instruction, and OpenCSD reports it as failed",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
             let both = one_each(difference).map(|(ours, theirs)| (ours.what, theirs.what));
@@ -143,7 +143,7 @@ pub(super) const PACKETS: &[Deviation] = &[
     },
     Deviation {
         id: "resume",
-        opencsd: "does not print Resume of A and R profile, nor where the packet cancels",
+        opencsd: "does not print Resume for A and R profile, nor if the packet cancels",
         specification: "IHI 0014Q, table 7.9: exception information byte 2",
         recognised_by: "ETMv3 of A or R profile, or our packet cancels; only Resume differs",
         evidence: Evidence::Readings,
@@ -159,7 +159,7 @@ pub(super) const PACKETS: &[Deviation] = &[
     },
     Deviation {
         id: "long-exception-codes",
-        opencsd: "takes the lowest four bits of an exception's code for all of it, for A and R profile",
+        opencsd: "uses only the lowest four bits of an exception's code, for A and R profile",
         specification: "IHI 0014Q, table 7.9: the code has nine bits; table 7.12: those from 16 on are reserved",
         recognised_by: "our code is greater than 15, its lowest four bits are OpenCSD's, and nothing else differs",
         evidence: Evidence::Readings,
@@ -177,10 +177,10 @@ pub(super) const PACKETS: &[Deviation] = &[
     },
     Deviation {
         id: "unknown-returns",
-        opencsd: "says where execution goes on after a reset and after exceptions that are reserved",
-        specification: "IHI 0035B, 5.2: the packets in front of a reset do not say how far execution came; table 4-5: 6, 7 and \
-                        everything from 16 on are reserved",
-        recognised_by: "PFT; the same exception each, a reset or a reserved one, without a return address in ours",
+        opencsd: "reports where execution continues after a reset and after reserved exceptions",
+        specification: "IHI 0035B, 5.3.1: the packets before a reset do not show how far execution came; table 4-5: 6, 7 and \
+                        all codes from 16 on are reserved",
+        recognised_by: "PFT; both have the same exception, a reset or a reserved one, and ours has no return address",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
             let both = one_each(difference).map(|(ours, theirs)| (ours.what, theirs.what));
@@ -196,9 +196,9 @@ pub(super) const PACKETS: &[Deviation] = &[
     },
     Deviation {
         id: "waypoint-within-instruction",
-        opencsd: "passes over the end of a waypoint update that names the second half of an instruction, and goes on to where no code is",
-        specification: "IHI 0035B, 4.3.5 (waypoint update): the address may be that of the instruction less 2 or 4; everything up to it was executed",
-        recognised_by: "PFT; there is such an update where the readings part, and our flow ends with the instruction that it is in",
+        opencsd: "runs past the end of a waypoint update that names the second half of an instruction, up to where there is no code",
+        specification: "IHI 0035B, 4.5.5 (waypoint update): the address may be that of the instruction less 2 or 4; everything up to it was executed",
+        recognised_by: "PFT; there is such an update where the readings diverge, and our flow ends with the instruction that contains it",
         evidence: Evidence::Readings,
         recognises: |difference, place| {
             matches!(difference, Difference::Flow { .. })
@@ -208,9 +208,9 @@ pub(super) const PACKETS: &[Deviation] = &[
     },
     Deviation {
         id: "gives-up",
-        opencsd: "stops decoding at the first packet of ETMv3 that it cannot use",
-        specification: "IHI 0014Q, 7.6: the next A-sync and I-sync are there to go on",
-        recognised_by: "OpenCSD ended with a fatal error; only we have what comes after, or what it held back",
+        opencsd: "stops decoding at the first ETMv3 packet that it cannot use",
+        specification: "IHI 0014Q, 7.10: decoding resumes at the next A-sync and I-sync",
+        recognised_by: "OpenCSD ended with a fatal error; only we have what follows, or what OpenCSD held back",
         evidence: Evidence::Readings,
         recognises: |difference, place| match difference {
             Difference::Flow { ours, theirs, between } => {
@@ -221,10 +221,10 @@ pub(super) const PACKETS: &[Deviation] = &[
     },
     Deviation {
         id: "out-of-step",
-        opencsd: "makes flow of what it reads after bytes that are no packet, before the next A-sync and I-sync",
-        specification: "IHI 0014Q, 7.6; IHI 0035B, 4.3.1: after an A-sync it is known where packets begin, after an I-sync where execution is",
-        recognised_by: "only OpenCSD has flow, or another address, and our reading has no A-sync and I-sync between the malformed \
-                        bytes and it; or OpenCSD says that trace begins with the I-sync that is the first one after them",
+        opencsd: "derives flow from bytes after an invalid packet, before the next A-sync and I-sync",
+        specification: "IHI 0014Q, 7.10; IHI 0035B, 4.5.1 and 4.5.2: an A-sync shows where packets begin, an I-sync where execution is",
+        recognised_by: "only OpenCSD has flow, or it has another address, and our reading has no A-sync and I-sync between the \
+                        malformed bytes and that flow; or OpenCSD reports that trace begins with the first I-sync after them",
         evidence: Evidence::Damage,
         recognises: |difference, place| match difference {
             Difference::Packet { ours, .. } => place.is_out_of_step(ours.at),
@@ -238,9 +238,9 @@ pub(super) const PACKETS: &[Deviation] = &[
     },
     Deviation {
         id: "contradictions",
-        opencsd: "goes on where trace and image disagree, or where it does not know where execution is",
-        specification: "DDI 0406C, A8.3: an instruction without a condition is executed; only branches branch",
-        recognised_by: "OpenCSD executes there what cannot be: it fails without a condition, goes where no branch or another one than its packet leads, or where no code is",
+        opencsd: "continues although trace and image disagree, or although the place of execution is unknown",
+        specification: "DDI 0406C, A8.3: an unconditional instruction is executed; only branches branch",
+        recognised_by: "OpenCSD's execution there is impossible: an unconditional instruction fails, or execution goes to a place that no branch, or not this packet's branch, leads to, or that has no code",
         evidence: Evidence::Damage,
         recognises: |difference, place| {
             matches!(difference, Difference::Flow { .. }) && place.is_impossible(difference.places())

@@ -162,7 +162,7 @@ impl fmt::Display for Form {
                 write!(f, "memory as {} {verb} it", tools.join(" and "))
             }
             Self::Numbers => f.write_str("little-endian numbers without addresses, as probe-rs prints them"),
-            Self::Binary => f.write_str("memory as it is"),
+            Self::Binary => f.write_str("raw memory"),
         }
     }
 }

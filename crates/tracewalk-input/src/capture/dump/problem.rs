@@ -44,16 +44,16 @@ impl DumpProblem {
         use MemoryProblem as Problem;
         match self {
             Self::Values { tool: Tool::ProbeRs, .. } => {
-                "give what one command printed, complete and unchanged; of xxd's and hexdump's output give the file itself"
+                "give the complete, unchanged output of one command; instead of output of xxd or hexdump, give the file itself"
             }
             Self::Values { .. } => {
-                "give what one command printed, complete and unchanged, or save the memory as a file"
+                "give the complete, unchanged output of one command, or save the memory as a file"
             }
             Self::NoWidth { .. } => {
-                "print hexadecimal numbers, as `x/256wx` does, or keep the command in the log"
+                "print hexadecimal numbers, for example with `x/256wx`, or keep the command in the log"
             }
             Self::TooLong { .. } => {
-                "give the part with the trace buffer, or save the memory as it is, with --dump-address"
+                "give only the part with the trace buffer, or save the memory as a binary file and add --dump-address"
             }
             Self::Memory(Problem::Conflict { .. }) => {
                 "the memory changed between two commands: leave the older part out"
@@ -90,13 +90,13 @@ impl fmt::Display for DumpProblem {
         match self {
             Self::Memory(problem) => problem.fmt(f),
             Self::Values { tool, found } => {
-                write!(f, "expected memory as {tool} prints it: {}, found `{found}`", tool.example())
+                write!(f, "expected memory as {tool} prints it ({}), found `{found}`", tool.example())
             }
             Self::NoWidth { found } => {
-                write!(f, "the size of these decimal numbers is not stated: `{found}`")
+                write!(f, "the size of the decimal numbers is unknown: `{found}`")
             }
             Self::TooLong { bytes, most } => {
-                write!(f, "memory written as {bytes} bytes of text, and at most {most} are read")
+                write!(f, "found {bytes} bytes of text, expected at most {most}")
             }
             Self::Core(kind) => kind.fmt(f),
         }

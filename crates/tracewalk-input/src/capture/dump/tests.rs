@@ -315,16 +315,16 @@ fn parts_that_disagree_are_named() {
     let text = "0x20000000: 00000001 00000002\n0x20000008: 00000003\n0x20000004: 00000102\n";
     assert_eq!(
         message(text),
-        "dump:3: has 0x01 at address 0x20000005, where line 1 has 0x02".replace("0x02", "0x00")
+        "dump:3: found 0x01 at address 0x20000005, but line 1 has 0x02".replace("0x02", "0x00")
     );
     let text = "0x20000004: 00000102\n0x20000000: 00000001 00000002\n";
-    assert_eq!(message(text), "dump:2: has 0x00 at address 0x20000005, where line 1 has 0x01");
+    assert_eq!(message(text), "dump:2: found 0x00 at address 0x20000005, but line 1 has 0x01");
 
     let mut core = Elf::new();
     core.kind = 4;
     core.section("a", ALLOC | WRITE, 0x2000_0000, &[1, 2, 3, 4]);
     core.section("b", ALLOC | WRITE, 0x2000_0002, &[3, 5, 6]);
-    assert_eq!(message(core.build()), "dump: has 0x05 at address 0x20000003, where another part has 0x04");
+    assert_eq!(message(core.build()), "dump: found 0x05 at address 0x20000003, but another part has 0x04");
 }
 
 #[test]
@@ -364,10 +364,7 @@ fn intel_hex_has_segments_and_linear_addresses() {
 fn broken_intel_hex_is_reported_with_its_line() {
     let start = ":020000042000DA\n";
     let cases = [
-        (
-            ":0100000001FF\n:00000001FF\n",
-            "dump:2: the record is damaged: its checksum is FF, that of its bytes FE",
-        ),
+        (":0100000001FF\n:00000001FF\n", "dump:2: the record is damaged: its checksum is FF, expected FE"),
         (":01000000\n", "dump:2: expected an Intel HEX record, found `:01000000`"),
         (":0100000001Fé\n", "dump:2: expected an Intel HEX record, found `:0100000001Fé`"),
         ("0100000001FE\n", "dump:2: expected an Intel HEX record, found `0100000001FE`"),
@@ -380,7 +377,7 @@ fn broken_intel_hex_is_reported_with_its_line() {
         (":00000001FF\n", "dump: holds no memory"),
         (
             ":0100000001FE\n:0100000002FD\n:00000001FF\n",
-            "dump:3: has 0x02 at address 0x20000000, where line 2 has 0x01",
+            "dump:3: found 0x02 at address 0x20000000, but line 2 has 0x01",
         ),
         (
             ":02000004FFFFFC\n:02FFFF000102FD\n",
@@ -413,7 +410,7 @@ fn s_records_have_addresses_of_three_lengths() {
 #[test]
 fn broken_s_records_are_reported_with_their_line() {
     let cases = [
-        ("S1040000AA52\n", "dump:2: the record is damaged: its checksum is 52, that of its bytes 51"),
+        ("S1040000AA52\n", "dump:2: the record is damaged: its checksum is 52, expected 51"),
         ("S1040000A\n", "dump:2: expected an S-record, found `S1040000A`"),
         ("S1\n", "dump:2: expected an S-record, found `S1`"),
         ("1040000AA51\n", "dump:2: expected an S-record, found `1040000AA51`"),
@@ -429,7 +426,7 @@ fn broken_s_records_are_reported_with_their_line() {
             "dump:2: the record's length contradicts its count field or its type: `S9040000AA51`",
         ),
         ("S4030000FC\n", "dump:2: unknown record type S4"),
-        ("S1040000AA51\nS5030002FA\n", "dump:3: expected 2 records of memory before this one, found 1"),
+        ("S1040000AA51\nS5030002FA\n", "dump:3: expected 2 data records before this one, found 1"),
         ("S1040000AA51\n", "dump: the file is cut off: its last record is not an end record S7, S8 or S9"),
         ("S9030000FC\n", "dump: holds no memory"),
     ];
@@ -472,7 +469,7 @@ fn broken_core_files_are_reported_in_one_sentence() {
         ),
         (
             core(|elf| elf.sections[0].claimed = Some(0xffff_0000)),
-            "the segments claim 4294901760 bytes in a file of 288",
+            "the segments claim 4294901760 bytes, but the file has 288",
         ),
         (
             core(|elf| elf.sections[0].address = 0xffff_fffe),

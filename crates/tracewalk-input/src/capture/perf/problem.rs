@@ -57,26 +57,26 @@ impl fmt::Display for PerfProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BigEndian => f.write_str("recorded on a big-endian machine, which is not supported"),
-            Self::Header { what } => write!(f, "{what} is not as perf writes it: the file is damaged or cut"),
+            Self::Header { what } => write!(f, "{what} is invalid: the file is damaged or truncated"),
             Self::BranchList => f.write_str(
-                "simpleperf reduced this recording to a list of branches, which holds no trace: `simpleperf inject -i FILE --symdir DIR` makes AutoFDO's text of it; for tracewalk, record without --decode-etm",
+                "simpleperf reduced this recording to a list of branches, which holds no trace: `simpleperf inject -i FILE --symdir DIR` converts it to AutoFDO's text; for tracewalk, record without --decode-etm",
             ),
             Self::NoCoreSight { kind: None } => {
                 f.write_str("no CoreSight trace was recorded: record with `perf record -e cs_etm//u`")
             }
             Self::NoCoreSight { kind: Some(kind) } => {
-                write!(f, "hardware trace of kind {kind} was recorded, expected CoreSight's, which is kind 3")
+                write!(f, "found hardware trace of type {kind}, expected CoreSight's, which is type 3")
             }
             Self::TraceUnit { at, found } => {
-                write!(f, "a trace unit's description at {at:#x} has {found:#x}, expected an ETM's or ETE's")
+                write!(f, "found {found:#x} in the description of a trace unit at {at:#x}, expected an ETM or ETE")
             }
             Self::HardwareId { major } => {
-                write!(f, "trace IDs are stated in form {major}, expected form 0: the kernel is newer than this reader")
+                write!(f, "found trace IDs in format {major}, expected format 0: the kernel is newer than this version of tracewalk")
             }
-            Self::TooMany { what, most } => write!(f, "more than {most} {what}, which no recording has"),
+            Self::TooMany { what, most } => write!(f, "found more {what} than the limit of {most}"),
             Self::Archive { why } => write!(
                 f,
-                "is neither a directory of files by build-id nor an archive of `perf archive` (.tar, .tar.gz, .tar.bz2): {why}"
+                "is neither a directory of files by build-id nor an archive made by `perf archive` (.tar, .tar.gz, .tar.bz2): {why}"
             ),
             Self::Compressed { at, why } => write!(f, "compressed records at {at:#x} cannot be unpacked: {why}"),
         }

@@ -36,7 +36,7 @@ impl Feeder {
 
 impl fmt::Display for NobodyReads {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("nobody reads the bytes that are fed")
+        f.write_str("the bytes that are fed have no reader")
     }
 }
 

@@ -37,13 +37,13 @@ impl StreamProblem {
     /// The advice to print with the error.
     pub(crate) const fn hint(&self) -> &'static str {
         match self {
-            Self::Address { .. } => "write tcp:localhost:3443",
-            Self::Connect(_) => "check that the server runs, and its host and port",
+            Self::Address { .. } => "write, for example, tcp:localhost:3443",
+            Self::Connect(_) => "check that the server runs, and check its host and port",
             Self::Broken(_) => "check the connection, and start again",
             Self::Shortened { .. } | Self::Overwritten { .. } | Self::Replaced => {
                 "follow the new file from its start"
             }
-            Self::Deleted => "follow it again where it is now",
+            Self::Deleted => "follow the file under its new name",
         }
     }
 }
@@ -69,15 +69,18 @@ impl fmt::Display for StreamProblem {
         match self {
             Self::Address { found } => write!(f, "expected tcp:HOST:PORT, found `{found}`"),
             Self::Connect(words) => write!(f, "cannot connect: {words}"),
-            Self::Broken(words) => write!(f, "broke off: {words}"),
+            Self::Broken(words) => write!(f, "the connection was lost: {words}"),
             Self::Shortened { read, found } => {
-                write!(f, "was cut to {found} bytes while it was followed, {read} had been read")
+                write!(
+                    f,
+                    "was truncated to {found} bytes while tracewalk followed it, after {read} bytes were read"
+                )
             }
             Self::Overwritten { read } => {
-                write!(f, "was written anew while it was followed, {read} bytes had been read")
+                write!(f, "was overwritten while tracewalk followed it, after {read} bytes were read")
             }
-            Self::Deleted => f.write_str("was deleted or renamed while it was followed"),
-            Self::Replaced => f.write_str("was replaced by another file while it was followed"),
+            Self::Deleted => f.write_str("was deleted or renamed while tracewalk followed it"),
+            Self::Replaced => f.write_str("was replaced by another file while tracewalk followed it"),
         }
     }
 }

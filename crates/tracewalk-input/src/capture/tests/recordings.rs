@@ -65,11 +65,11 @@ fn options_stand_above_the_description_and_are_for_recordings_only() {
     let bytes = directory.write("trace.bin", b"\0\0\0\0\0\x80");
     let path = directory.write("capture.toml", b"[capture]\nfile = \"swo.vcd\"\nwire = \"port\"\n");
     let error = Capture::open(&path).unwrap_err().to_string();
-    assert!(error.ends_with("swo.vcd: the channel of clk is unknown, expected one of PB3"), "{error}");
+    assert!(error.ends_with("swo.vcd: the channel for clk is unknown, expected one of PB3"), "{error}");
     let uart = WireOptions { wire: Some(Wire::Uart), ..WireOptions::default() };
     assert_eq!(&*Capture::open_with(&path, &uart, &[]).unwrap().buffers[0].bytes, b"hello");
     let error = Capture::open_with(&bytes, &uart, &[]).unwrap_err();
-    let expected = "is not a logic analyser's recording, but options state how to read one";
+    let expected = "is not a recording of a logic analyser, but options for such recordings were given";
     assert!(error.to_string().ends_with(expected), "{error}");
     let path = directory.write("capture.toml", b"[capture]\nfile = \"trace.bin\"\nbaud = 1000\n");
     assert!(Capture::open(&path).unwrap_err().to_string().ends_with(expected));

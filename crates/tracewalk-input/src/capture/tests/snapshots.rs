@@ -198,7 +198,7 @@ fn mistakes_in_a_snapshot_are_reported_with_their_line() {
         (
             "snapshot.ini",
             "[device_list]\na=../core.ini\n",
-            "snapshot.ini:2: the file name `../core.ini` leaves the directory of its description by `..`",
+            "snapshot.ini:2: the file name `../core.ini` leaves the directory of the description through `..`",
         ),
         ("snapshot.ini", "[device_list]\na=core.ini\nb=core.ini\n", "snapshot.ini:3: `cpu_0` is given twice"),
         (
@@ -221,7 +221,7 @@ fn mistakes_in_a_snapshot_are_reported_with_their_line() {
         (
             "core.ini",
             "[device]\nname=c\nclass=core\n[dump]\nfile=/etc/passwd\naddress=1\n",
-            "core.ini:5: the file name `/etc/passwd` is absolute, expected a file in the directory of its description",
+            "core.ini:5: the file name `/etc/passwd` is absolute, expected a file in the directory of the description",
         ),
         (
             "core.ini",
@@ -501,7 +501,7 @@ fn a_link_out_of_the_directory_is_refused() {
     std::os::unix::fs::symlink(target, &link).unwrap();
     let error = Capture::open(Path::new(directory.path())).unwrap_err();
     assert!(
-        error.to_string().ends_with("leaves the directory of its description by a symbolic link"),
+        error.to_string().ends_with("leaves the directory of the description through a symbolic link"),
         "{error}"
     );
 }

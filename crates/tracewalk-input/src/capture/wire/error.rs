@@ -110,9 +110,7 @@ impl RecordingProblem {
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Zip(_) | Self::Entry { .. } => "check that the recording was copied completely",
-            Self::NoEntry { .. } | Self::MissingKey { .. } => {
-                "save it again, as a sigrok session, VCD or CSV"
-            }
+            Self::NoEntry { .. } | Self::MissingKey { .. } => "save it again as a sigrok session, VCD or CSV",
             Self::TooMuch { .. } => "save a shorter part of it",
             Self::UnknownChannel { nearest: Some(nearest), .. } => {
                 return Some(format!("write --channel {nearest}=…"));
@@ -121,11 +119,11 @@ impl RecordingProblem {
             Self::NoChannel { role, .. } => return Some(format!("name it with --channel NAME={role}")),
             Self::NoSignal { channel: Some(_), .. } => "name another one with --channel NAME=swo",
             Self::Ambiguous { .. } => "choose one with --channel NAME=swo",
-            Self::Unreadable { .. } => "state what is on which channel with --wire, --channel and --baud",
+            Self::Unreadable { .. } => "state what each channel carries with --wire, --channel and --baud",
             Self::RateOfPort => "leave out --baud, or give --wire uart",
             Self::NoRate => "give --rate, or leave out --baud to measure it",
             Self::RateTwice => "leave out --rate",
-            Self::TooSlow { .. } => "record at three times the bit rate or more, or correct --baud",
+            Self::TooSlow { .. } => "sample at three times the bit rate or more, or correct --baud",
             Self::NotARecording => {
                 "leave out --wire, --channel and --baud, give the sample rate of bare samples with --rate, or give a sigrok session, VCD or CSV file"
             }
@@ -176,19 +174,21 @@ impl fmt::Display for RecordingProblem {
                 write!(f, "expected {expected} for `{key}`, found `{found}`")
             }
             Self::TooMuch { what, limit } => write!(f, "has more than {limit} {what}"),
-            Self::TimeGoesBack => f.write_str("the time goes back"),
-            Self::NoChannels => f.write_str("records no channel"),
+            Self::TimeGoesBack => f.write_str("a time is earlier than the one before it"),
+            Self::NoChannels => f.write_str("contains no channels"),
             Self::UnknownChannel { name, nearest: Some(nearest), channels } => {
                 let channels = channels.join(", ");
-                write!(f, "there is no channel `{name}`, the nearest name is `{nearest}` of {channels}")
+                write!(f, "there is no channel `{name}`, the nearest name is `{nearest}` among {channels}")
             }
             Self::UnknownChannel { name, nearest: None, channels } => {
                 write!(f, "there is no channel `{name}`, expected one of {}", channels.join(", "))
             }
             Self::RoleTwice { role } => write!(f, "two channels have the role {role}"),
-            Self::BothWires => f.write_str("both SWO and a trace port are asked for, expected one of them"),
+            Self::BothWires => {
+                f.write_str("the options select both SWO and a trace port, expected one of them")
+            }
             Self::NoChannel { role, channels } => {
-                write!(f, "the channel of {role} is unknown, expected one of {}", channels.join(", "))
+                write!(f, "the channel for {role} is unknown, expected one of {}", channels.join(", "))
             }
             Self::NoSignal { channel: Some(channel), seen } => {
                 write!(f, "channel `{channel}` carries no signal: {}", Listed(seen))
@@ -203,17 +203,17 @@ impl fmt::Display for RecordingProblem {
                 write!(f, "no bytes can be read with these options: {}", Listed(seen))
             }
             Self::RateOfPort => {
-                f.write_str("is read as a trace port, which has a clock, and --baud is for SWO")
+                f.write_str("is read as a trace port, which has its own clock, but --baud is for SWO")
             }
             Self::NoRate => f.write_str("--baud is given, but the recording does not state its sample rate"),
             Self::TooSlow { tenths } => {
-                write!(f, "has only {}.{} samples for each bit, expected 2 or more", tenths / 10, tenths % 10)
+                write!(f, "has only {}.{} samples per bit, expected 2 or more", tenths / 10, tenths % 10)
             }
             Self::RateTwice => f.write_str("states its own sample rate; --rate is for files that do not"),
             Self::NoSamples => f.write_str("names channels but has no samples"),
-            Self::NotARecording => {
-                f.write_str("is not a logic analyser's recording, but options state how to read one")
-            }
+            Self::NotARecording => f.write_str(
+                "is not a recording of a logic analyser, but options for such recordings were given",
+            ),
         }
     }
 }

@@ -197,11 +197,11 @@ mod tests {
         let sentence = |wire, roles: &[_]| wiring(&channels, wire, &said(roles)).unwrap_err().to_string();
         assert_eq!(
             sentence(None, &[("SW0", Role::Swo)]),
-            "there is no channel `SW0`, the nearest name is `SWO` of SWO, PC9"
+            "there is no channel `SW0`, the nearest name is `SWO` among SWO, PC9"
         );
         assert_eq!(
             sentence(Some(Wire::Port), &[]),
-            "the channel of clk is unknown, expected one of SWO, PC9"
+            "the channel for clk is unknown, expected one of SWO, PC9"
         );
         assert_eq!(
             sentence(None, &[("SWO", Role::Swo), ("PC9", Role::Swo)]),
@@ -209,7 +209,7 @@ mod tests {
         );
         assert_eq!(
             sentence(Some(Wire::Port), &[("SWO", Role::Swo)]),
-            "both SWO and a trace port are asked for, expected one of them"
+            "the options select both SWO and a trace port, expected one of them"
         );
         let unknown = "uard".parse::<Wire>().unwrap_err();
         assert_eq!(unknown.to_string(), "unknown wire `uard`, the nearest known one is `uart`");

@@ -71,14 +71,14 @@ impl fmt::Display for ChannelSeen {
         match signal {
             Signal::Still { high: true } => write!(f, "{name} stays high"),
             Signal::Still { high: false } => write!(f, "{name} stays low"),
-            Signal::Clock { changes } => write!(f, "{name} is like a clock ({changes} changes)"),
-            Signal::Other { changes } => write!(f, "{name} has an unknown signal ({changes} changes)"),
+            Signal::Clock { changes } => write!(f, "{name} looks like a clock ({changes} changes)"),
+            Signal::Other { changes } => write!(f, "{name} carries an unknown signal ({changes} changes)"),
             Signal::Bytes { wire, inverted, bits_per_second, bytes, errors } => {
                 write!(f, "{name} reads as {wire}")?;
                 if let Some(rate) = bits_per_second {
-                    write!(f, " of {rate} baud")?;
+                    write!(f, " at {rate} baud")?;
                 }
-                let turned = if *inverted { " if it is inverted" } else { "" };
+                let turned = if *inverted { " if inverted" } else { "" };
                 write!(f, "{turned} ({errors} errors in {bytes} bytes)")
             }
         }

@@ -237,7 +237,7 @@ impl Unpacked {
             CompressionMethod::Stored => Box::new(packed),
             CompressionMethod::Deflated => Box::new(DeflateDecoder::new(packed)),
             other => {
-                let problem = format!("is packed by {other}, expected deflate");
+                let problem = format!("is compressed with {other}, expected deflate");
                 return Err(place.error(None, Problem::Entry { name: excerpt(&entry.name), problem }));
             }
         };

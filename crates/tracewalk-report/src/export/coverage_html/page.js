@@ -99,7 +99,7 @@
 
   const STALE = {
     checksum: "The source shown is not the one that was compiled: its checksum is another than the program's. Lines and counts need not belong together.",
-    shorter: "The source shown is not the one that was compiled: it has fewer lines than the program has line numbers for. Lines and counts need not belong together.",
+    shorter: "The source shown is not the one that was compiled: the program has line numbers beyond its end. Lines and counts need not belong together.",
     newer: "The source shown may not be the one that was compiled: it is newer than the capture or the program. Lines and counts may not belong together.",
   };
 

@@ -24,7 +24,7 @@ pub(super) fn parts(code: &Code, crash: &Crash) -> Vec<Part> {
     let sentences = |title, lines: Vec<String>| Part { title, lines, columns: false };
     let cause = match &crash.cause {
         Some(cause) => words::sentence(code, cause),
-        None => "Not proven by the trace and what was saved.".to_owned(),
+        None => "Not proven by the trace and the saved state.".to_owned(),
     };
     let missing = crash.missing.iter().map(|missing| words::missing(*missing).to_owned());
     let proof = crash.cause.iter().flat_map(|cause| &cause.proof);
@@ -105,7 +105,7 @@ fn path_item(code: &Code, item: &PathItem) -> String {
             format!("── {}{to}", words::exception(code, *exception))
         }
         PathItem::ExceptionReturn => "── return from the exception".to_owned(),
-        PathItem::Unknown => "── not known what ran here".to_owned(),
+        PathItem::Unknown => "── execution here is unknown".to_owned(),
     }
 }
 

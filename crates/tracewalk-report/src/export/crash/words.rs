@@ -94,10 +94,10 @@ pub(super) fn sentence(code: &Code, cause: &Cause) -> String {
         }
         CauseKind::BusFault { at, address, store } => {
             let did = if *store { "stored to" } else { "loaded from" };
-            format!("{} {did} {address}, where the bus refused it.", at_place(*at))
+            format!("{} {did} {address}, which caused a bus error.", at_place(*at))
         }
         CauseKind::MemoryProtection { at, address } => {
-            format!("{} accessed {address}, where that is not allowed.", at_place(*at))
+            format!("{} accessed {address}, which is not permitted.", at_place(*at))
         }
         CauseKind::NoHandler { handler, vectors, exception: which } => {
             let (which, verb) = match which {
@@ -202,7 +202,7 @@ pub(super) const fn missing(missing: Missing) -> &'static str {
         }
         Missing::Frame => {
             "The registers that the exception stacked: print the memory at the stack pointer (if bit 2 of lr is \
-                           set that is psp: print it, too), with the processor halted at the handler's first \
+                           set, that is psp: print psp as well), with the processor halted at the handler's first \
                            instruction."
         }
         Missing::Registers => "The core registers: print them with the memory.",

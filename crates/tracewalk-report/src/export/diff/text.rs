@@ -125,7 +125,7 @@ pub(super) fn next_text(code: &Code, next: &Next) -> String {
         }
         Next::Exception(exception) => format!("takes {}", exception_name(code, *exception)),
         Next::Lost => "is not known".to_owned(),
-        Next::Missing(at) => format!("comes to {at}, which no image holds"),
+        Next::Missing(at) => format!("reaches {at}, which no image holds"),
         Next::End => "ends".to_owned(),
     }
 }
@@ -155,7 +155,7 @@ pub(super) fn line(code: &Code, place: CodePlace) -> Option<(String, u32)> {
 
 fn functions(out: &mut dyn Write, source: &SourceDiff, palette: &Palette) -> io::Result<()> {
     if source.functions.is_empty() {
-        return writeln!(out, "\nall functions ran as often and as long");
+        return writeln!(out, "\nall functions ran equally often and equally long");
     }
     let units = [Unit::Cycles, Unit::Time];
     let used = units.into_iter().filter(|unit| {

@@ -22,7 +22,7 @@ pub fn write_interrupts_text(out: &mut dyn Write, report: &InterruptReport, look
         let is_in_itm = report.sources.iter().any(|(section, _)| is_of_itm(section));
         // Tracing may have been off, which an ITM's reports do not show.
         if activities.exceptions.is_empty() && is_in_itm {
-            writeln!(out, "no exceptions were traced; what an ITM reports stands apart")?;
+            writeln!(out, "no exceptions were traced; reports of an ITM are listed separately")?;
         } else if activities.exceptions.is_empty() {
             writeln!(out, "no exceptions were taken")?;
         }
@@ -43,7 +43,7 @@ pub fn write_interrupts_text(out: &mut dyn Write, report: &InterruptReport, look
             let quiet = palette.quiet;
             writeln!(
                 out,
-                "\n{quiet}as the ITM reports their entries; how long they took is not known{quiet:#}"
+                "\n{quiet}counted by the entries that the ITM reports; their durations are unknown{quiet:#}"
             )?;
         }
     }
@@ -82,7 +82,7 @@ fn write_rows<'a>(
         for (measure, lengths) in [
             ("with preemption", &row.activity.with_preemption),
             ("without preemption", &row.activity.without_preemption),
-            ("from one to another", &row.activity.inter_arrival),
+            ("from entry to entry", &row.activity.inter_arrival),
         ] {
             let [min, mean, p99, max] = columns(lengths, &report.scale);
             writeln!(out, "{beside}{measure:<19} {min:>12}  {mean:>12}  {p99:>12}  {max:>12}")?;
@@ -131,16 +131,16 @@ fn write_notes(out: &mut dyn Write, activities: &Activities, palette: &Palette) 
     };
     let quiet = palette.quiet;
     let notes = [
-        (sum(|activity| activity.tail_chained), "tail-chained to the one before"),
-        (sum(|activity| activity.preempting), "taken in another one's handler"),
+        (sum(|activity| activity.tail_chained), "tail-chained to the previous one"),
+        (sum(|activity| activity.preempting), "taken in the handler of another one"),
         (
             sum(|activity| activity.cut),
-            "in no duration: the trace has a gap in it, does not have its beginning or its end, or there is no program to count its \
+            "excluded from durations: the trace has a gap, lacks the entry or the exit, or there is no program to count \
              instructions by",
         ),
         (
             activities.functions.values().map(|activity| activity.cut).fold(0, u64::saturating_add),
-            "calls of functions in no duration, for the same reason",
+            "calls of functions excluded from durations for the same reasons",
         ),
     ];
     if let Some(in_doubt) = in_doubt(activities.in_doubt) {
@@ -159,7 +159,7 @@ fn write_notes(out: &mut dyn Write, activities: &Activities, palette: &Palette) 
     {
         writeln!(
             out,
-            "{quiet}p99 is rounded down to ten bits where there are very many different values{quiet:#}"
+            "{quiet}p99 is rounded down to ten bits if there are very many different values{quiet:#}"
         )?;
     }
     Ok(())

@@ -228,7 +228,7 @@ impl<W: Write> Listing<W> {
         self.end_run()?;
         let text = match change {
             DoubtfulChange::Begins(from) => {
-                format!("in doubt: what was decoded of the trace from {from} on, and what comes")
+                format!("in doubt: what was decoded from {from} on, and what follows")
             }
             DoubtfulChange::Ends(_) => "no longer in doubt".to_owned(),
         };

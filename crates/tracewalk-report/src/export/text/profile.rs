@@ -201,7 +201,7 @@ impl Table<'_> {
         }
         if profile.folded_calls > 0 {
             notes.push(format!(
-                "there were more chains of calls than are distinguished; {} calls are counted to their callers",
+                "there were more chains of calls than tracewalk distinguishes; {} calls are counted for their callers",
                 profile.folded_calls
             ));
         }

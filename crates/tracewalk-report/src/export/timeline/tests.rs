@@ -37,11 +37,11 @@ fn text_has_one_line_for_a_function_that_called_nothing_and_seconds_where_a_freq
     let expected = "\
 trace ID 0x10, etmv3, in cycles at 2 MHz
 ~ interpolated  ? estimated
-  0.000000000 s  task 1          main  began before it was seen
+  0.000000000 s  task 1          main  start not traced
   0.000000000 s  running         task 1
   0.000001000 s  task 1            sort  0.000002000 s
-  0.000003500 s  task 1          └ main  0.000003500 s, its end was not seen
-  0.000003500 s  running         └ task 1  0.000003500 s, its end was not seen
+  0.000003500 s  task 1          └ main  0.000003500 s, end not traced
+  0.000003500 s  running         └ task 1  0.000003500 s, end not traced
 ";
     assert_eq!(String::from_utf8(out).unwrap(), expected);
 }

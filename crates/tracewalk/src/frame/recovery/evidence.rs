@@ -132,11 +132,11 @@ impl fmt::Display for AlignmentEvidence {
         };
         note(self.unexpected_ids, "unexpected IDs")?;
         note(self.reserved_ids, "reserved IDs")?;
-        note(self.impossible_ids, "IDs 0x7f")?;
+        note(self.impossible_ids, "uses of ID 0x7f")?;
         note(self.clean_padding, "zero padding bytes")?;
         note(self.dirty_padding, "padding bytes that are not zero")?;
-        note(self.whole_padding, "paddings that end with a frame")?;
-        note(self.broken_padding, "paddings that do not")?;
+        note(self.whole_padding, "stretches of padding that end with a frame")?;
+        note(self.broken_padding, "stretches of padding that do not")?;
         note(self.full_syncs, "FSYNCs between frames")?;
         note(self.misplaced_syncs, "FSYNCs inside frames")?;
         let low_bits = self.score_of_low_bits();
@@ -359,9 +359,9 @@ mod tests {
     fn evidence_is_reported_with_what_was_seen_and_nothing_else() {
         assert_eq!(
             SEEN.to_string(),
-            "1000 frames, 2000 ID bytes for 3 sources, 1 unexpected IDs, 2 reserved IDs, 3 IDs 0x7f, 400 zero padding bytes, \
-             5 padding bytes that are not zero, 6 paddings that end with a frame, 7 paddings that do not, 8 FSYNCs between \
-             frames, 9 FSYNCs inside frames, -10 bits from bit 0 of the data; score +214"
+            "1000 frames, 2000 ID bytes for 3 sources, 1 unexpected IDs, 2 reserved IDs, 3 uses of ID 0x7f, \
+             400 zero padding bytes, 5 padding bytes that are not zero, 6 stretches of padding that end with a frame, \
+             7 stretches of padding that do not, 8 FSYNCs between frames, 9 FSYNCs inside frames, -10 bits from bit 0 of the data; score +214"
         );
         let few = AlignmentEvidence {
             frames: 2,

@@ -250,7 +250,7 @@ fn discontinuities_are_reported_with_their_place_and_size() {
         (Cause::Barrier, "a barrier of four FSYNCs: the trace was cut at offset 32"),
         (
             Cause::MisplacedSync,
-            "found FSYNC inside a frame, expected it between frames: 5 bytes lost at offset 32",
+            "found an FSYNC inside a frame, expected it between frames: 5 bytes lost at offset 32",
         ),
         (Cause::ImpossibleId, "found ID 0x7f, expected a trace ID: 5 bytes lost at offset 32"),
         (Cause::Shifted { by }, "13 bytes missing or 3 too many (modulo 16): 5 bytes lost at offset 32"),

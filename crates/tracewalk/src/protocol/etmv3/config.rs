@@ -180,7 +180,10 @@ impl fmt::Display for ConfigError {
                 )
             }
             Self::NotOnMProfile { feature, setting, found } => {
-                write!(f, "found {feature} ({setting}) in 0x{found:08x}, which a Cortex-M ETM does not have")
+                write!(
+                    f,
+                    "found {feature} in 0x{found:08x} ({setting}), which a Cortex-M ETM does not support"
+                )
             }
             Self::EncodingOfCore { core, etmidr } => write!(
                 f,

@@ -137,7 +137,7 @@ impl Decoder {
             }
             header::I_SYNC => self.i_sync(cursor, None),
             header::I_SYNC_WITH_CYCLES => {
-                self.require(self.config.cycle_accurate, "i_sync with a cycle count", "ETMCR[12]")?;
+                self.require(self.config.cycle_accurate, "cycle-counting i_sync", "ETMCR[12]")?;
                 let cycles = Self::cycle_count(cursor)?;
                 self.i_sync(cursor, Some(cycles))
             }

@@ -50,9 +50,9 @@ impl fmt::Display for EncodeError {
                 write!(f, "the configuration does not allow this {packet} packet")
             }
             Self::Unaddressable => {
-                f.write_str("a branch packet without all five address bytes cannot say this target")
+                f.write_str("a branch packet without all five address bytes cannot express this target")
             }
-            Self::OutOfRange { field } => write!(f, "the value of {field} does not fit its field"),
+            Self::OutOfRange { field } => write!(f, "the value does not fit the field {field}"),
         }
     }
 }

@@ -364,7 +364,7 @@ fn what_does_not_fit_its_field_is_not_encoded() {
     assert_eq!((context_id(0xffff), context_id(0x1_0000).is_err()), (Ok(()), true));
 }
 
-/// IHI 0014Q, 7.4.4: a data address has one to five bytes of seven bits; unchanged top bytes are omitted.
+/// IHI 0014Q, 7.4.2: a data address has one to five bytes of seven bits; unchanged top bytes are omitted.
 #[test]
 fn data_addresses_take_their_shortest_form() {
     let mut encoder = Encoder::new(&everything());

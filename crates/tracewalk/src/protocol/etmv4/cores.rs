@@ -90,8 +90,8 @@ const V4_0: u32 = 0x4100_f400;
 const V4_2: u32 = 0x4100_f420;
 const V4_5: u32 = 0x4100_f454;
 
-/// Technical Reference Manuals: Cortex-A35 (DDI 0487 names its fields), Cortex-A76, ETM-M33 (100232); captures of boards with
-/// Cortex-A53, A57 and A72 and of a Cortex-M55.
+/// The captured values are from boards with Cortex-A53, A57 and A72 and from a Cortex-M55, the documented ones from the Technical
+/// Reference Manual of the ETM-M33 (100232). Of Cortex-A35 and A76 only TRCIDR0 is from their manuals; the rest is assumed.
 const CORES: &[Core] = &[
     a("cortex-a32", V4_0, AARCH32, Certainty::Assumed),
     a("cortex-a34", V4_0, BYTE_VMID, Certainty::Assumed),

@@ -161,7 +161,10 @@ impl Reader<'_> {
                             packet: "extension",
                             field: "second byte",
                             found: u64::from(found),
-                            expected: "0x03, 0x05 or an A-sync",
+                            expected: match self.config.profile {
+                                Profile::M => "0x03, 0x05, 0x07 or an A-sync",
+                                Profile::Ar => "0x03, 0x05 or an A-sync",
+                            },
                         };
                         return Err(Unread::Reserved(reason, 2));
                     }

@@ -59,11 +59,11 @@ impl fmt::Display for EncodeError {
                 write!(f, "found {field} 0x{value:x}, which its field cannot hold")
             }
             Self::Address(SentAddress { address: Some(address), form, .. }) => {
-                write!(f, "found {address} as a {} address, which cannot hold it", form.name())
+                write!(f, "found {address}, which a {} address cannot express", form.name())
             }
             Self::Address(_) => f.write_str("found no address, expected one"),
             Self::Atoms(atoms) => {
-                write!(f, "found {} atoms, expected atoms that one packet holds", atoms.count())
+                write!(f, "found {} atoms, expected a sequence that fits in one packet", atoms.count())
             }
         }
     }
@@ -148,7 +148,7 @@ impl Encoder {
             Packet::Cancel(cancel) => write_cancel(*cancel, bytes)?,
             Packet::Mispredict(atoms) => bytes.push(header::MISPREDICT | atoms_before(*atoms)?),
             Packet::ConditionalInstruction(_) | Packet::ConditionalFlush | Packet::ConditionalResult(_) => {
-                enabled(self.config.conditional.is_some(), "a packet of conditional instructions")?;
+                enabled(self.config.conditional.is_some(), "a conditional instruction packet")?;
                 write_conditional(packet, bytes)?;
             }
             Packet::Ignore => {
@@ -220,7 +220,7 @@ impl Encoder {
 
     /// ETE: a reset or a failed transaction, as observed from a trace unit.
     fn special_exception(&self, number: u8, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
-        enabled(self.config.is_ete(), "a packet of ETE")?;
+        enabled(self.config.is_ete(), "an ETE packet")?;
         let first = number << exception_byte::TYPE_SHIFT | exception_byte::E0;
         bytes.extend([header::EXCEPTION, first, header::IGNORE]);
         Ok(())
@@ -228,7 +228,7 @@ impl Encoder {
 
     fn cycle_count(&self, packet: CycleCount, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
         let CycleCount { format, commit, cycles } = packet;
-        enabled(commit.is_some() == self.config.cycle_counts_commit, "commits in cycle counts or none")?;
+        enabled(commit.is_some() == self.config.cycle_counts_commit, "a cycle count of this form")?;
         let out_of_range = |value| EncodeError::ValueOutOfRange { field: "cycles", value };
         let above =
             |cycles: u64| cycles.checked_sub(self.compression.threshold).ok_or_else(|| out_of_range(cycles));
@@ -288,7 +288,9 @@ impl Encoder {
         enabled(self.config.q_elements, "a Q packet")?;
         match (q.sent, q.count) {
             (None, None) => bytes.push(Q_PLAIN),
-            (Some(_), None) => return Err(EncodeError::NotEnabled { what: "an address without a count" }),
+            (Some(_), None) => {
+                return Err(EncodeError::NotEnabled { what: "a Q packet with an address but no count" });
+            }
             (sent, Some(count)) => {
                 bytes.push(sent.map_or(Ok(Q_COUNT), |sent| header_of(header::Q, sent, q_form))?);
                 if let Some(sent) = sent {

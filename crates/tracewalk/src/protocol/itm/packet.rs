@@ -102,16 +102,16 @@ pub enum Size {
     Word,
 }
 
-/// The subject of a local timestamp (D4.2.4, TC).
+/// The delays between an event, its packet and the local timestamp after the packet (D4.2.4, TC).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TimestampDelay {
-    /// The packet before the timestamp.
+    /// The timestamp is the time at which the packet before it was generated.
     None,
-    /// The timestamp came later than the packet before it.
+    /// The timestamp was delayed: it is the time at which the timestamp itself was generated.
     Timestamp,
-    /// The previous packet was delayed after its event.
+    /// The packet was delayed after its event: the timestamp is the time at which the packet was generated.
     Packet,
-    /// Both.
+    /// Both were delayed.
     Both,
 }
 

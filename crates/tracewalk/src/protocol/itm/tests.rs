@@ -125,7 +125,7 @@ fn lost_bytes_make_it_search_where_there_are_syncs() {
     assert_eq!(names, ["a_sync", "stimulus", "a_sync", "overflow"]);
 }
 
-/// DDI 0403E, D4.2.5: one byte if three bits are enough, else as few bytes of seven bits as hold the rest.
+/// DDI 0403E, D4.2.6: one byte if three bits are enough, else as few bytes of seven bits as hold the rest.
 #[test]
 fn extension_packets_take_their_shortest_form() {
     let written = |hardware, value| {

@@ -170,7 +170,7 @@ impl fmt::Display for ConfigError {
             }
             Self::BroadcastWithReturnStack { etmcr } => write!(
                 f,
-                "found branch broadcast and return stack together in ETMCR 0x{etmcr:08x}, expected one of bits 8 and 29"
+                "found branch broadcast and return stack together in ETMCR 0x{etmcr:08x}, expected at most one of bits 8 and 29 to be set"
             ),
             Self::VmidOnV1_0 { etmcr } => {
                 write!(f, "found VMID tracing in ETMCR 0x{etmcr:08x}, expected bit 30 to be 0 on PFTv1.0")

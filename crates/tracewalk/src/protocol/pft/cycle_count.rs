@@ -1,4 +1,4 @@
-//! PFT's cycle count field (4.13): the number of cycles since the last count.
+//! PFT's cycle count field (4.5.4): the number of cycles since the last count.
 //!
 //! | byte | bit 7 | bit 6 | bits 5:2 | bits 1:0 |
 //! |---|---|---|---|---|

@@ -81,7 +81,7 @@ impl Decoder {
         })
     }
 
-    /// 4.4: address, information, cycle count unless periodic, context ID.
+    /// 4.5.2: address, information, cycle count unless periodic, context ID.
     fn i_sync(&mut self, cursor: &mut Cursor<'_>) -> Result<ISync, Unread> {
         use i_sync_information as bits;
         let address = cursor.little_endian_word(4)?;
@@ -103,7 +103,7 @@ impl Decoder {
             }
         };
         if !thumb && address & u32::from(bits::HALFWORD) != 0 {
-            return Err(reserved("address", u64::from(address), "a multiple of 4 with A32"));
+            return Err(reserved("address", u64::from(address), "a multiple of 4 in A32 state"));
         }
         let location = Location::new(Address::from(address & !u32::from(bits::THUMB)), isa);
         let security = SecurityBits {
@@ -118,7 +118,7 @@ impl Decoder {
         Ok(ISync { reason, location, security, cycles, context_id })
     }
 
-    /// 4.5 and 4.6: a header with atoms; in cycle-accurate trace with one atom and the start of a cycle count.
+    /// 4.5.3: a header with atoms; in cycle-accurate trace with one atom and the start of a cycle count.
     fn atom(&self, header: u8, cursor: &mut Cursor<'_>) -> Result<Atom, Unread> {
         if self.config.cycle_accurate {
             let atoms = Atoms::one(header & CYCLE_ACCURATE_N == 0);
@@ -128,7 +128,7 @@ impl Decoder {
         Ok(Atom { atoms, cycles: None })
     }
 
-    /// 4.7: address bytes, of which the header is the first, exception information, cycle count.
+    /// 4.5.4: address bytes, of which the header is the first, exception information, cycle count.
     fn branch(&mut self, cursor: &mut Cursor<'_>) -> Result<Branch, Unread> {
         let mut next = self.compression;
         let field = next
@@ -145,7 +145,7 @@ impl Decoder {
         Ok(Branch { target, states_isa: field.alignment.is_some(), exception, cycles })
     }
 
-    /// 4.8: address bytes as a branch's, after a header of their own.
+    /// 4.5.5: address bytes as a branch's, after a header of their own.
     fn waypoint_update(&mut self, cursor: &mut Cursor<'_>) -> Result<WaypointUpdate, Unread> {
         let reserved = |field, found, expected| {
             Unread::Malformed(Malformation::ReservedValue {
@@ -181,7 +181,7 @@ impl Decoder {
         Ok(WaypointUpdate { reached, states_isa: field.alignment.is_some() })
     }
 
-    /// 4.10: the value, and in cycle-accurate trace a cycle count.
+    /// 4.5.9: the value, and in cycle-accurate trace a cycle count.
     fn timestamp(&mut self, header: u8, cursor: &mut Cursor<'_>) -> Result<Timestamp, Unread> {
         let format = self.config.timestamp;
         let raw = format.read(cursor, self.compression.timestamp)?;
@@ -307,7 +307,7 @@ pub(super) const CYCLE_ACCURATE_N: u8 = 0b0000_0010;
 const CONTEXT_ID_NOT_ENABLED: Malformation =
     Malformation::NotEnabled { packet: "context_id", setting: "ETMCR[15:14]" };
 
-/// 4.7.3: exception information bytes 0 and 1. Fields that the bytes omit keep their values.
+/// 4.5.4: exception information bytes 0 and 1. Fields that the bytes omit keep their values.
 fn exception_information(
     cursor: &mut Cursor<'_>,
     next: &mut Compression,
@@ -341,7 +341,7 @@ fn address_error(packet: &'static str, error: ReadError) -> Unread {
             packet,
             field: "address byte 5",
             found: u64::from(found),
-            expected: "bit 7 clear and an instruction set",
+            expected: "bit 7 clear and a valid instruction set",
         }),
     }
 }

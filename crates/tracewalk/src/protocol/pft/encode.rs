@@ -69,14 +69,16 @@ impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotEnabled { what } => write!(f, "found {what}, which the configuration excludes"),
-            Self::FieldMissing { field } => write!(f, "found no {field}, which the configuration demands"),
+            Self::FieldMissing { field } => write!(f, "found no {field}, which the configuration requires"),
             Self::ValueOutOfRange { field, value } => {
                 write!(f, "found {field} 0x{value:x}, which its field cannot hold")
             }
             Self::NotCompressible { location } => {
-                write!(f, "found {location} as a compressed address, expected all five bytes")
+                write!(f, "found {location} in compressed form, expected all five address bytes")
             }
-            Self::UnknownAddress => f.write_str("found no address, expected one: the last address is known"),
+            Self::UnknownAddress => {
+                f.write_str("found no address, expected one because the last address is known")
+            }
             Self::NeedsExceptionInformation { location } => {
                 write!(f, "found {location} without exception information, expected it to state AltISA")
             }
@@ -319,7 +321,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// 4.7.3: byte 1 only if byte 0 does not suffice.
+    /// 4.5.4: byte 1 only if byte 0 does not suffice.
     fn exception_information(
         &self,
         information: ExceptionInformation,

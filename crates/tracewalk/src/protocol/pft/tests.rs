@@ -162,7 +162,7 @@ mod configuration {
         );
         assert_eq!(
             refusal(Registers { etmcr: Some(0x2000_0100), ..registers }, None),
-            "found branch broadcast and return stack together in ETMCR 0x20000100, expected one of bits 8 and 29"
+            "found branch broadcast and return stack together in ETMCR 0x20000100, expected at most one of bits 8 and 29 to be set"
         );
         assert_eq!(
             refusal(Registers { etmcr: Some(0x4000_0000), ..Registers::default() }, Core::named("cortex-a9")),
@@ -977,7 +977,7 @@ fn configuration_errors_say_what_was_found_and_what_was_expected() {
         ),
         (
             ConfigError::BroadcastWithReturnStack { etmcr: 0x2000_0100 },
-            "found branch broadcast and return stack together in ETMCR 0x20000100, expected one of bits 8 and 29",
+            "found branch broadcast and return stack together in ETMCR 0x20000100, expected at most one of bits 8 and 29 to be set",
         ),
         (
             ConfigError::VmidOnV1_0 { etmcr: 0x4000_0000 },

@@ -59,7 +59,7 @@ fn sessions_of_sigrok_are_read_as_their_metadata_say() {
             format!("{device}samplerate=-1 Hz\n"),
             "a.sr: expected a rate like 24 MHz for `samplerate`, found `-1 Hz`",
         ),
-        ("[device 1]\ncapturefile=logic-1\n".to_owned(), "a.sr: records no channel"),
+        ("[device 1]\ncapturefile=logic-1\n".to_owned(), "a.sr: contains no channels"),
         (
             "[device 1]\ncapturefile=logic-2\nprobe1=SWO\n".to_owned(),
             "a.sr: is a zip file without `logic-2-1`, expected a sigrok session",
@@ -115,7 +115,7 @@ fn archives_that_lie_or_are_damaged_are_reported() {
     );
     // Samples in another compression are not even tried.
     assert!(
-        damaged(10, &[12, 0]).starts_with("a.sr: `logic-1-1` in the archive is packed by "),
+        damaged(10, &[12, 0]).starts_with("a.sr: `logic-1-1` in the archive is compressed with "),
         "{}",
         damaged(10, &[12, 0])
     );
@@ -172,10 +172,10 @@ fn dumps_are_read_in_the_forms_that_programs_write() {
         (format!("{head}#0 x! r1.5 % $comment #7 0! $end ssome %\n#1 1! z!\n{changes}#40\n"), "1 bytes"),
         // One bit of a vector.
         (format!("{head}#0 b1 !\n{changes}#40"), "1 bytes"),
-        (format!("{head}#9 1!\n#8 0!\n"), "a.vcd:3: the time goes back"),
+        (format!("{head}#9 1!\n#8 0!\n"), "a.vcd:3: a time is earlier than the one before it"),
         (format!("{head}#x 1!\n"), "a.vcd:2: expected a time for `a change`, found `#x`"),
         (format!("{head}#0 hello\n"), "a.vcd:2: expected a time or a value for `a change`, found `hello`"),
-        ("$timescale 1 ns $end $enddefinitions $end".to_owned(), "a.vcd: records no channel"),
+        ("$timescale 1 ns $end $enddefinitions $end".to_owned(), "a.vcd: contains no channels"),
         (
             "$timescale 3 ns $end".to_owned(),
             "a.vcd:1: expected a time like 1 ns for `$timescale`, found `3ns`",
@@ -281,7 +281,7 @@ fn mistakes_in_tables_are_reported_with_their_line() {
     let cases = [
         ("SWO,B\n1,0\n0,0\n1,x\n", "1 bytes"),
         ("Time [s],SWO\n0.1,1\n0.2,2\n", "a.csv:3: expected 0 or 1 for `a level`, found `2`"),
-        ("Time [s],SWO\n0.1,1\n0.05,0\n", "a.csv:3: the time goes back"),
+        ("Time [s],SWO\n0.1,1\n0.05,0\n", "a.csv:3: a time is earlier than the one before it"),
         ("Time [s],SWO\n0.1,1\nsoon,0\n", "a.csv:3: expected a number for `a time`, found `soon`"),
         (
             "Time [s],A,SWO\n0.1,1,1\n0.2,1\n",

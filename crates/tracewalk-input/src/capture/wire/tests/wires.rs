@@ -291,7 +291,7 @@ fn a_line_on_which_nothing_happens_is_reported() {
     let slow = WireOptions { baud: Some(700_000), ..WireOptions::default() };
     let samples = signals::uart(b"abc", Timing { bit: 1e-6, ..TIMING }).samples(1e6);
     let error = read_with("a.sr", signals::sigrok(&samples, "1 MHz", &["SWO"], 1), &slow).unwrap_err();
-    assert_eq!(error.to_string(), "a.sr: has only 1.4 samples for each bit, expected 2 or more");
+    assert_eq!(error.to_string(), "a.sr: has only 1.4 samples per bit, expected 2 or more");
 }
 
 proptest! {

@@ -201,7 +201,7 @@ impl<W: Write> Printer<W> {
             .exception
             .map_or_else(|| "an exception".to_owned(), |it| self.code.interrupts.describe(it).to_string());
         let returns = match interruption.returns_to {
-            _ if interruption.chained => ", chained to the one before".to_owned(),
+            _ if interruption.chained => ", chained to the previous one".to_owned(),
             Some(address) => {
                 let missing = !self.code.program.is_empty() && self.code.program.code(address).is_none();
                 let note = if missing { " (in no image)" } else { "" };
