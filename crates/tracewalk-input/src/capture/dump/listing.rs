@@ -19,7 +19,7 @@ use std::ops::Range;
 use super::problem::{DumpProblem, Located};
 use super::tool::Tool;
 use crate::excerpt::excerpt;
-use crate::records::{Assembly, MemoryProblem};
+use crate::records::Assembly;
 
 /// A listing in a text.
 pub(super) struct Listing {
@@ -140,8 +140,7 @@ pub(super) fn read(text: &str) -> Result<Option<Listing>, Located> {
             let missing = at.saturating_sub(end);
             repeated += missing;
             if repeated > MOST_REPEATED {
-                let problem = MemoryProblem::PastEndOfMemory { address: end, bytes: missing };
-                return Err((Some(*number), problem.into()));
+                return Err((Some(*number), DumpProblem::Repeats { bytes: repeated, most: MOST_REPEATED }));
             }
             let bytes = pattern.iter().copied().cycle().take(usize::try_from(missing).unwrap_or(0));
             rows.push((end, bytes.collect(), *number));

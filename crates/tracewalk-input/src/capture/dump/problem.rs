@@ -31,6 +31,13 @@ pub enum DumpProblem {
         /// The limit in bytes.
         most: u64,
     },
+    /// The lines `*` stand for more bytes than the limit.
+    Repeats {
+        /// The number of bytes up to this line.
+        bytes: u64,
+        /// The limit in bytes.
+        most: u64,
+    },
     /// The ELF core file cannot be used.
     Core(ImageErrorKind),
 }
@@ -52,7 +59,7 @@ impl DumpProblem {
             Self::NoWidth { .. } => {
                 "print hexadecimal numbers, for example with `x/256wx`, or keep the command in the log"
             }
-            Self::TooLong { .. } => {
+            Self::TooLong { .. } | Self::Repeats { .. } => {
                 "give only the part with the trace buffer, or save the memory as a binary file and add --dump-address"
             }
             Self::Memory(Problem::Conflict { .. }) => {
@@ -74,6 +81,7 @@ impl DumpProblem {
             Self::Values { .. } => "dump_values",
             Self::NoWidth { .. } => "dump_no_width",
             Self::TooLong { .. } => "dump_too_long",
+            Self::Repeats { .. } => "dump_repeats",
             Self::Core(kind) => kind.name(),
         }
     }
@@ -97,6 +105,9 @@ impl fmt::Display for DumpProblem {
             }
             Self::TooLong { bytes, most } => {
                 write!(f, "found {bytes} bytes of text, expected at most {most}")
+            }
+            Self::Repeats { bytes, most } => {
+                write!(f, "lines `*` stand for {bytes} bytes up to here, expected at most {most}")
             }
             Self::Core(kind) => kind.fmt(f),
         }

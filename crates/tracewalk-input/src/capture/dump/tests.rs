@@ -682,6 +682,19 @@ proptest! {
 }
 
 #[test]
+fn lines_that_stand_for_too_many_bytes_are_refused_with_their_line() {
+    let row = |address: &str| {
+        format!("{address}  6e ad e2 ca 00 01 00 20  f0 1e 05 00 00 11 00 08  |n...... ........|\n")
+    };
+    let text = format!("{}*\n{}", row("20000000"), row("28000000"));
+    let refused = MemoryDump::read("dump".as_ref(), &text.into_bytes().into());
+    let Err(CaptureError { kind: CaptureErrorKind::Dump(problem), line, .. }) = refused else {
+        panic!("{refused:?}")
+    };
+    assert_eq!((problem, line), (DumpProblem::Repeats { bytes: 0x7ff_fff0, most: 16 << 20 }, Some(3)));
+}
+
+#[test]
 fn text_that_is_too_long_is_refused_as_what_it_is_and_no_other_file_is() {
     let repeated = |line: &str| line.repeat(LONGEST_TEXT / line.len() + 1).into_bytes();
     let listing = "0x20000000 <buffer>:\t0x0000010c\t0x00000116\n";
