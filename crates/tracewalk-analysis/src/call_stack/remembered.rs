@@ -1,7 +1,7 @@
 //! Caches the effect of repeated elements on a call stack, to apply it at once.
 //!
 //! ```text
-//! (state of the stack, number of the elements) → state after them, number of frames left, the observer's effect
+//! (state of the stack, number of the elements) → state after them, frames left and entered, the observer's effect
 //! ```
 //!
 //! Several effects in a row are cached as a group, so that their elements are not followed again.
@@ -9,11 +9,11 @@
 //! The effect of elements depends only on the [state](super::shape) of the stack, as long as no task is switched and no frame is
 //! lost or found again. If one of these may happen, [`CallStack`] reports it, and nothing is cached. An effect is learned by
 //! following the elements one by one, once.
-//!
-//! While effects are cached, only the number of the state changes. The stack itself is brought into that state when somebody reads
-//! it ([`Remembered::apply`]), or when something else happens to it.
+
+use std::ops::Range;
 
 use super::CallStack;
+use super::frame::Frame;
 use super::shape::{ShapeId, Shapes};
 use crate::quick::{mix, tag_of};
 
@@ -21,22 +21,23 @@ use crate::quick::{mix, tag_of};
 /// elements.
 #[derive(Debug)]
 pub struct Remembered<M, E> {
-    shapes: Shapes<M>,
-    /// The state of the stack, if known.
+    shapes: Shapes,
+    /// The state of the stack, if known. The stack's own `next` then still has the value of the last state that was looked up.
     here: Option<ShapeId>,
-    /// The state that the stack was brought into last. Its own `next` may still have an earlier value.
-    applied: ShapeId,
     /// The set of the numbers.
     set: u32,
     /// A power of two long, at most half full; empty before the first.
     slots: Vec<Slot>,
     used: usize,
     steps: Vec<Step<E>>,
+    /// The frames that all steps enter, in one allocation; they are forgotten together.
+    entered: Vec<Frame<M>>,
     /// The number of hits since everything was forgotten.
     found: u64,
     /// The number of look-ups to skip, because too few hit.
     asleep: u64,
-    group: Option<Growing>,
+    /// The steps of the group that is being learned.
+    group: Option<Vec<u32>>,
     /// Groups that were looked up once; empty before the first.
     asked: Box<[u32]>,
     group_weight: usize,
@@ -62,14 +63,6 @@ pub struct LearningGroup {
     depth: usize,
 }
 
-/// The group that is being learned.
-#[derive(Debug)]
-struct Growing {
-    steps: Vec<u32>,
-    /// The fewest frames between its members.
-    fewest: usize,
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     key: u64,
@@ -85,6 +78,10 @@ struct Slot {
 struct Step<E> {
     /// The number of frames that are left.
     left: usize,
+    /// Whether anything but the frames changes.
+    changes_more: bool,
+    /// The frames that are entered: a range of those of all steps.
+    entered: Range<u32>,
     /// For a group: its steps, and theirs, which are counted with it.
     members: Box<[u32]>,
     effect: E,
@@ -115,11 +112,11 @@ impl<M, E> Default for Remembered<M, E> {
         Self {
             shapes: Shapes::default(),
             here: None,
-            applied: ShapeId(0),
             set: 0,
             slots: Vec::new(),
             used: 0,
             steps: Vec::new(),
+            entered: Vec::new(),
             found: 0,
             asleep: 0,
             group: None,
@@ -164,7 +161,6 @@ impl<M: Copy, E> Remembered<M, E> {
             return None;
         }
         self.here = self.shapes.of(calls, key);
-        self.applied = self.here?;
         self.here
     }
 
@@ -192,29 +188,27 @@ impl<M: Copy, E> Remembered<M, E> {
         self.steps.get((slot.step & !Slot::SIMPLE) as usize)
     }
 
-    /// Takes the elements with this effect, and counts them.
+    /// Applies the effect to the stack, and counts it.
     #[inline]
-    pub fn go(&mut self, known: Known) {
+    pub fn go(&mut self, known: Known, calls: &mut CallStack<M>) {
         let Some(slot) = self.slots.get_mut(known.0) else { return };
         slot.count += 1;
-        let before = self.here.replace(slot.next);
+        self.here = Some(slot.next);
         self.found += 1;
-        let step = slot.step & !Slot::SIMPLE;
-        if let (Some(group), Some(before)) = (&mut self.group, before) {
-            let left = self.steps.get(step as usize).map_or(0, |step| step.left);
-            group.fewest = group.fewest.min(self.shapes.depth(before).saturating_sub(left));
-            group.steps.push(step);
+        if let Some(steps) = &mut self.group {
+            steps.push(slot.step & !Slot::SIMPLE);
         }
-    }
-
-    /// Brings the stack's frames into the current state. Frames that are entered have the marks that they had first.
-    #[inline]
-    pub fn apply(&mut self, calls: &mut CallStack<M>) {
-        if let Some(here) = self.here
-            && here != self.applied
+        if slot.step & Slot::SIMPLE == 0
+            && let Some(step) = self.steps.get(slot.step as usize)
         {
-            self.shapes.restore(self.applied, here, calls);
-            self.applied = here;
+            let Range { start, end } = step.entered;
+            let entered = self.entered.get(start as usize..end as usize).unwrap_or_default();
+            let frames = &mut calls.stack.frames;
+            frames.truncate(frames.len() - step.left.min(frames.len()));
+            frames.extend(entered.iter().copied());
+            if step.changes_more {
+                self.shapes.resume(slot.next, calls);
+            }
         }
     }
 
@@ -246,16 +240,28 @@ impl<M: Copy, E> Remembered<M, E> {
         let (Some(next), Ok(step)) = (self.shapes.of(calls, key), u32::try_from(self.steps.len())) else {
             return false;
         };
-        (self.here, self.applied) = (Some(next), next);
+        self.here = Some(next);
         let left = depth - calls.stack.fewest.min(depth);
-        self.steps.push(Step { left, members: Box::default(), effect });
+        let Some(entered) = self.keep_frames(calls, depth - left) else { return false };
+        let changes_more = !self.shapes.differ_in_frames(before, next);
+        let is_simple = is_simple && left == 0 && entered.is_empty() && !changes_more;
+        self.steps.push(Step { left, changes_more, entered, members: Box::default(), effect });
         let step = if is_simple { step | Slot::SIMPLE } else { step };
         self.insert(Slot { key: key_of(before, number), next, step, count: 0 });
         true
     }
 
+    /// Keeps the innermost frames, from this one on.
+    fn keep_frames(&mut self, calls: &CallStack<M>, from: usize) -> Option<Range<u32>> {
+        let frames = &calls.stack.frames;
+        let start = u32::try_from(self.entered.len()).ok()?;
+        let end = u32::try_from(self.entered.len() + frames.len() - from.min(frames.len())).ok()?;
+        self.entered.extend(frames.range(from.min(frames.len())..).copied());
+        Some(start..end)
+    }
+
     /// Begins a group that [`Remembered::find`] did not find; its members come next. `None` if the group is not to be cached.
-    pub fn begin_group(&mut self, (set, number): (u32, u32)) -> Option<LearningGroup> {
+    pub fn begin_group(&mut self, calls: &CallStack<M>, (set, number): (u32, u32)) -> Option<LearningGroup> {
         let before = self.here.filter(|_| set == self.set && self.group_weight < MOST_GROUP_WEIGHT)?;
         let key = key_of(before, number);
         if self.asked.is_empty() {
@@ -267,33 +273,43 @@ impl<M: Copy, E> Remembered<M, E> {
         if std::mem::replace(asked, tag) != tag {
             return None;
         }
-        let depth = self.shapes.depth(before);
-        self.group = Some(Growing { steps: Vec::new(), fewest: depth });
-        Some(LearningGroup { before, number, depth })
+        self.group = Some(Vec::new());
+        Some(LearningGroup { before, number, depth: calls.stack.frames.len() })
     }
 
     /// The members came. Caches them as a group if the effect of each was known. The group's effect is what applying or counting
     /// its members does not do; `weight` is its memory in words. Returns whether the effect is cached.
     pub fn end_group(
         &mut self,
+        calls: &CallStack<M>,
         learning: LearningGroup,
         members: usize,
         effect: Option<(E, bool, usize)>,
     ) -> bool {
         let LearningGroup { before, number, depth } = learning;
-        let group = self.group.take().filter(|group| group.steps.len() == members);
-        let (Some(group), Some(next), Some((effect, is_simple, weight))) = (group, self.here, effect) else {
+        let steps = self.group.take().filter(|steps| steps.len() == members);
+        let (Some(steps), Some(next), Some((effect, is_simple, weight))) = (steps, self.here, effect) else {
             return false;
         };
         let Ok(step) = u32::try_from(self.steps.len()) else { return false };
+        let (mut now, mut fewest) = (depth, depth);
+        for step in steps.iter().filter_map(|step| self.steps.get(*step as usize)) {
+            now = now.saturating_sub(step.left);
+            fewest = fewest.min(now);
+            now += step.entered.len();
+        }
+        let Some(entered) = self.keep_frames(calls, fewest) else { return false };
+        let changes_more = !self.shapes.differ_in_frames(before, next);
+        let left = depth - fewest;
+        let is_simple = is_simple && left == 0 && entered.is_empty() && !changes_more;
         // The members of a nested group are counted with both groups.
         let with_members = |step: &u32| {
             let members = self.steps.get(*step as usize).map_or(&[][..], |step| &step.members);
             std::iter::once(*step).chain(members.iter().copied())
         };
-        let members = group.steps.iter().flat_map(with_members).collect::<Box<[_]>>();
-        self.group_weight += members.len() / 2 + weight;
-        self.steps.push(Step { left: depth - group.fewest, members, effect });
+        let steps = steps.iter().flat_map(with_members).collect::<Box<[_]>>();
+        self.group_weight += steps.len() / 2 + entered.len() * size_of::<Frame<M>>() / 8 + weight;
+        self.steps.push(Step { left, changes_more, entered, members: steps, effect });
         let step = if is_simple { step | Slot::SIMPLE } else { step };
         self.insert(Slot { key: key_of(before, number), next, step, count: 0 });
         true
@@ -303,7 +319,6 @@ impl<M: Copy, E> Remembered<M, E> {
     #[inline]
     pub fn disturb(&mut self, calls: &mut CallStack<M>) {
         self.group = None;
-        self.apply(calls);
         if let Some(next) = self.here.take().and_then(|here| self.shapes.next(here)) {
             calls.next = next;
         }
@@ -322,6 +337,7 @@ impl<M: Copy, E> Remembered<M, E> {
         self.slots.fill(Slot::FREE);
         (self.used, self.found, self.set) = (0, 0, set);
         self.steps.clear();
+        self.entered.clear();
         self.group_weight = 0;
         self.asked = Box::default();
         self.asleep = if is_worth { 0 } else { SLEEP };

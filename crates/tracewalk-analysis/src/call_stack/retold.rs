@@ -65,17 +65,15 @@ impl<M: Copy> Retold<M> {
             if let Some(top) = calls.stack.frames.back_mut() {
                 reports.iter().for_each(|report| report.of_one(top, observer));
             }
-            return self.remembered.go(known);
+            return self.remembered.go(known, calls);
         }
-        // The frames are in this state already: they were brought there after the last effect that changed them.
         let depth = calls.stack.frames.len();
         let under = depth.saturating_sub(self.remembered.left(known) + 1);
         let frames = &mut self.frames;
         frames.clear();
         frames.extend(calls.stack.frames.range(under..).copied());
         reports.iter().for_each(|report| report.again(frames, observer));
-        self.remembered.go(known);
-        self.remembered.apply(calls);
+        self.remembered.go(known, calls);
         let now = calls.stack.frames.iter_mut().rev();
         now.zip(self.frames.iter().rev()).for_each(|(now, repeated)| now.mark = repeated.mark);
     }

@@ -11,12 +11,10 @@ use crate::quick::QuickMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ShapeId(pub(super) u32);
 
-/// The states that were seen, of a stack whose frames have marks, `M`.
-#[derive(Debug)]
-pub(super) struct Shapes<M> {
+/// The states that were seen.
+#[derive(Debug, Default)]
+pub(super) struct Shapes {
     cells: QuickMap<Cell, CellId>,
-    /// The frame of each cell, in the order of their numbers.
-    placed: Vec<Placed<M>>,
     rests: Vec<Rest>,
     rest: usize,
     numbers: QuickMap<Shape, ShapeId>,
@@ -24,17 +22,6 @@ pub(super) struct Shapes<M> {
     /// The last cell that was forgotten.
     forgotten: CellId,
     last: CellId,
-    /// The frames that are being restored, innermost first.
-    restored: Vec<Frame<M>>,
-}
-
-/// The innermost frame of a cell.
-#[derive(Clone, Copy, Debug)]
-struct Placed<M> {
-    below: CellId,
-    /// The number of frames, with this one.
-    depth: u32,
-    frame: Frame<M>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -73,23 +60,7 @@ const MOST_RESTS: usize = 1 << 10;
 /// The depth of the deepest stack with a number.
 const DEEPEST: usize = 1 << 10;
 
-impl<M> Default for Shapes<M> {
-    fn default() -> Self {
-        Self {
-            cells: QuickMap::default(),
-            placed: Vec::new(),
-            rests: Vec::new(),
-            rest: 0,
-            numbers: QuickMap::default(),
-            shapes: Vec::new(),
-            forgotten: CellId::UNKNOWN,
-            last: CellId::UNKNOWN,
-            restored: Vec::new(),
-        }
-    }
-}
-
-impl<M: Copy> Shapes<M> {
+impl Shapes {
     /// Whether [`Shapes::forget`] is due before more states can be numbered.
     pub(super) fn is_full(&self) -> bool {
         self.cells.len() >= MOST_CELLS || self.shapes.len() >= MOST_SHAPES || self.rests.len() >= MOST_RESTS
@@ -106,46 +77,23 @@ impl<M: Copy> Shapes<M> {
         self.shapes.get(shape.0 as usize).map(|shape| shape.next)
     }
 
-    /// The number of frames in a state.
-    pub(super) fn depth(&self, shape: ShapeId) -> usize {
-        let top = self.shapes.get(shape.0 as usize).and_then(|shape| self.placed(shape.top));
-        top.map_or(0, |top| top.depth as usize)
+    /// Whether two states differ only in frames and in the pending step.
+    pub(super) fn differ_in_frames(&self, one: ShapeId, other: ShapeId) -> bool {
+        let rest = |shape: ShapeId| self.shapes.get(shape.0 as usize).map(|shape| shape.rest);
+        rest(one) == rest(other)
     }
 
-    /// Changes a stack from one state to another, apart from the pending step. Frames that are in both keep their marks; a frame
-    /// that is entered has the mark that its cell had first.
-    pub(super) fn restore(&mut self, from: ShapeId, to: ShapeId, calls: &mut CallStack<M>) {
-        let known = |shape: ShapeId| self.shapes.get(shape.0 as usize).copied();
-        let (Some(from), Some(to)) = (known(from), known(to)) else { return };
-        let frames = &mut calls.stack.frames;
-        let (mut cell, mut depth) = (to.top, 0);
-        while let Some(placed) = self.placed(cell) {
-            depth = placed.depth as usize;
-            if frames.get(depth - 1).is_some_and(|frame| frame.cell == cell) {
-                break;
-            }
-            let frame = Frame { cell, ..placed.frame };
-            (cell, depth) = (placed.below, depth - 1);
-            self.restored.push(frame);
-        }
-        frames.truncate(depth);
-        frames.extend(self.restored.drain(..).rev());
-        if from.rest != to.rest
-            && let Some(rest) = self.rests.get(to.rest)
-        {
+    /// Restores a stack's jumps and origin from a state.
+    pub(super) fn resume<M>(&self, shape: ShapeId, calls: &mut CallStack<M>) {
+        let rest = self.shapes.get(shape.0 as usize).and_then(|shape| self.rests.get(shape.rest));
+        if let Some(rest) = rest {
             calls.stack.jumps.clone_from(&rest.jumps);
             calls.stack.origin.clone_from(&rest.origin);
         }
     }
 
-    /// The innermost frame of a cell that is not forgotten.
-    fn placed(&self, cell: CellId) -> Option<&Placed<M>> {
-        let index = cell.0.checked_sub(self.forgotten.0 + 1)?;
-        self.placed.get(index as usize)
-    }
-
     /// The state of a stack whose frames these keys distinguish; `None` for a stack that is too deep or too unusual to cache.
-    pub(super) fn of(&mut self, calls: &mut CallStack<M>, key: impl Fn(&M) -> u32) -> Option<ShapeId> {
+    pub(super) fn of<M>(&mut self, calls: &mut CallStack<M>, key: impl Fn(&M) -> u32) -> Option<ShapeId> {
         let depth = calls.stack.frames.len();
         if calls.next_task.is_some() || depth == 0 || depth > DEEPEST || self.is_full() {
             return None;
@@ -159,23 +107,17 @@ impl<M: Copy> Shapes<M> {
         }))
     }
 
-    fn top(&mut self, calls: &mut CallStack<M>, key: impl Fn(&M) -> u32) -> CellId {
+    fn top<M>(&mut self, calls: &mut CallStack<M>, key: impl Fn(&M) -> u32) -> CellId {
         let frames = &mut calls.stack.frames;
-        // The outermost frames may have been dropped since a cell was numbered.
-        let depth_of = |frame: &Frame<M>| self.placed(frame.cell).map_or(0, |placed| placed.depth as usize);
-        let known =
-            (1..=frames.len()).rev().find(|depth| frames.get(*depth - 1).map(depth_of) == Some(*depth));
-        let known = known.unwrap_or(0);
-        let mut top =
-            known.checked_sub(1).and_then(|last| frames.get(last)).map_or(CellId::UNKNOWN, |last| last.cell);
-        for (depth, frame) in (known as u32 + 1..).zip(frames.range_mut(known..)) {
+        let forgotten = self.forgotten;
+        let known = frames.iter().rposition(|frame| frame.cell > forgotten);
+        let mut top = known.and_then(|known| frames.get(known)).map_or(CellId::UNKNOWN, |frame| frame.cell);
+        for frame in frames.range_mut(known.map_or(0, |known| known + 1)..) {
             let Frame { kind, function, schedules, .. } = *frame;
             let cell = Cell { below: top, kind, function, schedules, mark: key(&frame.mark) };
-            let Self { cells, placed, last, .. } = self;
-            let below = top;
-            top = *cells.entry(cell).or_insert_with(|| {
+            let last = &mut self.last;
+            top = *self.cells.entry(cell).or_insert_with(|| {
                 last.0 = last.0.saturating_add(1);
-                placed.push(Placed { below, depth, frame: *frame });
                 *last
             });
             frame.cell = top;
@@ -183,7 +125,7 @@ impl<M: Copy> Shapes<M> {
         top
     }
 
-    fn rest(&mut self, calls: &CallStack<M>) -> usize {
+    fn rest<M>(&mut self, calls: &CallStack<M>) -> usize {
         let (view, context) = calls.functions.code().seen();
         let is_same = |rest: &Rest| {
             rest.view == view

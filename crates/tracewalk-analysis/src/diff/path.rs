@@ -88,7 +88,7 @@ impl Walk {
         }
         let key = (repeated.set(), repeated.number());
         if let Some(known) = self.remembered.find(&mut self.calls, key, |()| 0) {
-            self.remembered.go(known);
+            self.remembered.go(known, &mut self.calls);
         } else {
             if self.remembered.is_full(repeated.set()) {
                 self.remembered.forget(repeated.set(), &mut self.calls);

@@ -93,7 +93,7 @@ impl Profiler {
         {
             self.pass_window(repeated);
             self.meter.pass(0);
-            return self.remembered.go(known);
+            return self.remembered.go(known, &mut self.calls);
         }
         let measures = self.recorder.interval.measures();
         let charges = self.remembered.effect(known);
@@ -102,7 +102,7 @@ impl Profiler {
         self.recorder.repeat(charges, before);
         self.meter.pass(charges.waiting);
         self.pass_window(repeated);
-        self.remembered.go(known);
+        self.remembered.go(known, &mut self.calls);
     }
 
     /// Whether a passage is in the window, like the elements before it.
@@ -131,7 +131,7 @@ impl Profiler {
     #[inline(never)]
     fn learn_group(&mut self, repeated: &Repeated<'_>, before: Before) {
         let is_plain = before == Before::NOTHING && !self.recorder.interval.measures();
-        let learning = is_plain.then(|| self.remembered.begin_group(key(repeated))).flatten();
+        let learning = is_plain.then(|| self.remembered.begin_group(&self.calls, key(repeated))).flatten();
         let Some(learning) = learning else { return self.follow_all(repeated) };
         self.recorder.extras = Some(Vec::new());
         self.follow_all(repeated);
@@ -146,7 +146,7 @@ impl Profiler {
             (charges, waiting == 0, weight)
         });
         let members = repeated.members().map_or(0, Iterator::count);
-        if !self.remembered.end_group(learning, members, charges) {
+        if !self.remembered.end_group(&self.calls, learning, members, charges) {
             lists.truncate(ends);
         }
     }

@@ -139,9 +139,6 @@ impl Timeline {
             }
             return self.learn(repeated, before, sink);
         };
-        if self.remembered.effect(known).is_some_and(|deeds| deeds.changes_marks) {
-            self.remembered.apply(&mut self.calls);
-        }
         let Some(deeds) = self.remembered.effect(known).filter(|deeds| deeds.take(before)) else {
             return self.take_all(repeated, sink);
         };
@@ -152,7 +149,7 @@ impl Timeline {
         let out = &mut Placer { axis: &mut self.axis, sink };
         if !deeds.changes_marks {
             deeds.repeat(&mut self.recorder, before, &mut self.marking, out);
-            return self.remembered.go(known);
+            return self.remembered.go(known, &mut self.calls);
         }
         let (left, recorder) = (self.remembered.left(known), &mut self.recorder);
         let functions = recorder.spans.functions;
@@ -163,8 +160,7 @@ impl Timeline {
         self.marking.marks.reverse();
         self.marking.under = self.calls.frames().rev().nth(left).map(|frame| frame.mark);
         deeds.repeat(recorder, before, &mut self.marking, out);
-        self.remembered.go(known);
-        self.remembered.apply(&mut self.calls);
+        self.remembered.go(known, &mut self.calls);
         let frames = self.calls.frames_mut().rev().filter(|frame| is_marked(&&**frame));
         // Frames are searched only down to the last mark.
         let marks = self.marking.marks.iter().rev();
@@ -193,7 +189,7 @@ impl Timeline {
     fn learn_group(&mut self, repeated: &Repeated<'_>, before: Before, sink: &mut impl TakeItems) {
         let key = (repeated.set(), repeated.number());
         let is_plain = before == Before::NOTHING;
-        let learning = is_plain.then(|| self.remembered.begin_group(key)).flatten();
+        let learning = is_plain.then(|| self.remembered.begin_group(&self.calls, key)).flatten();
         let Some(learning) = learning else { return self.take_all(repeated, sink) };
         self.recorder.group = Some(Vec::new());
         self.take_all(repeated, sink);
@@ -205,7 +201,7 @@ impl Timeline {
             (deeds, runs_only, weight)
         });
         let members = repeated.members().map_or(0, Iterator::count);
-        self.remembered.end_group(learning, members, effect);
+        self.remembered.end_group(&self.calls, learning, members, effect);
     }
 
     /// Takes the elements of an unknown passage one by one, and caches their effect.

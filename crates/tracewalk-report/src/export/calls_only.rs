@@ -46,18 +46,18 @@ impl FlowSink for CallsOnly {
     fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
         let key = (repeated.set(), repeated.number());
         if let Some(known) = self.remembered.find(&mut self.calls, key, |()| 0) {
-            self.remembered.go(known);
+            self.remembered.go(known, &mut self.calls);
             return Ok(());
         }
         if let Some(members) = repeated.members() {
-            let learning = self.remembered.begin_group(key);
+            let learning = self.remembered.begin_group(&self.calls, key);
             let mut count = 0;
             for member in members {
                 self.passage(&member)?;
                 count += 1;
             }
             if let Some(learning) = learning {
-                self.remembered.end_group(learning, count, Some(((), true, 0)));
+                self.remembered.end_group(&self.calls, learning, count, Some(((), true, 0)));
             }
             return Ok(());
         }

@@ -389,7 +389,7 @@ impl<W: Write> FlowSink for Listing<W> {
             (self.next, self.depth) = (lines.after.next, lines.after.depth);
         }
         self.meter.pass(0);
-        self.ready.go(known);
+        self.ready.go(known, &mut self.calls);
         Ok(())
     }
 

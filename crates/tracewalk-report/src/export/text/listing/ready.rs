@@ -83,9 +83,9 @@ impl Ready {
 
     /// Applies a passage's effect on the call stack, once its text is written.
     #[inline]
-    pub(super) fn go(&mut self, known: Known) {
+    pub(super) fn go(&mut self, known: Known, calls: &mut CallStack<()>) {
         self.here = self.remembered.effect(known).map(|lines| lines.state);
-        self.remembered.go(known);
+        self.remembered.go(known, calls);
     }
 
     /// Begins to write a passage that was not found, after this instruction.
