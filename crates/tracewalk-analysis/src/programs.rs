@@ -76,6 +76,9 @@ pub struct SourceId {
 
 /// An answer about one program that can be added to other answers about the same program.
 pub trait Merge: Default {
+    /// Whether each answer is about one file of a program, so that answers of runs that loaded other files can stand beside it.
+    const OF_FILES: bool = false;
+
     /// How the answer was measured, if there are several ways. Answers that were measured differently cannot be added.
     fn measure(&self) -> Option<String> {
         None
@@ -164,11 +167,11 @@ impl<T> Default for Programs<T> {
 }
 
 impl<T: Merge> Programs<T> {
-    /// Adds answers about the same programs, or about some of them.
+    /// Adds answers about the same programs, or about some of them; [answers about files](Merge::OF_FILES) may be about any.
     pub fn merge(&mut self, other: Self) -> Result<(), MergeError> {
         let unknown =
             |from: &Self, to: &Self| from.programs.keys().find(|id| !to.programs.contains_key(*id)).cloned();
-        if let (Some(found), Some(_)) = (unknown(&other, self), unknown(self, &other)) {
+        if let (false, Some(found), Some(_)) = (T::OF_FILES, unknown(&other, self), unknown(self, &other)) {
             return Err(MergeError::Program { expected: self.programs.keys().cloned().collect(), found });
         }
         if let (Some(expected), Some(found)) = (self.measure(), other.measure())

@@ -160,6 +160,24 @@ fn what_is_saved_apart_and_merged_is_what_is_counted_together() {
 }
 
 #[test]
+fn counts_of_runs_that_loaded_other_files_stand_side_by_side() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let [one, other, merged] = ["one", "other", "merged"].map(file);
+    let [a, b] = ["a15-pft", "m3-etmv3"].map(capture);
+    for (input, file) in [(&a, &one), (&b, &other)] {
+        printed(&["counts", input, "--save", file]);
+    }
+    printed(&["merge", &one, &other, "-o", &merged]);
+    let [a, b] = [&one, &other].map(|file| rows(&[file], "ranges"));
+    let [mut apart, mut together] = [[a, b].concat(), rows(&[&merged], "ranges")];
+    [&mut apart, &mut together].into_iter().for_each(|list| list.sort());
+    assert_eq!(apart, together);
+    let ids = together.iter().map(|row| &row["id"]).collect::<BTreeSet<_>>();
+    assert_eq!(ids.len(), 2);
+}
+
+#[test]
 fn damaged_captures_count_the_same_on_any_number_of_threads() {
     for name in EXAMPLES {
         let folder = tempfile::tempdir().unwrap();

@@ -112,6 +112,27 @@ fn assert_refused(outcome: &Outcome, message: &str) {
 }
 
 #[test]
+fn a_run_without_the_program_that_was_traced_shows_no_loss_and_is_refused() {
+    let folder = Folder::new();
+    let [base, empty, merged] = ["base.info", "empty.twcov", "merged.twcov"].map(|name| folder.file(name));
+    let m3 = capture("m3-etmv3");
+    assert_eq!(coverage(&[&m3, "--lcov", &base]).status, 0);
+    let other = example("../firmware/rev-new/rev-new.elf");
+    let other = ["--image", other.to_str().unwrap()];
+    let trace = example("m3-etmv3/trace.bin");
+    let source = ["--container", "frames", "--source", "0x10=etmv3,cpu=cortex-m3"];
+    let wrong = [&[trace.to_str().unwrap()], &source[..], &other[..]].concat();
+    let outcome = coverage(&[&wrong[..], &["--save", &empty]].concat());
+    assert_eq!(outcome.status, 2, "{}", outcome.stderr);
+    let compared = coverage(&[&wrong[..], &["--diff", &base, "--no-loss"]].concat());
+    assert_eq!(compared.status, 2);
+    assert!(mentions(&compared.stderr, "error: nothing_to_compare"), "{}", compared.stderr);
+    let nothing = "error: saved_nothing empty.twcov:";
+    assert_refused(&coverage(&[&[empty.as_str()], &other[..], &["--diff", &base]].concat()), nothing);
+    assert_refused(&run(["merge", &empty, "-o", &merged]), nothing);
+}
+
+#[test]
 fn counts_of_another_program_are_refused() {
     let folder = Folder::new();
     let (a9, m3) = (folder.file("a9.twcov"), folder.file("m3.twcov"));

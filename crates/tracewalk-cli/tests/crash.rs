@@ -95,6 +95,22 @@ fn the_cause_of_each_crash_is_named_and_every_entry_of_its_proof_is_true() {
     }
 }
 
+/// A function whose first instruction faulted has been called, although nothing ran in it.
+#[test]
+fn each_function_of_the_stack_is_the_one_that_its_place_is_in() {
+    for (name, ..) in SCENARIOS {
+        let document = crash(&arguments(name));
+        let stack = document["stack"].as_array().unwrap();
+        for running in stack.iter().filter(|running| running["at"]["function"].is_string()) {
+            assert_eq!(running["function"], running["at"]["function"], "{name}: {running:#}");
+        }
+        if name.ends_with("unaligned") {
+            let functions = stack.iter().map(|running| running["function"].as_str()).collect::<Vec<_>>();
+            assert_eq!(functions[..2], [Some("read_length"), Some("main")], "{name}");
+        }
+    }
+}
+
 /// GDB's core file has the processor's registers in a note, and nothing from the System Control Block.
 #[test]
 fn a_core_file_says_what_the_log_of_the_same_crash_says() {

@@ -14,6 +14,9 @@ impl<M> CallStack<M> {
         handler: Option<Address>,
         observer: &mut O,
     ) {
+        if preferred_return.is_none() {
+            self.enter_handler(None, observer);
+        }
         if is_reset(exception) {
             self.did_more = true;
             self.lost.clear();
@@ -30,9 +33,17 @@ impl<M> CallStack<M> {
             (None, _) => self.next = Next::Straight,
         }
         let returns_to = preferred_return.or(before.flatten());
-        let function = handler.map_or(FunctionId::Unknown, |handler| self.functions.entered(handler));
-        let kind = FrameKind::Exception(Interruption { exception, returns_to, chained });
-        self.push(kind, function, Entry::Interrupting, observer);
+        self.next = Next::Handler(Interruption { exception, returns_to, chained });
+        if handler.is_some() {
+            self.enter_handler(handler, observer);
+        }
+    }
+
+    /// Enters the handler of an exception that was taken, if that is the next step; `None` if its address is not known.
+    pub(super) fn enter_handler<O: Observer<Mark = M>>(&mut self, at: Option<Address>, observer: &mut O) {
+        let Next::Handler(interruption) = self.next else { return };
+        let function = at.map_or(FunctionId::Unknown, |at| self.functions.entered(at));
+        self.push(FrameKind::Exception(interruption), function, Entry::Interrupting, observer);
         self.next = Next::Exception;
     }
 
@@ -63,6 +74,7 @@ impl<M> CallStack<M> {
 
     /// Takes the event of an exception's return. The form of the instruction before may have shown the return already.
     pub(super) fn exception_return<O: Observer<Mark = M>>(&mut self, observer: &mut O) {
+        self.enter_handler(None, observer);
         if !matches!(self.next, Next::ExceptionReturn(_)) {
             self.next = Next::ExceptionReturn(self.pop_exception(observer));
         }

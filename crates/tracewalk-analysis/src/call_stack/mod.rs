@@ -218,6 +218,7 @@ impl<M> CallStack<M> {
 
     /// The trace ends here: all functions are left.
     pub fn finish<O: Observer<Mark = M>>(&mut self, observer: &mut O) {
+        self.enter_handler(None, observer);
         self.leave_to(0, Left::Lost, observer);
         for mut parked in std::mem::take(&mut self.parked) {
             parked.stack.leave_to(0, Left::Lost, observer);
@@ -228,11 +229,12 @@ impl<M> CallStack<M> {
 
     /// Execution is at `at` next.
     fn arrive<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> Arrival {
+        self.enter_handler(Some(at), observer);
         let arrival = match std::mem::replace(&mut self.next, Next::Straight) {
             Next::Unknown => Arrival::Unknown,
             Next::Straight => Arrival::Straight,
             Next::Jump => Arrival::Jump,
-            Next::Exception => Arrival::Exception,
+            Next::Exception | Next::Handler(_) => Arrival::Exception,
             // Position-independent code calls the next instruction to get its own address.
             Next::Call { returns_to, .. } if returns_to == at => Arrival::Straight,
             Next::Call { site, returns_to } => {
@@ -474,6 +476,7 @@ impl<M> CallStack<M> {
 
     /// Loses the frames: the code that ran since is unknown.
     fn lose<O: Observer<Mark = M>>(&mut self, observer: &mut O) {
+        self.enter_handler(None, observer);
         self.lose_stack(observer);
         self.next = Next::Unknown;
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use tracewalk::ids::{Address, Exception};
 
-use super::frame::{Frame, FunctionId, Left, Observer, Task};
+use super::frame::{Frame, FunctionId, Interruption, Left, Observer, Task};
 
 /// One task's frames.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -68,6 +68,8 @@ pub(super) enum Next {
     ExceptionReturn(Finished),
     /// Code that no image holds ran; it may return.
     Elsewhere,
+    /// An exception was taken, and the trace states the handler's address after it, as ETMv4 does.
+    Handler(Interruption),
 }
 
 /// An exception that was returned from.

@@ -299,6 +299,72 @@ fn an_exception_inside_a_prologue_is_inside_the_function() {
     assert_eq!(found, expected);
 }
 
+/// The observer's calls.
+#[derive(Default)]
+struct Reports(Vec<String>);
+
+impl Observer for Reports {
+    type Mark = ();
+
+    fn enter(&mut self, _: Option<&mut Frame<()>>, kind: FrameKind, function: FunctionId, entry: Entry) {
+        let what = if kind.is_exception() { "exception" } else { "call" };
+        self.0.push(format!("{what} {} {entry:?}", function.name(&pages())));
+    }
+
+    fn leave(&mut self, frame: &mut Frame<()>, _: Option<&mut Frame<()>>, how: Left) {
+        self.0.push(format!("{} {how:?}", frame.function.name(&pages())));
+    }
+}
+
+/// ETMv4 traces the vector address after the exception, and flow hands it on with the handler's first block.
+#[test]
+fn a_handler_whose_address_follows_the_exception_is_entered_once_under_its_name() {
+    let taken = |preferred_return| {
+        let preferred_return = Some(Address::from(preferred_return));
+        event(EventKind::Exception { exception: Some(Exception::M(15)), preferred_return, handler: None })
+    };
+    let reports = |story: &[Element]| {
+        let (mut calls, mut reports) = (CallStack::new(pages()), Reports::default());
+        story.iter().for_each(|element| drop(calls.element(element, &mut reports)));
+        calls.finish(&mut reports);
+        reports.0
+    };
+    let handled = [
+        at("main", 0, interrupted()),
+        taken(page("main") + 4),
+        at("handler", 0, returns()),
+        event(EventKind::ExceptionReturn),
+        at("main", 4, samples::taken()),
+    ];
+    let expected = ["call main Found", "exception handler Interrupting", "handler Returned", "main Lost"];
+    assert_eq!(reports(&handled), expected);
+    // Another exception comes before the handler's first instruction.
+    let nested = [
+        at("main", 0, interrupted()),
+        taken(page("main") + 4),
+        taken(page("handler")),
+        at("inner", 0, returns()),
+        event(EventKind::ExceptionReturn),
+        at("handler", 0, returns()),
+    ];
+    let expected = [
+        "call main Found",
+        "exception handler Interrupting",
+        "exception inner Interrupting",
+        "inner Returned",
+        "handler Lost",
+        "main Lost",
+    ];
+    let found = reports(&nested);
+    assert_eq!(found[..5], expected[..5], "{found:?}");
+    // The trace ends, or is lost, before the handler's first instruction.
+    for end in [Vec::new(), vec![gap(GapReason::TraceLost)]] {
+        let found = reports(&[&handled[..2], &end[..]].concat());
+        assert_eq!(found.len(), 4, "{found:?}");
+        assert!(found[1].starts_with("exception ") && found[2].ends_with(" Lost"), "{found:?}");
+    }
+}
+
 #[test]
 fn a_tail_chained_exception_takes_the_place_of_the_one_before_whether_its_return_is_traced_or_not() {
     let chained = samples::exception(Exception::M(14), None, page("inner"));

@@ -149,6 +149,8 @@ impl CountedBinary {
 }
 
 impl Merge for CountedBinary {
+    const OF_FILES: bool = true;
+
     fn merge(&mut self, other: Self) {
         for source in other.sources {
             let at = self.sources.partition_point(|known| *known <= source);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tracewalk::flow::{Block, BranchKind, Element, Ending, EventKind, GapReason};
+use tracewalk::flow::{Block, BranchKind, Element, Ending, Event, EventKind, GapReason};
 use tracewalk::ids::{Address, Exception, Isa};
 use tracewalk::span::StreamOffset;
 
@@ -100,6 +100,17 @@ impl Trail {
     }
 
     pub(super) fn element(&mut self, element: &Element) {
+        // A call or return just before an exception has happened, though nothing ran at its target. An address without code is
+        // not shown as a function.
+        let before = match element {
+            Element::Event(Event { kind: EventKind::Exception { preferred_return, .. }, .. })
+                if !preferred_return.is_some_and(|at| self.is_in_function(at)) =>
+            {
+                Some(self.running(*preferred_return, 0))
+            }
+            _ => None,
+        };
+        self.stack.element(element, &mut Unobserved);
         let happened = match element {
             Element::Block(block) => Some(Happened::Ran(*block)),
             Element::Gap(gap) => Some(match gap.reason {
@@ -113,7 +124,9 @@ impl Trail {
                         exception,
                         returns_to: preferred_return,
                         handler: handler.map(|handler| handler.address),
-                        stack: self.running(preferred_return),
+                        stack: before.unwrap_or_else(|| {
+                            self.running(preferred_return, usize::from(handler.is_some()))
+                        }),
                         traced_at: event.span.start,
                     }))
                 }
@@ -122,7 +135,6 @@ impl Trail {
             },
             Element::Proof(_) => None,
         };
-        self.stack.element(element, &mut Unobserved);
         if let Some(happened) = happened {
             if self.happened.len() == LONGEST {
                 self.happened.pop_front();
@@ -131,17 +143,20 @@ impl Trail {
         }
     }
 
-    /// The functions that are running, innermost first, at `at`.
-    pub(super) fn running(&self, at: Option<Address>) -> Vec<Running> {
+    fn is_in_function(&self, at: Address) -> bool {
+        self.stack.code().symbols.function(at).is_some()
+    }
+
+    /// The functions that are running, innermost first, at `at`, without this number of innermost ones.
+    pub(super) fn running(&self, at: Option<Address>, without: usize) -> Vec<Running> {
         let last = self.happened.back().and_then(|happened| match happened {
             Happened::Ran(block) => Some(block.last),
             _ => None,
         });
-        let in_function = |at: &Address| self.stack.code().symbols.function(*at).is_some();
         // If execution went to an address without code, the branch is the last place in the function.
-        let mut place = at.filter(in_function).or(last).or(at);
+        let mut place = at.filter(|at| self.is_in_function(*at)).or(last).or(at);
         let mut running = Vec::new();
-        for frame in self.stack.frames().rev().take(DEEPEST) {
+        for frame in self.stack.frames().rev().skip(without).take(DEEPEST) {
             let handles = match frame.kind {
                 FrameKind::Exception(interruption) => Some(interruption.exception),
                 _ => None,

@@ -127,6 +127,13 @@ fn report(
             format_args!("{option} {pattern}: matches nothing in the program; check the pattern"),
         );
     }
+    if args.diff.is_some() && inputs.is_empty() {
+        return Err(Failure::input(
+            "nothing_to_compare",
+            "nothing was measured, and nothing shows no loss against any base",
+            "check that the image is the program that was traced, and that the capture holds its trace",
+        ));
+    }
     let source = |file: &str| gather::source_file(&inputs, file);
     let difference = match &args.diff {
         Some(file) => {

@@ -30,9 +30,16 @@ impl<'a> Parts<'a> {
         Self { messages, read: HashMap::new() }
     }
 
-    /// Reads a saved file. Warns if one with the same content was read before: two runs may be equal, but a copy counts twice.
+    /// Reads a saved file. Refuses one without an answer: it would be no part of the sum. Warns if one with the same content was read before: two runs may be equal, but a copy counts twice.
     pub(super) fn read<T: Save>(&mut self, path: &Path) -> Result<Programs<T>, Failure> {
-        let (part, hash) = read_hashed(path, self.messages)?;
+        let (part, hash) = read_hashed::<T>(path, self.messages)?;
+        if part.programs.is_empty() {
+            return Err(Failure::input(
+                "saved_nothing",
+                format!("{}: contains no program: nothing was measured when it was saved", path.display()),
+                "leave it out; if it was saved with status 2, its messages name the reason, such as an image that was not traced",
+            ));
+        }
         match self.read.entry(hash) {
             Entry::Occupied(known) => self.messages.warning(
                 "equal_content",

@@ -159,5 +159,15 @@ fn unit(choice: CostChoice, sources: &[(Section, Profile)]) -> Result<Unit, Fail
     if profiles().filter(ran).all(|profile| profile.measures.has(unit)) {
         return Ok(unit);
     }
+    let timestamps = profiles().map(|profile| profile.measures.timestamps).fold(0, u64::saturating_add);
+    if unit == Unit::Time && timestamps > 0 {
+        return Err(Failure::input(
+            "not_measured",
+            format!(
+                "no instruction lies between two of the {timestamps} timestamps without a gap, so that none has a time"
+            ),
+            "leave out --cost, or capture with timestamps closer together",
+        ));
+    }
     Err(no_measure(unit, "--cost"))
 }

@@ -79,9 +79,15 @@ impl ProfileReport {
         match self.unit {
             Unit::Instructions => {
                 let timed = |(_, profile): &(Section, Profile)| profile.measures.best() != Unit::Instructions;
-                match self.sources.iter().any(timed) {
-                    true => "instructions".to_owned(),
-                    false => "instructions (the trace has no time)".to_owned(),
+                let timestamps = self.sources.iter().map(|(_, it)| it.measures.timestamps);
+                match (self.sources.iter().any(timed), timestamps.fold(0, u64::saturating_add)) {
+                    (true, _) => "instructions".to_owned(),
+                    (false, 0) => "instructions (the trace has no time)".to_owned(),
+                    (false, count) => {
+                        format!(
+                            "instructions (no instruction lies between two of the {count} timestamps without a gap)"
+                        )
+                    }
                 }
             }
             Unit::Cycles => "cycles".to_owned(),
