@@ -169,9 +169,9 @@ fn the_other_commands_of_the_page_work() {
     assert_eq!(by_options.stdout, run_line(&with_the_example(COMMAND)).stdout);
 
     // A text instead of the file.
-    let log = "tracewalk flow log.txt --image firmware.elf --last 50";
+    let log = "tracewalk flow crash.log --image firmware.elf --last 50";
     assert!(page.contains(&format!("    {log}\n")));
-    let printed = run_line(&with_the_example(&log.replace("log.txt", "../../dumps/gdb-x.txt")));
+    let printed = run_line(&with_the_example(&log.replace("crash.log", "../../dumps/gdb-x.txt")));
     assert_eq!((printed.status, printed.stdout), (0, by_options.stdout));
 }
 
