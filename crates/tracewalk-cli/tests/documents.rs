@@ -93,7 +93,7 @@ fn the_page_on_rust_shows_parts_of_examples() {
     let examples = examples.map(read);
     let blocks =
         page.split("```rust\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect::<Vec<_>>();
-    assert_eq!(blocks.len(), 3);
+    assert_eq!(blocks.len(), 4);
     for block in blocks {
         assert!(examples.iter().any(|example| example.contains(block)), "no example has\n{block}");
     }

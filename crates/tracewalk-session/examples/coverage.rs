@@ -15,6 +15,7 @@ pub(crate) fn totals(capture: &Path) -> Result<Vec<(Metric, Tally)>, Box<dyn Err
     let (mut found, mut code) = (Programs::default(), BTreeMap::new());
     session.each_source(&notices, |session, source| {
         let outcome = session.coverage(source, &Follow::default(), "capture", &notices)?;
+        found.complete &= outcome.complete;
         for (program, covered) in outcome.found {
             found.add(program.id.clone(), program.images, covered);
             code.insert(program.id, program.code);
@@ -30,7 +31,10 @@ pub(crate) fn totals(capture: &Path) -> Result<Vec<(Metric, Tally)>, Box<dyn Err
         coverage: found,
         code: &code[id],
     });
-    let report = Report::of(&programs.collect::<Vec<_>>(), &Every);
+    let report = Report { complete: found.complete, ..Report::of(&programs.collect::<Vec<_>>(), &Every) };
+    if !report.complete {
+        eprintln!("the capture was not decoded to its end");
+    }
     Ok(Metric::ALL.into_iter().map(|metric| (metric, report.totals.of(metric))).collect())
 }
 

@@ -23,8 +23,10 @@ pub(crate) fn instructions() -> Result<BTreeMap<TraceId, u64>, Box<dyn Error>> {
     }
     let program = program.build();
     let registers = |etmcr| etmv3::Registers { etmcr: Some(etmcr), ..Default::default() };
-    let etm = etmv3::Config::from_registers(registers(0x5000), etmv3::Core::named("cortex-a7"))?;
-    let ptm = pft::Config::from_registers(registers(0x2000_0000), pft::Core::named("cortex-a15"))?;
+    let core = etmv3::Core::named("cortex-a7").ok_or("unknown core")?;
+    let etm = etmv3::Config::from_registers(registers(0x5000), Some(core))?;
+    let core = pft::Core::named("cortex-a15").ok_or("unknown core")?;
+    let ptm = pft::Config::from_registers(registers(0x2000_0000), Some(core))?;
     let [a7, a15] = [0x10, 0x13].map(|id| TraceId::new(id).expect("a source's ID"));
     let sources = [(a7, SourceConfig::Etmv3(etm), &program), (a15, SourceConfig::Pft(ptm), &program)];
     let mut instructions = BTreeMap::new();
