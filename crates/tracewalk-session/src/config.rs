@@ -17,12 +17,13 @@ pub(crate) enum NoConfig {
     Registers(String),
 }
 
-/// The configuration for a description alone, without a capture: for bytes that are not in a file.
+/// The configuration for a description alone, without a capture: for bytes that are not in a file. The text of a description is
+/// that of the option `--source`; registers that it omits have the values that are usual for its `cpu`.
 ///
 /// ```
-/// let description = "pft,cpu=cortex-a9".parse()?;
+/// let description = "etmv4,cpu=cortex-m33,trcconfigr=0x1001".parse()?;
 /// let config = tracewalk_session::source_config(&description)?;
-/// assert_eq!(config.protocol(), "pft");
+/// assert_eq!(config.protocol(), "etmv4");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///

@@ -18,7 +18,7 @@ pub struct Follow {
     /// The most threads.
     pub threads: u16,
     /// If set, names and lines of the program are read, and source files are searched in these folders as well as
-    /// beside the images. `None` is for work that needs neither.
+    /// beside the images. `None` is for work that needs neither. By default names and lines are read.
     pub names: Option<Vec<PathBuf>>,
     /// Whether to list the place of each loss. An analysis then runs in the order of the trace.
     pub places: bool,

@@ -46,8 +46,8 @@
 //!
 //! # What the elements mean
 //!
-//! - [`Element::Block`]: instructions that were executed one after the other, up to a branch, a failed
-//!   condition, or an event. Its span names the trace that proves it.
+//! - [`Element::Block`]: instructions that were executed one after the other, up to a branch or barrier, a failed
+//!   condition, an event or a gap. Its span names the trace that proves it.
 //! - [`Element::Event`]: what happened between instructions: an exception, a new context, a timestamp.
 //! - [`Element::Gap`]: execution that could not be followed, and why. A gap is data, not an error: decoding
 //!   continues after it. The reason states whether the trace was damaged, the executed code is in no image, or trace and image contradict each

@@ -34,7 +34,7 @@ impl Element {
     }
 }
 
-/// Instructions that were executed one after the other, up to where the trace proves something.
+/// Instructions that were executed one after the other, up to a branch or barrier, a failed condition, an event or a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
     /// The first instruction.

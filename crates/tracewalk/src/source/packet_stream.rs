@@ -29,7 +29,8 @@ impl PacketStream {
         Self(PacketChain::new(config))
     }
 
-    /// Takes the next bytes; calls `sink` with each item, its place and its bytes.
+    /// Takes the next bytes; calls `sink` with each item, its place and its bytes. The [`Span`] counts the
+    /// source's bytes; a [`PlaceMap`](crate::frame::PlaceMap) gives their offsets in the capture.
     pub fn push(&mut self, bytes: &[u8], sink: &mut impl FnMut(PacketItem<'_>, Span, &[u8])) {
         each!(PacketChain, &mut self.0, packets => packets.push(bytes, &mut described(sink)));
     }

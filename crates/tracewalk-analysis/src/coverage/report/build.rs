@@ -48,7 +48,8 @@ impl Filter for Every {
 }
 
 impl Report {
-    /// The report of the instructions of these programs that the filter keeps.
+    /// The report of the instructions of these programs that the filter keeps. [`Report::complete`] is `true`: set the field
+    /// to `false` if a source was not decoded to its end.
     #[must_use]
     pub fn of(programs: &[ProgramInput<'_>], filter: &dyn Filter) -> Self {
         let runs = programs.iter().flat_map(|program| program.coverage.runs.names()).cloned();

@@ -133,7 +133,8 @@ impl fmt::Display for ConfigError {
 impl core::error::Error for ConfigError {}
 
 impl Config {
-    /// The configuration of a core with its usual registers: instruction trace, nothing more.
+    /// The configuration of a core with its usual registers: instruction trace, nothing more. If the unit was set
+    /// up otherwise, program flow is wrong: use [`Config::from_registers`].
     #[must_use]
     pub fn for_core(name: &str) -> Option<Self> {
         let core = Core::named(name)?;
@@ -144,7 +145,8 @@ impl Config {
     /// 32-bit addresses and without context IDs is taken for one of M profile.
     ///
     /// TRCCONFIGR, TRCIDR0 and TRCIDR2 are required, and TRCIDR1 or TRCDEVARCH for the version. TRCIDR8
-    /// defaults to 0: no speculation, as on every publicly known processor.
+    /// defaults to 0: no speculation, as on every publicly known processor. For the usual values of a `core`, pass
+    /// `registers.or_usual_of(core)` and `Some(core.profile())`.
     pub fn from_registers(registers: Registers, profile: Option<Profile>) -> Result<Self, ConfigError> {
         let given = |register, value: Option<u32>| value.ok_or(ConfigError::Missing { register });
         let version = version(&registers)?;

@@ -195,7 +195,8 @@ mod pft_etmcr {
 const BARRIERS_ARE_WAYPOINTS: u32 = 1 << 24;
 
 impl Config {
-    /// The configuration of a core with its usual registers: instruction trace, nothing more.
+    /// The configuration of a core with its usual registers: instruction trace, nothing more. If the unit was set
+    /// up otherwise, program flow is wrong: use [`Config::from_registers`].
     #[must_use]
     pub fn for_core(name: &str) -> Option<Self> {
         Self::from_registers(Registers::default(), Some(Core::named(name)?)).ok()
