@@ -1,4 +1,4 @@
-//! The registries: every output format by its name, one line each.
+//! The registries: every output format of each command, by its name.
 //!
 //! A command asks its registry for the formats' names, their help, and how to write each; formats are distinguished nowhere
 //! else. A new format is a file in `export` and an entry in its command's file (`docs/dev/adding-an-output.md`).

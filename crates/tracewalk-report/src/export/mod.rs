@@ -1,6 +1,6 @@
 //! Output formats: records or an answer go in, one format's bytes come out. One file for each format.
 //!
-//! To add a format: a file with a type that implements [`Sink`](tracewalk_analysis::sink::Sink), and a line in [`formats`](crate::formats).
+//! To add a format: a file with a function or a [`Sink`](tracewalk_analysis::sink::Sink), and an entry in [`formats`](crate::formats).
 //!
 //! The crate's page shows one at work: [`Runs`].
 //!
