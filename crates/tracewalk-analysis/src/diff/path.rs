@@ -128,7 +128,7 @@ impl Walk {
                     if in_interrupt || (self.ignore_interrupts && self.is_in_interrupt()) {
                         return Part::Apart;
                     }
-                    Step::Exception(exception)
+                    Step::Exception(exception.map(in_every_trace))
                 }
                 EventKind::TraceOn(_) if self.steps > 0 || self.run.is_some() => Step::Lost,
                 _ => return Part::Apart,
@@ -184,6 +184,24 @@ pub struct Digest {
     chunks: Vec<u64>,
     hasher: DefaultHasher,
     steps: u64,
+}
+
+/// The exception as traces of each protocol can state it. For A and R profile, ETMv3 and PFT distinguish calls, ETMv4 distinguishes
+/// faults of data (IHI 0014Q, table 7.12; IHI 0064).
+const fn in_every_trace(exception: Exception) -> Exception {
+    let class = match exception {
+        Exception::Ar(8) => 0,
+        Exception::Ar(1) => 1,
+        Exception::Ar(2 | 3 | 10) => 2,
+        Exception::Ar(9) => 3,
+        Exception::Ar(4) => 4,
+        Exception::Ar(11) | Exception::ArType(6) => 11,
+        Exception::Ar(12) | Exception::ArType(7 | 10) => 12,
+        Exception::Ar(14) => 14,
+        Exception::Ar(15) => 15,
+        other => return other,
+    };
+    Exception::ArType(class)
 }
 
 /// The number of steps that a digest's number covers.

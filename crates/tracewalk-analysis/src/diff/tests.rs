@@ -59,6 +59,20 @@ fn blocks_that_touch_are_one_step_however_they_are_cut() {
 }
 
 #[test]
+fn an_exception_is_the_same_in_a_trace_of_another_protocol() {
+    let taken = |number| exception(number, Some(page("main") + 0x14), page("handler"));
+    let story =
+        |number| [at("main", 0x10, 0x14, interrupted()), taken(number), at("handler", 0, 2, returns())];
+    for (code, number) in [(8, 0), (2, 2), (10, 2), (9, 3), (11, 11), (12, 12), (12, 10), (14, 14), (15, 15)]
+    {
+        let (etmv3, etmv4) = (Exception::Ar(code), Exception::ArType(number));
+        assert_eq!(parting(&story(etmv3), &story(etmv4)), None, "{etmv3:?}, {etmv4:?}");
+    }
+    assert!(parting(&story(Exception::Ar(14)), &story(Exception::ArType(15))).is_some());
+    assert!(parting(&story(Exception::M(14)), &story(Exception::ArType(14))).is_some());
+}
+
+#[test]
 fn interrupts_are_left_out_where_they_are_to_be_ignored() {
     let plain = [at("main", 0x10, 0x18, taken())];
     let interrupted_once = [
