@@ -78,8 +78,8 @@ pub fn of_gather(error: &GatherError) -> String {
 #[must_use]
 pub const fn not_measured(unit: Unit) -> NotMeasured {
     let (missing, switch) = match unit {
-        Unit::Cycles => ("cycle counts", "cycle-accurate tracing (ETMCR bit 12)"),
-        Unit::Time => ("timestamps", "timestamping (ETMCR bit 28)"),
+        Unit::Cycles => ("cycle counts", "cycle counting (ETMCR bit 12, or bit 4 of ETMv4's TRCCONFIGR)"),
+        Unit::Time => ("timestamps", "timestamps (ETMCR bit 28, or bit 11 of ETMv4's TRCCONFIGR)"),
         Unit::Instructions => ("instructions", "tracing"),
     };
     NotMeasured { missing, switch }

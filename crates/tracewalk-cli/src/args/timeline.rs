@@ -29,8 +29,8 @@ pub(crate) const INTERRUPTS_EXAMPLES: &str = "\
 Examples:
   tracewalk interrupts swo.bin --image fw.elf --svd chip.svd
       how often each exception was taken and how long it took, by the chip's names
-  tracewalk interrupts capture.toml --axis cycles --frequency 72MHz --functions --format csv -o times.csv
-      in seconds, of functions as well, for a spreadsheet
+  tracewalk interrupts capture.toml --axis cycles --functions --format csv -o cycles.csv
+      in cycles, of functions as well, for a spreadsheet
   tracewalk interrupts run1.bin run2.bin --image fw.elf
       two captures of the same program together
   tracewalk interrupts run1.bin --image fw.elf --axis cycles --save run1.twirq
@@ -57,7 +57,7 @@ pub(crate) struct AxisArgs {
     pub(crate) axis: AxisChoice,
 
     /// The frequency of the clock that cycles or timestamps count, for example 72MHz or 32768. Times are then in
-    /// seconds.
+    /// seconds, except in csv, parquet and json.
     #[arg(long, value_name = "HZ", value_parser = frequency, help_heading = "Axis")]
     pub(crate) frequency: Option<f64>,
 }

@@ -144,7 +144,7 @@ impl CountArgs {
 
 /// Keeps the only binary with counts: the output file is for a single binary.
 fn of_one_binary(report: &mut CountsReport<'_>, format: &str) -> Result<(), Failure> {
-    let all = names(&report.binaries);
+    let all = if report.binaries.is_empty() { "any binary".to_owned() } else { names(&report.binaries) };
     report.binaries.retain(|binary| !binary.found.ranges.is_empty());
     match report.binaries.as_slice() {
         [_] => Ok(()),

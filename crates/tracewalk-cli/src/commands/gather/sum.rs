@@ -7,6 +7,7 @@ use tracewalk_analysis::Statistics;
 use tracewalk_analysis::captures::{Captures, OneOfMany};
 use tracewalk_analysis::programs::Programs;
 use tracewalk_analysis::saved::Save;
+use tracewalk_report::counted;
 use tracewalk_sentences::row;
 use tracewalk_session::{Found, OfCapture};
 
@@ -106,7 +107,8 @@ impl<T: Save> Sum<T> {
             messages.warning(
                 "equal_content",
                 format_args!(
-                    "{count} captures contain exactly the trace of another one, for example {} that of {}; if both are from one run, the run counts twice: leave one out",
+                    "found {} with exactly the trace of another one, for example {} with that of {}; if both are from one run, the run counts twice: leave one out",
+                    counted(*count, "capture"),
                     one.display(),
                     other.display()
                 ),

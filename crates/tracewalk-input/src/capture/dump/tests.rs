@@ -197,25 +197,25 @@ fn broken_text_is_reported_with_its_line() {
     let cases = [
         (
             "0x20000000:\t0x00000001\n0x20000004:\t0x0000002\t0x00000003\n",
-            "dump:2: expected memory as GDB prints it: `0x20000000:` and values like `0x0000010c`, found \
+            "dump:2: expected memory as GDB prints it (`0x20000000:` and values like `0x0000010c`), found \
              `0x0000002 0x00000003`",
         ),
         (
             "0x20000000: 00000001 0000\n",
-            "dump:1: expected memory as OpenOCD prints it: `0x20000000: 0000010c …`, found `0000`",
+            "dump:1: expected memory as OpenOCD prints it (`0x20000000: 0000010c …`), found `0000`",
         ),
         (
             "20000000 = 00000001 0000000Z\n",
-            "dump:1: expected memory as J-Link Commander prints it: `20000000 = 0000010C …`, found `0000000Z`",
+            "dump:1: expected memory as J-Link Commander prints it (`20000000 = 0000010C …`), found `0000000Z`",
         ),
         (
             "20000000:  00000001 00000002    |...",
-            "dump:1: expected memory as pyOCD prints it: `20000000:  0000010c …   |…|`, found \
+            "dump:1: expected memory as pyOCD prints it (`20000000:  0000010c …   |…|`), found \
              `00000001 00000002    |...`",
         ),
         (
             "20000000: 00000001\n\n20000004: 0000000\n20000008: 00000001 x\n",
-            "dump:4: expected memory as probe-rs prints it: `20000000: 0000010c …`, found `x`",
+            "dump:4: expected memory as probe-rs prints it (`20000000: 0000010c …`), found `x`",
         ),
         (
             "0x20000000: 00000001\n0xfffffffc: 00000001 00000002\n",

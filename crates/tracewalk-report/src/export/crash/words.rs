@@ -201,13 +201,15 @@ pub(super) const fn missing(missing: Missing) -> &'static str {
                            on (x/16wx 0xe000ed00)."
         }
         Missing::Frame => {
-            "The registers that the exception stacked: print the memory at the stack pointer (if bit 2 of lr is \
-                           set, that is psp: print psp as well), with the processor halted at the handler's first \
-                           instruction."
+            "The registers that the exception stacked: they are found only while the processor is halted at the \
+                           handler's first instruction. Print the memory at the stack pointer then (and psp, if bit 2 of \
+                           lr is set)."
         }
         Missing::Registers => "The core registers: print them with the memory.",
         Missing::Number => "Which exception it was: its handler is shared, and no register names it.",
-        Missing::Path => "What ran before: the trace does not reach back that far.",
+        Missing::Path => {
+            "How the exception was taken: the trace lost that part, or ended before it. `flow` prints what it holds."
+        }
         Missing::NoFaultStatus => "Why, by the processor itself: ARMv6-M has no fault status registers.",
     }
 }
