@@ -692,7 +692,7 @@ fn what_happens_to_a_file_while_it_is_followed_is_reported_and_what_was_read_is_
         }),
         // In place: `fs::write` empties the file first, and the command may see that as a truncation.
         ("16", |file| OpenOptions::new().write(true).open(file).unwrap().set_len(16).unwrap()),
-        ("anew", |file| {
+        ("overwritten", |file| {
             OpenOptions::new().write(true).open(file).unwrap().write_all(&[0; 1 << 16]).unwrap();
         }),
     ];

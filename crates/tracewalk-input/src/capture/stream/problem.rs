@@ -70,15 +70,10 @@ impl fmt::Display for StreamProblem {
             Self::Address { found } => write!(f, "expected tcp:HOST:PORT, found `{found}`"),
             Self::Connect(words) => write!(f, "cannot connect: {words}"),
             Self::Broken(words) => write!(f, "the connection was lost: {words}"),
-            Self::Shortened { read, found } => {
-                write!(
-                    f,
-                    "was truncated to {found} bytes while tracewalk followed it, after {read} bytes were read"
-                )
+            Self::Shortened { found, .. } => {
+                write!(f, "was truncated to {found} bytes while tracewalk followed it")
             }
-            Self::Overwritten { read } => {
-                write!(f, "was overwritten while tracewalk followed it, after {read} bytes were read")
-            }
+            Self::Overwritten { .. } => f.write_str("was overwritten while tracewalk followed it"),
             Self::Deleted => f.write_str("was deleted or renamed while tracewalk followed it"),
             Self::Replaced => f.write_str("was replaced by another file while tracewalk followed it"),
         }
