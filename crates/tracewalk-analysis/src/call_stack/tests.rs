@@ -325,7 +325,9 @@ fn a_handler_whose_address_follows_the_exception_is_entered_once_under_its_name(
     };
     let reports = |story: &[Element]| {
         let (mut calls, mut reports) = (CallStack::new(pages()), Reports::default());
-        story.iter().for_each(|element| drop(calls.element(element, &mut reports)));
+        for element in story {
+            calls.element(element, &mut reports);
+        }
         calls.finish(&mut reports);
         reports.0
     };
