@@ -143,7 +143,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "spark",
-        about: "test the Python package on a cluster of two executors, one of which is killed (--release)",
+        about: "test the Python package on a cluster of two executors; one is killed (--release)",
         run: python::spark,
     },
     Task {

@@ -130,7 +130,7 @@ fn report(
     if args.diff.is_some() && inputs.is_empty() {
         return Err(Failure::input(
             "nothing_to_compare",
-            "nothing was measured, and nothing shows no loss against any base",
+            "nothing was measured, so that a comparison with any base would show no loss",
             "check that the image is the program that was traced, and that the capture holds its trace",
         ));
     }

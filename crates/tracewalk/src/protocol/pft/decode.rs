@@ -128,7 +128,7 @@ impl Decoder {
         Ok(Atom { atoms, cycles: None })
     }
 
-    /// 4.5.4: address bytes, of which the header is the first, exception information, cycle count.
+    /// 4.5.4: address bytes (the header is the first), exception information, cycle count.
     fn branch(&mut self, cursor: &mut Cursor<'_>) -> Result<Branch, Unread> {
         let mut next = self.compression;
         let field = next
