@@ -28,8 +28,7 @@ fn with_the_example(line: &str) -> String {
 }
 
 /// The page's main command.
-const COMMAND: &str =
-    "tracewalk flow mtb.bin --container mtb --registers registers.txt --image firmware.elf --last 50";
+const COMMAND: &str = "tracewalk flow mtb.bin --registers registers.txt --image firmware.elf --last 50";
 
 /// A line of a listing: an instruction's address and size, or an exception.
 #[derive(Debug, PartialEq, Eq)]
