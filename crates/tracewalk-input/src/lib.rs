@@ -1,6 +1,7 @@
 //! Reads captures, program images and symbols from files.
 //!
-//! Paths or bytes of files go in; captures, memory and symbols come out. This is the only crate of tracewalk that opens files:
+//! Paths or bytes of files go in; captures, memory and symbols come out. No other crate of tracewalk
+//! interprets users' captures and images:
 //!
 //! ```text
 //! capture  trace bytes and their description: a plain file, a capture.toml, a snapshot directory

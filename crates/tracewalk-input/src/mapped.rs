@@ -1,4 +1,4 @@
-//! A memory-mapped file. No other file of the project contains `unsafe`.
+//! A memory-mapped file. No other file of this crate contains `unsafe`.
 //!
 //! A capture may have more bytes than there is memory, and piecewise reading would complicate every reader. A
 //! mapped file is a slice; the system keeps the pages in use and drops the others.

@@ -1,7 +1,8 @@
 //! The registries: every output format of each command, by its name.
 //!
 //! A command asks its registry for the formats' names, their help, and how to write each; formats are distinguished nowhere
-//! else. A new format is a file in `export` and an entry in its command's file (`docs/dev/adding-an-output.md`).
+//! else, except for those that a build lacks (`export::LACKING`). A new format is a file in `export` and an entry in its
+//! command's file (`docs/dev/adding-an-output.md`).
 //!
 //! ```
 //! use tracewalk_report::formats::{FLOW, find};
@@ -97,7 +98,7 @@ mod tests {
 
     /// Formats that cannot show an incomplete capture, formats that write nothing, and output that the command writes itself.
     #[cfg(feature = "full")]
-    const CUT_DOES_NOT_SHOW: [(&str, &str); 32] = [
+    const CUT_DOES_NOT_SHOW: &[(&str, &str)] = &[
         ("gather", "csv"),
         ("gather", "none"),
         ("counts", "csv"),
