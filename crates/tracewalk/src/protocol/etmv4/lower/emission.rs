@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::directive::{BeginReason, Directive, Handler, PreferredReturn, RunEnd, Transaction};
+use crate::directive::{BeginReason, Directive, Handler, PreferredReturn, RunEnd, Transaction, Waypoints};
 use crate::ids::{
     Address, ContextId, Exception, ExceptionLevel, Isa, Location, Privilege, Profile, SecurityState, Vmid,
 };
@@ -82,27 +82,39 @@ impl Emission {
         is_settled.then_some(Settled { is_64_bit, privilege, address })
     }
 
+    /// Whether directives are held for cycle counts.
+    pub(super) const fn holds(&self) -> bool {
+        self.holds
+    }
+
     /// Continues in this state, after repeatable packets.
     pub(super) const fn resume(&mut self, Settled { is_64_bit, privilege, address }: Settled) {
         (self.is_64_bit, self.privilege, self.address) = (is_64_bit, privilege, address);
     }
 
-    /// Emits a P0 instruction.
-    #[inline]
-    pub(super) fn atom(&mut self, executed: bool, span: Span, emit: &mut impl Emit) {
+    /// Emits P0 instructions of one packet.
+    #[inline(always)]
+    pub(super) fn atoms(&mut self, atoms: Waypoints, span: Span, emit: &mut impl Emit) {
         if !self.has_begun {
             return;
         }
-        self.begin_p0(emit);
-        let directive =
-            if executed { Directive::WaypointPending } else { Directive::Waypoint { executed: false } };
-        self.out(directive, span, emit);
+        self.address = None;
+        if !self.holds {
+            emit.emit_waypoints(atoms, span);
+            return;
+        }
+        // Each atom releases the one before it.
+        if let Some((executed, before)) = atoms.split_last() {
+            self.release(emit);
+            emit.emit_waypoints(before, span);
+            self.held.push((Waypoints::directive(executed), span));
+        }
     }
 
     /// Emits the meaning of an element.
     pub(super) fn element(&mut self, element: Element, span: Span, emit: &mut impl Emit) {
         match element {
-            Element::Atom { executed } => self.atom(executed, span, emit),
+            Element::Atoms(atoms) => self.atoms(atoms, span, emit),
             Element::Exception { number, is_target, place } => {
                 self.begin_p0(emit);
                 self.exception(number, is_target, place, span, emit);
@@ -176,7 +188,13 @@ impl Emission {
 
     /// Emits the held directives.
     pub(super) fn release(&mut self, emit: &mut impl Emit) {
-        self.held.drain(..).for_each(|(directive, span)| emit.emit(directive, span));
+        for &(directive, span) in &self.held {
+            match directive {
+                Directive::WaypointPending => emit.emit_waypoints(Waypoints::EXECUTED, span),
+                directive => emit.emit(directive, span),
+            }
+        }
+        self.held.clear();
     }
 
     #[inline]
