@@ -1,6 +1,7 @@
 //! Certain elements → directives.
 
 use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
 
 use crate::directive::{BeginReason, Directive, Handler, PreferredReturn, RunEnd, Transaction, Waypoints};
 use crate::ids::{
@@ -42,11 +43,18 @@ pub(super) struct Emission {
 }
 
 /// The state that repeatable packets depend on and change, while no directive is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Settled {
     is_64_bit: bool,
     privilege: Option<Privilege>,
     address: Option<Place>,
+}
+
+/// The part in which states differ most: the address itself is also the decoder's newest one.
+impl Hash for Settled {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.address.is_some().hash(state);
+    }
 }
 
 /// The most directives held for a cycle count, to bound memory if no P0 element comes.
