@@ -147,7 +147,7 @@ pub enum Directive {
 /// Waypoints in a row, oldest first. An executed one means [`Directive::WaypointPending`], another one
 /// [`Directive::Waypoint`].
 ///
-/// Flow follows them in one loop, which takes a third of the time that one directive after the other takes.
+/// Flow follows them in one loop, and changes its state once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Waypoints {
