@@ -12,7 +12,7 @@ use tracewalk::ids::{Address, Exception, Isa};
 use tracewalk::program::Scope;
 
 use crate::analysis::Repeated;
-use crate::call_stack::{CallStack, Frame, FrameKind, Remembered, Unobserved};
+use crate::call_stack::{CallStack, Frame, FrameKind, Interruption, Remembered, Unobserved};
 use crate::{Code, CodeInContext};
 
 /// A part of a path.
@@ -171,10 +171,12 @@ impl Walk {
     }
 
     fn is_in_interrupt(&self) -> bool {
-        self.calls.frames().any(|frame| match frame.kind {
-            FrameKind::Exception(it) => !it.exception.is_some_and(Exception::is_synchronous),
-            FrameKind::Root | FrameKind::Call { .. } => false,
-        })
+        let handled = self.calls.frames().filter_map(|frame| match &frame.kind {
+            FrameKind::Exception(interruption) => Some(interruption),
+            FrameKind::Root | FrameKind::Call { .. } => None,
+        });
+        let is_interrupt = |it: &Interruption| !it.exception.is_some_and(Exception::is_synchronous);
+        handled.chain(self.calls.taken()).any(is_interrupt)
     }
 }
 
