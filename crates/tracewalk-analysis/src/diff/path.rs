@@ -86,19 +86,7 @@ impl Walk {
             }
             return;
         }
-        let key = (repeated.set(), repeated.number());
-        if let Some(known) = self.remembered.find(&mut self.calls, key, |()| 0) {
-            self.remembered.go(known, &mut self.calls);
-        } else {
-            if self.remembered.is_full(repeated.set()) {
-                self.remembered.forget(repeated.set(), &mut self.calls);
-            }
-            let learning = self.remembered.begin_learning(&mut self.calls, key);
-            for element in repeated.elements() {
-                self.calls.element(&element, &mut Unobserved);
-            }
-            self.remembered.end_learning(&mut self.calls, learning, Some(((), true)), |()| 0);
-        }
+        self.remembered.take(repeated, &mut self.calls);
         for element in repeated.elements() {
             self.walk(&element, false, &mut complete);
         }
