@@ -16,6 +16,7 @@ mod place;
 mod profile;
 mod recording;
 mod request;
+mod table;
 mod timeline;
 mod view;
 mod when;
