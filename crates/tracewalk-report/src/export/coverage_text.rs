@@ -5,7 +5,9 @@ use std::io::{self, Write};
 use anstyle::Style;
 
 use crate::layout::Fitted;
-use crate::words::{counted, in_doubt, natural_order, percent_covered, why_stale};
+use crate::words::{
+    counted, in_doubt, natural_order, not_followed, outside_images, percent_covered, why_stale,
+};
 use crate::{Look, Palette};
 use tracewalk_analysis::coverage::{
     Difference, FileDifference, Losses, Metric, Report, ReportedProgram, RunSummary, Stale, Tally, Totals,
@@ -263,22 +265,7 @@ fn not_observable(totals: &Totals) -> Option<Note> {
 
 /// Stretches of trace that could not be followed: code may have run there without being seen.
 fn lost(losses: &Losses) -> Option<Note> {
-    let reasons = [
-        ("trace malformed or lost", losses.trace_lost),
-        ("address unknown", losses.address_unknown),
-        ("contradiction of trace and image", losses.contradictions),
-        ("code that cannot be decoded", losses.undecodable),
-    ];
-    let occurred = reasons.into_iter().filter(|(_, lost)| lost.stretches > 0);
-    let mut parts = occurred
-        .map(|(what, lost)| {
-            let bytes = counted(lost.bytes, "byte");
-            format!("{what} {} ({bytes})", counted(lost.stretches, "time"))
-        })
-        .collect::<Vec<_>>();
-    if losses.overflows > 0 {
-        parts.push(format!("overflow of the trace unit {}", counted(losses.overflows, "time")));
-    }
+    let parts = not_followed(losses);
     let code = "code that is reported as not run may have run there";
     (!parts.is_empty()).then(|| Note::new("not followed", format!("{}; {code}", parts.join(", "))))
 }

@@ -1,10 +1,9 @@
 //! Captures and saved parts → coverage, and its programs.
 
 use tracewalk::plain::Plain;
-use tracewalk_analysis::coverage::{ProgramCoverage, ProgramInput, Report};
+use tracewalk_analysis::coverage::{ProgramCoverage, ProgramInput};
 use tracewalk_analysis::programs::OfProgram;
 use tracewalk_analysis::saved::Save as _;
-use tracewalk_analysis::symbols::SourceFile;
 use tracewalk_sentences::NO_PROGRAM;
 use tracewalk_session::RunError;
 
@@ -54,6 +53,7 @@ fn decode(
     gathered.opened(capture, &session, messages);
     let name = Plain(capture.capture.display()).to_string();
     let how = follow::accounting(&follow::how(&args.follow, args.work.threads), messages);
+    let mut followed = Vec::new();
     session.each_source(messages, |session, source| {
         let outcome = session.coverage(source, &how, &name, messages).map_err(|error| match error {
             RunError::NoProgram => no_program(),
@@ -61,28 +61,20 @@ fn decode(
         })?;
         follow::record(session, source, &outcome, messages)?;
         gathered.statistics.add(&outcome.statistics);
-        for (program, mut found) in outcome.found {
-            if by_run {
-                found.name_run(&name);
-            }
-            gathered.add(program, found);
+        followed.extend(outcome.found.into_iter().map(|(program, found)| (source.clone(), program, found)));
+        Ok::<(), Failure>(())
+    })?;
+    for (source, program, mut found) in followed {
+        // Whether the end cuts off a frame is known when all of the capture has arrived.
+        found.cut_off(session.cut_frame_bytes(&source));
+        if by_run {
+            found.name_run(&name);
         }
-        Ok(())
-    })
-}
-
-/// Renames source files by the first `--path-map` that matches.
-pub(super) fn rename(report: &mut Report, args: &args::Coverage) {
-    if !args.path_maps.is_empty() {
-        report.rename_files(|name| args.path_maps.iter().find_map(|map| map.apply(name)));
+        gathered.add(program, found);
     }
+    Ok(())
 }
 
 fn no_program() -> Failure {
     Failure::input("no_program", "coverage needs a program, but none is known", NO_PROGRAM)
-}
-
-/// The source file of a name in the debugging information of one of the programs.
-pub(super) fn source_file(inputs: &[ProgramInput<'_>], file: &str) -> Option<SourceFile> {
-    inputs.iter().find_map(|input| input.code.symbols.source_file(file))
 }
