@@ -176,6 +176,10 @@ impl<'a, T: Save> Gathered<'a, T> {
         }
         self.programs.insert(nothing, unknown);
         messages.replaced.spare(|directories| FollowedProgram::source_files(&args.request(), directories))?;
+        messages.record(|record| {
+            args.images.iter().for_each(|image| record.program(&image.file));
+            Ok(())
+        })?;
         let programs = FollowedProgram::of_images(&args.request(), &self.follow.source_dirs, messages)?;
         self.programs.extend(programs.into_iter().map(|program| (program.id, program.code)));
         Ok(())

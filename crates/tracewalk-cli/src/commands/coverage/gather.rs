@@ -19,11 +19,18 @@ pub(super) fn gather<'a>(
     args: &'a args::Coverage,
     messages: &Messages,
 ) -> Result<Gathered<'a, ProgramCoverage>, Failure> {
-    let mut gathered = Gathered::open(&args.follow, &args.more, messages)?;
+    let mut gathered: Gathered<'_, ProgramCoverage> = Gathered::open(&args.follow, &args.more, messages)?;
     let by_run = args.by_run || gathered.knows_runs();
     if by_run {
         gathered.name_runs(messages);
     }
+    messages.record(|record| {
+        for (path, part) in gathered.parts() {
+            let sources = part.programs.values().flat_map(|program| &program.found.sources);
+            sources.for_each(|source| record.saved(path, source));
+        }
+        Ok(())
+    })?;
     for capture in gathered.captures() {
         decode(&mut gathered, &capture, (args, by_run), messages)?;
     }
