@@ -16,6 +16,7 @@ mod place;
 mod profile;
 mod recording;
 mod request;
+mod table;
 mod timeline;
 mod view;
 mod when;
@@ -313,6 +314,11 @@ pub(crate) struct Itm {
 pub(crate) struct Describe {
     #[command(flatten)]
     pub(crate) capture: CaptureArgs,
+
+    /// Registers and memory of the halted processor, as a debugger printed or saved them, if they are not in the capture: `crash`
+    /// then reads this file without an option.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Capture")]
+    pub(crate) dump: Option<PathBuf>,
 
     /// The file to write, in the directory of the files that it names or above. Without this option the description is printed,
     /// with paths relative to the capture's directory.

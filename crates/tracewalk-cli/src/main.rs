@@ -35,7 +35,7 @@ const UNMET: u8 = 1;
 const INCOMPLETE: u8 = 2;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::read() {
         Ok(cli) => cli,
         Err(error) => refuse(error),
     };

@@ -13,8 +13,9 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use tracewalk::ids::TraceId;
 use tracewalk::span::CaptureOffset;
-use tracewalk_analysis::Statistics;
+use tracewalk_analysis::coverage::{Lost as LostStretches, SourceSummary};
 use tracewalk_analysis::itm::ItmCounts;
+use tracewalk_analysis::{InDoubt, Statistics};
 use tracewalk_input::image::{build_id_of, build_id_of_file};
 
 use tracewalk_session::{Itm, Lost, LostPlace, LostPlaces, Notice, Outcome, Session, Severity, Source};
@@ -143,6 +144,24 @@ enum SourceRecord {
         malformed: u64,
         overflows: u64,
     },
+    /// A source in a saved file, which has no places of losses.
+    Saved {
+        saved: String,
+        id: Option<u8>,
+        buffer: String,
+        protocol: String,
+        bytes: u64,
+        instructions: u64,
+        lost: BTreeMap<&'static str, SavedLoss>,
+    },
+}
+
+/// Losses of one kind in a saved file: in instructions for `in_doubt`, otherwise in places.
+#[derive(Debug, Serialize)]
+struct SavedLoss {
+    count: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
 }
 
 /// Losses of one kind: the number, the bytes of trace, and the first places.
@@ -182,6 +201,50 @@ impl Record {
 
     fn has_input(&self, path: &Path) -> bool {
         self.inputs.iter().any(|known| known.path == path)
+    }
+
+    /// Notes a program that no capture names: saved files are reported with it.
+    pub(crate) fn program(&mut self, path: &Path) {
+        if !self.has_input(path) {
+            let build_id = build_id_of_file(path).map(|id| hex(&id));
+            self.inputs.push(Input { role: "image", path: path.to_owned(), build_id, inside: None });
+        }
+    }
+
+    /// Notes a source whose coverage was read from a saved file.
+    pub(crate) fn saved(&mut self, file: &Path, source: &SourceSummary) {
+        let SourceSummary { capture, source: id, protocol, bytes, instructions, losses, .. } = source;
+        let lost = |LostStretches { stretches, bytes }: LostStretches| SavedLoss {
+            count: stretches,
+            bytes: Some(bytes),
+        };
+        let times = |count| SavedLoss { count, bytes: None };
+        let InDoubt { left_out, counted } = losses.in_doubt;
+        let kinds = [
+            ("trace_lost", lost(losses.trace_lost)),
+            ("address_unknown", lost(losses.address_unknown)),
+            ("contradiction", lost(losses.contradictions)),
+            ("undecodable", lost(losses.undecodable)),
+            ("overflow", times(losses.overflows)),
+            ("no_code", times(losses.no_image.values().fold(0, |sum, count| sum.saturating_add(*count)))),
+            ("in_doubt", times(left_out.saturating_add(counted))),
+            (
+                "cut_frame",
+                SavedLoss {
+                    count: u64::from(losses.cut_frame_bytes > 0),
+                    bytes: Some(losses.cut_frame_bytes),
+                },
+            ),
+        ];
+        self.sources.push(SourceRecord::Saved {
+            saved: file_name(file),
+            id: trace_id(id),
+            buffer: file_name(Path::new(capture)),
+            protocol: protocol.clone(),
+            bytes: *bytes,
+            instructions: *instructions,
+            lost: kinds.into_iter().filter(|(_, loss)| loss.count > 0).collect(),
+        });
     }
 
     /// Notes a program, which may lie inside an archive.
@@ -387,6 +450,11 @@ fn hash(path: &Path) -> io::Result<Contents> {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The trace ID in a saved file, `0x10`; `None` for `-`.
+fn trace_id(text: &str) -> Option<u8> {
+    u8::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
 fn file_name(path: &Path) -> String {

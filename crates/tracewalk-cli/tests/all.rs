@@ -10,6 +10,7 @@ mod counts;
 mod coverage;
 mod coverage_by_run;
 mod coverage_formats;
+mod coverage_losses;
 mod coverage_truth;
 mod crash;
 mod damage;

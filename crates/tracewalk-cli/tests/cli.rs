@@ -322,3 +322,25 @@ fn a_program_given_in_another_way_is_answered_with_the_option() {
         assert!(outcome.stderr.contains(named), "{arguments:?}: {}", outcome.stderr);
     }
 }
+
+#[test]
+fn a_table_without_a_format_that_writes_it_is_refused() {
+    let capture = example("m3-etmv3/capture.toml");
+    let capture = capture.to_str().unwrap();
+    let (status, refused) = {
+        let tables: [&[&str]; 5] = [
+            &["coverage", capture, "--table", "branches"],
+            &["coverage", capture, "--table", "branches", "--format", "json"],
+            &["info", capture, "--table", "packets"],
+            &["crash", capture, "--table", "stack", "--markdown"],
+            &["counts", capture, "--table", "branches", "--format", "text"],
+        ];
+        let outcomes = tables.map(run_with_kinds);
+        assert!(outcomes.iter().all(|outcome| outcome.stdout.is_empty()));
+        (outcomes.each_ref().map(|outcome| outcome.status), outcomes.map(|outcome| outcome.stderr))
+    };
+    assert_eq!(status, [2; 5], "{refused:?}");
+    assert!(refused.iter().all(|error| mentions(error, "error: arguments --table csv")), "{refused:?}");
+    let csv = ["coverage", "-q", capture, "--table=branches", "--format=csv"];
+    assert_eq!(run_with_kinds(csv).status, 0);
+}

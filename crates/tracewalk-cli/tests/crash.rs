@@ -1,6 +1,7 @@
 //! `crash` against crashes recorded in an emulator: its claims, their proofs, and that it claims nothing else.
 
 mod doubts;
+mod stack;
 pub(crate) mod truth;
 
 use std::path::{Path, PathBuf};

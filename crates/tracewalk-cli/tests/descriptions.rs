@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Outcome, corpus, example, mentions, run, run_with_kinds};
+use crate::support::{Outcome, copied_example, corpus, example, mentions, run, run_with_kinds};
 
 /// The directory that `tracewalk snapshot` writes of an example.
 fn snapshot_of(example_name: &str, directory: &Path) -> PathBuf {
@@ -180,4 +180,57 @@ fn a_real_snapshot_keeps_every_register_of_its_trace_units() {
             assert!(outcome.stdout.contains(&format!("= 0x{value:08x}")), "{line:?} of {}", path.display());
         }
     }
+}
+
+/// An unknown key's message names a known key only if that was probably meant.
+#[test]
+fn only_a_near_key_is_suggested() {
+    let directory = tempfile::tempdir().unwrap();
+    let capture = copied_example("m3-etmv3", directory.path());
+    let original = fs::read_to_string(&capture).unwrap();
+    for (key, suggested) in
+        [("contaner", Some("container")), ("frame_begin", Some("frame_start")), ("colour", None)]
+    {
+        fs::write(&capture, original.replacen("[capture]", &format!("[capture]\n{key} = \"x\""), 1)).unwrap();
+        let message = sentence(Path::new(&capture));
+        assert!(message.contains("description_unknown_key") && message.contains(key), "{message}");
+        assert_eq!(message.contains("nearest"), suggested.is_some(), "{message}");
+        assert!(suggested.is_none_or(|suggested| message.contains(&format!("`{suggested}`"))), "{message}");
+    }
+}
+
+/// A trace, and the registers and memory of the halted processor in another file.
+#[test]
+fn a_description_names_the_log_of_a_crash() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/crashes/m3-divide");
+    let file = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    for name in ["trace.bin", "crash.log", "capture.toml"] {
+        fs::copy(files.join(name), file(name)).unwrap();
+    }
+    let image = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware/crash/crash-m3.elf");
+    let (image, log) = (["--image", image.to_str().unwrap()], file("crash.log"));
+    let crash = |arguments: &[&str]| {
+        let outcome = run([&["crash", "-q", "--format", "json"], arguments].concat());
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        serde_json::from_str::<serde_json::Value>(&outcome.stdout).unwrap()
+    };
+    let expected = crash(&[&[file("capture.toml").as_str(), "--dump", &log][..], &image].concat());
+    assert_eq!(expected["cause"]["kind"], "divide_by_zero", "{expected}");
+    let described = file("described.toml");
+    let describe =
+        [&["describe", "-q", &file("capture.toml"), "--dump", &log, "-o", &described][..], &image].concat();
+    let outcome = run(&describe);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("--root"), "the program is elsewhere: {}", outcome.stderr);
+    let root = Path::new(image[1]).parent().unwrap().to_str().unwrap();
+    assert_eq!(crash(&[&described, "--root", root]), expected);
+    // Describing a description keeps the key.
+    let again = run(["describe", "-q", &described, "--root", root]);
+    assert!(again.stdout.contains("dump = \"crash.log\"\n"), "{}{}", again.stdout, again.stderr);
+    // The log is an input, which no output replaces.
+    let refused = run_with_kinds(["crash", &described, "--root", root, "-o", &log]);
+    assert!(refused.stderr.contains("output_is_input"), "{}", refused.stderr);
+    let other = run_with_kinds([&describe[..4], &[image[1], "-o", &described], &image].concat());
+    assert_eq!(other.status, 2, "a program is no log: {}", other.stderr);
 }

@@ -119,6 +119,44 @@ fn what_was_merged_stands_with_its_files() {
     assert_eq!(provenance(folder.path(), &["merge", &a, &b, "-o", &all]).1, text);
 }
 
+/// A capture whose trace is cut in the middle of a packet.
+#[test]
+fn a_report_from_a_saved_file_states_its_losses_and_its_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let [trace, saved] = ["trace.bin", "cut.twcov"].map(file);
+    let bytes = std::fs::read(example("m3-etmv3/trace.bin")).unwrap();
+    std::fs::write(&trace, &bytes[..bytes.len() - 16]).unwrap();
+    let elf = example("m3-etmv3/m3.elf");
+    let image = ["--image", elf.to_str().unwrap()];
+    let source = ["--container", "frames", "--source", "0x10=etmv3,cpu=cortex-m3", "--quiet"];
+    let capture = [&["coverage", trace.as_str()], &source[..], &image].concat();
+    let document = |arguments: &[&str]| {
+        let text = provenance(folder.path(), arguments).1;
+        assert_eq!(provenance(folder.path(), arguments).1, text, "the same bytes");
+        serde_json::from_str::<Value>(&text).unwrap()
+    };
+    let direct = document(&capture);
+    assert_eq!(run(capture.iter().chain(&["--save", &saved])).status, 2);
+    let report = document(&[&["coverage", &saved][..], &image].concat());
+    let of = |document: &Value, role: &str| {
+        let inputs = document["inputs"].as_array().unwrap().iter();
+        inputs.filter(|input| input["role"] == role).cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(of(&report, "image"), of(&direct, "image"));
+    assert_eq!((of(&report, "image").len(), of(&report, "saved").len()), (1, 1), "{report}");
+    let (source, traced) = (&report["sources"][0], &direct["sources"][0]);
+    for field in ["id", "protocol", "bytes", "instructions", "buffer"] {
+        assert_eq!(source[field], traced[field], "{field}: {report}");
+    }
+    assert_eq!(source["saved"], "cut.twcov");
+    assert_eq!(
+        source["lost"]["trace_lost"]["count"], traced["unobserved"]["trace_lost"]["count"],
+        "{direct}"
+    );
+    assert_eq!(source["lost"].as_object().unwrap().len(), 1, "{report}");
+}
+
 #[test]
 fn both_sides_of_a_comparison_stand_with_what_they_lost() {
     let folder = tempfile::tempdir().unwrap();
@@ -159,6 +197,18 @@ fn it_is_valid_by_its_schema() {
         let file = folder.path().join(format!("{number}.json"));
         std::fs::write(&file, text).unwrap();
         files.push(file);
+    }
+    let saved = folder.path().join("run.twcov");
+    let text = provenance(
+        folder.path(),
+        &["coverage", capture.to_str().unwrap(), "--save", saved.to_str().unwrap()],
+    )
+    .1;
+    let image = example("m3-etmv3/m3.elf");
+    let report = ["coverage", saved.to_str().unwrap(), "--image", image.to_str().unwrap()];
+    for (name, text) in [("saving.json", text), ("saved.json", provenance(folder.path(), &report).1)] {
+        std::fs::write(folder.path().join(name), text).unwrap();
+        files.push(folder.path().join(name));
     }
     let script = "import json, sys, jsonschema
 schema = json.load(open(sys.argv[1]))

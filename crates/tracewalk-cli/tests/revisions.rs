@@ -228,7 +228,8 @@ fn the_lines_of_a_difference_are_a_table_and_stand_on_the_page() {
     let options = ["--source-diff", &diff, "--format", "csv", "--table", "difference"];
     let outcome = run(revisions.against("base.info", &options));
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
-    let rows = outcome.stdout.lines().skip(1).filter_map(|row| row.rsplit_once('/')).map(|(_, row)| row);
+    let rows = outcome.stdout.lines().skip(1).map(|row| row.rsplit('/').next().unwrap());
+    let rows = rows.filter(|row| row.contains(".c,"));
     let expected = [
         "control.c,8,lost_branches",
         "control.c,9,lost",
@@ -243,4 +244,65 @@ fn the_lines_of_a_difference_are_a_table_and_stand_on_the_page() {
         let page = run(revisions.against("base.info", &["--source-diff", &diff, "--format", "html"])).stdout;
         assert!(page.contains("<b>6 of 7</b>") && page.contains("was limits.c"));
     }
+}
+
+/// The names of the files of a document, and those in its difference.
+fn names(document: &Value) -> [Vec<String>; 2] {
+    [&document["files"], &document["difference"]["files"]].map(|files| {
+        let names = files.as_array().unwrap().iter().map(|file| file["name"].as_str().unwrap().to_owned());
+        names.collect()
+    })
+}
+
+/// Whatever a file is called, all parts of one report call it the same, although its source was found in another folder.
+#[test]
+fn every_report_of_a_run_names_a_file_alike() {
+    let revisions = Revisions::new();
+    let diff = firmware_file("rev.diff");
+    let tracefile = revisions.file("reports.info");
+    let lcov = ["--source-diff", &diff, "--lcov", tracefile.to_str().unwrap()];
+    let reports = |maps: &[&str]| {
+        let more = [&lcov[..], maps, &["--format", "json"]].concat();
+        let outcome = run(revisions.against("base.info", &more));
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        let document = serde_json::from_str::<Value>(&outcome.stdout).unwrap();
+        let of_table = |table| {
+            let more = [&lcov[..2], maps, &["--format", "csv", "--table", table]].concat();
+            let outcome = run(revisions.against("base.info", &more));
+            let names = outcome.stdout.lines().skip(1).map(|row| row.split(',').next().unwrap().to_owned());
+            names.collect::<std::collections::BTreeSet<_>>()
+        };
+        let lcov = std::fs::read_to_string(&tracefile).unwrap();
+        let lcov = lcov.lines().filter_map(|line| line.strip_prefix("SF:")).map(str::to_owned);
+        let [files, changed] = names(&document);
+        assert!(
+            !changed.is_empty() && changed.iter().all(|name| files.contains(name)),
+            "{changed:?} {files:?}"
+        );
+        assert!(of_table("files").iter().eq(&files));
+        assert!(of_table("difference").iter().eq(&changed));
+        (files, lcov.collect::<Vec<_>>())
+    };
+    let (files, found) = reports(&[]);
+    // genhtml needs the places of the files.
+    assert!(found.iter().all(|path| Path::new(path).is_file()), "{found:?}");
+    let control = files.iter().find(|name| name.ends_with("control.c")).unwrap();
+    let (files, lcov) = reports(&["--path-map", &format!("{control}=/elsewhere/control.c")]);
+    for names in [&files, &lcov] {
+        assert!(names.contains(&"/elsewhere/control.c".to_owned()), "{names:?}");
+        assert!(!names.iter().any(|name| name.ends_with("new/control.c") || name == control), "{names:?}");
+    }
+}
+
+#[test]
+fn a_path_map_that_matches_nothing_is_reported() {
+    let revisions = Revisions::new();
+    let kinds = |map: &str| {
+        let outcome =
+            run_with_kinds(revisions.against("base.info", &["--path-map", map, "--format", "none"]));
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        outcome.stderr.contains("warning: unused_path_map")
+    };
+    assert!(kinds("/no/such/folder=/elsewhere"));
+    assert!(!kinds("control.c=/elsewhere/control.c"));
 }

@@ -32,7 +32,7 @@ mod words;
 pub use layout::Fitted;
 pub use look::Look;
 pub use palette::Palette;
-pub use words::{counted, why_stale};
+pub use words::{counted, losses_in_words, why_stale};
 
 /// The README's example is compiled and run.
 #[cfg(doctest)]

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use tracewalk_analysis::InDoubt;
-use tracewalk_analysis::coverage::{Stale, Tally};
+use tracewalk_analysis::coverage::{Losses, Stale, Tally};
 
 /// The note in a result of an incomplete capture.
 pub(crate) const CUT: &str = "The trace was not decoded to its end.";
@@ -41,6 +41,52 @@ pub(crate) fn in_doubt(InDoubt { left_out, counted }: InDoubt) -> Option<String>
         (0, _) => Some(became(counted, "counted")),
         _ => Some(format!("{}, {counted} were counted", became(left_out, "left out"))),
     }
+}
+
+/// What coverage could not follow, each loss in a few words: `trace malformed or lost 1 time (17 bytes)`.
+pub(crate) fn not_followed(losses: &Losses) -> Vec<String> {
+    let reasons = [
+        ("trace malformed or lost", losses.trace_lost),
+        ("address unknown", losses.address_unknown),
+        ("contradiction of trace and image", losses.contradictions),
+        ("code that cannot be decoded", losses.undecodable),
+    ];
+    let occurred = reasons.into_iter().filter(|(_, lost)| lost.stretches > 0);
+    let mut parts = occurred
+        .map(|(what, lost)| {
+            format!("{what} {} ({})", counted(lost.stretches, "time"), counted(lost.bytes, "byte"))
+        })
+        .collect::<Vec<_>>();
+    if losses.overflows > 0 {
+        parts.push(format!("overflow of the trace unit {}", counted(losses.overflows, "time")));
+    }
+    if losses.cut_frame_bytes > 0 {
+        parts.push(format!(
+            "the end of the capture cuts off a frame ({})",
+            counted(losses.cut_frame_bytes, "byte")
+        ));
+    }
+    parts
+}
+
+/// The memory that execution went to and that no image holds: `0x20000000 to 0x20000fff 3 times`.
+pub(crate) fn outside_images(losses: &Losses) -> String {
+    let regions = losses.regions_without_image().into_iter();
+    let regions = regions
+        .map(|(start, end, times)| format!("0x{start:08x} to 0x{:08x} {}", end - 1, counted(times, "time")));
+    regions.collect::<Vec<_>>().join(", ")
+}
+
+/// All that a trace lost: what coverage could not follow, code in no image, and execution in doubt. Empty if the trace shows all
+/// that it should.
+#[must_use]
+pub fn losses_in_words(losses: &Losses) -> Vec<String> {
+    let mut parts = not_followed(losses);
+    if !losses.no_image.is_empty() {
+        parts.push(format!("execution in no image, {}", outside_images(losses)));
+    }
+    parts.extend(in_doubt(losses.in_doubt));
+    parts
 }
 
 /// `12.3%`, rounded to the nearest tenth; `-` if the whole is 0.

@@ -197,6 +197,11 @@ fn memory(notice: &Notice) -> Option<String> {
             "MTB_POSITION shows no packet since it was set to 0, as a reset may do, but there are older \
              packets: {evidence}; leave out the registers to read them"
         ),
+        K::MtbWroteNothing => {
+            "MTB_POSITION shows no packet, and the trace buffer holds none: the MTB was never on, or no branch ran since it was \
+             switched on; switch it on before the run (docs/mtb-after-a-crash.md)"
+                .to_owned()
+        }
         K::MtbGoesOn(evidence) => format!(
             "packets after the place in MTB_POSITION continue the newest one: an earlier run left them, or the registers are \
              another recording's and the newest packets are missing; without the registers: {evidence}"

@@ -51,6 +51,22 @@ impl Session {
         name: &str,
         observer: &dyn Observer,
     ) -> Result<Outcome<Vec<(FollowedProgram, ProgramCoverage)>>, RunError> {
+        let outcome = self.covered(source, how, name, observer)?;
+        // The end of a capture that still arrives is known later, at `end_source`.
+        let cut = self.cut_frame_bytes(source);
+        Ok(outcome.map(|mut found, _| {
+            found.iter_mut().for_each(|(_, found)| found.cut_off(cut));
+            found
+        }))
+    }
+
+    fn covered(
+        &mut self,
+        source: &Source,
+        how: &Follow,
+        name: &str,
+        observer: &dyn Observer,
+    ) -> Result<Outcome<Vec<(FollowedProgram, ProgramCoverage)>>, RunError> {
         let covered = Covered::of(self, source, how, name, observer)?;
         if covered.programs.is_empty() {
             return Err(RunError::NoProgram);

@@ -47,12 +47,12 @@ fn by_registers(
     }
     say_missing(&layout, dump.address.is_some() || config.base().is_some(), observer);
     // A reset clears the registers but not the memory.
-    if layout.pieces.is_empty()
-        && layout.missing.is_empty()
-        && let Some(older) = infer::mtb(dump, program).map(|guess| guess.best.evidence)
-        && infer::speaks_for_trace(&older)
-    {
-        observer.say(NoticeKind::MtbOlderPackets(older));
+    if layout.pieces.is_empty() && layout.missing.is_empty() {
+        let older = infer::mtb(dump, program).map(|guess| guess.best.evidence);
+        observer.say(match older.filter(infer::speaks_for_trace) {
+            Some(older) => NoticeKind::MtbOlderPackets(older),
+            None => NoticeKind::MtbWroteNothing,
+        });
     }
     if let Some(other) = further(placed, &config, &layout, program) {
         observer.say(NoticeKind::MtbGoesOn(other));

@@ -226,6 +226,8 @@ pub enum NoticeKind {
     MtbEndUnknown { end: Ending, are_addresses: bool },
     /// By its registers the MTB wrote nothing, but there are older packets.
     MtbOlderPackets(Evidence),
+    /// By its registers the MTB wrote nothing: it was never on, or nothing ran since it was switched on or reset.
+    MtbWroteNothing,
     /// The MTB has not wrapped, and packets after its pointer continue the newest one: they are an earlier run's, or the
     /// registers are another recording's. The evidence is that of the packets without the registers.
     MtbGoesOn(Evidence),

@@ -366,6 +366,14 @@ impl Session {
         capture
     }
 
+    /// The bytes of the frame that the end of a trace buffer's file cuts off, as far as the capture has arrived. 0 for a trace port,
+    /// whose recording may end anywhere.
+    #[must_use]
+    pub fn cut_frame_bytes(&self, source: &Source) -> u64 {
+        let frames = self.contents.get(source.buffer).and_then(|contents| contents.frames.as_ref());
+        frames.filter(|frames| frames.framing == Framing::Buffer).map_or(0, |frames| frames.account.tail)
+    }
+
     /// The records of an ITM, with their offsets in the file.
     #[must_use]
     pub fn itm_records<'a>(&'a self, itm: &Itm) -> ItmRecords<'a> {

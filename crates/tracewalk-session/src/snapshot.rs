@@ -13,14 +13,15 @@ use crate::outcome::{Follow, Outcome};
 use crate::session::Session;
 
 impl Session {
-    /// The registers and the memory in the capture's files and in `file`, if there is one. `file` takes
-    /// precedence.
+    /// The registers and the memory in the capture's files and in `file`, or else in the file that the description names.
+    /// `file` takes precedence.
     pub fn snapshot(&self, file: Option<&Path>) -> Result<Snapshot, OpenError> {
         let mut snapshot = Snapshot::default();
         for dumped in self.dumps.iter().flatten() {
             add(&mut snapshot, &dumped.dump);
         }
-        if let Some(file) = file {
+        let named = self.capture().dump.as_ref().map(|dump| dump.value.as_path());
+        if let Some(file) = file.or(named) {
             let dump = MemoryDump::open(file)?.ok_or_else(|| OpenError::NoSnapshot(file.to_owned()))?;
             add(&mut snapshot, &dump);
         }

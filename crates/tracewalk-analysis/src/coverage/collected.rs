@@ -57,6 +57,11 @@ impl ProgramCoverage {
         Self { sources: vec![part.source], blocks: part.blocks, runs: Runs::default() }
     }
 
+    /// Records that the end of the capture cuts off this many bytes of a frame.
+    pub fn cut_off(&mut self, frame_bytes: u64) {
+        self.sources.iter_mut().for_each(|source| source.losses.cut_frame_bytes = frame_bytes);
+    }
+
     /// The losses of all sources, added up.
     #[must_use]
     pub fn losses(&self) -> Losses {

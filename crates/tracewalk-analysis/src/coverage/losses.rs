@@ -31,6 +31,10 @@ pub struct Losses {
     pub no_image: BTreeMap<Address, u64>,
     /// Reported execution that is in doubt.
     pub in_doubt: InDoubt,
+    /// The bytes of the frame that the end of a trace buffer's file cuts off: such a buffer holds whole frames, so that trace is
+    /// missing after them. Saved only if there are any.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cut_frame_bytes: u64,
 }
 
 /// Stretches of a trace: each from the loss of execution to the point at which it was found again.
@@ -72,6 +76,7 @@ impl Losses {
         self.contradictions.add(other.contradictions);
         self.undecodable.add(other.undecodable);
         self.in_doubt.add(other.in_doubt);
+        self.cut_frame_bytes = self.cut_frame_bytes.saturating_add(other.cut_frame_bytes);
         for (&page, &count) in &other.no_image {
             let sum = self.no_image.entry(page).or_default();
             *sum = sum.saturating_add(count);
@@ -95,6 +100,11 @@ impl Losses {
         }
         regions
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Lost {

@@ -71,6 +71,17 @@ impl Save for ProgramCoverage {
         }
     }
 
+    fn captures(&self) -> Vec<&str> {
+        self.sources.iter().map(|source| source.capture.as_str()).collect()
+    }
+
+    fn rename_capture(&mut self, from: &str, to: &str) {
+        let named = self.sources.iter_mut().filter(|source| source.capture == from);
+        named.for_each(|source| source.capture = plain(to.into()).into_owned());
+        // Merging expects the sources in their order.
+        self.sources.sort();
+    }
+
     fn save_items(&self, out: &mut Saving<'_>) -> io::Result<()> {
         let mut sources = self.sources.iter().map(in_plain).collect::<Vec<_>>();
         sources.sort();

@@ -74,6 +74,16 @@ pub trait Save: Merge {
         let _ = name;
     }
 
+    /// The names of its captures, if it keeps them.
+    fn captures(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
+    /// Renames its captures of the name `from`.
+    fn rename_capture(&mut self, from: &str, to: &str) {
+        let _ = (from, to);
+    }
+
     /// Writes its items.
     fn save_items(&self, out: &mut Saving<'_>) -> io::Result<()>;
 }

@@ -1,5 +1,6 @@
 //! The options of `coverage` and `merge`.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
@@ -30,7 +31,7 @@ Examples:
 
 Exit status:
   0  everything was decoded
-  1  --fail-under or --no-loss did not hold
+  1  --fail-under, --fail-on-loss or --no-loss did not hold
   2  something could not be read, or the trace had malformed parts or gaps;
      the part that could be decoded is reported";
 
@@ -65,6 +66,11 @@ pub(crate) struct Coverage {
     /// lines with code that changed since the base.
     #[arg(long, value_name = "LIMITS", value_delimiter = ',', value_parser = limit, help_heading = "Checks")]
     pub(crate) fail_under: Vec<Limit>,
+
+    /// Exit with status 1 if trace was lost: a FIFO overflow, malformed or missing trace, a contradiction, code in no image,
+    /// execution in doubt, or a capture that ends too early. The error names each loss. Works with saved files as well.
+    #[arg(long, help_heading = "Checks")]
+    pub(crate) fail_on_loss: bool,
 
     /// Report the coverage that was lost against a base, and the code that is new. The base is an LCOV tracefile, a JSON document
     /// of --format json, or, for the same program, a file saved by --save.
@@ -169,6 +175,12 @@ impl PathMap {
         let rest = path.strip_prefix(&self.old)?;
         let is_whole = rest.is_empty() || self.old.ends_with(['/', '\\']) || rest.starts_with(['/', '\\']);
         is_whole.then(|| format!("{}{rest}", self.new))
+    }
+}
+
+impl fmt::Display for PathMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.old, self.new)
     }
 }
 

@@ -1,7 +1,9 @@
 //! `coverage`: the code of a program that ran.
 
 mod base;
+mod checks;
 mod gather;
+mod paths;
 mod revisions;
 mod selection;
 mod stale;
@@ -9,18 +11,19 @@ mod stale;
 use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use tracewalk_analysis::coverage::{Difference, Metric, ProgramCoverage, Report, Stale, Tally, Tracefile};
+use tracewalk_analysis::coverage::{ProgramCoverage, Report, Stale, Tracefile};
 use tracewalk_report::formats::{self, CoverageAnswer, Format, WriteCoverage};
 
 use super::gathered::Gathered;
 use super::print_statistics;
-use crate::args::{Coverage, Limit, Measure};
+use crate::args::{Coverage, Measure};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::output::{Destination, look_for, write_to};
 use crate::task::{Reads, Task};
-use tracewalk_report::{counted, why_stale};
+use tracewalk_report::why_stale;
 
+use paths::Paths;
 use selection::Selection;
 
 impl Task for Coverage {
@@ -69,9 +72,11 @@ fn run(args: &Coverage, messages: &Messages) -> Result<(), Failure> {
         gathered.save(file, messages)?;
         note_selection(args, file, messages);
     }
+    let mut unmet = if args.fail_on_loss { checks::losses(&gathered.found) } else { Vec::new() };
     if reports {
-        report(args, format, &gathered, messages)?;
+        unmet.extend(report(args, format, &gathered, messages)?);
     }
+    checks::verdict(&unmet)?;
     if args.work.stats {
         print_statistics(&gathered.statistics, start.elapsed(), args.work.threads, messages);
     }
@@ -113,18 +118,19 @@ fn refuse_missing_base(args: &Coverage) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Writes the reports; returns the messages of the limits that do not hold.
 fn report(
     args: &Coverage,
     format: Option<&Format<WriteCoverage>>,
     gathered: &Gathered<'_, ProgramCoverage>,
     messages: &Messages,
-) -> Result<(), Failure> {
+) -> Result<Vec<String>, Failure> {
     let inputs = gather::inputs(gathered)?;
     let complete = gathered.found.complete;
     let selection = Selection::of(args);
     let mut report = Report { complete, ..Report::of(&inputs, &selection) };
-    gather::rename(&mut report, args);
-    stale::mark(&mut report, gathered.dated(), |name| gather::source_file(&inputs, name));
+    let paths = Paths::of(&mut report, args);
+    stale::mark(&mut report, gathered.dated(), |name| paths.found(&inputs, name));
     warn_of_stale(&report, messages);
     if matches!(args.table, "runs" | "lines_by_run") && report.runs.is_empty() {
         return Err(Failure::input(
@@ -133,18 +139,9 @@ fn report(
             "add --by-run",
         ));
     }
-    if report.files.is_empty() && selection.leaves_nothing() {
-        return Err(Failure::input(
-            "nothing_selected",
-            "--include and --include-function match nothing in the program",
-            "check the patterns, or leave them out",
-        ));
-    }
-    for (option, pattern) in selection.unused() {
-        messages.warning(
-            "unused_pattern",
-            format_args!("{option} {pattern}: matches nothing in the program; check the pattern"),
-        );
+    // Without a program no pattern matches, and none is wrong.
+    if !inputs.is_empty() {
+        judge_patterns(&report, &selection, &paths, messages)?;
     }
     if args.diff.is_some() && inputs.is_empty() {
         return Err(Failure::input(
@@ -153,13 +150,15 @@ fn report(
             "check that the image is the program that was traced, and that the capture holds its trace",
         ));
     }
-    let source = |file: &str| gather::source_file(&inputs, file);
+    let source = |file: &str| paths.source(&inputs, file);
     let difference = match &args.diff {
         Some(file) => {
             let base = base::read(file, args, gathered, messages)?;
             let now = Tracefile::of(&report, source);
             let text = |name: &str| source(name).map(|found| found.text);
-            Some(revisions::difference(args, &base, &now, &text, messages)?)
+            let mut difference = revisions::difference(args, &base, &now, &text, messages)?;
+            Paths::name_difference(&mut difference, &report, source);
+            Some(difference)
         }
         None => None,
     };
@@ -178,7 +177,36 @@ fn report(
     for (_, format, file) in args.reports() {
         write_to(Some(file), |out| (format.make)(out, &answer))?;
     }
-    check(args, &report, difference.as_ref())
+    Ok(checks::limits(args, &report, difference.as_ref()))
+}
+
+/// Refuses a selection of nothing, and warns of patterns and maps that match nothing.
+fn judge_patterns(
+    report: &Report,
+    selection: &Selection<'_>,
+    paths: &Paths,
+    messages: &Messages,
+) -> Result<(), Failure> {
+    if report.files.is_empty() && selection.leaves_nothing() {
+        return Err(Failure::input(
+            "nothing_selected",
+            "--include and --include-function match nothing in the program",
+            "check the patterns, or leave them out",
+        ));
+    }
+    for (option, pattern) in selection.unused() {
+        messages.warning(
+            "unused_pattern",
+            format_args!("{option} {pattern}: matches nothing in the program; check the pattern"),
+        );
+    }
+    for map in &paths.unused {
+        messages.warning(
+            "unused_path_map",
+            format_args!("--path-map {map}: no source path begins with OLD; `--format json` lists the paths"),
+        );
+    }
+    Ok(())
 }
 
 /// Warns of sources that were not compiled, in a line for each reason.
@@ -204,54 +232,4 @@ fn time() -> u64 {
     let stated = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|seconds| seconds.parse().ok());
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     stated.unwrap_or_else(now)
-}
-
-/// Checks the limits.
-fn check(args: &Coverage, report: &Report, difference: Option<&Difference>) -> Result<(), Failure> {
-    let changed = difference.and_then(|difference| difference.changed);
-    let mut unmet =
-        args.fail_under.iter().filter_map(|limit| limit.unmet(report, changed)).collect::<Vec<_>>();
-    if let (true, Some(difference)) = (args.no_loss, difference) {
-        let (lines, branches) = (difference.lost_lines() as u64, difference.lost_branches() as u64);
-        if lines > 0 {
-            unmet.push(format!("{} of the base are no longer covered", counted(lines, "line")));
-        }
-        if branches > 0 {
-            unmet.push(format!(
-                "outcomes of conditions at {} of the base are no longer covered",
-                counted(branches, "line")
-            ));
-        }
-    }
-    if unmet.is_empty() { Ok(()) } else { Err(Failure::Unmet(unmet.join("; "))) }
-}
-
-impl Limit {
-    /// The message if coverage is below the limit.
-    fn unmet(&self, report: &Report, changed: Option<Tally>) -> Option<String> {
-        let Self { measure, percent } = *self;
-        let (Tally { found, covered, untold }, name) = match measure {
-            Measure::Of(metric) => (report.totals.of(metric), metric.name()),
-            Measure::Changed => (changed.unwrap_or_default(), "changed lines"),
-        };
-        if found == 0 {
-            let why = match (measure, untold) {
-                // A change of comments or documents has nothing to cover.
-                (Measure::Changed, _) => return None,
-                (Measure::Of(Metric::Branches), 1..) => "the trace does not record their outcomes",
-                _ => "the program has none, or --include and --exclude select none",
-            };
-            return Some(format!("found no {name} to compare with {percent}%: {why}"));
-        }
-        // Both counts are far below 2^52.
-        let enough = covered as f64 * 100.0 >= percent * found as f64;
-        (!enough).then(|| {
-            let permille = covered * 1000 / found;
-            format!(
-                "{name}: found {}.{}% covered ({covered} of {found}), expected at least {percent}%",
-                permille / 10,
-                permille % 10
-            )
-        })
-    }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use tracewalk_input::capture::{DescribeError, Written};
+use tracewalk_input::{Origin, Stated};
 
 use crate::args::{CaptureArgs, Describe};
 use crate::failure::Failure;
@@ -14,7 +15,7 @@ use tracewalk_sentences::quoted;
 
 impl Task for Describe {
     fn reads(&self) -> Reads<'_> {
-        Reads::one(&self.capture)
+        Reads { beside: self.dump.as_deref(), ..Reads::one(&self.capture) }
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
@@ -35,7 +36,13 @@ fn run(args: &Describe, messages: &Messages) -> Result<(), Failure> {
         None if capture.is_dir() => capture,
         output => output.unwrap_or(capture).parent().unwrap_or(Path::new("")),
     };
-    let Written { text, roots } = session.describe().to_toml(directory).map_err(|error| {
+    let mut described = session.describe();
+    if let Some(dump) = &args.dump {
+        // Refuses a file that `crash` could not read.
+        session.snapshot(Some(dump))?;
+        described.dump = Some(Stated::new(dump.clone(), Origin::Option("--dump")));
+    }
+    let Written { text, roots } = described.to_toml(directory).map_err(|error| {
         let hint = match error {
             DescribeError::NotAFile { .. } => "save its bytes to a file",
             DescribeError::Recorded => "open the file itself",

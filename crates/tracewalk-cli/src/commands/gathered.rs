@@ -16,6 +16,7 @@ use tracewalk_analysis::programs::{MergeError, OfProgram, ProgramId, Programs};
 use tracewalk_analysis::saved::{Save, saved_kind};
 use tracewalk_analysis::{Code, Statistics, Window};
 
+use super::capture_names::CaptureNames;
 use super::copies::Copies;
 use super::parts::{Parts, unreadable};
 
@@ -176,8 +177,10 @@ impl<'a, T: Save> Gathered<'a, T> {
         if self.captures.is_empty() {
             self.load_images(messages)?;
         }
-        for (path, part) in std::mem::take(&mut self.parts) {
+        let mut names = CaptureNames::of(&self.found);
+        for (path, mut part) in std::mem::take(&mut self.parts) {
             self.refuse_other_program(path, &part)?;
+            names.distinguish(&mut self.found, path, &mut part);
             add_part(&mut self.found, path, part)?;
         }
         Ok(self)
@@ -221,6 +224,10 @@ impl<'a, T: Save> Gathered<'a, T> {
         }
         self.programs.insert(nothing, unknown);
         messages.replaced.spare(|directories| FollowedProgram::source_files(&args.request(), directories))?;
+        messages.record(|record| {
+            args.images.iter().for_each(|image| record.program(&image.file));
+            Ok(())
+        })?;
         let programs = FollowedProgram::of_images(&args.request(), &self.follow.source_dirs, messages)?;
         self.programs.extend(programs.into_iter().map(|program| (program.id, program.code)));
         Ok(())

@@ -9,6 +9,7 @@ use tracewalk_analysis::profile::ProgramProfiles;
 use tracewalk_analysis::programs::Programs;
 use tracewalk_analysis::saved::Save;
 
+use super::capture_names::CaptureNames;
 use super::gathered::{RunNames, add_part, head, kind_of, read_text, refuse_twice};
 use super::parts::Parts;
 use crate::args::Merge;
@@ -61,12 +62,13 @@ fn run(args: &Merge, messages: &Messages) -> Result<(), Failure> {
 fn merge<T: Save>(args: &Merge, messages: &Messages) -> Result<(), Failure> {
     let by_run = args.by_run || args.parts.iter().any(|path| keeps_runs(&head(path)));
     let (mut merged, mut parts) = (Programs::<T>::default(), Parts::new(messages));
-    let mut names = RunNames::new(messages);
+    let (mut names, mut captures) = (RunNames::new(messages), CaptureNames::default());
     for path in &args.parts {
         let mut part = parts.read(path)?;
         if by_run {
             names.name(path, &mut part);
         }
+        captures.distinguish(&mut merged, path, &mut part);
         add_part(&mut merged, path, part)?;
     }
     write_to(args.output.as_deref(), |out| merged.save(out))

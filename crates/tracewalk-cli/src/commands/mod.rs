@@ -1,6 +1,7 @@
 //! One file for each command, and their common parts.
 
 mod calls;
+mod capture_names;
 mod copies;
 mod counts;
 mod coverage;

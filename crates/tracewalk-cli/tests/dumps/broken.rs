@@ -471,6 +471,15 @@ fn a_buffer_of_zeros_was_never_written_to() {
 }
 
 #[test]
+fn a_buffer_of_zeros_with_a_pointer_of_zero_is_reported() {
+    let (outcome, notices) = of_bytes(&[0; 1024], &[&["--mtb-position", "0"], &OPTIONS[2..]].concat());
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    assert!(notices.has("mtb_wrote_nothing"), "{notices:?}");
+    let (_, notices) = of_bytes(&trace(), &OPTIONS);
+    assert!(!notices.has("mtb_wrote_nothing"), "{notices:?}");
+}
+
+#[test]
 fn all_of_the_memory_is_read_where_its_packets_go_on() {
     for place in [0x1000, 0x800, 0x2c00] {
         let mut ram = (0..0x1000_u32).flat_map(|index| index.wrapping_mul(2_654_435_761).to_le_bytes());

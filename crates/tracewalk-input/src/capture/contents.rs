@@ -32,6 +32,8 @@ pub struct Capture {
     pub images: Vec<ImageRequest>,
     /// The frequency of timestamps, in hertz.
     pub timestamp_frequency: Option<Stated<u64>>,
+    /// The file with the registers and the memory of the halted processor, if they are not in the trace's file.
+    pub dump: Option<Stated<PathBuf>>,
     /// Unusable entries of the description. The rest is usable.
     pub notes: Vec<CaptureError>,
     /// Entries of the description with unknown names.
@@ -95,6 +97,7 @@ impl Capture {
             other_sources: Vec::new(),
             images: Vec::new(),
             timestamp_frequency: None,
+            dump: None,
             notes: Vec::new(),
             unused: Vec::new(),
             recorded: None,

@@ -10,6 +10,7 @@
 //! read_pointer = 0x1230       # a buffer that wrapped: the offset of its oldest byte in the file
 //! words = "swapped"           # each 32-bit word has its highest byte first
 //! timestamp_frequency = 25_000_000
+//! dump = "crash.log"          # registers and memory of the halted processor, as a debugger printed them, for `crash`
 //! wire = "uart"               # of a logic analyser's recording: uart, manchester, port; inferred if left out
 //! baud = 8_000_000            # the bits that SWO sends in a second; measured if left out
 //! channels = { PB3 = "swo" }  # which channel is swo, clk, d0, d1 …; known by their names if left out
@@ -109,7 +110,7 @@ fn read(path: &Path, wires: &WireOptions, roots: &[PathBuf]) -> Result<Capture, 
         return Err(document.error(None, kind));
     }
     let mut buffers = Vec::<Buffer>::new();
-    let mut timestamp_frequency = None;
+    let (mut timestamp_frequency, mut dump) = (None, None);
     for table in &tables {
         let buffer = read_buffer(&document, table, wires)?;
         if buffers.iter().any(|known| known.name == buffer.name) {
@@ -117,6 +118,7 @@ fn read(path: &Path, wires: &WireOptions, roots: &[PathBuf]) -> Result<Capture, 
         }
         buffers.push(buffer);
         timestamp_frequency = timestamp_frequency.or(table.number("timestamp_frequency", u64::MAX)?);
+        dump = dump.or(table.file("capture", "dump")?);
     }
     for table in root.tables("source")? {
         let source = read_source(&document, &table)?;
@@ -134,6 +136,7 @@ fn read(path: &Path, wires: &WireOptions, roots: &[PathBuf]) -> Result<Capture, 
         other_sources: Vec::new(),
         images,
         timestamp_frequency: timestamp_frequency.map(|stated| Stated::new(stated.value, stated.origin)),
+        dump,
         notes: Vec::new(),
         unused: Vec::new(),
         recorded: None,
@@ -161,7 +164,7 @@ fn read_buffer(
     table: &Table<'_, '_>,
     wires: &WireOptions,
 ) -> Result<Buffer, CaptureError> {
-    const KEYS: [&str; 14] = [
+    const KEYS: [&str; 15] = [
         "file",
         "container",
         "frame_start",
@@ -176,6 +179,7 @@ fn read_buffer(
         "invert",
         "rate",
         "sample_bytes",
+        "dump",
     ];
     table.check_keys("[capture]", &KEYS)?;
     let file = table.required_file("[capture]", "file")?;
@@ -420,7 +424,8 @@ fn named_by(path: &Path, roots: &[PathBuf]) -> Result<Vec<PathBuf>, CaptureError
     let document = Document::read(path, roots)?;
     let root = document.parse()?;
     let mut files = Vec::new();
-    for (name, key) in [("capture", "file"), ("image", "file"), ("source", "registers")] {
+    let keys = [("capture", "file"), ("capture", "dump"), ("image", "file"), ("source", "registers")];
+    for (name, key) in keys {
         let tables = match root.is_list(name) {
             true => root.tables(name)?,
             false => root.table(name)?.into_iter().collect(),

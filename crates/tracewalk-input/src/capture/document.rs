@@ -9,7 +9,7 @@ use tracewalk::plain::plain;
 use super::error::{CaptureError, CaptureErrorKind as Kind};
 use crate::excerpt::excerpt;
 use crate::file::{self, FileProblem};
-use crate::nearest::nearest;
+use crate::nearest::nearest_within;
 use crate::origin::{Naming, Origin, Stated};
 use crate::paths::Confinement;
 
@@ -76,7 +76,7 @@ impl<'text> Table<'_, 'text> {
         for key in self.table.keys() {
             let name = key.get_ref().as_ref();
             if !known.contains(&name) {
-                let nearest = nearest(name, known.iter().copied()).unwrap_or("");
+                let nearest = nearest_within(name, known.iter().copied()).unwrap_or("");
                 let kind = Kind::UnknownKey { place: place.to_owned(), key: excerpt(name), nearest };
                 return Err(self.document.error(Some(self.document.line_of(key.span().start)), kind));
             }

@@ -295,6 +295,7 @@ impl fmt::Display for CaptureErrorKind {
                 write!(f, "expected `[section]`, `key=value` or a comment, found `{found}`")
             }
             Self::BeforeSection { key } => write!(f, "`{key}` comes before the first `[section]`"),
+            Self::UnknownKey { place, key, nearest: "" } => write!(f, "unknown key `{key}` in {place}"),
             Self::UnknownKey { place, key, nearest } => {
                 write!(f, "unknown key `{key}` in {place}, the nearest known one is `{nearest}`")
             }

@@ -85,6 +85,7 @@ fn read(path: &Path, roots: &[PathBuf]) -> Result<Capture, CaptureError> {
         timestamp_frequency: metadata.timestamp_frequency,
         notes,
         unused,
+        dump: None,
         recorded: None,
     })
 }

@@ -81,6 +81,9 @@ impl Capture {
             if let (0, Some(frequency)) = (index, &self.timestamp_frequency) {
                 text.field("timestamp_frequency", frequency.value);
             }
+            if let (0, Some(dump)) = (index, &self.dump) {
+                text.field("dump", Quoted(&names.of(&dump.value)?));
+            }
         }
         for buffer in &self.buffers {
             for source in &buffer.sources {

@@ -30,13 +30,8 @@ pub fn write_coverage_html(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let sources = report.files.iter().map(|file| source(&file.name)).collect::<Vec<_>>();
-    // The difference names files by their paths, the report by the compiler's names.
-    let found = report.files.iter().zip(&sources);
-    let paths = found.map(|(file, source)| {
-        source.as_ref().map_or_else(|| file.name.clone(), |source| source.path.clone())
-    });
-    let paths = paths.collect::<Vec<_>>();
-    let changes = difference.map(|difference| paths.iter().map(|path| Marks::of(difference, path)).collect());
+    let names = || report.files.iter().map(|file| file.name.as_str());
+    let changes = difference.map(|difference| names().map(|name| Marks::of(difference, name)).collect());
     let data = Data {
         report: Document::of(report, difference),
         sources: sources.into_iter().map(|source| source.map(text_of)).collect(),
@@ -58,7 +53,7 @@ pub fn write_coverage_html(
         cards: Metric::ALL.map(|metric| Card::of(metric, report.totals.of(metric))),
         notes: notes(report),
         files: report.files.iter().map(FileRow::of).collect(),
-        difference: difference.map(|difference| difference_rows(report, difference, &paths)),
+        difference: difference.map(|difference| difference_rows(report, difference)),
         changed: difference.and_then(|difference| difference.changed),
         data: STANDARD.encode(compress_to_vec(&serde_json::to_vec(&data)?, COMPRESSION)),
     };
@@ -97,8 +92,8 @@ struct Marks<'a> {
 }
 
 impl<'a> Marks<'a> {
-    fn of(difference: &'a Difference, path: &str) -> Option<Self> {
-        let FileDifference { lost, lost_branches, new_uncovered, .. } = difference.files.get(path)?;
+    fn of(difference: &'a Difference, name: &str) -> Option<Self> {
+        let FileDifference { lost, lost_branches, new_uncovered, .. } = difference.files.get(name)?;
         Some(Self { lost, lost_branches, new_uncovered })
     }
 }
@@ -185,11 +180,11 @@ struct Cell {
     value: i64,
 }
 
-/// `paths` are the report's files as the difference names them.
-fn difference_rows(report: &Report, difference: &Difference, paths: &[String]) -> Vec<DifferenceRow> {
+/// The files of a difference, with a link for each that the report has.
+fn difference_rows(report: &Report, difference: &Difference) -> Vec<DifferenceRow> {
     let link = |name: &String| {
-        let (file, _) = report.files.iter().zip(paths).find(|(_, path)| *path == name)?;
-        Some(percent_encoded(&file.name))
+        let is_there = report.files.iter().any(|file| file.name == *name);
+        is_there.then(|| percent_encoded(name))
     };
     let rows = difference.files.iter().map(|(name, change)| DifferenceRow {
         name: name.clone(),
@@ -341,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_is_of_the_file_at_its_path_and_not_of_one_whose_name_ends_alike() {
+    fn a_difference_is_of_the_file_of_its_name_and_not_of_one_whose_name_ends_alike() {
         let file = |name: &str| File {
             name: name.to_owned(),
             lines: Vec::new(),
@@ -352,15 +347,14 @@ mod tests {
         };
         let report = Report { files: vec![file("domain.c"), file("main.c")], ..Report::default() };
         let change = FileDifference { lost: vec![7], ..FileDifference::default() };
-        let links = |of: &str, paths: [&str; 2]| {
+        let links = |of: &str| {
             let files = [(of.to_owned(), change.clone())].into_iter().collect();
             let difference = Difference { files, ..Difference::default() };
-            let rows = difference_rows(&report, &difference, &paths.map(str::to_owned));
+            let rows = difference_rows(&report, &difference);
             rows.into_iter().map(|row| row.link).collect::<Vec<_>>()
         };
-        assert_eq!(links("domain.c", ["domain.c", "main.c"]), [Some("domain.c".to_owned())]);
-        assert_eq!(links("/src/domain.c", ["/src/domain.c", "main.c"]), [Some("domain.c".to_owned())]);
-        assert_eq!(links("/src/domain.c", ["domain.c", "main.c"]), [None]);
+        assert_eq!(links("main.c"), [Some("main.c".to_owned())]);
+        assert_eq!(links("/src/domain.c"), [None]);
     }
 
     #[test]

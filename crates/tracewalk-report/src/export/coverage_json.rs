@@ -100,6 +100,8 @@ struct LossesJson {
     undecodable: LostJson,
     in_doubt: InDoubtJson,
     no_image: Vec<RegionJson>,
+    #[serde(skip_serializing_if = "is_zero")]
+    cut_frame_bytes: u64,
 }
 
 #[derive(Serialize)]
@@ -366,6 +368,7 @@ impl From<&Losses> for LossesJson {
                 .into_iter()
                 .map(|(start, end, times)| RegionJson { start: address(start), end: hex(end), times })
                 .collect(),
+            cut_frame_bytes: losses.cut_frame_bytes,
         }
     }
 }

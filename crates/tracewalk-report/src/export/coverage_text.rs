@@ -5,7 +5,9 @@ use std::io::{self, Write};
 use anstyle::Style;
 
 use crate::layout::Fitted;
-use crate::words::{counted, in_doubt, natural_order, percent_covered, why_stale};
+use crate::words::{
+    counted, in_doubt, natural_order, not_followed, outside_images, percent_covered, why_stale,
+};
 use crate::{Look, Palette};
 use tracewalk_analysis::coverage::{
     Difference, FileDifference, Losses, Metric, Report, ReportedProgram, RunSummary, Stale, Tally, Totals,
@@ -228,7 +230,7 @@ pub(super) fn notes(report: &Report) -> Vec<Note> {
         notes.extend(in_doubt(program.losses.in_doubt).map(|text| Note::new("in doubt", text)));
         notes.extend(lost(&program.losses));
         notes.extend(without_image(&program.losses));
-        notes.extend(not_traced(&program.losses));
+        notes.extend(not_traced(program));
     }
     let elsewhere = elsewhere(report);
     if elsewhere.found > 0 {
@@ -263,46 +265,33 @@ fn not_observable(totals: &Totals) -> Option<Note> {
 
 /// Stretches of trace that could not be followed: code may have run there without being seen.
 fn lost(losses: &Losses) -> Option<Note> {
-    let reasons = [
-        ("trace malformed or lost", losses.trace_lost),
-        ("address unknown", losses.address_unknown),
-        ("contradiction of trace and image", losses.contradictions),
-        ("code that cannot be decoded", losses.undecodable),
-    ];
-    let occurred = reasons.into_iter().filter(|(_, lost)| lost.stretches > 0);
-    let mut parts = occurred
-        .map(|(what, lost)| {
-            let bytes = counted(lost.bytes, "byte");
-            format!("{what} {} ({bytes})", counted(lost.stretches, "time"))
-        })
-        .collect::<Vec<_>>();
-    if losses.overflows > 0 {
-        parts.push(format!("overflow of the trace unit {}", counted(losses.overflows, "time")));
-    }
+    let parts = not_followed(losses);
     let code = "code that is reported as not run may have run there";
     (!parts.is_empty()).then(|| Note::new("not followed", format!("{}; {code}", parts.join(", "))))
 }
 
 /// Addresses that execution reached and for which there is no code.
 fn without_image(losses: &Losses) -> Option<Note> {
-    let regions = losses.regions_without_image();
-    let regions = regions
-        .into_iter()
-        .map(|(start, end, times)| format!("0x{start:08x} to 0x{:08x} {}", end - 1, counted(times, "time")));
-    let regions = regions.collect::<Vec<_>>().join(", ");
+    let regions = outside_images(losses);
     let text = format!("execution went to {regions}; code that ran there is not counted");
     (!losses.no_image.is_empty()).then(|| Note::new("in no image", text))
 }
 
-fn not_traced(losses: &Losses) -> Option<Note> {
-    let text = match losses.begins {
+/// Code that ran while tracing was off. The trace of each run begins once; every further beginning follows an interruption.
+fn not_traced(program: &ReportedProgram) -> Option<Note> {
+    let begins = program.sources.iter().map(|source| source.losses.begins).filter(|begins| *begins > 0);
+    let (traces, again) =
+        begins.fold((0, 0_u64), |(traces, again), begins| (traces + 1, again.saturating_add(begins - 1)));
+    let before = match traces {
         0 => return None,
         1 => "code that ran before the trace begins".to_owned(),
-        times => {
-            format!("code that ran before the trace begins and in between; the trace begins {times} times")
-        }
+        traces => format!("code that ran before each of the {traces} traces begins"),
     };
-    Some(Note::new("not traced", text))
+    let between = match again {
+        0 => String::new(),
+        again => format!(", and in between: tracing began again {}", counted(again, "time")),
+    };
+    Some(Note::new("not traced", before + &between))
 }
 
 fn not_reached(report: &Report) -> Option<Note> {

@@ -63,6 +63,7 @@ impl NoticeKind {
             | K::MemoryContradictsImage(_)
             | K::MtbAnotherOrder(_)
             | K::MtbGoesOn(_)
+            | K::MtbWroteNothing
             | K::WiresUnaligned { .. }
             | K::NamesMissing(_)
             | K::NoLines { .. }
@@ -173,6 +174,7 @@ impl NoticeKind {
             | K::ItmOverflow { .. }
             | K::TraceNotRecorded(_)
             | K::ContextIdsShort(_)
+            | K::MtbWroteNothing
             | K::RecordsLost(_) => Remedy::TraceAgain,
             K::EntryLeftOut(_)
             | K::MappingsMixed(_)
@@ -232,6 +234,7 @@ impl NoticeKind {
             K::MtbIncomplete { .. } => "mtb_incomplete",
             K::MtbEndUnknown { .. } => "mtb_end_unknown",
             K::MtbOlderPackets(_) => "mtb_older_packets",
+            K::MtbWroteNothing => "mtb_wrote_nothing",
             K::MtbGoesOn(_) => "mtb_goes_on",
             K::DumpPlaced { .. } => "dump_placed",
             K::DumpMisplaced(_) => "dump_misplaced",

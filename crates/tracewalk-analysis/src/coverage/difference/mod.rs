@@ -87,6 +87,13 @@ impl Difference {
         difference
     }
 
+    /// Renames files of now: `names` has their names by those that `now` had. Names in the base stay.
+    pub fn rename_files(&mut self, names: &BTreeMap<String, String>) {
+        let files = std::mem::take(&mut self.files).into_iter();
+        self.files =
+            files.map(|(name, change)| (names.get(&name).cloned().unwrap_or(name), change)).collect();
+    }
+
     /// The changes from `base` to `now`, which are of different revisions: lines are matched by the sources. `text` returns the
     /// current source of a name in `now`.
     ///

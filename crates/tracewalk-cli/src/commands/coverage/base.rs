@@ -10,7 +10,7 @@ use tracewalk_session::FollowedProgram;
 
 use super::super::gathered::{Gathered, kind_of, read_text};
 use super::super::parts::read_part;
-use super::gather::{rename, source_file};
+use super::paths::Paths;
 use super::selection::Selection;
 use crate::args::{CaptureArgs, Coverage};
 use crate::failure::Failure;
@@ -66,10 +66,10 @@ fn saved(
         return Err(refused(file, "it contains no program"));
     }
     let mut report = Report::of(&inputs, &Selection::of(args));
-    rename(&mut report, args);
+    let paths = Paths::of(&mut report, args);
     // The current sources do not have the lines of another revision.
     let is_older = args.source_diff.is_some() || args.base_source_dir.is_some();
-    Ok(Tracefile::of(&report, |name| if is_older { None } else { source_file(&inputs, name) }))
+    Ok(Tracefile::of(&report, |name| if is_older { None } else { paths.source(&inputs, name) }))
 }
 
 /// The programs that a base of another revision may be of.

@@ -1,10 +1,9 @@
 //! Captures and saved parts → coverage, and its programs.
 
 use tracewalk::plain::Plain;
-use tracewalk_analysis::coverage::{ProgramCoverage, ProgramInput, Report};
+use tracewalk_analysis::coverage::{ProgramCoverage, ProgramInput};
 use tracewalk_analysis::programs::OfProgram;
 use tracewalk_analysis::saved::Save as _;
-use tracewalk_analysis::symbols::SourceFile;
 use tracewalk_sentences::NO_PROGRAM;
 use tracewalk_session::RunError;
 
@@ -20,11 +19,18 @@ pub(super) fn gather<'a>(
     args: &'a args::Coverage,
     messages: &Messages,
 ) -> Result<Gathered<'a, ProgramCoverage>, Failure> {
-    let mut gathered = Gathered::open(&args.follow, &args.more, messages)?;
+    let mut gathered: Gathered<'_, ProgramCoverage> = Gathered::open(&args.follow, &args.more, messages)?;
     let by_run = args.by_run || gathered.knows_runs();
     if by_run {
         gathered.name_runs(messages);
     }
+    messages.record(|record| {
+        for (path, part) in gathered.parts() {
+            let sources = part.programs.values().flat_map(|program| &program.found.sources);
+            sources.for_each(|source| record.saved(path, source));
+        }
+        Ok(())
+    })?;
     for capture in gathered.captures() {
         decode(&mut gathered, &capture, (args, by_run), messages)?;
     }
@@ -54,7 +60,7 @@ fn decode(
     gathered.opened(capture, &session, messages);
     let name = Plain(capture.capture.display()).to_string();
     let how = follow::accounting(&follow::how(&args.follow, args.work.threads), messages);
-    let mut found = Vec::new();
+    let mut followed = Vec::new();
     session.each_source(messages, |session, source| {
         let outcome = session.coverage(source, &how, &name, messages).map_err(|error| match error {
             RunError::NoProgram => no_program(),
@@ -62,30 +68,23 @@ fn decode(
         })?;
         follow::record(session, source, &outcome, messages)?;
         gathered.statistics.add(&outcome.statistics);
-        found.extend(outcome.found);
+        followed.extend(outcome.found.into_iter().map(|(program, found)| (source.clone(), program, found)));
         Ok::<(), Failure>(())
     })?;
-    if by_run {
-        found.iter_mut().for_each(|(_, found)| found.name_run(&name));
+    for (source, _, found) in &mut followed {
+        // Whether the end cuts off a frame is known when all of the capture has arrived.
+        found.cut_off(session.cut_frame_bytes(source));
+        if by_run {
+            found.name_run(&name);
+        }
     }
     // The programs of a system's recording are files, and each recording may have others.
     let is_of_files = session.capture().recorded.is_some();
+    let found = followed.into_iter().map(|(_, program, found)| (program, found)).collect();
     gathered.add_capture(&capture.capture, found, is_of_files);
     Ok(())
 }
 
-/// Renames source files by the first `--path-map` that matches.
-pub(super) fn rename(report: &mut Report, args: &args::Coverage) {
-    if !args.path_maps.is_empty() {
-        report.rename_files(|name| args.shown_path(name));
-    }
-}
-
 fn no_program() -> Failure {
     Failure::input("no_program", "coverage needs a program, but none is known", NO_PROGRAM)
-}
-
-/// The source file of a name in the debugging information of one of the programs.
-pub(super) fn source_file(inputs: &[ProgramInput<'_>], file: &str) -> Option<SourceFile> {
-    inputs.iter().find_map(|input| input.code.symbols.source_file(file))
 }

@@ -239,6 +239,7 @@ fn read(
         other_sources: Vec::new(),
         images: Vec::new(),
         timestamp_frequency: None,
+        dump: None,
         notes: Vec::new(),
         unused: Vec::new(),
         recorded: Some(std::sync::Arc::new(recorded)),

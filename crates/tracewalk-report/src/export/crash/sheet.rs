@@ -17,6 +17,8 @@ pub(super) struct Part {
 /// The most lines of the path and of the stack.
 const PATH_LINES: usize = 8;
 const STACK_LINES: usize = 8;
+/// The lines of the outermost frames that are shown as well.
+const OUTERMOST: usize = 3;
 
 impl Part {
     const fn columns(title: &'static str, lines: Vec<String>) -> Self {
@@ -97,20 +99,40 @@ fn fault(code: &Code, crash: &Crash) -> Vec<String> {
     lines
 }
 
+/// The stack, innermost frame first. Recursion is one line, and the outermost frames are always shown: they show who called.
 fn stack(code: &Code, stack: &[Running]) -> Vec<String> {
-    let entry = |(index, running): (usize, &Running)| {
+    let entry = |(index, times): (usize, usize)| {
+        let Some(running) = stack.get(index) else { return String::new() };
         let name = running.function.name(code);
         let line = running.at.and_then(|at| words::line(code, at));
         let at = running.at.map_or_else(String::new, |at| format!("  {at}"));
         let handles =
             running.handles.map_or_else(String::new, |it| format!("  ({})", words::exception(code, it)));
-        format!("#{index:<2} {name}{handles}  {}{at}", line.unwrap_or_default())
+        let times = if times > 1 { format!("  {times} times") } else { String::new() };
+        format!("#{index:<2} {name}{handles}  {}{at}{times}", line.unwrap_or_default())
     };
-    let mut lines = stack.iter().enumerate().take(STACK_LINES).map(entry).collect::<Vec<_>>();
-    if let Some(more) = stack.len().checked_sub(STACK_LINES).filter(|more| *more > 0) {
-        lines.push(format!("… {more} more"));
+    let folded = folded(stack);
+    let hidden = folded.len().saturating_sub(STACK_LINES + OUTERMOST);
+    if hidden <= 1 {
+        return folded.into_iter().map(entry).collect();
     }
-    lines
+    let (inner, rest) = folded.split_at(STACK_LINES);
+    let (left_out, outer) = rest.split_at(hidden);
+    let more = left_out.iter().map(|(_, times)| times).sum::<usize>();
+    let inner = inner.iter().copied().map(entry);
+    inner.chain([format!("… {more} more")]).chain(outer.iter().copied().map(entry)).collect()
+}
+
+/// The frames: the index of each, and how many like it follow one another, of the same function at the same call.
+fn folded(stack: &[Running]) -> Vec<(usize, usize)> {
+    let mut folded: Vec<(usize, usize)> = Vec::new();
+    for (index, frame) in stack.iter().enumerate() {
+        match folded.last_mut() {
+            Some((first, times)) if frame.at.is_some() && stack.get(*first) == Some(frame) => *times += 1,
+            _ => folded.push((index, 1)),
+        }
+    }
+    folded
 }
 
 fn path(code: &Code, path: &[PathItem]) -> Vec<String> {
