@@ -44,7 +44,10 @@ pub enum Severity {
     Note,
     /// Something may be wrong; the result is complete.
     Warning,
-    /// Something could not be read, decoded or followed: the result is not complete.
+    /// Something could not be read, decoded or followed: the result lacks that part. [`Outcome::complete`] is `false` only
+    /// if decoding also stopped early.
+    ///
+    /// [`Outcome::complete`]: crate::Outcome::complete
     Incomplete,
 }
 
