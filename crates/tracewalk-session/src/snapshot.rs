@@ -11,6 +11,10 @@ use crate::session::Session;
 impl Session {
     /// The registers and the memory in the capture's files and in `file`, if there is one. `file` takes
     /// precedence.
+    ///
+    /// # Errors
+    ///
+    /// If `file` cannot be read, or has neither registers nor memory.
     pub fn snapshot(&self, file: Option<&Path>) -> Result<Snapshot, OpenError> {
         let mut snapshot = Snapshot::default();
         for dumped in self.dumps.iter().flatten() {
