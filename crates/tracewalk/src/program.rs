@@ -311,7 +311,7 @@ impl ProgramBuilder {
         self.unfinished.put(scope, start, bytes)
     }
 
-    /// Sets the address of M profile's vector table (VTOR).
+    /// Sets the address of M profile's vector table (VTOR), as [`Program::set_vector_table`] does.
     pub fn set_vector_table(&mut self, at: Address) {
         self.unfinished.vector_table = Some(at);
     }
