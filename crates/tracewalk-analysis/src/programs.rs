@@ -173,9 +173,20 @@ impl<T: Merge> Programs<T> {
     ///
     /// If the answers are about different programs, or measured differently. Nothing is added.
     pub fn merge(&mut self, other: Self) -> Result<(), MergeError> {
+        self.accepts(&other)?;
+        self.add_all(other);
+        Ok(())
+    }
+
+    /// Whether other answers can be added.
+    ///
+    /// # Errors
+    ///
+    /// If they are about other programs, or were measured in another way.
+    pub fn accepts(&self, other: &Self) -> Result<(), MergeError> {
         let unknown =
             |from: &Self, to: &Self| from.programs.keys().find(|id| !to.programs.contains_key(*id)).cloned();
-        if let (false, Some(found), Some(_)) = (T::OF_FILES, unknown(&other, self), unknown(self, &other)) {
+        if let (false, Some(found), Some(_)) = (T::OF_FILES, unknown(other, self), unknown(self, other)) {
             return Err(MergeError::Program { expected: self.programs.keys().cloned().collect(), found });
         }
         if let (Some(expected), Some(found)) = (self.measure(), other.measure())
@@ -183,7 +194,6 @@ impl<T: Merge> Programs<T> {
         {
             return Err(MergeError::Measure { expected, found });
         }
-        self.add_all(other);
         Ok(())
     }
 

@@ -27,6 +27,7 @@ mod guessing;
 mod hostile;
 mod hostile_elf;
 mod images;
+mod info;
 mod interrupts;
 mod itm;
 mod mtb_page;

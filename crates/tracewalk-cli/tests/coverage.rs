@@ -165,6 +165,24 @@ fn counts_of_another_program_are_refused() {
 }
 
 #[test]
+fn captures_of_two_programs_are_refused_as_their_saved_counts_are() {
+    let [m3, a7, a15] = ["m3-etmv3", "a7-etmv3", "a15-pft"].map(capture);
+    for order in [[&m3, &a7], [&a7, &m3]] {
+        let outcome = run_with_kinds(["coverage"].into_iter().chain(order.map(String::as_str)));
+        assert_refused(&outcome, "error: other_program");
+        assert!(mentions(&outcome.stderr, order[1]), "{}", outcome.stderr);
+    }
+    assert_eq!(coverage(&[&a7, &a15]).status, 0);
+    // A saved file keeps programs apart, and nothing is written with a report that is refused.
+    let folder = Folder::new();
+    let saved = folder.file("both.twcov");
+    assert_refused(&coverage(&[&m3, &a7, "--save", &saved, "--json", &folder.file("both.json")]), "a7-etmv3");
+    assert!(!Path::new(&saved).exists());
+    assert_eq!(coverage(&[&m3, &a7, "--save", &saved]).status, 0);
+    assert_eq!(std::fs::read_to_string(&saved).unwrap().matches("{\"program\":").count(), 2);
+}
+
+#[test]
 fn damaged_files_and_missing_programs_are_refused_in_one_sentence() {
     let folder = Folder::new();
     let older = folder.file("older.twcov");
@@ -243,6 +261,39 @@ fn files_and_functions_are_selected_by_patterns() {
     // `partition` was inlined into `quicksort`.
     assert_eq!(names.collect::<Vec<_>>(), ["crc32", "quicksort"]);
     assert_eq!(handlers["files"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+#[cfg_attr(not(feature = "full"), ignore = "patterns need --features full")]
+fn patterns_match_the_paths_that_the_report_shows() {
+    let m3 = capture("m3-etmv3");
+    let files = |options: &[&str]| {
+        let document = document(&[&[m3.as_str(), "--path-map", "common=/work/lib"], options].concat());
+        let files = document["files"].as_array().unwrap().iter();
+        files.map(|file| file["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(files(&[]), ["/work/lib/work.c", "m3/main.c", "m3/startup.s"]);
+    assert_eq!(files(&["--include", "/work/**"]), ["/work/lib/work.c"]);
+    assert_eq!(files(&["--exclude", "lib/*.c"]), ["m3/main.c", "m3/startup.s"]);
+    let outcome = run_with_kinds(["coverage", &m3, "--path-map", "common=lib", "--exclude", "common/**"]);
+    assert!(outcome.stderr.starts_with("warning: unused_pattern: "), "{}", outcome.stderr);
+}
+
+#[test]
+#[cfg_attr(not(feature = "full"), ignore = "patterns need --features full")]
+fn a_saved_file_has_all_code_and_a_note_says_so_of_patterns() {
+    let (folder, m3) = (Folder::new(), capture("m3-etmv3"));
+    let saved = |name: &str, options: &[&str]| {
+        let file = folder.file(name);
+        let outcome = run_with_kinds([&["coverage", &m3, "--save", &file], options].concat());
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        (std::fs::read(&file).unwrap(), outcome.stderr.contains("note: saved_whole: "))
+    };
+    let (whole, said) = saved("whole", &[]);
+    assert!(!said);
+    for option in ["--include", "--exclude", "--include-function", "--exclude-function"] {
+        assert_eq!(saved("part", &[option, "m*"]), (whole.clone(), true), "{option}");
+    }
 }
 
 #[test]

@@ -363,6 +363,43 @@ fn a_source_that_is_not_the_one_that_was_compiled_is_named() {
 }
 
 #[test]
+fn a_source_is_newer_than_the_trace_and_the_image_whatever_the_age_of_the_description() {
+    let folder = tempfile::tempdir().unwrap();
+    let description = crate::support::copied_example("m3-etmv3", folder.path());
+    let work = folder.path().join("sources/common/work.c");
+    std::fs::create_dir_all(work.parent().unwrap()).unwrap();
+    std::fs::copy(sources().join("common/work.c"), &work).unwrap();
+    let now = std::time::SystemTime::now();
+    // In hours: the description, the trace, the image, the source.
+    let stale = |hours: [u64; 4]| {
+        let files = ["capture.toml", "trace.bin", "m3.elf", "sources/common/work.c"];
+        for (file, hours) in files.into_iter().zip(hours) {
+            let file = std::fs::File::options().append(true).open(folder.path().join(file)).unwrap();
+            file.set_modified(now + std::time::Duration::from_secs(hours * 3600)).unwrap();
+        }
+        let sources = folder.path().join("sources");
+        let outcome = run_with_kinds([
+            "coverage",
+            "--format",
+            "json",
+            &description,
+            "--source-dir",
+            sources.to_str().unwrap(),
+        ]);
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        let named = document["stale"] == serde_json::json!(["common/work.c"]);
+        assert_eq!(named, outcome.stderr.contains("warning: stale_source: "));
+        named
+    };
+    assert!(!stale([0, 3, 2, 1]), "the description is the oldest file");
+    assert!(!stale([3, 2, 2, 1]), "the description is the newest file");
+    assert!(stale([3, 1, 3, 2]), "the source is newer than the trace, and older than the description");
+    assert!(stale([3, 3, 1, 2]), "the source is newer than the image");
+    assert!(stale([0, 1, 1, 2]));
+}
+
+#[test]
 fn a_source_whose_checksum_the_program_has_is_judged_by_it_and_not_by_its_time() {
     let folder = tempfile::tempdir().unwrap();
     let image = sources().join("m3/m3-checksums.elf");

@@ -1,5 +1,6 @@
 //! `crash` against crashes recorded in an emulator: its claims, their proofs, and that it claims nothing else.
 
+mod doubts;
 pub(crate) mod truth;
 
 use std::path::{Path, PathBuf};

@@ -273,6 +273,29 @@ fn trace_bytes_are_taken_by_their_names() {
 }
 
 #[test]
+fn a_directory_with_a_description_is_one_capture_and_an_error_says_so() {
+    let fleet = Fleet::of(&["m3-etmv3"]);
+    let (runs, folder) = (fleet.text("runs"), fleet.text("runs/0"));
+    let expected = fleet.saved("counts", &[&folder]);
+    for place in [&runs, &folder] {
+        let (found, status, said) = fleet.gather(&[place]);
+        assert_eq!((status, said.as_str()), (0, ""));
+        assert!(found == expected);
+    }
+    if cfg!(feature = "full") {
+        for place in [&runs, &folder] {
+            let (found, status, said) = fleet.gather(&[place, "--match", "*.bin"]);
+            assert_eq!((found.len(), status), (0, 2));
+            assert!(
+                said.starts_with("error: no_captures: ") && crate::support::mentions(&said, &folder),
+                "{said}"
+            );
+        }
+        assert!(fleet.gather(&[&runs, "--match", "0"]).0 == expected);
+    }
+}
+
+#[test]
 fn no_result_replaces_what_is_read() {
     let fleet = Fleet::of(&["m3-etmv3"]);
     let (runs, trace) = (fleet.text("runs"), fleet.text("runs/0/trace.bin"));

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::support::{Outcome, example, run};
+use crate::support::{Outcome, example, run, run_with_kinds};
 
 fn of(command: &str, more: &[&str]) -> Outcome {
     let capture = example("m3-etmv3/capture.toml").display().to_string();
@@ -124,6 +124,34 @@ fn a_place_that_never_comes_is_an_error_with_what_is_near() {
     }
     assert_eq!(of("flow", &["--around", "quicksort", "--from", "main"]).status, 2);
     assert_eq!(of("flow", &["--before", "3"]).status, 2);
+}
+
+/// The names are those of IHI 0064 (TYPE), IHI 0014Q (table 7.12) and DDI 0403E (B1.5.2).
+#[test]
+fn an_exception_that_the_trace_unit_does_not_have_is_refused_at_once() {
+    for (name, exception, has) in [
+        ("a53-etmv4", "SVC", false),
+        ("a53-etmv4", "call", true),
+        ("a53-etmv4", "any", true),
+        ("a7-etmv3", "Call", false),
+        ("a7-etmv3", "SVC", true),
+        ("a15-pft", "SysTick", false),
+        ("a15-pft", "17", false),
+        ("m3-etmv3", "SVC", false),
+        ("m3-etmv3", "SysTick", true),
+        ("m33-etmv4", "IRQ300", true),
+        ("m0-crash-mtb", "HardFault", true),
+    ] {
+        let capture = example(name).join("capture.toml");
+        let place = format!("exception:{exception}");
+        for command in ["flow", "profile", "calls", "timeline", "interrupts"] {
+            let arguments = [command, capture.to_str().unwrap(), "--from", &place, "--format", "none"];
+            let outcome = run_with_kinds(arguments);
+            let refused = outcome.stderr.contains("error: no_such_exception: ");
+            assert_eq!(refused, !has, "{name} {command} {exception}: {}", outcome.stderr);
+            assert!(!refused || outcome.status == 2);
+        }
+    }
 }
 
 #[test]

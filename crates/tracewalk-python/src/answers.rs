@@ -232,14 +232,16 @@ pub(crate) fn crash(
 ) -> Result<Tables, Problem> {
     let snapshot = session.snapshot(dump.map(PathBuf::as_path))?;
     let mut recording = CrashRecording::default();
-    let (mut statistics, mut complete) = (Statistics::default(), true);
+    let (mut statistics, mut complete, mut doubts) = (Statistics::default(), true, Vec::new());
     session.each_source(observer, |session, source| {
         let outcome = session.run_observed(source, how, InOrder(&mut recording), observer)?;
         statistics.add(&outcome.statistics);
         complete &= outcome.complete;
+        doubts.push(session.doubts_of_end(source, how, &outcome, observer)?);
         Ok::<(), Problem>(())
     })?;
-    let report = CrashReport { sources: recording.finish(&snapshot), complete, whole: true };
+    let ends = recording.ends(&snapshot, doubts);
+    let report = CrashReport { sources: recording.finish(&snapshot), ends, complete, whole: true };
     made(&report.tables(), statistics, complete)
 }
 

@@ -267,7 +267,7 @@ mod tests {
                 (find(GATHER, name).unwrap().make)(&mut out, &captures, look).unwrap();
             }
             "crash" => {
-                let report = CrashReport { sources: Vec::new(), complete, whole: true };
+                let report = CrashReport { sources: Vec::new(), ends: Vec::new(), complete, whole: true };
                 (find(CRASH, name).unwrap().make)(&mut out, &report, look, "crashes").unwrap();
             }
             "diff" => {

@@ -113,7 +113,10 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
             )
         }
         K::StatedAbsent { id } => {
-            format!("trace ID {id}: the capture has no bytes with this ID; check --source")
+            format!(
+                "trace ID {id}: the capture has no bytes with this ID, nor of another stated source of program flow; check --source or \
+                 the description"
+            )
         }
         K::DescribedAbsent { id } => format!("trace ID {id}: the capture has no bytes with this ID"),
         K::Unowned { bytes } => format!(

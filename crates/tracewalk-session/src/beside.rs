@@ -93,16 +93,19 @@ impl<'a> Itms<'a> {
     pub fn finish(self, observer: &dyn Observer) -> Vec<(Itm, ItmCounts)> {
         let counts = self.itms.into_iter().map(|beside| (beside.counts(), beside.itm));
         let counts = counts.map(|(counts, itm)| (itm, counts)).collect::<Vec<_>>();
-        for (itm, counts) in &counts {
-            let source = itm.id;
-            if counts.malformed > 0 {
-                observer.say(NoticeKind::ItmMalformed { source, count: counts.malformed });
-            }
-            let count = counts.packets.get("overflow").copied().unwrap_or_default();
-            if count > 0 {
-                observer.say(NoticeKind::ItmOverflow { source, count });
-            }
-        }
+        counts.iter().for_each(|(itm, counts)| say_itm(itm, counts, observer));
         counts
+    }
+}
+
+/// Reports an ITM's malformed trace and overflows.
+pub(crate) fn say_itm(itm: &Itm, counts: &ItmCounts, observer: &dyn Observer) {
+    let source = itm.id;
+    if counts.malformed > 0 {
+        observer.say(NoticeKind::ItmMalformed { source, count: counts.malformed });
+    }
+    let count = counts.packets.get("overflow").copied().unwrap_or_default();
+    if count > 0 {
+        observer.say(NoticeKind::ItmOverflow { source, count });
     }
 }

@@ -78,7 +78,7 @@ impl Session {
             let decoded = decoded.chain(itms).map(with_id);
             let sources = decoded.chain(buffer.sources.iter().cloned()).collect::<Vec<_>>();
             let sources = sources.iter().collect::<Vec<_>>();
-            report::other_sources(contents, buffer, &sources, &self.known, observer);
+            report::other_sources(contents, (buffer, false), &sources, &self.known, observer);
         }
         report::damage(contents, buffer, observer);
     }

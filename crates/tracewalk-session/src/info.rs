@@ -4,15 +4,19 @@ use std::cell::RefCell;
 use std::io;
 
 use tracewalk::program::Program;
+use tracewalk::source::PacketItem;
 use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::drive::Follower;
 use tracewalk_analysis::itm::{ItmCounts, ItmEvent};
 use tracewalk_analysis::table::{Cell, Column, Kind, Table, Tabular};
-use tracewalk_analysis::{Statistics, Survey};
+use tracewalk_analysis::{Gaps, Statistics, Survey};
+use tracewalk_input::image::{ImageRequest, build_id_of, build_id_of_file};
 
+use crate::beside::say_itm;
 use crate::infer::{Certainty, Finding};
 use crate::model::{Itm, Source};
-use crate::observer::Observer;
+use crate::notice::NoticeKind;
+use crate::observer::{Observer, Say as _};
 use crate::session::Session;
 
 /// The content of a capture: sources and ITMs, with their packets counted.
@@ -46,7 +50,7 @@ pub const INFO_TABLES: [&str; 7] =
 const TEXTS: usize = 3;
 
 impl Session {
-    /// Decodes every packet of every source.
+    /// Decodes every packet of every source, and reports malformed and missing trace.
     ///
     /// # Errors
     ///
@@ -58,25 +62,39 @@ impl Session {
             info.complete &= complete;
             info.sources.push((source.clone(), survey));
         }
-        info.itms = self.itms().iter().map(|itm| self.survey_itm(itm)).collect();
+        info.itms = self.itms().iter().map(|itm| self.survey_itm(itm, observer)).collect();
         Ok(info)
+    }
+
+    /// The build ID of an image, in hexadecimal; `None` if its file has none.
+    #[must_use]
+    pub fn build_id(&self, image: &ImageRequest) -> Option<String> {
+        let content = self.image_content(&image.file);
+        let id = content.map_or_else(|| build_id_of_file(&image.file), build_id_of)?;
+        Some(id.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
     fn survey(&self, source: &Source, observer: &dyn Observer) -> io::Result<(Survey, bool)> {
         let buffer = self.buffer(source);
         let in_file = |at| CaptureOffset(buffer.file_offset(at));
         let survey = RefCell::new(Survey::default());
+        let (mut gaps, mut first_malformed) = (Gaps::default(), None);
         let watch = self.watch(source, observer);
         // Without a program, flow has only the trace's own statements.
         let program = Program::new();
         let followed = Follower::new(&source.config, &program).flow_and_packets(
             &self.input(source, &watch),
             |record| {
-                survey.borrow_mut().element(&record.element, in_file(record.at));
+                let at = in_file(record.at);
+                gaps.element(&record.element, at);
+                survey.borrow_mut().element(&record.element, at);
                 Ok(())
             },
             |mut record| {
                 record.at = in_file(record.at);
+                if let PacketItem::Malformed(reason) = record.content {
+                    first_malformed.get_or_insert((record.at, reason));
+                }
                 survey.borrow_mut().packet(&record);
                 Ok(())
             },
@@ -84,10 +102,25 @@ impl Session {
         let complete = self.ended_early(&watch).is_none();
         let Statistics { bytes, packets, malformed, .. } = followed;
         let statistics = Statistics { bytes, packets, malformed, ..Statistics::default() };
+        drop(watch);
+        self.say_if_nothing_decoded(source, &statistics, observer);
+        let lost = self.lost(source, &gaps);
+        match (first_malformed, gaps.trace_lost.first) {
+            (Some((at, first)), _) => {
+                self.reconsider(source, malformed, at, observer);
+                let (source, first) = (source.id, Some(first));
+                observer.say_at(at, NoticeKind::Malformed { source, count: malformed, first });
+            }
+            // Frames or the recording lack bytes of the source.
+            (None, Some((at, ()))) if lost > 0 => {
+                observer.say_at(at, NoticeKind::TraceLost { source: source.id, count: lost });
+            }
+            (None, _) => {}
+        }
         Ok((survey.into_inner().finish(statistics, CaptureOffset(buffer.bytes.len() as u64)), complete))
     }
 
-    fn survey_itm(&self, itm: &Itm) -> ItmInfo {
+    fn survey_itm(&self, itm: &Itm, observer: &dyn Observer) -> ItmInfo {
         let mut records = self.itm_records(itm);
         let mut texts = Vec::new();
         for record in records.by_ref() {
@@ -95,7 +128,9 @@ impl Session {
                 texts.push(record.event.to_string());
             }
         }
-        ItmInfo { itm: itm.clone(), counts: records.counts().clone(), texts }
+        let counts = records.counts().clone();
+        say_itm(itm, &counts, observer);
+        ItmInfo { itm: itm.clone(), counts, texts }
     }
 }
 
@@ -234,7 +269,7 @@ impl Info<'_> {
     }
 
     fn image_table(&self) -> Table {
-        let mut table = Table::new(INFO_TABLES[4], 1, ["file", "origin", "visible_in"].map(text));
+        let mut table = Table::new(INFO_TABLES[4], 1, ["file", "origin", "visible_in", "build_id"].map(text));
         for image in &self.session.capture().images {
             let scope =
                 (image.scope != tracewalk::program::Scope::EVERYWHERE).then(|| image.scope.to_string());
@@ -242,6 +277,7 @@ impl Info<'_> {
                 image.file.display().to_string().into(),
                 image.origin.to_string().into(),
                 scope.into(),
+                self.session.build_id(image).into(),
             ]);
         }
         table

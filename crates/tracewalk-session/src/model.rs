@@ -1,9 +1,9 @@
 //! Buffers, sources and ITMs of an open capture, as stated and inferred.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
-use tracewalk::ids::{Address, TraceId};
+use tracewalk::ids::{Address, Exception, TraceId};
 use tracewalk::source::SourceConfig;
 use tracewalk_analysis::drive::{Carrier, Stretch};
 use tracewalk_input::Stated;
@@ -111,6 +111,29 @@ impl Source {
         // Only M profile has an MTB.
         let m_profile = matches!(self.config, SourceConfig::Mtb(_)).then_some(Profile::M);
         self.description.profile().or(m_profile)
+    }
+
+    /// The exceptions that the source's trace can report, in its numbering; an MTB's are those of its processor.
+    #[must_use]
+    pub fn exceptions(&self) -> Vec<Exception> {
+        /// ARMv7-M has 511 exceptions (DDI 0403E, B1.5.2).
+        const OF_M_PROFILE: RangeInclusive<u16> = 1..=511;
+        /// The 4 bits of ETMv3 and PFT (IHI 0014Q, table 7.12).
+        const CODES: Range<u8> = 0..16;
+        /// The 10 bits of TYPE (IHI 0064).
+        const TYPES: Range<u16> = 0..0x400;
+        let profile = match &self.config {
+            SourceConfig::Etmv4(config) => {
+                return TYPES.map(|number| Exception::from_type(config.profile(), number)).collect();
+            }
+            SourceConfig::Etmv3(config) => config.profile(),
+            SourceConfig::Pft(_) => tracewalk::ids::Profile::Ar,
+            SourceConfig::Mtb(_) => tracewalk::ids::Profile::M,
+        };
+        match profile {
+            tracewalk::ids::Profile::M => OF_M_PROFILE.map(Exception::M).collect(),
+            tracewalk::ids::Profile::Ar => CODES.map(Exception::Ar).collect(),
+        }
     }
 }
 

@@ -254,9 +254,9 @@ pub enum NoticeKind {
     Undescribed { id: TraceId, bytes: u64, reads_as: Option<Box<SourceDescription>> },
     /// Trace IDs that are neither described nor readable, if there are many, and the total number of their bytes.
     ManyUndescribed { ids: Vec<TraceId>, bytes: u64 },
-    /// A source that was stated has no bytes.
+    /// A source that was stated or described has no bytes, and neither has any other one with program flow.
     StatedAbsent { id: TraceId },
-    /// A source that the description lists has no bytes.
+    /// A source that was stated or described has no bytes; others have.
     DescribedAbsent { id: TraceId },
     /// Frames name no described source; the number of bytes of trace before the first trace ID.
     Unowned { bytes: u64 },

@@ -174,7 +174,8 @@ impl Session {
         // The other contents of a capture that is still arriving are known at its end.
         if self.request.ids.is_empty() && !self.arriving {
             let described = found.iter().map(|found| &found.source).collect::<Vec<_>>();
-            report::other_sources(&contents, buffer, &described, &self.known, observer);
+            let is_one_of_several = self.capture.buffers.len() > 1;
+            report::other_sources(&contents, (buffer, is_one_of_several), &described, &self.known, observer);
         }
         report::findings(&contents, buffer, found, observer);
         if !self.arriving {

@@ -167,10 +167,10 @@ pub(crate) fn nothing_decoded(session: &Session, observer: &dyn Observer) {
 /// The most undescribed sources that are named one by one.
 const MOST_UNDESCRIBED: usize = 4;
 
-/// Reports further contents of a buffer, and missing ones.
+/// Reports further contents of a buffer, and missing ones. If the buffer is one of several, the others may have the missing ones.
 pub(crate) fn other_sources(
     contents: &Contents,
-    buffer: &Buffer,
+    (buffer, is_one_of_several): (&Buffer, bool),
     sources: &[&SourceDescription],
     known: &Known,
     observer: &dyn Observer,
@@ -202,18 +202,19 @@ pub(crate) fn other_sources(
             observer.say_at(place(id), NoticeKind::Undescribed { id, bytes, reads_as: None });
         }
     }
+    let is_there = |source: &&SourceDescription| source.id.is_none_or(|id| frames.sources.contains_key(&id));
+    let has_flow = sources.iter().any(|source| is_there(source) && source.protocol.has_flow());
     // A recording names the units of all CPUs, and a program runs on some of them.
     let is_recording = buffer.parts.is_some();
     for source in sources.iter().filter(|source| !is_recording || source.origin == Origin::Option("--source"))
     {
         let Some(id) = source.id.filter(|id| !frames.sources.contains_key(id)) else { continue };
-        // A description names every trace unit of a chip, a caller only the intended ones.
-        observer.say(match source.origin == Origin::Option("--source") {
-            true => NoticeKind::StatedAbsent { id },
-            false => NoticeKind::DescribedAbsent { id },
+        // A description names every trace unit of a chip, and most runs use some of them.
+        observer.say(match has_flow || is_one_of_several {
+            true => NoticeKind::DescribedAbsent { id },
+            false => NoticeKind::StatedAbsent { id },
         });
     }
-    let is_there = |source: &&SourceDescription| source.id.is_none_or(|id| frames.sources.contains_key(&id));
     let bytes = frames.account.unowned;
     if bytes > 0 && !sources.is_empty() && !sources.iter().any(is_there) {
         observer.say(NoticeKind::Unowned { bytes });

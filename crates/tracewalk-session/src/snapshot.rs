@@ -2,10 +2,14 @@
 
 use std::path::Path;
 
-use tracewalk_analysis::crash::Snapshot;
+use tracewalk_analysis::crash::{Doubt, Snapshot};
 use tracewalk_input::capture::dump::{MemoryDump, ProcessorRegisters};
+use tracewalk_input::image::ImageError;
 
 use crate::error::OpenError;
+use crate::model::Source;
+use crate::observer::Observer;
+use crate::outcome::{Follow, Outcome};
 use crate::session::Session;
 
 impl Session {
@@ -25,6 +29,24 @@ impl Session {
             add(&mut snapshot, &dump);
         }
         Ok(snapshot)
+    }
+
+    /// The reasons to doubt how a source's program ended, by an outcome of following the source in the same way.
+    ///
+    /// # Errors
+    ///
+    /// If an image cannot be used.
+    pub fn doubts_of_end<T>(
+        &mut self,
+        source: &Source,
+        how: &Follow,
+        outcome: &Outcome<T>,
+        observer: &dyn Observer,
+    ) -> Result<Vec<Doubt>, ImageError> {
+        let is_refused = outcome.code.program.is_empty()
+            && !self.code(source, how.names.as_deref(), observer)?.program.is_empty();
+        let other = is_refused.then_some(Doubt::OtherProgram);
+        Ok(other.into_iter().chain(Doubt::of_gaps(&outcome.losses.gaps)).collect())
     }
 }
 

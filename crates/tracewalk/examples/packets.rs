@@ -57,8 +57,7 @@ impl Packets {
 pub(crate) fn packets() -> Result<Packets, Box<dyn Error>> {
     let capture = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/two-sources/trace.bin"))?;
     let registers = etmv3::Registers { etmcr: Some(0x5000), ..Default::default() };
-    let core = etmv3::Core::named("cortex-a7").ok_or("unknown core")?;
-    let config = SourceConfig::Etmv3(etmv3::Config::from_registers(registers, Some(core))?);
+    let config = SourceConfig::Etmv3(etmv3::Config::of_core("cortex-a7".parse()?, registers)?);
     let id = TraceId::new(0x10).expect("a source's ID");
     let mut counter = Counter { id, stream: PacketStream::new(&config), packets: Packets::default() };
     let mut deframer = RecoveringDeframer::new(Framing::Buffer);

@@ -23,10 +23,8 @@ pub(crate) fn instructions() -> Result<BTreeMap<TraceId, u64>, Box<dyn Error>> {
     }
     let program = program.build();
     let registers = |etmcr| etmv3::Registers { etmcr: Some(etmcr), ..Default::default() };
-    let core = etmv3::Core::named("cortex-a7").ok_or("unknown core")?;
-    let etm = etmv3::Config::from_registers(registers(0x5000), Some(core))?;
-    let core = pft::Core::named("cortex-a15").ok_or("unknown core")?;
-    let ptm = pft::Config::from_registers(registers(0x2000_0000), Some(core))?;
+    let etm = etmv3::Config::of_core("cortex-a7".parse()?, registers(0x5000))?;
+    let ptm = pft::Config::of_core("cortex-a15".parse()?, registers(0x2000_0000))?;
     let [a7, a15] = [0x10, 0x13].map(|id| TraceId::new(id).expect("a source's ID"));
     let sources = [(a7, SourceConfig::Etmv3(etm), &program), (a15, SourceConfig::Pft(ptm), &program)];
     let mut instructions = BTreeMap::new();

@@ -144,6 +144,89 @@ pub enum Directive {
     Cut,
 }
 
+/// Waypoints in a row, oldest first. An executed one means [`Directive::WaypointPending`], another one
+/// [`Directive::Waypoint`].
+///
+/// Flow follows them in one loop, and changes its state once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Waypoints {
+    /// Bit 0 is the oldest waypoint; set if it was executed. The highest set bit comes after the newest waypoint.
+    bits: u32,
+}
+
+impl Waypoints {
+    /// The most waypoints in a row.
+    pub const MOST: u32 = u32::BITS - 1;
+
+    /// No waypoints.
+    pub const NONE: Self = Self { bits: 1 };
+
+    /// One waypoint, which was executed.
+    pub const EXECUTED: Self = Self { bits: 0b11 };
+
+    /// The lowest `count` bits of `executed`, bit 0 for the oldest waypoint; `None` if that is more than [`Waypoints::MOST`].
+    #[must_use]
+    pub const fn new(count: u32, executed: u32) -> Option<Self> {
+        if count > Self::MOST {
+            return None;
+        }
+        let end = 1 << count;
+        Some(Self { bits: executed & (end - 1) | end })
+    }
+
+    /// The number of waypoints.
+    #[inline]
+    #[must_use]
+    pub const fn count(self) -> u32 {
+        // The end is always set.
+        self.bits.ilog2()
+    }
+
+    /// Whether the oldest waypoint was executed, and the others.
+    #[inline]
+    #[must_use]
+    pub const fn split_first(self) -> Option<(bool, Self)> {
+        if self.bits <= 1 { None } else { Some((self.bits & 1 != 0, Self { bits: self.bits >> 1 })) }
+    }
+
+    /// Whether the newest waypoint was executed, and the others.
+    #[inline]
+    #[must_use]
+    pub const fn split_last(self) -> Option<(bool, Self)> {
+        let Some(before) = self.count().checked_sub(1) else { return None };
+        let (others, newest) = self.split_at(before);
+        Some((newest.bits & 1 != 0, others))
+    }
+
+    /// The oldest `count` waypoints, or all if there are not as many, and the others.
+    #[inline]
+    #[must_use]
+    pub const fn split_at(self, count: u32) -> (Self, Self) {
+        if count >= self.count() {
+            return (self, Self::NONE);
+        }
+        let end = 1 << count;
+        (Self { bits: self.bits & (end - 1) | end }, Self { bits: self.bits >> count })
+    }
+
+    /// The same waypoints, the newest one executed if it was not, and the other way round.
+    #[must_use]
+    pub const fn with_newest_turned(self) -> Self {
+        match self.count().checked_sub(1) {
+            Some(newest) => Self { bits: self.bits ^ 1 << newest },
+            None => self,
+        }
+    }
+
+    /// The meaning of one waypoint.
+    #[inline]
+    #[must_use]
+    pub const fn directive(executed: bool) -> Directive {
+        if executed { Directive::WaypointPending } else { Directive::Waypoint { executed: false } }
+    }
+}
+
 /// A change of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

@@ -39,6 +39,15 @@ impl<M> CallStack<M> {
         }
     }
 
+    /// The exception that was taken last, if its handler is not a frame yet: in ETMv4, the handler's address follows the exception.
+    #[must_use]
+    pub const fn taken(&self) -> Option<&Interruption> {
+        match &self.next {
+            Next::Handler(interruption) => Some(interruption),
+            _ => None,
+        }
+    }
+
     /// Enters the handler of an exception that was taken, if that is the next step; `None` if its address is not known.
     pub(super) fn enter_handler<O: Observer<Mark = M>>(&mut self, at: Option<Address>, observer: &mut O) {
         let Next::Handler(interruption) = self.next else { return };

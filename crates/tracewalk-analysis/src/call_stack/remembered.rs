@@ -13,8 +13,9 @@
 use std::ops::Range;
 
 use super::CallStack;
-use super::frame::Frame;
+use super::frame::{Frame, Unobserved};
 use super::shape::{ShapeId, Shapes};
+use crate::analysis::Repeated;
 use crate::quick::{mix, tag_of};
 
 /// The effects of repeated elements on a stack. The observer gives each frame a mark, `M`, and computes an effect, `E`, for the
@@ -386,6 +387,34 @@ impl<M: Copy, E> Remembered<M, E> {
     }
 }
 
+/// For an observer of nothing.
+impl Remembered<(), ()> {
+    /// Takes repeated elements.
+    pub fn take(&mut self, repeated: &Repeated<'_>, calls: &mut CallStack<()>) {
+        let key = (repeated.set(), repeated.number());
+        match (self.find(calls, key, |()| 0), repeated.members()) {
+            (Some(known), _) => self.go(known, calls),
+            (None, Some(members)) => {
+                let learning = self.begin_group(calls, key);
+                let count = members.map(|member| self.take(&member, calls)).count();
+                if let Some(learning) = learning {
+                    self.end_group(calls, learning, count, Some(((), true, 0)));
+                }
+            }
+            (None, None) => {
+                if self.is_full(key.0) {
+                    self.forget(key.0, calls);
+                }
+                let learning = self.begin_learning(calls, key);
+                for element in repeated.elements() {
+                    let _ = calls.element(&element, &mut Unobserved);
+                }
+                self.end_learning(calls, learning, Some(((), true)), |()| 0);
+            }
+        }
+    }
+}
+
 const fn key_of(shape: ShapeId, number: u32) -> u64 {
     (shape.0 as u64) << 32 | number as u64
 }
@@ -394,3 +423,6 @@ const fn key_of(shape: ShapeId, number: u32) -> u64 {
 const fn slot_of(key: u64) -> usize {
     (mix(key) >> 16) as usize
 }
+
+#[cfg(test)]
+mod tests;

@@ -31,40 +31,7 @@ pub(super) struct Look<'a> {
 impl Look<'_> {
     /// The uninterrupted run of instructions before the exception.
     pub(super) fn steps(&self) -> Vec<Step> {
-        let mut steps = Vec::new();
-        for piece in self.before.iter().rev() {
-            let block = match piece {
-                Happened::Ran(block) => block,
-                Happened::NoCode(_) if steps.is_empty() => continue,
-                _ => break,
-            };
-            let places = trail::instructions(block, self.code);
-            if places.is_empty() || steps.len() >= MOST_STEPS {
-                break;
-            }
-            let mut conditional = 0;
-            let mut of_block = Vec::new();
-            for place in places {
-                let Some(code) = self.code.program.code(place) else { return Vec::new() };
-                let Ok(instruction) = isa::classify(code, place, Isa::T32) else { return Vec::new() };
-                let bytes = code.get(..usize::from(instruction.bytes)).unwrap_or_default();
-                of_block.push(Step {
-                    at: place.low_word(),
-                    code: bytes.to_vec(),
-                    effect: Effect::of(place.low_word(), code),
-                    conditional: conditional > 0,
-                    traced_at: Some(block.span.start),
-                });
-                conditional = if instruction.it_block > 0 {
-                    instruction.it_block
-                } else {
-                    u8::saturating_sub(conditional, 1)
-                };
-            }
-            steps.extend(of_block.into_iter().rev());
-        }
-        steps.reverse();
-        steps
+        steps(self.before, self.code)
     }
 
     /// The registers when the exception was taken, as far as they were saved.
@@ -160,6 +127,44 @@ impl Look<'_> {
         let value = handler.low_word() | 1;
         Some(Evidence::Word { role: Role::Vector, at, value, holder: Holder::Image })
     }
+}
+
+/// The uninterrupted run of instructions at the end of these pieces.
+pub(super) fn steps(pieces: &[&Happened], code: &Code) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for piece in pieces.iter().rev() {
+        let block = match piece {
+            Happened::Ran(block) => block,
+            Happened::NoCode(_) if steps.is_empty() => continue,
+            _ => break,
+        };
+        let places = trail::instructions(block, code);
+        if places.is_empty() || steps.len() >= MOST_STEPS {
+            break;
+        }
+        let mut conditional = 0;
+        let mut of_block = Vec::new();
+        for place in places {
+            let Some(code) = code.program.code(place) else { return Vec::new() };
+            let Ok(instruction) = isa::classify(code, place, Isa::T32) else { return Vec::new() };
+            let bytes = code.get(..usize::from(instruction.bytes)).unwrap_or_default();
+            of_block.push(Step {
+                at: place.low_word(),
+                code: bytes.to_vec(),
+                effect: Effect::of(place.low_word(), code),
+                conditional: conditional > 0,
+                traced_at: Some(block.span.start),
+            });
+            conditional = if instruction.it_block > 0 {
+                instruction.it_block
+            } else {
+                u8::saturating_sub(conditional, 1)
+            };
+        }
+        steps.extend(of_block.into_iter().rev());
+    }
+    steps.reverse();
+    steps
 }
 
 /// The last of these instructions, to be listed.

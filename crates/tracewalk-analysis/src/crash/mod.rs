@@ -33,6 +33,8 @@
 
 mod branch;
 mod cause;
+mod end;
+mod ending;
 mod evidence;
 mod fault;
 mod handlers;
@@ -52,6 +54,8 @@ use crate::analysis::FlowSink;
 use crate::record::FlowRecord;
 use crate::sink::Sink;
 use crate::{Code, Section};
+pub use end::{Doubt, TraceEnd};
+use ending::{ending, frame, number, returns_to, stacked};
 pub use evidence::{Cause, CauseKind, Evidence, Holder, Role, Target};
 use handlers::{RESET, is_fault};
 use look::Look;
@@ -136,15 +140,13 @@ impl CrashRecorder {
         let Happened::Taken(taken) = pieces.get(index)? else { return None };
         let before = pieces.get(..index).unwrap_or_default();
         let mut taken = taken.clone();
-        // If the trace does not state the place, it may be the address without code that execution reached: the stacked frame has
-        // to confirm it.
         let states_return = self.states_return && taken.returns_to.is_some();
-        if let (None, Some(Happened::NoCode(at))) = (taken.returns_to, before.last()) {
-            taken.returns_to = Some(*at);
-        }
+        taken.returns_to = returns_to(&taken, before, &self.code);
         let taken = &taken;
         let (exception, numbered_by_registers) = number(taken, &self.code, snapshot);
         let frame = frame(taken, snapshot);
+        // If the trace does not show the place, only the registers have it, and nothing can be proven of it.
+        let shown_frame = frame.or_else(|| stacked(taken, snapshot).filter(|_| taken.returns_to.is_none()));
         let status = snapshot.fault_status();
         let look = Look {
             code: &self.code,
@@ -163,7 +165,7 @@ impl CrashRecorder {
             (Missing::Number, exception.is_none()),
             (Missing::Path, steps.is_empty()),
             (Missing::Registers, snapshot.registers.iter().all(Option::is_none)),
-            (Missing::Frame, frame.is_none() && exception != Some(RESET)),
+            (Missing::Frame, shown_frame.is_none() && exception != Some(RESET)),
             (Missing::NoFaultStatus, is_fault && snapshot.is_baseline() == Some(true)),
             (Missing::FaultStatus, is_fault && status.cfsr.is_none() && snapshot.is_baseline() != Some(true)),
         ];
@@ -173,13 +175,19 @@ impl CrashRecorder {
             at: taken.returns_to,
             handler: taken.handler,
             status: if is_fault { status.registers() } else { Vec::new() },
-            frame,
+            frame: shown_frame,
             stack: taken.stack.clone(),
             path: trail::folded(before),
             last,
             cause: look.cause(steps),
             missing: missing.into_iter().filter(|(_, is)| *is).map(|(missing, _)| missing).collect(),
         })
+    }
+
+    /// The end of the trace, and whether the saved state of the processor can be of that moment.
+    #[must_use]
+    pub fn end(&self, snapshot: &Snapshot) -> TraceEnd {
+        TraceEnd::of(&self.trail, &self.code, snapshot)
     }
 
     /// A fault that only the registers show: its handler ran for so long that the trace lost everything before it.
@@ -196,12 +204,19 @@ impl CrashRecorder {
             before: pieces,
             states_return: false,
         };
+        let halted = snapshot.registers[15].map(Address::from);
+        // Without the vector table, the trace may show that the processor was halted at a handler.
+        let entered = pieces.iter().rev().find_map(|piece| match piece {
+            Happened::Taken(taken) => Some(taken.handler),
+            _ => None,
+        });
         let handler = handlers::vector(&self.code, snapshot, number).map(|(_, handler)| handler);
+        let handler = handler.or(entered.flatten().filter(|handler| Some(*handler) == halted));
+        let frame = stacked(&Taken { handler, ..Taken::default() }, snapshot);
         let steps = look.steps();
         // A trace that does not end in the handler may have ended long before the fault.
         let function = |at: Address| self.code.symbols.function(at).map(|function| function.start);
         let ends_in = steps.last().and_then(|last| function(Address::from(last.at)));
-        let halted = snapshot.registers[15].map(Address::from);
         let shows_handler =
             [handler, halted].into_iter().flatten().any(|at| ends_in.is_some() && function(at) == ends_in);
         let (path, last) = match shows_handler {
@@ -212,7 +227,7 @@ impl CrashRecorder {
         let is_baseline = snapshot.is_baseline() == Some(true);
         let missing = [
             (Missing::Path, true),
-            (Missing::Frame, true),
+            (Missing::Frame, frame.is_none()),
             (Missing::NoFaultStatus, is_baseline),
             (Missing::FaultStatus, status.cfsr.is_none() && !is_baseline),
         ];
@@ -222,7 +237,7 @@ impl CrashRecorder {
             at: None,
             handler,
             status: status.registers(),
-            frame: None,
+            frame,
             stack: Vec::new(),
             path,
             last,
@@ -239,6 +254,18 @@ pub struct CrashRecording {
 }
 
 impl CrashRecording {
+    /// The end of each source's trace. `doubts` are those that are known of each source already.
+    #[must_use]
+    pub fn ends(&self, snapshot: &Snapshot, doubts: Vec<Vec<Doubt>>) -> Vec<TraceEnd> {
+        let doubts = doubts.into_iter().chain(std::iter::repeat_with(Vec::new));
+        let ended = |((_, recorder), mut doubts): (&(Section, CrashRecorder), Vec<Doubt>)| {
+            let end = recorder.end(snapshot);
+            doubts.extend(end.doubts);
+            TraceEnd { doubts, ..end }
+        };
+        self.sources.iter().zip(doubts).map(ended).collect()
+    }
+
     /// The end of each source's program.
     #[must_use]
     pub fn finish(self, snapshot: &Snapshot) -> Vec<(Section, Option<Crash>)> {
@@ -267,66 +294,3 @@ impl Sink<FlowRecord> for CrashRecording {
 }
 
 impl FlowSink for CrashRecording {}
-
-/// The index of the exception that ended the program: the innermost fault that is still being handled at the end, else a reset,
-/// else an exception without a handler of its own or a watchdog's.
-fn ending(pieces: &[&Happened], code: &Code, snapshot: &Snapshot) -> Option<usize> {
-    let mut active = Vec::new();
-    let mut reset = None;
-    for (index, piece) in pieces.iter().enumerate() {
-        match piece {
-            Happened::Taken(taken) if taken.exception == Some(RESET) => {
-                reset = Some(index);
-                active.clear();
-            }
-            Happened::Taken(_) => active.push(index),
-            Happened::Returned => {
-                active.pop();
-            }
-            Happened::Lost => (active, reset) = (Vec::new(), None),
-            Happened::Ran(_) | Happened::NoCode(_) => {}
-        }
-    }
-    let taken = |index: &usize| match pieces.get(*index) {
-        Some(Happened::Taken(taken)) => Some(taken),
-        _ => None,
-    };
-    let is = |wanted: &dyn Fn(&Taken) -> bool| {
-        active.iter().rev().find(|index| taken(index).is_some_and(wanted)).copied()
-    };
-    is(&|taken| number(taken, code, snapshot).0.is_some_and(is_fault))
-        .or(reset)
-        .or_else(|| is(&|taken| handlers::is_unhandled(taken, code, snapshot)))
-        .or_else(|| is(&|taken| handlers::is_watchdog(taken, code)))
-}
-
-/// The number of an exception, and whether only the registers give it.
-fn number(taken: &Taken, code: &Code, snapshot: &Snapshot) -> (Option<Exception>, bool) {
-    if taken.exception.is_some() {
-        return (taken.exception, false);
-    }
-    let found = snapshot.exception_number().filter(|number| {
-        let vector = handlers::vector(code, snapshot, *number).map(|(_, handler)| handler);
-        vector.is_some() && vector == taken.handler
-    });
-    (found.map(Exception::M), found.is_some())
-}
-
-/// The frame that the exception stacked. Found by EXC_RETURN, if its program counter is the place at which the exception was
-/// taken, and the handler has not moved the stack pointer yet.
-fn frame(taken: &Taken, snapshot: &Snapshot) -> Option<StackedFrame> {
-    const PROCESS_STACK: u32 = 1 << 2;
-    let [.., stack_pointer, link, at] = snapshot.registers;
-    if taken.exception == Some(RESET) || taken.handler != at.map(Address::from) {
-        return None;
-    }
-    let link = link.filter(|link| *link >= 0xffff_ff00)?;
-    let address = if link & PROCESS_STACK == 0 { stack_pointer } else { snapshot.stack_pointers[1] }?;
-    let mut words = [0; 8];
-    for (word, offset) in words.iter_mut().zip((0..).step_by(4)) {
-        *word = snapshot.word(address.checked_add(offset)?)?;
-    }
-    let [.., stacked, _] = words;
-    let at = taken.returns_to?;
-    (Address::from(stacked & !1) == at).then_some(StackedFrame { address: Address::from(address), words })
-}

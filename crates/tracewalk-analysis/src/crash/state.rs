@@ -26,6 +26,15 @@ pub struct StackedFrame {
     pub words: [u32; 8],
 }
 
+impl StackedFrame {
+    /// The stacked program counter: where execution resumes.
+    #[must_use]
+    pub fn returns_to(&self) -> Address {
+        let [.., counter, _] = self.words;
+        Address::from(counter & !1)
+    }
+}
+
 /// The addresses of the System Control Block's registers (DDI 0403E, table B3-4).
 pub(super) const CPUID: u32 = 0xe000_ed00;
 pub(super) const VTOR: u32 = 0xe000_ed08;

@@ -85,6 +85,11 @@ pub enum PathItem {
     ExceptionReturn,
     /// Unknown code ran here.
     Unknown,
+    /// Execution reached an address, and the code there is not known.
+    NoCode {
+        /// The address.
+        at: Address,
+    },
 }
 
 /// The newest pieces.
@@ -92,11 +97,13 @@ pub enum PathItem {
 pub(super) struct Trail {
     happened: VecDeque<Happened>,
     stack: CallStack<()>,
+    /// The functions that were running before execution was last lost.
+    before_loss: Vec<Running>,
 }
 
 impl Trail {
     pub(super) fn new(code: Arc<Code>) -> Self {
-        Self { happened: VecDeque::new(), stack: CallStack::new(code) }
+        Self { happened: VecDeque::new(), stack: CallStack::new(code), before_loss: Vec::new() }
     }
 
     pub(super) fn element(&mut self, element: &Element) {
@@ -110,6 +117,9 @@ impl Trail {
             }
             _ => None,
         };
+        if let (Element::Gap(_), Some(Happened::Ran(_))) = (element, self.happened.back()) {
+            self.before_loss = self.running(None, 0);
+        }
         self.stack.element(element, &mut Unobserved);
         let happened = match element {
             Element::Block(block) => Some(Happened::Ran(*block)),
@@ -171,14 +181,31 @@ impl Trail {
         running
     }
 
+    /// The functions that were running when the trace ended, or when execution was lost if nothing ran after that.
+    pub(super) fn at_end(&self) -> Vec<Running> {
+        match self.happened.back() {
+            Some(Happened::Lost | Happened::NoCode(_)) => self.before_loss.clone(),
+            _ => self.running(None, 0),
+        }
+    }
+
     /// The pieces, oldest first.
     pub(super) fn pieces(&self) -> Vec<&Happened> {
         self.happened.iter().collect()
     }
 }
 
-/// Folds the loops of these pieces into a path.
+/// Folds the loops of these pieces into a path. Addresses without code are left out.
 pub(super) fn folded(pieces: &[&Happened]) -> Vec<PathItem> {
+    path(pieces, false)
+}
+
+/// Folds the loops of pieces that were followed without a program, so that only addresses are known.
+pub(super) fn folded_addresses(pieces: &[&Happened]) -> Vec<PathItem> {
+    path(pieces, true)
+}
+
+fn path(pieces: &[&Happened], has_addresses: bool) -> Vec<PathItem> {
     let mut path = Vec::new();
     let mut open = None::<(Block, Address, u32)>;
     let close = |path: &mut Vec<PathItem>, open: &mut Option<(Block, Address, u32)>| {
@@ -201,6 +228,7 @@ pub(super) fn folded(pieces: &[&Happened]) -> Vec<PathItem> {
         }
         close(&mut path, &mut open);
         let item = match piece {
+            Happened::NoCode(at) if has_addresses => PathItem::NoCode { at: *at },
             Happened::Ran(_) | Happened::NoCode(_) => continue,
             Happened::Taken(taken) => {
                 PathItem::Exception { exception: taken.exception, returns_to: taken.returns_to }
@@ -242,8 +270,11 @@ fn fold_end(path: &mut Vec<PathItem>) -> bool {
             }
             return true;
         }
-        let only_runs =
-            || body.iter().all(|item| matches!(item, PathItem::Run { .. } | PathItem::Loop { .. }));
+        let only_runs = || {
+            body.iter().all(|item| {
+                matches!(item, PathItem::Run { .. } | PathItem::Loop { .. } | PathItem::NoCode { .. })
+            })
+        };
         if before.ends_with(body) && only_runs() {
             let body = body.to_vec();
             path.truncate(length - 2 * period);

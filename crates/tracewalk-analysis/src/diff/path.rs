@@ -12,7 +12,7 @@ use tracewalk::ids::{Address, Exception, Isa};
 use tracewalk::program::Scope;
 
 use crate::analysis::Repeated;
-use crate::call_stack::{CallStack, Frame, FrameKind, Remembered, Unobserved};
+use crate::call_stack::{CallStack, Frame, FrameKind, Interruption, Remembered, Unobserved};
 use crate::{Code, CodeInContext};
 
 /// A part of a path.
@@ -86,19 +86,7 @@ impl Walk {
             }
             return;
         }
-        let key = (repeated.set(), repeated.number());
-        if let Some(known) = self.remembered.find(&mut self.calls, key, |()| 0) {
-            self.remembered.go(known, &mut self.calls);
-        } else {
-            if self.remembered.is_full(repeated.set()) {
-                self.remembered.forget(repeated.set(), &mut self.calls);
-            }
-            let learning = self.remembered.begin_learning(&mut self.calls, key);
-            for element in repeated.elements() {
-                self.calls.element(&element, &mut Unobserved);
-            }
-            self.remembered.end_learning(&mut self.calls, learning, Some(((), true)), |()| 0);
-        }
+        self.remembered.take(repeated, &mut self.calls);
         for element in repeated.elements() {
             self.walk(&element, false, &mut complete);
         }
@@ -171,10 +159,12 @@ impl Walk {
     }
 
     fn is_in_interrupt(&self) -> bool {
-        self.calls.frames().any(|frame| match frame.kind {
-            FrameKind::Exception(it) => !it.exception.is_some_and(Exception::is_synchronous),
-            FrameKind::Root | FrameKind::Call { .. } => false,
-        })
+        let handled = self.calls.frames().filter_map(|frame| match &frame.kind {
+            FrameKind::Exception(interruption) => Some(interruption),
+            FrameKind::Root | FrameKind::Call { .. } => None,
+        });
+        let is_interrupt = |it: &Interruption| !it.exception.is_some_and(Exception::is_synchronous);
+        handled.chain(self.calls.taken()).any(is_interrupt)
     }
 }
 

@@ -5,7 +5,7 @@ use crate::CodePlace;
 use crate::samples::{event, exception, gap, interrupted, page, pages, returns, taken, within as at};
 use tracewalk::directive::BeginReason;
 use tracewalk::flow::{Element, EventKind, GapReason};
-use tracewalk::ids::Exception;
+use tracewalk::ids::{Exception, Isa, Location};
 use tracewalk::program::Scope;
 
 fn everywhere(address: u32) -> CodePlace {
@@ -75,15 +75,25 @@ fn an_exception_is_the_same_in_a_trace_of_another_protocol() {
 #[test]
 fn interrupts_are_left_out_where_they_are_to_be_ignored() {
     let plain = [at("main", 0x10, 0x18, taken())];
-    let interrupted_once = [
-        at("main", 0x10, 0x14, interrupted()),
-        exception(Exception::M(15), Some(page("main") + 0x14), page("handler")),
-        at("handler", 0, 4, returns()),
-        event(EventKind::ExceptionReturn),
-        at("main", 0x14, 0x18, taken()),
-    ];
-    assert_eq!(steps(true, &interrupted_once), steps(true, &plain));
-    assert_eq!(steps(false, &interrupted_once).len(), 4);
+    let interrupted_once = |handler: Option<u32>| {
+        let interrupt = EventKind::Exception {
+            exception: Some(Exception::M(15)),
+            preferred_return: Some(Address::from(page("main") + 0x14)),
+            handler: handler.map(|handler| Location::new(Address::from(handler), Isa::T32)),
+        };
+        [
+            at("main", 0x10, 0x14, interrupted()),
+            event(interrupt),
+            at("handler", 0, 4, returns()),
+            event(EventKind::ExceptionReturn),
+            at("main", 0x14, 0x18, taken()),
+        ]
+    };
+    // ETMv4 states the handler's address only after the exception.
+    for handler in [Some(page("handler")), None] {
+        assert_eq!(steps(true, &interrupted_once(handler)), steps(true, &plain));
+        assert_eq!(steps(false, &interrupted_once(handler)).len(), 4);
+    }
 }
 
 #[test]

@@ -44,7 +44,7 @@ pub(crate) struct Coverage {
     pub(crate) more: Vec<PathBuf>,
 
     /// Include only source files whose paths match, such as `src/**`; can be given several times. A pattern may match
-    /// at any folder, unless it starts with /.
+    /// at any folder, unless it starts with /. The paths are those in reports, after --path-map.
     #[arg(long, value_name = "GLOB", value_parser = built_in::path, help_heading = "Selection")]
     pub(crate) include: Vec<Pattern>,
 
@@ -126,7 +126,7 @@ pub(crate) struct Coverage {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Save the counts, to merge and report them later.
+    /// Save the counts, to merge and report them later. All code is saved, whatever --include and its relatives select.
     #[arg(long, value_name = "FILE.twcov", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) save: Option<PathBuf>,
 
@@ -135,6 +135,11 @@ pub(crate) struct Coverage {
 }
 
 impl Coverage {
+    /// The path of a source file in reports, if `--path-map` changes it: by the first map that matches.
+    pub(crate) fn shown_path(&self, path: &str) -> Option<String> {
+        self.path_maps.iter().find_map(|map| map.apply(path))
+    }
+
     /// The reports that have an option of their own: the option, the format, and the file.
     pub(crate) fn reports(
         &self,

@@ -15,7 +15,7 @@ pub(crate) struct WindowArgs {
     #[arg(long, value_name = "PLACE", value_parser = place, help_heading = "Window")]
     from: Option<Place>,
 
-    /// Report execution up to here. A named place is searched for after --from.
+    /// Report execution up to here. A named place is searched for, and #2 counted, after --from.
     #[arg(long, value_name = "PLACE", value_parser = place, help_heading = "Window")]
     to: Option<Place>,
 }

@@ -6,6 +6,7 @@ mod revisions;
 mod selection;
 mod stale;
 
+use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use tracewalk_analysis::coverage::{Difference, Metric, ProgramCoverage, Report, Stale, Tally, Tracefile};
@@ -54,23 +55,41 @@ fn run(args: &Coverage, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
     refuse_missing_base(args)?;
     let gathered = gather::gather(args, messages)?;
-    if let Some(file) = &args.save {
-        gathered.save(file, messages)?;
-    }
     let writes_another = args.save.is_some() || args.reports().next().is_some();
     let default = formats::COVERAGE.first().filter(|_| !writes_another || args.output.is_some());
     let format = args.format.or(default);
-    if format.is_some()
+    let reports = format.is_some()
         || args.reports().next().is_some()
         || !args.fail_under.is_empty()
-        || args.diff.is_some()
-    {
+        || args.diff.is_some();
+    if reports {
+        gathered.refuse_several_programs()?;
+    }
+    if let Some(file) = &args.save {
+        gathered.save(file, messages)?;
+        note_selection(args, file, messages);
+    }
+    if reports {
         report(args, format, &gathered, messages)?;
     }
     if args.work.stats {
         print_statistics(&gathered.statistics, start.elapsed(), args.work.threads, messages);
     }
     Ok(())
+}
+
+/// A saved file has all code, whatever the options select.
+fn note_selection(args: &Coverage, file: &Path, messages: &Messages) {
+    if Selection::of(args).is_given() {
+        messages.note(
+            "saved_whole",
+            format_args!(
+                "{}: has all code, so that it can be merged; --include, --exclude, --include-function and --exclude-function \
+                 select code of reports only",
+                file.display()
+            ),
+        );
+    }
 }
 
 /// Refuses options that need a base, or its sources, if these are not given.
@@ -105,7 +124,7 @@ fn report(
     let selection = Selection::of(args);
     let mut report = Report { complete, ..Report::of(&inputs, &selection) };
     gather::rename(&mut report, args);
-    stale::mark(&mut report, args, |name| gather::source_file(&inputs, name));
+    stale::mark(&mut report, gathered.dated(), |name| gather::source_file(&inputs, name));
     warn_of_stale(&report, messages);
     if matches!(args.table, "runs" | "lines_by_run") && report.runs.is_empty() {
         return Err(Failure::input(

@@ -37,14 +37,19 @@ fn run(args: &Crash, messages: &Messages) -> Result<(), Failure> {
     let snapshot = session.snapshot(args.dump.as_deref())?;
     let mut recording = CrashRecording::default();
     let how = follow::how(&args.follow, args.work.threads);
-    let mut total = Statistics::default();
+    let (mut total, mut doubts) = (Statistics::default(), Vec::new());
     session.each_source(messages, |session, source| {
         let outcome = follow::run(session, source, &how, InOrder(&mut recording), messages)?;
         total.add(&outcome.statistics);
+        doubts.push(session.doubts_of_end(source, &how, &outcome, messages)?);
         Ok::<(), Failure>(())
     })?;
     let (complete, whole) = (messages.complete(), !messages.failed());
-    let report = CrashReport { sources: recording.finish(&snapshot), complete, whole };
+    let ends = recording.ends(&snapshot, doubts);
+    let mut report = CrashReport { sources: recording.finish(&snapshot), ends, complete, whole };
+    if !whole {
+        report.doubt_hidden_ends();
+    }
     let markdown = || formats::find(formats::CRASH, "markdown");
     let format = args.markdown.then(markdown).flatten().unwrap_or(args.format);
     let output = args.output.as_deref();

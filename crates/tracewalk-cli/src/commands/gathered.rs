@@ -12,7 +12,7 @@ use tracewalk_analysis::counts::CountedBinary;
 use tracewalk_analysis::coverage::ProgramCoverage;
 use tracewalk_analysis::interrupts::ProgramActivities;
 use tracewalk_analysis::profile::ProgramProfiles;
-use tracewalk_analysis::programs::{OfProgram, ProgramId, Programs};
+use tracewalk_analysis::programs::{MergeError, OfProgram, ProgramId, Programs};
 use tracewalk_analysis::saved::{Save, saved_kind};
 use tracewalk_analysis::{Code, Statistics, Window};
 
@@ -45,6 +45,10 @@ pub(super) struct Gathered<'a, T> {
     copies: Copies,
     /// The programs of the captures.
     programs: BTreeMap<ProgramId, Arc<Code>>,
+    /// The first capture of other programs than the captures before.
+    other_program: Option<(PathBuf, MergeError)>,
+    /// The files of traces, saved answers and images: the oldest one shows when the program was built or traced.
+    dated: Vec<PathBuf>,
 }
 
 impl<'a, T: Save> Gathered<'a, T> {
@@ -62,11 +66,16 @@ impl<'a, T: Save> Gathered<'a, T> {
             parts: Vec::new(),
             copies: Copies::default(),
             programs: BTreeMap::new(),
+            other_program: None,
+            dated: follow.capture.images.iter().map(|image| image.file.clone()).collect(),
         };
         let mut parts = Parts::new(messages);
         for path in std::iter::once(&follow.capture.capture).chain(more) {
             match kind_of(path) {
-                Some(_) => gathered.parts.push((path, parts.read(path)?)),
+                Some(_) => {
+                    gathered.parts.push((path, parts.read(path)?));
+                    gathered.dated.push(path.clone());
+                }
                 None => gathered.captures.push(path),
             }
         }
@@ -83,6 +92,13 @@ impl<'a, T: Save> Gathered<'a, T> {
 
     /// A capture was opened to be followed: warns if it is a copy of another one.
     pub(super) fn opened(&mut self, capture: &CaptureArgs, session: &Session, messages: &Messages) {
+        let opened = session.capture();
+        // A description may be older or newer than the trace.
+        self.dated.extend(opened.buffers.iter().map(|buffer| buffer.file.clone()));
+        // The binaries of a system were built long before.
+        if opened.recorded.is_none() {
+            self.dated.extend(opened.images.iter().map(|image| image.file.clone()));
+        }
         if self.captures.len() > 1 {
             self.copies.opened(&capture.capture, session, messages);
         }
@@ -105,6 +121,11 @@ impl<'a, T: Save> Gathered<'a, T> {
         self.parts.iter().map(|(path, part)| (*path, part))
     }
 
+    /// The files whose times show when the program was built or traced.
+    pub(super) fn dated(&self) -> impl Iterator<Item = &Path> {
+        self.dated.iter().map(PathBuf::as_path)
+    }
+
     /// Whether a saved file has runs.
     pub(super) fn knows_runs(&self) -> bool {
         self.parts.iter().any(|(_, part)| knows_runs(part))
@@ -120,6 +141,33 @@ impl<'a, T: Save> Gathered<'a, T> {
     pub(super) fn add(&mut self, program: FollowedProgram, found: T) {
         self.found.add(program.id.clone(), program.images, found);
         self.programs.insert(program.id, program.code);
+    }
+
+    /// Adds the answers of a capture, which keeps its programs apart from those of the captures before. Notes the first capture
+    /// whose programs `merge` would refuse, unless each answer is about a file.
+    pub(super) fn add_capture(
+        &mut self,
+        capture: &Path,
+        found: Vec<(FollowedProgram, T)>,
+        is_of_files: bool,
+    ) {
+        let mut part = Programs::default();
+        for (program, found) in found {
+            part.add(program.id.clone(), program.images, found);
+            self.programs.insert(program.id, program.code);
+        }
+        if let (false, Err(error)) = (is_of_files, self.found.accepts(&part)) {
+            self.other_program.get_or_insert_with(|| (capture.to_owned(), error));
+        }
+        self.found.add_all(part);
+    }
+
+    /// Refuses a report of captures of different programs, whose numbers would be added.
+    pub(super) fn refuse_several_programs(&self) -> Result<(), Failure> {
+        match &self.other_program {
+            Some((capture, error)) => Err(cannot_add(capture, error)),
+            None => Ok(()),
+        }
     }
 
     /// Adds the saved files, after all captures were followed.
@@ -269,13 +317,15 @@ pub(super) fn add_part<T: Save>(
     path: &Path,
     part: Programs<T>,
 ) -> Result<(), Failure> {
-    found.merge(part).map_err(|error| {
-        Failure::input(
-            error.name(),
-            format!("{}: {error}", path.display()),
-            "only runs of the same program that were measured in the same way can be merged",
-        )
-    })
+    found.merge(part).map_err(|error| cannot_add(path, &error))
+}
+
+fn cannot_add(path: &Path, error: &MergeError) -> Failure {
+    Failure::input(
+        error.name(),
+        format!("{}: {error}", path.display()),
+        "only runs of the same program that were measured in the same way can be merged",
+    )
 }
 
 /// The saved kind of a file; `None` for other files.

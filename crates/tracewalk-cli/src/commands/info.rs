@@ -70,6 +70,9 @@ fn print(out: &mut dyn Write, session: &Session, info: &Info<'_>) -> Result<(), 
         if image.scope != Scope::EVERYWHERE {
             writeln!(out, "  visible in    {}", image.scope)?;
         }
+        if let Some(id) = session.build_id(image) {
+            writeln!(out, "  build ID      {id}")?;
+        }
         let of_image = session.image_findings().iter().filter(|(of, _)| *of == index);
         findings(out, &of_image.map(|(_, finding)| finding.clone()).collect::<Vec<_>>())?;
     }

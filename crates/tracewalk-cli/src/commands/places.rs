@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use tracewalk::ids::Exception;
 use tracewalk_analysis::place::{Happening, Unknown};
 use tracewalk_analysis::{Code, Happened, Place};
 use tracewalk_input::nearest;
@@ -78,6 +79,23 @@ pub(super) fn unknown(what: &Happening, why: &Unknown, code: &Code) -> Failure {
             "give an address (0x8000306)",
         ),
     }
+}
+
+/// The trace cannot report an exception: each protocol and profile has its own names.
+pub(super) fn no_exception(what: &Happening, protocols: &BTreeSet<&str>, all: &[Exception]) -> Failure {
+    let mut names = Vec::new();
+    for name in all.iter().filter_map(|exception| exception.name()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let protocols = protocols.iter().copied().collect::<Vec<_>>().join(" and ");
+    let interrupts = if all.contains(&Exception::M(16)) { ", IRQ0, IRQ1 and so on" } else { "" };
+    Failure::input(
+        "no_such_exception",
+        format!("`{what}`: the trace ({protocols}) cannot have this exception"),
+        format!("the names are {}{interrupts}; or give a number of its numbering", names.join(", ")),
+    )
 }
 
 /// Execution did not reach a place often enough.

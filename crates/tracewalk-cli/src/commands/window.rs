@@ -8,6 +8,7 @@ use tracewalk::flow::{Element, EventKind};
 use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::analysis::{Analysis, End, Growth, NoPart, Repeated};
 use tracewalk_analysis::clock::Unit;
+use tracewalk_analysis::place::{ExceptionName, Happening};
 use tracewalk_analysis::record::{FlowRecord, ItmRecord};
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::{Doubting, Happened, InDoubt, Phase, Place, Position, Section, Window, Windowed};
@@ -47,6 +48,9 @@ impl View {
     ) -> Result<(), Failure> {
         for place in self.window.places() {
             let Place::Happening { what, .. } = place else { continue };
+            if let Happening::Exception(name) = what {
+                refuse_exception(name, what, session)?;
+            }
             if !place.needs_names() {
                 continue;
             }
@@ -86,6 +90,20 @@ impl View {
         }
         seen.exceptions.extend(exceptions);
     }
+}
+
+/// Refuses an exception that no source's trace can report.
+fn refuse_exception(name: &ExceptionName, what: &Happening, session: &Session) -> Result<(), Failure> {
+    // Further sources may arrive, with other exceptions.
+    if session.is_live() || session.sources().is_empty() {
+        return Ok(());
+    }
+    let all = session.sources().iter().flat_map(Source::exceptions).collect::<Vec<_>>();
+    if all.iter().any(|exception| name.is(Some(*exception), session.interrupts())) {
+        return Ok(());
+    }
+    let protocols = session.sources().iter().map(|source| source.config.protocol()).collect::<BTreeSet<_>>();
+    Err(places::no_exception(what, &protocols, &all))
 }
 
 /// Runs an analysis of a part of a source, and reports if the source lacks the part. Refuses an axis if the trace lacks its unit,

@@ -38,6 +38,7 @@ mod ini;
 mod many;
 pub mod perf;
 mod place;
+mod prompts;
 mod registers;
 mod snapshot;
 mod source;

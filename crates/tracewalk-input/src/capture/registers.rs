@@ -7,6 +7,7 @@ use tracewalk::protocol::mtb;
 
 use super::error::{CaptureError, CaptureErrorKind};
 use super::ini;
+use super::prompts::without_prompts;
 use crate::cpu::UsualRegisters;
 use crate::excerpt::excerpt;
 use crate::file;
@@ -107,6 +108,9 @@ pub(super) fn meant_by(key: &str) -> String {
 /// The registers of a Micro Trace Buffer, as `registers.txt` and the options name them.
 pub(crate) const MTB: [&str; 4] = ["MTB_POSITION", "MTB_MASTER", "MTB_FLOW", "MTB_BASE"];
 
+/// The beginning of the names in `MTB`.
+const MTB_PREFIX: &str = "MTB_";
+
 /// The known values of an MTB's registers, by the names in `MTB`.
 pub fn mtb_values(registers: mtb::Registers) -> impl Iterator<Item = (&'static str, u32)> {
     let mtb::Registers { position, master, flow, base } = registers;
@@ -180,7 +184,8 @@ impl Registers {
         }
     }
 
-    /// Reads the registers of a Micro Trace Buffer from a file with lines like `MTB_POSITION=0x1bc`.
+    /// Reads the registers of a Micro Trace Buffer from a file with lines like `MTB_POSITION=0x1bc`. In a debugger's log, which has
+    /// prompts, other lines are passed over; a file that somebody wrote has no other lines.
     ///
     /// # Errors
     ///
@@ -189,14 +194,30 @@ impl Registers {
         let error = |line, kind| CaptureError { file: path.to_owned(), line, kind };
         let text = file::read_text(path, file::LONGEST_TEXT)
             .map_err(|problem| error(None, CaptureErrorKind::File(problem)))?;
-        let mut registers = Self::new();
+        let is_log = text.lines().any(|line| without_prompts(line) != line);
+        let names_one = |line: &str| {
+            line.get(..MTB_PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(MTB_PREFIX))
+        };
+        let (mut registers, mut passed_over) = (Self::new(), None);
         for (line, text) in ini::lines(&text) {
             let at = |kind| error(Some(line), kind);
-            let (key, value) =
-                ini::assignment(text).ok_or_else(|| at(CaptureErrorKind::Line { found: excerpt(text) }))?;
-            registers.add_mtb(path, line, key, value).map_err(at)?;
+            let text = without_prompts(text).trim();
+            if text.is_empty() {
+                continue;
+            }
+            let nothing = || at(CaptureErrorKind::Line { found: excerpt(text) });
+            match ini::assignment(text) {
+                Some((key, value)) if !is_log || names_one(key) => {
+                    registers.add_mtb(path, line, key, value).map_err(at)?;
+                }
+                _ if is_log => _ = passed_over.get_or_insert_with(nothing),
+                _ => return Err(nothing()),
+            }
         }
-        Ok(registers)
+        match passed_over {
+            Some(error) if registers.is_empty() => Err(error),
+            _ => Ok(registers),
+        }
     }
 
     /// Adds the register that a line of a file names.

@@ -36,6 +36,12 @@ pub enum Protocol {
 }
 
 impl Protocol {
+    /// Whether the trace shows program flow, in a form that is decoded.
+    #[must_use]
+    pub const fn has_flow(&self) -> bool {
+        matches!(self, Self::EtmV3 | Self::Pft | Self::Etmv4 | Self::Mtb)
+    }
+
     /// The protocol's name in options and output.
     #[must_use]
     pub const fn name(&self) -> &'static str {

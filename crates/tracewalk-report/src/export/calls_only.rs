@@ -44,32 +44,7 @@ impl Sink<FlowRecord> for CallsOnly {
 
 impl FlowSink for CallsOnly {
     fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
-        let key = (repeated.set(), repeated.number());
-        if let Some(known) = self.remembered.find(&mut self.calls, key, |()| 0) {
-            self.remembered.go(known, &mut self.calls);
-            return Ok(());
-        }
-        if let Some(members) = repeated.members() {
-            let learning = self.remembered.begin_group(&self.calls, key);
-            let mut count = 0;
-            for member in members {
-                self.passage(&member)?;
-                count += 1;
-            }
-            if let Some(learning) = learning {
-                self.remembered.end_group(&self.calls, learning, count, Some(((), true, 0)));
-            }
-            return Ok(());
-        }
-        if self.remembered.is_full(repeated.set()) {
-            self.remembered.forget(repeated.set(), &mut self.calls);
-        }
-        let learning = self.remembered.begin_learning(&mut self.calls, key);
-        let calls = &mut self.calls;
-        repeated.elements().for_each(|element| {
-            let _ = calls.element(&element, &mut Unobserved);
-        });
-        self.remembered.end_learning(&mut self.calls, learning, Some(((), true)), |()| 0);
+        self.remembered.take(repeated, &mut self.calls);
         Ok(())
     }
 

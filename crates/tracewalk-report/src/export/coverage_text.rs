@@ -387,7 +387,7 @@ fn write_difference(difference: &Difference, palette: &Palette, out: &mut dyn Wr
         }
     }
     for name in &difference.gone {
-        writeln!(out, "{bold}{name}{bold:#}\n  no longer exists")?;
+        writeln!(out, "{bold}{name}{bold:#}\n  not in this report")?;
     }
     if let Some(changed) = difference.changed {
         let lines = counted(changed.found, "line");

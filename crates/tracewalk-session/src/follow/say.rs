@@ -5,7 +5,7 @@ use tracewalk::ids::Address;
 use tracewalk::program::Program;
 use tracewalk::protocol::mtb;
 use tracewalk::source::SourceConfig;
-use tracewalk_analysis::{GapCount, Statistics};
+use tracewalk_analysis::{GapCount, Gaps, Statistics};
 
 use super::Following;
 use crate::contexts;
@@ -13,6 +13,16 @@ use crate::model::Source;
 use crate::notice::NoticeKind;
 use crate::observer::Say;
 use crate::outcome::Losses;
+use crate::session::Session;
+
+impl Session {
+    /// How many gaps are malformed or missing trace.
+    pub(crate) fn lost(&self, source: &Source, gaps: &Gaps) -> u64 {
+        // Between the parts of a recording the trace unit was off.
+        let cuts = if self.buffer(source).parts.is_some() { gaps.cuts } else { 0 };
+        gaps.trace_lost.count.saturating_sub(cuts)
+    }
+}
 
 impl Following<'_> {
     /// Reports what could not be decoded or followed.
@@ -85,9 +95,7 @@ impl Following<'_> {
             let count = gaps.address_unknown.count;
             observer.say_at(at, NoticeKind::AddressUnknown { source, count });
         }
-        // Between the parts of a recording the trace unit was off.
-        let cuts = if session.buffer(self.source).parts.is_some() { gaps.cuts } else { 0 };
-        let count = gaps.trace_lost.count.saturating_sub(cuts);
+        let count = session.lost(self.source, gaps);
         if let Some((at, ())) = gaps.trace_lost.first.filter(|_| count > 0) {
             observer.say_at(at, NoticeKind::TraceLost { source, count });
         }

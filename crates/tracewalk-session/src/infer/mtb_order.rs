@@ -14,6 +14,24 @@
 //! the newest.
 //!
 //! If one of the registers is known, readings that contradict it are excluded.
+//!
+//! ```
+//! use tracewalk::protocol::mtb::order::Dump;
+//! use tracewalk_session::mtb_order::{by_evidence, within_reach};
+//!
+//! // A buffer of eight packets, each the address that jumped and the one that it went to. Three were written: straight code
+//! // leads from each destination to the next source.
+//! let packets = [(0x0110, 0x0200), (0x0208, 0x0100), (0x0110, 0x0300)];
+//! let mut memory = [0; 64];
+//! for (entry, (source, destination)) in memory.chunks_mut(8).zip(packets) {
+//!     entry[..4].copy_from_slice(&u32::to_le_bytes(source));
+//!     entry[4..].copy_from_slice(&u32::to_le_bytes(destination));
+//! }
+//! let guess = by_evidence(Dump::new(&memory, None), within_reach).expect("there are packets");
+//! let found = guess.best.evidence;
+//! assert_eq!((found.bytes, found.packets, found.wrapped), (0..24, 3, false));
+//! assert_eq!((found.fits, found.breaks), (2, 0));
+//! ```
 
 mod entry;
 mod evidence;

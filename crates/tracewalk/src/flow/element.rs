@@ -32,6 +32,17 @@ impl Element {
             Self::Proof(proof) => proof.span,
         }
     }
+
+    /// The span, to change it.
+    #[inline]
+    pub(crate) const fn span_mut(&mut self) -> &mut Span {
+        match self {
+            Self::Block(block) => &mut block.span,
+            Self::Event(event) => &mut event.span,
+            Self::Gap(gap) => &mut gap.span,
+            Self::Proof(proof) => &mut proof.span,
+        }
+    }
 }
 
 /// Instructions that were executed one after the other, up to a branch or barrier, a failed condition, an event or a gap.

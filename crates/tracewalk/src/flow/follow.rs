@@ -10,7 +10,7 @@
 
 use alloc::vec::Vec;
 
-use crate::directive::{Directive, Granularity, Rules, RunEnd};
+use crate::directive::{Directive, Granularity, Rules, RunEnd, Waypoints};
 use crate::ids::{Address, Location};
 use crate::program::Program;
 use crate::span::Span;
@@ -119,6 +119,65 @@ impl Flow {
         if !done {
             self.by_walk(program, directive, report);
         }
+    }
+
+    /// Follows waypoints in a row: as [`Flow::follow`] for the directive of each.
+    #[inline(always)]
+    pub fn follow_waypoints(
+        &mut self,
+        program: &Program,
+        waypoints: Waypoints,
+        span: Span,
+        sink: &mut impl FnMut(Element),
+    ) {
+        let mut left = self.follow_links(waypoints, &mut Report { span, sink });
+        while let Some((executed, rest)) = left.split_first() {
+            self.follow_waypoint(program, executed, span, sink);
+            left = self.follow_links(rest, &mut Report { span, sink });
+        }
+    }
+
+    /// Follows a waypoint whose block is not linked to the next one.
+    #[inline(never)]
+    fn follow_waypoint(
+        &mut self,
+        program: &Program,
+        executed: bool,
+        span: Span,
+        sink: &mut impl FnMut(Element),
+    ) {
+        self.follow(program, Waypoints::directive(executed), span, sink);
+    }
+
+    /// Follows waypoints from block to block, as long as the blocks are linked; returns the other waypoints. Does what
+    /// [`Flow::waypoint`] does, but changes the state once.
+    #[inline(always)]
+    fn follow_links(
+        &mut self,
+        waypoints: Waypoints,
+        report: &mut Report<'_, impl FnMut(Element)>,
+    ) -> Waypoints {
+        let (Some(graph), Place::Inside(inside)) = (&self.graph, &self.execution.place) else {
+            return waypoints;
+        };
+        let (mut left, mut id) = (waypoints, inside.node);
+        let mut passed = None;
+        while let Some((executed, rest)) = left.split_first() {
+            let Some((node, next)) = graph.linked(id, executed) else { break };
+            if executed && node.link && self.execution.notes_calls {
+                self.execution.returns.push(node.following());
+            }
+            report.element(Element::Block(node.block(executed, report.span)));
+            passed = Some((id, executed));
+            (left, id) = (rest, next);
+        }
+        if let Some((last, executed)) = passed {
+            self.execution.last = Last::OfBlock(last);
+            self.execution.arrival =
+                if executed { Arrival::by(graph.node(last).kind) } else { Arrival::Straight };
+            self.execution.place = Place::Inside(Inside::start(id));
+        }
+        left
     }
 
     /// Ends the trace.

@@ -140,7 +140,7 @@ impl Node {
 
     /// The address after the block.
     #[inline]
-    const fn following(&self) -> Location {
+    pub(super) const fn following(&self) -> Location {
         Location::new(self.end, self.isa)
     }
 
@@ -241,6 +241,20 @@ impl Graph {
                 Some(next)
             }
             next => Some(NodeId(next)),
+        }
+    }
+
+    /// The block `id`, and the one that comes after it by the outcome of its last instruction, if that one is linked: no
+    /// indirect branch was taken, and no instruction that always passes its condition failed.
+    #[inline(always)]
+    pub(super) fn linked(&self, id: NodeId, taken: bool) -> Option<(&Node, NodeId)> {
+        let node = self.nodes.get(id.0 as usize)?;
+        match node.next[usize::from(taken)] {
+            UNKNOWN => None,
+            next => {
+                debug_assert!(!taken || node.returns.is_none(), "only indirect branches return");
+                Some((node, NodeId(next)))
+            }
         }
     }
 

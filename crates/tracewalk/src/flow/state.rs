@@ -4,6 +4,8 @@
 //! return to: their content differs with every path to a place. [`StackEffects`] records the changes that
 //! packets make to the stacks.
 
+use core::hash::{Hash, Hasher};
+
 use crate::span::StreamOffset;
 
 use super::execution::{Arrival, Context, Execution, Inside, Last, Place, Trust};
@@ -11,7 +13,7 @@ use super::follow::Flow;
 use super::watched_stack::StackEffect;
 
 /// The state of execution, without the stacks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FlowState {
     place: Place,
     last: Last,
@@ -19,6 +21,20 @@ pub(crate) struct FlowState {
     context: Context,
     trust: Trust,
     notes_calls: bool,
+}
+
+/// The parts in which states differ most. A memo hashes a state for each window that it learns.
+impl Hash for FlowState {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self.place {
+            Place::Inside(Inside { node, passed, span: _ }) => (node, passed).hash(state),
+            place => place.hash(state),
+        }
+        match self.last {
+            Last::OfBlock(node) => node.hash(state),
+            Last::At(last) => last.map(|last| last.address).hash(state),
+        }
+    }
 }
 
 /// The changes to the stacks of places to return to.

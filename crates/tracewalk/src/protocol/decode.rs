@@ -16,6 +16,10 @@ pub trait Decode {
     /// The protocol's synchronisation packet, if it is a run of zero bytes and 0x80.
     const A_SYNC: Option<ASync> = None;
 
+    /// The length of the longest packet that [`Decode::decode_frequent`] reads. It reads no packet that has fewer bytes of
+    /// input from its start on.
+    const LONGEST_FREQUENT: usize = 8;
+
     /// Decodes the start of `input`, which is never empty.
     ///
     /// `input` may be incomplete. If it ends inside a packet, the decoder returns [`Step::NeedInput`] and

@@ -1,6 +1,6 @@
 //! The shape of a protocol's interpretation: packets → directives.
 
-use crate::directive::Directive;
+use crate::directive::{Directive, Waypoints};
 use crate::span::Span;
 
 /// A protocol's interpretation: packets → directives.
@@ -46,6 +46,16 @@ impl Loss {
 pub trait Emit {
     /// Takes the next directive, and the span of the packet that it came from.
     fn emit(&mut self, directive: Directive, span: Span);
+
+    /// Takes the directives of waypoints in a row, which came from one packet.
+    #[inline]
+    fn emit_waypoints(&mut self, waypoints: Waypoints, span: Span) {
+        let mut left = waypoints;
+        while let Some((executed, rest)) = left.split_first() {
+            self.emit(Waypoints::directive(executed), span);
+            left = rest;
+        }
+    }
 }
 
 impl<F: FnMut(Directive, Span)> Emit for F {

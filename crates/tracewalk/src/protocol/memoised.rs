@@ -60,6 +60,11 @@ pub(crate) trait MemoDecode: Decode + MemoState {
 
 /// A lowering of a protocol that has repeatable packets.
 pub(crate) trait MemoLower: Lower + MemoState {
+    /// Whether there may be a state to save. If not, no packet is looked up.
+    fn has_states(&self) -> bool {
+        true
+    }
+
     /// Takes the cycles of W atoms that the next instruction will report. The cycles are not part of the
     /// state, because they differ each time.
     fn take_wait_cycles(&mut self) -> Option<WaitCycles> {

@@ -44,6 +44,7 @@ mod security_bits;
 mod step;
 mod synchronisation;
 pub mod timestamp;
+mod unknown_core;
 
 pub use a_sync::ASync;
 pub use contract::Protocol;
@@ -57,3 +58,4 @@ pub use packets::Packets;
 pub use registers::{ContextIdSize, Registers};
 pub use security_bits::SecurityBits;
 pub use step::Step;
+pub use unknown_core::UnknownCore;

@@ -181,13 +181,12 @@ impl<D: Decode> Packets<D> {
         at_least: usize,
         taker: &mut impl TakeItem<D::Packet>,
     ) -> usize {
-        /// The number of bytes offered to the decoder after the last byte at which a frequent packet may
-        /// begin.
-        const BEYOND: usize = 7;
+        // The number of bytes offered to the decoder after the last byte at which a frequent packet may begin.
+        let beyond = D::LONGEST_FREQUENT - 1;
         let mut consumed = 0;
         while let Some(rest) = input.get(consumed..).filter(|rest| !rest.is_empty() && consumed < at_least) {
             if self.gap.is_empty() {
-                let most = (at_least - consumed).saturating_add(BEYOND);
+                let most = (at_least - consumed).saturating_add(beyond);
                 let most = rest.get(..most).unwrap_or(rest);
                 let frequent = self.decoder.decode_frequent(most, self.position, taker);
                 if frequent > 0 {

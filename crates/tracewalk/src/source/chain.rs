@@ -7,7 +7,7 @@
 //! This chain determines everything that a stream reports. [`MemoChain`](super::memo::MemoChain) only repeats
 //! its results faster.
 
-use crate::directive::Directive;
+use crate::directive::{Directive, Waypoints};
 use crate::flow::{Element, Execution, Flow, TakeElements};
 use crate::program::Program;
 use crate::protocol::{Emit, Item, Loss, Lower, Malformation, Packets, Protocol, TakeItem};
@@ -224,5 +224,11 @@ impl<S: TakeElements> Emit for Flowing<'_, S> {
     #[inline(always)]
     fn emit(&mut self, directive: Directive, span: Span) {
         self.flow.follow(self.program, directive, span, &mut |element: Element| self.sink.element(element));
+    }
+
+    #[inline(always)]
+    fn emit_waypoints(&mut self, waypoints: Waypoints, span: Span) {
+        let sink = &mut |element: Element| self.sink.element(element);
+        self.flow.follow_waypoints(self.program, waypoints, span, sink);
     }
 }

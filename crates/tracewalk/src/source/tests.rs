@@ -6,6 +6,8 @@ use std::vec::Vec;
 
 use proptest::prelude::*;
 
+mod etmv4_trace;
+
 use super::*;
 use crate::flow::{Element, Engine, Passage, PassageId, TakeElements};
 use crate::ids::{Address, TraceId};
@@ -53,6 +55,9 @@ fn any_packet() -> impl Strategy<Value = Vec<u8>> {
 fn start(config: &SourceConfig, context_id: u8) -> Vec<u8> {
     let a_sync = [0, 0, 0, 0, 0, 0x80];
     let context_id = [context_id];
+    if let SourceConfig::Etmv4(_) = config {
+        return etmv4_trace::start();
+    }
     let i_sync = match config {
         SourceConfig::Pft(_) => [&[0x08, 0x01, 0x10, 0, 0, 0x21], &context_id[..]],
         SourceConfig::Etmv3(config) if config.context_id_size().bytes() == 0 => {
@@ -94,6 +99,15 @@ fn any_config() -> impl Strategy<Value = SourceConfig> {
     ]
 }
 
+/// A configuration, and a few strings of its packets.
+fn any_trace() -> impl Strategy<Value = (SourceConfig, Vec<Vec<Vec<u8>>>)> {
+    use proptest::collection::vec;
+    prop_oneof![
+        2 => (any_config(), vec(vec(any_packet(), 1..12), 1..4)),
+        1 => (etmv4_trace::any_config(), vec(vec(etmv4_trace::any_packet(), 1..12), 1..4)),
+    ]
+}
+
 fn elements(
     config: &SourceConfig,
     engine: Engine,
@@ -130,11 +144,10 @@ proptest! {
 
     #[test]
     fn what_came_before_means_the_same_again(
-        config in any_config(),
+        (config, phrases) in any_trace(),
         order in proptest::collection::vec(0_usize..CODE.len(), 12..40),
-        phrases in proptest::collection::vec(proptest::collection::vec(any_packet(), 1..12), 1..4),
         song in proptest::collection::vec((0_usize..4, 1_usize..12), 1..20),
-        size in 8_usize..400,
+        size in 1_usize..400,
     ) {
         let mut bytes = start(&config, 0);
         for (phrase, times) in song {
@@ -154,9 +167,8 @@ proptest! {
     /// [`Checkpoint`].
     #[test]
     fn checkpoints_prove_only_what_the_source_says(
-        config in any_config(),
+        (config, phrases) in any_trace(),
         order in proptest::collection::vec(0_usize..CODE.len(), 12..40),
-        phrases in proptest::collection::vec(proptest::collection::vec(any_packet(), 1..12), 1..4),
         song in proptest::collection::vec((0_usize..4, 1_usize..12), 4..20),
         cut in 0_usize..200,
         size in 1_usize..40,

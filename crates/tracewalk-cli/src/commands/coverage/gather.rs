@@ -54,6 +54,7 @@ fn decode(
     gathered.opened(capture, &session, messages);
     let name = Plain(capture.capture.display()).to_string();
     let how = follow::accounting(&follow::how(&args.follow, args.work.threads), messages);
+    let mut found = Vec::new();
     session.each_source(messages, |session, source| {
         let outcome = session.coverage(source, &how, &name, messages).map_err(|error| match error {
             RunError::NoProgram => no_program(),
@@ -61,20 +62,22 @@ fn decode(
         })?;
         follow::record(session, source, &outcome, messages)?;
         gathered.statistics.add(&outcome.statistics);
-        for (program, mut found) in outcome.found {
-            if by_run {
-                found.name_run(&name);
-            }
-            gathered.add(program, found);
-        }
-        Ok(())
-    })
+        found.extend(outcome.found);
+        Ok::<(), Failure>(())
+    })?;
+    if by_run {
+        found.iter_mut().for_each(|(_, found)| found.name_run(&name));
+    }
+    // The programs of a system's recording are files, and each recording may have others.
+    let is_of_files = session.capture().recorded.is_some();
+    gathered.add_capture(&capture.capture, found, is_of_files);
+    Ok(())
 }
 
 /// Renames source files by the first `--path-map` that matches.
 pub(super) fn rename(report: &mut Report, args: &args::Coverage) {
     if !args.path_maps.is_empty() {
-        report.rename_files(|name| args.path_maps.iter().find_map(|map| map.apply(name)));
+        report.rename_files(|name| args.shown_path(name));
     }
 }
 

@@ -1,5 +1,6 @@
 //! Selects the code that a report covers, by the names of files and functions.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 
 use tracewalk_analysis::coverage::Filter;
@@ -9,6 +10,7 @@ use crate::args::{Coverage, Pattern, pattern_text};
 /// The options' selection.
 #[derive(Debug)]
 pub(super) struct Selection<'a> {
+    args: &'a Coverage,
     files: Names<'a>,
     functions: Names<'a>,
 }
@@ -29,9 +31,15 @@ struct Watched<'a> {
 impl<'a> Selection<'a> {
     pub(super) fn of(args: &'a Coverage) -> Self {
         Self {
+            args,
             files: Names::of(&args.include, &args.exclude),
             functions: Names::of(&args.include_function, &args.exclude_function),
         }
+    }
+
+    /// Whether there are patterns.
+    pub(super) fn is_given(&self) -> bool {
+        self.files.is_given() || self.functions.is_given()
     }
 
     /// Whether there are patterns to include, and none of them matches anything.
@@ -66,6 +74,11 @@ impl<'a> Names<'a> {
         Self { include: watched(include), exclude: watched(exclude) }
     }
 
+    /// Whether there are patterns.
+    fn is_given(&self) -> bool {
+        !self.include.is_empty() || !self.exclude.is_empty()
+    }
+
     /// Whether code with all of these names is selected.
     fn select(&self, names: &[&str]) -> bool {
         // Every pattern is tried, so that each shows whether it matches anything.
@@ -86,7 +99,11 @@ impl Watched<'_> {
 
 impl Filter for Selection<'_> {
     fn keeps(&self, file: Option<&str>, functions: &[&str]) -> bool {
-        let (file, function) = (self.files.select(file.as_slice()), self.functions.select(functions));
+        // Patterns are for the paths that the report shows.
+        let shown = file.filter(|_| self.files.is_given());
+        let shown = shown.map(|file| self.args.shown_path(file).map_or(Cow::Borrowed(file), Cow::Owned));
+        let files = shown.as_deref();
+        let (file, function) = (self.files.select(files.as_slice()), self.functions.select(functions));
         file && function
     }
 }

@@ -6,15 +6,17 @@ use std::time::{Duration, SystemTime};
 use tracewalk_analysis::coverage::{File, Report, Stale};
 use tracewalk_analysis::symbols::SourceFile;
 
-use crate::args::Coverage;
-
 /// The times of files from one checkout or archive differ by at most this much.
 const TOGETHER: Duration = Duration::from_secs(10);
 
 /// Marks the files whose source is not the one that was compiled: by the checksum that the program has of it, or else by its
-/// length and its time.
-pub(super) fn mark(report: &mut Report, args: &Coverage, source: impl Fn(&str) -> Option<SourceFile>) {
-    let recorded = recorded(args);
+/// length and its time. The earliest time of the files in `dated` shows when the program was built or traced.
+pub(super) fn mark<'a>(
+    report: &mut Report,
+    dated: impl Iterator<Item = &'a Path>,
+    source: impl Fn(&str) -> Option<SourceFile>,
+) {
+    let recorded = dated.filter_map(modified).min();
     for file in &mut report.files {
         file.stale = source(&file.name).and_then(|found| why(file, &found, recorded));
     }
@@ -38,14 +40,6 @@ fn is_shorter(file: &File, text: &[u8]) -> bool {
 fn is_newer(path: &str, recorded: Option<SystemTime>) -> bool {
     let modified = modified(Path::new(path));
     modified.zip(recorded).is_some_and(|(modified, recorded)| modified > recorded + TOGETHER)
-}
-
-/// When the program was built or traced: the earliest time of the files.
-fn recorded(args: &Coverage) -> Option<SystemTime> {
-    let capture = &args.follow.capture;
-    let captures = std::iter::once(&capture.capture).chain(&args.more);
-    let images = capture.images.iter().map(|image| &image.file);
-    captures.chain(images).filter_map(|path| modified(path)).min()
 }
 
 /// The time of a file's last change; `None` if it is not a file.

@@ -34,7 +34,7 @@ pub(super) enum PlaceKind {
 
 /// All places, each once, in the order of names.
 pub(super) fn places<T: Save>(args: &Gather) -> Result<Vec<Place>, Failure> {
-    let mut seeker = Seeker { args, results: results(args), found: BTreeMap::new() };
+    let mut seeker = Seeker { args, results: results(args), found: BTreeMap::new(), passed_over: None };
     for word in std::iter::once(&args.follow.capture.capture).chain(&args.more) {
         match word.to_str().and_then(|word| word.strip_prefix('@')) {
             Some(list) => {
@@ -44,6 +44,16 @@ pub(super) fn places<T: Save>(args: &Gather) -> Result<Vec<Place>, Failure> {
             }
             None => seeker.named::<T>(word)?,
         }
+    }
+    if let (true, Some(directory)) = (seeker.found.is_empty(), &seeker.passed_over) {
+        let directory = directory.display();
+        return Err(Failure::input(
+            "no_captures",
+            format!(
+                "{directory}: is one capture, because it has a description, and --match matches only its name, not its files"
+            ),
+            format!("leave out --match, or name the files of trace bytes: {directory}/*.bin without quotes"),
+        ));
     }
     if seeker.found.is_empty() {
         return Err(Failure::input(
@@ -80,6 +90,8 @@ struct Seeker<'a> {
     results: BTreeSet<PathBuf>,
     /// By canonical name.
     found: BTreeMap<PathBuf, Place>,
+    /// The first directory with a description whose name `--match` does not match.
+    passed_over: Option<PathBuf>,
 }
 
 impl Seeker<'_> {
@@ -105,6 +117,9 @@ impl Seeker<'_> {
                 [] => found.is_capture,
                 patterns => is_matched(patterns, &found.path),
             };
+            if found.is_capture && !is_wanted && found.path.is_dir() {
+                self.passed_over.get_or_insert_with(|| found.path.clone());
+            }
             self.add::<T>(FoundPath { is_capture: is_wanted, ..found }, false)?;
         }
         Ok(())

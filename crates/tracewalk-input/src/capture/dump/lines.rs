@@ -1,17 +1,10 @@
-//! The beginnings of debuggers' lines: prompts and addresses.
+//! The beginnings of debuggers' lines: addresses.
+
+pub(super) use super::super::prompts::without_prompts;
 
 /// The lines, without debuggers' prompts.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(|line| without_prompts(line).trim())
-}
-
-/// Removes prompts: if commands come from a file, their output follows the prompt on the same line.
-pub(super) fn without_prompts(mut line: &str) -> &str {
-    const PROMPTS: [&str; 4] = ["(gdb)", "J-Link>", "pyocd>", ">"];
-    while let Some(rest) = PROMPTS.iter().find_map(|prompt| line.trim_start().strip_prefix(prompt)) {
-        line = rest;
-    }
-    line
 }
 
 /// The address at the start of a line, whether it has a `0x`, and the rest of the line.

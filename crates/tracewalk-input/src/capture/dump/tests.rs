@@ -572,6 +572,18 @@ fn a_file_of_registers_may_be_what_a_debugger_printed() {
     assert_eq!(values("(gdb) x/4wx 0xf0000000\n0xf0000000: 00000034 80000006 00000000 20001000 \n"), all);
     assert_eq!(values("f0000000 = 00000034 80000006 \n"), [all[0], all[1], None, None]);
     assert_eq!(values("MTB_POSITION=0x34\nMTB_MASTER=0x80000006\n"), [all[0], all[1], None, None]);
+    // A log of GDB, whose commands came from a file, and one of its terminal.
+    assert_eq!(
+        values("(gdb) (gdb) MTB_POSITION=0x00000034\n(gdb) MTB_MASTER=0x80000006\n(gdb) quit\n"),
+        [all[0], all[1], None, None]
+    );
+    let terminal = "GNU gdb (GDB) 13.1\n(gdb) printf \"MTB_POSITION=0x%08x\\n\", *(unsigned int *)($mtb + 0)\n\
+                    MTB_POSITION=0x00000034\n(gdb) \n(gdb) set $mtb = 0xF0000000\n";
+    assert_eq!(values(terminal), [all[0], None, None, None]);
+    // A log without registers, a misspelt name in a log, and a line that is nothing in a file without prompts.
+    assert!(read("(gdb) info registers mtb\nInvalid register `mtb'\n").is_err());
+    assert!(read("(gdb) MTB_POSTION=0x34\n").is_err());
+    assert!(read("MTB_POSITION=0x34\nInvalid register `mtb'\n").is_err());
     // Named registers take precedence.
     let text = "MTB_POSITION=0x40\n0xf0000000:\t0x00000034\t0x80000006\t0x00000000\t0x20001000\n";
     assert_eq!(values(text), [Some(0x40), all[1], all[2], all[3]]);

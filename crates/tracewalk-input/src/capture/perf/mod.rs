@@ -12,6 +12,49 @@
 //! AUX × buffers × processes ─▶ groups of parts     parts, maps
 //! names, build-ids ─▶ files here                   binaries
 //! ```
+//!
+//! A recording with one trace unit and one part of its trace, and what a capture has of it:
+//!
+//! ```
+//! use tracewalk_input::capture::Capture;
+//! use tracewalk_input::capture::wire::WireOptions;
+//!
+//! # fn words(words: &[u64]) -> Vec<u8> {
+//! #     words.iter().flat_map(|word| word.to_le_bytes()).collect()
+//! # }
+//! # fn record(kind: u32, body: &[u64]) -> Vec<u8> {
+//! #     let size = u16::try_from(8 + 8 * body.len()).unwrap();
+//! #     [&kind.to_le_bytes()[..], &[0, 0], &size.to_le_bytes(), &words(body)].concat()
+//! # }
+//! # // The event (PERF_RECORD_HEADER_ATTR): the PMU, its settings, what each record ends in.
+//! # let event = [112 << 32 | 8, 0, 1, 0x1_0087, 4, 1 << 18, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+//! // CPU 0 has an ETMv4 with trace ID 0x10 (PERF_RECORD_AUXTRACE_INFO). TRCCONFIGR is 0xc1.
+//! let (trcconfigr, trcidr) = (0xc1, [0x2800_0ea1, 0x4100_f422, 0x2000_1088, 0]);
+//! let unit = [0x4040_4040_4040_4040, 0, 7, trcconfigr, 0x10, trcidr[0], trcidr[1], trcidr[2], trcidr[3], 0xcc];
+//! let units = [&[3, 1, 8 << 32 | 1, 0], &unit[..]].concat();
+//! // The kernel took 16 bytes of trace (PERF_RECORD_AUX), and these are the bytes (PERF_RECORD_AUXTRACE).
+//! let (taken, place) = ([0, 16, 0, 0, 100, 0, 1], [16, 0, 0, 0, 0]);
+//! let trace = [0; 16];
+//! let file = [
+//!     b"PERFILE2".to_vec(),
+//!     words(&[16]),
+//!     record(64, &event),
+//!     record(70, &units),
+//!     record(11, &taken),
+//!     record(71, &place),
+//!     trace.to_vec(),
+//! ]
+//! .concat();
+//!
+//! let capture = Capture::read_from("perf.data".as_ref(), &file[..], &WireOptions::default())?;
+//! let recorded = capture.recorded.as_ref().expect("a recording");
+//! assert_eq!((recorded.cpus.as_slice(), recorded.trace.bytes), (&[0][..], 16));
+//! let [buffer] = capture.buffers.as_slice() else { panic!("one buffer for all parts") };
+//! assert_eq!(buffer.sources[0].id.map(|id| id.get()), Some(0x10));
+//! let parts = buffer.parts.as_ref().expect("a buffer is the file, and parts of it are trace");
+//! assert_eq!(parts.to_vec(), [file.len() - 16..file.len()]);
+//! # Ok::<(), tracewalk_input::capture::CaptureError>(())
+//! ```
 
 mod archive;
 mod binaries;

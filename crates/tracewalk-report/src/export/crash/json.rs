@@ -4,10 +4,12 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 use tracewalk::ids::{Address, Exception, TraceId};
-use tracewalk_analysis::crash::{Cause, CauseKind, Crash, Evidence, PathItem, Running, Target};
-use tracewalk_analysis::{Code, Section};
+use tracewalk_analysis::Code;
+use tracewalk_analysis::crash::{
+    Cause, CauseKind, Crash, Doubt, Evidence, PathItem, Running, Target, TraceEnd,
+};
 
-use super::{CrashReport, words};
+use super::{CrashReport, Source, words};
 use crate::Look;
 
 /// The version of the document's shape. A new field does not change it.
@@ -18,11 +20,11 @@ pub fn write_crash_json(out: &mut dyn Write, report: &CrashReport, _: Look) -> i
     let crashed = report.sources.iter().position(|(_, crash)| crash.is_some()).unwrap_or_default();
     let mut document = json!({ "v": VERSION });
     if let Some(fields) = document.as_object_mut() {
-        if let Some((section, crash)) = report.sources.get(crashed) {
-            fields.append(&mut source_json(section, crash.as_ref()));
+        if let Some(source) = report.each().nth(crashed) {
+            fields.append(&mut source_json(source));
         }
-        let others = report.sources.iter().zip(0..).filter(|&(_, index)| index != crashed);
-        let others = others.map(|((section, crash), _)| source_json(section, crash.as_ref()).into());
+        let others = report.each().zip(0..).filter(|&(_, index)| index != crashed);
+        let others = others.map(|(source, _)| source_json(source).into());
         let others = others.collect::<Vec<Value>>();
         if !others.is_empty() {
             fields.insert("others".to_owned(), others.into());
@@ -38,12 +40,20 @@ pub fn write_crash_json(out: &mut dyn Write, report: &CrashReport, _: Look) -> i
 }
 
 /// The object of one source.
-fn source_json(section: &Section, crash: Option<&Crash>) -> Map<String, Value> {
+fn source_json(source: Source<'_>) -> Map<String, Value> {
+    let Source { section, crash, .. } = source;
     let mut fields = Map::new();
     let mut set = |name: &str, value: Value| _ = fields.insert(name.to_owned(), value);
     set("id", section.id.map(TraceId::get).into());
     set("protocol", section.protocol.into());
     set("number", section.number.into());
+    if !source.doubts().is_empty() {
+        let doubts = source.doubts().iter().map(|doubt| doubt_json(&section.code, doubt));
+        set("doubts", doubts.collect());
+    }
+    if let Some(end) = source.shown_end() {
+        set("trace_end", end_json(&section.code, end));
+    }
     let Some(crash) = crash else {
         ["fault", "at", "cause", "registers"].into_iter().for_each(|name| set(name, Value::Null));
         ["stack", "path"].into_iter().for_each(|name| set(name, Value::Array(Vec::new())));
@@ -53,6 +63,36 @@ fn source_json(section: &Section, crash: Option<&Crash>) -> Map<String, Value> {
         fields.extend(found);
     }
     fields
+}
+
+/// A reason to doubt the end.
+fn doubt_json(code: &Code, doubt: &Doubt) -> Value {
+    let mut value = match doubt {
+        Doubt::Contradicted { count, at, .. } | Doubt::TraceLost { count, at } => {
+            json!({ "count": count, "offset": at.0 })
+        }
+        Doubt::HaltedElsewhere { traced, halted } => {
+            json!({ "traced": place(code, *traced), "halted": place(code, *halted) })
+        }
+        Doubt::StackedElsewhere { traced, stacked } => {
+            json!({ "traced": place(code, *traced), "stacked": place(code, *stacked) })
+        }
+        _ => json!({}),
+    };
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("kind".to_owned(), words::doubt_name(doubt).into());
+        fields.insert("sentence".to_owned(), words::doubt(code, doubt).into());
+    }
+    value
+}
+
+/// What ran before execution could not be followed.
+fn end_json(code: &Code, end: &TraceEnd) -> Value {
+    json!({
+        "stack": end.stack.iter().map(|running| running_json(code, running)).collect::<Vec<_>>(),
+        "path": end.path.iter().map(|item| path_json(code, item)).collect::<Vec<_>>(),
+        "last": end.last.iter().map(|at| place(code, *at)).collect::<Vec<_>>(),
+    })
 }
 
 fn crash_json(code: &Code, crash: &Crash) -> Value {
@@ -152,6 +192,7 @@ fn path_json(code: &Code, item: &PathItem) -> Value {
         }),
         PathItem::ExceptionReturn => json!({ "kind": "exception_return" }),
         PathItem::Unknown => json!({ "kind": "unknown" }),
+        PathItem::NoCode { at } => json!({ "kind": "no_code", "start": address(*at) }),
     }
 }
 

@@ -7,7 +7,7 @@ mod text;
 mod words;
 
 use tracewalk_analysis::Section;
-use tracewalk_analysis::crash::Crash;
+use tracewalk_analysis::crash::{Crash, Doubt, PathItem, TraceEnd};
 
 pub use json::write_crash_json;
 pub use tables::CRASH_TABLES;
@@ -18,8 +18,56 @@ pub use text::{write_crash_markdown, write_crash_text};
 pub struct CrashReport {
     /// The sources.
     pub sources: Vec<(Section, Option<Crash>)>,
+    /// The end of each source's trace, with the reasons to doubt it.
+    pub ends: Vec<TraceEnd>,
     /// Whether every capture was decoded to its end.
     pub complete: bool,
     /// Whether no part of the trace is missing or unreadable, so that it ends where execution did.
     pub whole: bool,
+}
+
+impl CrashReport {
+    /// Something is missing of the trace: a source whose end shows no crash, and nothing else to doubt, may lack its end.
+    pub fn doubt_hidden_ends(&mut self) {
+        for ((_, crash), end) in self.sources.iter().zip(&mut self.ends) {
+            if end.doubts.is_empty() && !shows(crash.as_ref()) {
+                end.doubts.push(Doubt::Incomplete);
+            }
+        }
+    }
+
+    /// The sources, each with the end of its program and of its trace.
+    fn each(&self) -> impl Iterator<Item = Source<'_>> {
+        let ends = self.ends.iter().map(Some).chain(std::iter::repeat(None));
+        self.sources.iter().zip(ends).map(|((section, crash), end)| Source {
+            section,
+            crash: crash.as_ref(),
+            end,
+        })
+    }
+}
+
+/// A source's part of the report.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    section: &'a Section,
+    crash: Option<&'a Crash>,
+    end: Option<&'a TraceEnd>,
+}
+
+impl<'a> Source<'a> {
+    /// The reasons to doubt the end.
+    fn doubts(self) -> &'a [Doubt] {
+        self.end.map_or(&[], |end| &end.doubts)
+    }
+
+    /// The end of a trace that is in doubt and shows no crash: what ran before execution could not be followed.
+    fn shown_end(self) -> Option<&'a TraceEnd> {
+        self.end.filter(|end| !end.doubts.is_empty() && !shows(self.crash))
+    }
+}
+
+/// Whether a crash has the path to it.
+fn shows(crash: Option<&Crash>) -> bool {
+    crash.is_some_and(|crash| crash.path.iter().any(|item| !matches!(item, PathItem::Unknown)))
 }

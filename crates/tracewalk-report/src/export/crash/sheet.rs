@@ -2,9 +2,9 @@
 
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk_analysis::Code;
-use tracewalk_analysis::crash::{Crash, PathItem, Running};
+use tracewalk_analysis::crash::{Crash, PathItem, Running, TraceEnd};
 
-use super::words;
+use super::{Source, words};
 
 /// A part: its title and its lines.
 pub(super) struct Part {
@@ -18,10 +18,35 @@ pub(super) struct Part {
 const PATH_LINES: usize = 8;
 const STACK_LINES: usize = 8;
 
-/// The parts, most important first.
-pub(super) fn parts(code: &Code, crash: &Crash) -> Vec<Part> {
-    let columns = |title, lines: Vec<String>| Part { title, lines, columns: true };
-    let sentences = |title, lines: Vec<String>| Part { title, lines, columns: false };
+impl Part {
+    const fn columns(title: &'static str, lines: Vec<String>) -> Self {
+        Self { title, lines, columns: true }
+    }
+
+    const fn sentences(title: &'static str, lines: Vec<String>) -> Self {
+        Self { title, lines, columns: false }
+    }
+}
+
+/// The parts of a source, most important first.
+pub(super) fn parts(source: Source<'_>) -> Vec<Part> {
+    let code = &*source.section.code;
+    let mut parts = source.crash.map(|crash| of_crash(code, crash)).unwrap_or_default();
+    let doubts = source.doubts().iter().map(|doubt| words::doubt(code, doubt)).collect();
+    // After the fault and its cause.
+    parts.insert(parts.len().min(2), Part::sentences("Doubt", doubts));
+    if let Some(TraceEnd { stack: running, path: ran, last, .. }) = source.shown_end() {
+        parts.extend([
+            Part::columns("Call stack at the end of the trace", stack(code, running)),
+            Part::columns("Last path of the trace", path(code, ran)),
+            Part::columns("Last instructions of the trace", instructions(code, last)),
+        ]);
+    }
+    parts
+}
+
+fn of_crash(code: &Code, crash: &Crash) -> Vec<Part> {
+    let (columns, sentences) = (Part::columns, Part::sentences);
     let cause = match &crash.cause {
         Some(cause) => words::sentence(code, cause),
         None => "Not proven by the trace and the saved state.".to_owned(),
@@ -33,7 +58,7 @@ pub(super) fn parts(code: &Code, crash: &Crash) -> Vec<Part> {
         sentences("Cause", vec![cause]),
         columns("Call stack", stack(code, &crash.stack)),
         columns("Last path", path(code, &crash.path)),
-        columns("Last instructions", instructions(code, crash)),
+        columns("Last instructions", instructions(code, &crash.last)),
         columns("Proof", proof.map(|evidence| words::evidence(code, evidence)).collect()),
         sentences("Not known", missing.collect()),
     ]
@@ -59,6 +84,9 @@ fn fault(code: &Code, crash: &Crash) -> Vec<String> {
         lines.extend(register.fields.iter().map(|(name, meaning)| format!("      {name}: {meaning}")));
     }
     if let Some(frame) = &crash.frame {
+        if crash.at.is_none() {
+            lines.push(format!("stacked pc   {}", words::place(code, frame.returns_to())));
+        }
         let names = ["r0", "r1", "r2", "r3", "r12", "lr", "pc", "xpsr"];
         let words = names.iter().zip(frame.words).map(|(name, word)| format!("{name} {word:08x}"));
         let words = words.collect::<Vec<_>>();
@@ -106,6 +134,7 @@ fn path_item(code: &Code, item: &PathItem) -> String {
         }
         PathItem::ExceptionReturn => "── return from the exception".to_owned(),
         PathItem::Unknown => "── execution here is unknown".to_owned(),
+        PathItem::NoCode { at } => format!("{at:08x} …  no known code"),
     }
 }
 
@@ -116,6 +145,7 @@ fn loop_name(code: &Code, item: &PathItem) -> String {
             let names = body.iter().map(|item| loop_name(code, item)).collect::<Vec<_>>();
             format!("({times} times: {})", names.join(" → "))
         }
+        PathItem::NoCode { at } => at.to_string(),
         other => path_item(code, other),
     }
 }
@@ -135,10 +165,9 @@ fn run_name(code: &Code, start: Address, last: Address) -> String {
     format!("{}{lines}", name(start))
 }
 
-fn instructions(code: &Code, crash: &Crash) -> Vec<String> {
+fn instructions(code: &Code, last: &[Address]) -> Vec<String> {
     const SHOWN: usize = 5;
-    let from = crash.last.len().saturating_sub(SHOWN);
-    let shown = crash.last.get(from..).unwrap_or_default();
+    let shown = last.get(last.len().saturating_sub(SHOWN)..).unwrap_or_default();
     shown
         .iter()
         .map(|at| {

@@ -1,11 +1,11 @@
 //! How programs crashed, as tables.
 
 use tracewalk::ids::{Address, Exception, TraceId};
-use tracewalk_analysis::crash::{Cause, Crash, Evidence, PathItem};
+use tracewalk_analysis::crash::{Cause, Crash, Evidence, PathItem, Running};
 use tracewalk_analysis::table::{Cell, Column, Kind, Table, Tabular};
 use tracewalk_analysis::{Code, Section};
 
-use super::{CrashReport, words};
+use super::{CrashReport, Source, words};
 
 /// The tables of crashes, in the order in which they are given.
 pub const CRASH_TABLES: [&str; 6] = ["crashes", "stack", "path", "last", "registers", "proof"];
@@ -21,24 +21,18 @@ impl Tabular for CrashReport {
             table(registers, &REGISTERS),
             table(proof, &PROOF),
         ];
-        for (section, crash) in &self.sources {
+        for source in self.each() {
+            let Source { section, crash, .. } = source;
             let [crashes, stack, path, last, registers, proof] = &mut tables;
-            crashes.push(crash_row(section, crash.as_ref()));
+            crashes.push(crash_row(source));
+            let end = source.shown_end().map(|end| (&end.stack, &end.path, &end.last));
+            let shown = end.or_else(|| crash.map(|crash| (&crash.stack, &crash.path, &crash.last)));
+            if let Some((running, ran, newest)) = shown {
+                stack_rows(section, running, stack);
+                path_rows(section, ran, 0, path);
+                newest.iter().for_each(|at| last.push(of(section, place(&section.code, Some(*at)))));
+            }
             let Some(crash) = crash else { continue };
-            let code = &*section.code;
-            for (depth, running) in (0_u64..).zip(&crash.stack) {
-                let [at, _, file, line] = place(code, running.at);
-                let [number, name] = exception(code, running.handles.flatten());
-                let function = running.function.name(code).into();
-                stack.push(of(
-                    section,
-                    [depth.into(), function, at, file, line, running.handles.is_some().into(), number, name],
-                ));
-            }
-            path_rows(section, &crash.path, 0, path);
-            for at in &crash.last {
-                last.push(of(section, place(code, Some(*at))));
-            }
             register_rows(section, crash, registers);
             for evidence in crash.cause.iter().flat_map(|cause| &cause.proof) {
                 proof.push(of(section, evidence_cells(evidence)));
@@ -51,7 +45,7 @@ impl Tabular for CrashReport {
 /// A column's name and kind.
 type Named = (&'static str, Kind);
 
-const CRASHES: [Named; 18] = [
+const CRASHES: [Named; 19] = [
     ("crashed", Kind::Flag),
     ("exception", Kind::Integer),
     ("name", Kind::Text),
@@ -70,6 +64,7 @@ const CRASHES: [Named; 18] = [
     ("sentence", Kind::Text),
     ("missing", Kind::Text),
     ("protocol", Kind::Text),
+    ("doubts", Kind::Text),
 ];
 
 const STACK: [Named; 8] = [
@@ -146,7 +141,8 @@ fn exception(code: &Code, exception: Option<Exception>) -> [Cell; 2] {
     [exception.map(Exception::number).into(), name.into()]
 }
 
-fn crash_row(section: &Section, crash: Option<&Crash>) -> Vec<Cell> {
+fn crash_row(source: Source<'_>) -> Vec<Cell> {
+    let Source { section, crash, .. } = source;
     let code = &*section.code;
     let mut cells = vec![Cell::from(crash.is_some())];
     match crash {
@@ -163,10 +159,24 @@ fn crash_row(section: &Section, crash: Option<&Crash>) -> Vec<Cell> {
             let missing = crash.missing.iter().map(|missing| words::missing_name(*missing));
             cells.push(missing.collect::<Vec<_>>().join(" ").into());
         }
-        None => cells.resize(CRASHES.len().saturating_sub(1), Cell::Unknown),
+        None => cells.resize(CRASHES.len().saturating_sub(2), Cell::Unknown),
     }
     cells.push(section.protocol.into());
+    let doubts = source.doubts().iter().map(words::doubt_name);
+    cells.push(doubts.collect::<Vec<_>>().join(" ").into());
     of(section, cells)
+}
+
+/// A row for each function that was running.
+fn stack_rows(section: &Section, stack: &[Running], table: &mut Table) {
+    let code = &*section.code;
+    for (depth, running) in (0_u64..).zip(stack) {
+        let [at, _, file, line] = place(code, running.at);
+        let [number, name] = exception(code, running.handles.flatten());
+        let function = running.function.name(code).into();
+        let handles = running.handles.is_some().into();
+        table.push(of(section, [depth.into(), function, at, file, line, handles, number, name]));
+    }
 }
 
 /// A row for each item; the row of a loop is followed by those of its body, one level deeper.
@@ -195,6 +205,7 @@ fn path_rows(section: &Section, path: &[PathItem], depth: u64, table: &mut Table
             }
             PathItem::ExceptionReturn => *kind = "exception_return".into(),
             PathItem::Unknown => *kind = "unknown".into(),
+            PathItem::NoCode { at } => (*kind, *start) = ("no_code".into(), (*at).into()),
         }
         table.push(of(section, cells));
         path_rows(section, inner, depth.saturating_add(1), table);

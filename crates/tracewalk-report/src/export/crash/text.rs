@@ -15,15 +15,14 @@ const WIDTH: usize = 80;
 /// Writes the report for a terminal.
 pub fn write_crash_text(out: &mut dyn Write, report: &CrashReport, look: Look) -> io::Result<()> {
     let head = look.palette.head;
-    for (section, crash) in &report.sources {
+    for source in report.each() {
         if report.sources.len() > 1 {
-            writeln!(out, "{head}{section}{head:#}")?;
+            writeln!(out, "{head}{}{head:#}", source.section)?;
         }
-        let Some(crash) = crash else {
+        if source.crash.is_none() {
             wrapped(no_crash(report)).iter().try_for_each(|line| writeln!(out, "{line}"))?;
-            continue;
-        };
-        for Part { title, lines, columns } in parts(&section.code, crash) {
+        }
+        for Part { title, lines, columns } in parts(source) {
             if lines.is_empty() {
                 continue;
             }
@@ -55,13 +54,12 @@ const fn no_crash(report: &CrashReport) -> &'static str {
 
 /// Writes the report as Markdown.
 pub fn write_crash_markdown(out: &mut dyn Write, report: &CrashReport, _: Look) -> io::Result<()> {
-    for (section, crash) in &report.sources {
-        writeln!(out, "## Crash, {section}\n")?;
-        let Some(crash) = crash else {
+    for source in report.each() {
+        writeln!(out, "## Crash, {}\n", source.section)?;
+        if source.crash.is_none() {
             writeln!(out, "{}\n", no_crash(report))?;
-            continue;
-        };
-        for Part { title, lines, columns } in parts(&section.code, crash) {
+        }
+        for Part { title, lines, columns } in parts(source) {
             if lines.is_empty() {
                 continue;
             }

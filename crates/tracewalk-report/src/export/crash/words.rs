@@ -2,7 +2,7 @@
 
 use tracewalk::ids::{Address, Exception, Isa, Location};
 use tracewalk_analysis::Code;
-use tracewalk_analysis::crash::{Cause, CauseKind, Evidence, Holder, Missing, Role, Target};
+use tracewalk_analysis::crash::{Cause, CauseKind, Doubt, Evidence, Holder, Missing, Role, Target};
 
 use super::super::text::instruction_text;
 
@@ -265,5 +265,52 @@ pub(super) const fn missing_name(missing: Missing) -> &'static str {
         Missing::Number => "number",
         Missing::Path => "path",
         Missing::NoFaultStatus => "no_fault_status",
+    }
+}
+
+/// A reason to doubt the end, as a sentence.
+pub(super) fn doubt(code: &Code, doubt: &Doubt) -> String {
+    let places = |count: u64| if count == 1 { "one place".to_owned() } else { format!("{count} places") };
+    match doubt {
+        Doubt::OtherProgram => {
+            "The image is not the program that was traced: the trace contradicts it repeatedly, and only the \
+                                trace was followed."
+                .to_owned()
+        }
+        Doubt::Contradicted { count, at, first } => format!(
+            "Trace and image contradict each other in {}, first at {at}: {first}. What ran after a contradiction may be wrong.",
+            places(*count)
+        ),
+        Doubt::TraceLost { count, at } => {
+            format!("Trace is malformed or missing in {}, first at {at}.", places(*count))
+        }
+        Doubt::Incomplete => {
+            "Parts of the trace are missing or cannot be read, which may include the end of the program."
+                .to_owned()
+        }
+        Doubt::HaltedElsewhere { traced, halted } => format!(
+            "The registers may be of another crash: the trace ends in {}, but the processor was halted in {}.",
+            place(code, *traced),
+            place(code, *halted)
+        ),
+        Doubt::StackedElsewhere { traced, stacked } => format!(
+            "The registers may be of another crash: the exception was taken at {} by the trace, but at {} by the stacked registers.",
+            place(code, *traced),
+            place(code, *stacked)
+        ),
+        _ => "A doubt that has no description in this format.".to_owned(),
+    }
+}
+
+/// The short name of a reason to doubt the end, in JSON and tables.
+pub(super) const fn doubt_name(doubt: &Doubt) -> &'static str {
+    match doubt {
+        Doubt::OtherProgram => "other_program",
+        Doubt::Contradicted { .. } => "contradicted",
+        Doubt::TraceLost { .. } => "trace_lost",
+        Doubt::Incomplete => "incomplete",
+        Doubt::HaltedElsewhere { .. } => "halted_elsewhere",
+        Doubt::StackedElsewhere { .. } => "stacked_elsewhere",
+        _ => "other",
     }
 }

@@ -1,9 +1,11 @@
 //! ETMv3's configuration: registers → named fields.
 
 use core::fmt;
+use core::str::FromStr;
 
 use crate::directive::{Granularity, Rules};
 use crate::ids::{Profile, TraceId};
+use crate::protocol::UnknownCore;
 use crate::protocol::branch_address::AddressEncoding;
 use crate::protocol::registers::{self, ContextIdSize, Registers, etmcr, etmidr};
 use crate::protocol::timestamp::TimestampFormat;
@@ -91,6 +93,15 @@ const CORES: [Core; 15] = [
     Core { name: "arm966", profile: Profile::Ar, etmidr: 0x4100_1220, etmccer: NO_TIMESTAMPS },
     Core { name: "arm968", profile: Profile::Ar, etmidr: 0x4100_1220, etmccer: NO_TIMESTAMPS },
 ];
+
+/// From a name, like [`Core::named`].
+impl FromStr for Core {
+    type Err = UnknownCore;
+
+    fn from_str(name: &str) -> Result<Self, UnknownCore> {
+        Self::named(name).ok_or_else(|| UnknownCore::new(name, "ETMv3", Self::names()))
+    }
+}
 
 impl Core {
     /// The core of this name, like `cortex-m3`; case does not matter.
@@ -215,13 +226,35 @@ mod etmv3_etmidr {
 
 impl Config {
     /// The configuration of a core with its usual registers: instruction trace, nothing more. If the unit was set
-    /// up otherwise, program flow is wrong: use [`Config::from_registers`].
+    /// up otherwise, program flow is wrong: use [`Config::of_core`].
     #[must_use]
     pub fn for_core(name: &str) -> Option<Self> {
         Self::from_registers(Registers::default(), Core::named(name)).ok()
     }
 
-    /// The configuration that registers state. A core's usual values stand in for registers that are not given.
+    /// The configuration of a core that registers state. The core's usual values stand in for registers that are not given.
+    ///
+    /// A name that is not a known core is an error of its own:
+    ///
+    /// ```
+    /// use tracewalk::protocol::etmv3::{Config, Core, Registers};
+    ///
+    /// let core = "cortex-a7".parse::<Core>()?;
+    /// let config = Config::of_core(core, Registers { etmcr: Some(0x1000), ..Registers::default() })?;
+    /// assert!(config.cycle_accurate());
+    /// assert_eq!("cortex-a77".parse::<Core>().unwrap_err().name(), "cortex-a77");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the registers are not those of the core's trace unit.
+    pub fn of_core(core: Core, registers: Registers) -> Result<Self, ConfigError> {
+        Self::from_registers(registers, Some(core))
+    }
+
+    /// The configuration that registers state. A core's usual values stand in for registers that are not given; without a core,
+    /// ETMIDR and ETMCR are required. If the core is known, use [`Config::of_core`], which has the same form for each protocol.
     pub fn from_registers(registers: Registers, core: Option<Core>) -> Result<Self, ConfigError> {
         let usual =
             |register, usual: fn(Core) -> u32| core.map(usual).ok_or(ConfigError::Missing { register });

@@ -1,6 +1,7 @@
 //! Addresses as packets send them: compressed against the last three addresses.
 
 use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
 
 use crate::cursor::Cursor;
 use crate::ids::Address;
@@ -54,9 +55,17 @@ struct Entry {
 }
 
 /// The last three addresses that were sent, newest first. Every address sent is added, compressed or not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct AddressRegisters([Entry; 3]);
+
+/// The parts in which registers differ. A memo hashes them for each window that it learns.
+impl Hash for AddressRegisters {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self(entries) = self;
+        entries.iter().for_each(|entry| entry.address.map_or(1, Address::get).hash(state));
+    }
+}
 
 impl AddressUnit {
     /// The number of the lowest bit that is sent.

@@ -1,5 +1,7 @@
 //! Atoms, and the headers that stand for strings of them.
 
+use crate::directive::Waypoints;
+
 /// One to 24 E and N atoms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Atoms {
@@ -37,6 +39,17 @@ impl Atoms {
     /// For each atom, oldest first, whether it is E.
     pub fn iter(self) -> impl DoubleEndedIterator<Item = bool> + ExactSizeIterator {
         (0..self.count).map(move |bit| self.executed >> bit & 1 != 0)
+    }
+
+    /// The waypoints that these atoms report.
+    #[inline]
+    #[must_use]
+    pub(super) const fn waypoints(self) -> Waypoints {
+        // 24 atoms are few enough.
+        match Waypoints::new(self.count as u32, self.executed) {
+            Some(waypoints) => waypoints,
+            None => Waypoints::NONE,
+        }
     }
 
     /// The packet's format, 1 to 6; `None` if no header stands for these atoms.

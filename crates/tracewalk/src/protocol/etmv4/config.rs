@@ -134,19 +134,39 @@ impl core::error::Error for ConfigError {}
 
 impl Config {
     /// The configuration of a core with its usual registers: instruction trace, nothing more. If the unit was set
-    /// up otherwise, program flow is wrong: use [`Config::from_registers`].
+    /// up otherwise, program flow is wrong: use [`Config::of_core`].
     #[must_use]
     pub fn for_core(name: &str) -> Option<Self> {
-        let core = Core::named(name)?;
-        Self::from_registers(Registers::default().or_usual_of(core), Some(core.profile())).ok()
+        Self::of_core(Core::named(name)?, Registers::default()).ok()
+    }
+
+    /// The configuration of a core that registers state. The core's usual values stand in for registers that are not given.
+    ///
+    /// A name that is not a known core is an error of its own:
+    ///
+    /// ```
+    /// use tracewalk::protocol::etmv4::{Config, Core, Registers};
+    ///
+    /// let core = "cortex-a53".parse::<Core>()?;
+    /// let config = Config::of_core(core, Registers { trcconfigr: Some(0x11), ..Registers::default() })?;
+    /// assert!(config.cycle_counting());
+    /// assert_eq!("cortex-a5e".parse::<Core>().unwrap_err().name(), "cortex-a5e");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the registers are not those of the core's trace unit.
+    pub fn of_core(core: Core, registers: Registers) -> Result<Self, ConfigError> {
+        Self::from_registers(registers.or_usual_of(core), Some(core.profile()))
     }
 
     /// The configuration that registers state. `profile` is the processor's; if it is unknown, a unit with
     /// 32-bit addresses and without context IDs is taken for one of M profile.
     ///
     /// TRCCONFIGR, TRCIDR0 and TRCIDR2 are required, and TRCIDR1 or TRCDEVARCH for the version. TRCIDR8
-    /// defaults to 0: no speculation, as on every publicly known processor. For the usual values of a `core`, pass
-    /// `registers.or_usual_of(core)` and `Some(core.profile())`.
+    /// defaults to 0: no speculation, as on every publicly known processor. If the core is known, use [`Config::of_core`], which has
+    /// the same form for each protocol.
     pub fn from_registers(registers: Registers, profile: Option<Profile>) -> Result<Self, ConfigError> {
         let given = |register, value: Option<u32>| value.ok_or(ConfigError::Missing { register });
         let version = version(&registers)?;

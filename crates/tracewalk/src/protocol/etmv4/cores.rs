@@ -1,7 +1,10 @@
 //! Processors by name, and the usual registers of their trace units.
 
+use core::str::FromStr;
+
 use super::registers::{Registers, field};
 use crate::ids::Profile;
+use crate::protocol::UnknownCore;
 
 /// The evidence for the values of a processor's ID registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -139,6 +142,15 @@ const CORES: &[Core] = &[
     m("cortex-m55", V4_5, M_PROFILE, Certainty::Captured),
     m("cortex-m85", V4_5, M_PROFILE, Certainty::Assumed),
 ];
+
+/// From a name, like [`Core::named`].
+impl FromStr for Core {
+    type Err = UnknownCore;
+
+    fn from_str(name: &str) -> Result<Self, UnknownCore> {
+        Self::named(name).ok_or_else(|| UnknownCore::new(name, "ETMv4 or ETE", Self::names()))
+    }
+}
 
 impl Core {
     /// The core of this name, like `cortex-a53`; case does not matter.

@@ -435,7 +435,10 @@ impl Decode for Decoder {
         )
     }
 
-    /// Atoms, and addresses without a context: nearly all of a trace without cycle counts.
+    /// A header and an address of 64 bits.
+    const LONGEST_FREQUENT: usize = 9;
+
+    /// Atoms, addresses without a context, cycle counts, and what becomes of speculation: nearly all of a trace.
     #[inline]
     fn decode_frequent(
         &mut self,
@@ -443,30 +446,36 @@ impl Decode for Decoder {
         start: StreamOffset,
         taker: &mut impl TakeItem<Packet>,
     ) -> usize {
-        /// A header and an address of 64 bits.
-        const LONGEST: usize = 9;
         if self.synchronisation != Synchronisation::InStep {
             return 0;
         }
         let mut at = 0;
-        while let Some([found, address @ ..]) = input.get(at..).and_then(<[u8]>::first_chunk::<LONGEST>) {
+        while let Some([found, rest @ ..]) =
+            input.get(at..).and_then(<[u8]>::first_chunk::<{ Self::LONGEST_FREQUENT }>)
+        {
             if let Some(atoms) = Atoms::from_header(*found) {
                 taker.take_packet(Packet::Atom(atoms), input, start, at..at + 1);
                 at += 1;
-            } else if let (0x90..=0x9f, Some(form)) = (*found, address_form(*found)) {
-                let mut cursor = Cursor::new(address);
-                let Ok(sent) = self.compression.addresses.read(&mut cursor, form) else { break };
-                let end = at + 1 + cursor.position();
-                taker.take_packet(
-                    Packet::Address(AddressPacket { sent, context: None }),
-                    input,
-                    start,
-                    at..end,
-                );
-                at = end;
-            } else {
-                break;
+                continue;
             }
+            let mut cursor = Cursor::new(rest);
+            let packet = match (*found, address_form(*found)) {
+                (0x90..=0x9f, Some(form)) => self
+                    .compression
+                    .addresses
+                    .read(&mut cursor, form)
+                    .map(|sent| Packet::Address(AddressPacket { sent, context: None })),
+                (0x0c..=0x1f, _) => Reader { config: &self.config, next: &mut self.compression }
+                    .cycle_count(*found, &mut cursor)
+                    .map(Packet::CycleCount),
+                (0x2d..=0x3f, _) => speculation(*found, &mut cursor),
+                _ => break,
+            };
+            // A packet that is malformed, or longer than these bytes, left the state as it was.
+            let Ok(packet) = packet else { break };
+            let end = at + 1 + cursor.position();
+            taker.take_packet(packet, input, start, at..end);
+            at = end;
         }
         at
     }

@@ -75,6 +75,27 @@ impl Lowering {
         }
     }
 
+    /// Lowers any packet.
+    #[inline(never)]
+    fn lower_other(&mut self, packet: &Packet, span: Span, emit: &mut impl Emit) {
+        let lowered = match (packet, self.tracking) {
+            (Packet::ASync, _) => {
+                self.tracking.synchronise();
+                Ok(())
+            }
+            (_, Tracking::Unsynchronised | Tracking::Lost) => Ok(()),
+            (Packet::TraceInfo(trace_info), _) => self.trace_info(trace_info, span, emit),
+            (Packet::Event(events), Tracking::InStep) if self.is_ete => {
+                self.follower(Element::Events(*events), span, emit)
+            }
+            (_, Tracking::InStep) => Ok(()),
+            (packet, Tracking::Known) => self.packet(packet, span, emit),
+        };
+        if lowered.is_err() {
+            self.lost(span, Loss::Lost, emit);
+        }
+    }
+
     /// Lowers a packet after a trace info packet.
     fn packet(&mut self, packet: &Packet, span: Span, emit: &mut impl Emit) -> Result<(), Impossible> {
         match packet {
@@ -161,11 +182,13 @@ impl Lowering {
         if self.incomplete.is_some() {
             return Err(Impossible);
         }
+        let atoms = atoms.waypoints();
         if self.greatest_speculation == 0 && self.queue.is_empty() {
-            atoms.iter().for_each(|executed| self.emission.atom(executed, span, emit));
+            self.emission.atoms(atoms, span, emit);
             return Ok(());
         }
-        atoms.iter().try_for_each(|executed| self.p0(Element::Atom { executed }, span, emit))
+        self.queue.push_atoms(atoms, span)?;
+        self.commit_surplus(emit)
     }
 
     /// Adds a P0 element.
@@ -257,8 +280,8 @@ impl Lowering {
         span: Span,
     ) -> Result<(), Impossible> {
         self.incomplete = None;
-        for executed in atoms.iter().flat_map(|atoms| atoms.iter()) {
-            self.queue.push_p0(Element::Atom { executed }, span)?;
+        if let Some(atoms) = atoms {
+            self.queue.push_atoms(atoms.waypoints(), span)?;
         }
         self.queue.cancel(cancelled)?;
         if mispredicted {
@@ -293,23 +316,15 @@ impl Lowering {
 impl Lower for Lowering {
     type Packet = Packet;
 
-    #[inline]
+    #[inline(always)]
     fn lower(&mut self, packet: &Packet, span: Span, emit: &mut impl Emit) {
-        let lowered = match (packet, self.tracking) {
-            (Packet::ASync, _) => {
-                self.tracking.synchronise();
-                Ok(())
+        match (packet, self.tracking) {
+            (Packet::Atom(atoms), Tracking::Known) => {
+                if self.atoms(*atoms, span, emit).is_err() {
+                    self.lost(span, Loss::Lost, emit);
+                }
             }
-            (_, Tracking::Unsynchronised | Tracking::Lost) => Ok(()),
-            (Packet::TraceInfo(trace_info), _) => self.trace_info(trace_info, span, emit),
-            (Packet::Event(events), Tracking::InStep) if self.is_ete => {
-                self.follower(Element::Events(*events), span, emit)
-            }
-            (_, Tracking::InStep) => Ok(()),
-            (packet, Tracking::Known) => self.packet(packet, span, emit),
-        };
-        if lowered.is_err() {
-            self.lost(span, Loss::Lost, emit);
+            _ => self.lower_other(packet, span, emit),
         }
     }
 

@@ -1,9 +1,11 @@
 //! PFT's configuration: registers → named fields.
 
 use core::fmt;
+use core::str::FromStr;
 
 use crate::directive::{Granularity, Rules};
 use crate::ids::TraceId;
+use crate::protocol::UnknownCore;
 use crate::protocol::registers::{self, ContextIdSize, Registers, etmcr, etmidr};
 use crate::protocol::timestamp::TimestampFormat;
 
@@ -69,6 +71,15 @@ const CORES: [Core; 4] = [
     Core { name: "cortex-a15", etmidr: 0x411c_f312, etmccer: V1_1_ETMCCER },
     Core { name: "cortex-a17", etmidr: 0x411c_f310, etmccer: V1_1_ETMCCER },
 ];
+
+/// From a name, like [`Core::named`].
+impl FromStr for Core {
+    type Err = UnknownCore;
+
+    fn from_str(name: &str) -> Result<Self, UnknownCore> {
+        Self::named(name).ok_or_else(|| UnknownCore::new(name, "PFT", Self::names()))
+    }
+}
 
 impl Core {
     /// The core of this name, like `cortex-a15`; case does not matter.
@@ -196,13 +207,35 @@ const BARRIERS_ARE_WAYPOINTS: u32 = 1 << 24;
 
 impl Config {
     /// The configuration of a core with its usual registers: instruction trace, nothing more. If the unit was set
-    /// up otherwise, program flow is wrong: use [`Config::from_registers`].
+    /// up otherwise, program flow is wrong: use [`Config::of_core`].
     #[must_use]
     pub fn for_core(name: &str) -> Option<Self> {
         Self::from_registers(Registers::default(), Some(Core::named(name)?)).ok()
     }
 
-    /// The configuration that registers state. A core's usual values stand in for registers that are not given.
+    /// The configuration of a core that registers state. The core's usual values stand in for registers that are not given.
+    ///
+    /// A name that is not a known core is an error of its own:
+    ///
+    /// ```
+    /// use tracewalk::protocol::pft::{Config, Core, Registers};
+    ///
+    /// let core = "cortex-a9".parse::<Core>()?;
+    /// let config = Config::of_core(core, Registers { etmcr: Some(0x1000), ..Registers::default() })?;
+    /// assert!(config.cycle_accurate());
+    /// assert_eq!("cortex-a99".parse::<Core>().unwrap_err().name(), "cortex-a99");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the registers are not those of the core's trace unit.
+    pub fn of_core(core: Core, registers: Registers) -> Result<Self, ConfigError> {
+        Self::from_registers(registers, Some(core))
+    }
+
+    /// The configuration that registers state. A core's usual values stand in for registers that are not given; without a core,
+    /// ETMIDR and ETMCR are required. If the core is known, use [`Config::of_core`], which has the same form for each protocol.
     pub fn from_registers(registers: Registers, core: Option<Core>) -> Result<Self, ConfigError> {
         let usual =
             |register, usual: fn(Core) -> u32| core.map(usual).ok_or(ConfigError::Missing { register });

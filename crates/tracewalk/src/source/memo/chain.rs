@@ -2,7 +2,7 @@
 
 use crate::flow::{Flow, TakeElements};
 use crate::program::Program;
-use crate::protocol::memoised::MemoDecode;
+use crate::protocol::memoised::{MemoDecode, MemoLower};
 use crate::source::chain::Chain;
 use crate::span::StreamOffset;
 
@@ -41,6 +41,10 @@ impl<P: Memoised> MemoChain<P> {
     }
 
     pub(in crate::source) fn push(&mut self, bytes: &[u8], program: &Program, sink: &mut impl TakeElements) {
+        if !self.chain.interpreter.lowering.has_states() {
+            self.chain.push(bytes, program, sink);
+            return;
+        }
         let Chain { packets, interpreter } = &mut self.chain;
         let mut input = packets.push_carried(bytes, &mut interpreter.interpreting(program, sink));
         while let Some(next) = input.first_chunk::<8>() {

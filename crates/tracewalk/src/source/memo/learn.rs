@@ -88,8 +88,13 @@ fn wait_cycles<P: Memoised>(chain: &mut Chain<P>) -> Option<WaitCycles> {
 /// Converts a window's elements to the form of a [`Passage`](crate::flow::Passage): spans relative to the
 /// window's start, and without the cycles of W atoms in `skipped` bytes directly before the window.
 fn relate(elements: &mut [Element], start: StreamOffset, waited: Option<(WaitCycles, u64)>) {
-    let mut unreported = waited.map(|(waited, _)| waited);
-    let before = StreamOffset(start.0 - waited.map_or(0, |(_, skipped)| skipped));
+    let Some((waited, skipped)) = waited else {
+        // Nearly always. In place: a block has 72 bytes.
+        elements.iter_mut().map(Element::span_mut).for_each(|span| *span = span.relative_to(start));
+        return;
+    };
+    let mut unreported = Some(waited);
+    let before = StreamOffset(start.0 - skipped);
     for element in elements {
         let is_before = element.span().start < start;
         let mut related = element.relative_to(if is_before { before } else { start });

@@ -1,6 +1,6 @@
 //! The elements that packets stand for.
 
-use crate::directive::{Instrumentation, Transaction};
+use crate::directive::{Instrumentation, Transaction, Waypoints};
 use crate::ids::Address;
 use crate::protocol::etmv4::address::{AddressUnit, SentAddress};
 use crate::protocol::etmv4::packet::Context;
@@ -9,10 +9,8 @@ use crate::protocol::etmv4::packet::Context;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Element {
-    /// A P0 instruction.
-    Atom {
-        executed: bool,
-    },
+    /// P0 instructions, one or more.
+    Atoms(Waypoints),
     /// The address is a return address, and the target of the branch before if `is_target`.
     Exception {
         number: u16,

@@ -1,8 +1,9 @@
 //! Certain elements → directives.
 
 use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
 
-use crate::directive::{BeginReason, Directive, Handler, PreferredReturn, RunEnd, Transaction};
+use crate::directive::{BeginReason, Directive, Handler, PreferredReturn, RunEnd, Transaction, Waypoints};
 use crate::ids::{
     Address, ContextId, Exception, ExceptionLevel, Isa, Location, Privilege, Profile, SecurityState, Vmid,
 };
@@ -42,11 +43,18 @@ pub(super) struct Emission {
 }
 
 /// The state that repeatable packets depend on and change, while no directive is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Settled {
     is_64_bit: bool,
     privilege: Option<Privilege>,
     address: Option<Place>,
+}
+
+/// The part in which states differ most: the address itself is also the decoder's newest one.
+impl Hash for Settled {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.address.is_some().hash(state);
+    }
 }
 
 /// The most directives held for a cycle count, to bound memory if no P0 element comes.
@@ -82,27 +90,39 @@ impl Emission {
         is_settled.then_some(Settled { is_64_bit, privilege, address })
     }
 
+    /// Whether directives are held for cycle counts.
+    pub(super) const fn holds(&self) -> bool {
+        self.holds
+    }
+
     /// Continues in this state, after repeatable packets.
     pub(super) const fn resume(&mut self, Settled { is_64_bit, privilege, address }: Settled) {
         (self.is_64_bit, self.privilege, self.address) = (is_64_bit, privilege, address);
     }
 
-    /// Emits a P0 instruction.
-    #[inline]
-    pub(super) fn atom(&mut self, executed: bool, span: Span, emit: &mut impl Emit) {
+    /// Emits P0 instructions of one packet.
+    #[inline(always)]
+    pub(super) fn atoms(&mut self, atoms: Waypoints, span: Span, emit: &mut impl Emit) {
         if !self.has_begun {
             return;
         }
-        self.begin_p0(emit);
-        let directive =
-            if executed { Directive::WaypointPending } else { Directive::Waypoint { executed: false } };
-        self.out(directive, span, emit);
+        self.address = None;
+        if !self.holds {
+            emit.emit_waypoints(atoms, span);
+            return;
+        }
+        // Each atom releases the one before it.
+        if let Some((executed, before)) = atoms.split_last() {
+            self.release(emit);
+            emit.emit_waypoints(before, span);
+            self.held.push((Waypoints::directive(executed), span));
+        }
     }
 
     /// Emits the meaning of an element.
     pub(super) fn element(&mut self, element: Element, span: Span, emit: &mut impl Emit) {
         match element {
-            Element::Atom { executed } => self.atom(executed, span, emit),
+            Element::Atoms(atoms) => self.atoms(atoms, span, emit),
             Element::Exception { number, is_target, place } => {
                 self.begin_p0(emit);
                 self.exception(number, is_target, place, span, emit);
@@ -176,7 +196,13 @@ impl Emission {
 
     /// Emits the held directives.
     pub(super) fn release(&mut self, emit: &mut impl Emit) {
-        self.held.drain(..).for_each(|(directive, span)| emit.emit(directive, span));
+        for &(directive, span) in &self.held {
+            match directive {
+                Directive::WaypointPending => emit.emit_waypoints(Waypoints::EXECUTED, span),
+                directive => emit.emit(directive, span),
+            }
+        }
+        self.held.clear();
     }
 
     #[inline]

@@ -21,4 +21,9 @@ impl MemoState for Lowering {
     }
 }
 
-impl MemoLower for Lowering {}
+impl MemoLower for Lowering {
+    /// With speculation or cycle counts, an element waits nearly always.
+    fn has_states(&self) -> bool {
+        self.greatest_speculation == 0 && !self.emission.holds()
+    }
+}
