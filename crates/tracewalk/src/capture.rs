@@ -56,7 +56,8 @@ const LOCATED_BYTES: u64 = 1 << 16;
 /// frames, has a [`Gap`](crate::flow::Gap) there and continues at its next synchronisation.
 ///
 /// The decoder reports neither the [account](crate::frame::Account) of the frames nor their [discontinuities](Discontinuity). An element's
-/// span counts the bytes of its source. If you need more, give the bytes of a [`RecoveringDeframer`] to a [`FlowStream`] for each source.
+/// span counts the bytes of its source: [`CaptureDecoder::locate`] converts it. If you need more, give the bytes of a
+/// [`RecoveringDeframer`] to a [`FlowStream`] for each source.
 ///
 /// ```
 /// use tracewalk::flow::Element;
