@@ -8,8 +8,8 @@
 //! use tracewalk::ids::Address;
 //! use tracewalk_analysis::place::{Happening, Place, Position};
 //!
-//! let third_second = Place::from(Position::Time(3_000_000));
-//! assert_eq!(third_second.position(), Some(Position::Time(3_000_000)));
+//! let at_a_timestamp = Place::from(Position::Time(3_000_000));
+//! assert_eq!(at_a_timestamp.position(), Some(Position::Time(3_000_000)));
 //! let first_time_here = Place::first(Happening::Address(Address::new(0x0800_0306)));
 //! assert_eq!(first_time_here.position(), None);
 //! ```
@@ -45,7 +45,7 @@ pub enum Position {
     Instructions(u64),
     /// After this number of cycles.
     Cycles(u64),
-    /// At the first timestamp that is not smaller.
+    /// At the first timestamp that is not smaller, in ticks of the system's timestamp counter.
     Time(u64),
     /// At this byte of the capture.
     Capture(CaptureOffset),

@@ -168,6 +168,10 @@ impl<T> Default for Programs<T> {
 
 impl<T: Merge> Programs<T> {
     /// Adds answers about the same programs, or about some of them; [answers about files](Merge::OF_FILES) may be about any.
+    ///
+    /// # Errors
+    ///
+    /// If the answers are about different programs, or measured differently. Nothing is added.
     pub fn merge(&mut self, other: Self) -> Result<(), MergeError> {
         self.accepts(&other)?;
         self.add_all(other);

@@ -26,6 +26,10 @@ pub struct Trusted {
 
 impl Trusted {
     /// Takes the next record; calls `take` with the records that are certain now.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `take`.
     pub fn record(
         &mut self,
         record: FlowRecord,
@@ -73,6 +77,10 @@ impl Trusted {
     }
 
     /// The trace ends here: nothing can put the waiting records in doubt.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `take`.
     pub fn finish(&mut self, take: &mut impl FnMut(FlowRecord) -> io::Result<()>) -> io::Result<()> {
         self.waiting.drain(..).try_for_each(take)
     }

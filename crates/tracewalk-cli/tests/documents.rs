@@ -88,12 +88,13 @@ fn the_page_on_rust_shows_parts_of_examples() {
     let examples = [
         "crates/tracewalk/examples/two_sources.rs",
         "crates/tracewalk/examples/packets.rs",
+        "crates/tracewalk-session/examples/blocks.rs",
         "crates/tracewalk-session/examples/coverage.rs",
     ];
     let examples = examples.map(read);
     let blocks =
         page.split("```rust\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect::<Vec<_>>();
-    assert_eq!(blocks.len(), 4);
+    assert_eq!(blocks.len(), 6);
     for block in blocks {
         assert!(examples.iter().any(|example| example.contains(block)), "no example has\n{block}");
     }

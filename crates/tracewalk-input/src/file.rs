@@ -175,6 +175,10 @@ fn collect(mut reader: impl Read, mut spool: Spool, limit: u64) -> Result<Bytes,
 const PIECE: u64 = 1 << 20;
 
 /// Reads the text of the file at `path`, at most `limit` bytes.
+///
+/// # Errors
+///
+/// If the file cannot be read, is longer than `limit` bytes, or is not UTF-8.
 pub fn read_text(path: &Path, limit: u64) -> Result<String, FileProblem> {
     let bytes = read(path, limit)?;
     let text =
@@ -184,6 +188,10 @@ pub fn read_text(path: &Path, limit: u64) -> Result<String, FileProblem> {
 }
 
 /// A reader of the file at `path`. After the first `limit` bytes, it returns an error.
+///
+/// # Errors
+///
+/// If the file cannot be opened.
 pub fn reader(path: &Path, limit: u64) -> Result<impl BufRead, FileProblem> {
     let file = open(path)?;
     let (left, problem) = match is_device(&file)? {

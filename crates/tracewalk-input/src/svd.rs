@@ -98,6 +98,10 @@ const MOST_NAMES: usize = 4;
 
 impl InterruptNames {
     /// Reads the file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, or as [`InterruptNames::from_bytes`].
     pub fn read(path: &Path) -> Result<Self, SvdError> {
         let bytes = file::read(path, LONGEST).map_err(|problem| SvdError {
             file: path.to_owned(),
@@ -108,6 +112,10 @@ impl InterruptNames {
     }
 
     /// Reads a file's bytes. `file` is used in messages.
+    ///
+    /// # Errors
+    ///
+    /// If the file is malformed, or names no interrupt.
     pub fn from_bytes(file: &Path, bytes: &[u8]) -> Result<Self, SvdError> {
         // Names are ASCII; only makers' names and addresses use other encodings.
         let text = String::from_utf8_lossy(bytes);

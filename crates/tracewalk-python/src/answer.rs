@@ -28,7 +28,7 @@ impl Answer {
         self.tables.iter().map(|table| table.clone_ref(py)).collect()
     }
 
-    /// Whether the capture was decoded to its end.
+    /// Whether decoding reached the end of the capture; losses do not change it.
     #[getter]
     const fn complete(&self) -> bool {
         self.complete

@@ -123,7 +123,7 @@ impl Flow {
         self.schema.fields().iter().map(|field| field.name().as_str()).collect()
     }
 
-    /// Whether the capture was decoded to its end; `None` until the end of the flow.
+    /// Whether decoding reached the end of the capture; losses do not change it. `None` until the end of the flow.
     #[getter]
     fn complete(&self) -> Option<bool> {
         lock(&self.ended).as_ref().map(|(complete, _)| *complete)

@@ -43,7 +43,7 @@ pub enum OpenError {
     NotForMemory { option: &'static str, file: PathBuf, form: Form },
     /// A statement is for frames and raw bytes, and the capture is of an MTB.
     NotForMtb { option: &'static str },
-    /// A statement is for something that the capture is not of.
+    /// A statement is for captures of `of`, and the capture is of `found`.
     NotFor { option: &'static str, of: &'static str, found: String },
     /// A statement is for an MTB, and the container or the sources are stated otherwise.
     NoMtb { option: &'static str, stated: String },

@@ -244,7 +244,11 @@ impl FrameSink for Counts {
     }
 }
 
-/// Writes the trace of all sources to `out` in aligned frames without synchronisation. Errors come from `out`.
+/// Writes the trace of all sources to `out` in aligned frames without synchronisation.
+///
+/// # Errors
+///
+/// If `out` fails.
 pub fn repack(bytes: &[u8], framing: Framing, out: &mut dyn Write) -> io::Result<()> {
     /// The number of bytes in memory at once.
     const PIECE: usize = 1 << 16;

@@ -44,7 +44,10 @@ pub enum Severity {
     Note,
     /// Something may be wrong; the result is complete.
     Warning,
-    /// Something could not be read, decoded or followed: the result is not complete.
+    /// Something could not be read, decoded or followed: the result lacks that part. [`Outcome::complete`] is `false` only
+    /// if decoding also stopped early.
+    ///
+    /// [`Outcome::complete`]: crate::Outcome::complete
     Incomplete,
 }
 
@@ -165,7 +168,11 @@ pub struct ModulesLeftOut {
     pub unplaced: u64,
 }
 
-/// The kind of a notice. `source` is the trace ID of the source; `None` for one without an ID.
+/// The kind of a notice.
+///
+/// `source` is the trace ID of the source; `None` for one without an ID. `count`, `errors` and `places` are numbers of occurrences, of
+/// which `first` is the first; `bytes`, `received`, `kept`, `cut` and `used` are numbers of bytes. `seen` describes the activity of a
+/// recording's channels.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each variant says what its fields are")]
@@ -207,7 +214,7 @@ pub enum NoticeKind {
     StatementContradicted { source: Option<TraceId>, correction: Box<Correction> },
     /// The memory that a file describes, if it is not plain bytes.
     MemoryRead { file: PathBuf, memory: Box<MemoryDump> },
-    /// Lines that hold no memory, and the first of them.
+    /// Lines that hold no memory, and the number (from 1) and text of the first of them.
     LinesPassedOver { file: PathBuf, count: u64, line: u32, text: String },
     /// The MTB's registers, found in memory at an address.
     MtbRegistersFound { address: Address, registers: Registers },
@@ -257,11 +264,11 @@ pub enum NoticeKind {
     Unowned { bytes: u64 },
     /// Bytes were lost to damaged frames.
     FramesDamaged { file: PathBuf, bytes: u64, places: u64, first: Discontinuity },
-    /// Bytes that no formatter writes.
+    /// Bytes that no formatter writes: all of them, and those at the first place.
     FramesOdd { file: PathBuf, bytes: u64, places: u64, first_bytes: u64 },
     /// The capture ends within a frame.
     FrameCut { file: PathBuf, bytes: u64 },
-    /// Errors on the wires of a recording. `byte` counts the bytes before the first.
+    /// Errors on the wires of a recording. `byte` counts the bytes before the first, which is `seconds` after the start of the recording.
     WireErrors { file: PathBuf, errors: u64, byte: usize, seconds: Option<f64>, seen: Option<String> },
     /// No synchronisation shows where the bytes of the trace port start.
     WiresUnaligned { file: PathBuf, seen: Option<String> },
@@ -287,7 +294,7 @@ pub enum NoticeKind {
     },
     /// A source was decoded with the settings inferred from its first bytes.
     DecodedByHead { source: Option<TraceId> },
-    /// Memory ran out: decoding ended after a byte of the capture.
+    /// Memory ran out: decoding ended after a byte of the capture. `used` is the memory of the process.
     MemoryExhausted { used: u64 },
     /// Symbols or source lines of an image are unusable, in the reader's words.
     NamesMissing(String),
@@ -315,7 +322,8 @@ pub enum NoticeKind {
         first: DoubtfulStretch,
         instructions: Option<InDoubt>,
     },
-    /// Trace and image disagree repeatedly: the image is not the traced program, and is not followed.
+    /// Trace and image disagree repeatedly: the image is not the traced program, and is not followed. `count` contradictions were found
+    /// in `ranges` blocks at the beginning of the capture.
     ImageRefused { source: Option<TraceId>, count: u64, ranges: u64, first: Contradiction, wrong: WrongImage },
     /// There is no program to follow.
     NoProgram { source: Option<TraceId> },

@@ -59,7 +59,10 @@ pub struct Outcome<T> {
     /// The byte of the capture after which lack of memory or an observer ended the work; `None` if the work was
     /// finished.
     pub ended_at: Option<u64>,
-    /// Whether all of the source was decoded: `false` if the work was ended, or the capture stopped arriving.
+    /// Whether decoding reached the end of the source: `false` if the work was ended, or the capture stopped arriving.
+    /// Losses and a refused image do not change it: see `losses`, and notices of [`Severity::Incomplete`].
+    ///
+    /// [`Severity::Incomplete`]: crate::Severity::Incomplete
     pub complete: bool,
 }
 

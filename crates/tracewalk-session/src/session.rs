@@ -191,6 +191,10 @@ impl Session {
     }
 
     /// The program of a source's core, with names and lines if directories with its source files are given.
+    ///
+    /// # Errors
+    ///
+    /// If an image cannot be used.
     pub fn code(
         &mut self,
         source: &Source,
@@ -254,6 +258,10 @@ impl Session {
     }
 
     /// The parts of a source's program that are visible only in some contexts, each as a program of its own.
+    ///
+    /// # Errors
+    ///
+    /// If an image cannot be used.
     pub fn scoped_code(
         &mut self,
         source: &Source,
@@ -290,6 +298,10 @@ impl Session {
     }
 
     /// The images that a source's program was put together from, and in which contexts each is visible.
+    ///
+    /// # Errors
+    ///
+    /// If an image cannot be used.
     pub fn images(&mut self, source: &Source) -> Result<Vec<VisibleImage>, ImageError> {
         let load = |request: &ImageRequest| {
             Ok(VisibleImage { image: self.loader.load(request)?, scope: request.scope })
@@ -435,7 +447,10 @@ impl Session {
     }
 
     /// Waits for the rest of the capture, if only its ITMs are decoded; calls `look` whenever some of it has arrived.
-    /// Errors come from `look`.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `look`, or of the `flush` of [`Session::on_quiet`].
     pub fn wait_for_itms(&self, mut look: impl FnMut() -> io::Result<()>) -> io::Result<()> {
         let mut looked = look();
         if let Some(live) = &self.live {

@@ -15,6 +15,10 @@ use crate::session::Session;
 impl Session {
     /// The registers and the memory in the capture's files and in `file`, or else in the file that the description names.
     /// `file` takes precedence.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be read, or has neither registers nor memory.
     pub fn snapshot(&self, file: Option<&Path>) -> Result<Snapshot, OpenError> {
         let mut snapshot = Snapshot::default();
         for dumped in self.dumps.iter().flatten() {

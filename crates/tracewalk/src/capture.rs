@@ -55,6 +55,10 @@ const LOCATED_BYTES: u64 = 1 << 16;
 /// Bytes of other trace IDs are skipped. A source that is cut by a barrier, or that lost bytes with their
 /// frames, has a [`Gap`](crate::flow::Gap) there and continues at its next synchronisation.
 ///
+/// The decoder reports neither the [account](crate::frame::Account) of the frames nor their [discontinuities](Discontinuity). An element's
+/// span counts the bytes of its source: [`CaptureDecoder::locate`] converts it. If you need more, give the bytes of a
+/// [`RecoveringDeframer`] to a [`FlowStream`] for each source.
+///
 /// ```
 /// use tracewalk::flow::Element;
 /// use tracewalk::frame::{Formatter, FormatterOptions, Framing};
@@ -176,7 +180,8 @@ impl<P: Borrow<Program>> CaptureDecoder<P> {
     }
 
     /// All elements of a capture that is in memory, in the order in which they are found. A source's elements are in the order
-    /// in which they happened.
+    /// in which they happened. Drops the [`Tail`] that [`CaptureDecoder::finish`] returns: the only sign that the capture ends within a
+    /// frame.
     pub fn elements(mut self, capture: &[u8]) -> impl Iterator<Item = (TraceId, Element)> + use<'_, P> {
         pull(capture, move |piece, found| {
             let mut note = |id, element| found.push_back((id, element));

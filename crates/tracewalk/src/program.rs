@@ -89,8 +89,11 @@ impl Program {
     /// Adds the bytes at `start`, visible in all contexts. If memory is already known, its bytes have to be
     /// the same.
     ///
-    /// An error leaves the program as it was. To add many regions use a [`ProgramBuilder`]: every call of
-    /// this method rebuilds the views of all contexts.
+    /// To add many regions use a [`ProgramBuilder`]: every call of this method rebuilds the views of all contexts.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes extend past the last 64-bit address, or memory is already known and has other bytes. The program is as before.
     pub fn add(&mut self, start: Address, bytes: &[u8]) -> Result<(), AddRegionError> {
         self.add_in(Scope::EVERYWHERE, start, bytes)
     }
@@ -99,7 +102,9 @@ impl Program {
     /// visible in more contexts. If memory is already known for the same scope, its bytes have to be the
     /// same.
     ///
-    /// An error leaves the program as it was.
+    /// # Errors
+    ///
+    /// As [`Program::add`], or if memory would differ in more contexts than a program distinguishes. The program is as before.
     pub fn add_in(&mut self, scope: Scope, start: Address, bytes: &[u8]) -> Result<(), AddRegionError> {
         self.put(scope, start, bytes)?;
         self.make_views();
@@ -125,7 +130,10 @@ impl Program {
         self.regions.word(address)
     }
 
-    /// Sets the address of M profile's vector table (VTOR).
+    /// Sets the address of M profile's vector table (VTOR), before decoding.
+    ///
+    /// An MTB does not trace which exception is taken: flow looks for the handler's address in the table. Without the table, the
+    /// exceptions of an MTB have no number. Trace units state the number themselves.
     pub fn set_vector_table(&mut self, at: Address) {
         self.vector_table = Some(at);
         for view in &mut self.views {
@@ -173,7 +181,7 @@ impl Program {
         self.parts.iter().map(|part| part.scope)
     }
 
-    /// Whether there is code at `address` in any context.
+    /// Whether the program has a byte at `address`, visible in at least one context.
     #[must_use]
     pub fn holds(&self, address: Address) -> bool {
         self.code(address).is_some() || self.parts.iter().any(|part| part.regions.code(address).is_some())
@@ -286,16 +294,24 @@ impl ProgramBuilder {
     }
 
     /// Adds bytes as [`Program::add`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Program::add`].
     pub fn add(&mut self, start: Address, bytes: &[u8]) -> Result<(), AddRegionError> {
         self.add_in(Scope::EVERYWHERE, start, bytes)
     }
 
     /// Adds bytes as [`Program::add_in`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Program::add_in`].
     pub fn add_in(&mut self, scope: Scope, start: Address, bytes: &[u8]) -> Result<(), AddRegionError> {
         self.unfinished.put(scope, start, bytes)
     }
 
-    /// Sets the address of M profile's vector table (VTOR).
+    /// Sets the address of M profile's vector table (VTOR), as [`Program::set_vector_table`] does.
     pub fn set_vector_table(&mut self, at: Address) {
         self.unfinished.vector_table = Some(at);
     }

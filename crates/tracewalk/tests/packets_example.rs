@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tracewalk::protocol::{Describe, Item, Packets, etmv3};
-use tracewalk::span::Span;
+use tracewalk::span::{CaptureOffset, Span};
 
 #[path = "../examples/packets.rs"]
 #[expect(dead_code, reason = "its main function is the program's")]
@@ -29,7 +29,14 @@ fn the_example_counts_the_packets_of_the_bytes_without_frames() {
     packets.push(&frames.0, &mut note);
     packets.finish(&mut note);
     assert!(counts["a_sync"] >= 5 && counts.len() >= 4, "{counts:?}");
-    assert_eq!(example::counts().expect("the capture can be read"), counts);
+    let found = example::packets().expect("the capture can be read").by_name;
+    let first = |name: &str| found.get(name).and_then(|(_, first)| *first);
+    // The frames begin with an ID byte and the 6 bytes of an A-sync. The 8 bytes of the I-sync and the frame's
+    // auxiliary byte follow.
+    let [a_sync, i_sync, timestamp] = ["a_sync", "i_sync", "timestamp"].map(first);
+    assert_eq!([a_sync, i_sync, timestamp], [1, 7, 16].map(|at| Some(CaptureOffset(at))));
+    let found = found.iter().map(|(name, (count, _))| (*name, *count));
+    assert_eq!(found.collect::<BTreeMap<_, _>>(), counts);
 }
 
 /// The bytes of all sources: there is one.

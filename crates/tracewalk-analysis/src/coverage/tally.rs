@@ -16,7 +16,7 @@ pub struct Tally {
 /// Tallies of everything that is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Lines of source files.
+    /// Lines of source files. A line that ran partly is covered.
     pub lines: Tally,
     /// Outcomes of conditions: two for each conditional instruction.
     pub branches: Tally,

@@ -66,7 +66,11 @@ impl<'p> Follower<'p> {
         &mut self.stream
     }
 
-    /// Follows the program flow of the source's bytes and calls `look` with each piece. The first error of `look` ends the work.
+    /// Follows the program flow of the source's bytes and calls `look` with each piece.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `look`, which ends the work, or of the [rest](Input::rest) of the capture.
     pub fn flow<F>(&mut self, input: &Input<'_>, look: F) -> io::Result<Statistics>
     where
         F: FnMut(FlowRecord) -> io::Result<()>,
@@ -79,6 +83,10 @@ impl<'p> Follower<'p> {
 
 impl Input<'_> {
     /// Follows the source's program flow once: [`Follower::flow`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Follower::flow`].
     pub fn flow<F>(&self, config: &SourceConfig, program: &Program, look: F) -> io::Result<Statistics>
     where
         F: FnMut(FlowRecord) -> io::Result<()>,

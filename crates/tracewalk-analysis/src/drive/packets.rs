@@ -12,7 +12,11 @@ use crate::Statistics;
 use crate::record::{FlowRecord, PacketRecord};
 
 impl Input<'_> {
-    /// Decodes the source's packets and calls `look` with each. The first error of `look` ends the work.
+    /// Decodes the source's packets and calls `look` with each.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `look`, which ends the work, or of the [rest](Input::rest) of the capture.
     pub fn packets<F>(&self, config: &SourceConfig, look: F) -> io::Result<Statistics>
     where
         F: FnMut(PacketRecord<'_>) -> io::Result<()>,
@@ -27,6 +31,10 @@ impl Input<'_> {
 impl Follower<'_> {
     /// As [`Follower::flow`], and calls `look_at_packets` with each packet: the capture is read once. Packets come before the
     /// elements that they prove.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `look` or `look_at_packets`, or of the [rest](Input::rest) of the capture.
     pub fn flow_and_packets<F, G>(
         &mut self,
         input: &Input<'_>,

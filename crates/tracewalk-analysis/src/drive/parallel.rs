@@ -156,8 +156,12 @@ struct GuessedPart<P> {
 
 impl Follower<'_> {
     /// Follows the program flow of the source's bytes, and calls `take` with all parts in order. Their boundaries depend on the
-    /// number of threads; the joined result does not. Each part begins as `empty`. The first error of `take` ends the work. The
-    /// [rest](Input::rest) of a capture that is still to come is left out.
+    /// number of threads; the joined result does not. Each part begins as `empty`. The [rest](Input::rest)
+    /// of a capture that is still to come is left out.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `take`, which ends the work.
     pub fn flow_parts<P: Part>(
         &mut self,
         input: &Input<'_>,

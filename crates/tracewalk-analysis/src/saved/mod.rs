@@ -161,6 +161,10 @@ impl Saving<'_> {
 
 impl<T: Save> Programs<T> {
     /// Writes the answers.
+    ///
+    /// # Errors
+    ///
+    /// If `out` fails.
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut out = Saving { out, lines: 0 };
         let version = self.programs.values().map(|program| program.found.version()).max().unwrap_or(VERSION);
@@ -175,11 +179,19 @@ impl<T: Save> Programs<T> {
     }
 
     /// Reads answers, line by line.
+    ///
+    /// # Errors
+    ///
+    /// If `input` fails, has other contents or an unknown version, or is malformed or cut off.
     pub fn read(input: impl BufRead) -> Result<Self, SavedError> {
         Self::read_with_version(input).map(|(programs, _)| programs)
     }
 
     /// Reads answers and the version of the format. A file of version 1 has no last line that would show whether it is complete.
+    ///
+    /// # Errors
+    ///
+    /// As [`Programs::read`].
     pub fn read_with_version(input: impl BufRead) -> Result<(Self, u32), SavedError> {
         let mut input = Input::new(input);
         let read = Self::read_from(&mut input);

@@ -73,6 +73,10 @@ pub struct Buffer {
 
 impl Capture {
     /// A capture of these trace bytes. `name` is used in messages.
+    ///
+    /// # Errors
+    ///
+    /// If there are no bytes.
     pub fn from_bytes(name: &Path, bytes: impl Into<Bytes>) -> Result<Self, CaptureError> {
         let bytes = bytes.into();
         if bytes.is_empty() {
@@ -142,6 +146,10 @@ impl Buffer {
     }
 
     /// Puts the bytes, which must be in the file's order, in the order in which they were traced.
+    ///
+    /// # Errors
+    ///
+    /// If the read pointer is not in the file. The buffer is unchanged.
     pub fn arrange(&mut self, arrangement: Arrangement) -> Result<(), ReadPointerOutside> {
         let bytes = self.bytes.len() as u64;
         if let Some(found) = arrangement.read_pointer.as_ref().map(|pointer| pointer.value)

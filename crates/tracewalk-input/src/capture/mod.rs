@@ -73,6 +73,10 @@ pub use write_snapshot::{Snapshot, SnapshotBuffer, SnapshotCore, SnapshotFile, S
 impl Capture {
     /// Opens what `path` names: a directory with a `snapshot.ini` or `capture.toml`, one of these files, a recording of
     /// a logic analyser, or a file of trace bytes. `-` is standard input.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be read, or a description or recording is malformed.
     pub fn open(path: &Path) -> Result<Self, CaptureError> {
         Self::open_with(path, &WireOptions::default(), &[])
     }
@@ -115,6 +119,10 @@ impl Capture {
 
     /// A capture of everything that `reader` returns: trace bytes, or a recording. `name` is used in
     /// messages.
+    ///
+    /// # Errors
+    ///
+    /// If `reader` fails or has too many bytes, or a recording is malformed.
     pub fn read_from(name: &Path, reader: impl Read, wires: &WireOptions) -> Result<Self, CaptureError> {
         Self::of_bytes(name, file::read_from(reader, file::LONGEST_CAPTURE), wires)
     }

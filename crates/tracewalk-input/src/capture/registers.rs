@@ -186,6 +186,10 @@ impl Registers {
 
     /// Reads the registers of a Micro Trace Buffer from a file with lines like `MTB_POSITION=0x1bc`. In a debugger's log, which has
     /// prompts, other lines are passed over; a file that somebody wrote has no other lines.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, or a line is malformed, names an unknown register or repeats one.
     pub fn read_mtb(path: &Path) -> Result<Self, CaptureError> {
         let error = |line, kind| CaptureError { file: path.to_owned(), line, kind };
         let text = file::read_text(path, file::LONGEST_TEXT)

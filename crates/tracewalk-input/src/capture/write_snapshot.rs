@@ -89,6 +89,10 @@ enum Contents<'a> {
 
 impl SnapshotFile<'_> {
     /// Writes the file's contents.
+    ///
+    /// # Errors
+    ///
+    /// If `out` fails.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         match &self.contents {
             Contents::Text(text) => out.write_all(text.as_bytes()),

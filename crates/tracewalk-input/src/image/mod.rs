@@ -83,6 +83,10 @@ pub struct ImageLoader {
 
 impl Image {
     /// Reads an image from a file's bytes. `file` is used in messages.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are empty, malformed, or not for an Arm processor, or do not fit `kind`.
     pub fn from_bytes(file: &Path, kind: &ImageKind, bytes: impl Into<Bytes>) -> Result<Self, ImageError> {
         let bytes = bytes.into();
         let error = |kind| ImageError { file: file.to_owned(), kind, named_by: None };
@@ -189,6 +193,10 @@ impl ImageLoader {
     }
 
     /// The image that `request` names. Each file is read only once.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, or as [`Image::from_bytes`].
     pub fn load(&mut self, request: &ImageRequest) -> Result<Arc<Image>, ImageError> {
         let key = (request.file.clone(), request.kind.clone());
         if let Some(image) = self.images.get(&key) {
@@ -221,6 +229,10 @@ impl ImageLoader {
     }
 
     /// The memory of the images that the requests name.
+    ///
+    /// # Errors
+    ///
+    /// As [`ImageLoader::load`] and [`Memory::add_in`].
     pub fn memory<'a>(
         &mut self,
         requests: impl IntoIterator<Item = &'a ImageRequest>,
@@ -235,12 +247,20 @@ impl ImageLoader {
 
 impl Memory {
     /// Adds an image that is visible in all contexts. Overlapping images must agree.
+    ///
+    /// # Errors
+    ///
+    /// As [`Memory::add_in`].
     pub fn add(&mut self, image: Arc<Image>) -> Result<(), ImageError> {
         self.add_in(image, Scope::EVERYWHERE)
     }
 
     /// Adds an image that is visible in the contexts of `scope`. Overlapping images of the same scope must
-    /// agree; an image of a narrower scope covers the others. An error leaves the memory as it was.
+    /// agree; an image of a narrower scope covers the others.
+    ///
+    /// # Errors
+    ///
+    /// If images of one scope have different bytes at an address, or as [`Program::add_in`]. The memory is unchanged.
     pub fn add_in(&mut self, image: Arc<Image>, scope: Scope) -> Result<(), ImageError> {
         if self.images.iter().any(|known| Arc::ptr_eq(&known.image, &image) && known.scope == scope) {
             return Ok(());

@@ -136,7 +136,8 @@ pub enum EventKind {
     },
     /// The processor's clock speed changed since the last timestamp; the next one follows.
     ClockChanged,
-    /// The time of the last instruction; 0 if the source did not know it.
+    /// The time of the last instruction, in ticks of the system's timestamp counter; 0 if the source did not know it. The trace
+    /// does not state the counter's frequency.
     Timestamp(u64),
     /// Cycles spent on the instructions from the last count up to the end of the next block, or, before a
     /// [`EventKind::TraceOn`], on what was not traced.

@@ -106,7 +106,7 @@ impl<'a> Piece<'a> {
 pub struct Discontinuity {
     /// The place in the capture.
     pub at: CaptureOffset,
-    /// The number of bytes from there that could not be read; 0 if none are missing from this file.
+    /// The number of bytes from there that could not be read; 0 if this file has all of its bytes.
     pub bytes: u64,
     /// Why.
     pub cause: Cause,

@@ -185,7 +185,7 @@ pub struct Line {
 pub enum LineState {
     /// Each instruction of the line ran, in at least one copy.
     Covered,
-    /// The line ran, but no copy ran completely.
+    /// The line ran, but no copy ran completely. It counts as covered in [`Totals::lines`].
     Partly,
     /// Execution passed the line, and its conditions failed.
     Skipped,
@@ -219,6 +219,12 @@ impl LineState {
             Self::Unreached => "unreached",
             Self::Untold => "untold",
         }
+    }
+
+    /// Whether the line counts as covered in [`Totals::lines`]: at least one of its instructions ran.
+    #[must_use]
+    pub const fn is_covered(self) -> bool {
+        matches!(self, Self::Covered | Self::Partly)
     }
 }
 

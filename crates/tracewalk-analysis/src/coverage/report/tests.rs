@@ -187,6 +187,10 @@ fn a_line_of_which_a_part_never_ran_is_partly_covered() {
     // An interrupt came between the comparison and the branch, and execution never came back.
     let report = report(Conditions::OfEvery, &[(0x100, 0x104, Outcome::Passed, 1)], &Every);
     assert_eq!(lines(&report)[&("main.c", 11)], (1, LineState::Partly));
+    let lines = report.files.iter().flat_map(|file| &file.lines);
+    let covered = lines.filter(|line| line.state.is_covered()).map(|line| line.number).collect::<Vec<_>>();
+    assert!(covered.contains(&11), "{covered:?}");
+    assert_eq!(report.totals.lines.covered, covered.len() as u64);
 }
 
 #[test]

@@ -54,6 +54,10 @@ impl MemoryDump {
     /// Reads the registers of a Micro Trace Buffer from a register file: lines that name them, like
     /// `MTB_POSITION=0x1bc`, or memory as printed by a debugger in which only one device's words have the
     /// registers' form.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, or is neither of these.
     pub fn registers_of(file: &Path) -> Result<register_values::Registers, CaptureError> {
         let Some(Self { pieces, registers: mut found, .. }) = Self::open(file)? else {
             return register_values::Registers::read_mtb(file);

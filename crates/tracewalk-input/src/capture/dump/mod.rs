@@ -74,6 +74,10 @@ fn too_long(file: &Path, bytes: &Bytes) -> Result<(), CaptureError> {
 
 impl MemoryDump {
     /// Reads a file's bytes. `Ok(None)` if their form is unknown; `file` is used in messages.
+    ///
+    /// # Errors
+    ///
+    /// If the form is known, but the file is damaged or too long.
     pub fn read(file: &Path, bytes: &Bytes) -> Result<Option<Self>, CaptureError> {
         let error = |(line, problem): Located| CaptureError {
             file: file.to_owned(),
@@ -117,6 +121,10 @@ impl MemoryDump {
     }
 
     /// Reads a file that may hold registers alone. `Ok(None)` if it holds neither memory nor registers.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, or as [`MemoryDump::read`].
     pub fn open(file: &Path) -> Result<Option<Self>, CaptureError> {
         let bytes = crate::file::read(file, LONGEST_CAPTURE).map_err(|problem| CaptureError {
             file: file.to_owned(),
@@ -133,6 +141,10 @@ impl MemoryDump {
     }
 
     /// Plain memory from this address on.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes extend past the last 32-bit address.
     pub fn binary(file: &Path, address: Address, bytes: &Bytes) -> Result<Self, CaptureError> {
         if address.get() + bytes.len() as u64 > 1 << 32 {
             let problem =

@@ -50,6 +50,10 @@ const TAIL: usize = 64;
 
 impl Growing {
     /// Reads the file at `path` from its start. The file need not exist yet, but its directory must.
+    ///
+    /// # Errors
+    ///
+    /// If the directory does not exist, or the file cannot be opened.
     pub fn open(path: &Path) -> Result<Self, FileProblem> {
         let state = match File::open(path) {
             Ok(file) => State::of(file)?,

@@ -73,6 +73,10 @@ const TCP: &str = "tcp:";
 impl Place {
     /// The place that a capture's name on the command line stands for: `-`, `tcp:HOST:PORT`; `None` for a
     /// complete file.
+    ///
+    /// # Errors
+    ///
+    /// If the name begins with `tcp:`, and a host and a port do not follow.
     pub fn of(capture: &Path) -> Result<Option<Self>, CaptureError> {
         let name = capture.to_string_lossy();
         if name == "-" {
@@ -96,6 +100,10 @@ impl Place {
     }
 
     /// Opens the stream. It ends if no byte arrives for the time `idle`; `stop` ends it at any time.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be opened, or the server cannot be reached.
     pub fn open(&self, idle: Option<Duration>, stop: Stop) -> Result<Stream, CaptureError> {
         let name = PathBuf::from(self.to_string());
         Ok(match self {
@@ -293,6 +301,10 @@ impl Stream {
 
     /// Reads the stream to its end, at most `limit` bytes; returns the bytes and why the stream ended. `name`
     /// is used in messages.
+    ///
+    /// # Errors
+    ///
+    /// If the stream has more than `limit` bytes. A failure of the stream is an [`End`].
     pub fn read_to_end(&mut self, name: &Path, limit: u64) -> Result<(Vec<u8>, End), CaptureError> {
         let mut bytes = Vec::new();
         loop {

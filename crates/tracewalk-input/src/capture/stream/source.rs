@@ -107,6 +107,10 @@ const SHORTEST: Duration = Duration::from_millis(1);
 
 impl Server {
     /// Connects to a server.
+    ///
+    /// # Errors
+    ///
+    /// If the name has no address, or no address accepts the connection within 5 seconds.
     pub fn connect(host: &str, port: u16) -> Result<Self, StreamProblem> {
         let failed = |error: io::Error| StreamProblem::Connect(error.to_string());
         let mut last = None;

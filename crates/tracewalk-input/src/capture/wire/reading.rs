@@ -88,6 +88,10 @@ impl Reading {
 }
 
 /// Reads the bytes of a recording, and describes how they were read.
+///
+/// # Errors
+///
+/// If the options do not fit the recording, or its file is malformed.
 pub fn read(recording: &Recording, options: &WireOptions) -> Result<(Vec<u8>, Reading), CaptureError> {
     let error = |problem| recording.error(problem);
     let wiring = wiring(recording.channels(), options.wire, &options.channels).map_err(error)?;

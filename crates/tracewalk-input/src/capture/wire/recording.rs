@@ -31,16 +31,28 @@ impl Recording {
     }
 
     /// The recording in the file at `path`; `None` if it is something else.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, or is a malformed recording.
     pub fn open(path: &Path) -> Result<Option<Self>, CaptureError> {
         Self::read(Place { file: path.to_owned(), bytes: None })
     }
 
     /// As [`Recording::open`], or the bare samples of a file if `options` describe them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Recording::open`], or if `options` do not fit the file.
     pub fn open_with(path: &Path, options: &WireOptions) -> Result<Option<Self>, CaptureError> {
         Self::or_samples(Self::open(path)?, Place { file: path.to_owned(), bytes: None }, options)
     }
 
     /// As [`Recording::from_bytes`], or the bare samples in bytes if `options` describe them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Recording::from_bytes`], or if `options` do not fit the bytes.
     pub fn from_bytes_with(
         name: &Path,
         bytes: Bytes,
@@ -73,6 +85,10 @@ impl Recording {
     }
 
     /// The recording with these bytes; `None` if they are something else. `name` is used in messages.
+    ///
+    /// # Errors
+    ///
+    /// If the recording is malformed.
     pub fn from_bytes(name: &Path, bytes: Bytes) -> Result<Option<Self>, CaptureError> {
         Self::read(Place { file: name.to_owned(), bytes: Some(bytes) })
     }

@@ -72,7 +72,11 @@ impl Encoder {
         self.compression.base
     }
 
-    /// Appends the packet's bytes. On error, bytes and state are unchanged.
+    /// Appends the packet's bytes.
+    ///
+    /// # Errors
+    ///
+    /// If the configuration excludes the packet, or its fields cannot be encoded. Bytes and state are unchanged.
     pub fn encode(&mut self, packet: &Packet, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
         let before = (bytes.len(), self.compression, self.data_address);
         let result = self.packet(packet, bytes);

@@ -167,6 +167,10 @@ impl Config {
     /// TRCCONFIGR, TRCIDR0 and TRCIDR2 are required, and TRCIDR1 or TRCDEVARCH for the version. TRCIDR8
     /// defaults to 0: no speculation, as on every publicly known processor. If the core is known, use [`Config::of_core`], which has
     /// the same form for each protocol.
+    ///
+    /// # Errors
+    ///
+    /// If a required register is missing, or the registers are not those of an ETMv4 or ETE.
     pub fn from_registers(registers: Registers, profile: Option<Profile>) -> Result<Self, ConfigError> {
         let given = |register, value: Option<u32>| value.ok_or(ConfigError::Missing { register });
         let version = version(&registers)?;

@@ -132,6 +132,10 @@ impl Layout {
 /// in no register, but matters only if the dump holds more than the buffer and BASE is not a multiple of the
 /// memory's size. Unless [`Config::pointer_bits`] states the number, it is assumed to be as small as pointer,
 /// buffer and dump allow.
+///
+/// # Errors
+///
+/// If the dump contains none of the written packets.
 pub fn by_registers(dump: Dump<'_>, config: &Config) -> Result<Layout, LayoutError> {
     let mut best = None::<(Memory, Layout)>;
     for memory in Memory::candidates(dump, config) {

@@ -236,6 +236,10 @@ impl Config {
 
     /// The configuration that registers state. A core's usual values stand in for registers that are not given; without a core,
     /// ETMIDR and ETMCR are required. If the core is known, use [`Config::of_core`], which has the same form for each protocol.
+    ///
+    /// # Errors
+    ///
+    /// If a register is missing and no core stands in for it, or the registers are not those of the core or of a PTM.
     pub fn from_registers(registers: Registers, core: Option<Core>) -> Result<Self, ConfigError> {
         let usual =
             |register, usual: fn(Core) -> u32| core.map(usual).ok_or(ConfigError::Missing { register });

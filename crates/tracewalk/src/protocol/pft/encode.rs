@@ -126,6 +126,10 @@ impl Encoder {
     }
 
     /// Appends `packet` to `bytes`.
+    ///
+    /// # Errors
+    ///
+    /// If the configuration excludes the packet, or its fields cannot be encoded. Bytes and state are unchanged.
     pub fn encode(&mut self, packet: &Packet, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
         let before = bytes.len();
         let state = self.compression;
