@@ -7,9 +7,7 @@ use tracewalk::protocol::etmv3::{Config, Core, Registers};
 use tracewalk_generate::etmv3;
 
 use crate::support::firmware::Firmware;
-use crate::support::{
-    Outcome, copied_example, example, mentions, run, run_with_kinds, tracewalk, with_kinds,
-};
+use crate::support::{Outcome, copied_example, example, mentions, run_with_kinds, tracewalk, with_kinds};
 
 const M3: [&str; 4] = ["--container", "frames", "--source", "0x10=etmv3,cpu=cortex-m3"];
 

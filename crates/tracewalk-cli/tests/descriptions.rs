@@ -218,8 +218,8 @@ fn a_description_names_the_log_of_a_crash() {
     let expected = crash(&[&[file("capture.toml").as_str(), "--dump", &log][..], &image].concat());
     assert_eq!(expected["cause"]["kind"], "divide_by_zero", "{expected}");
     let described = file("described.toml");
-    let describe =
-        [&["describe", "-q", &file("capture.toml"), "--dump", &log, "-o", &described][..], &image].concat();
+    let existing = file("capture.toml");
+    let describe = [&["describe", "-q", &existing, "--dump", &log, "-o", &described][..], &image].concat();
     let outcome = run(&describe);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     assert!(outcome.stderr.contains("--root"), "the program is elsewhere: {}", outcome.stderr);
