@@ -35,7 +35,7 @@ const UNMET: u8 = 1;
 const INCOMPLETE: u8 = 2;
 
 fn main() -> ExitCode {
-    let cli = match Cli::read() {
+    let cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => refuse(error),
     };

@@ -149,7 +149,7 @@ fn if_nothing_was_measured_no_check_holds_and_no_pattern_is_blamed() {
 
 /// Two boards save a capture of the same name. Each trace begins once, and no tracing was switched off.
 #[test]
-fn runs_of_one_name_are_told_apart_and_each_begins_once() {
+fn runs_of_one_name_have_names_of_their_own_and_each_begins_once() {
     let folder = Folder::new();
     let [all, backwards] = ["all.twcov", "backwards.twcov"].map(|name| folder.file(name));
     for board in ["one", "two"] {
@@ -182,7 +182,7 @@ fn runs_of_one_name_are_told_apart_and_each_begins_once() {
         let note = text.lines().find(|line| line.starts_with("not traced")).unwrap();
         assert!(mentions(note, "2") && !note.contains("in between"), "{note}");
     }
-    // A capture that was followed keeps its name, and the saved one is told apart from it.
+    // A capture that was followed keeps its name, and the saved one gets another.
     let both = [&["coverage", "-q", "one/capture.toml", "one.twcov"][..], &["--format", "json"]].concat();
     let document = serde_json::from_str::<Value>(&in_folder(&both)).unwrap();
     assert_eq!(document["programs"][0]["sources"][0]["capture"], "capture.toml");

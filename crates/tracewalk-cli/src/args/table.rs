@@ -1,5 +1,7 @@
 //! `--table` chooses what two formats write; with another format it would have no effect.
 
+use std::ffi::OsString;
+
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, error::ErrorKind};
 
@@ -9,14 +11,14 @@ use super::Cli;
 const OF_TABLES: [&str; 2] = ["csv", "parquet"];
 
 impl Cli {
-    /// Reads the command line.
+    /// Reads a command line, the command's name first.
     ///
     /// # Errors
     ///
     /// If an argument is wrong, or `--table` has no effect.
-    pub(crate) fn read() -> Result<Self, clap::Error> {
+    pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let mut command = Self::command();
-        let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+        let mut matches = command.try_get_matches_from_mut(arguments)?;
         if let Some((name, chosen)) = matches.subcommand()
             && !table_is_written(chosen)
         {

@@ -111,8 +111,8 @@ fn what_is_known_before_missing_packets_is_shown() {
     // The stacked registers need no trace, but only the trace has the place.
     assert_eq!((&document["registers"], &document["at"]), (&whole["registers"], &Value::Null));
     let text = run(["crash".into(), file, "--image".into(), program(name)]);
-    for title in ["Fault", "Doubt", "Last path of the trace"] {
-        assert!(text.stdout.lines().any(|line| line == title), "{title}: {}", text.stdout);
+    for title in ["Fault", "Doubt", "Last path"] {
+        assert!(text.stdout.lines().any(|line| line.starts_with(title)), "{title}: {}", text.stdout);
     }
 }
 
