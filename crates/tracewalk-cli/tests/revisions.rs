@@ -304,5 +304,5 @@ fn a_path_map_that_matches_nothing_is_reported() {
         outcome.stderr.contains("warning: unused_path_map")
     };
     assert!(kinds("/no/such/folder=/elsewhere"));
-    assert!(!kinds("control.c=/elsewhere/control.c"));
+    assert!(!kinds("rev-new/control.c=/elsewhere/control.c"));
 }

@@ -419,8 +419,8 @@ mod tests {
         // The newest frames are held back, because they may prove to be none.
         assert_eq!(with.locate(id(0x10), StreamOffset(99_999)), None);
         with.finish(&mut |_, _| ());
-        // The first frame has an ID byte and 14 data bytes, each other one 15.
-        assert_eq!(with.locate(id(0x10), StreamOffset(99_999)), Some(CaptureOffset(106_666)));
+        // The first frame has an ID byte and 14 data bytes, each other one 15; the last byte comes after another ID.
+        assert_eq!(with.locate(id(0x10), StreamOffset(99_998)), Some(CaptureOffset(106_665)));
         assert_eq!(with.locate(id(0x10), StreamOffset(0)), None);
         assert_eq!(with.locate(id(0x10), StreamOffset(100_000)), None);
         assert_eq!(with.locate(id(0x20), StreamOffset(0)), None);

@@ -121,10 +121,12 @@ fn check(numbers: &[usize]) -> usize {
 fn an_effect_is_known_from_the_second_time_on() {
     let passages = passages();
     let find = |wanted: &[Element]| passages.iter().position(|passage| passage == wanted).unwrap();
-    let (main, sort) = (find(&[within("main", 0, 4, call())]), find(&[within("sort", 0, 4, returns())]));
-    // `main` is followed once without a known stack, and once after `sort`.
-    assert_eq!(check(&[main, sort, main]), 0);
-    assert_eq!(check(&[main, sort, main, sort, main, sort, main, sort]), 5);
+    let main = find(&[within("main", 0, 4, call())]);
+    let sort = find(&[within("sort", 0, 4, returns())]);
+    let then = find(&[within("main", 4, 8, taken())]);
+    // `main` is followed once without a known stack, and once after a jump.
+    assert_eq!(check(&[main, sort, then, main]), 0);
+    assert_eq!(check(&[main, sort, then].repeat(3)), 5);
 }
 
 proptest! {
