@@ -7,28 +7,18 @@ use tracewalk::protocol::etmv3::{Config, Core, Registers};
 use tracewalk_generate::etmv3;
 
 use crate::support::firmware::Firmware;
-use crate::support::{Outcome, copied_example, example, mentions, run_with_kinds, tracewalk, with_kinds};
+use crate::support::{
+    Folder, Outcome, copied_example, example, mentions, run_with_kinds, tracewalk, with_kinds,
+};
 
 const M3: [&str; 4] = ["--container", "frames", "--source", "0x10=etmv3,cpu=cortex-m3"];
 
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.0.path().join(name).to_str().unwrap().to_owned()
-    }
-
-    /// A copy of the M3's example without the last bytes of its trace; returns the description.
-    fn cut_example(&self, cut: usize) -> String {
-        let description = copied_example("m3-etmv3", self.0.path());
-        let bytes = std::fs::read(example("m3-etmv3/trace.bin")).unwrap();
-        std::fs::write(self.file("trace.bin"), &bytes[..bytes.len() - cut]).unwrap();
-        description
-    }
+/// A copy of the M3's example without the last bytes of its trace; returns the description.
+fn cut_example(folder: &Folder, cut: usize) -> String {
+    let description = copied_example("m3-etmv3", folder.0.path());
+    let bytes = std::fs::read(example("m3-etmv3/trace.bin")).unwrap();
+    std::fs::write(folder.file("trace.bin"), &bytes[..bytes.len() - cut]).unwrap();
+    description
 }
 
 fn coverage(arguments: &[&str]) -> Outcome {
@@ -114,7 +104,7 @@ fn damage_fails_the_check_before_anything_else() {
 #[test]
 fn a_buffer_whose_file_is_cut_off_fails_the_check_however_it_arrives() {
     let folder = Folder::new();
-    let description = folder.cut_example(100);
+    let description = cut_example(&folder, 100);
     let (trace, saved, elf) = (folder.file("trace.bin"), folder.file("cut.twcov"), folder.file("m3.elf"));
     let image = ["--image", elf.as_str()];
     let capture = [&[trace.as_str()], &M3[..], &image].concat();

@@ -1,21 +1,9 @@
 //! Profiles and interrupt figures that are saved, merged and shown later, like coverage.
 
-use crate::support::{Outcome, copied_example, example, mentions, run, run_with_kinds};
+use crate::support::{Folder, Outcome, copied_example, example, mentions, run, run_with_kinds};
 
 fn capture(name: &str) -> String {
     example(name).join("capture.toml").to_str().unwrap().to_owned()
-}
-
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.0.path().join(name).to_str().unwrap().to_owned()
-    }
 }
 
 /// Runs a command that succeeds without messages.

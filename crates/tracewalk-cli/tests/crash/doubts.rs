@@ -1,4 +1,4 @@
-//! Reports of crashes whose trace, program and registers contradict each other, or of which parts are missing.
+//! Reports of crashes whose trace, program and registers contradict each other or are incomplete.
 
 use std::path::PathBuf;
 
@@ -20,6 +20,18 @@ fn of_log(name: &str, file: PathBuf) -> (i32, Value) {
     (outcome.status, document)
 }
 
+fn recorded(name: &str) -> String {
+    std::fs::read_to_string(crashes().join(name).join("crash.log")).unwrap()
+}
+
+/// The document of an MTB's crash by its log with changes.
+fn of_changed_log(name: &str, change: impl FnOnce(&str) -> String) -> (i32, Value) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("crash.log");
+    std::fs::write(&file, change(&recorded(name))).unwrap();
+    of_log(name, file)
+}
+
 #[test]
 fn a_recorded_crash_leaves_no_doubt() {
     for (name, ..) in SCENARIOS {
@@ -38,13 +50,12 @@ fn trace_of_one_crash_and_registers_of_another_are_doubted() {
     let names = names.filter(|name| !name.ends_with("watchdog") && !name.ends_with("handler"));
     let names = names.collect::<Vec<_>>();
     let whole = names.iter().map(|name| json(&arguments(name)).1).collect::<Vec<_>>();
-    let text = |name: &str| std::fs::read_to_string(crashes().join(name).join("crash.log")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let mut compared = 0;
     for (traced, of_trace) in names.iter().zip(&whole) {
         for (halted, of_registers) in names.iter().zip(&whole) {
             let [trace, registers] = [(traced, true), (halted, false)].map(|(name, wanted)| {
-                let text = text(name);
+                let text = recorded(name);
                 let lines = text.lines().filter(|line| is_trace(line) == wanted);
                 lines.map(|line| format!("{line}\n")).collect::<String>()
             });
@@ -72,18 +83,16 @@ fn trace_of_one_crash_and_registers_of_another_are_doubted() {
 #[test]
 fn a_processor_that_was_halted_elsewhere_is_doubted() {
     let name = "m0-divide";
-    let text = std::fs::read_to_string(crashes().join(name).join("crash.log")).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("crash.log");
     let whole = json(&arguments(name)).1;
     // In the function `start_timer`, by the ELF file's symbols.
-    let moved = text.lines().map(|line| match line.split_whitespace().next() {
-        Some("pc") => "pc             0x134               0x134 <start_timer+4>".to_owned(),
-        Some("xpsr" | "xPSR") => "xpsr           0x1000000           16777216".to_owned(),
-        _ => line.to_owned(),
+    let (_, document) = of_changed_log(name, |text| {
+        let moved = text.lines().map(|line| match line.split_whitespace().next() {
+            Some("pc") => "pc             0x134               0x134 <start_timer+4>",
+            Some("xpsr" | "xPSR") => "xpsr           0x1000000           16777216",
+            _ => line,
+        });
+        moved.map(|line| format!("{line}\n")).collect()
     });
-    std::fs::write(&file, moved.map(|line| line + "\n").collect::<String>()).unwrap();
-    let (_, document) = of_log(name, file);
     assert_eq!(doubts(&document), ["halted_elsewhere"], "{document:#}");
     let doubt = &document["doubts"][0];
     assert_eq!(doubt["halted"]["function"], "start_timer");
@@ -119,12 +128,9 @@ fn what_is_known_before_missing_packets_is_shown() {
 #[test]
 fn a_contradiction_is_in_the_report_with_the_path_before_it() {
     let name = "m0-null-pointer";
-    let text = std::fs::read_to_string(crashes().join(name).join("crash.log")).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("crash.log");
     // The pointer is ten packets too early, so that the newest packets are taken for the oldest ones.
-    std::fs::write(&file, text.replace("MTB_POSITION=0x0000029c", "MTB_POSITION=0x0000024c")).unwrap();
-    let (status, document) = of_log(name, file);
+    let (status, document) =
+        of_changed_log(name, |text| text.replace("MTB_POSITION=0x0000029c", "MTB_POSITION=0x0000024c"));
     assert_eq!((status, doubts(&document)), (2, vec!["contradicted"]), "{document:#}");
     // The packet after the exception's.
     assert_eq!((&document["doubts"][0]["count"], &document["doubts"][0]["offset"]), (&1.into(), &664.into()));

@@ -63,6 +63,19 @@ pub(crate) fn copied_example(name: &str, folder: &Path) -> String {
     folder.join("capture.toml").to_str().expect("a plain name").to_owned()
 }
 
+/// A folder for the files of a test.
+pub(crate) struct Folder(pub(crate) tempfile::TempDir);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().expect("room for a folder"))
+    }
+
+    pub(crate) fn file(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().expect("a plain name").to_owned()
+    }
+}
+
 /// A path in the corpus, which is beside the project and not part of it. Prints a message if the corpus is missing.
 pub(crate) fn corpus(path: &str) -> Option<PathBuf> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");

@@ -31,12 +31,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod options;
 mod p_headers;
 
 use tracewalk::ids::{Address, ContextId, Exception, Location, Profile};
 use tracewalk::isa::{Class, Instruction};
 use tracewalk::program::Program;
-use tracewalk::protocol::SecurityBits;
 use tracewalk::protocol::etmv3::{
     Branch, BranchException, Config, DataAddress, Encoder, ExceptionInformation, ISync, ISyncReason, Packet,
 };
@@ -47,55 +47,7 @@ use crate::time::Clock;
 use crate::trace::{EncodeError, Pauses, Trace, Tracing, truncated};
 use p_headers::Pending;
 
-/// The choices that the specification leaves to the implementation or to the user.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// How many bytes lie between two periodic synchronisations; `None` for only the one at the start.
-    pub synchronise_every: Option<usize>,
-    /// How many instructions lie between two timestamps; `None` for no timestamps.
-    pub timestamp_every: Option<u64>,
-    /// Which instructions are traced and cancelled, rather than not traced at all, if an interrupt comes
-    /// before them.
-    pub cancel: Cancel,
-    /// Whether an M-profile exception that replaces another one's return cancels the return, as the
-    /// specification has it, or follows it.
-    pub tail_chaining_cancels: bool,
-    /// Whether exceptions are named by the deprecated code in the address, if the encoding has one.
-    pub deprecated_exceptions: bool,
-    /// The security state, which does not change.
-    pub security: SecurityBits,
-    /// When tracing is switched off.
-    pub pauses: Option<Pauses>,
-    /// How many instructions lie between two triggers, each with an ignore packet; `None` for none.
-    pub trigger_every: Option<u64>,
-}
-
-/// Which instructions are traced and cancelled when an interrupt comes before them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cancel {
-    /// None.
-    Never,
-    /// Instructions that load or store several registers; processors abandon them for an interrupt and
-    /// restart them later.
-    Multiple,
-    /// All.
-    Always,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            synchronise_every: Some(1024),
-            timestamp_every: None,
-            cancel: Cancel::Multiple,
-            tail_chaining_cancels: true,
-            deprecated_exceptions: false,
-            security: SecurityBits::default(),
-            pauses: None,
-            trigger_every: None,
-        }
-    }
-}
+pub use options::{Cancel, Options};
 
 /// Encodes `path` as a trace unit with this configuration would, and states what a decoder should find.
 pub fn encode(

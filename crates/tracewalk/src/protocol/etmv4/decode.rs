@@ -1,5 +1,6 @@
 //! Bytes → packets.
 
+mod forms;
 mod memo;
 
 use crate::cursor::Cursor;
@@ -8,7 +9,7 @@ use crate::protocol::synchronisation::{Synchronisation, Unread, read_a_sync};
 use crate::protocol::{ASync, Decode, Malformation, Step, TakeItem};
 use crate::span::StreamOffset;
 
-use super::address::{AddressForm, AddressRegisters, AddressUnit, Form, SentAddress};
+use super::address::{AddressRegisters, Form, SentAddress};
 use super::atoms::Atoms;
 use super::conditional;
 use super::config::{Config, Version};
@@ -19,6 +20,8 @@ use super::packet::{
     AddressInterpretation, AddressPacket, Cancel, CycleCount, DataSynchronisation, Exception,
     Instrumentation, Packet, Q, Timestamp, TraceInfo, control, exception_byte, extension, header,
 };
+
+pub(super) use forms::{address_form, q_form, source_form, with_context_form};
 
 /// The A-sync of ETMv4 and ETE.
 pub(super) const A_SYNC: ASync = ASync::ELEVEN_ZEROS;
@@ -280,57 +283,6 @@ impl Reader<'_> {
             _ if !self.config.is_ete() => return Err(reserved(found)),
             _ => Packet::SourceAddress(address(cursor, source_form(found).ok_or(reserved(found))?)?),
         })
-    }
-}
-
-/// The form of an address packet with context.
-pub(super) const fn with_context_form(found: u8) -> Option<Form> {
-    match found ^ header::ADDRESS_WITH_CONTEXT {
-        0x2 => Some((AddressForm::Long32, AddressUnit::Words)),
-        0x3 => Some((AddressForm::Long32, AddressUnit::Halfwords)),
-        0x5 => Some((AddressForm::Long64, AddressUnit::Words)),
-        0x6 => Some((AddressForm::Long64, AddressUnit::Halfwords)),
-        _ => None,
-    }
-}
-
-/// The form of an address packet without context.
-pub(super) const fn address_form(found: u8) -> Option<Form> {
-    match found ^ header::ADDRESS_EXACT {
-        index @ 0x0..=0x2 => Some((AddressForm::Exact(index), AddressUnit::Words)),
-        0x5 => Some((AddressForm::Short, AddressUnit::Words)),
-        0x6 => Some((AddressForm::Short, AddressUnit::Halfwords)),
-        0xa => Some((AddressForm::Long32, AddressUnit::Words)),
-        0xb => Some((AddressForm::Long32, AddressUnit::Halfwords)),
-        0xd => Some((AddressForm::Long64, AddressUnit::Words)),
-        0xe => Some((AddressForm::Long64, AddressUnit::Halfwords)),
-        _ => None,
-    }
-}
-
-/// The form of the address in a Q packet.
-pub(super) const fn q_form(found: u8) -> Option<Form> {
-    match found ^ header::Q {
-        index @ 0x0..=0x2 => Some((AddressForm::Exact(index), AddressUnit::Words)),
-        0x5 => Some((AddressForm::Short, AddressUnit::Words)),
-        0x6 => Some((AddressForm::Short, AddressUnit::Halfwords)),
-        0xa => Some((AddressForm::Long32, AddressUnit::Words)),
-        0xb => Some((AddressForm::Long32, AddressUnit::Halfwords)),
-        _ => None,
-    }
-}
-
-/// The form of a source address packet.
-pub(super) const fn source_form(found: u8) -> Option<Form> {
-    match found ^ header::SOURCE_ADDRESS {
-        index @ 0x0..=0x2 => Some((AddressForm::Exact(index), AddressUnit::Words)),
-        0x4 => Some((AddressForm::Short, AddressUnit::Words)),
-        0x5 => Some((AddressForm::Short, AddressUnit::Halfwords)),
-        0x6 => Some((AddressForm::Long32, AddressUnit::Words)),
-        0x7 => Some((AddressForm::Long32, AddressUnit::Halfwords)),
-        0x8 => Some((AddressForm::Long64, AddressUnit::Words)),
-        0x9 => Some((AddressForm::Long64, AddressUnit::Halfwords)),
-        _ => None,
     }
 }
 
