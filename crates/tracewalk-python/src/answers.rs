@@ -23,6 +23,7 @@ use tracewalk_session::{Additive, Follow, FollowedProgram, Observer, Outcome, Ru
 
 use crate::problem::Problem;
 use crate::table::{Collected, Table};
+use crate::worker::Listener;
 
 /// Tables, and the totals.
 #[derive(Debug)]
@@ -228,7 +229,7 @@ pub(crate) fn crash(
     session: &mut Session,
     how: &Follow,
     dump: Option<&PathBuf>,
-    observer: &dyn Observer,
+    observer: &Listener,
 ) -> Result<Tables, Problem> {
     let snapshot = session.snapshot(dump.map(PathBuf::as_path))?;
     let mut recording = CrashRecording::default();
@@ -240,8 +241,7 @@ pub(crate) fn crash(
         doubts.push(session.doubts_of_end(source, how, &outcome, observer)?);
         Ok::<(), Problem>(())
     })?;
-    let ends = recording.ends(&snapshot, doubts);
-    let report = CrashReport { sources: recording.finish(&snapshot), ends, complete, whole: true };
+    let report = CrashReport::of(recording, &snapshot, doubts, (complete, observer.whole()));
     made(&report.tables(), statistics, complete)
 }
 

@@ -42,6 +42,11 @@ impl Said {
         let (kind, offset) = (notice.kind.name(), notice.at.map(|at| at.0));
         Self { severity, kind, offset, message: tracewalk_sentences::sentence(notice) }
     }
+
+    /// Whether a part of the capture is missing or unreadable.
+    pub(crate) fn is_incomplete(&self) -> bool {
+        self.severity == "incomplete"
+    }
 }
 
 /// Warns of notices that are more serious than a note.

@@ -7,7 +7,7 @@
 //!
 //! While Python waits, other Python threads run. The waiting thread handles signals, and reports progress.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -51,11 +51,19 @@ pub(crate) struct Listener {
     watch: Arc<Watch>,
     said: RefCell<Vec<Said>>,
     late: Late,
+    /// Whether a part of the capture could not be read when it was opened.
+    lacking: Cell<bool>,
 }
 
 impl Listener {
     pub(crate) fn new(watch: Arc<Watch>) -> Self {
-        Self { watch, said: RefCell::default(), late: Late::default() }
+        Self { watch, said: RefCell::default(), late: Late::default(), lacking: Cell::default() }
+    }
+
+    /// Whether no notice of the opening, and none since the last call of `take`, says that a part of the capture
+    /// is missing or unreadable.
+    pub(crate) fn whole(&self) -> bool {
+        !self.lacking.get() && !self.said.borrow().iter().any(Said::is_incomplete)
     }
 
     /// The notices since the last call.
@@ -116,6 +124,7 @@ impl Worker {
                 Ok((session, first)) => (Some(session), Ok(first)),
                 Err(problem) => (None, Err(problem)),
             };
+            listener.lacking.set(!listener.whole());
             // The caller may have gone.
             let _ = opened.send((first, listener.take()));
             drop(opened);

@@ -50,11 +50,7 @@ fn run(args: &Crash, messages: &Messages) -> Result<(), Failure> {
         Ok::<(), Failure>(())
     })?;
     let (complete, whole) = (messages.complete(), !messages.failed());
-    let ends = recording.ends(&snapshot, doubts);
-    let mut report = CrashReport { sources: recording.finish(&snapshot), ends, complete, whole };
-    if !whole {
-        report.doubt_hidden_ends();
-    }
+    let report = CrashReport::of(recording, &snapshot, doubts, (complete, whole));
     let markdown = || formats::find(formats::CRASH, "markdown");
     let format = args.markdown.then(markdown).flatten().unwrap_or(args.format);
     let output = args.output.as_deref();

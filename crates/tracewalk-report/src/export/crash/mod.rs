@@ -7,7 +7,7 @@ mod text;
 mod words;
 
 use tracewalk_analysis::Section;
-use tracewalk_analysis::crash::{Crash, Doubt, PathItem, TraceEnd};
+use tracewalk_analysis::crash::{Crash, CrashRecording, Doubt, PathItem, Snapshot, TraceEnd};
 
 pub use json::write_crash_json;
 pub use tables::CRASH_TABLES;
@@ -27,8 +27,25 @@ pub struct CrashReport {
 }
 
 impl CrashReport {
+    /// The report of a recording whose sources' ends have these reasons to doubt them. See the fields for
+    /// `complete` and `whole`.
+    #[must_use]
+    pub fn of(
+        recording: CrashRecording,
+        snapshot: &Snapshot,
+        doubts: Vec<Vec<Doubt>>,
+        (complete, whole): (bool, bool),
+    ) -> Self {
+        let ends = recording.ends(snapshot, doubts);
+        let mut report = Self { sources: recording.finish(snapshot), ends, complete, whole };
+        if !whole {
+            report.doubt_hidden_ends();
+        }
+        report
+    }
+
     /// Something is missing of the trace: a source whose end shows no crash, and nothing else to doubt, may lack its end.
-    pub fn doubt_hidden_ends(&mut self) {
+    fn doubt_hidden_ends(&mut self) {
         for ((_, crash), end) in self.sources.iter().zip(&mut self.ends) {
             if end.doubts.is_empty() && !shows(crash.as_ref()) {
                 end.doubts.push(Doubt::Incomplete);
