@@ -249,12 +249,19 @@ fn bytes(notice: &Notice) -> Option<String> {
     let what_was_seen =
         |seen: &Option<String>| seen.as_ref().map_or_else(String::new, |seen| format!("; seen: {seen}"));
     Some(match &notice.kind {
-        K::FramesDamaged { file, bytes, places, first } => format!(
-            "{}: {} lost to damaged frames in {}, the first: {first}; if there are many, try --container tpiu or raw",
-            file.display(),
-            counted(*bytes, "byte"),
-            counted(*places, "place"),
-        ),
+        K::FramesDamaged { file, bytes, places, unowned, first } => {
+            let unowned = match unowned {
+                0 => String::new(),
+                bytes => format!("; {} before a trace ID have no known source", counted(*bytes, "byte")),
+            };
+            format!(
+                "{}: {} lost to damaged frames in {}, the first: {first}{unowned}; if there are many, try --container \
+                 tpiu or raw",
+                file.display(),
+                counted(*bytes, "byte"),
+                counted(*places, "place"),
+            )
+        }
         K::FramesOdd { file, bytes, places, first_bytes } => format!(
             "{}: {} in {} that no formatter writes (reserved trace IDs, padding that is not zero), the first: {} at {}; if \
              there are many, try --container tpiu or raw",

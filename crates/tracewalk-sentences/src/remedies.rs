@@ -48,7 +48,9 @@ pub(super) fn remedy(error: &OpenError) -> Option<String> {
         OpenError::NoBuffer { .. } | OpenError::Registers(_) => {
             "save the memory there, or correct --mtb-position and --mtb-base"
         }
-        OpenError::NoPiece { .. } => "save the memory that holds the trace buffer, or give --registers FILE",
+        OpenError::NoPiece { .. } => {
+            "the log may be cut: print the trace buffer into it, or give the trace's file, and the log with --dump"
+        }
         OpenError::NoSnapshot(_) => "save what GDB's `info registers` and `x/16wx 0xe000ed00` print",
         OpenError::NoMtbPacket => "check --container, or give --registers FILE",
         OpenError::MtbNeverOn => {
@@ -78,7 +80,8 @@ pub(super) fn remedy(error: &OpenError) -> Option<String> {
             "switch the trace unit on before the buffer is read, or save the memory that the trace is in"
         }
         OpenError::NothingRecognised { has_program: true, .. } => {
-            "describe it with --container and --source [ID=]PROTOCOL,cpu=…"
+            "check that --image is the program of the traced core, or describe the trace with --container and --source \
+             [ID=]PROTOCOL,cpu=…"
         }
         OpenError::NothingRecognised { .. } => {
             "describe it with --container and --source [ID=]PROTOCOL,cpu=…, and the program with --image"

@@ -58,6 +58,10 @@ pub(crate) fn read(
     capture.buffers.iter().map(dump).collect()
 }
 
+/// The System Control Space and the other components of a processor of M profile (ARMv6-M Architecture Reference
+/// Manual, DDI 0419E, B3.1: the Private Peripheral Bus).
+const SYSTEM_CONTROL: Range<u64> = 0xe000_0000..0xe010_0000;
+
 /// Gives a buffer the piece of memory that holds its trace, and the registers that the dump names.
 pub(crate) fn choose(
     buffer: &mut Buffer,
@@ -168,10 +172,12 @@ fn trace_pieces(
     dump: &MemoryDump,
     program: &Program,
 ) -> Result<Range<usize>, OpenError> {
-    if dump.pieces.len() == 1 {
-        return Ok(0..1);
-    }
     let (file, pieces) = (buffer.file.clone(), dump.pieces.len() as u64);
+    if let [piece] = &dump.pieces[..] {
+        // The processor's own registers are not a trace buffer: the log lacks it.
+        let is_registers = piece.address.is_some_and(|address| SYSTEM_CONTROL.contains(&address.get()));
+        return if is_registers { Err(OpenError::NoPiece { file, pieces }) } else { Ok(0..1) };
+    }
     if let Some(container) = buffer.container.as_ref().filter(|container| container.value != Container::Mtb) {
         return Err(OpenError::SeveralPieces { file, pieces, container: container.value });
     }

@@ -262,8 +262,8 @@ pub enum NoticeKind {
     DescribedAbsent { id: TraceId },
     /// Frames name no described source; the number of bytes of trace before the first trace ID.
     Unowned { bytes: u64 },
-    /// Bytes were lost to damaged frames.
-    FramesDamaged { file: PathBuf, bytes: u64, places: u64, first: Discontinuity },
+    /// Bytes were lost to damaged frames, others have no known source: no trace ID came before them.
+    FramesDamaged { file: PathBuf, bytes: u64, places: u64, unowned: u64, first: Discontinuity },
     /// Bytes that no formatter writes: all of them, and those at the first place.
     FramesOdd { file: PathBuf, bytes: u64, places: u64, first_bytes: u64 },
     /// The capture ends within a frame.

@@ -233,6 +233,7 @@ pub(crate) fn damage(contents: &Contents, buffer: &Buffer, observer: &dyn Observ
                 file: buffer.file.clone(),
                 bytes: frames.lost(),
                 places: frames.discontinuities,
+                unowned: frames.account.unowned,
                 first: Discontinuity { at, ..*first },
             },
         );

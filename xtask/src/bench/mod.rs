@@ -3,7 +3,6 @@
 //! Both decode in turn, several times; the result is the median of the processor time. Their decoded output
 //! is compared first. A wrong result or too much memory fails the task; a time never does.
 //! `docs/dev/performance.md` explains each line.
-//! before: a wrong result fails the task, and so does too much memory; a time never does. `docs/dev/performance.md` says what each line means.
 
 mod captures;
 mod document;

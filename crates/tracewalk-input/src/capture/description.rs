@@ -59,7 +59,7 @@ use super::container::{self, Blocks, Container};
 use super::contents::{Buffer, Capture};
 use super::document::{Document, Table};
 use super::dump::MemoryDump;
-use super::error::{CaptureError, CaptureErrorKind as Kind};
+use super::error::{CaptureError, CaptureErrorKind as Kind, OUTSIDE_TABLES};
 use super::format::{Format, Holds, description_in, names_of};
 use super::registers::{DECODING, Registers, known};
 use super::source::{Protocol, SourceDescription, known_cpu, trace_id};
@@ -96,13 +96,13 @@ const FILE: &str = "capture.toml";
 fn read(path: &Path, wires: &WireOptions, roots: &[PathBuf]) -> Result<Capture, CaptureError> {
     let document = Document::read(path, roots)?;
     let root = document.parse()?;
-    root.check_keys("the file", &["capture", "source", "image"])?;
+    root.check_keys(OUTSIDE_TABLES, &["capture", "source", "image"])?;
     let tables = match root.is_list("capture") {
         true => root.tables("capture")?,
         false => root.table("capture")?.into_iter().collect(),
     };
     if tables.is_empty() {
-        let kind = Kind::MissingKey { place: "the file".to_owned(), key: "[capture]" };
+        let kind = Kind::MissingKey { place: OUTSIDE_TABLES.to_owned(), key: "[capture]" };
         return Err(document.error(None, kind));
     }
     if tables.len() > MOST_BUFFERS {

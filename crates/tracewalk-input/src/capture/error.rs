@@ -13,6 +13,9 @@ use crate::file::FileProblem;
 use crate::origin::Naming;
 use crate::paths::PathProblem;
 
+/// The place of a key outside all tables of a capture.toml.
+pub(super) const OUTSIDE_TABLES: &str = "the file";
+
 /// Why a capture cannot be opened: the file, the line, and the problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureError {
@@ -144,6 +147,8 @@ pub enum CaptureErrorKind {
     Dump(DumpProblem),
     /// The snapshot describes no trace buffer.
     NoBuffer,
+    /// A debugger's log has no registers of an MTB.
+    NoMtbRegisters,
     /// The snapshot has more parts than any system.
     TooMany {
         /// The kind of part.
@@ -210,6 +215,9 @@ impl CaptureError {
                     .to_owned(),
             ),
             Kind::NotADirectory => Some("give --root a directory that holds the files".to_owned()),
+            Kind::UnknownKey { nearest: "", place, .. } if place == OUTSIDE_TABLES => {
+                Some("a key belongs to `[capture]`, a `[[source]]` or an `[[image]]`".to_owned())
+            }
             Kind::UnknownKey { nearest: "", .. } | Kind::UnknownValue { nearest: "", .. } => None,
             Kind::UnknownKey { nearest, .. } | Kind::UnknownValue { nearest, .. } => {
                 Some(format!("write `{nearest}`"))
@@ -220,6 +228,11 @@ impl CaptureError {
             Kind::Version { .. } | Kind::NoBuffer => {
                 Some("open the trace file itself, with --container, --source and --image".to_owned())
             }
+            Kind::NoMtbRegisters => Some(
+                "print them into it (`x/4wx` at the MTB's address, or lines like MTB_POSITION=0x…), or leave \
+                 --registers out"
+                    .to_owned(),
+            ),
             Kind::TraceId { .. } => Some("give the source's ID with --source ID=PROTOCOL".to_owned()),
             Kind::Dump(problem) => Some(problem.hint().to_owned()),
             Kind::Recording(problem) => problem.hint(),
@@ -271,6 +284,7 @@ impl CaptureErrorKind {
             Self::Undefined { .. } => "description_undefined",
             Self::Dump(problem) => problem.name(),
             Self::NoBuffer { .. } => "description_no_buffer",
+            Self::NoMtbRegisters => "no_mtb_registers",
             Self::TooMany { .. } => "description_too_many",
             Self::Stream(problem) => problem.name(),
             Self::Perf(_) => "perf",
@@ -326,6 +340,7 @@ impl fmt::Display for CaptureErrorKind {
             Self::Recording(problem) => problem.fmt(f),
             Self::Stream(problem) => problem.fmt(f),
             Self::NoBuffer => f.write_str("describes no trace buffer"),
+            Self::NoMtbRegisters => f.write_str("has no registers of an MTB"),
         }
     }
 }

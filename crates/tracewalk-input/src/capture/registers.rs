@@ -198,26 +198,25 @@ impl Registers {
         let names_one = |line: &str| {
             line.get(..MTB_PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(MTB_PREFIX))
         };
-        let (mut registers, mut passed_over) = (Self::new(), None);
+        let mut registers = Self::new();
         for (line, text) in ini::lines(&text) {
             let at = |kind| error(Some(line), kind);
             let text = without_prompts(text).trim();
             if text.is_empty() {
                 continue;
             }
-            let nothing = || at(CaptureErrorKind::Line { found: excerpt(text) });
             match ini::assignment(text) {
                 Some((key, value)) if !is_log || names_one(key) => {
                     registers.add_mtb(path, line, key, value).map_err(at)?;
                 }
-                _ if is_log => _ = passed_over.get_or_insert_with(nothing),
-                _ => return Err(nothing()),
+                _ if is_log => {}
+                _ => return Err(at(CaptureErrorKind::Line { found: excerpt(text) })),
             }
         }
-        match passed_over {
-            Some(error) if registers.is_empty() => Err(error),
-            _ => Ok(registers),
+        if is_log && registers.is_empty() {
+            return Err(error(None, CaptureErrorKind::NoMtbRegisters));
         }
+        Ok(registers)
     }
 
     /// Adds the register that a line of a file names.

@@ -45,6 +45,10 @@ pub(crate) const fn size(code: &[u8], isa: Isa) -> u64 {
 /// Classifies the instruction at the start of `code`, whose first byte is at `address`.
 ///
 /// `code` may go on after the instruction; two bytes are enough for a 16-bit one.
+///
+/// # Errors
+///
+/// [`Unclassified::Truncated`] if `code` ends within the instruction, [`Unclassified::Jazelle`] for Java bytecode.
 #[inline]
 pub fn classify(code: &[u8], address: Address, isa: Isa) -> Result<Instruction, Unclassified> {
     match isa {

@@ -7,7 +7,7 @@ use tracewalk::protocol::mtb::order;
 use tracewalk::protocol::mtb::{Config, Registers};
 
 use super::{JoinedMemory, MemoryDump, MemoryPiece};
-use crate::capture::error::CaptureError;
+use crate::capture::error::{CaptureError, CaptureErrorKind};
 use crate::capture::registers::{self as register_values, mtb_values};
 use crate::origin::Origin;
 
@@ -64,7 +64,7 @@ impl MemoryDump {
         };
         let mut devices = pieces.iter().filter_map(registers);
         let (Some(device), None) = (devices.next(), devices.next()) else {
-            return if found.is_empty() { register_values::Registers::read_mtb(file) } else { Ok(found) };
+            return if found.is_empty() { Err(none(file)) } else { Ok(found) };
         };
         for (name, value) in mtb_values(device) {
             if found.get(name).is_none() {
@@ -109,6 +109,11 @@ enum Held {
     Unwritten,
     Part,
     Whole,
+}
+
+/// The error of a debugger's log without an MTB's registers.
+fn none(file: &Path) -> CaptureError {
+    CaptureError { file: file.to_owned(), line: None, kind: CaptureErrorKind::NoMtbRegisters }
 }
 
 /// This piece interpreted as the registers. If it has only the first two, the others are unknown.

@@ -205,7 +205,9 @@ pub(super) const fn missing(missing: Missing) -> &'static str {
                            handler's first instruction. Print the memory at the stack pointer then (and psp, if bit 2 of \
                            lr is set)."
         }
-        Missing::Registers => "The core registers: print them with the memory.",
+        Missing::Registers => {
+            "The core registers: print them with the memory, or give the log that has them (--dump FILE)."
+        }
         Missing::Number => "Which exception it was: its handler is shared, and no register names it.",
         Missing::Path => {
             "How the exception was taken: the trace lost that part, or ended before it. `flow` prints what it holds."

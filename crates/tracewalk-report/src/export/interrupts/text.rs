@@ -140,7 +140,8 @@ fn write_notes(out: &mut dyn Write, activities: &Activities, palette: &Palette) 
         ),
         (
             activities.functions.values().map(|activity| activity.cut).fold(0, u64::saturating_add),
-            "calls of functions excluded from durations for the same reasons",
+            "calls of functions excluded from durations: the trace has a gap, lacks the call or the return, or there is no \
+             program to count instructions by",
         ),
     ];
     if let Some(in_doubt) = in_doubt(activities.in_doubt) {
