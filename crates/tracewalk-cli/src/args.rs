@@ -45,7 +45,7 @@ pub(crate) use built_in::{Pattern, pattern_text};
 pub(crate) use cache::CacheArgs;
 pub(crate) use capture::CaptureArgs;
 pub(crate) use counts::{CountArgs, Counts, Pgo};
-pub(crate) use coverage::{Coverage, Limit, Measure, Merge};
+pub(crate) use coverage::{Coverage, Limit, Measure, Merge, PathMap};
 pub(crate) use crash::Crash;
 pub(crate) use diff::Diff;
 pub(crate) use effective::effective;

@@ -297,12 +297,15 @@ fn every_report_of_a_run_names_a_file_alike() {
 #[test]
 fn a_path_map_that_matches_nothing_is_reported() {
     let revisions = Revisions::new();
-    let kinds = |map: &str| {
-        let outcome =
-            run_with_kinds(revisions.against("base.info", &["--path-map", map, "--format", "none"]));
+    let kinds_with = |map: &str, more: &[&str]| {
+        let options = [&["--path-map", map, "--format", "none"], more].concat();
+        let outcome = run_with_kinds(revisions.against("base.info", &options));
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         outcome.stderr.contains("warning: unused_path_map")
     };
+    let kinds = |map: &str| kinds_with(map, &[]);
     assert!(kinds("/no/such/folder=/elsewhere"));
     assert!(!kinds("rev-new/control.c=/elsewhere/control.c"));
+    // The map renamed a file, although no report shows the file.
+    assert!(!kinds_with("rev-new/control.c=/elsewhere/control.c", &["--exclude", "elsewhere/**"]));
 }

@@ -16,7 +16,7 @@ use tracewalk_report::formats::{self, CoverageAnswer, Format, WriteCoverage};
 
 use super::gathered::Gathered;
 use super::print_statistics;
-use crate::args::{Coverage, Measure};
+use crate::args::{Coverage, Measure, PathMap};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::output::{Destination, look_for, write_to};
@@ -130,8 +130,11 @@ fn report(
     let selection = Selection::of(args);
     let mut report = Report { complete, ..Report::of(&inputs, &selection) };
     let paths = Paths::of(&mut report, args);
-    stale::mark(&mut report, gathered.dated(), |name| paths.found(&inputs, name));
+    let missing = stale::mark(&mut report, gathered.dated(), |name| paths.found(&inputs, name));
     warn_of_stale(&report, messages);
+    if !args.follow.source_dirs.is_empty() {
+        report_missing(&missing, report.files.len(), messages);
+    }
     if matches!(args.table, "runs" | "lines_by_run") && report.runs.is_empty() {
         return Err(Failure::input(
             "no_runs",
@@ -141,7 +144,9 @@ fn report(
     }
     // Without a program no pattern matches, and none is wrong.
     if !inputs.is_empty() {
-        judge_patterns(&report, &selection, &paths, messages)?;
+        let unused_maps = paths.unused.iter().filter(|map| !selection.renamed_by(**map));
+        let unused_maps = unused_maps.filter_map(|map| args.path_maps.get(*map)).collect::<Vec<_>>();
+        judge_patterns(&report, &selection, &unused_maps, messages)?;
     }
     if args.diff.is_some() && inputs.is_empty() {
         return Err(Failure::input(
@@ -184,7 +189,7 @@ fn report(
 fn judge_patterns(
     report: &Report,
     selection: &Selection<'_>,
-    paths: &Paths,
+    unused_maps: &[&PathMap],
     messages: &Messages,
 ) -> Result<(), Failure> {
     if report.files.is_empty() && selection.leaves_nothing() {
@@ -200,13 +205,27 @@ fn judge_patterns(
             format_args!("{option} {pattern}: matches nothing in the program; check the pattern"),
         );
     }
-    for map in &paths.unused {
+    for map in unused_maps {
         messages.warning(
             "unused_path_map",
             format_args!("--path-map {map}: no source path begins with OLD; `--format json` lists the paths"),
         );
     }
     Ok(())
+}
+
+/// Reports sources that are in no `--source-dir`: libraries often have none, but a program has.
+fn report_missing(missing: &[String], files: usize, messages: &Messages) {
+    let Some(first) = missing.first() else { return };
+    let text = format_args!(
+        "{} of {files} source files were not found, the first: {first}; check --source-dir and --path-map",
+        missing.len()
+    );
+    if missing.len() == files {
+        messages.warning("sources_not_found", text);
+    } else {
+        messages.note("sources_not_found", text);
+    }
 }
 
 /// Warns of sources that were not compiled, in a line for each reason.

@@ -12,8 +12,8 @@ use crate::args::Coverage;
 pub(super) struct Paths {
     /// By their names: their names in the debugging information.
     renamed: BTreeMap<String, String>,
-    /// The options that match nothing.
-    pub(super) unused: Vec<String>,
+    /// The numbers of the options that match no file of the report.
+    pub(super) unused: Vec<usize>,
 }
 
 impl Paths {
@@ -31,8 +31,9 @@ impl Paths {
         let new_name = |name: &str| args.shown_path(name);
         let renamed = names.iter().filter_map(|name| Some((new_name(name)?, (*name).to_owned())));
         paths.renamed = renamed.collect();
-        let unused = maps.iter().filter(|map| names.iter().all(|name| map.apply(name).is_none()));
-        paths.unused = unused.map(ToString::to_string).collect();
+        let unused =
+            maps.iter().enumerate().filter(|(_, map)| names.iter().all(|name| map.apply(name).is_none()));
+        paths.unused = unused.map(|(number, _)| number).collect();
         report.rename_files(new_name);
         paths
     }

@@ -13,6 +13,8 @@ pub(super) struct Selection<'a> {
     args: &'a Coverage,
     files: Names<'a>,
     functions: Names<'a>,
+    /// Whether each `--path-map` renamed a file, selected or not.
+    maps: Vec<Cell<bool>>,
 }
 
 #[derive(Debug)]
@@ -34,6 +36,7 @@ impl<'a> Selection<'a> {
             args,
             files: Names::of(&args.include, &args.exclude),
             functions: Names::of(&args.include_function, &args.exclude_function),
+            maps: vec![Cell::new(false); args.path_maps.len()],
         }
     }
 
@@ -48,6 +51,21 @@ impl<'a> Selection<'a> {
             !patterns.is_empty() && patterns.iter().all(|watched| !watched.matched.get())
         };
         unmatched(&self.files.include) || unmatched(&self.functions.include)
+    }
+
+    /// Whether the `--path-map` of this number renamed a file to which patterns were applied.
+    pub(super) fn renamed_by(&self, map: usize) -> bool {
+        self.maps.get(map).is_some_and(Cell::get)
+    }
+
+    /// The path that the report shows.
+    fn shown_path<'p>(&self, path: &'p str) -> Cow<'p, str> {
+        let maps = self.args.path_maps.iter().zip(&self.maps);
+        let renamed = maps.filter_map(|(map, is_used)| Some((map.apply(path)?, is_used))).next();
+        renamed.map_or(Cow::Borrowed(path), |(path, is_used)| {
+            is_used.set(true);
+            Cow::Owned(path)
+        })
     }
 
     /// The options whose patterns matched nothing.
@@ -100,8 +118,7 @@ impl Watched<'_> {
 impl Filter for Selection<'_> {
     fn keeps(&self, file: Option<&str>, functions: &[&str]) -> bool {
         // Patterns are for the paths that the report shows.
-        let shown = file.filter(|_| self.files.is_given());
-        let shown = shown.map(|file| self.args.shown_path(file).map_or(Cow::Borrowed(file), Cow::Owned));
+        let shown = file.filter(|_| self.files.is_given()).map(|file| self.shown_path(file));
         let files = shown.as_deref();
         let (file, function) = (self.files.select(files.as_slice()), self.functions.select(functions));
         file && function

@@ -10,16 +10,22 @@ use tracewalk_analysis::symbols::SourceFile;
 const TOGETHER: Duration = Duration::from_secs(10);
 
 /// Marks the files whose source is not the one that was compiled: by the checksum that the program has of it, or else by its
-/// length and its time. The earliest time of the files in `dated` shows when the program was built or traced.
+/// length and its time. The earliest time of the files in `dated` shows when the program was built or traced. Returns the names
+/// of the files whose source was not found.
 pub(super) fn mark<'a>(
     report: &mut Report,
     dated: impl Iterator<Item = &'a Path>,
     source: impl Fn(&str) -> Option<SourceFile>,
-) {
+) -> Vec<String> {
     let recorded = dated.filter_map(modified).min();
+    let mut missing = Vec::new();
     for file in &mut report.files {
-        file.stale = source(&file.name).and_then(|found| why(file, &found, recorded));
+        match source(&file.name) {
+            Some(found) => file.stale = why(file, &found, recorded),
+            None => missing.push(file.name.clone()),
+        }
     }
+    missing
 }
 
 fn why(file: &File, found: &SourceFile, recorded: Option<SystemTime>) -> Option<Stale> {
