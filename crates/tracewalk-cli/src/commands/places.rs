@@ -25,7 +25,9 @@ pub(super) fn unknown(what: &Happening, why: &Unknown, code: &Code) -> Failure {
             let functions = code.symbols.functions();
             let names = functions.iter().map(|function| function.name.as_str());
             let hint = match suggestion(name, names) {
-                Some(names) => format!("the nearest names are {names}"),
+                Some(names) => {
+                    format!("the nearest names are {names}; for an inlined function, give a line of it (main.c:43)")
+                }
                 None => {
                     "it has no names: give an ELF file with symbols with --image, or give an address (0x8000306)"
                         .to_owned()

@@ -229,12 +229,25 @@ impl Reading {
     /// Whether this reading has hardly any errors.
     pub(super) const fn is_good(&self) -> bool {
         let cost = if self.packets_first { self.packet_cost() } else { self.cost() };
-        self.is_plausible() && cost * 100 <= self.packets && !self.contradicts_program()
+        self.is_plausible()
+            && cost * 100 <= self.packets
+            && !self.contradicts_program()
+            && !self.lacks_addresses()
     }
 
     /// Whether no reading can be much better, because packets decide and hardly any of them is wrong.
     pub(super) const fn reads_well(&self) -> bool {
-        self.packets_first && self.is_plausible() && self.packet_cost() * 100 <= self.packets
+        self.packets_first
+            && self.is_plausible()
+            && self.packet_cost() * 100 <= self.packets
+            && !self.lacks_addresses()
+    }
+
+    /// Whether the trace lacks addresses so often that it must be read otherwise: the unit predicts returns.
+    const fn lacks_addresses(&self) -> bool {
+        /// Damage costs a few addresses.
+        const FEW: u64 = 8;
+        self.followed && self.lost > FEW && self.lost * 50 > self.ranges
     }
 
     /// Whether another reading is so much worse that the statements about the source must be wrong or missing.
@@ -242,7 +255,11 @@ impl Reading {
         // A program that contradicts both is not the traced one, and gives no evidence for the settings.
         let by_execution = self.followed && !self.packets_first;
         let cost = |reading: &Self| if by_execution { reading.cost() } else { reading.packet_cost() };
-        !other.is_plausible() || cost(self) * 2 < cost(other)
+        let finds_addresses = other.lacks_addresses()
+            && self.packet_cost() <= other.packet_cost()
+            && self.ranges >= other.ranges
+            && self.lost * 2 < other.lost;
+        !other.is_plausible() || cost(self) * 2 < cost(other) || finds_addresses
     }
 
     /// Whether the program cannot be the traced one.

@@ -228,12 +228,13 @@ impl Table<'_> {
     }
 }
 
-/// Cycles for each instruction, with two digits.
+/// Cycles for each instruction, rounded to two digits.
 fn per_instruction(cost: &Cost) -> String {
     match cost.instructions {
         0 => "-".to_owned(),
         instructions => {
-            let hundredths = u128::from(cost.cycles) * 100 / u128::from(instructions);
+            let instructions = u128::from(instructions);
+            let hundredths = (u128::from(cost.cycles) * 100 + instructions / 2) / instructions;
             format!("{}.{:02}", hundredths / 100, hundredths % 100)
         }
     }
