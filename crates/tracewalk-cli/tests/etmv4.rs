@@ -42,6 +42,25 @@ fn what_an_emulator_recorded_is_what_flow_finds() {
     }
 }
 
+/// Processors imply a setup without cycle counts and return stacks; the trace shows that it does not fit.
+#[test]
+fn a_setup_that_a_processors_name_implies_is_inferred_if_it_does_not_fit() {
+    let Some(folder) = corpus("etm4/synthetic") else { return };
+    for (name, source) in [
+        ("mix-a57-etmv4-cycles", "etmv4,cpu=cortex-a57"),
+        ("mix-a57-etmv4-return-stack", "etmv4,cpu=cortex-a57"),
+        ("mix-m33-etmv4-return-stack", "etmv4,cpu=cortex-m33"),
+    ] {
+        let case = folder.join(name);
+        let expected =
+            comparable(&std::fs::read_to_string(case.join("runs.txt")).expect("the corpus is complete"));
+        let [trace, program] = [case.join("trace.bin"), case.join("program.elf")];
+        let [trace, program] = [&trace, &program].map(|path| path.to_str().expect("plain names"));
+        let described = [trace, "--container", "raw", "--source", source, "--image", program];
+        assert_same_runs(&runs(&described), &expected);
+    }
+}
+
 /// The blocks of a description that do not begin with one of these headings, without lines that begin with
 /// one of these words.
 fn without(description: &str, headings: &[&str], words: &[&str]) -> String {
