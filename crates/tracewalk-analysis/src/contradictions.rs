@@ -9,7 +9,8 @@
 pub enum Verdict {
     /// No contradictions were found.
     Fits,
-    /// A few contradictions were found: the image is the right one, but the image or the trace is damaged.
+    /// A few contradictions were found, at most one for 200 blocks: the image is the right one, but the image or the trace is
+    /// damaged.
     Doubtful,
     /// Contradictions are frequent: this is not the program that was traced.
     DoesNotFit,
@@ -23,7 +24,8 @@ pub enum Verdict {
 const RANGES_FOR_EACH: u64 = 200;
 
 impl Verdict {
-    /// The verdict from the numbers of contradictions and of ranges that were followed to their end.
+    /// The verdict from the number of gaps with [`GapReason::Contradiction`](tracewalk::flow::GapReason) and the number of
+    /// blocks. Without blocks nothing was compared: the verdict is [`Verdict::Fits`] for any image.
     #[must_use]
     pub const fn of(contradictions: u64, ranges: u64) -> Self {
         match contradictions {

@@ -84,8 +84,8 @@ impl<'a> Piece<'a> {
         })
     }
 
-    /// Appends the bytes, faster than from their slice: nearly all pieces are short, and copying a fixed
-    /// number of bytes takes less time than copying a variable one.
+    /// Appends the bytes to `bytes`, faster than `extend_from_slice` does: nearly all pieces are short, and
+    /// copying a fixed number of bytes takes less time than copying a variable one.
     #[inline]
     pub fn append_to(&self, bytes: &mut Vec<u8>) {
         const SHORT: usize = 32;

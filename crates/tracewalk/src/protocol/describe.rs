@@ -15,7 +15,8 @@ pub trait Describe {
 /// The value of a packet's field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field<'a> {
-    /// A number; flags are 0 and 1.
+    /// A number; flags are 0 and 1. `tracewalk packets` prints `context_id`, `timestamp` and `value` in
+    /// hexadecimal.
     Number(u64),
     /// An address in the traced processor's memory.
     Address(Address),

@@ -26,7 +26,8 @@ impl FlowStream {
     }
 
     /// Restarts before the source's first byte, with counts of 0. The stream keeps what it learned of the
-    /// program: program and configuration must be the same as before.
+    /// program: `config` must be that of [`FlowStream::new`], and later calls must pass the same program. For
+    /// another one, make a new stream.
     pub fn begin_again(&mut self, config: &SourceConfig) {
         each!(FlowChain, &mut self.0, chain => {
             if let Some(config) = VariantOf::of(config) {
@@ -37,7 +38,8 @@ impl FlowStream {
         *self = Self::new(config);
     }
 
-    /// Takes the next bytes; gives `sink` the elements that they prove.
+    /// Takes the next bytes; gives `sink` the elements that they prove. Pass the same program in all calls: the
+    /// stream remembers its code.
     pub fn push(&mut self, bytes: &[u8], program: &Program, sink: &mut impl TakeElements) {
         each!(FlowChain, &mut self.0, chain => chain.push(bytes, program, sink));
     }
@@ -54,7 +56,7 @@ impl FlowStream {
         self.interrupt(Loss::Cut, program, sink);
     }
 
-    /// The source ends here.
+    /// The source ends here. Afterwards call only [`FlowStream::begin_again`] or [`FlowStream::go_on_from`].
     pub fn finish(&mut self, program: &Program, sink: &mut impl TakeElements) {
         each!(FlowChain, &mut self.0, chain => chain.plain_mut().finish(program, sink));
     }

@@ -14,7 +14,7 @@ pub enum PacketItem<'a> {
     Packet(&'a dyn Describe),
     /// Bytes that are not a packet, up to the place at which decoding continues.
     Malformed(Malformation),
-    /// Bytes skipped in the search for synchronisation.
+    /// Bytes skipped in the search for synchronisation, or the continuation of a long malformed stretch.
     Unsynchronised,
 }
 

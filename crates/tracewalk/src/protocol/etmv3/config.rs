@@ -226,7 +226,7 @@ mod etmv3_etmidr {
 
 impl Config {
     /// The configuration of a core with its usual registers: instruction trace, nothing more. If the unit was set
-    /// up otherwise, program flow is wrong: use [`Config::of_core`].
+    /// up otherwise, program flow is wrong: use [`Config::of_core`]. `None` if no [`Core`] has this name.
     #[must_use]
     pub fn for_core(name: &str) -> Option<Self> {
         Self::from_registers(Registers::default(), Core::named(name)).ok()

@@ -134,7 +134,7 @@ impl core::error::Error for ConfigError {}
 
 impl Config {
     /// The configuration of a core with its usual registers: instruction trace, nothing more. If the unit was set
-    /// up otherwise, program flow is wrong: use [`Config::of_core`].
+    /// up otherwise, program flow is wrong: use [`Config::of_core`]. `None` if no [`Core`] has this name.
     #[must_use]
     pub fn for_core(name: &str) -> Option<Self> {
         Self::of_core(Core::named(name)?, Registers::default()).ok()
