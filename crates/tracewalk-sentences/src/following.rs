@@ -207,7 +207,8 @@ fn gaps(notice: &Notice) -> Option<String> {
             source_name(*source),
         ),
         K::AddressUnknown { source, count } => format!(
-            "{}: the trace lacks the address that execution went to {}, first at {at}; no option helps",
+            "{}: the trace lacks the address that execution went to {}, first at {at}; if the registers in --source are \
+             right, no option helps",
             source_name(*source),
             counted(*count, "time"),
         ),

@@ -80,8 +80,7 @@ pub(super) fn remedy(error: &OpenError) -> Option<String> {
             "switch the trace unit on before the buffer is read, or save the memory that the trace is in"
         }
         OpenError::NothingRecognised { has_program: true, .. } => {
-            "check that --image is the program of the traced core, or describe the trace with --container and --source \
-             [ID=]PROTOCOL,cpu=…"
+            "describe it with --container and --source [ID=]PROTOCOL,cpu=…"
         }
         OpenError::NothingRecognised { .. } => {
             "describe it with --container and --source [ID=]PROTOCOL,cpu=…, and the program with --image"

@@ -68,7 +68,8 @@ pub(crate) struct Coverage {
     pub(crate) fail_under: Vec<Limit>,
 
     /// Exit with status 1 if trace was lost: a FIFO overflow, malformed or missing trace, a contradiction, code in no image,
-    /// execution in doubt, or a capture that ends too early. The error names each loss. Works with saved files as well.
+    /// execution in doubt, or a trace buffer's file that ends inside a frame. The error names each loss. Works with saved files
+    /// as well.
     #[arg(long, help_heading = "Checks")]
     pub(crate) fail_on_loss: bool,
 

@@ -64,8 +64,8 @@ fn no_measure(unit: Unit, option: &str) -> Failure {
     let NotMeasured { missing, switch } = not_measured(unit);
     Failure::input(
         "not_measured",
-        format!("the trace has no {missing}"),
-        format!("leave out {option}, or switch on {switch} when capturing"),
+        format!("the measured part of the trace has no {missing}"),
+        format!("leave out {option}, measure a longer part, or switch on {switch} when capturing"),
     )
 }
 

@@ -26,7 +26,7 @@ pub(super) fn unknown(what: &Happening, why: &Unknown, code: &Code) -> Failure {
             let names = functions.iter().map(|function| function.name.as_str());
             let hint = match suggestion(name, names) {
                 Some(names) => {
-                    format!("the nearest names are {names}; for an inlined function, give a line of it (main.c:43)")
+                    format!("the nearest names are {names}; for an inlined function, give one of its lines as FILE:LINE")
                 }
                 None => {
                     "it has no names: give an ELF file with symbols with --image, or give an address (0x8000306)"
