@@ -93,6 +93,37 @@ fn it_makes_no_difference_whether_it_is_known_where_frames_are() {
     }
 }
 
+#[test]
+fn the_head_of_a_capture_in_parts_is_followed_alone() {
+    let id = TraceId::new(2).unwrap();
+    let mut part = Vec::new();
+    let mut formatter = Formatter::new(FormatterOptions::default());
+    formatter.write(id, &SOURCE, &mut part);
+    formatter.flush(&mut part);
+    let capture = part.repeat(50);
+    let mut indexer = Indexer::new(Framing::Buffer);
+    for at in (0..capture.len()).step_by(part.len()) {
+        indexer.skip_to(CaptureOffset(at as u64), &mut Nobody);
+        indexer.push(&part, &mut Nobody);
+    }
+    let (index, ..) = indexer.finish(&mut Nobody);
+    let carrier = Carrier::Indexed { index, id };
+    let input = Input { capture: &capture, carrier, rest: None, progress: &NoProgress };
+    let (config, program) = (config(), Program::new());
+    let followed = |input: &Input<'_>| {
+        let mut bytes = 0;
+        let take = |part: Gathered<()>| {
+            bytes += part.statistics.bytes;
+            Ok(())
+        };
+        Follower::new(&config, &program).flow_parts(input, Spread::over(1), &(), take).unwrap();
+        bytes
+    };
+    let whole = followed(&input);
+    assert_eq!(whole, 50 * SOURCE.len() as u64);
+    assert_eq!(followed(&input.head(3 * part.len())), whole * 3 / 50);
+}
+
 /// The places of the packets, or the error of a capture that has arrived up to here, with the rest still to come.
 fn packets_later(capture: &[u8], carrier: &Carrier, there: usize, ending: Ending) -> Vec<(String, u64)> {
     let (head, rest) = capture.split_at(there);

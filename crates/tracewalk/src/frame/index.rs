@@ -155,11 +155,12 @@ impl Index {
         0..self.sections
     }
 
-    /// The number of bytes of a source in a section that is not mixed, and so can be unpacked in one piece.
+    /// The number of bytes of a source in a section that is not mixed, and so can be unpacked in one piece. `None` for any
+    /// other section, and for a number without a section.
     #[must_use]
     pub fn bytes_in(&self, section: usize, id: TraceId) -> Option<u64> {
         let is_frames = |found: &&Section| matches!(found.kind, Kind::Frames { .. } | Kind::Gap);
-        let found = self.contents.sections.get(section).filter(is_frames)?;
+        let found = self.contents.sections.get(..self.sections)?.get(section).filter(is_frames)?;
         Some(self.border_after(section).before(id) - found.start.before(id))
     }
 

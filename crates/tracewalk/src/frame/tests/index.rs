@@ -265,5 +265,8 @@ fn frames_of_several_parts_are_those_of_each_part() {
         }
         let head = index.head(100);
         assert!(head.sections().len() < index.sections().len());
+        let beyond = head.sections().end..index.sections().end;
+        assert!(beyond.clone().any(|section| index.bytes_in(section, one).is_some()));
+        assert!(beyond.into_iter().all(|section| head.bytes_in(section, one).is_none()));
     }
 }
