@@ -121,9 +121,14 @@ impl Sums {
     }
 }
 
-/// A rate from 0 to 1; 1 if there is nothing to cover, as other writers of this format do.
+/// A rate from 0 to 1, rounded down, so that only complete coverage is 1; 1 if there is nothing to cover, as other writers of
+/// this format do.
 fn rate((covered, found): (u64, u64)) -> String {
-    if found == 0 { "1".to_owned() } else { format!("{:.4}", covered as f64 / found as f64) }
+    if found == 0 {
+        return "1".to_owned();
+    }
+    let ten_thousandths = u128::from(covered) * 10_000 / u128::from(found);
+    format!("{}.{:04}", ten_thousandths / 10_000, ten_thousandths % 10_000)
 }
 
 struct Document<W: Write> {
@@ -257,4 +262,17 @@ impl<W: Write> Document<W> {
 fn tag<'a>(name: &'a str, attributes: &Attributes) -> BytesStart<'a> {
     let attributes = attributes.iter().map(|(name, value)| (*name, value.as_str()));
     BytesStart::new(name).with_attributes(attributes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_complete_coverage_is_1() {
+        assert_eq!(rate((25_001, 25_002)), "0.9999");
+        assert_eq!(rate((1, 8)), "0.1250");
+        assert_eq!(rate((25_002, 25_002)), "1.0000");
+        assert_eq!(rate((0, 0)), "1");
+    }
 }
