@@ -129,7 +129,7 @@ mod tests {
     fn doubt_goes_back_to_the_last_proof_and_lasts_up_to_the_next() {
         let mut doubt = Doubt::new();
         assert_eq!((doubt.element(&proof(100)), doubt.proven()), (None, StreamOffset(100)));
-        assert_eq!(doubt.element(&gap(120, false)), None, "what the trace unit tells of itself");
+        assert_eq!(doubt.element(&gap(120, false)), None, "what the trace unit reports itself");
         assert_eq!((doubt.is_open(), doubt.since()), (false, None));
         assert_eq!(doubt.element(&gap(150, true)), begins(100));
         assert_eq!((doubt.is_open(), doubt.since()), (true, Some(StreamOffset(100))));

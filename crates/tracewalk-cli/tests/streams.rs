@@ -172,7 +172,7 @@ impl Server {
         };
         let mut port = String::new();
         let mut stdout = BufReader::new(child.stdout.take().expect("it is piped"));
-        stdout.read_line(&mut port).expect("the server tells its port");
+        stdout.read_line(&mut port).expect("the server prints its port");
         Some(Self { child, port: port.trim().to_owned() })
     }
 

@@ -113,9 +113,9 @@ def test_programs_are_shared_and_change_nothing(fleet):
 
 
 def test_progress_counts_captures_and_may_end_the_work(fleet):
-    told = []
-    tracewalk.gather(fleet * 40, progress=lambda done, of: told.append((done, of)))
-    assert all(of in (0, 40 * len(fleet)) for _, of in told)
+    reports = []
+    tracewalk.gather(fleet * 40, progress=lambda done, of: reports.append((done, of)))
+    assert all(of in (0, 40 * len(fleet)) for _, of in reports)
 
     def enough(done, of):
         raise KeyboardInterrupt

@@ -129,14 +129,14 @@ def opened(path, **options):
     )
 
 
-def test_progress_is_told_and_may_end_the_work(tmp_path):
+def test_progress_is_reported_and_may_end_the_work(tmp_path):
     path = long_capture(tmp_path, 400)
-    told = []
+    reports = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        session = opened(path, progress=lambda done, all: told.append((done, all)))
+        session = opened(path, progress=lambda done, all: reports.append((done, all)))
         session.profile()
-        assert all(0 <= done for done, _ in told)
+        assert all(0 <= done for done, _ in reports)
 
         class Enough(Exception):
             pass

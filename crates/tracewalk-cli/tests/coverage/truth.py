@@ -59,19 +59,19 @@ class Steps:
             at = start
             while at < end:
                 instruction = code.at(at, isa)
-                behind = at + instruction.size
+                next_address = at + instruction.size
                 outcome = True
                 if failures_known:
                     outcome = at not in failed
-                elif instruction.branch and behind < end:
+                elif instruction.branch and next_address < end:
                     # Without a jump the run goes on, so a branch inside the run was not taken, or went to the
                     # next address.
-                    outcome = not instruction.conditional or instruction.target == behind
+                    outcome = not instruction.conditional or instruction.target == next_address
                 elif instruction.conditional and instruction.branch and marks[index][:1] and marks[index][0][0] == "X":
                     # The exception came after the branch: its return address shows the outcome.
-                    outcome = marks[index][0][2] != f"{behind:x}"
+                    outcome = marks[index][0][2] != f"{next_address:x}"
                 self.list.append((at, isa, outcome))
-                at = behind
+                at = next_address
             assert at == end, f"run {start:x} {end:x} ends inside an instruction"
 
 
@@ -356,8 +356,8 @@ def outcomes(instruction, counts, conditions):
     """The count of each outcome of a condition; None if no trace contains it."""
     found = []
     for count in counts[:2]:
-        told = count > 0 or not (counts[2] > 0 or (conditions == "branches" and not instruction.branch))
-        found.append(count if told else None)
+        judged = count > 0 or not (counts[2] > 0 or (conditions == "branches" and not instruction.branch))
+        found.append(count if judged else None)
     return found
 
 
@@ -392,14 +392,14 @@ def report(code, lines, counts, conditions):
         seen_functions.add(function)
         functions[function] |= sum(counted) > 0
         file, line = lines.place(instruction.address)
-        told = outcomes(instruction, counted, conditions) if instruction.conditional else []
-        all_outcomes += [None if count is None else count > 0 for count in told]
+        judged = outcomes(instruction, counted, conditions) if instruction.conditional else []
+        all_outcomes += [None if count is None else count > 0 for count in judged]
         if not file or not line:
             continue
         copy = (function, lines.chain(instruction.address))
         by_line[(file, line)][copy].append((effect, counted))
-        if told:
-            branches[(file, line)].append([f"0x{instruction.address:08x}", *told])
+        if judged:
+            branches[(file, line)].append([f"0x{instruction.address:08x}", *judged])
     files = defaultdict(dict)
     order = ["covered", "partly", "untold", "skipped", "unreached"]
     verdicts = []

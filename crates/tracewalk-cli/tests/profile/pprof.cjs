@@ -15,7 +15,7 @@ assert.deepStrictEqual([...bytes.subarray(0, 2)], [0x1f, 0x8b], "it is gzipped")
 const profile = Profile.decode(zlib.gunzipSync(bytes));
 const strings = profile.stringTable.strings;
 assert.strictEqual(strings[0], "", "the first string is empty");
-assert.strictEqual(new Set(strings).size, strings.length, "strings are told once");
+assert.strictEqual(new Set(strings).size, strings.length, "each string is there once");
 const text = (index) => {
     assert.ok(Number(index) < strings.length, `string ${index}`);
     return strings[Number(index)];

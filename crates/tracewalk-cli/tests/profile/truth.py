@@ -98,11 +98,11 @@ def steps(code, items, find_returns):
             if item[0] != "context":
                 yield item
             continue
-        behind = index + 1
+        following = index + 1
         changes = {}
-        while behind < len(items) and items[behind][0] == "context":
-            changes[items[behind][1]] = items[behind][2]
-            behind += 1
+        while following < len(items) and items[following][0] == "context":
+            changes[items[following][1]] = items[following][2]
+            following += 1
         _, at, end, isa = item
         while at < end:
             instruction = code.at(at, isa)
@@ -176,12 +176,12 @@ class Calls:
             # The handler of a call to nowhere returns to the instruction after the call.
             self.come_back(at)
         elif last is not None and last.branch and (at != last.address + last.size or not last.conditional):
-            behind = last.address + last.size
+            following = last.address + last.size
             if last.call:
-                self.stack.append(Frame(self.top(), function, behind, site=last.address))
+                self.stack.append(Frame(self.top(), function, following, site=last.address))
                 self.count(self.stack[-1])
                 if function[1] == "setjmp":
-                    self.saved[behind] = len(self.stack) - 1
+                    self.saved[following] = len(self.stack) - 1
             elif last.target is None and self.stack[-1].function[1] == "longjmp":
                 self.jumps.append(len(self.stack) - self.saved[at])
                 del self.stack[self.saved[at] :]

@@ -66,14 +66,14 @@ class Events:
     that is taken immediately at that address replaced the return.
     """
 
-    def __init__(self, returns_are_told):
+    def __init__(self, returns_are_traced):
         self.list = []
-        self.told = returns_are_told
+        self.returns_are_traced = returns_are_traced
         self.open = []
         self.returned = None
 
     def taken(self, now, number, returns_to):
-        if not self.told and self.open and self.open[-1] == returns_to:
+        if not self.returns_are_traced and self.open and self.open[-1] == returns_to:
             self.back(now)
         chained = returns_to == "-" or self.returned == (now, returns_to)
         self.list.append((now, number, chained))
@@ -86,7 +86,7 @@ class Events:
         self.list.append((now, None, False))
 
     def at(self, now, address):
-        if not self.told and self.open and self.open[-1] == address:
+        if not self.returns_are_traced and self.open and self.open[-1] == address:
             self.back(now)
 
 
