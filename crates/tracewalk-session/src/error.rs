@@ -240,7 +240,7 @@ impl fmt::Display for OpenError {
                 base.map_or(Ok(()), |base| write!(f, " and MTB_BASE 0x{base:x}"))
             }
             Self::NoPiece { file, pieces: 1 } => {
-                write!(f, "{}: the only memory in it are the processor's registers", file.display())
+                write!(f, "{}: the only memory in it is that of the processor's registers", file.display())
             }
             Self::NoPiece { file, pieces } => write!(
                 f,
