@@ -144,7 +144,12 @@ pub(crate) struct Coverage {
 impl Coverage {
     /// The path of a source file in reports, if `--path-map` changes it: by the first map that matches.
     pub(crate) fn shown_path(&self, path: &str) -> Option<String> {
-        self.path_maps.iter().find_map(|map| map.apply(path))
+        self.renamed(path).map(|(_, path)| path)
+    }
+
+    /// As [`Coverage::shown_path`], with the number of the map.
+    pub(crate) fn renamed(&self, path: &str) -> Option<(usize, String)> {
+        self.path_maps.iter().enumerate().find_map(|(number, map)| Some((number, map.apply(path)?)))
     }
 
     /// The reports that have an option of their own: the option, the format, and the file.

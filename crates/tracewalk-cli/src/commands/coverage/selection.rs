@@ -60,12 +60,9 @@ impl<'a> Selection<'a> {
 
     /// The path that the report shows.
     fn shown_path<'p>(&self, path: &'p str) -> Cow<'p, str> {
-        let maps = self.args.path_maps.iter().zip(&self.maps);
-        let renamed = maps.filter_map(|(map, is_used)| Some((map.apply(path)?, is_used))).next();
-        renamed.map_or(Cow::Borrowed(path), |(path, is_used)| {
-            is_used.set(true);
-            Cow::Owned(path)
-        })
+        let Some((map, path)) = self.args.renamed(path) else { return Cow::Borrowed(path) };
+        self.maps.get(map).into_iter().for_each(|is_used| is_used.set(true));
+        Cow::Owned(path)
     }
 
     /// The options whose patterns matched nothing.
