@@ -1,5 +1,6 @@
 //! Source lines and inlined functions, from the debugging information (DWARF).
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::ops::Range;
@@ -48,7 +49,7 @@ pub struct SourceLines {
     images: Vec<ImageLines>,
     functions: Arc<Functions>,
     frames: HashMap<Address, Arc<[Frame]>>,
-    names: BTreeSet<Arc<str>>,
+    names: Names,
     notes: Vec<SymbolNote>,
 }
 
@@ -77,7 +78,7 @@ impl SourceLines {
             });
             all.push(ImageLines { image: Arc::clone(image), scope: *scope, debugging });
         }
-        Self { images: all, functions, frames: HashMap::new(), names: BTreeSet::new(), notes }
+        Self { images: all, functions, frames: HashMap::new(), names: Names::default(), notes }
     }
 
     /// Whether any image has source lines.
@@ -119,7 +120,7 @@ impl SourceLines {
             let Ok(found) = found else { continue };
             for (start, bytes, location) in found {
                 let named = location.file.zip(location.line).filter(|(file, line)| is_wanted(file, *line));
-                let file = named.and_then(|(file, _)| intern(&mut self.names, file));
+                let file = named.and_then(|(file, _)| self.names.of_file(file));
                 if let (Ok(bytes), Some(file), Some(line)) = (u32::try_from(bytes), file, location.line) {
                     let column = location.column.filter(|&column| column != 0);
                     rows.push(LineRow {
@@ -143,7 +144,7 @@ impl SourceLines {
         for debugging in self.images.iter().filter_map(|lines| lines.debugging.as_ref()) {
             let Ok(found) = debugging.context.find_location_range(0, u64::MAX) else { continue };
             let names = found.filter_map(|(_, _, location)| location.file);
-            files.extend(names.filter_map(|name| intern(&mut self.names, name)));
+            files.extend(names.filter_map(|name| self.names.of_file(name)));
         }
         files
     }
@@ -155,7 +156,7 @@ impl SourceLines {
         let mut checksums = BTreeSet::new();
         for debugging in self.images.iter().filter_map(|lines| lines.debugging.as_ref()) {
             debugging.checksums(&mut |file, md5| {
-                checksums.extend(intern(&mut self.names, file).map(|file| (file, md5)));
+                checksums.extend(self.names.of(file).map(|file| (file, md5)));
             });
         }
         checksums
@@ -188,12 +189,12 @@ impl SourceLines {
         {
             while let Ok(Some(frame)) = found.next() {
                 let location = frame.location.as_ref();
-                let name = frame.function.as_ref().and_then(|name| Some(demangle(&name.raw_name().ok()?)));
+                let name = frame.function.as_ref().and_then(|name| name.raw_name().ok());
                 frames.push(Frame {
-                    function: name.and_then(|name| intern(&mut self.names, &name)),
+                    function: name.and_then(|name| self.names.of_function(&name)),
                     file: location
                         .and_then(|location| location.file)
-                        .and_then(|file| intern(&mut self.names, file)),
+                        .and_then(|file| self.names.of_file(file)),
                     line: location.and_then(|location| location.line),
                     column: location.and_then(|location| location.column).filter(|&column| column != 0),
                 });
@@ -205,7 +206,7 @@ impl SourceLines {
                 frames.push(Frame::default());
             }
             if let Some(Frame { function: outermost @ None, .. }) = frames.last_mut() {
-                *outermost = intern(&mut self.names, &function.name);
+                *outermost = self.names.of(&function.name);
             }
         }
         Some(Arc::from(frames))
@@ -231,16 +232,54 @@ impl fmt::Display for Frame {
     }
 }
 
-/// The shared copy of a name in printable form; `None` for an empty name.
-fn intern(names: &mut BTreeSet<Arc<str>>, name: &str) -> Option<Arc<str>> {
-    let name = plain(name.into());
-    if name.is_empty() {
-        return None;
+/// Shared copies of names in printable form.
+#[derive(Default)]
+struct Names {
+    all: BTreeSet<Arc<str>>,
+    /// The copies of names that the debugging information holds, by the place of each in memory, where it stays. Most
+    /// instructions have names of the instruction before.
+    held: HashMap<Held, Option<Arc<str>>>,
+}
+
+/// The address of a name in memory, and its length.
+type Held = (usize, usize);
+
+impl Names {
+    /// The shared copy of a name; `None` for an empty name.
+    fn of(&mut self, name: &str) -> Option<Arc<str>> {
+        let name = plain(name.into());
+        if name.is_empty() {
+            return None;
+        }
+        if let Some(known) = self.all.get(&*name) {
+            return Some(Arc::clone(known));
+        }
+        let name: Arc<str> = Arc::from(name);
+        self.all.insert(Arc::clone(&name));
+        Some(name)
     }
-    if let Some(known) = names.get(&*name) {
-        return Some(Arc::clone(known));
+
+    /// The shared copy of a file's name, which the debugging information holds.
+    fn of_file(&mut self, name: &str) -> Option<Arc<str>> {
+        self.held(name, Names::of)
     }
-    let name: Arc<str> = Arc::from(name);
-    names.insert(Arc::clone(&name));
-    Some(name)
+
+    /// The shared copy of a function's name, demangled.
+    fn of_function(&mut self, name: &Cow<'_, str>) -> Option<Arc<str>> {
+        match name {
+            Cow::Borrowed(name) => self.held(name, |names, name| names.of(&demangle(name))),
+            // Made for this call, because the name is not UTF-8.
+            Cow::Owned(name) => self.of(&demangle(name)),
+        }
+    }
+
+    fn held(&mut self, name: &str, make: impl Fn(&mut Self, &str) -> Option<Arc<str>>) -> Option<Arc<str>> {
+        let held = (name.as_ptr().addr(), name.len());
+        if let Some(known) = self.held.get(&held) {
+            return known.clone();
+        }
+        let made = make(self, name);
+        self.held.insert(held, made.clone());
+        made
+    }
 }

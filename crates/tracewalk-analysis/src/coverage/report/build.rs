@@ -69,11 +69,13 @@ struct Builder {
     copies: HashMap<Copy, usize>,
     /// By program and first address; `None` for code in no function.
     functions: HashMap<(usize, Option<Address>), usize>,
-    files: BTreeMap<String, Lines>,
+    files: Files,
+    /// The lines of the files that have any, by the file's number.
+    lines: BTreeMap<usize, Lines>,
     /// The checksums of the files' texts, by name.
     checksums: BTreeMap<String, BTreeSet<[u8; 16]>>,
     /// The file of each function that has one.
-    function_files: HashMap<usize, String>,
+    function_files: HashMap<usize, usize>,
     /// The names of all runs, in order.
     runs: Vec<String>,
     /// The runs in which an instruction took effect, if known, by its index.
@@ -82,6 +84,36 @@ struct Builder {
 
 /// The instructions of each line, by copy.
 type Lines = BTreeMap<u32, BTreeMap<usize, Vec<usize>>>;
+
+/// The source files, numbered in the order of their appearance.
+#[derive(Default)]
+struct Files {
+    names: Vec<String>,
+    numbers: HashMap<String, usize>,
+    /// The numbers of names as the debug information spells them: most instructions have one that came before.
+    spelled: HashMap<String, usize>,
+}
+
+impl Files {
+    /// The number of the file that the debug information calls `spelled`.
+    fn number(&mut self, spelled: &str) -> usize {
+        if let Some(&number) = self.spelled.get(spelled) {
+            return number;
+        }
+        let name = source_name(spelled);
+        let Self { names, numbers, .. } = self;
+        let number = *numbers.entry(name).or_insert_with_key(|name| {
+            names.push(name.clone());
+            names.len() - 1
+        });
+        self.spelled.insert(spelled.to_owned(), number);
+        number
+    }
+
+    fn name(&self, number: usize) -> &str {
+        self.names.get(number).map_or("", String::as_str)
+    }
+}
 
 impl Builder {
     fn program(&mut self, input: &ProgramInput<'_>, filter: &dyn Filter) {
@@ -105,11 +137,12 @@ impl Builder {
         for instruction in instructions::count(&code.program, symbols, &coverage.blocks) {
             let address = instruction.at.address;
             let frames = symbols.frames(address);
-            let place = Place::of(&frames);
+            let place = Place::of(&frames, &mut self.files);
             let start = symbols.function(address).map(|function| function.start);
             let extent = start.and_then(|start| extent_at(&extents, start));
             let linked = extent.map_or("", |extent| extent.name.as_str());
-            if !filter.keeps(place.file.as_deref(), &function_names(&frames, linked)) {
+            let file = place.file.map(|file| self.files.name(file));
+            if !filter.keeps(file, &function_names(&frames, linked)) {
                 continue;
             }
             let function = self.function(program, extent, &instruction);
@@ -170,7 +203,7 @@ impl Builder {
         if let Some(frame) = frames.last() {
             function.line = frame.line;
             if let Some(file) = &frame.file {
-                self.function_files.insert(index, source_name(file));
+                self.function_files.insert(index, self.files.number(file));
             }
         }
     }
@@ -178,9 +211,11 @@ impl Builder {
     /// The index of the copy that an instruction in these frames belongs to.
     fn copy(&mut self, function: usize, frames: &[Frame]) -> usize {
         let calls = frames.windows(2).rev();
+        let files = &mut self.files;
         let inlined = calls.filter_map(|pair| {
             let [inner, outer] = pair else { return None };
-            let file = outer.file.as_deref().map(source_name);
+            let file = outer.file.as_deref().map(|file| files.number(file));
+            let file = file.map(|file| files.name(file).to_owned());
             Some(InlinedCall { function: inner.function.clone(), file, line: outer.line })
         });
         let copy = Copy { function, inlined: inlined.collect() };
@@ -198,7 +233,7 @@ impl Builder {
             function.instructions.push(index);
         }
         if let Some(file) = place.file {
-            let lines = self.files.entry(file).or_default();
+            let lines = self.lines.entry(file).or_default();
             if let Some(line) = place.line {
                 lines.entry(line).or_default().entry(counted.copy).or_default().push(index);
             }
@@ -207,7 +242,10 @@ impl Builder {
 
     fn finish(mut self) -> Report {
         let report = &mut self.report;
-        for (name, lines) in &self.files {
+        let mut files =
+            self.lines.iter().map(|(&file, lines)| (self.files.name(file), lines)).collect::<Vec<_>>();
+        files.sort_unstable_by_key(|(name, _)| *name);
+        for (name, lines) in files {
             let lines = lines.iter().map(|(&number, copies)| {
                 let mut runs = RunSet::default();
                 let passed = copies.values().flatten().filter_map(|index| self.took_effect_in.get(index));
@@ -216,7 +254,7 @@ impl Builder {
             });
             let lines = lines.collect();
             report.files.push(File {
-                name: name.clone(),
+                name: name.to_owned(),
                 lines,
                 functions: Vec::new(),
                 totals: Totals::default(),
@@ -224,9 +262,10 @@ impl Builder {
                 stale: None,
             });
         }
-        for (&function, name) in &self.function_files {
+        for (&function, &file) in &self.function_files {
             // The filter may leave out the lines of a function's file.
-            let file = report.files.binary_search_by(|file| file.name.cmp(name)).ok();
+            let name = self.files.name(file);
+            let file = report.files.binary_search_by(|file| file.name.as_str().cmp(name)).ok();
             if let Some(function) = report.functions.get_mut(function) {
                 function.file = file;
             }
@@ -379,15 +418,16 @@ fn branch(instruction: &Instruction, conditions_recorded: bool) -> Option<Branch
 
 /// The source place of an instruction.
 struct Place {
-    file: Option<String>,
+    /// The file's number.
+    file: Option<usize>,
     line: Option<u32>,
 }
 
 impl Place {
-    fn of(frames: &[Frame]) -> Self {
+    fn of(frames: &[Frame], files: &mut Files) -> Self {
         let innermost = frames.first();
         Self {
-            file: innermost.and_then(|frame| frame.file.as_deref()).map(source_name),
+            file: innermost.and_then(|frame| frame.file.as_deref()).map(|file| files.number(file)),
             line: innermost.and_then(|frame| frame.line),
         }
     }
