@@ -151,8 +151,13 @@ impl<'a> Following<'a> {
     fn run<A: Analysis>(self, code: &Arc<Code>, mut analysis: A) -> Result<Outcome<A::Found>, RunError> {
         let Self { session, source, observer, .. } = self;
         let known = session.shares();
-        let new = || Follower::new(&source.config, &code.program);
-        let mut follower = known.map_or_else(new, |shared| shared.follower(&source.config, &code.program));
+        let mut follower = match known {
+            Some(shared) => shared.follower(&source.config, &code.program),
+            None if self.is_known(&code.program) => {
+                session.known.follower(&source.description, &source.config, &code.program)
+            }
+            None => Follower::new(&source.config, &code.program),
+        };
         let fits = self.trust.image || self.image_fits(&mut follower)?;
         let code = if fits { Arc::clone(code) } else { without_program(code) };
         if !fits {
@@ -317,6 +322,11 @@ impl<'a> Following<'a> {
         Ok(beside.finish(observer))
     }
 
+    /// Whether the source was followed in an equal program at opening.
+    fn is_known(self, program: &Program) -> bool {
+        is_same(self.session.known.program(&self.source.description), program)
+    }
+
     /// Whether the program is the traced one. Decodes the beginning, and reports if the image keeps contradicting the
     /// trace.
     fn image_fits(self, follower: &mut Follower<'_>) -> io::Result<bool> {
@@ -325,7 +335,7 @@ impl<'a> Following<'a> {
             return Ok(true);
         }
         // A short source was followed to its end at opening.
-        if source.fits && is_same(session.known.program(&source.description), follower.program()) {
+        if source.fits && self.is_known(follower.program()) {
             return Ok(true);
         }
         let buffer = session.buffer(source);
@@ -418,13 +428,13 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// Whether two programs have the same bytes at the same places. The place of the vector table is not compared: only an
+/// Whether contexts see the same bytes at the same places in two programs. The place of the vector table is not compared: only an
 /// MTB uses it, and none is followed at opening.
 fn is_same(one: &Program, other: &Program) -> bool {
     fn all(program: &Program) -> impl Iterator<Item = (Scope, Address, &[u8])> {
         program.all_regions().map(|(scope, region)| (scope, region.start(), region.bytes()))
     }
-    all(one).eq(all(other))
+    one.leaves_out_address_spaces() == other.leaves_out_address_spaces() && all(one).eq(all(other))
 }
 
 /// The code for an unknown program.

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tracewalk::ids::Address;
 use tracewalk::program::{Program, Scope};
+use tracewalk::source::SourceConfig;
+use tracewalk_analysis::drive::{Follower, Learned};
 use tracewalk_input::Origin;
 use tracewalk_input::capture::{Capture, SourceDescription};
 use tracewalk_input::image::{Image, ImageLoader, Memory};
@@ -27,6 +29,44 @@ pub(crate) struct Known {
     pub(crate) units: Vec<Unit>,
     /// The programs that sessions share; `None` if they share none.
     common: Option<Common>,
+    /// The effects that this session learned of the programs, if it shares none.
+    own: Own,
+}
+
+/// The effects that a session learned of its programs when it was opened, to begin with when it answers.
+#[derive(Debug, Default)]
+struct Own {
+    everything: OwnEffects,
+    cores: BTreeMap<String, OwnEffects>,
+}
+
+/// The effects learned of one program, one for each configuration.
+#[derive(Debug, Default)]
+struct OwnEffects(Mutex<Vec<(SourceConfig, Learned)>>);
+
+impl OwnEffects {
+    fn take(&self, config: &SourceConfig) -> Option<Learned> {
+        let mut all = self.all();
+        let at = all.iter().position(|(known, _)| known == config)?;
+        Some(all.swap_remove(at).1)
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<(SourceConfig, Learned)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Learning for OwnEffects {
+    fn follower<'p>(&'p self, config: &'p SourceConfig, program: &'p Program) -> Follower<'p> {
+        match self.take(config) {
+            Some(learned) => Follower::knowing(config, program, learned),
+            None => Follower::new(config, program),
+        }
+    }
+
+    fn keep(&self, config: &SourceConfig, learned: Learned) {
+        self.all().push((config.clone(), learned));
+    }
 }
 
 /// Programs that sessions share, made from the images alone.
@@ -71,7 +111,9 @@ impl Known {
         }
         let units = infer::units(&everything);
         let common = shared.map(|shared| Common::of(shared, &everything, &cores));
-        Ok(Self { everything, cores, units, common })
+        let own = cores.keys().map(|core| (core.clone(), OwnEffects::default()));
+        let own = Own { cores: own.collect(), ..Own::default() };
+        Ok(Self { everything, cores, units, common, own })
     }
 
     /// The program that a source traced.
@@ -80,19 +122,41 @@ impl Known {
         &of_core.unwrap_or(&self.everything).program
     }
 
-    /// The program that a source traced, with what other sessions learned of it.
+    /// The program that a source traced, with what was learned of it.
     pub(crate) fn traced(&self, source: &SourceDescription) -> Traced<'_> {
-        let common = self.common.as_ref().map(|common| {
-            let of_core = source.core.as_ref().and_then(|core| common.cores.get(core));
-            of_core.unwrap_or(&common.everything) as &dyn Learning
-        });
-        Traced::new(self.program(source), common)
+        let effects = match &self.common {
+            Some(common) => {
+                let of_core = source.core.as_ref().and_then(|core| common.cores.get(core));
+                of_core.unwrap_or(&common.everything) as &dyn Learning
+            }
+            None => self.own(source),
+        };
+        Traced::new(self.program(source), effects)
     }
 
-    /// The program of all cores, with what other sessions learned of it.
+    /// The program of all cores, with what was learned of it.
     pub(crate) fn traced_by_any(&self) -> Traced<'_> {
-        let common = self.common.as_ref().map(|common| &common.everything as &dyn Learning);
-        Traced::new(&self.everything.program, common)
+        let effects = match &self.common {
+            Some(common) => &common.everything as &dyn Learning,
+            None => &self.own.everything,
+        };
+        Traced::new(&self.everything.program, effects)
+    }
+
+    /// A follower of a source in `program`, which is equal to [`Known::program`]: with the effects that opening the session
+    /// learned.
+    pub(crate) fn follower<'p>(
+        &'p self,
+        source: &SourceDescription,
+        config: &'p SourceConfig,
+        program: &'p Program,
+    ) -> Follower<'p> {
+        self.own(source).follower(config, program)
+    }
+
+    fn own(&self, source: &SourceDescription) -> &OwnEffects {
+        let of_core = source.core.as_ref().and_then(|core| self.own.cores.get(core));
+        of_core.unwrap_or(&self.own.everything)
     }
 
     /// The file with the code at `address` for a scope.

@@ -209,7 +209,7 @@ pub(crate) struct SharedProgram {
 }
 
 impl Learning for SharedProgram {
-    fn follower<'p>(&'p self, config: &'p SourceConfig) -> Follower<'p> {
+    fn follower<'p>(&'p self, config: &'p SourceConfig, _: &'p Program) -> Follower<'p> {
         self.shared.follower(config, &self.program)
     }
 

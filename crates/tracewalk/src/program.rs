@@ -215,6 +215,12 @@ impl Program {
         self.has_address_spaces = true;
     }
 
+    /// Whether scopes leave out address spaces: see [`Program::leave_out_address_spaces`].
+    #[must_use]
+    pub const fn leaves_out_address_spaces(&self) -> bool {
+        self.has_address_spaces
+    }
+
     /// The part of a context ID that scopes name.
     #[must_use]
     pub fn named(&self, context_id: Option<ContextId>) -> Option<ContextId> {

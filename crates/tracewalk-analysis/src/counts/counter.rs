@@ -17,8 +17,20 @@ pub(super) struct Counter {
     taken: Option<Taken>,
     /// The set of the passages' numbers.
     set: u32,
-    /// The learned passages, by number.
-    passages: Vec<Option<Box<Learned>>>,
+    /// The passages, by number.
+    passages: Vec<Known>,
+}
+
+/// What is known of a passage. Learning pays only if the passage comes often enough.
+#[derive(Debug, Default)]
+enum Known {
+    /// Nothing.
+    #[default]
+    New,
+    /// It came once.
+    Seen,
+    /// Its counts.
+    Counted(Box<Learned>),
 }
 
 /// The counts.
@@ -90,10 +102,20 @@ impl Counter {
         }
         let number = repeated.number() as usize;
         if self.passages.len() <= number {
-            self.passages.resize_with(number + 1, || None);
+            self.passages.resize_with(number + 1, Known::default);
         }
         let Some(place) = self.passages.get_mut(number) else { return };
-        let learned = place.get_or_insert_with(|| Box::new(Learned::of(repeated, &mut self.learning)));
+        let learned = match place {
+            Known::New => {
+                *place = Known::Seen;
+                return self.each(repeated);
+            }
+            Known::Seen => {
+                *place = Known::Counted(Box::new(Learned::of(repeated, &mut self.learning)));
+                return self.passage(repeated);
+            }
+            Known::Counted(learned) => learned,
+        };
         learned.count += 1;
         if let Some(taken) = self.taken {
             learned.enter(taken, &mut self.tally);
@@ -101,10 +123,24 @@ impl Counter {
         self.taken = learned.taken;
     }
 
+    /// Takes the members of a group, or the elements of a passage, one by one.
+    #[inline(never)]
+    fn each(&mut self, repeated: &Repeated<'_>) {
+        match repeated.members() {
+            Some(members) => members.for_each(|member| match member.totals().blocks {
+                0 => self.each(&member),
+                _ => self.passage(&member),
+            }),
+            None => repeated.elements().for_each(|element| self.element(&element)),
+        }
+    }
+
     /// Adds the counts of the passages to the total, and forgets the passages.
     fn settle(&mut self) {
-        for learned in std::mem::take(&mut self.passages).into_iter().flatten() {
-            learned.settle(&mut self.tally);
+        for passage in std::mem::take(&mut self.passages) {
+            if let Known::Counted(learned) = passage {
+                learned.settle(&mut self.tally);
+            }
         }
     }
 

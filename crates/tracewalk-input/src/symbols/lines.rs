@@ -191,7 +191,7 @@ impl SourceLines {
                 let location = frame.location.as_ref();
                 let name = frame.function.as_ref().and_then(|name| name.raw_name().ok());
                 frames.push(Frame {
-                    function: name.and_then(|name| self.names.of_function(&name)),
+                    function: name.and_then(|name| self.names.of_function(name)),
                     file: location
                         .and_then(|location| location.file)
                         .and_then(|file| self.names.of_file(file)),
@@ -265,11 +265,11 @@ impl Names {
     }
 
     /// The shared copy of a function's name, demangled.
-    fn of_function(&mut self, name: &Cow<'_, str>) -> Option<Arc<str>> {
+    fn of_function(&mut self, name: Cow<'_, str>) -> Option<Arc<str>> {
         match name {
             Cow::Borrowed(name) => self.held(name, |names, name| names.of(&demangle(name))),
             // Made for this call, because the name is not UTF-8.
-            Cow::Owned(name) => self.of(&demangle(name)),
+            Cow::Owned(name) => self.of(&demangle(&name)),
         }
     }
 

@@ -417,6 +417,7 @@ fn branch(instruction: &Instruction, conditions_recorded: bool) -> Option<Branch
 }
 
 /// The source place of an instruction.
+#[derive(Clone, Copy)]
 struct Place {
     /// The file's number.
     file: Option<usize>,
