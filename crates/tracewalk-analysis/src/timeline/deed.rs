@@ -105,14 +105,14 @@ impl Takes {
     pub(super) const NOTHING: Self = Self { pending: false, waited: false };
 }
 
-/// A shorter list: one deed for a block of one piece, one for consecutive such blocks, and no deed without effect.
-pub(super) fn shorter(noted: &[Deed]) -> Box<[Deed]> {
-    let mut list: Vec<Deed> = Vec::new();
+/// Makes a shorter list: one deed for a block of one piece, one for consecutive such blocks, and no deed without effect.
+pub(super) fn shorten(noted: &[Deed], list: &mut Vec<Deed>) {
+    list.clear();
     let mut rest = noted;
     while let Some((first, following)) = rest.split_first() {
         rest = following;
         let Deed::Begins(count, _) = *first else {
-            push(&mut list, *first);
+            push(list, *first);
             continue;
         };
         let end = following.iter().position(|deed| *deed == Deed::Ends).unwrap_or(following.len());
@@ -122,10 +122,9 @@ pub(super) fn shorter(noted: &[Deed]) -> Box<[Deed]> {
             continue;
         }
         let as_one = |deed: &Deed| if matches!(deed, Deed::Piece(_)) { Deed::Ran(count) } else { *deed };
-        block.iter().for_each(|deed| push(&mut list, as_one(deed)));
+        block.iter().for_each(|deed| push(list, as_one(deed)));
         rest = after.get(1..).unwrap_or_default();
     }
-    list.into()
 }
 
 /// Adds another deed.

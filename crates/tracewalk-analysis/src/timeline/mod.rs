@@ -69,7 +69,7 @@ use crate::itm::ItmEvent;
 use axis::{Axis, Placer};
 use deed::{Before, Marking, Marks, Takers, Takes};
 use place::Place;
-use repeated::Deeds;
+use repeated::{Deeds, Notes};
 use spans::Recorder;
 use tracks::RowId;
 
@@ -89,6 +89,7 @@ pub struct Timeline {
     /// Whether the window is the whole trace, so that no check is needed.
     is_whole: bool,
     remembered: Remembered<Marks, Deeds>,
+    notes: Notes,
     marking: Marking,
 }
 
@@ -109,6 +110,7 @@ impl Timeline {
             axis: Axis::new(scale.unit),
             is_whole: *window == Window::default(),
             remembered: Remembered::default(),
+            notes: Notes::default(),
             marking: Marking::default(),
         }
     }
@@ -212,7 +214,8 @@ impl Timeline {
         }
         let key = (repeated.set(), repeated.number());
         let learning = self.remembered.begin_learning(&mut self.calls, key);
-        self.recorder.noted = Some(Vec::new());
+        self.notes.noted.clear();
+        self.recorder.noted = Some(std::mem::take(&mut self.notes.noted));
         let mut takers = Takers::default();
         repeated.elements().for_each(|element| {
             let takes = takers.element(&element);
@@ -221,9 +224,9 @@ impl Timeline {
             self.take(&element, CaptureOffset(0), takes, sink);
         });
         self.recorder.spans.counted_before = 0;
-        let noted = self.recorder.noted.take().unwrap_or_default();
+        self.notes.noted = self.recorder.noted.take().unwrap_or_default();
         let waiting = self.meter.waiting().filter(|_| self.phase == Phase::Inside);
-        let deeds = waiting.and_then(|waiting| Deeds::of(&noted, takers, (waiting, before)));
+        let deeds = waiting.and_then(|waiting| Deeds::of(&mut self.notes, takers, (waiting, before)));
         let effect = deeds.map(|deeds| {
             let runs_only = deeds.runs_only();
             (deeds, runs_only)

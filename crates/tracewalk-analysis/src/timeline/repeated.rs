@@ -1,7 +1,7 @@
 //! The deeds of repeated elements, kept so that a timeline repeats them at once.
 
 use super::axis::Placer;
-use super::deed::{self, Before, Deed, Marking, Takers, shorter};
+use super::deed::{self, Before, Deed, Marking, Takers, shorten};
 use super::place::Place;
 use super::prepared::Part;
 use super::spans::{Recorder, Spans};
@@ -21,6 +21,15 @@ pub(super) struct Deeds {
     takes_waited: bool,
 }
 
+/// Room for notes of one passage after the other.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    /// The noted deeds.
+    pub(super) noted: Vec<Deed>,
+    /// The same as a shorter list.
+    short: Vec<Deed>,
+}
+
 impl Deeds {
     /// The deeds of a group's members, one after the other.
     pub(super) fn of_group(list: Vec<Deed>, waiting: u64, spans: &mut Spans) -> Self {
@@ -36,12 +45,13 @@ impl Deeds {
     }
 
     /// The noted deeds, and the cycles left after them; `None` if it is not known what takes the cycles before them.
-    pub(super) fn of(noted: &[Deed], takers: Takers, (waiting, before): (u64, Before)) -> Option<Self> {
+    pub(super) fn of(notes: &mut Notes, takers: Takers, (waiting, before): (u64, Before)) -> Option<Self> {
         let Takers { pending, waited, .. } = takers;
-        let list = shorter(noted);
-        let changes_marks = list.iter().any(|deed| matches!(deed, Deed::Enters(..) | Deed::Leaves(_)));
+        let Notes { noted, short } = notes;
+        shorten(noted, short);
+        let changes_marks = short.iter().any(|deed| matches!(deed, Deed::Enters(..) | Deed::Leaves(_)));
         let deeds = Self {
-            list,
+            list: short.as_slice().into(),
             parts: Box::default(),
             waiting,
             changes_marks,
