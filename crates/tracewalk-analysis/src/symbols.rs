@@ -9,6 +9,7 @@
 //! ```
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use md5::{Digest, Md5};
 use tracewalk::ids::{Address, Isa};
@@ -174,9 +175,9 @@ pub struct SourceChecksum {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// The name, readable (not mangled).
-    pub function: Option<String>,
+    pub function: Option<Arc<str>>,
     /// The source file, as the debug information names it.
-    pub file: Option<String>,
+    pub file: Option<Arc<str>>,
     /// The line in it: of the instruction in the innermost frame, of the inlined call in the others.
     pub line: Option<u32>,
 }

@@ -160,12 +160,11 @@ impl symbols::Symbols for ImageSymbols {
             late.add(NoticeKind::NamesMissing(problem.to_string()).into());
         }
         *noted = problems.len();
-        let text = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
         frames
             .iter()
             .map(|frame| symbols::Frame {
-                function: text(&frame.function),
-                file: text(&frame.file),
+                function: frame.function.clone(),
+                file: frame.file.clone(),
                 line: frame.line,
             })
             .collect()

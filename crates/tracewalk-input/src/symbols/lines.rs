@@ -1,7 +1,7 @@
 //! Source lines and inlined functions, from the debugging information (DWARF).
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub struct LineRow {
 pub struct SourceLines {
     images: Vec<ImageLines>,
     functions: Arc<Functions>,
-    frames: HashMap<Address, Arc<[Frame]>>,
+    frames: BTreeMap<Address, Arc<[Frame]>>,
     names: Names,
     notes: Vec<SymbolNote>,
 }
@@ -78,7 +78,7 @@ impl SourceLines {
             });
             all.push(ImageLines { image: Arc::clone(image), scope: *scope, debugging });
         }
-        Self { images: all, functions, frames: HashMap::new(), names: Names::default(), notes }
+        Self { images: all, functions, frames: BTreeMap::new(), names: Names::default(), notes }
     }
 
     /// Whether any image has source lines.
@@ -238,7 +238,7 @@ struct Names {
     all: BTreeSet<Arc<str>>,
     /// The copies of names that the debugging information holds, by the place of each in memory, where it stays. Most
     /// instructions have names of the instruction before.
-    held: HashMap<Held, Option<Arc<str>>>,
+    held: BTreeMap<Held, Option<Arc<str>>>,
 }
 
 /// The address of a name in memory, and its length.

@@ -84,7 +84,7 @@ impl<R: TakeRows> FlowTable<R> {
             row.isa.into(),
             row.instructions.into(),
             function.into(),
-            file.into(),
+            file.as_deref().into(),
             line.into(),
             row.branch.into(),
             row.taken.into(),

@@ -68,10 +68,10 @@ struct Builder {
     report: Report,
     copies: HashMap<Copy, usize>,
     /// By program and first address; `None` for code in no function.
-    functions: HashMap<(usize, Option<Address>), usize>,
+    functions: BTreeMap<(usize, Option<Address>), usize>,
     files: Files,
-    /// The lines of the files that have any, by the file's number.
-    lines: BTreeMap<usize, Lines>,
+    /// The instructions that have a file.
+    placed: Vec<Placed>,
     /// The checksums of the files' texts, by name.
     checksums: BTreeMap<String, BTreeSet<[u8; 16]>>,
     /// The file of each function that has one.
@@ -82,8 +82,24 @@ struct Builder {
     took_effect_in: HashMap<usize, RunSet>,
 }
 
-/// The instructions of each line, by copy.
-type Lines = BTreeMap<u32, BTreeMap<usize, Vec<usize>>>;
+/// An instruction with a file: sorted, the instructions of a line are together, and in each line those of a copy.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Placed {
+    /// The file's number.
+    file: usize,
+    line: Option<u32>,
+    copy: usize,
+    /// The instruction's index.
+    index: usize,
+}
+
+/// What consecutive instructions of one line usually have in common.
+struct Same {
+    frames: Vec<Frame>,
+    place: Place,
+    function: usize,
+    copy: usize,
+}
 
 /// The source files, numbered in the order of their appearance.
 #[derive(Default)]
@@ -134,10 +150,12 @@ impl Builder {
         }
         let extents = symbols.functions();
         let mut in_runs = self.in_runs(input);
+        let mut same = None::<Same>;
         for instruction in instructions::count(&code.program, symbols, &coverage.blocks) {
             let address = instruction.at.address;
             let frames = symbols.frames(address);
-            let place = Place::of(&frames, &mut self.files);
+            let known = same.as_ref().filter(|same| same.frames == frames);
+            let place = known.map_or_else(|| Place::of(&frames, &mut self.files), |known| known.place);
             let start = symbols.function(address).map(|function| function.start);
             let extent = start.and_then(|start| extent_at(&extents, start));
             let linked = extent.map_or("", |extent| extent.name.as_str());
@@ -149,7 +167,8 @@ impl Builder {
             if extent.is_some_and(|extent| extent.start == address) {
                 self.enter(function, &instruction, &frames);
             }
-            let copy = self.copy(function, &frames);
+            let known = known.filter(|known| known.function == function);
+            let copy = known.map_or_else(|| self.copy(function, &frames), |known| known.copy);
             let (start, end) = extent.map_or((0, 0), |extent| (extent.start.get(), extent.end));
             let effects = instruction.effects(start..end);
             let branch = branch(&instruction, conditions_recorded);
@@ -160,6 +179,7 @@ impl Builder {
                 }
             }
             self.add(Counted { instruction, effects, copy, branch }, function, place);
+            same = Some(Same { frames, place, function, copy });
         }
     }
 
@@ -216,7 +236,8 @@ impl Builder {
             let [inner, outer] = pair else { return None };
             let file = outer.file.as_deref().map(|file| files.number(file));
             let file = file.map(|file| files.name(file).to_owned());
-            Some(InlinedCall { function: inner.function.clone(), file, line: outer.line })
+            let function = inner.function.as_deref().map(str::to_owned);
+            Some(InlinedCall { function, file, line: outer.line })
         });
         let copy = Copy { function, inlined: inlined.collect() };
         let copies = &mut self.report.copies;
@@ -232,25 +253,25 @@ impl Builder {
         if let Some(function) = self.report.functions.get_mut(function) {
             function.instructions.push(index);
         }
-        if let Some(file) = place.file {
-            let lines = self.lines.entry(file).or_default();
-            if let Some(line) = place.line {
-                lines.entry(line).or_default().entry(counted.copy).or_default().push(index);
-            }
+        if let Place { file: Some(file), line } = place {
+            self.placed.push(Placed { file, line, copy: counted.copy, index });
         }
     }
 
     fn finish(mut self) -> Report {
         let report = &mut self.report;
-        let mut files =
-            self.lines.iter().map(|(&file, lines)| (self.files.name(file), lines)).collect::<Vec<_>>();
+        self.placed.sort_unstable();
+        let files = self.placed.chunk_by(|one, other| one.file == other.file);
+        let named = files.filter_map(|placed| Some((self.files.name(placed.first()?.file), placed)));
+        let mut files = named.collect::<Vec<_>>();
         files.sort_unstable_by_key(|(name, _)| *name);
-        for (name, lines) in files {
-            let lines = lines.iter().map(|(&number, copies)| {
+        for (name, placed) in files {
+            let lines = placed.chunk_by(|one, other| one.line == other.line).filter_map(|placed| {
+                let number = placed.first()?.line?;
                 let mut runs = RunSet::default();
-                let passed = copies.values().flatten().filter_map(|index| self.took_effect_in.get(index));
+                let passed = placed.iter().filter_map(|placed| self.took_effect_in.get(&placed.index));
                 passed.for_each(|passed| runs.add(passed));
-                Line { runs, ..line(report, number, copies) }
+                Some(Line { runs, ..line(report, number, placed) })
             });
             let lines = lines.collect();
             report.files.push(File {
@@ -294,8 +315,11 @@ fn summaries(names: Vec<String>, files: &[File]) -> Vec<RunSummary> {
 }
 
 /// The copies of a line, and the line.
-fn line(report: &Report, number: u32, copies: &BTreeMap<usize, Vec<usize>>) -> Line {
-    let copies = copies.iter().map(|(&copy, instructions)| line_copy(report, copy, instructions));
+fn line(report: &Report, number: u32, placed: &[Placed]) -> Line {
+    let copies = placed.chunk_by(|one, other| one.copy == other.copy).filter_map(|placed| {
+        let instructions = placed.iter().map(|placed| placed.index).collect();
+        Some(line_copy(report, placed.first()?.copy, instructions))
+    });
     let copies = copies.collect::<Vec<_>>();
     let any = |state| copies.iter().any(|copy| copy.state == state);
     let states = [LineState::Covered, LineState::Partly, LineState::Untold, LineState::Skipped];
@@ -308,7 +332,7 @@ fn line(report: &Report, number: u32, copies: &BTreeMap<usize, Vec<usize>>) -> L
     }
 }
 
-fn line_copy(report: &Report, copy: usize, instructions: &[usize]) -> LineCopy {
+fn line_copy(report: &Report, copy: usize, instructions: Vec<usize>) -> LineCopy {
     let counted = || instructions.iter().filter_map(|&index| report.instructions.get(index));
     let count = counted().map(|counted| counted.effects).max().unwrap_or(0);
     // An untold condition does not count against a line that ran.
@@ -322,7 +346,7 @@ fn line_copy(report: &Report, copy: usize, instructions: &[usize]) -> LineCopy {
         () if passed => LineState::Skipped,
         () => LineState::Unreached,
     };
-    LineCopy { copy, count, state, instructions: instructions.to_vec() }
+    LineCopy { copy, count, state, instructions }
 }
 
 fn add_up_functions(report: &mut Report) {
@@ -417,7 +441,7 @@ fn branch(instruction: &Instruction, conditions_recorded: bool) -> Option<Branch
 }
 
 /// The source place of an instruction.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Place {
     /// The file's number.
     file: Option<usize>,

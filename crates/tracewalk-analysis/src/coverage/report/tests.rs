@@ -39,8 +39,8 @@ impl symbols::Symbols for Known {
 
     fn frames(&self, address: Address) -> Vec<Frame> {
         let frame = |function: &str, file: &str, line| Frame {
-            function: Some(function.to_owned()),
-            file: Some(file.to_owned()),
+            function: Some(function.into()),
+            file: Some(file.into()),
             line: Some(line),
         };
         let main = |line| frame("main", "./main.c", line);

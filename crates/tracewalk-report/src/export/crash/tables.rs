@@ -133,7 +133,7 @@ fn place(code: &Code, at: Option<Address>) -> [Cell; 4] {
     let frame = at.and_then(|at| code.symbols.frames(at).into_iter().next());
     let (file, line) = frame.map_or((None, None), |frame| (frame.file, frame.line));
     let function = at.and_then(|at| code.symbols.function(at)).map(|function| function.name);
-    [at.into(), function.into(), file.into(), line.into()]
+    [at.into(), function.into(), file.as_deref().into(), line.into()]
 }
 
 fn exception(code: &Code, exception: Option<Exception>) -> [Cell; 2] {

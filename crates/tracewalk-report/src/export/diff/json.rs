@@ -213,6 +213,7 @@ impl PlaceJson {
         let (file, line) = line(code, place).unzip();
         let function = code.in_scope(place.scope).symbols.function(place.address);
         let function = function.map(|function| function.name.to_owned());
+        let file = file.as_deref().map(str::to_owned);
         Self { address: place.address.to_string(), function, file, line }
     }
 }

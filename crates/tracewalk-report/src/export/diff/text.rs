@@ -1,6 +1,7 @@
 //! For people: the point at which the paths part, the functions that differ, the lines that run in only one.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use super::{DiffReport, SourceDiff};
 use crate::export::text::address_and_name;
@@ -148,7 +149,7 @@ fn place(code: &Code, place: CodePlace) -> String {
 }
 
 /// The source line of an instruction.
-pub(super) fn line(code: &Code, place: CodePlace) -> Option<(String, u32)> {
+pub(super) fn line(code: &Code, place: CodePlace) -> Option<(Arc<str>, u32)> {
     let frame = code.in_scope(place.scope).symbols.frames(place.address).into_iter().next()?;
     Some((frame.file?, frame.line?))
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use tracewalk::ids::{Address, Location};
 use tracewalk::program::ViewId;
@@ -53,11 +54,11 @@ impl Row {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
     /// The function by its symbol, and its start.
-    pub(super) function: Option<(String, Address)>,
+    pub(super) function: Option<(Arc<str>, Address)>,
     /// The functions inlined there, outermost first.
-    pub(super) inlined: Vec<String>,
+    pub(super) inlined: Vec<Arc<str>>,
     /// The source file, as the debug information names it.
-    pub(super) file: Option<String>,
+    pub(super) file: Option<Arc<str>>,
     /// The line in the file.
     pub(super) line: Option<u32>,
     /// `sort.c:12`: the file without its folders.
@@ -172,7 +173,7 @@ fn place(code: &Code, address: Address) -> Place {
     let outer = inlined.pop();
     inlined.reverse();
     let function = match code.symbols.function(address) {
-        Some(function) => Some((function.name.to_owned(), function.start)),
+        Some(function) => Some((function.name.into(), function.start)),
         None => outer.map(|name| (name, address)),
     };
     let file_and_line = file.as_deref().map(|file| file_and_line(file, line));

@@ -461,8 +461,8 @@ mod tests {
 
         fn frames(&self, address: Address) -> Vec<Frame> {
             let frame = |function: &str| Frame {
-                function: Some(function.to_owned()),
-                file: Some("/src/main.c".to_owned()),
+                function: Some(function.into()),
+                file: Some("/src/main.c".into()),
                 line: Some((address.low_word() - 0x100) / 4 + 1),
             };
             if address.get() < 0x108 { vec![frame("main")] } else { vec![frame("tiny"), frame("main")] }
