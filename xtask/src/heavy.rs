@@ -12,6 +12,7 @@ const TASKS: &[(&str, &[(&str, &str)])] = &[
     ("c", &[]),
     ("page", &[]),
     ("dumps", &[]),
+    ("bare", &[]),
     ("portable", &[]),
     ("opencsd", &[]),
     ("seek", &[]),

@@ -46,6 +46,11 @@ struct Task {
 
 const TASKS: &[Task] = &[
     Task {
+        name: "bare",
+        about: "read the corpus' ETMv4 captures without their registers, also the largest",
+        run: whole::bare,
+    },
+    Task {
         name: "bench",
         about: "compare speed and memory with OpenCSD on the same bytes (--short, --record, --document, --built, --size=MiB, --rounds=N)",
         run: bench::run,
@@ -87,7 +92,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "heavy",
-        about: "run all slow checks in full: python, spark, c, page, dumps, portable, opencsd, seek, check-isa, dist",
+        about: "run all slow checks in full: python, spark, c, page, dumps, bare, portable, opencsd, seek, check-isa, dist",
         run: heavy::run,
     },
     Task {

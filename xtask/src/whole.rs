@@ -1,6 +1,7 @@
 //! Slow tests of the command, in full and in a release build: `page` tests `tracewalk view` on a capture of
 //! 100 MB, in Chromium if it is installed; `dumps` leaves out each line of a dump in turn, of which CI takes
-//! one in seven.
+//! one in seven; `bare` reads every ETMv4 capture of the corpus without its registers, of which CI leaves out the
+//! largest.
 
 use std::process::Command;
 
@@ -14,6 +15,14 @@ pub(crate) fn page() -> Answer {
 /// Runs the task `dumps`.
 pub(crate) fn dumps() -> Answer {
     run("dumps::broken::", "dumps can be read with any one line missing")
+}
+
+/// Runs the task `bare`.
+pub(crate) fn bare() -> Answer {
+    run(
+        "etmv4::a_capture_without_its_registers",
+        "captures without their registers are read right, or declared doubtful",
+    )
 }
 
 /// Runs the tests with such names.
