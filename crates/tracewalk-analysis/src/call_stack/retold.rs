@@ -14,6 +14,8 @@ pub struct Retold<M> {
     remembered: Remembered<M, Box<[Report]>>,
     /// The frames that are left and entered, and the one under them, during repetition.
     frames: Vec<Frame<M>>,
+    /// Room for notes of one passage after the other.
+    reports: Vec<Report>,
     /// The number of notes since everything was forgotten.
     noted: usize,
 }
@@ -30,7 +32,7 @@ enum Report {
 /// Notes the calls that an observer receives.
 struct Noting<'a, O> {
     observer: &'a mut O,
-    reports: Vec<Report>,
+    reports: &'a mut Vec<Report>,
 }
 
 /// The most notes that are kept: about 24 MiB.
@@ -38,7 +40,7 @@ const MOST_NOTED: usize = 1 << 18;
 
 impl<M> Default for Retold<M> {
     fn default() -> Self {
-        Self { remembered: Remembered::default(), frames: Vec::new(), noted: 0 }
+        Self { remembered: Remembered::default(), frames: Vec::new(), reports: Vec::new(), noted: 0 }
     }
 }
 
@@ -91,14 +93,16 @@ impl<M: Copy> Retold<M> {
             self.noted = 0;
         }
         let learning = self.remembered.begin_learning(calls, (set, number));
-        let mut noting = Noting { observer, reports: Vec::new() };
+        let reports = &mut self.reports;
+        reports.clear();
+        let mut noting = Noting { observer, reports };
         repeated.elements().for_each(|element| {
             let _ = calls.element(&element, &mut noting);
         });
-        let reports = noting.reports;
         self.noted += reports.len();
         let runs_only = reports.iter().all(|report| matches!(report, Report::Ran(_)));
-        self.remembered.end_learning(calls, learning, Some((reports.into(), runs_only)), |_| 0);
+        let effect = (reports.as_slice().into(), runs_only);
+        self.remembered.end_learning(calls, learning, Some(effect), |_| 0);
     }
 }
 
