@@ -6,8 +6,6 @@ use std::io;
 use std::sync::Arc;
 
 use tracewalk::flow::{Element, GapReason};
-use tracewalk::ids::Address;
-use tracewalk::program::{Program, Scope};
 use tracewalk::span::{CaptureOffset, StreamOffset};
 use tracewalk_analysis::analysis::{Analysis, End, Growth};
 use tracewalk_analysis::drive::{Follower, Gathered, Input, NoProgress, Spread};
@@ -150,14 +148,7 @@ impl<'a> Following<'a> {
     /// Follows the source, through the program if it is the traced one.
     fn run<A: Analysis>(self, code: &Arc<Code>, mut analysis: A) -> Result<Outcome<A::Found>, RunError> {
         let Self { session, source, observer, .. } = self;
-        let known = session.shares();
-        let mut follower = match known {
-            Some(shared) => shared.follower(&source.config, &code.program),
-            None if self.is_known(&code.program) => {
-                session.known.follower(&source.description, &source.config, &code.program)
-            }
-            None => Follower::new(&source.config, &code.program),
-        };
+        let mut follower = session.follower(source, &code.program);
         let fits = self.trust.image || self.image_fits(&mut follower)?;
         let code = if fits { Arc::clone(code) } else { without_program(code) };
         if !fits {
@@ -188,7 +179,7 @@ impl<'a> Following<'a> {
         analysis.sink().end_section()?;
         let learned = follower.into_learned();
         drop(watch);
-        if let Some(shared) = known.filter(|_| fits) {
+        if let Some(shared) = session.shares().filter(|_| fits) {
             shared.keep_learned(&source.config, &code.program, learned);
         }
         let statistics = seen.statistics;
@@ -322,11 +313,6 @@ impl<'a> Following<'a> {
         Ok(beside.finish(observer))
     }
 
-    /// Whether the source was followed in an equal program at opening.
-    fn is_known(self, program: &Program) -> bool {
-        is_same(self.session.known.program(&self.source.description), program)
-    }
-
     /// Whether the program is the traced one. Decodes the beginning, and reports if the image keeps contradicting the
     /// trace.
     fn image_fits(self, follower: &mut Follower<'_>) -> io::Result<bool> {
@@ -335,7 +321,7 @@ impl<'a> Following<'a> {
             return Ok(true);
         }
         // A short source was followed to its end at opening.
-        if source.fits && self.is_known(follower.program()) {
+        if source.fits && session.known.is_program_of(&source.description, follower.program()) {
             return Ok(true);
         }
         let buffer = session.buffer(source);
@@ -426,15 +412,6 @@ impl<'a> Seen<'a> {
         let in_doubt = left_out.map(|left_out| InDoubt::of(left_out, Doubtful::Drop));
         Losses { gaps, contexts, doubts, in_doubt, places }
     }
-}
-
-/// Whether contexts see the same bytes at the same places in two programs. The place of the vector table is not compared: only an
-/// MTB uses it, and none is followed at opening.
-fn is_same(one: &Program, other: &Program) -> bool {
-    fn all(program: &Program) -> impl Iterator<Item = (Scope, Address, &[u8])> {
-        program.all_regions().map(|(scope, region)| (scope, region.start(), region.bytes()))
-    }
-    one.leaves_out_address_spaces() == other.leaves_out_address_spaces() && all(one).eq(all(other))
 }
 
 /// The code for an unknown program.

@@ -33,7 +33,7 @@ pub(crate) struct Known {
     own: Own,
 }
 
-/// The effects that a session learned of its programs when it was opened, to begin with when it answers.
+/// The effects that a session learned of its programs before it answers.
 #[derive(Debug, Default)]
 struct Own {
     everything: OwnEffects,
@@ -143,15 +143,35 @@ impl Known {
         Traced::new(&self.everything.program, effects)
     }
 
-    /// A follower of a source in `program`, which is equal to [`Known::program`]: with the effects that opening the session
-    /// learned.
+    /// A follower of a source in `program`: with the effects that the session has learned, if it learned them of an equal one.
     pub(crate) fn follower<'p>(
         &'p self,
         source: &SourceDescription,
         config: &'p SourceConfig,
         program: &'p Program,
     ) -> Follower<'p> {
-        self.own(source).follower(config, program)
+        match self.is_program_of(source, program) {
+            true => self.own(source).follower(config, program),
+            false => Follower::new(config, program),
+        }
+    }
+
+    /// Keeps the effects that a follower of the source learned, for the next one.
+    pub(crate) fn keep(
+        &self,
+        source: &SourceDescription,
+        config: &SourceConfig,
+        program: &Program,
+        learned: Learned,
+    ) {
+        if self.is_program_of(source, program) {
+            self.own(source).keep(config, learned);
+        }
+    }
+
+    /// Whether `program` equals the one that the source traced.
+    pub(crate) fn is_program_of(&self, source: &SourceDescription, program: &Program) -> bool {
+        is_same(self.program(source), program)
     }
 
     fn own(&self, source: &SourceDescription) -> &OwnEffects {
@@ -195,4 +215,13 @@ pub(crate) fn every_image(loader: &mut ImageLoader, capture: &Capture) -> Result
         }
     }
     Ok(memory)
+}
+
+/// Whether contexts see the same bytes at the same places in two programs. The place of the vector table is not compared: only an
+/// MTB uses it, and none is followed at opening.
+fn is_same(one: &Program, other: &Program) -> bool {
+    fn all(program: &Program) -> impl Iterator<Item = (Scope, Address, &[u8])> {
+        program.all_regions().map(|(scope, region)| (scope, region.start(), region.bytes()))
+    }
+    one.leaves_out_address_spaces() == other.leaves_out_address_spaces() && all(one).eq(all(other))
 }

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use tracewalk_analysis::drive::{Follower, NoProgress, Spread};
-use tracewalk_analysis::timeline::Probe;
+use tracewalk_analysis::drive::{NoProgress, Spread};
+use tracewalk_analysis::timeline::{Probe, Probing};
 
 use crate::error::RunError;
 use crate::observer::Observer;
@@ -29,11 +29,13 @@ impl Session {
             let code = self.code(&source, names, observer)?;
             let mut probe = Probe::default();
             let input = self.input(&source, &NoProgress).head(PROBE);
-            let (mut follower, alone) = (Follower::new(&source.config, &code.program), Spread::over(1));
-            follower.flow_parts(&input, alone.for_counts(), &Probe::default(), |part| {
-                probe.add(&part.part);
+            let (mut follower, alone) = (self.follower(&source, &code.program), Spread::over(1));
+            follower.flow_parts(&input, alone.for_counts(), &Probing::default(), |part| {
+                probe.add(&part.part.probe);
                 Ok(())
             })?;
+            // The answer begins with what was learned here.
+            self.keep_learned(&source, &code.program, follower.into_learned());
             probes.push(probe);
         }
         Ok(probes)

@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use tracewalk::frame::Framing;
 use tracewalk::ids::Address;
-use tracewalk::program::{Scope, ViewId};
+use tracewalk::program::{Program, Scope, ViewId};
 use tracewalk_analysis::Context;
-use tracewalk_analysis::drive::{FlowIndex, Input, ItmRecords, NoProgress, Progress, Rest, Spread};
+use tracewalk_analysis::drive::{
+    FlowIndex, Follower, Input, ItmRecords, Learned, NoProgress, Progress, Rest, Spread,
+};
 use tracewalk_analysis::itm::ItmCounts;
 use tracewalk_analysis::programs::SourceId;
 use tracewalk_analysis::record::ItmRecord;
@@ -224,6 +226,22 @@ impl Session {
         };
         self.programs.push((key, Arc::clone(&code)));
         Ok(code)
+    }
+
+    /// A follower of a source in its program, with what is known of it.
+    pub(crate) fn follower<'p>(&'p self, source: &'p Source, program: &'p Arc<Program>) -> Follower<'p> {
+        match self.shares() {
+            Some(shared) => shared.follower(&source.config, program),
+            None => self.known.follower(&source.description, &source.config, program),
+        }
+    }
+
+    /// Keeps what a follower of a source learned of its program, for the next one.
+    pub(crate) fn keep_learned(&self, source: &Source, program: &Arc<Program>, learned: Learned) {
+        match self.shares() {
+            Some(shared) => shared.keep_learned(&source.config, program, learned),
+            None => self.known.keep(&source.description, &source.config, program, learned),
+        }
     }
 
     /// The cache that the session shares. Programs are not shared if the capture describes memory, which is its own.

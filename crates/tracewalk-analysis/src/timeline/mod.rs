@@ -74,7 +74,7 @@ use spans::Recorder;
 use tracks::RowId;
 
 pub use item::{Certainty, Change, Finish, Item, Mark, Moment, Span, SpanId, Start, Track, Unknown, What};
-pub use scale::{Probe, Scale};
+pub use scale::{Probe, Probing, Scale};
 pub use take::{Again, TakeItems};
 
 /// Puts one source's flow on an axis.

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use tracewalk::flow::{Element, EventKind, Passage, Totals};
+use tracewalk::flow::{Element, EventKind, Passage, PassageId, Totals};
 use tracewalk::span::{CaptureOffset, StreamOffset};
 
 use crate::clock::Unit;
+use crate::quick::mix;
 use crate::sink::Part;
 
 /// An axis: its unit, and the unit's length.
@@ -87,10 +88,51 @@ impl Probe {
     }
 }
 
-impl Part for Probe {
+/// Makes a probe of a stream.
+#[derive(Clone, Debug, Default)]
+pub struct Probing {
+    /// The probe so far.
+    pub probe: Probe,
+    /// Passages without cycle counts and timestamps, each at the place of its number; empty before the first.
+    without: Box<[Option<PassageId>]>,
+}
+
+/// The number of passages that are noted: a power of two.
+const NOTED: usize = 1 << 12;
+
+impl Probing {
+    /// Takes a passage that has other elements than blocks.
+    #[inline(never)]
+    fn mixed(&mut self, passage: &Passage<'_>) {
+        let (id, instructions) = (passage.id(), passage.totals().instructions);
+        let place = (mix(id.number()) >> 32) as usize % NOTED;
+        if self.without.get(place) == Some(&Some(id)) {
+            self.probe.instructions += u64::from(instructions);
+            return;
+        }
+        let before = self.probe;
+        passage.elements().for_each(|element| self.probe.element(&element));
+        if before == (Probe { instructions: before.instructions, ..self.probe }) {
+            if self.without.is_empty() {
+                self.without = vec![None; NOTED].into();
+            }
+            self.without.get_mut(place).into_iter().for_each(|noted| *noted = Some(id));
+        }
+    }
+}
+
+impl Part for Probing {
+    fn lend(&mut self) -> Self {
+        Self { probe: Probe::default(), without: std::mem::take(&mut self.without) }
+    }
+
+    fn learn(&mut self, lent: &mut Self) {
+        self.without = std::mem::take(&mut lent.without);
+    }
+
     #[inline]
     fn element(&mut self, element: &Element, _: impl FnOnce() -> CaptureOffset) {
-        self.element(element);
+        self.probe.element(element);
     }
 
     #[inline]
@@ -98,9 +140,9 @@ impl Part for Probe {
         // A passage of blocks alone needs no look at its elements.
         let Totals { blocks, instructions, .. } = passage.totals();
         if u64::from(blocks) < passage.len() {
-            passage.elements().for_each(|element| self.element(&element));
+            self.mixed(passage);
         } else {
-            self.instructions += u64::from(instructions);
+            self.probe.instructions += u64::from(instructions);
         }
     }
 }
