@@ -1,7 +1,7 @@
 //! Source lines and inlined functions, from the debugging information (DWARF).
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use tracewalk::program::Scope;
 use super::dwarf::{self, Debugging};
 use super::functions::{Functions, demangle};
 use super::note::SymbolNote;
+use super::recent::Recent;
 use crate::image::{Image, VisibleImage};
 use crate::limit::MemoryLimit;
 
@@ -48,7 +49,8 @@ pub struct LineRow {
 pub struct SourceLines {
     images: Vec<ImageLines>,
     functions: Arc<Functions>,
-    frames: BTreeMap<Address, Arc<[Frame]>>,
+    /// The frames of addresses that were looked up recently.
+    frames: Recent<Address, Arc<[Frame]>, 0x4000>,
     names: Names,
     notes: Vec<SymbolNote>,
 }
@@ -78,7 +80,7 @@ impl SourceLines {
             });
             all.push(ImageLines { image: Arc::clone(image), scope: *scope, debugging });
         }
-        Self { images: all, functions, frames: BTreeMap::new(), names: Names::default(), notes }
+        Self { images: all, functions, frames: Recent::default(), names: Names::default(), notes }
     }
 
     /// Whether any image has source lines.
@@ -91,12 +93,11 @@ impl SourceLines {
     /// that contains it in the compiled code last. Without debugging information, the function that the
     /// symbols name, without a place. Empty if unknown.
     pub fn lines_for(&mut self, address: Address) -> Arc<[Frame]> {
-        if let Some(frames) = self.frames.get(&address) {
-            return Arc::clone(frames);
+        if let Some(frames) = self.frames.get(address.get(), &address) {
+            return frames;
         }
-        // Only addresses in the images are cached, so that memory is bounded.
         let Some(frames) = self.find_frames(address) else { return Arc::default() };
-        self.frames.insert(address, Arc::clone(&frames));
+        self.frames.put(address.get(), address, Arc::clone(&frames));
         frames
     }
 
@@ -238,7 +239,7 @@ struct Names {
     all: BTreeSet<Arc<str>>,
     /// The copies of names that the debugging information holds, by the place of each in memory, where it stays. Most
     /// instructions have names of the instruction before.
-    held: BTreeMap<Held, Option<Arc<str>>>,
+    held: Recent<Held, Option<Arc<str>>, 0x1000>,
 }
 
 /// The address of a name in memory, and its length.
@@ -275,11 +276,11 @@ impl Names {
 
     fn held(&mut self, name: &str, make: impl Fn(&mut Self, &str) -> Option<Arc<str>>) -> Option<Arc<str>> {
         let held = (name.as_ptr().addr(), name.len());
-        if let Some(known) = self.held.get(&held) {
-            return known.clone();
+        if let Some(known) = self.held.get(held.0 as u64, &held) {
+            return known;
         }
         let made = make(self, name);
-        self.held.insert(held, made.clone());
+        self.held.put(held.0 as u64, held, made.clone());
         made
     }
 }

@@ -31,6 +31,7 @@ pub(crate) mod kallsyms;
 mod lines;
 mod note;
 mod objects;
+mod recent;
 mod table;
 mod unwind;
 mod vectors;
