@@ -78,15 +78,12 @@ pub(crate) fn place(
     // The seam between a Micro Trace Buffer's newest and oldest packet may not show without the program.
     let seams = u64::from(matches!(config, SourceConfig::Mtb(_)));
     let anchor = anchor(&directives, others)?;
-    // `moved` counts in 32 bits: the lower halves of greater addresses would match places that were not traced.
-    if [anchor, image.address].iter().any(|address| address.get() > u64::from(u32::MAX)) {
-        return None;
-    }
+    let space = Space::of(&[anchor, image.address]);
     let mut program = Program::new();
     program.add(Address::new(0), image.bytes).ok()?;
     let length = u32::try_from(image.bytes.len()).ok()?;
     let fit = |address| {
-        let fit = follow(&program, &directives, config.rules(), address);
+        let fit = follow(&program, &directives, config.rules(), (space, address));
         Fit { address, contradictions: fit.contradictions.saturating_sub(seams), ..fit }
     };
     let stated = fit(image.address);
@@ -97,9 +94,9 @@ pub(crate) fn place(
             break;
         }
         // The anchor is an address in the image: the image starts at it, or before it by less than its length.
-        let last = anchor.low_word() & !(alignment - 1);
+        let last = Address::new(anchor.get() & !u64::from(alignment - 1));
         for index in 0..=length / alignment {
-            let found = fit(Address::from(last.wrapping_sub(index * alignment)));
+            let found = fit(space.from(last, Address::from(index * alignment)));
             if found.address != image.address && found.is_better_than(&best) {
                 next = Some(best);
                 best = found;
@@ -211,8 +208,32 @@ fn anchor(directives: &[Directive], others: &Program) -> Option<Address> {
     addresses.get(addresses.len() / 2).copied()
 }
 
+/// The addresses that there are. Memory before an image moved to address 0 appears at the other end.
+#[derive(Clone, Copy)]
+enum Space {
+    /// Those of AArch32 and of M profile.
+    Bits32,
+    Bits64,
+}
+
+impl Space {
+    /// The space with these addresses: the smaller one, if that has them.
+    fn of(addresses: &[Address]) -> Self {
+        let is_wide = addresses.iter().any(|address| address.get() > u64::from(u32::MAX));
+        if is_wide { Self::Bits64 } else { Self::Bits32 }
+    }
+
+    /// The address as counted from `base`.
+    fn from(self, address: Address, base: Address) -> Address {
+        match self {
+            Self::Bits32 => Address::from(address.low_word().wrapping_sub(base.low_word())),
+            Self::Bits64 => Address::new(address.get().wrapping_sub(base.get())),
+        }
+    }
+}
+
 /// Follows the directives through a program at address 0 instead of `base`, until there are too many contradictions.
-fn follow(program: &Program, directives: &[Directive], rules: Rules, base: Address) -> Fit {
+fn follow(program: &Program, directives: &[Directive], rules: Rules, base: (Space, Address)) -> Fit {
     let mut flow = Flow::with_engine(rules, Engine::Walk);
     let mut fit = Fit::default();
     for &directive in directives {
@@ -225,9 +246,8 @@ fn follow(program: &Program, directives: &[Directive], rules: Rules, base: Addre
 }
 
 /// The directive for a program at address 0 instead of `base`.
-fn moved(directive: Directive, base: Address) -> Directive {
-    // Addresses have 32 bits and wrap: memory before the image appears at the other end.
-    let address = |address: Address| Address::from(address.low_word().wrapping_sub(base.low_word()));
+fn moved(directive: Directive, (space, base): (Space, Address)) -> Directive {
+    let address = |address: Address| space.from(address, base);
     let place = |at: Location| Location::new(address(at.address), at.isa);
     match directive {
         Directive::Begin { at, why } => Directive::Begin { at: at.map(place), why },
