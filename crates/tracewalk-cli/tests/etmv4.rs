@@ -184,30 +184,6 @@ fn an_image_stated_above_4_gib_is_not_moved_to_the_lower_half_of_an_address() {
     assert!(!addresses.is_empty() && addresses.iter().all(|digits| stated.contains(digits)), "{described}");
 }
 
-/// A part of a kernel, in the upper half of the addresses.
-#[test]
-fn an_image_of_raw_bytes_is_found_above_4_gib() {
-    let Some(corpus) = corpus("etm4") else { return };
-    let folder = corpus.join("juno_r1_1");
-    let (trace, dump) = (folder.join("cstrace.bin"), folder.join("kernel_dump.bin"));
-    let flow = |address: &str| {
-        let image = format!("{address}:{}", dump.display());
-        let source = "0x10=etmv4,cpu=cortex-a53,trcconfigr=0xc1";
-        let stated = ["--container", "frames", "--id", "0x10", "--source", source, "--image", &image];
-        let trace = trace.to_str().expect("plain names");
-        run_with_kinds(["flow", trace].into_iter().chain(stated).chain(["--format", "runs"]))
-    };
-    let right = flow("0xffffffc000081000");
-    assert!(!right.stderr.contains(": image_moved: "), "{}", right.stderr);
-    assert!(comparable(&right.stdout).len() > 1000, "{}", right.stdout.len());
-    for wrong in ["0xffffffc000281000", "0xffffff8000080000", "0x80000"] {
-        let found = flow(wrong);
-        assert!(found.stderr.contains(": image_moved: "), "{wrong}: {}", found.stderr);
-        assert!(found.stderr.contains("--image 0xffffffc000081000:"), "{wrong}: {}", found.stderr);
-        assert_eq!(found.stdout, right.stdout, "{wrong}");
-    }
-}
-
 #[test]
 fn a_snapshot_directory_that_is_written_reads_the_same() {
     let Some(corpus) = corpus("etm4") else { return };

@@ -74,16 +74,26 @@ pub(crate) fn place(
     image: RawImage<'_>,
     others: &Program,
 ) -> Option<Place> {
-    let directives = directives(sample, config);
     // The seam between a Micro Trace Buffer's newest and oldest packet may not show without the program.
     let seams = u64::from(matches!(config, SourceConfig::Mtb(_)));
-    let anchor = anchor(&directives, others)?;
+    search(&directives(sample, config), config.rules(), image, others, seams)
+}
+
+/// The place of `image` by these directives, which may contradict the program in so many places as there are `seams`.
+fn search(
+    directives: &[Directive],
+    rules: Rules,
+    image: RawImage<'_>,
+    others: &Program,
+    seams: u64,
+) -> Option<Place> {
+    let anchor = anchor(directives, others)?;
     let space = Space::of(&[anchor, image.address]);
     let mut program = Program::new();
     program.add(Address::new(0), image.bytes).ok()?;
     let length = u32::try_from(image.bytes.len()).ok()?;
     let fit = |address| {
-        let fit = follow(&program, &directives, config.rules(), (space, address));
+        let fit = follow(&program, directives, rules, (space, address));
         Fit { address, contradictions: fit.contradictions.saturating_sub(seams), ..fit }
     };
     let stated = fit(image.address);
@@ -270,5 +280,78 @@ fn moved(directive: Directive, (space, base): (Space, Address)) -> Directive {
             },
         },
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tracewalk::directive::BeginReason;
+    use tracewalk::ids::Isa;
+
+    use super::*;
+
+    const NOP: u32 = 0xd503_201f;
+    const RET: u32 = 0xd65f_03c0;
+    /// `cbz x0, .`, without its distance.
+    const CBZ: u32 = 0xb400_0000;
+
+    /// The next of some pseudorandom numbers less than `most`.
+    fn next(state: &mut u64, most: u64) -> u64 {
+        *state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (*state >> 33) % most
+    }
+
+    /// A64 code, and the directives of a run of it at this address.
+    fn run(base: Address) -> (Vec<u8>, Vec<Directive>) {
+        const WORDS: u64 = 2000;
+        let state = &mut 1;
+        let mut code = Vec::new();
+        for _ in 0..WORDS - 20 {
+            code.push(match next(state, 8) {
+                0 => RET,
+                1 | 2 => CBZ | u32::try_from(1 + next(state, 8)).unwrap_or_default() << 5,
+                _ => NOP,
+            });
+        }
+        code.resize(2000, RET);
+        let at = |word: u64| Location::new(Address::new(base.get() + 4 * word), Isa::A64);
+        let mut word = 0;
+        let mut directives = vec![Directive::Begin { at: Some(at(word)), why: BeginReason::Enabled }];
+        while directives.len() < DIRECTIVES {
+            let instruction = code[usize::try_from(word).expect("a short program")];
+            let taken = next(state, 2) == 0;
+            if instruction == NOP {
+                word += 1;
+            } else if instruction == RET {
+                word = next(state, WORDS - 20);
+                directives.extend([Directive::WaypointPending, Directive::Continue(at(word))]);
+            } else if taken {
+                word += u64::from((instruction & 0x00ff_ffe0) >> 5);
+                directives.push(Directive::WaypointPending);
+            } else {
+                word += 1;
+                directives.push(Directive::Waypoint { executed: false });
+            }
+        }
+        (code.iter().flat_map(|word| word.to_le_bytes()).collect(), directives)
+    }
+
+    #[test]
+    fn an_image_is_found_anywhere_among_64_bit_addresses() {
+        let config = etmv4::Config::for_core("cortex-a53").map(SourceConfig::Etmv4).expect("a known core");
+        for base in [0x4000_0000, 0xff_ff00_0000, 0xffff_8000_0801_0000, 0xffff_ffc0_0008_1230] {
+            let base = Address::new(base);
+            let (bytes, directives) = run(base);
+            let found = |stated| {
+                let image = RawImage { address: Address::new(stated), bytes: &bytes };
+                search(&directives, config.rules(), image, &Program::new(), 0)
+            };
+            for wrong in [0, 0x8_0000, base.get() & 0xffff_ffff ^ 0x10_0000, base.get() + 0x20_0000] {
+                let place = found(wrong).expect("the image fits at one place");
+                assert_eq!(place.address, base, "stated at {wrong:#x}");
+                assert!(place.instructions > 4000, "{}", place.instructions);
+            }
+            assert!(found(base.get()).is_none(), "the image is there already");
+        }
     }
 }
