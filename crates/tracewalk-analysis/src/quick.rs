@@ -25,10 +25,32 @@ pub(crate) const fn mix(value: u64) -> u64 {
     product ^ product >> 32
 }
 
-/// The tag of a hash in a table of items seen once; never 0.
-#[inline]
-pub(crate) const fn tag_of(hash: u64) -> u32 {
-    (hash >> 32) as u32 | 1
+/// Notes items that came once, by their hashes. Of items with the same place in the table, the last few are noted, so that two that
+/// come in turn do not displace each other.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CameOnce {
+    /// A power of two long; empty before the first item.
+    places: Box<[[u32; 4]]>,
+}
+
+impl CameOnce {
+    const PLACES: usize = 1 << 12;
+
+    /// Notes an item. Returns whether it was noted before.
+    pub(crate) fn note(&mut self, hash: u64) -> bool {
+        if self.places.is_empty() {
+            self.places = vec![[0; 4]; Self::PLACES].into();
+        }
+        // Never 0, which is no item.
+        let tag = (hash >> 32) as u32 | 1;
+        let Some(noted) = self.places.get_mut((hash >> 16) as usize % Self::PLACES) else { return false };
+        let was_noted = noted.contains(&tag);
+        if !was_noted {
+            noted.rotate_right(1);
+            noted[0] = tag;
+        }
+        was_noted
+    }
 }
 
 impl Hasher for QuickHasher {

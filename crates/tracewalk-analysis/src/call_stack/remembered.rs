@@ -16,7 +16,7 @@ use super::CallStack;
 use super::frame::{Frame, Unobserved};
 use super::shape::{ShapeId, Shapes};
 use crate::analysis::Repeated;
-use crate::quick::{mix, tag_of};
+use crate::quick::{CameOnce, mix};
 
 /// The effects of repeated elements on a stack. The observer gives each frame a mark, `M`, and computes an effect, `E`, for the
 /// elements.
@@ -39,8 +39,8 @@ pub struct Remembered<M, E> {
     asleep: u64,
     /// The steps of the group that is being learned.
     group: Option<Vec<u32>>,
-    /// Groups that were looked up once; empty before the first.
-    asked: Box<[u32]>,
+    /// Groups that were looked up once.
+    asked: CameOnce,
     group_weight: usize,
 }
 
@@ -100,8 +100,6 @@ const MOST_STEPS: usize = 1 << 16;
 const FIRST_SLOTS: usize = 1 << 10;
 /// The limit of the weight of all groups: their members and effects.
 const MOST_GROUP_WEIGHT: usize = 1 << 20;
-/// The number of groups that are noted as looked up: a power of two.
-const ASKED: usize = 1 << 12;
 
 /// Learning an effect costs as much as this number of hits.
 const WORTH: u64 = 4;
@@ -121,7 +119,7 @@ impl<M, E> Default for Remembered<M, E> {
             found: 0,
             asleep: 0,
             group: None,
-            asked: Box::default(),
+            asked: CameOnce::default(),
             group_weight: 0,
         }
     }
@@ -264,21 +262,15 @@ impl<M: Copy, E> Remembered<M, E> {
     /// Begins a group that [`Remembered::find`] did not find; its members come next. `None` if the group is not to be cached.
     pub fn begin_group(&mut self, calls: &CallStack<M>, (set, number): (u32, u32)) -> Option<LearningGroup> {
         let before = self.here.filter(|_| set == self.set && self.group_weight < MOST_GROUP_WEIGHT)?;
-        let key = key_of(before, number);
-        if self.asked.is_empty() {
-            self.asked = vec![0; ASKED].into();
-        }
         // The first occurrence of a group may be its last.
-        let asked = self.asked.get_mut(slot_of(key) % ASKED)?;
-        let tag = tag_of(mix(key));
-        if std::mem::replace(asked, tag) != tag {
+        if !self.asked.note(mix(key_of(before, number))) {
             return None;
         }
         self.group = Some(Vec::new());
         Some(LearningGroup { before, number, depth: calls.stack.frames.len() })
     }
 
-    /// The members came. Caches them as a group if the effect of each was known. The group's effect is what applying or counting
+    /// The members came, or theirs in their place. Caches them as a group if the effect of each was known. The group's effect is what applying or counting
     /// its members does not do; `weight` is its memory in words. Returns whether the effect is cached.
     pub fn end_group(
         &mut self,
@@ -288,7 +280,7 @@ impl<M: Copy, E> Remembered<M, E> {
         effect: Option<(E, bool, usize)>,
     ) -> bool {
         let LearningGroup { before, number, depth } = learning;
-        let steps = self.group.take().filter(|steps| steps.len() == members);
+        let steps = self.group.take().filter(|steps| steps.len() >= members);
         let (Some(steps), Some(next), Some((effect, is_simple, weight))) = (steps, self.here, effect) else {
             return false;
         };
@@ -340,7 +332,7 @@ impl<M: Copy, E> Remembered<M, E> {
         self.steps.clear();
         self.entered.clear();
         self.group_weight = 0;
-        self.asked = Box::default();
+        self.asked = CameOnce::default();
         self.asleep = if is_worth { 0 } else { SLEEP };
     }
 

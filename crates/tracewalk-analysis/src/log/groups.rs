@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::named::{Entry, Member};
 use super::numbers::Numbers;
-use crate::quick::{QuickMap, mix, tag_of};
+use crate::quick::{CameOnce, QuickMap, mix};
 
 /// The most members of a group, and the longest stretch of trace that it covers.
 const MOST: usize = 24;
@@ -15,15 +15,13 @@ const LONGEST: u32 = 1 << 10;
 
 /// The average number of passages after which one ends a group.
 const ONE_OF: u64 = 8;
-/// The number of groups that are noted as seen once: a power of two.
-const SEEN: usize = 1 << 13;
 
 /// The groups that a thread knows.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     known: QuickMap<u64, (u32, Arc<[Member]>)>,
-    /// Groups that were seen once; empty before the first.
-    seen: Box<[u32]>,
+    /// Groups that were seen once.
+    seen: CameOnce,
     members: Vec<Member>,
 }
 
@@ -60,12 +58,7 @@ impl Groups {
         if let Some((number, known)) = self.known.get(&group.hash) {
             return known.iter().copied().eq(members).then_some(*number);
         }
-        if self.seen.is_empty() {
-            self.seen = vec![0; SEEN].into();
-        }
-        let (slot, tag) = ((group.hash >> 16) as usize % SEEN, tag_of(group.hash));
-        let seen = self.seen.get_mut(slot)?;
-        if std::mem::replace(seen, tag) != tag {
+        if !self.seen.note(group.hash) {
             return None;
         }
         self.members.clear();
