@@ -92,3 +92,21 @@ impl Hasher for QuickHasher {
         self.0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::CameOnce;
+
+    #[test]
+    fn items_with_one_place_that_come_in_turn_are_noted() {
+        let mut once = CameOnce::default();
+        // The place depends on bits 16 to 27, the tag on the upper half.
+        let item = |number: u64| number << 33 | 5 << 16;
+        assert!((0..4).all(|number| !once.note(item(number))), "new");
+        assert!((0..4).all(|number| once.note(item(number))), "noted");
+        // A fifth takes the place of the one that was new first.
+        assert!(!once.note(item(4)));
+        assert!(!once.note(item(0)));
+        assert!(once.note(item(4)));
+    }
+}
