@@ -79,7 +79,7 @@ pub(crate) fn place(
     search(&directives(sample, config), config.rules(), image, others, seams)
 }
 
-/// The place of `image` by these directives, which may contradict the program in so many places as there are `seams`.
+/// The place of `image` by these directives. Their `seams` may contradict the program.
 fn search(
     directives: &[Directive],
     rules: Rules,
