@@ -1,7 +1,7 @@
 //! Slow tests of the command, in full and in a release build: `page` tests `tracewalk view` on a capture of
 //! 100 MB, in Chromium if it is installed; `dumps` leaves out each line of a dump in turn, of which CI takes
-//! one in seven; `bare` reads every ETMv4 capture of the corpus without its registers, of which CI leaves out the
-//! largest.
+//! one in seven; `bare` reads the ETMv4 captures of the corpus without their registers, with the two that are
+//! too large for CI.
 
 use std::process::Command;
 

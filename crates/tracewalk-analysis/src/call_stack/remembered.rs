@@ -270,8 +270,8 @@ impl<M: Copy, E> Remembered<M, E> {
         Some(LearningGroup { before, number, depth: calls.stack.frames.len() })
     }
 
-    /// The members came, or theirs in their place. Caches them as a group if the effect of each was known. The group's effect is what applying or counting
-    /// its members does not do; `weight` is its memory in words. Returns whether the effect is cached.
+    /// The members came, or theirs in their place. Caches them as a group if the effect of each was known. The group's effect is
+    /// what applying or counting its members does not do; `weight` is its memory in words. Returns whether the effect is cached.
     pub fn end_group(
         &mut self,
         calls: &CallStack<M>,

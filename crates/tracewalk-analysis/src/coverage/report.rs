@@ -8,6 +8,7 @@
 //! ```
 
 mod build;
+mod files;
 mod model;
 mod tables;
 

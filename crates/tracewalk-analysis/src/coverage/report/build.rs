@@ -9,6 +9,7 @@ use super::super::collected::ProgramCoverage;
 use super::super::instructions::{self, Instruction};
 use super::super::runs::RunSet;
 use super::super::tally::{Totals, Verdict};
+use super::files::{Files, source_name};
 use super::model::{
     Branch, Copy, Counted, File, Function, InlinedCall, Line, LineCopy, LineState, OutcomeCount, Report,
     ReportedProgram, RunSummary,
@@ -114,36 +115,6 @@ struct Same {
     start: Option<Address>,
     function: usize,
     copy: usize,
-}
-
-/// The source files, numbered in the order of their appearance.
-#[derive(Default)]
-struct Files {
-    names: Vec<String>,
-    numbers: HashMap<String, usize>,
-    /// The numbers of names as the debug information spells them: most instructions have one that came before.
-    spelled: HashMap<String, usize>,
-}
-
-impl Files {
-    /// The number of the file that the debug information calls `spelled`.
-    fn number(&mut self, spelled: &str) -> usize {
-        if let Some(&number) = self.spelled.get(spelled) {
-            return number;
-        }
-        let name = source_name(spelled);
-        let Self { names, numbers, .. } = self;
-        let number = *numbers.entry(name).or_insert_with_key(|name| {
-            names.push(name.clone());
-            names.len() - 1
-        });
-        self.spelled.insert(spelled.to_owned(), number);
-        number
-    }
-
-    fn name(&self, number: usize) -> &str {
-        self.names.get(number).map_or("", String::as_str)
-    }
 }
 
 impl Builder {
@@ -488,19 +459,4 @@ fn function_names<'a>(frames: &'a [Frame], linked: &'a str) -> Vec<&'a str> {
 fn extent_at(extents: &[Extent], start: Address) -> Option<&Extent> {
     let index = extents.binary_search_by_key(&start, |extent| extent.start).ok()?;
     extents.get(index)
-}
-
-/// A source file's name, with slashes and without `.` and redundant `..`. Compilers write the same name in several ways.
-fn source_name(file: &str) -> String {
-    let file = file.replace('\\', "/");
-    let mut parts = Vec::new();
-    for part in file.split('/').skip(usize::from(file.starts_with('/'))) {
-        match part {
-            "" | "." => {}
-            ".." if parts.last().is_some_and(|last| *last != "..") => drop(parts.pop()),
-            part => parts.push(part),
-        }
-    }
-    let root = if file.starts_with('/') { "/" } else { "" };
-    format!("{root}{}", parts.join("/"))
 }
