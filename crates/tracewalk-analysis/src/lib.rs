@@ -58,6 +58,7 @@ mod survey;
 pub mod symbols;
 pub mod table;
 pub mod timeline;
+mod transactions;
 mod trusted;
 mod window;
 

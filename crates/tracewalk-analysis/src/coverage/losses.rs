@@ -35,6 +35,10 @@ pub struct Losses {
     /// missing after them. Saved only if there are any.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cut_frame_bytes: u64,
+    /// The instructions of transactions that failed, or whose commit is not in the trace; they are not counted. Saved only if there
+    /// are any.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub uncommitted: u64,
 }
 
 /// Stretches of a trace: each from the loss of execution to the point at which it was found again.
@@ -77,6 +81,7 @@ impl Losses {
         self.undecodable.add(other.undecodable);
         self.in_doubt.add(other.in_doubt);
         self.cut_frame_bytes = self.cut_frame_bytes.saturating_add(other.cut_frame_bytes);
+        self.uncommitted = self.uncommitted.saturating_add(other.uncommitted);
         for (&page, &count) in &other.no_image {
             let sum = self.no_image.entry(page).or_default();
             *sum = sum.saturating_add(count);

@@ -147,7 +147,7 @@ impl PassageCounter {
     fn insert(&mut self, passage: &Passage<'_>) -> Option<PassageNumber> {
         let is_more = |element| match element {
             Element::Block(_) => false,
-            Element::Event(event) => matches!(event.kind, EventKind::TraceOn(_)),
+            Element::Event(event) => matches!(event.kind, EventKind::TraceOn(_) | EventKind::Transaction(_)),
             Element::Gap(_) | Element::Proof(_) => true,
         };
         if passage.elements().any(is_more) {
@@ -247,6 +247,10 @@ impl PassageSums {
         once: impl Iterator<Item = PassageNumber>,
         blocks: &mut BlockCounter,
     ) -> u64 {
+        // Without counts there is nothing to subtract either.
+        if part.counts.is_empty() {
+            return 0;
+        }
         let is_same = |sums: &Sums| Arc::ptr_eq(&sums.contents, &part.contents);
         let (mut sums, mut instructions) = (Sums::default(), 0);
         if let Some(at) = self.0.iter().position(is_same) {

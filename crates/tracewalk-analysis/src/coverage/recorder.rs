@@ -9,7 +9,8 @@ use super::blocks::{Conditions, Packed};
 use super::collected::{Part, SourceSummary};
 use super::losses::{Loss, Losses};
 use super::once::Once;
-use super::undo::{Counts, UndoLog};
+use super::undo::Ledger;
+use crate::transactions::Turn;
 use crate::{Doubt, DoubtChange, Doubtful, Doubting, InDoubt, sink};
 
 /// Counts the blocks of a source's elements, in parts in the order of the trace.
@@ -24,15 +25,21 @@ pub struct Recorder {
 #[derive(Clone, Debug, Default)]
 pub struct RecordedPart {
     doubtful: Doubtful,
-    counts: Counts,
-    log: UndoLog,
+    /// The execution that counts. Before the first turn: if no transaction is open where the part begins.
+    settled: Ledger,
+    /// The execution in the open transaction.
+    open: Option<Box<Ledger>>,
+    /// Whether it is known which transaction was open last: in the whole trace, and from the first turn of a part on.
+    knows_transaction: bool,
+    /// The execution before the first turn of a part.
+    before: Option<Box<BeforeTurn>>,
     doubt: Doubt,
-    /// Whether execution is followed and not in doubt, so that only the blocks of a passage matter.
+    /// Whether execution is followed, not in doubt and in no transaction, so that only the blocks of a passage matter.
     is_followed: bool,
     /// How many instructions are in doubt.
     in_doubt: u64,
-    /// The offset from which counts of earlier parts are in doubt, if this part found doubt.
-    doubted_before: Option<StreamOffset>,
+    /// How many instructions ran in transactions without a commit.
+    uncommitted: u64,
     /// The last place in this part at which the position was proven.
     proven: Option<StreamOffset>,
     /// The place of the first block's proof.
@@ -44,11 +51,23 @@ pub struct RecordedPart {
     lost: Option<Loss>,
 }
 
+/// The execution in a part before its first turn. Whether a transaction was open is known only when parts are joined.
+#[derive(Clone, Debug)]
+struct BeforeTurn {
+    ledger: Ledger,
+    turn: Turn,
+    /// The offset from which the turn itself puts earlier execution in doubt, before it decides.
+    doubted: Option<StreamOffset>,
+    /// The offset from which the first gap after the turn puts execution in doubt. Later gaps reach no further back.
+    doubted_later: Option<StreamOffset>,
+}
+
 impl Recorder {
     /// A recorder for a source that records these conditions.
     #[must_use]
     pub fn new(conditions: Conditions, doubtful: Doubtful) -> Self {
-        Self { conditions, whole: RecordedPart::new(doubtful) }
+        let whole = RecordedPart { knows_transaction: true, ..RecordedPart::new(doubtful) };
+        Self { conditions, whole }
     }
 
     /// An empty part.
@@ -85,8 +104,11 @@ impl Recorder {
             whole.losses.count(loss, whole.first_block.unwrap_or(end));
         }
         whole.found(end);
+        // No commit of the open transaction is known.
+        whole.decide(false);
         whole.losses.in_doubt = InDoubt::of(whole.in_doubt, whole.doubtful);
-        let (blocks, instructions) = whole.counts.finish();
+        whole.losses.uncommitted = whole.uncommitted;
+        let (blocks, instructions) = whole.settled.counts.finish();
         let source = SourceSummary {
             capture: capture.to_owned(),
             source: source.to_owned(),
@@ -102,11 +124,12 @@ impl Recorder {
 
 impl sink::Part for RecordedPart {
     fn lend(&mut self) -> Self {
-        Self { counts: self.counts.lend(), ..Self::new(self.doubtful) }
+        let settled = Ledger { counts: self.settled.counts.lend(), ..Ledger::default() };
+        Self { settled, ..Self::new(self.doubtful) }
     }
 
     fn learn(&mut self, lent: &mut Self) {
-        self.counts.learn(&mut lent.counts);
+        self.settled.counts.learn(&mut lent.settled.counts);
     }
 
     fn begin(&mut self, doubting: Doubting) {
@@ -121,7 +144,8 @@ impl sink::Part for RecordedPart {
 
     #[inline]
     fn passage(&mut self, passage: &Passage<'_>, _: impl FnMut(StreamOffset) -> CaptureOffset) {
-        let is_counted = self.is_followed && self.counts.count_passage(passage, &mut self.log);
+        let Ledger { counts, log } = &mut self.settled;
+        let is_counted = self.is_followed && counts.count_passage(passage, log);
         if !is_counted {
             passage.elements().for_each(|element| self.count_element(&element));
         }
@@ -149,13 +173,17 @@ impl RecordedPart {
                 if !self.drops() {
                     self.see(block);
                     let once = Once { block: Packed::of(block), instructions: block.instructions };
-                    self.counts.count(block.span.start, once, &mut self.log);
+                    let Ledger { counts, log } = self.open.as_deref_mut().unwrap_or(&mut self.settled);
+                    counts.count(block.span.start, once, log);
                 }
             }
             Element::Event(event) => {
                 if let EventKind::TraceOn(reason) = event.kind {
                     self.losses.begins += 1;
                     self.losses.overflows += u64::from(reason == BeginReason::Overflow);
+                }
+                if let Some(turn) = Turn::of(element) {
+                    self.turn(turn, None);
                 }
             }
             Element::Gap(gap) => {
@@ -168,34 +196,98 @@ impl RecordedPart {
 
     /// Takes back the counts that a gap puts in doubt; drops the undo log when the position is proven.
     fn note_doubt(&mut self, element: &Element) {
+        let mut doubted = None;
         if let Some(DoubtChange::Begins { since }) = self.doubt.element(element) {
-            self.in_doubt += self.log.doubt(since, &mut self.counts, self.doubtful);
-            if self.proven.is_none() {
-                self.doubted_before = Some(since);
+            self.in_doubt += self.put_in_doubt(since);
+            doubted = Some(since);
+            if let Some(before) = &mut self.before {
+                before.doubted_later.get_or_insert(since);
             }
         }
         if let Element::Proof(proof) = element {
-            self.log.proven(proof.span.start);
-            self.proven = Some(proof.span.start);
+            self.prove(proof.span.start);
+        }
+        if let Some(turn) = Turn::of(element) {
+            self.turn(turn, doubted);
         }
         self.note_state();
     }
 
+    /// The trace from `since` on is in doubt. Returns the number of its instructions.
+    fn put_in_doubt(&mut self, since: StreamOffset) -> u64 {
+        let open = self.open.as_deref_mut().map_or(0, |open| open.doubt(since, self.doubtful));
+        open + self.settled.doubt(since, self.doubtful)
+    }
+
+    /// The trace before `at` is confirmed.
+    fn prove(&mut self, at: StreamOffset) {
+        self.settled.log.proven(at);
+        if let Some(open) = &mut self.open {
+            open.log.proven(at);
+        }
+        self.proven = Some(at);
+    }
+
+    /// The fate of the open transaction is decided, if there is one, and another may begin. `doubted`: the offset from which
+    /// earlier execution was just put in doubt.
+    #[cold]
+    fn turn(&mut self, turn: Turn, doubted: Option<StreamOffset>) {
+        if self.knows_transaction {
+            self.decide(turn.commits());
+        } else {
+            let ledger = self.settled.split_off();
+            self.before = Some(Box::new(BeforeTurn { ledger, turn, doubted, doubted_later: None }));
+            self.knows_transaction = true;
+        }
+        if turn == Turn::Begins {
+            self.open = Some(Box::default());
+        }
+        self.note_state();
+    }
+
+    /// Counts the execution in the open transaction if it `commits`.
+    fn decide(&mut self, commits: bool) {
+        match self.open.take() {
+            Some(open) if commits => self.settled.join(*open),
+            Some(open) => self.uncommitted += open.instructions(),
+            None => {}
+        }
+    }
+
     fn note_state(&mut self) {
-        self.is_followed = self.lost.is_none() && self.first_block.is_some() && !self.doubt.is_open();
+        let is_open = self.doubt.is_open() || self.open.is_some();
+        self.is_followed = self.lost.is_none() && self.first_block.is_some() && !is_open;
     }
 
     /// Adds the part that follows this one.
     fn join(&mut self, next: Self) {
-        if let Some(since) = next.doubted_before {
-            self.in_doubt += self.log.doubt(since, &mut self.counts, self.doubtful);
+        match next.before {
+            // The open transaction stays open.
+            None => {
+                if let Some(at) = next.proven {
+                    self.prove(at);
+                }
+                self.open.as_deref_mut().unwrap_or(&mut self.settled).join(next.settled);
+            }
+            Some(before) => {
+                let BeforeTurn { ledger, turn, doubted, doubted_later } = *before;
+                if let Some(since) = doubted {
+                    self.in_doubt += self.put_in_doubt(since);
+                }
+                self.open.as_deref_mut().unwrap_or(&mut self.settled).join(ledger);
+                self.decide(turn.commits());
+                if let Some(since) = doubted_later {
+                    self.in_doubt += self.put_in_doubt(since);
+                }
+                if let Some(at) = next.proven {
+                    self.prove(at);
+                }
+                self.settled.join(next.settled);
+                self.open = next.open;
+            }
         }
-        if let Some(at) = next.proven {
-            self.log.proven(at);
-            self.proven = next.proven;
-        }
-        self.counts.join(next.counts, next.log, &mut self.log);
         self.in_doubt += next.in_doubt;
+        self.uncommitted += next.uncommitted;
         self.doubt = next.doubt;
         let open = if self.first_block.is_some() { &mut self.lost } else { &mut self.lost_at_first };
         // Execution that is lost already cannot be lost again.
@@ -248,160 +340,4 @@ impl RecordedPart {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::coverage::Lost;
-    use crate::samples::{SPAN, block, event, gap, taken};
-    use tracewalk::flow::{Contradiction, Proof};
-    use tracewalk::ids::{Isa, Location};
-    use tracewalk::span::Span;
-
-    fn elements() -> Vec<Element> {
-        let at = |address| Location::new(Address::from(address), Isa::T32);
-        let nowhere = |address| gap(GapReason::NoCode(at(address)));
-        let later = |element, start| {
-            let Element::Block(mut block) = element else { unreachable!("block() makes a block") };
-            block.span.start = StreamOffset(start);
-            Element::Block(block)
-        };
-        vec![
-            event(EventKind::TraceOn(BeginReason::Enabled)),
-            block(0x100, 0x104, taken()),
-            gap(GapReason::TraceLost),
-            gap(GapReason::AddressUnknown),
-            event(EventKind::TraceOn(BeginReason::Overflow)),
-            later(block(0x100, 0x104, taken()), 53),
-            gap(GapReason::Contradiction(Contradiction::NoBranchInReach(at(0x100)))),
-            block(0x100, 0x104, taken()),
-            gap(GapReason::TraceLost),
-            nowhere(0x2000_0004),
-            nowhere(0x2000_1ffe),
-            nowhere(0xffff_fffe),
-        ]
-    }
-
-    #[test]
-    fn what_a_trace_cannot_record_is_counted_by_its_reason() {
-        let elements = elements();
-        let mut recorder = Recorder::new(Conditions::OfEvery, Doubtful::Drop);
-        for element in &elements {
-            recorder.element(element);
-        }
-        let part = recorder.finish("a capture", "0x10", "etmv3", 99);
-        let losses = &part.source.losses;
-        assert_eq!((losses.begins, losses.overflows), (2, 1));
-        // From the loss of execution to its recovery, once at 53 and once at the end.
-        assert_eq!(
-            losses.trace_lost,
-            Lost { stretches: 2, bytes: (53 - SPAN.start.0) + (99 - SPAN.start.0) }
-        );
-        assert_eq!(losses.contradictions, Lost { stretches: 1, bytes: 0 });
-        assert_eq!(losses.address_unknown, Lost::default());
-        assert_eq!(
-            losses.regions_without_image(),
-            [(Address::new(0x2000_0000), 0x2000_2000, 2), (Address::new(0xffff_f000), 1 << 32, 1)]
-        );
-        assert_eq!((part.source.instructions, part.source.bytes), (6, 99));
-    }
-
-    #[test]
-    fn where_parts_are_cut_does_not_show() {
-        let mut elements = elements();
-        // Execution is lost at the beginning, too.
-        elements.insert(0, gap(GapReason::AddressUnknown));
-        elements.extend(self::elements());
-        let record = |cuts: &[usize]| {
-            let mut recorder = Recorder::new(Conditions::OfEvery, Doubtful::Drop);
-            let mut part = RecordedPart::default();
-            for (index, element) in elements.iter().enumerate() {
-                if cuts.contains(&index) {
-                    recorder.join(std::mem::take(&mut part));
-                }
-                part.count_element(element);
-            }
-            recorder.join(part);
-            recorder.finish("a capture", "-", "etmv3", 99)
-        };
-        let mut whole = Recorder::new(Conditions::OfEvery, Doubtful::Drop);
-        elements.iter().for_each(|element| whole.element(element));
-        let whole = whole.finish("a capture", "-", "etmv3", 99);
-        assert_eq!(record(&(0..elements.len()).collect::<Vec<_>>()), whole);
-        for first in 0..elements.len() {
-            for second in first..elements.len() {
-                assert_eq!(record(&[first, second]), whole, "cut at {first} and {second}");
-            }
-        }
-    }
-
-    fn doubtful_elements() -> Vec<Element> {
-        let span = |at| Span::new(StreamOffset(at), 1);
-        let run = |at, start| {
-            let Element::Block(mut block) = block(start, start + 4, taken()) else {
-                unreachable!("block() makes a block")
-            };
-            block.span = span(at);
-            Element::Block(block)
-        };
-        let gap = |at, doubt| Element::Gap(Gap { reason: GapReason::TraceLost, span: span(at), doubt });
-        let proof = |at| Element::Proof(Proof { at: None, span: span(at) });
-        let far = 100 + Doubt::REACH;
-        vec![
-            run(1, 0x100),
-            gap(2, false),
-            run(3, 0x100),
-            proof(10),
-            run(11, 0x200),
-            run(12, 0x200),
-            gap(13, true),
-            run(14, 0x200),
-            gap(15, true),
-            run(16, 0x200),
-            proof(20),
-            run(21, 0x100),
-            proof(30),
-            run(31, 0x300),
-            run(far, 0x200),
-            gap(far + 60, true),
-            run(far + 70, 0x200),
-            proof(far + 80),
-            run(far + 81, 0x100),
-        ]
-    }
-
-    #[test]
-    fn what_is_in_doubt_is_left_out_or_counted_wherever_parts_are_cut() {
-        let elements = doubtful_elements();
-        let record = |doubtful, cuts: &[usize]| {
-            let mut recorder = Recorder::new(Conditions::OfEvery, doubtful);
-            let (mut part, mut doubting) = (recorder.part(), Doubting::default());
-            for (index, element) in elements.iter().enumerate() {
-                if cuts.contains(&index) {
-                    recorder.join(std::mem::replace(&mut part, recorder.part()));
-                    sink::Part::begin(&mut part, doubting);
-                }
-                part.count_element(element);
-                doubting.element(element, || CaptureOffset(0));
-            }
-            recorder.join(part);
-            recorder.finish("a capture", "-", "etmv3", Doubt::REACH + 300)
-        };
-        // Each block has two instructions; all blocks at 0x200 are in doubt.
-        let cases = [
-            (Doubtful::Drop, vec![(0x100, 4), (0x300, 1)], InDoubt { left_out: 12, counted: 0 }),
-            (Doubtful::Keep, vec![(0x100, 4), (0x200, 6), (0x300, 1)], InDoubt { left_out: 0, counted: 12 }),
-        ];
-        for (doubtful, expected, in_doubt) in cases {
-            let mut recorder = Recorder::new(Conditions::OfEvery, doubtful);
-            elements.iter().for_each(|element| recorder.element(element));
-            let whole = recorder.finish("a capture", "-", "etmv3", Doubt::REACH + 300);
-            let blocks =
-                whole.blocks.iter().map(|(key, count)| (key.start.get(), *count)).collect::<Vec<_>>();
-            assert_eq!((blocks, whole.source.losses.in_doubt), (expected, in_doubt));
-            for first in 0..elements.len() {
-                for second in first..elements.len() {
-                    assert_eq!(record(doubtful, &[first, second]), whole, "cut at {first} and {second}");
-                }
-            }
-        }
-    }
-}
+mod tests;

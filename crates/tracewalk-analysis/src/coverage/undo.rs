@@ -22,6 +22,13 @@ pub(super) struct Counts {
     instructions: u64,
 }
 
+/// Counts, and those of them that may have to be taken back.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ledger {
+    pub(super) counts: Counts,
+    pub(super) log: UndoLog,
+}
+
 /// The counts since the position was last proven, which may have to be taken back: at most twice the counts of
 /// [`Doubt::REACH`] bytes of trace.
 #[derive(Clone, Debug, Default)]
@@ -64,8 +71,9 @@ impl Counts {
 
     /// Adds the next counts, and their undo log.
     pub(super) fn join(&mut self, next: Self, next_log: UndoLog, log: &mut UndoLog) {
-        let Self { blocks, mut passages, counts, sums: _, instructions } = next;
+        let Self { mut blocks, mut passages, counts, sums, instructions } = next;
         let counts = counts.or(&mut passages);
+        let instructions = instructions + sums.count_blocks(&mut blocks);
         for (at, once) in next_log.blocks.0 {
             log.blocks.push(at, once);
         }
@@ -90,6 +98,36 @@ impl Counts {
         let counts = counts.or(&mut passages);
         let in_passages = sums.add(&counts, std::iter::empty(), &mut blocks) + sums.count_blocks(&mut blocks);
         (blocks, instructions + in_passages)
+    }
+}
+
+impl Ledger {
+    /// The counts so far; only the learned passages stay.
+    pub(super) fn split_off(&mut self) -> Self {
+        let Self { counts, log } = self;
+        let before = Counts {
+            blocks: std::mem::take(&mut counts.blocks),
+            counts: counts.passages.take_counts(),
+            sums: std::mem::take(&mut counts.sums),
+            instructions: std::mem::take(&mut counts.instructions),
+            passages: PassageCounter::default(),
+        };
+        Self { counts: before, log: std::mem::take(log) }
+    }
+
+    /// Adds the next counts.
+    pub(super) fn join(&mut self, next: Self) {
+        self.counts.join(next.counts, next.log, &mut self.log);
+    }
+
+    /// As [`UndoLog::doubt`].
+    pub(super) fn doubt(&mut self, since: StreamOffset, doubtful: Doubtful) -> u64 {
+        self.log.doubt(since, &mut self.counts, doubtful)
+    }
+
+    /// The number of instructions that were counted.
+    pub(super) fn instructions(self) -> u64 {
+        self.counts.finish().1
     }
 }
 
