@@ -93,6 +93,8 @@ impl Binaries {
                     Some(whole) => {
                         whole.instructions = whole.instructions.saturating_add(source.instructions);
                         whole.losses.in_doubt.add(source.losses.in_doubt);
+                        let uncommitted = &mut whole.losses.uncommitted;
+                        *uncommitted = uncommitted.saturating_add(source.losses.uncommitted);
                     }
                 }
             }
