@@ -34,8 +34,8 @@
 //!     reader.part(gathered.part, &mut counting)
 //! })?;
 //! reader.finish(&mut counting)?;
-//! let (counts, _) = counting.finish(&End { statistics, complete: true });
-//! assert_eq!(counts[&(None, None)].instructions, 2);
+//! let counted = counting.finish(&End { statistics, complete: true });
+//! assert_eq!(counted.counts[&(None, None)].instructions, 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -12,8 +12,8 @@ use crate::record::FlowRecord;
 /// Hands on records in order, once nothing can put them in doubt.
 ///
 /// A record waits until the position is proven after it, or for [`Doubt::REACH`] bytes of trace, so that memory is bounded. Gaps
-/// in the trace, beginnings of tracing and the current context are always handed on. A contradiction that casts doubt becomes two
-/// gaps: lost trace from the first element that is left out, and the contradiction itself.
+/// in the trace, beginnings of tracing, the current context, and where transactions begin and end are always handed on. A contradiction
+/// that casts doubt becomes two gaps: lost trace from the first element that is left out, and the contradiction itself.
 #[derive(Debug, Default)]
 pub struct Trusted {
     doubt: Doubt,
@@ -38,9 +38,11 @@ impl Trusted {
         let start = record.element.span().start.0;
         match self.doubt.element(&record.element) {
             Some(DoubtChange::Begins { since }) => {
-                let (certain, doubtful) = std::mem::take(&mut self.waiting)
-                    .into_iter()
-                    .partition::<Vec<_>, _>(|waiting| waiting.element.span().start < since);
+                let (certain, doubtful) =
+                    std::mem::take(&mut self.waiting).into_iter().partition::<Vec<_>, _>(|waiting| {
+                        // What the end of a transaction decides is before the gap that follows it.
+                        waiting.element.span().start < since || is_of_transaction(&waiting.element)
+                    });
                 certain.into_iter().try_for_each(&mut *take)?;
                 let at = doubtful.first().map_or(record.at, |first| first.at);
                 let lost = Gap { reason: GapReason::TraceLost, span: Span::new(since, 0), doubt: false };
@@ -105,7 +107,9 @@ impl Trusted {
                 self.context = Some(record);
                 Ok(())
             }
-            Element::Event(Event { kind: EventKind::TraceOn(_), .. }) => take(record),
+            Element::Event(Event { kind: EventKind::TraceOn(_) | EventKind::Transaction(_), .. }) => {
+                take(record)
+            }
             Element::Event(_) => Ok(()),
             Element::Block(block) => {
                 self.left_out += u64::from(block.instructions);
@@ -115,11 +119,15 @@ impl Trusted {
     }
 }
 
+const fn is_of_transaction(element: &Element) -> bool {
+    matches!(element, Element::Event(Event { kind: EventKind::Transaction(_), .. }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::samples::{block, taken};
-    use tracewalk::directive::BeginReason;
+    use tracewalk::directive::{BeginReason, Transaction};
     use tracewalk::flow::{Gap, GapReason, Proof};
     use tracewalk::span::{CaptureOffset, Span, StreamOffset};
 
@@ -198,6 +206,25 @@ mod tests {
         // Trace is lost from 10 on, and execution may have reached a place without code.
         let elements = [run(2), proof(10), no_code, run(13), contradiction, run(16), proof(20), run(21)];
         assert_eq!(handed_on(&elements), (vec![2, 10, 15, 21], 4));
+    }
+
+    #[test]
+    fn where_a_transaction_ends_is_handed_on_before_the_gap_that_casts_doubt() {
+        let transaction =
+            |at, kind| Element::Event(Event { kind: EventKind::Transaction(kind), span: span(at) });
+        let elements = [
+            transaction(1, Transaction::Started),
+            run(2),
+            proof(10),
+            run(11),
+            transaction(12, Transaction::Committed),
+            gap(15, true),
+            transaction(16, Transaction::UnderWay),
+            run(17),
+            proof(20),
+            run(21),
+        ];
+        assert_eq!(handed_on(&elements), (vec![1, 2, 12, 15, 16, 21], 4));
     }
 
     #[test]

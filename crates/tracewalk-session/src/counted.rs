@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tracewalk::program::Program;
 use tracewalk_analysis::Code;
-use tracewalk_analysis::counts::{Binary, CountedBinary, CountedSource, Counting, Split};
+use tracewalk_analysis::counts::{Binary, Counted, CountedBinary, CountedSource, Counting, Split};
 use tracewalk_analysis::programs::ProgramId;
 use tracewalk_input::image::{Image, ImageError, Memory, VisibleImage};
 
@@ -45,8 +45,8 @@ impl Session {
             protocol: source.config.protocol().to_owned(),
             ..CountedSource::of(&outcome.statistics)
         };
-        Ok(outcome.map(|(counts, left_out), code| {
-            let counted = CountedSource { left_out, ..counted };
+        Ok(outcome.map(|Counted { counts, left_out, uncommitted }, code| {
+            let counted = CountedSource { left_out, uncommitted, ..counted };
             let counts = Split::new(&code.program, &binaries).counts(&counts, &counted);
             let linked = counts.into_iter().zip(&files).map(|(found, file)| file.linked(found));
             programs.into_iter().zip(linked).collect()

@@ -12,19 +12,41 @@ use super::counter::Counter;
 use crate::analysis::{Analysis, End, Growth, NoPart, Repeated};
 use crate::record::FlowRecord;
 use crate::sink::Sink;
+use crate::transactions::Turn;
 use crate::{Context, Section};
 
-/// Counts execution, for each context separately if contexts see different programs.
+/// Counts execution, for each context separately if contexts see different programs. Transactions without a commit do not count.
 #[derive(Debug, Default)]
 pub struct Counting {
-    counters: BTreeMap<Context, Counter>,
-    /// The current context.
-    context: Context,
-    running: Counter,
+    settled: Counters,
+    /// The execution in the open transaction.
+    open: Option<Box<Counters>>,
     program: Arc<Program>,
     /// Whether the visible code depends on the context.
     has_scopes: bool,
     left_out: u64,
+    uncommitted: u64,
+}
+
+/// The counts of one source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// The counts of each context. Without scopes there is one context.
+    pub counts: BTreeMap<Context, Counts>,
+    /// The number of instructions that were left out because they are in doubt.
+    pub left_out: u64,
+    /// The number of instructions of transactions that failed, or whose commit is not in the trace; they are left out.
+    pub uncommitted: u64,
+}
+
+/// The counters of each context.
+#[derive(Debug, Default)]
+struct Counters {
+    /// Those of the other contexts.
+    waiting: BTreeMap<Context, Counter>,
+    /// The current context.
+    context: Context,
+    running: Counter,
 }
 
 impl Counting {
@@ -32,17 +54,53 @@ impl Counting {
         if let Element::Event(Event { kind: EventKind::Context { context_id, vmid, .. }, .. }) = element
             && self.has_scopes
         {
-            self.change_to((*context_id, *vmid));
+            self.counters().change_to((*context_id, *vmid));
         }
-        self.running.element(element);
+        self.counters().running.element(element);
+        if let Some(turn) = Turn::of(element) {
+            self.turn(turn);
+        }
     }
 
+    fn counters(&mut self) -> &mut Counters {
+        self.open.as_deref_mut().unwrap_or(&mut self.settled)
+    }
+
+    /// The fate of the open transaction is decided, if there is one, and another may begin.
+    #[cold]
+    fn turn(&mut self, turn: Turn) {
+        self.decide(turn.commits());
+        if turn == Turn::Begins {
+            // The instruction that starts a transaction is no branch: a branch before the start has lost its target.
+            self.settled.running.cut();
+            let context = self.settled.context;
+            self.open = Some(Box::new(Counters { context, ..Counters::default() }));
+        }
+    }
+
+    /// Counts the execution in the open transaction if it `commits`.
+    fn decide(&mut self, commits: bool) {
+        let Some(open) = self.open.take() else { return };
+        let Counters { waiting, context, running } = *open;
+        for (of, counter) in waiting.into_iter().chain([(context, running)]) {
+            if commits {
+                self.settled.change_to(of);
+                self.settled.running.join(counter);
+            } else {
+                self.uncommitted += counter.finish().instructions;
+            }
+        }
+        self.settled.change_to(context);
+    }
+}
+
+impl Counters {
     fn change_to(&mut self, context: Context) {
         if context != self.context {
             self.running.cut();
-            let next = self.counters.remove(&context).unwrap_or_default();
+            let next = self.waiting.remove(&context).unwrap_or_default();
             let before = std::mem::replace(&mut self.running, next);
-            self.counters.insert(std::mem::replace(&mut self.context, context), before);
+            self.waiting.insert(std::mem::replace(&mut self.context, context), before);
         }
     }
 }
@@ -66,19 +124,18 @@ impl Sink<FlowRecord> for Counting {
 
 impl Analysis for Counting {
     type Part = NoPart;
-    /// The counts of each context, and the number of instructions that were left out because they are in doubt. Without scopes
-    /// there is one context.
-    type Found = (BTreeMap<Context, Counts>, u64);
+    type Found = Counted;
 
     fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
         self
     }
 
     fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
-        if repeated.totals().blocks == 0 {
+        // What is learned of a passage in a transaction would be forgotten at its end.
+        if repeated.totals().blocks == 0 || self.open.is_some() {
             repeated.elements().for_each(|element| self.element(&element));
         } else {
-            self.running.passage(repeated);
+            self.settled.running.passage(repeated);
         }
         Ok(())
     }
@@ -100,8 +157,11 @@ impl Analysis for Counting {
     }
 
     fn finish(mut self, _: &End) -> Self::Found {
-        self.counters.insert(self.context, self.running);
-        let counts = self.counters.into_iter().map(|(context, counter)| (context, counter.finish()));
-        (counts.collect(), self.left_out)
+        // No commit of the open transaction is known.
+        self.decide(false);
+        let Self { settled: Counters { waiting, context, running }, left_out, uncommitted, .. } = self;
+        let counters = waiting.into_iter().chain([(context, running)]);
+        let counts = counters.map(|(context, counter)| (context, counter.finish())).collect();
+        Counted { counts, left_out, uncommitted }
     }
 }

@@ -59,6 +59,10 @@ pub struct CountedSource {
     pub untold: u64,
     /// Instructions that were counted in this binary.
     pub counted: u64,
+    /// Instructions of transactions that failed, or whose commit is not in the trace, in any binary; they are not counted. Saved
+    /// only if there are any.
+    #[serde(default, skip_serializing_if = "crate::saved::words::is_zero")]
+    pub uncommitted: u64,
 }
 
 /// Splits counts between the binaries of a program.

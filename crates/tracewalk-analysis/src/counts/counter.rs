@@ -144,6 +144,18 @@ impl Counter {
         }
     }
 
+    /// Adds the counts of execution that follows. The next block is at the target of its last branch.
+    pub(super) fn join(&mut self, mut next: Self) {
+        self.cut();
+        next.settle();
+        let Tally { ranges, branches, instructions, untold } = next.tally;
+        ranges.into_iter().for_each(|(range, count)| self.tally.range(range, count));
+        branches.into_iter().for_each(|(branch, count)| self.tally.branch(branch, count));
+        self.tally.instructions += instructions;
+        self.tally.untold += untold;
+        self.taken = next.taken;
+    }
+
     /// The counts up to the end of the trace.
     pub(super) fn finish(mut self) -> Counts {
         self.cut();

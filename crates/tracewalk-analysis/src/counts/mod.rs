@@ -19,9 +19,9 @@
 //! // A trace of two instructions.
 //! let mut counting = Counting::default();
 //! let statistics = Follower::new(&config, &program).flow(&input, |record| counting.sink().record(record))?;
-//! let (counts, in_doubt) = counting.finish(&End { statistics, complete: true });
-//! let counts = &counts[&(None, None)];
-//! assert_eq!((counts.instructions, counts.branches.len(), in_doubt), (2, 0, 0));
+//! let counted = counting.finish(&End { statistics, complete: true });
+//! let counts = &counted.counts[&(None, None)];
+//! assert_eq!((counts.instructions, counts.branches.len(), counted.left_out), (2, 0, 0));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -38,7 +38,7 @@ use tracewalk::flow::{Block, BranchKind, Ending};
 use tracewalk::ids::{Address, Isa};
 use tracewalk::isa::Return;
 
-pub use analysis::Counting;
+pub use analysis::{Counted, Counting};
 pub use collected::{Binary, CountedBinary, CountedSource, Split};
 pub use report::{CountsReport, ReportedBinary};
 

@@ -33,11 +33,11 @@ pub struct Losses {
     pub in_doubt: InDoubt,
     /// The bytes of the frame that the end of a trace buffer's file cuts off: such a buffer holds whole frames, so that trace is
     /// missing after them. Saved only if there are any.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::saved::words::is_zero")]
     pub cut_frame_bytes: u64,
     /// The instructions of transactions that failed, or whose commit is not in the trace; they are not counted. Saved only if there
     /// are any.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::saved::words::is_zero")]
     pub uncommitted: u64,
 }
 
@@ -105,11 +105,6 @@ impl Losses {
         }
         regions
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-const fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 impl Lost {

@@ -11,6 +11,12 @@ use tracewalk::source::SourceConfig;
 /// The name of a protocol. The alias hides the reference from serde, which would require the text to outlive the input.
 pub(crate) type ProtocolName = &'static str;
 
+/// Whether a number says nothing, so that it is not saved.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+pub(crate) const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 /// An address in hexadecimal.
 pub(crate) fn address(word: &str) -> Option<Address> {
     u64::from_str_radix(word, 16).ok().map(Address::new)
