@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use tracewalk::program::{Scope, ViewId};
 
-use super::stack::{Next, Parked, Stack};
+use super::stack::{Next, Parked, Stack, Start};
 use super::{CallStack, Task};
 
 /// The state of a [`CallStack`] at one place of a source's flow, without the program and its cached functions.
@@ -18,6 +18,7 @@ pub struct CallStackCheckpoint<M> {
     next_task: Option<Task>,
     parked: Vec<Parked<M>>,
     lost: VecDeque<Stack<M>>,
+    transaction: Option<Box<Start<M>>>,
     tasks: u32,
 }
 
@@ -32,6 +33,7 @@ impl<M: Clone> CallStack<M> {
             next_task: self.next_task,
             parked: self.parked.clone(),
             lost: self.lost.clone(),
+            transaction: self.transaction.clone(),
             tasks: self.tasks,
         }
     }
@@ -42,6 +44,7 @@ impl<M: Clone> CallStack<M> {
         self.stack.clone_from(&checkpoint.stack);
         self.parked.clone_from(&checkpoint.parked);
         self.lost.clone_from(&checkpoint.lost);
+        self.transaction.clone_from(&checkpoint.transaction);
         (self.next, self.next_task, self.tasks) = (checkpoint.next, checkpoint.next_task, checkpoint.tasks);
         self.did_more = true;
     }
@@ -52,6 +55,7 @@ impl<M> CallStackCheckpoint<M> {
     #[must_use]
     pub fn size(&self) -> usize {
         let stacks = self.parked.iter().map(|parked| &parked.stack).chain(&self.lost).chain([&self.stack]);
-        stacks.map(|stack| stack.frames.len()).sum()
+        let start = self.transaction.iter().map(|start| start.frames.len());
+        stacks.map(|stack| stack.frames.len()).chain(start).sum()
     }
 }

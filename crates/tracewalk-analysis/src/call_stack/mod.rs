@@ -11,6 +11,7 @@
 //! longjmp, a thrown exception    execution goes on after a setjmp, or in a function further out: the frames in between
 //!                                are left
 //! gap                            the frames are lost, but kept: a return to one of them finds it again
+//! transaction that fails         the frames at its start run again
 //! task switch                    the frames wait until the task runs again: by the context ID or VMID, or by the evidence that
 //!                                an exception returned to where another task had been interrupted
 //! ```
@@ -53,20 +54,21 @@ mod retold;
 mod shape;
 mod stack;
 mod tasks;
-use std::sync::Arc;
+mod transactions;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use tracewalk::directive::Transaction;
 use tracewalk::flow::{Block, BranchKind, Element, Ending, EventKind, GapReason};
 use tracewalk::ids::Address;
 use tracewalk::isa::Return;
 use tracewalk::program::Scope;
 
+use crate::transactions::Turn;
 use crate::{Code, CodeInContext};
 use frame::CellId;
 use functions::{Functions, Pieces, Special};
-use stack::{Next, Parked, Stack};
+use stack::{Next, Parked, Stack, Start};
 
 pub use checkpoint::CallStackCheckpoint;
 pub use frame::{
@@ -87,6 +89,8 @@ pub struct CallStack<M> {
     parked: Vec<Parked<M>>,
     /// Stacks that were lost in gaps, the newest last.
     lost: VecDeque<Stack<M>>,
+    /// The start of the open transaction, if it is known.
+    transaction: Option<Box<Start<M>>>,
     /// How many tasks were distinguished by evidence.
     tasks: u32,
     /// Set if a step depended on more than the frames, or changed more: see [`Remembered`].
@@ -126,6 +130,7 @@ impl<M> CallStack<M> {
             next_task: None,
             parked: Vec::new(),
             lost: VecDeque::new(),
+            transaction: None,
             tasks: 1,
             did_more: false,
         }
@@ -167,6 +172,7 @@ impl<M> CallStack<M> {
     /// Takes the next element. For a block, returns how execution came to it.
     pub fn element<O>(&mut self, element: &Element, observer: &mut O) -> Option<Arrival>
     where
+        M: Clone,
         O: Observer<Mark = M>,
     {
         match element {
@@ -195,9 +201,7 @@ impl<M> CallStack<M> {
                 | EventKind::Trigger
                 | EventKind::Events(_)
                 | EventKind::Instrumentation(_)
-                | EventKind::Transaction(
-                    Transaction::Started | Transaction::UnderWay | Transaction::Committed,
-                )
+                | EventKind::Transaction(_)
                 | EventKind::ClockChanged
                 | EventKind::Data(_) => {}
                 // An unknown kind may change which functions run.
@@ -213,6 +217,9 @@ impl<M> CallStack<M> {
                 _ => self.lose(observer),
             },
         }
+        if let Some(turn) = Turn::of(element) {
+            self.transaction(turn, observer);
+        }
         None
     }
 
@@ -224,6 +231,7 @@ impl<M> CallStack<M> {
             parked.stack.leave_to(0, Left::Lost, observer);
         }
         self.lost.clear();
+        self.transaction = None;
         self.next = Next::Unknown;
     }
 

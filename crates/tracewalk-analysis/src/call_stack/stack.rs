@@ -49,6 +49,15 @@ pub(super) struct Parked<M> {
     pub(super) resume: Option<Address>,
 }
 
+/// One task's frames at the start of a transaction.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(super) struct Start<M> {
+    pub(super) task: Task,
+    pub(super) frames: VecDeque<Frame<M>>,
+    pub(super) jumps: Vec<Jump>,
+    pub(super) origin: Origin,
+}
+
 /// The pending step before the next block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub(super) enum Next {

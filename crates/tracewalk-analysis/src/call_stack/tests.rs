@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tracewalk::directive::BeginReason;
+use tracewalk::directive::{BeginReason, Transaction};
 use tracewalk::flow::{BranchKind, Contradiction};
 use tracewalk::ids::{ContextId, Isa, Location, Privilege};
 
@@ -698,4 +698,63 @@ fn recursion_without_end_keeps_the_innermost_frames() {
     calls.element(&at("sort", 0x20, returns()), &mut Unobserved);
     calls.element(&at("sort", 4, taken()), &mut Unobserved);
     assert_eq!(calls.frames().count(), DEEPEST - 1);
+}
+
+fn transaction(transaction: Transaction) -> Element {
+    event(EventKind::Transaction(transaction))
+}
+
+#[test]
+fn a_transaction_that_fails_goes_back_to_the_frames_at_its_start() {
+    let failed = |inside: &[Element]| {
+        let before = [at("main", 0, call()), at("sort", 0, call()), at("swap", 0, interrupted())];
+        let after = [at("swap", 4, returns()), at("sort", 4, returns()), at("main", 4, taken())];
+        let (starts, fails) = (transaction(Transaction::Started), transaction(Transaction::Failed));
+        let all = [&before[..], &[starts], inside, &[fails], &after].concat();
+        stacks(&all).split_off(before.len() + inside.len())
+    };
+    let expected = ["main > sort > swap", "main > sort", "main"];
+    assert_eq!(failed(&[]), expected);
+    // Functions that were entered are left.
+    assert_eq!(failed(&[at("swap", 4, call()), at("a", 0, call()), at("b", 0, taken())]), expected);
+    // Functions that were left run again, even if another one was called since.
+    let out = [at("swap", 4, returns()), at("sort", 4, returns()), at("main", 4, call())];
+    assert_eq!(failed(&out), expected);
+    assert_eq!(failed(&[&out[..], &[at("a", 0, taken())]].concat()), expected);
+}
+
+#[test]
+fn a_transaction_that_fails_loses_the_frames_if_those_at_its_start_are_not_known() {
+    let begun = |begin: &[Element]| {
+        let before = [at("main", 0, call()), at("sort", 0, interrupted())];
+        let after = [at("sort", 4, call()), at("swap", 0, taken())];
+        let failed = transaction(Transaction::Failed);
+        let all = [&before[..], begin, &after, &[failed, at("sort", 8, taken())]].concat();
+        stacks(&all).pop().unwrap_or_default()
+    };
+    let (started, committed) = (transaction(Transaction::Started), transaction(Transaction::Committed));
+    assert_eq!(begun(&[started]), "main > sort");
+    assert_eq!(begun(&[]), "sort");
+    assert_eq!(begun(&[started, committed]), "sort");
+    assert_eq!(begun(&[started, gap(GapReason::TraceLost)]), "sort");
+    assert_eq!(begun(&[event(EventKind::TraceOn(BeginReason::Enabled)), started]), "sort");
+    // What a filter leaves out does not end the transaction.
+    assert_eq!(begun(&[started, event(EventKind::TraceOn(BeginReason::Enabled))]), "main > sort");
+}
+
+#[test]
+fn a_checkpoint_in_a_transaction_holds_the_frames_at_its_start() {
+    let before = [at("main", 0, call()), at("sort", 0, interrupted()), transaction(Transaction::Started)];
+    let after = [at("sort", 4, returns()), transaction(Transaction::Failed), at("sort", 4, taken())];
+    let mut calls = CallStack::new(pages());
+    for element in &before {
+        let _ = calls.element(element, &mut Unobserved);
+    }
+    let checkpoint = calls.checkpoint();
+    let mut again = CallStack::<()>::new(pages());
+    again.go_on_from(&checkpoint);
+    for element in &after {
+        let _ = again.element(element, &mut Unobserved);
+    }
+    assert_eq!((again.depth(), checkpoint.size()), (1, 4));
 }
