@@ -1,6 +1,8 @@
 //! Analyses that take whole passages, decoded by several threads, answer as they do element by element: whole captures
 //! and damaged ones.
 
+mod ete;
+
 use std::fs;
 use std::io;
 use std::num::NonZeroU64;
@@ -8,17 +10,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use tracewalk::program::Program;
+use tracewalk::source::SourceConfig;
 use tracewalk_analysis::analysis::{Analysis, End, Growth, NoPart, Repeated};
 use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::counts::Counting;
 use tracewalk_analysis::coverage::{Conditions, Part as Covered, RecordedPart, Recorder};
+use tracewalk_analysis::drive::{Carrier, Follower, Input, NoProgress, Spread, Stretch};
 use tracewalk_analysis::interrupts::Measuring;
+use tracewalk_analysis::log::{Log, Noting, Reader};
 use tracewalk_analysis::place::{ExceptionName, Happening, Place, Position};
 use tracewalk_analysis::profile::Profiling;
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::timeline::{Item, Scale, Timeline};
-use tracewalk_analysis::{Doubtful, Section, Window};
+use tracewalk_analysis::{Doubtful, Section, Statistics, Window};
 use tracewalk_session::{Follow, Request, Session, Trust};
 
 /// The reference: each element by itself, with its place.
@@ -319,8 +325,100 @@ fn long_captures_are_the_same_on_any_number_of_threads() {
     }
 }
 
+#[test]
+fn transactions_are_the_same_by_passages_and_by_elements() {
+    for start_is_p0 in [true, false] {
+        let traced = ete::trace(400, 3, start_is_p0);
+        assert!(traced.committed > 150 && traced.failed > 100 && traced.lost > 10);
+        let (_folder, capture) = ete::capture(&traced.bytes, start_is_p0);
+        check_all(&capture, &[1, 2, 3, 7], &Window::default());
+        for window in &windows()[1..2] {
+            check(&capture, &[2], || Profiling::new(window.clone()));
+            check_unit(&capture, &[2], window, Unit::Instructions);
+        }
+    }
+}
+
+/// Short segments, so that most borders are inside transactions.
+#[test]
+fn coverage_and_counts_leave_out_transactions_without_a_commit_on_any_number_of_threads() {
+    let traced = ete::trace(3000, 7, true);
+    let config = SourceConfig::Etmv4(ete::config(true));
+    let mut program = Program::new();
+    program.add(ete::BASE, &ete::code()).expect("the program fits into memory");
+    let carrier = Carrier::Stretches(vec![Stretch::all(traced.bytes.len())]);
+    let input = Input { capture: &traced.bytes, carrier, rest: None, progress: &NoProgress };
+    for (threads, segment) in [(1, 1000), (2, 777), (3, 64), (7, 4096)] {
+        let (spread, mut follower) = (Spread { threads, segment }, Follower::new(&config, &program));
+        let mut recorder = Recorder::new(Conditions::OfBranches, Doubtful::Drop);
+        let empty = recorder.part();
+        let mut parts = 0;
+        let mut statistics = Statistics::default();
+        let joined = follower.flow_parts(&input, spread, &empty, |gathered| {
+            parts += 1;
+            statistics.add(&gathered.statistics);
+            recorder.join(gathered.part);
+            Ok(())
+        });
+        joined.expect("nothing is written");
+        assert!(parts > 10, "{parts} parts");
+        let covered = recorder.finish("a capture", "a source", "ete", statistics.bytes);
+        let mut counting = Counting::default();
+        let mut reader = Reader::new(Doubtful::Drop);
+        let noted = follower.flow_parts(&input, spread, &Log::new(Noting::Groups), |gathered| {
+            reader.part(gathered.part, &mut counting)
+        });
+        noted.and_then(|_| reader.finish(&mut counting)).expect("nothing is written");
+        let counted = counting.finish(&End { statistics, complete: true });
+        assert_eq!(statistics.instructions, traced.instructions);
+
+        let ran = |at: u64| {
+            let blocks = covered.blocks.iter().filter(|(key, _)| key.start.get() == at);
+            blocks.map(|(_, count)| count).sum::<u64>()
+        };
+        assert_eq!(covered.source.losses.uncommitted, traced.uncommitted, "{threads} threads");
+        assert_eq!(
+            covered.source.instructions,
+            traced.instructions - traced.uncommitted,
+            "{threads} threads"
+        );
+        assert_eq!((ran(0x200c), ran(0x3000)), (traced.committed, traced.committed), "{threads} threads");
+        // The branch after the start also runs after each failure.
+        assert_eq!(ran(0x2004), traced.committed + traced.failed, "{threads} threads");
+        assert_eq!(ran(0x2018), traced.failed, "{threads} threads");
+
+        let [counts] = &*counted.counts.values().collect::<Vec<_>>() else { panic!("there is one context") };
+        assert_eq!(counted.uncommitted, traced.uncommitted, "{threads} threads");
+        assert_eq!(counts.instructions, covered.source.instructions, "{threads} threads");
+        let calls = counts.branches.iter().filter(|(branch, _)| branch.from.get() == 0x2008);
+        let calls = calls.map(|(branch, count)| (branch.to.get(), *count)).collect::<Vec<_>>();
+        assert_eq!(calls, [(0x3000, traced.committed)], "{threads} threads");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(16) })]
+
+    #[test]
+    fn damaged_transactions_are_the_same_by_passages_and_by_elements(
+        seed in any::<u64>(),
+        start_is_p0 in any::<bool>(),
+        flips in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..6),
+        (from, bytes) in (any::<usize>(), 0_usize..80),
+    ) {
+        let mut trace = ete::trace(300, seed, start_is_p0).bytes;
+        for (at, bits) in &flips {
+            let at = at % trace.len();
+            trace[at] ^= bits;
+        }
+        let from = from % trace.len();
+        trace.drain(from..(from + bytes).min(trace.len()));
+        let (_folder, capture) = ete::capture(&trace, start_is_p0);
+        check_coverage(&capture, &[1, 2, 3]);
+        check(&capture, &[1, 2, 3], Counting::default);
+        check(&capture, &[1, 2], || Profiling::new(Window::default()));
+        check_unit(&capture, &[1, 2], &Window::default(), Unit::Instructions);
+    }
 
     #[test]
     fn damaged_captures_are_the_same_by_passages_and_by_elements(
