@@ -1,5 +1,8 @@
 //! Captures of ETMv4 and ETE through the command.
 
+#[path = "../../tracewalk-session/tests/ete/mod.rs"]
+mod ete;
+
 use std::io::Read;
 use std::path::Path;
 
@@ -237,6 +240,49 @@ fn instrumentation_and_transactions_are_in_flow_and_on_the_timeline() {
         let states = of(&objects("flow", name), "element", "transaction", "state");
         assert_eq!(states, ["started", ended], "{name}");
     }
+}
+
+/// The reports state the instructions that were left out; saved and merged files keep their number.
+#[test]
+fn instructions_of_transactions_without_a_commit_are_left_out_and_reported() {
+    let traced = ete::trace(200, 5, true);
+    assert!(traced.committed > 50 && traced.failed > 50 && traced.lost > 5);
+    let (folder, capture) = ete::capture(&traced.bytes, true);
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let capture = capture.to_str().unwrap();
+    let reported = |arguments: &[&str]| {
+        let outcome = run(["coverage", "-q"].iter().chain(arguments).chain(&["--format", "json"]));
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        let document: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+        let sources = document["programs"][0]["sources"].as_array().unwrap();
+        let of = |source: &serde_json::Value| {
+            (source["instructions"].clone(), source["losses"]["uncommitted"].clone())
+        };
+        sources.iter().map(of).collect::<Vec<_>>()
+    };
+    let number = serde_json::Value::from;
+    let counted = traced.instructions - traced.uncommitted;
+    let expected = (number(counted), number(traced.uncommitted));
+    for threads in ["1", "2", "7"] {
+        assert_eq!(reported(&[capture, "--threads", threads]), std::slice::from_ref(&expected));
+    }
+    let text = run(["coverage", "-q", capture]).stdout;
+    let note = text.lines().find(|line| line.starts_with("undone")).unwrap_or_default();
+    assert!(note.contains(&traced.uncommitted.to_string()), "{text}");
+
+    let (saved, copy, merged) = (file("a.twcov"), file("b.twcov"), file("c.twcov"));
+    assert_eq!(run(["coverage", "-q", capture, "--save", &saved]).status, 0);
+    std::fs::copy(&saved, &copy).unwrap();
+    assert_eq!(run(["merge", "-q", &saved, &copy, "-o", &merged]).status, 0);
+    let image = format!("{:#x}:{}", ete::BASE.get(), file("code.bin"));
+    assert_eq!(reported(&[&merged, "--image", &image]), [expected.clone(), expected]);
+
+    let sources = run(["counts", "-q", capture, "--format", "csv", "--table", "sources"]).stdout;
+    let mut lines = sources.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let (names, row) = (lines.next().unwrap(), lines.next().unwrap());
+    let cell = |wanted: &str| row[names.iter().position(|name| *name == wanted).unwrap()];
+    assert_eq!(cell("counted"), counted.to_string());
+    assert_eq!(cell("uncommitted"), traced.uncommitted.to_string());
 }
 
 /// A step in the model's record and in the command's runs: an instruction, an exception with its number and

@@ -43,6 +43,17 @@ pub(crate) fn in_doubt(InDoubt { left_out, counted }: InDoubt) -> Option<String>
     }
 }
 
+/// The instructions of transactions that count nowhere, in words; `None` if there are none.
+pub(crate) fn uncommitted(instructions: u64) -> Option<String> {
+    let verb = if instructions == 1 { "was" } else { "were" };
+    (instructions > 0).then(|| {
+        format!(
+            "{} of transactions that failed, or whose commit is not in the trace, {verb} left out",
+            counted(instructions, "instruction")
+        )
+    })
+}
+
 /// What coverage could not follow, each loss in a few words: `trace malformed or lost 1 time (17 bytes)`.
 pub(crate) fn not_followed(losses: &Losses) -> Vec<String> {
     let reasons = [

@@ -94,6 +94,7 @@ impl Tabular for CountsReport<'_> {
             counts("left_out", "instructions"),
             counts("untold", "branches"),
             counts("counted", "instructions"),
+            counts("uncommitted", "instructions"),
         ];
         let sources = self.table("sources", sources, |found| {
             let sources = found.sources.iter().map(|source| {
@@ -107,6 +108,7 @@ impl Tabular for CountsReport<'_> {
                     source.left_out,
                     source.untold,
                     source.counted,
+                    source.uncommitted,
                 ];
                 let texts = texts.map(|text| Cell::Text(text.clone()));
                 texts.into_iter().chain(integers.map(Cell::Integer)).collect()

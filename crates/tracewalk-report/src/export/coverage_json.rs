@@ -102,6 +102,8 @@ struct LossesJson {
     no_image: Vec<RegionJson>,
     #[serde(skip_serializing_if = "is_zero")]
     cut_frame_bytes: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    uncommitted: u64,
 }
 
 #[derive(Serialize)]
@@ -369,6 +371,7 @@ impl From<&Losses> for LossesJson {
                 .map(|(start, end, times)| RegionJson { start: address(start), end: hex(end), times })
                 .collect(),
             cut_frame_bytes: losses.cut_frame_bytes,
+            uncommitted: losses.uncommitted,
         }
     }
 }

@@ -6,7 +6,7 @@ use anstyle::Style;
 
 use crate::layout::Fitted;
 use crate::words::{
-    counted, in_doubt, natural_order, not_followed, outside_images, percent_covered, why_stale,
+    counted, in_doubt, natural_order, not_followed, outside_images, percent_covered, uncommitted, why_stale,
 };
 use crate::{Look, Palette};
 use tracewalk_analysis::coverage::{
@@ -228,6 +228,7 @@ pub(super) fn notes(report: &Report) -> Vec<Note> {
     notes.extend(not_observable(&report.totals));
     for program in &report.programs {
         notes.extend(in_doubt(program.losses.in_doubt).map(|text| Note::new("in doubt", text)));
+        notes.extend(uncommitted(program.losses.uncommitted).map(|text| Note::new("undone", text)));
         notes.extend(lost(&program.losses));
         notes.extend(without_image(&program.losses));
         notes.extend(not_traced(program));
