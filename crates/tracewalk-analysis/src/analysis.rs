@@ -53,7 +53,8 @@ pub trait Analysis {
         true
     }
 
-    /// Whether passages that often follow one another may go to [`Analysis::passage`] as one group.
+    /// Whether passages that often follow one another should go to [`Analysis::passage`] as one group. An analysis that answers
+    /// differently later receives groups until then, and some time longer.
     fn takes_groups(&self) -> bool {
         false
     }
@@ -82,7 +83,8 @@ pub trait Analysis {
     }
 }
 
-/// Elements that repeat, in order: blocks, exceptions, returns from exceptions, and cycles. They form a passage, or a group of
+/// Elements that repeat, in order: blocks, exceptions, returns from exceptions, cycles, and changes of the exception level or of
+/// the security state in a context without context ID and VMID. They form a passage, or a group of
 /// passages that often follow one another. Groups that often follow one another form a group as well; nesting ends there.
 #[derive(Clone, Copy, Debug)]
 pub struct Repeated<'a> {
@@ -163,6 +165,11 @@ impl<'a> Repeated<'a> {
             }
             Content::Group(_) => None,
         }
+    }
+
+    /// Whether the elements state contexts.
+    pub(crate) fn states_context(&self) -> bool {
+        self.content().is_some_and(|named| named.states_context)
     }
 
     fn content(&self) -> Option<&'a Named> {

@@ -64,6 +64,8 @@ pub use reader::Reader;
 pub struct Log {
     numbering: Arc<Numbering>,
     noting: Noting,
+    /// Whether groups are formed.
+    groups: bool,
     /// The passages and blocks since the last group or other entry.
     growing: Growing,
     /// The groups since the last group of groups or other entry.
@@ -134,9 +136,11 @@ impl Log {
 
     fn of(numbering: Arc<Numbering>, noting: Noting) -> Self {
         let known = Box::new(Known::of(numbering.current()));
+        let groups = noting == Noting::Groups && numbering.takes_groups();
         Self {
             numbering,
             noting,
+            groups,
             growing: Growing::default(),
             outer: Growing::default(),
             known,
@@ -155,7 +159,7 @@ impl Log {
         let (Some(number), Ok(at)) = (number, u32::try_from(at.0.wrapping_sub(base.0))) else { return false };
         self.entries.push(Entry { number, at });
         self.newest = StreamOffset(base.0 + u64::from(at));
-        if self.noting == Noting::Groups && self.growing.takes(number, self.entries.len()) {
+        if self.groups && self.growing.takes(number, self.entries.len()) {
             self.end_group();
         }
         true

@@ -73,6 +73,11 @@ pub fn pages() -> Arc<Code> {
     Arc::new(Code { program: Arc::new(program), symbols: Box::new(Pages), ..Code::unknown() })
 }
 
+/// The same program without symbols.
+pub fn pages_without_names() -> Arc<Code> {
+    Arc::new(Code { program: Arc::clone(&pages().program), ..Code::unknown() })
+}
+
 struct Pages;
 
 const PAGES: [&str; 20] = [

@@ -3,7 +3,8 @@
 use tracewalk::ids::{Address, Exception};
 
 use super::CallStack;
-use super::frame::{Entry, Evidence, FrameKind, FunctionId, Interruption, Left, Observer};
+use super::frame::{Entry, Evidence, FrameKind, FunctionId, Interruption, Left};
+use super::observer::Observer;
 use super::stack::{Finished, Next, Origin};
 
 impl<M> CallStack<M> {

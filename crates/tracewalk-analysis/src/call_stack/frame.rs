@@ -3,9 +3,10 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use tracewalk::ids::{Address, Exception, Isa};
+use tracewalk::ids::{Address, Exception};
 use tracewalk::program::Scope;
 
+use crate::quick::mix;
 use crate::saved::words;
 use crate::{Code, CodeInContext};
 
@@ -88,6 +89,40 @@ impl CellId {
     pub(super) const UNKNOWN: Self = Self(0);
 }
 
+/// A set of return addresses: one that is not in the set is recognised at once, mostly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ReturnSet(u128);
+
+/// Any address may be in the set.
+impl Default for ReturnSet {
+    fn default() -> Self {
+        Self(u128::MAX)
+    }
+}
+
+impl ReturnSet {
+    const EMPTY: Self = Self(0);
+
+    /// The return addresses of a frame of this kind and of the frames under it, up to an exception's.
+    pub(super) fn of<M>(kind: FrameKind, below: Option<&Frame<M>>) -> Self {
+        let below = match (kind, below) {
+            (FrameKind::Exception(_), _) | (_, None) => Self::EMPTY,
+            (_, Some(below)) => below.returns,
+        };
+        Self(below.0 | kind.returns_to().map_or(0, Self::bit))
+    }
+
+    /// Whether the address may be in the set.
+    #[inline]
+    pub(super) const fn may_contain(self, at: Address) -> bool {
+        self.0 & Self::bit(at) != 0
+    }
+
+    const fn bit(at: Address) -> u128 {
+        1 << (mix(at.get()) >> 57)
+    }
+}
+
 /// A function that is running, or waits for a callee or for the end of an exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Frame<M> {
@@ -102,6 +137,20 @@ pub struct Frame<M> {
     /// The number of this frame with those under it, if it was looked up: see [`Shapes`](super::shape::Shapes).
     #[serde(skip)]
     pub(super) cell: CellId,
+    /// The return addresses since the last exception.
+    #[serde(skip)]
+    pub(super) returns: ReturnSet,
+    /// Whether the function is known only to call and return.
+    #[serde(skip)]
+    pub(super) is_usual: bool,
+}
+
+impl<M> Frame<M> {
+    /// A frame outside of a stack.
+    pub(super) fn of(kind: FrameKind, function: FunctionId, mark: M) -> Self {
+        let (cell, returns) = (CellId::UNKNOWN, ReturnSet::default());
+        Self { kind, function, mark, schedules: false, cell, returns, is_usual: false }
+    }
 }
 
 /// How a frame came to be.
@@ -268,60 +317,4 @@ impl Evidence {
             Self::Resumed => "an exception returned to another task",
         }
     }
-}
-
-/// Instructions of one function that ran one after the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Piece {
-    /// The first instruction.
-    pub start: Address,
-    /// The address after the last one.
-    pub end: Address,
-    /// The instruction set.
-    pub isa: Isa,
-    /// How many instructions.
-    pub instructions: u32,
-}
-
-/// Receives the functions that run.
-///
-/// Frames are entered and left in the order of a stack. Frames of other tasks wait untouched between two calls of
-/// [`Observer::switch`], and are left when the trace ends.
-pub trait Observer {
-    /// The observer's data for a frame.
-    type Mark;
-
-    /// A function is entered from the frame `below`. The result becomes the frame's mark.
-    fn enter(
-        &mut self,
-        below: Option<&mut Frame<Self::Mark>>,
-        kind: FrameKind,
-        function: FunctionId,
-        entry: Entry,
-    ) -> Self::Mark;
-
-    /// A frame that was lost is found again, on the frame `below`.
-    fn regain(&mut self, _below: Option<&mut Frame<Self::Mark>>, _frame: &mut Frame<Self::Mark>) {}
-
-    /// Instructions of the innermost frame's function ran.
-    fn run(&mut self, _top: &mut Frame<Self::Mark>, _piece: &Piece) {}
-
-    /// A function is left, for the frame `below`.
-    fn leave(&mut self, _frame: &mut Frame<Self::Mark>, _below: Option<&mut Frame<Self::Mark>>, _how: Left) {}
-
-    /// The task with this innermost frame stops running.
-    fn suspend(&mut self, _top: &mut Frame<Self::Mark>) {}
-
-    /// Another task runs; frames that it has already are not entered again.
-    fn switch(&mut self, _from: Task, _to: Task, _evidence: Evidence) {}
-}
-
-/// Ignores everything.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Unobserved;
-
-impl Observer for Unobserved {
-    type Mark = ();
-
-    fn enter(&mut self, _: Option<&mut Frame<()>>, _: FrameKind, _: FunctionId, _: Entry) {}
 }

@@ -7,7 +7,8 @@ use tracewalk::flow::{Block, Element};
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::program::ViewId;
 
-use super::frame::{FunctionId, Piece};
+use super::frame::FunctionId;
+use super::observer::Piece;
 use crate::quick::QuickMap;
 use crate::{Code, CodeInContext};
 
@@ -31,7 +32,15 @@ pub(super) struct Functions {
     special: QuickMap<(ViewId, Address), Special>,
     /// A direct-mapped cache of functions by address, in the current view of the program: a power of two of entries, or empty
     /// before the first look-up.
-    entered: Box<[Option<(Address, FunctionId)>]>,
+    entered: Box<[Option<Entered>]>,
+}
+
+/// A function that holds an address.
+#[derive(Clone, Copy, Debug)]
+struct Entered {
+    at: Address,
+    function: FunctionId,
+    special: Special,
 }
 
 /// The parts of a block by function.
@@ -125,21 +134,27 @@ impl Functions {
     /// symbol names one.
     #[inline]
     pub(super) fn entered(&mut self, at: Address) -> FunctionId {
+        self.at(at).function
+    }
+
+    #[inline]
+    fn at(&mut self, at: Address) -> Entered {
         let index = ((at.get() ^ at.get() >> 11) >> 1) as usize % ENTERED;
         match self.entered.get(index) {
-            Some(Some((known, function))) if *known == at => *function,
+            Some(Some(known)) if known.at == at => *known,
             _ => self.look_up(index, at),
         }
     }
 
     #[inline(never)]
-    fn look_up(&mut self, index: usize, at: Address) -> FunctionId {
-        let found = FunctionId::entered(at, &self.code);
+    fn look_up(&mut self, index: usize, at: Address) -> Entered {
+        let function = FunctionId::entered(at, &self.code);
+        let found = Entered { at, function, special: self.special_by_name(function) };
         if self.entered.is_empty() {
             self.entered = vec![None; ENTERED].into();
         }
         if let Some(place) = self.entered.get_mut(index) {
-            *place = Some((at, found));
+            *place = Some(found);
         }
         found
     }
@@ -154,7 +169,15 @@ impl Functions {
         self.code.symbols.function(at).map(|function| function.start)
     }
 
+    /// What a function does to the stack beyond calling and returning.
+    #[inline]
     pub(super) fn special(&mut self, function: FunctionId) -> Special {
+        let FunctionId::Named(start, _) = function else { return Special::Nothing };
+        let known = self.at(start);
+        if known.function == function { known.special } else { self.special_by_name(function) }
+    }
+
+    fn special_by_name(&mut self, function: FunctionId) -> Special {
         let FunctionId::Named(start, _) = function else { return Special::Nothing };
         if let Some(known) = self.special.get(&(self.code.view(), start)) {
             return *known;

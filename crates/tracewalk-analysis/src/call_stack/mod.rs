@@ -49,31 +49,36 @@ mod checkpoint;
 mod exceptions;
 mod frame;
 mod functions;
+mod observer;
+mod outline;
+mod passage;
 mod remembered;
 mod retold;
+mod returns;
 mod shape;
 mod stack;
 mod tasks;
 mod transactions;
+mod worth;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tracewalk::flow::{Block, BranchKind, Element, Ending, EventKind, GapReason};
+use tracewalk::flow::{Block, Element, EventKind, GapReason};
 use tracewalk::ids::Address;
-use tracewalk::isa::Return;
 use tracewalk::program::Scope;
 
 use crate::transactions::Turn;
 use crate::{Code, CodeInContext};
-use frame::CellId;
+use frame::{CellId, ReturnSet};
 use functions::{Functions, Pieces, Special};
+use outline::Outlines;
 use stack::{Next, Parked, Stack, Start};
 
 pub use checkpoint::CallStackCheckpoint;
-pub use frame::{
-    Entry, Evidence, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Piece, Task, Unobserved,
-};
+pub use frame::{Entry, Evidence, Frame, FrameKind, FunctionId, Interruption, Left, Task};
+pub use observer::{Observer, Piece, Run, Runs, Unobserved};
+pub use outline::Outlined;
 pub use remembered::{Known, Learning, LearningGroup, Remembered};
 pub use retold::Retold;
 
@@ -95,6 +100,8 @@ pub struct CallStack<M> {
     tasks: u32,
     /// Set if a step depended on more than the frames, or changed more: see [`Remembered`].
     did_more: bool,
+    /// The outlines of passages that were taken.
+    outlines: Outlines,
 }
 
 /// How execution came to a block.
@@ -133,6 +140,7 @@ impl<M> CallStack<M> {
             transaction: None,
             tasks: 1,
             did_more: false,
+            outlines: Outlines::default(),
         }
     }
 
@@ -302,8 +310,19 @@ impl<M> CallStack<M> {
             self.stack.drop_outermost(observer);
         }
         let mark = observer.enter(self.stack.frames.back_mut(), kind, function, entry);
-        self.stack.frames.push_back(Frame { kind, function, mark, schedules: false, cell: CellId::UNKNOWN });
-        if self.functions.special(function) == Special::Schedules {
+        let returns = ReturnSet::of(kind, self.stack.frames.back());
+        let special = self.functions.special(function);
+        let (cell, is_usual) = (CellId::UNKNOWN, special == Special::Nothing);
+        self.stack.frames.push_back(Frame {
+            kind,
+            function,
+            mark,
+            schedules: false,
+            cell,
+            returns,
+            is_usual,
+        });
+        if special == Special::Schedules {
             let handler = self.stack.frames.iter().rposition(|frame| frame.kind.is_exception());
             let above = handler.map(|handler| self.stack.frames.range_mut(handler..));
             // If a frame changes, the frames above it change as well.
@@ -323,128 +342,6 @@ impl<M> CallStack<M> {
             self.stack.remember_jump(to);
         }
         self.push(kind, function, Entry::Called, observer);
-    }
-
-    /// An indirect branch without the form of a return went to `at`.
-    fn jumped<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> Arrival {
-        if self.return_to(at, observer) || self.jump_back(at, observer) {
-            return Arrival::Return;
-        }
-        // Into the middle of a function that waits further out: a thrown exception's landing pad.
-        let function = self.functions.entered(at);
-        if !self.functions.is_start(at)
-            && let Some(index) = self.stack.innermost(function)
-            && index + 1 < self.stack.frames.len()
-        {
-            self.leave_to(index + 1, Left::Unwound, observer);
-            return Arrival::Return;
-        }
-        Arrival::Jump
-    }
-
-    /// An instruction that has the form of a return went to `at`.
-    fn returned<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> Arrival {
-        let switches = self.stack.frames.back().map(|top| top.function);
-        let switches = switches.is_some_and(|function| self.functions.special(function) == Special::Switches);
-        if self.return_to(at, observer) {
-            if switches {
-                self.switch(at, at, Evidence::Scheduler, observer);
-            }
-            return Arrival::Return;
-        }
-        if self.jump_back(at, observer) {
-            return Arrival::Return;
-        }
-        let depth = self.stack.frames.len();
-        let top = self.stack.frames.back().map(|top| top.kind);
-        if let Some(FrameKind::Call { returns_to: None, .. }) = top {
-            self.leave_to(depth - 1, Left::Returned, observer);
-            return Arrival::Return;
-        }
-        if self.functions.is_start(at) {
-            // PUSH {address}; POP {PC}: a call in the form of a return.
-            return Arrival::Jump;
-        }
-        if let Some(index) = self.stack.innermost(self.functions.entered(at)) {
-            if index + 1 < depth {
-                self.leave_to(index + 1, Left::Unwound, observer);
-                return Arrival::Return;
-            }
-            if top != Some(FrameKind::Root) {
-                return Arrival::Jump;
-            }
-        }
-        self.return_out(at, switches, observer);
-        Arrival::Return
-    }
-
-    /// Execution returned to `at`, the return address of no known frame.
-    fn return_out<O: Observer<Mark = M>>(&mut self, at: Address, switches: bool, observer: &mut O) {
-        self.did_more = true;
-        if let Some(handler) = self.stack.frames.iter().rposition(|frame| frame.kind.is_exception()) {
-            self.leave_to(handler + 1, Left::Lost, observer);
-        } else if self.correct(at, observer) {
-            // The running task was taken for another one.
-        } else if self.stack.frames.len() <= 1 {
-            self.leave_to(0, Left::Returned, observer);
-            if !self.attach(at, observer) {
-                self.regain(at, observer);
-            }
-        } else if let (true, Some(resume)) = (switches, self.caller()) {
-            self.leave_to(self.stack.frames.len() - 1, Left::Returned, observer);
-            self.switch(resume, at, Evidence::Scheduler, observer);
-        } else {
-            self.lose(observer);
-            self.next = Next::Straight;
-        }
-    }
-
-    /// The return address of the innermost function.
-    fn caller(&self) -> Option<Address> {
-        self.stack.frames.back()?.kind.returns_to()
-    }
-
-    /// Code that no image holds went to `at`.
-    fn came_back<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> Arrival {
-        if self.return_to(at, observer) || self.jump_back(at, observer) {
-            return Arrival::Return;
-        }
-        if self.functions.is_start(at) {
-            self.call(FrameKind::Call { site: None, returns_to: None }, at, observer);
-            return Arrival::Call;
-        }
-        match self.stack.innermost(self.functions.entered(at)) {
-            Some(index) => {
-                self.leave_to(index + 1, Left::Unwound, observer);
-                Arrival::Return
-            }
-            None => {
-                self.lose(observer);
-                self.next = Next::Straight;
-                Arrival::Unknown
-            }
-        }
-    }
-
-    /// Whether a call since the last exception, or that exception, returns to `at`; if so, leaves its callees.
-    fn return_to<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> bool {
-        let handler = self.stack.frames.iter().rposition(|frame| frame.kind.is_exception()).unwrap_or(0);
-        let returns = |frame: &Frame<M>| frame.kind.returns_to() == Some(at);
-        let found = self.stack.frames.iter().skip(handler).rposition(returns);
-        match found {
-            Some(index) => {
-                self.leave_to(handler + index, Left::Returned, observer);
-                true
-            }
-            None => false,
-        }
-    }
-
-    /// Whether `at` is after a call of `setjmp`; if so, leaves the functions called since.
-    fn jump_back<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> bool {
-        let Some(depth) = self.stack.jump_to(at) else { return false };
-        self.leave_to(depth, Left::Unwound, observer);
-        true
     }
 
     fn run<O: Observer<Mark = M>>(&mut self, block: &Block, observer: &mut O) {
@@ -467,18 +364,9 @@ impl<M> CallStack<M> {
     }
 
     fn end_block<O: Observer<Mark = M>>(&mut self, block: &Block, observer: &mut O) {
-        self.next = match block.ending {
-            Ending::Branch { kind, taken: true, link, returns } => match (kind, link, returns) {
-                (BranchKind::Barrier, ..) => Next::Straight,
-                (_, true, _) => Next::Call { site: block.last, returns_to: block.end },
-                (_, false, Some(Return::Function)) => Next::Return,
-                (_, false, Some(Return::Exception)) => Next::ExceptionReturn(self.pop_exception(observer)),
-                (BranchKind::Indirect, false, None) => Next::IndirectJump,
-                (BranchKind::Direct, false, None) => Next::Jump,
-            },
-            Ending::Branch { taken: false, .. } | Ending::Interrupted | Ending::ConditionFailed => {
-                Next::Straight
-            }
+        self.next = match Next::after(block) {
+            Some(next) => next,
+            None => Next::ExceptionReturn(self.pop_exception(observer)),
         };
     }
 

@@ -13,8 +13,10 @@
 use std::ops::Range;
 
 use super::CallStack;
-use super::frame::{Frame, Unobserved};
+use super::frame::Frame;
+use super::observer::Unobserved;
 use super::shape::{ShapeId, Shapes};
+use super::worth::Worth;
 use crate::analysis::Repeated;
 use crate::quick::{CameOnce, mix};
 
@@ -33,10 +35,13 @@ pub struct Remembered<M, E> {
     steps: Vec<Step<E>>,
     /// The frames that all steps enter, in one allocation; they are forgotten together.
     entered: Vec<Frame<M>>,
-    /// The number of hits since everything was forgotten.
-    found: u64,
-    /// The number of look-ups to skip, because too few hit.
-    asleep: u64,
+    /// The place of each number's last effect, which is often the next one's as well.
+    recent: Vec<u32>,
+    /// Whether passages, and groups, are worth learning.
+    passages: Worth,
+    groups: Worth,
+    /// Elements that came once in a state.
+    passed: CameOnce,
     /// The steps of the group that is being learned.
     group: Option<Vec<u32>>,
     /// Groups that were looked up once.
@@ -68,7 +73,7 @@ pub struct LearningGroup {
 struct Slot {
     key: u64,
     next: ShapeId,
-    /// The step's number, and [`Slot::SIMPLE`].
+    /// The step's number, with [`Slot::SIMPLE`] and [`Slot::GROUP`].
     step: u32,
     /// How often the step was applied.
     count: u64,
@@ -93,6 +98,9 @@ impl Slot {
 
     /// The step only has to be counted.
     const SIMPLE: u32 = 1 << 31;
+    /// The step is a group's.
+    const GROUP: u32 = 1 << 30;
+    const NUMBER: u32 = Self::GROUP - 1;
 }
 
 /// The most steps that are cached.
@@ -101,10 +109,10 @@ const FIRST_SLOTS: usize = 1 << 10;
 /// The limit of the weight of all groups: their members and effects.
 const MOST_GROUP_WEIGHT: usize = 1 << 20;
 
-/// Learning an effect costs as much as this number of hits.
-const WORTH: u64 = 4;
-/// The number of look-ups to skip when they do not pay.
-const SLEEP: u64 = 1 << 18;
+/// Whether learning pays is decided each time that this many effects were learned, and how often each has to be applied. A group
+/// is learned in addition to its members, and every part of the trace is searched for groups.
+const PASSAGES: Worth = Worth::of(1 << 12, 8);
+const GROUPS: Worth = Worth::of(1 << 9, 32);
 
 impl<M, E> Default for Remembered<M, E> {
     fn default() -> Self {
@@ -116,8 +124,10 @@ impl<M, E> Default for Remembered<M, E> {
             used: 0,
             steps: Vec::new(),
             entered: Vec::new(),
-            found: 0,
-            asleep: 0,
+            recent: Vec::new(),
+            passages: PASSAGES,
+            groups: GROUPS,
+            passed: CameOnce::default(),
             group: None,
             asked: CameOnce::default(),
             group_weight: 0,
@@ -134,6 +144,7 @@ impl<M: Copy, E> Remembered<M, E> {
         (set, number): (u32, u32),
         key: impl Fn(&M) -> u32,
     ) -> Option<Known> {
+        let _ = self.groups.skips();
         if set != self.set {
             return None;
         }
@@ -142,21 +153,43 @@ impl<M: Copy, E> Remembered<M, E> {
             None => self.look(calls, key)?,
         };
         let key = key_of(here, number);
+        // Nothing has to wait for the state to be hashed if the guess is right.
+        let guess = self.recent.get(number as usize).map_or(usize::MAX, |at| *at as usize);
+        if self.slots.get(guess).is_some_and(|slot| slot.key == key) {
+            return Some(Known(guess));
+        }
+        self.search(key, number)
+    }
+
+    #[inline(never)]
+    fn search(&mut self, key: u64, number: u32) -> Option<Known> {
         let last = self.slots.len().wrapping_sub(1);
         let mut at = slot_of(key) & last;
         loop {
             match self.slots.get(at)?.key {
-                known if known == key => return Some(Known(at)),
+                known if known == key => break,
                 u64::MAX => return None,
                 _ => at = (at + 1) & last,
             }
+        }
+        self.note_recent(number, at);
+        Some(Known(at))
+    }
+
+    #[inline]
+    fn note_recent(&mut self, number: u32, at: usize) {
+        let number = number as usize;
+        if self.recent.len() <= number {
+            self.recent.resize(number + 1, u32::MAX);
+        }
+        if let (Some(recent), Ok(at)) = (self.recent.get_mut(number), u32::try_from(at)) {
+            *recent = at;
         }
     }
 
     #[inline(never)]
     fn look(&mut self, calls: &mut CallStack<M>, key: impl Fn(&M) -> u32) -> Option<ShapeId> {
-        if self.asleep > 0 {
-            self.asleep -= 1;
+        if self.passages.skips() {
             return None;
         }
         self.here = self.shapes.of(calls, key);
@@ -184,7 +217,7 @@ impl<M: Copy, E> Remembered<M, E> {
     #[inline]
     fn step(&self, known: Known) -> Option<&Step<E>> {
         let slot = self.slots.get(known.0)?;
-        self.steps.get((slot.step & !Slot::SIMPLE) as usize)
+        self.steps.get((slot.step & Slot::NUMBER) as usize)
     }
 
     /// Applies the effect to the stack, and counts it.
@@ -193,12 +226,13 @@ impl<M: Copy, E> Remembered<M, E> {
         let Some(slot) = self.slots.get_mut(known.0) else { return };
         slot.count += 1;
         self.here = Some(slot.next);
-        self.found += 1;
+        let worth = if slot.step & Slot::GROUP == 0 { &mut self.passages } else { &mut self.groups };
+        worth.found += 1;
         if let Some(steps) = &mut self.group {
-            steps.push(slot.step & !Slot::SIMPLE);
+            steps.push(slot.step & Slot::NUMBER);
         }
         if slot.step & Slot::SIMPLE == 0
-            && let Some(step) = self.steps.get(slot.step as usize)
+            && let Some(step) = self.steps.get((slot.step & Slot::NUMBER) as usize)
         {
             let Range { start, end } = step.entered;
             let entered = self.entered.get(start as usize..end as usize).unwrap_or_default();
@@ -209,6 +243,12 @@ impl<M: Copy, E> Remembered<M, E> {
                 self.shapes.resume(slot.next, calls);
             }
         }
+    }
+
+    /// Whether to learn the effect of elements that [`Remembered::find`] did not find: they came before in this state, and
+    /// effects are applied often enough. Something that is due to be forgotten is reason enough as well.
+    pub fn is_worth_learning(&mut self, (set, number): (u32, u32)) -> bool {
+        self.is_full(set) || self.here.is_some_and(|here| self.passed.note(mix(key_of(here, number))))
     }
 
     /// Begins to learn: elements with this number are followed one by one next. Call it after [`Remembered::find`] returned
@@ -246,8 +286,14 @@ impl<M: Copy, E> Remembered<M, E> {
         let is_simple = is_simple && left == 0 && entered.is_empty() && !changes_more;
         self.steps.push(Step { left, changes_more, entered, members: Box::default(), effect });
         let step = if is_simple { step | Slot::SIMPLE } else { step };
-        self.insert(Slot { key: key_of(before, number), next, step, count: 0 });
+        self.insert(number, Slot { key: key_of(before, number), next, step, count: 0 });
+        self.passages.learn();
         true
+    }
+
+    /// Whether groups are learned and applied often enough to pay.
+    pub const fn takes_groups(&self) -> bool {
+        self.groups.pays()
     }
 
     /// Keeps the innermost frames, from this one on.
@@ -261,7 +307,8 @@ impl<M: Copy, E> Remembered<M, E> {
 
     /// Begins a group that [`Remembered::find`] did not find; its members come next. `None` if the group is not to be cached.
     pub fn begin_group(&mut self, calls: &CallStack<M>, (set, number): (u32, u32)) -> Option<LearningGroup> {
-        let before = self.here.filter(|_| set == self.set && self.group_weight < MOST_GROUP_WEIGHT)?;
+        let has_room = set == self.set && self.group_weight < MOST_GROUP_WEIGHT;
+        let before = self.here.filter(|_| has_room && self.takes_groups())?;
         // The first occurrence of a group may be its last.
         if !self.asked.note(mix(key_of(before, number))) {
             return None;
@@ -303,8 +350,9 @@ impl<M: Copy, E> Remembered<M, E> {
         let steps = steps.iter().flat_map(with_members).collect::<Box<[_]>>();
         self.group_weight += steps.len() / 2 + entered.len() * size_of::<Frame<M>>() / 8 + weight;
         self.steps.push(Step { left, changes_more, entered, members: steps, effect });
-        let step = if is_simple { step | Slot::SIMPLE } else { step };
-        self.insert(Slot { key: key_of(before, number), next, step, count: 0 });
+        let step = Slot::GROUP | if is_simple { step | Slot::SIMPLE } else { step };
+        self.insert(number, Slot { key: key_of(before, number), next, step, count: 0 });
+        self.groups.learn();
         true
     }
 
@@ -325,15 +373,15 @@ impl<M: Copy, E> Remembered<M, E> {
     /// Forgets all effects, and begins with a set of numbers.
     pub fn forget(&mut self, set: u32, calls: &mut CallStack<M>) {
         self.disturb(calls);
-        let is_worth = self.set != set || self.found >= WORTH * self.steps.len() as u64;
         self.shapes.forget();
         self.slots.fill(Slot::FREE);
-        (self.used, self.found, self.set) = (0, 0, set);
+        self.recent.clear();
+        (self.used, self.set) = (0, set);
         self.steps.clear();
         self.entered.clear();
         self.group_weight = 0;
         self.asked = CameOnce::default();
-        self.asleep = if is_worth { 0 } else { SLEEP };
+        self.passed = CameOnce::default();
     }
 
     /// How often each effect was applied since the last call, with the observer's effect.
@@ -345,7 +393,7 @@ impl<M: Copy, E> Remembered<M, E> {
             }
         };
         for slot in self.slots.iter_mut().filter(|slot| slot.count > 0) {
-            let (step, count) = (slot.step & !Slot::SIMPLE, std::mem::take(&mut slot.count));
+            let (step, count) = (slot.step & Slot::NUMBER, std::mem::take(&mut slot.count));
             add(step, count);
             let members = self.steps.get(step as usize).map_or(&[][..], |step| &step.members);
             members.iter().for_each(|member| add(*member, count));
@@ -355,27 +403,34 @@ impl<M: Copy, E> Remembered<M, E> {
         }
     }
 
-    fn insert(&mut self, slot: Slot) {
+    fn insert(&mut self, number: u32, slot: Slot) {
         if self.used * 2 >= self.slots.len() {
+            self.recent.clear();
             let length = (self.slots.len() * 2).max(FIRST_SLOTS);
             let old = std::mem::replace(&mut self.slots, vec![Slot::FREE; length]);
             self.used = 0;
-            old.into_iter().filter(|slot| slot.key != u64::MAX).for_each(|slot| self.place(slot));
+            let taken = old.into_iter().filter(|slot| slot.key != u64::MAX);
+            taken.for_each(|slot| {
+                self.place(slot);
+            });
         }
-        self.place(slot);
+        if let Some(at) = self.place(slot) {
+            self.note_recent(number, at);
+        }
     }
 
-    fn place(&mut self, slot: Slot) {
+    fn place(&mut self, slot: Slot) -> Option<usize> {
         let last = self.slots.len().wrapping_sub(1);
         let mut at = slot_of(slot.key) & last;
         while let Some(place) = self.slots.get_mut(at) {
             if place.key == u64::MAX {
                 *place = slot;
                 self.used += 1;
-                return;
+                return Some(at);
             }
             at = (at + 1) & last;
         }
+        None
     }
 }
 
@@ -394,12 +449,22 @@ impl Remembered<(), ()> {
                 }
             }
             (None, None) => {
+                let outlined = calls.outline(repeated, &mut Unobserved);
+                if !self.is_worth_learning(key)
+                    && let Some(outlined) = outlined
+                {
+                    self.disturb(calls);
+                    return calls.follow(repeated, outlined, &mut Unobserved);
+                }
                 if self.is_full(key.0) {
                     self.forget(key.0, calls);
                 }
                 let learning = self.begin_learning(calls, key);
-                for element in repeated.elements() {
-                    let _ = calls.element(&element, &mut Unobserved);
+                match outlined {
+                    Some(outlined) => calls.follow(repeated, outlined, &mut Unobserved),
+                    None => repeated.elements().for_each(|element| {
+                        let _ = calls.element(&element, &mut Unobserved);
+                    }),
                 }
                 self.end_learning(calls, learning, Some(((), true)), |()| 0);
             }
@@ -417,4 +482,4 @@ const fn slot_of(key: u64) -> usize {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

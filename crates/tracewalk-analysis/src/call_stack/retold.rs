@@ -4,7 +4,9 @@
 //! time. From then on the observer receives the same calls for the current frames, with their marks.
 
 use super::CallStack;
-use super::frame::{CellId, Entry, Frame, FrameKind, FunctionId, Left, Observer, Piece};
+use super::frame::{Entry, Frame, FrameKind, FunctionId, Left};
+use super::observer::{Observer, Piece};
+use super::outline::Outlined;
 use super::remembered::Remembered;
 use crate::analysis::Repeated;
 
@@ -60,7 +62,14 @@ impl<M: Copy> Retold<M> {
     ) {
         let key = (repeated.set(), repeated.number());
         let Some(known) = self.remembered.find(calls, key, |_| 0) else {
-            return self.learn(repeated, calls, observer);
+            let outlined = calls.outline(repeated, observer);
+            return match outlined {
+                Some(outlined) if !self.remembered.is_worth_learning(key) => {
+                    self.remembered.disturb(calls);
+                    calls.follow(repeated, outlined, observer);
+                }
+                outlined => self.learn(repeated, outlined, calls, observer),
+            };
         };
         let reports = self.remembered.effect(known).map_or(&[][..], |reports| reports);
         if self.remembered.is_simple(known) {
@@ -84,6 +93,7 @@ impl<M: Copy> Retold<M> {
     fn learn<O: Observer<Mark = M>>(
         &mut self,
         repeated: &Repeated<'_>,
+        outlined: Option<Outlined>,
         calls: &mut CallStack<M>,
         observer: &mut O,
     ) {
@@ -96,9 +106,12 @@ impl<M: Copy> Retold<M> {
         let reports = &mut self.reports;
         reports.clear();
         let mut noting = Noting { observer, reports };
-        repeated.elements().for_each(|element| {
-            let _ = calls.element(&element, &mut noting);
-        });
+        match outlined {
+            Some(outlined) => calls.follow(repeated, outlined, &mut noting),
+            None => repeated.elements().for_each(|element| {
+                let _ = calls.element(&element, &mut noting);
+            }),
+        }
         self.noted += reports.len();
         let runs_only = reports.iter().all(|report| matches!(report, Report::Ran(_)));
         let effect = (reports.as_slice().into(), runs_only);
@@ -125,7 +138,7 @@ impl Report {
             }
             Self::Entered(kind, function, entry) => {
                 let mark = observer.enter(frames.last_mut(), kind, function, entry);
-                frames.push(Frame { kind, function, mark, schedules: false, cell: CellId::UNKNOWN });
+                frames.push(Frame::of(kind, function, mark));
             }
             Self::Left(how) => {
                 if let Some(mut frame) = frames.pop() {

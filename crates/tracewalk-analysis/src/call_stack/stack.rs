@@ -3,9 +3,12 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
+use tracewalk::flow::{Block, BranchKind, Ending};
 use tracewalk::ids::{Address, Exception};
+use tracewalk::isa::Return;
 
-use super::frame::{Frame, FunctionId, Interruption, Left, Observer, Task};
+use super::frame::{Frame, FunctionId, Interruption, Left, Task};
+use super::observer::Observer;
 
 /// One task's frames.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -81,6 +84,25 @@ pub(super) enum Next {
     Handler(Interruption),
 }
 
+impl Next {
+    /// The step after a block; `None` for a return from an exception, which leaves the exception's frames first.
+    pub(super) const fn after(block: &Block) -> Option<Self> {
+        Some(match block.ending {
+            Ending::Branch { kind, taken: true, link, returns } => match (kind, link, returns) {
+                (BranchKind::Barrier, ..) => Self::Straight,
+                (_, true, _) => Self::Call { site: block.last, returns_to: block.end },
+                (_, false, Some(Return::Function)) => Self::Return,
+                (_, false, Some(Return::Exception)) => return None,
+                (BranchKind::Indirect, false, None) => Self::IndirectJump,
+                (BranchKind::Direct, false, None) => Self::Jump,
+            },
+            Ending::Branch { taken: false, .. } | Ending::Interrupted | Ending::ConditionFailed => {
+                Self::Straight
+            }
+        })
+    }
+}
+
 /// An exception that was returned from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub(super) struct Finished {
@@ -116,6 +138,12 @@ impl<M> Stack<M> {
             let how = if how == Left::Returned && !last { Left::Unwound } else { how };
             observer.leave(&mut frame, self.frames.back_mut(), how);
         }
+        self.has_left(depth);
+    }
+
+    /// The frames but the outermost `depth` were left.
+    #[inline]
+    pub(super) fn has_left(&mut self, depth: usize) {
         self.fewest = self.fewest.min(depth);
         self.jumps.retain(|jump| jump.depth <= depth);
         if matches!(self.origin, Origin::Taken { depth: taken, .. } if depth < taken) {
@@ -136,9 +164,30 @@ impl<M> Stack<M> {
         if !matches!(function, FunctionId::Named(..)) {
             return None;
         }
-        let handler = self.frames.iter().rposition(|frame| frame.kind.is_exception()).unwrap_or(0);
-        let found = self.frames.iter().skip(handler).rposition(|frame| frame.function == function);
-        found.map(|index| handler + index)
+        self.since_exception(|frame| frame.function == function)
+    }
+
+    /// The innermost call since the last exception, or that exception, that returns to `at`.
+    pub(super) fn returning_to(&self, at: Address) -> Option<usize> {
+        let top = self.frames.back()?;
+        // Most jumps go to places that no frame returns to.
+        if !top.returns.may_contain(at) {
+            return None;
+        }
+        self.since_exception(|frame| frame.kind.returns_to() == Some(at))
+    }
+
+    /// The innermost of these frames among the last exception's and those above it.
+    fn since_exception(&self, is_wanted: impl Fn(&Frame<M>) -> bool) -> Option<usize> {
+        for (index, frame) in self.frames.iter().enumerate().rev() {
+            if is_wanted(frame) {
+                return Some(index);
+            }
+            if frame.kind.is_exception() {
+                return None;
+            }
+        }
+        None
     }
 
     /// The innermost frame called `setjmp`, which will return to `to`.

@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 use tracewalk::ids::Address;
 
 use super::CallStack;
-use super::frame::{CellId, Evidence, Frame, Left, Observer, Task};
+use super::frame::{CellId, Evidence, Frame, Left, Task};
+use super::observer::Observer;
 use super::stack::{Next, Origin, Parked, Stack};
 
 /// The most tasks that are kept.

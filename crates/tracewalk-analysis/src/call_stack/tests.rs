@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tracewalk::directive::{BeginReason, Transaction};
-use tracewalk::flow::{BranchKind, Contradiction};
+use tracewalk::flow::{BranchKind, Contradiction, Ending};
 use tracewalk::ids::{ContextId, Isa, Location, Privilege};
 
 use super::*;

@@ -1,7 +1,8 @@
 //! Transactions that fail: execution continues after the instruction that started the transaction, with the calls of that moment.
 
 use super::CallStack;
-use super::frame::{CellId, Frame, Left, Observer};
+use super::frame::{CellId, Frame, Left};
+use super::observer::Observer;
 use super::stack::{Next, Start};
 use crate::transactions::Turn;
 

@@ -95,7 +95,7 @@ impl Analysis for Measuring {
     }
 
     fn takes_groups(&self) -> bool {
-        true
+        self.running.as_ref().is_none_or(|(timeline, _)| timeline.takes_groups())
     }
 
     fn part(&self) -> Option<(NoPart, Growth)> {

@@ -27,6 +27,8 @@ pub(crate) struct Named {
     pub(crate) totals: Totals,
     /// All elements begin before this distance from the content's start.
     pub(super) reach: u32,
+    /// Whether the content states contexts, all of them without a context ID and a VMID.
+    pub(crate) states_context: bool,
 }
 
 /// A passage, or several: members of a group are passages, or groups of passages.
@@ -49,20 +51,23 @@ pub(super) const PASSAGE: u32 = 64;
 
 impl Named {
     pub(super) fn passage(passage: Arc<KeptPassage>) -> Self {
-        Self { totals: passage.totals(), content: Content::Passage(passage), reach: PASSAGE }
+        let (totals, states_context) = (passage.totals(), passage.states_context());
+        Self { content: Content::Passage(passage), totals, reach: PASSAGE, states_context }
     }
 
     /// A group of members that have numbers already.
     pub(super) fn group(members: Arc<[Member]>, named: &[Self]) -> Option<Self> {
-        let mut totals = Totals::default();
+        let (mut totals, mut states_context) = (Totals::default(), false);
         for member in &*members {
-            let Totals { blocks, instructions, gaps } = named.get(member.number as usize)?.totals;
+            let member = named.get(member.number as usize)?;
+            states_context |= member.states_context;
+            let Totals { blocks, instructions, gaps } = member.totals;
             totals.blocks = totals.blocks.saturating_add(blocks);
             totals.instructions = totals.instructions.saturating_add(instructions);
             totals.gaps = totals.gaps.saturating_add(gaps);
         }
         let last = members.last()?;
         let reach = last.after.saturating_add(named.get(last.number as usize)?.reach);
-        Some(Self { content: Content::Group(members), totals, reach })
+        Some(Self { content: Content::Group(members), totals, reach, states_context })
     }
 }

@@ -1,5 +1,6 @@
 //! Numbers for passages and blocks, the same for all threads.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tracewalk::flow::KeptPassage;
@@ -12,6 +13,8 @@ use crate::quick::{QuickMap, mix};
 #[derive(Debug, Default)]
 pub struct Numbering {
     current: Mutex<Arc<Numbers>>,
+    /// Set while the reader does not profit from groups.
+    avoids_groups: AtomicBool,
 }
 
 /// Numbers for passages, up to a limit.
@@ -44,6 +47,15 @@ impl Numbering {
             *current = Arc::default();
         }
         Arc::clone(&current)
+    }
+
+    /// Whether the reader profits from groups.
+    pub(super) fn takes_groups(&self) -> bool {
+        !self.avoids_groups.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn take_groups(&self, takes: bool) {
+        self.avoids_groups.store(!takes, Ordering::Relaxed);
     }
 }
 

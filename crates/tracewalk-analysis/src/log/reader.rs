@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-use tracewalk::flow::{Element, Placing};
+use tracewalk::flow::{Element, EventKind, Placing};
 use tracewalk::span::StreamOffset;
 
 use super::named::{Entry, Named, PASSAGE};
@@ -30,7 +30,13 @@ pub struct Reader {
     names: Vec<Names>,
     /// The number of sets so far.
     generations: u32,
+    is_in_context: InContext,
 }
+
+/// Whether the last context that the analysis took has a context ID or a VMID. Passages that state contexts are then handed on
+/// element by element, because they end that context.
+#[derive(Clone, Copy, Debug, Default)]
+struct InContext(bool);
 
 /// The contents of a set of numbers.
 #[derive(Debug)]
@@ -73,6 +79,7 @@ impl Reader {
             trusted: Trusted::default(),
             names: Vec::new(),
             generations: 0,
+            is_in_context: InContext::default(),
         }
     }
 
@@ -83,6 +90,7 @@ impl Reader {
     /// The first error of the analysis.
     pub fn part<A: Analysis>(&mut self, log: Log, analysis: &mut A) -> io::Result<()> {
         let generation = self.update(&log.known.numbers);
+        log.numbering.take_groups(analysis.takes_groups());
         let marks = match self.doubtful {
             Doubtful::Keep => Vec::new(),
             Doubtful::Drop => log.marks().collect::<Vec<_>>(),
@@ -165,7 +173,7 @@ impl Reader {
         is_allowed: impl Fn(StreamOffset) -> bool,
         analysis: &mut A,
     ) -> io::Result<bool> {
-        let Self { waiting, names, trusted, weighs, .. } = self;
+        let Self { waiting, names, trusted, weighs, is_in_context, .. } = self;
         let Some(notes) = waiting.front_mut() else { return Ok(true) };
         let known = names.iter().find(|names| names.generation == notes.generation);
         let named = known.map_or(&[][..], |names| &names.named);
@@ -173,7 +181,7 @@ impl Reader {
         while notes.entry < end {
             // Most notes are passages without doubt.
             if !*weighs && notes.log.places.is_empty() {
-                let all = notes.hand_on_passages(end, named, &is_allowed, analysis)?;
+                let all = notes.hand_on_passages(end, (named, *is_in_context), &is_allowed, analysis)?;
                 if !all {
                     return Ok(false);
                 }
@@ -185,15 +193,18 @@ impl Reader {
             if !is_allowed(ends) {
                 return Ok(false);
             }
+            let was_in_context = is_in_context.0;
+            let mut hand_on = |record| is_in_context.hand_on(record, analysis);
             match note {
-                Note::Passage(repeated) if !*weighs => analysis.passage(&repeated)?,
-                Note::Record(record) if !*weighs => analysis.sink().record(record)?,
-                Note::Passage(repeated) => repeated.records().try_for_each(|record| {
-                    trusted.record(record, &mut |record| analysis.sink().record(record))
-                })?,
-                Note::Record(record) => {
-                    trusted.record(record, &mut |record| analysis.sink().record(record))?;
+                Note::Passage(repeated) if *weighs => {
+                    repeated.records().try_for_each(|record| trusted.record(record, &mut hand_on))?;
                 }
+                Note::Record(record) if *weighs => trusted.record(record, &mut hand_on)?,
+                Note::Passage(repeated) if was_in_context && repeated.states_context() => {
+                    repeated.records().try_for_each(hand_on)?;
+                }
+                Note::Passage(repeated) => analysis.passage(&repeated)?,
+                Note::Record(record) => hand_on(record)?,
             }
             notes.advance();
         }
@@ -224,20 +235,35 @@ impl Reader {
     }
 }
 
+impl InContext {
+    /// Hands on a record.
+    fn hand_on<A: Analysis>(&mut self, record: FlowRecord, analysis: &mut A) -> io::Result<()> {
+        if let Element::Event(event) = &record.element
+            && let EventKind::Context { context_id, vmid, .. } = event.kind
+        {
+            self.0 = context_id.is_some() || vmid.is_some();
+        }
+        analysis.sink().record(record)
+    }
+}
+
 impl Notes {
     /// Hands on passages with numbers up to this entry, or up to the first other note. Returns whether all of them were allowed.
     #[inline]
     fn hand_on_passages<A: Analysis>(
         &mut self,
         end: usize,
-        named: &[Named],
+        (named, is_in_context): (&[Named], InContext),
         is_allowed: impl Fn(StreamOffset) -> bool,
         analysis: &mut A,
     ) -> io::Result<bool> {
         let base = self.log.base.map_or(0, |base| base.0);
         for Entry { number, at } in self.log.entries.get(self.entry..end).unwrap_or_default() {
             // Other entries have numbers that no passage has.
-            let Some(Named { reach, .. }) = named.get(*number as usize) else { break };
+            let Some(Named { reach, states_context, .. }) = named.get(*number as usize) else { break };
+            if *states_context && is_in_context.0 {
+                break;
+            }
             let origin = StreamOffset(base + u64::from(*at));
             if !is_allowed(StreamOffset(origin.0 + u64::from(*reach))) {
                 return Ok(false);

@@ -63,7 +63,7 @@ impl Analysis for Profiling {
     }
 
     fn takes_groups(&self) -> bool {
-        true
+        self.running.as_ref().is_none_or(Profiler::takes_groups)
     }
 
     fn part(&self) -> Option<(NoPart, Growth)> {

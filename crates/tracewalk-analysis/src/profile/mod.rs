@@ -40,6 +40,7 @@ mod binaries;
 mod charges;
 mod collected;
 mod record;
+mod runs;
 mod saved;
 mod saved_lines;
 mod saved_parts;
@@ -55,7 +56,7 @@ use tracewalk::ids::{Address, Exception, Isa};
 use tracewalk::program::Scope;
 
 use super::InDoubt;
-use super::call_stack::{Evidence, FunctionId, Piece, Task};
+use super::call_stack::{Evidence, FunctionId, Piece, Run, Task};
 use super::clock::{Cost, Unit};
 use crate::quick::QuickMap;
 
@@ -323,6 +324,25 @@ impl Profile {
         self.entries.push(PieceCost { node, piece, cost: Cost::default() });
         self.entry_index.insert((node, piece), id);
         id
+    }
+
+    /// Charges the instructions of a run that ran this many times in a chain of calls.
+    fn run(&mut self, node: NodeId, run: &Run<'_>, times: u64) {
+        for piece in run.pieces {
+            let entry = self.entry(node, *piece);
+            let cost = Cost { instructions: piece.instructions.into(), ..Cost::default() };
+            self.spend(entry, cost.times(times));
+        }
+    }
+
+    /// Sorts the pieces: their order does not depend on when each was first charged.
+    fn sort_entries(&mut self) {
+        self.entries.sort_unstable_by_key(|entry| (entry.node, entry.piece));
+        for (index, entry) in (0..).zip(&self.entries) {
+            if let Some(id) = self.entry_index.get_mut(&(entry.node, entry.piece)) {
+                *id = EntryId(index);
+            }
+        }
     }
 
     /// The piece that represents all code of a function.

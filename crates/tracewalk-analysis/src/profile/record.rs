@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use tracewalk::flow::{Element, EventKind, GapReason};
+use tracewalk::flow::{Block, Element, EventKind, GapReason};
 use tracewalk::ids::Exception;
 use tracewalk::span::CaptureOffset;
 
 use super::charges::{Before, Charges, Lists, Takers};
+use super::runs::{RecentLinks, RunCounts};
 use super::time::{Interval, Owner};
 use super::{EntryId, Measures, NodeId, NodeKind, Profile};
 use crate::analysis::Repeated;
 use crate::call_stack::{
-    CallStack, Entry, Evidence, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Piece,
-    Remembered, Task,
+    CallStack, Entry, Evidence, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Outlined, Piece,
+    Remembered, Run, Runs, Task,
 };
 use crate::clock::{Cost, CycleMeter, Spent};
 use crate::{Code, Phase, Window, Windowed};
@@ -42,6 +43,9 @@ struct Recorder {
     lists: Lists,
     /// Set while a group is learned: the charges of its passages for cycles that were counted before them.
     extras: Option<Vec<(EntryId, Cost)>>,
+    /// How often each run ran in each chain, without those that were charged already.
+    runs: RunCounts,
+    links: RecentLinks,
 }
 
 impl Profiler {
@@ -66,6 +70,8 @@ impl Profiler {
                 charged: 0,
                 lists: Lists::default(),
                 extras: None,
+                runs: RunCounts::default(),
+                links: RecentLinks::default(),
             },
         }
     }
@@ -87,7 +93,7 @@ impl Profiler {
             if repeated.members().is_some() {
                 return self.learn_group(repeated, before);
             }
-            return self.learn(repeated, before);
+            return self.unknown(repeated, before);
         };
         if before == Before::NOTHING && self.remembered.is_simple(known) && !self.recorder.interval.measures()
         {
@@ -105,6 +111,12 @@ impl Profiler {
         self.remembered.go(known, &mut self.calls);
     }
 
+    /// Whether groups pay.
+    #[must_use]
+    pub const fn takes_groups(&self) -> bool {
+        self.remembered.takes_groups()
+    }
+
     /// Whether a passage is in the window, like the elements before it.
     #[inline(never)]
     fn is_inside(&mut self, repeated: &Repeated<'_>) -> bool {
@@ -116,6 +128,29 @@ impl Profiler {
         if !self.is_whole {
             self.windowed.pass(repeated);
         }
+    }
+
+    /// Takes a passage whose cost is not known.
+    #[inline]
+    fn unknown(&mut self, repeated: &Repeated<'_>, before: Before) {
+        let is_timed = before != Before::NOTHING || self.recorder.interval.measures();
+        let outlined = if is_timed { None } else { self.calls.outline(repeated, &mut self.recorder) };
+        match outlined {
+            Some(outlined) if !self.remembered.is_worth_learning(key(repeated)) => {
+                self.remembered.disturb(&mut self.calls);
+                self.follow_outline(repeated, outlined);
+            }
+            outlined => self.learn(repeated, outlined.filter(|outlined| outlined.is_plain()), before),
+        }
+    }
+
+    /// Takes a passage of blocks for which neither cycles nor time are counted.
+    #[inline]
+    fn follow_outline(&mut self, repeated: &Repeated<'_>, outlined: Outlined) {
+        self.recorder.phase = Phase::Inside;
+        self.calls.follow(repeated, outlined, &mut self.recorder);
+        self.pass_window(repeated);
+        self.meter.pass(0);
     }
 
     /// Takes the elements of a passage, or the members of a group, one by one.
@@ -153,7 +188,7 @@ impl Profiler {
 
     /// Follows an unknown passage, and caches its cost.
     #[inline(never)]
-    fn learn(&mut self, repeated: &Repeated<'_>, before: Before) {
+    fn learn(&mut self, repeated: &Repeated<'_>, outlined: Option<Outlined>, before: Before) {
         if self.remembered.is_full(repeated.set()) {
             self.charge();
             self.remembered.forget(repeated.set(), &mut self.calls);
@@ -165,11 +200,16 @@ impl Profiler {
         let ends = self.recorder.lists.ends();
         self.recorder.lists.notes = true;
         let mut takers = Takers::default();
-        repeated.elements().for_each(|element| {
-            let first = self.recorder.lists.pieces.len() - ends.0;
-            self.follow(&element, CaptureOffset(0));
-            takers.element(&element, first..self.recorder.lists.pieces.len() - ends.0);
-        });
+        if let Some(outlined) = outlined {
+            self.follow_outline(repeated, outlined);
+            takers.pending = Some(Some(0));
+        } else {
+            repeated.elements().for_each(|element| {
+                let first = self.recorder.lists.pieces.len() - ends.0;
+                self.follow(&element, CaptureOffset(0));
+                takers.element(&element, first..self.recorder.lists.pieces.len() - ends.0);
+            });
+        }
         let lists = &mut self.recorder.lists;
         lists.notes = false;
         let (pending, waited) = (takers.pending.flatten(), takers.waited.flatten());
@@ -235,9 +275,11 @@ impl Profiler {
     #[must_use]
     pub fn finish(mut self) -> Profile {
         self.charge();
+        self.recorder.forget_runs(self.calls.runs());
         let spent = self.meter.finish();
         self.spend(spent);
         let mut profile = self.recorder.profile;
+        profile.sort_entries();
         let instructions = profile.total().instructions;
         let Measures { cycle_counts, timed_instructions, without_cycles, without_time, .. } =
             &mut profile.measures;
@@ -369,7 +411,7 @@ impl Observer for Recorder {
             FrameKind::Call { site, .. } => site,
             FrameKind::Root | FrameKind::Exception(_) => None,
         };
-        let node = self.profile.node(Some(chain), NodeKind::Function { function, site });
+        let node = self.links.node(&mut self.profile, chain, NodeKind::Function { function, site });
         if self.phase == Phase::Inside {
             if matches!(entry, Entry::Called | Entry::TailCalled | Entry::Interrupting) {
                 self.called(node);
@@ -394,6 +436,30 @@ impl Observer for Recorder {
             Phase::Before | Phase::After => Owner::Outside,
         };
         self.interval.ran(owner, cost.cycles, cost.instructions);
+    }
+
+    #[inline]
+    fn run_all(&mut self, top: &mut Frame<NodeId>, run: &Run<'_>) {
+        if self.lists.notes {
+            for piece in run.pieces {
+                let entry = self.profile.entry(top.mark, *piece);
+                let instructions = piece.instructions.into();
+                self.spend(entry, Cost { instructions, ..Cost::default() });
+            }
+        } else if !self.runs.count(top.mark, run.number) {
+            self.profile.run(top.mark, run, 1);
+        }
+    }
+
+    fn begin_block(&mut self, block: &Block) {
+        self.block = Cost { instructions: block.instructions.into(), ..Cost::default() };
+        self.charged = 0;
+    }
+
+    fn forget_runs(&mut self, runs: &Runs) {
+        self.runs.take(|node, number, times| {
+            runs.get(number).into_iter().for_each(|run| self.profile.run(node, &run, times));
+        });
     }
 
     fn leave(&mut self, _: &mut Frame<NodeId>, _: Option<&mut Frame<NodeId>>, _: Left) {}

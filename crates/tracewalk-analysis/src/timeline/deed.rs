@@ -103,6 +103,7 @@ impl Deed {
 
 impl Takes {
     pub(super) const NOTHING: Self = Self { pending: false, waited: false };
+    pub(super) const PENDING: Self = Self { pending: true, waited: false };
 }
 
 /// Makes a shorter list: one deed for a block of one piece, one for consecutive such blocks, and no deed without effect.

@@ -60,7 +60,7 @@ use tracewalk::ids::Exception;
 use tracewalk::protocol::itm::Packet;
 use tracewalk::span::CaptureOffset;
 
-use super::call_stack::{CallStack, Frame, Remembered};
+use super::call_stack::{CallStack, Frame, Outlined, Remembered};
 use super::clock::{CycleMeter, Spent};
 use super::window::{Phase, Window, Windowed};
 use crate::Code;
@@ -139,7 +139,7 @@ impl Timeline {
             if repeated.members().is_some() {
                 return self.learn_group(repeated, before, sink);
             }
-            return self.learn(repeated, before, sink);
+            return self.unknown(repeated, before, sink);
         };
         let Some(deeds) = self.remembered.effect(known).filter(|deeds| deeds.take(before)) else {
             return self.take_all(repeated, sink);
@@ -169,10 +169,42 @@ impl Timeline {
         marks.zip(frames).for_each(|(mark, frame)| frame.mark = *mark);
     }
 
+    /// Whether groups pay.
+    #[must_use]
+    pub const fn takes_groups(&self) -> bool {
+        self.remembered.takes_groups()
+    }
+
     /// Whether a passage is in the window, like the elements before it.
     #[inline(never)]
     fn is_ahead_inside(&mut self, repeated: &Repeated<'_>) -> bool {
         self.phase == Phase::Inside && self.windowed.ahead(repeated) == Some(Phase::Inside)
+    }
+
+    /// Takes a passage whose effect is not known.
+    #[inline]
+    fn unknown(&mut self, repeated: &Repeated<'_>, before: Before, sink: &mut impl TakeItems) {
+        let is_timed = before != Before::NOTHING;
+        let outlined = if is_timed { None } else { self.calls.outline(repeated, &mut self.recorder) };
+        let key = (repeated.set(), repeated.number());
+        match outlined {
+            Some(outlined) if !self.remembered.is_worth_learning(key) => {
+                self.remembered.disturb(&mut self.calls);
+                self.follow_outline(repeated, outlined, sink);
+            }
+            outlined => self.learn(repeated, outlined.filter(|outlined| outlined.is_plain()), before, sink),
+        }
+    }
+
+    /// Takes a passage of blocks that no cycles are counted for.
+    #[inline]
+    fn follow_outline(&mut self, repeated: &Repeated<'_>, outlined: Outlined, sink: &mut impl TakeItems) {
+        self.calls.follow(repeated, outlined, &mut self.recorder);
+        if !self.is_whole {
+            self.windowed.pass(repeated);
+        }
+        self.meter.pass(0);
+        self.give(sink);
     }
 
     /// Takes the elements of a passage, or the members of a group, one by one.
@@ -208,7 +240,13 @@ impl Timeline {
 
     /// Takes the elements of an unknown passage one by one, and caches their effect.
     #[inline(never)]
-    fn learn(&mut self, repeated: &Repeated<'_>, before: Before, sink: &mut impl TakeItems) {
+    fn learn(
+        &mut self,
+        repeated: &Repeated<'_>,
+        outlined: Option<Outlined>,
+        before: Before,
+        sink: &mut impl TakeItems,
+    ) {
         if self.remembered.is_full(repeated.set()) {
             self.remembered.forget(repeated.set(), &mut self.calls);
         }
@@ -217,12 +255,18 @@ impl Timeline {
         self.notes.noted.clear();
         self.recorder.noted = Some(std::mem::take(&mut self.notes.noted));
         let mut takers = Takers::default();
-        repeated.elements().for_each(|element| {
-            let takes = takers.element(&element);
-            self.recorder.spans.counted_before =
-                if self.recorder.spans.by_cycles { before.taken(takes) } else { 0 };
-            self.take(&element, CaptureOffset(0), takes, sink);
-        });
+        if let Some(outlined) = outlined {
+            takers.pending = true;
+            self.recorder.takes = Takes::PENDING;
+            self.follow_outline(repeated, outlined, sink);
+        } else {
+            repeated.elements().for_each(|element| {
+                let takes = takers.element(&element);
+                self.recorder.spans.counted_before =
+                    if self.recorder.spans.by_cycles { before.taken(takes) } else { 0 };
+                self.take(&element, CaptureOffset(0), takes, sink);
+            });
+        }
         self.recorder.spans.counted_before = 0;
         self.notes.noted = self.recorder.noted.take().unwrap_or_default();
         let waiting = self.meter.waiting().filter(|_| self.phase == Phase::Inside);

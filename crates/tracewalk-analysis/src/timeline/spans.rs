@@ -1,10 +1,12 @@
 //! The spans of running functions, exceptions and tasks, and the position of execution.
 
+use tracewalk::flow::Block;
+
 use super::deed::{Before, Count, Deed, Marking, Marks, Takes};
 use super::item::{Certainty, Change, Finish, SpanId, Start, What};
 use super::place::Place;
 use super::tracks::{RowId, Tracks};
-use crate::call_stack::{Entry, Evidence, Frame, FrameKind, FunctionId, Left, Observer, Piece, Task};
+use crate::call_stack::{Entry, Evidence, Frame, FrameKind, FunctionId, Left, Observer, Piece, Run, Task};
 use crate::clock::share;
 
 /// Makes spans from a call stack's reports. Changes are collected, or handed on at once for a repeated passage.
@@ -17,6 +19,8 @@ pub(super) struct Recorder {
     pub(super) noted: Option<Vec<Deed>>,
     /// Set while a group is learned.
     pub(super) group: Option<Vec<Deed>>,
+    /// The cycles that the next run takes, if the passage that is being learned has an outline.
+    pub(super) takes: Takes,
 }
 
 /// The open spans, and the position of execution.
@@ -56,7 +60,7 @@ impl Recorder {
             counted_before: 0,
             prepared: 0,
         };
-        Self { spans, changes: Vec::new(), noted: None, group: None }
+        Self { spans, changes: Vec::new(), noted: None, group: None, takes: Takes::NOTHING }
     }
 
     pub(super) fn note(&mut self, deed: Deed) {
@@ -156,9 +160,7 @@ impl Spans {
     ) {
         match deed {
             Deed::Ran(Count { count, takes }) => {
-                self.begin_running(out);
-                self.block_end = self.tracks.now.count.saturating_add(count + before.taken(*takes));
-                self.end_block();
+                self.run_blocks(count + before.taken(*takes), out);
             }
             Deed::Begins(Count { count, takes }, instructions) => {
                 self.begin_block(count + before.taken(*takes), *instructions);
@@ -210,6 +212,14 @@ impl Spans {
         self.block_rest = self.block_rest.saturating_sub(instructions);
         let is_counted = self.block_rest == 0 || !self.by_cycles;
         self.tracks.now.certainty = if is_counted { Certainty::Exact } else { Certainty::Interpolated };
+    }
+
+    /// Whole blocks run, with this cost.
+    #[inline]
+    fn run_blocks(&mut self, count: u64, out: &mut impl FnMut(Place, Change)) {
+        self.begin_running(out);
+        self.block_end = self.tracks.now.count.saturating_add(count);
+        self.end_block();
     }
 
     fn leave_frame(&mut self, marks: &Marks, how: Left, out: &mut impl FnMut(Place, Change)) {
@@ -292,6 +302,24 @@ impl Observer for Recorder {
         self.note(Deed::Piece(piece.instructions.into()));
         let Self { spans, changes, .. } = self;
         spans.run_piece(piece.instructions.into(), &mut |place, change| changes.push((place, change)));
+    }
+
+    fn run_all(&mut self, _: &mut Frame<Marks>, run: &Run<'_>) {
+        let count = if self.spans.by_cycles { 0 } else { run.instructions.into() };
+        let takes = std::mem::take(&mut self.takes);
+        self.note(Deed::Ran(Count { count, takes }));
+        let Self { spans, changes, .. } = self;
+        spans.run_blocks(count, &mut |place, change| changes.push((place, change)));
+    }
+
+    fn begin_block(&mut self, block: &Block) {
+        let instructions = block.instructions.into();
+        let count = if self.spans.by_cycles { 0 } else { instructions };
+        self.begin_block(count, instructions, Takes::NOTHING);
+    }
+
+    fn end_block(&mut self) {
+        self.end_block();
     }
 
     fn leave(&mut self, frame: &mut Frame<Marks>, _: Option<&mut Frame<Marks>>, how: Left) {

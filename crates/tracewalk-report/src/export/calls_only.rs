@@ -53,6 +53,6 @@ impl FlowSink for CallsOnly {
     }
 
     fn takes_groups(&self) -> bool {
-        true
+        self.remembered.takes_groups()
     }
 }

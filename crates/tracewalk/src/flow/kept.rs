@@ -109,17 +109,28 @@ impl KeptPassage {
         self.compact.is_empty()
     }
 
-    /// Whether the passage holds only blocks, exceptions, returns from exceptions, and cycles.
+    /// Whether the passage holds only blocks, exceptions, returns from exceptions, cycles, and contexts without a context ID and a
+    /// VMID: changes of the exception level or of the security state.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.elements().iter().all(|element| match element {
             Element::Block(_) => true,
             Element::Event(event) => matches!(
                 event.kind,
-                EventKind::Cycles(_) | EventKind::Exception { .. } | EventKind::ExceptionReturn
+                EventKind::Cycles(_)
+                    | EventKind::Exception { .. }
+                    | EventKind::ExceptionReturn
+                    | EventKind::Context { context_id: None, vmid: None, .. }
             ),
             Element::Gap(_) | Element::Proof(_) => false,
         })
+    }
+
+    /// Whether the passage states a context.
+    #[must_use]
+    pub fn states_context(&self) -> bool {
+        let is_context = |element: &Element| matches!(element, Element::Event(event) if matches!(event.kind, EventKind::Context { .. }));
+        self.others.iter().any(is_context)
     }
 
     /// The span of the last element with bytes of its own.

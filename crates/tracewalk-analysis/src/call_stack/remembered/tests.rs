@@ -34,7 +34,7 @@ fn leaves_handler() -> Ending {
 }
 
 /// Passages of a few functions, which call each other and return to few places, so that many stacks fit the same passage.
-fn passages() -> Vec<Vec<Element>> {
+pub(in super::super) fn passages() -> Vec<Vec<Element>> {
     let mut all = Vec::new();
     for name in ["main", "sort", "swap", "a"] {
         for ending in [call(), returns(), taken(), indirect(), interrupted()] {

@@ -165,7 +165,7 @@ impl Analysis for &mut Timelines<'_> {
     }
 
     fn takes_groups(&self) -> bool {
-        true
+        self.running.as_ref().is_none_or(Timeline::takes_groups)
     }
 
     fn part(&self) -> Option<(NoPart, Growth)> {

@@ -1,0 +1,182 @@
+//! Takes passages by their outlines.
+
+use tracewalk::flow::Element;
+
+use super::frame::{CellId, Entry, Frame, FrameKind, Left, ReturnSet};
+use super::observer::{Observer, Runs};
+use super::outline::{Outlined, Stretch};
+use super::stack::{Next, Stack};
+use super::{CallStack, DEEPEST};
+use crate::analysis::Repeated;
+
+impl<M: Clone> CallStack<M> {
+    /// The outline of a single passage, if the passage has no other elements than blocks.
+    #[inline]
+    pub fn outline<O: Observer<Mark = M>>(
+        &mut self,
+        repeated: &Repeated<'_>,
+        observer: &mut O,
+    ) -> Option<Outlined> {
+        self.outline_of((repeated.set(), repeated.number()), || repeated.elements(), observer)
+    }
+
+    /// Takes a passage by its outline, as [`CallStack::element`] takes its blocks one by one.
+    #[inline]
+    pub fn follow<O: Observer<Mark = M>>(
+        &mut self,
+        repeated: &Repeated<'_>,
+        outlined: Outlined,
+        observer: &mut O,
+    ) {
+        self.follow_all(outlined, || repeated.elements(), observer);
+    }
+
+    #[inline]
+    fn outline_of<E, O>(
+        &mut self,
+        (set, number): (u32, u32),
+        elements: impl Fn() -> E,
+        observer: &mut O,
+    ) -> Option<Outlined>
+    where
+        E: Iterator<Item = Element>,
+        O: Observer<Mark = M>,
+    {
+        if self.outlines.is_full(set) {
+            observer.forget_runs(self.outlines.runs());
+            self.outlines.forget(set);
+        }
+        self.outlines.get(number, elements, &mut self.functions)
+    }
+
+    #[inline]
+    fn follow_all<E, O>(&mut self, outlined: Outlined, elements: impl Fn() -> E, observer: &mut O)
+    where
+        E: Iterator<Item = Element>,
+        O: Observer<Mark = M>,
+    {
+        for number in outlined.stretches() {
+            let Self { outlines, stack, next, next_task, .. } = self;
+            let Some(stretch) = outlines.stretch(number) else { return };
+            let Some(after) = stretch.next else {
+                let block = elements().nth(stretch.block.into());
+                self.block_alone(block, observer);
+                continue;
+            };
+            if next_task.is_some() || !stack.arrive_simply(*next, stretch, observer) {
+                let at = stretch.at;
+                let _ = self.arrive(at, observer);
+            }
+            if let Some((top, run)) = self.stack.frames.back_mut().zip(self.outlines.runs().get(number)) {
+                observer.run_all(top, &run);
+            }
+            self.next = after;
+        }
+    }
+
+    /// The runs whose numbers an observer may still hold.
+    #[must_use]
+    pub const fn runs(&self) -> &Runs {
+        self.outlines.runs()
+    }
+
+    #[inline(never)]
+    fn block_alone<O: Observer<Mark = M>>(&mut self, element: Option<Element>, observer: &mut O) {
+        if let Some(element @ Element::Block(block)) = element {
+            observer.begin_block(&block);
+            let _ = self.element(&element, observer);
+            observer.end_block();
+        }
+    }
+}
+
+impl<M> Stack<M> {
+    /// Execution comes to a stretch in a simple way: without leaving the function, by a call, by a return from the innermost
+    /// function, or by another function taking over its frame. Does what [`CallStack::arrive`] would, or nothing. Returns whether
+    /// it did.
+    #[inline]
+    fn arrive_simply<O>(&mut self, next: Next, stretch: &Stretch, observer: &mut O) -> bool
+    where
+        O: Observer<Mark = M>,
+    {
+        let at = stretch.at;
+        let Some(top) = self.frames.back() else { return false };
+        let stays = top.function.goes_on_in(stretch.function);
+        match next {
+            Next::Straight | Next::Jump | Next::Exception => stays || self.replace_simply(stretch, observer),
+            // Position-independent code calls the next instruction to get its own address.
+            Next::Call { returns_to, .. } if returns_to == at => stays,
+            Next::Call { site, returns_to } => {
+                let kind = FrameKind::Call { site: Some(site), returns_to: Some(returns_to) };
+                let enters = stretch.is_usual && self.frames.len() < DEEPEST;
+                if enters {
+                    self.push_simply(kind, stretch, Entry::Called, observer);
+                }
+                enters
+            }
+            Next::Return => top.is_usual && self.return_simply(stretch, observer),
+            Next::IndirectJump => match self.returning_to(at) {
+                None => stays && self.jump_to(at).is_none(),
+                Some(_) => self.return_simply(stretch, observer),
+            },
+            _ => false,
+        }
+    }
+
+    #[inline]
+    fn push_simply<O>(&mut self, kind: FrameKind, stretch: &Stretch, entry: Entry, observer: &mut O)
+    where
+        O: Observer<Mark = M>,
+    {
+        let function = stretch.function;
+        let mark = observer.enter(self.frames.back_mut(), kind, function, entry);
+        let returns = ReturnSet::of(kind, self.frames.back());
+        let cell = CellId::UNKNOWN;
+        self.frames.push_back(Frame {
+            kind,
+            function,
+            mark,
+            schedules: false,
+            cell,
+            returns,
+            is_usual: true,
+        });
+    }
+
+    /// Returns from the innermost function, if that leads to the stretch.
+    #[inline]
+    fn return_simply<O: Observer<Mark = M>>(&mut self, stretch: &Stretch, observer: &mut O) -> bool {
+        let Some(depth) = self.frames.len().checked_sub(1) else { return false };
+        let returns = self.frames.get(depth).is_some_and(|top| top.kind.returns_to() == Some(stretch.at));
+        let below = depth.checked_sub(1).and_then(|below| self.frames.get(below));
+        if !returns || !below.is_some_and(|below| below.function.goes_on_in(stretch.function)) {
+            return false;
+        }
+        if let Some(mut frame) = self.frames.pop_back() {
+            observer.leave(&mut frame, self.frames.back_mut(), Left::Returned);
+        }
+        self.has_left(depth);
+        true
+    }
+
+    /// The stretch's function takes over the innermost frame, if it only calls and returns.
+    #[inline(never)]
+    fn replace_simply<O: Observer<Mark = M>>(&mut self, stretch: &Stretch, observer: &mut O) -> bool {
+        if !stretch.is_usual {
+            return false;
+        }
+        let Some(mut top) = self.frames.pop_back() else { return false };
+        self.fewest = self.fewest.min(self.frames.len());
+        observer.leave(&mut top, self.frames.back_mut(), Left::Replaced);
+        let starts = stretch.function.address() == Some(stretch.at);
+        let entry = if starts { Entry::TailCalled } else { Entry::Joined };
+        self.push_simply(top.kind, stretch, entry, observer);
+        if let Some(new) = self.frames.back_mut() {
+            new.schedules |= top.schedules;
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+//! Passages that are taken by their outlines do what their blocks do one by one, on random stacks.
+
+use proptest::prelude::*;
+use tracewalk::ids::Exception;
+
+use super::super::remembered::tests::passages;
+use super::*;
+use crate::call_stack::{FunctionId, Piece, Run, Task};
+use crate::samples::{call, exception, pages, pages_without_names, returns, taken, within};
+
+/// What an observer is told: pieces that ran one after the other as one.
+#[derive(Debug, Default)]
+struct Told {
+    told: Vec<Report>,
+    entered: u32,
+    block: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Report {
+    Entered(Option<u32>, FrameKind, FunctionId, Entry),
+    Ran(u32, u32),
+    Left(u32, Option<u32>, Left),
+    Switched(Task, Task),
+}
+
+impl Told {
+    fn ran(&mut self, mark: u32, instructions: u32) {
+        match self.told.last_mut() {
+            Some(Report::Ran(before, count)) if *before == mark => *count += instructions,
+            _ => self.told.push(Report::Ran(mark, instructions)),
+        }
+    }
+}
+
+impl Observer for Told {
+    type Mark = u32;
+
+    fn enter(
+        &mut self,
+        below: Option<&mut Frame<u32>>,
+        kind: FrameKind,
+        function: FunctionId,
+        entry: Entry,
+    ) -> u32 {
+        self.told.push(Report::Entered(below.map(|below| below.mark), kind, function, entry));
+        self.entered += 1;
+        self.entered
+    }
+
+    fn run(&mut self, top: &mut Frame<u32>, piece: &Piece) {
+        self.ran(top.mark, piece.instructions);
+    }
+
+    fn run_all(&mut self, top: &mut Frame<u32>, run: &Run<'_>) {
+        assert_eq!(run.pieces.iter().map(|piece| piece.instructions).sum::<u32>(), run.instructions);
+        assert_eq!(self.block, None);
+        self.ran(top.mark, run.instructions);
+    }
+
+    fn begin_block(&mut self, block: &tracewalk::flow::Block) {
+        self.block = Some(block.instructions);
+    }
+
+    fn end_block(&mut self) {
+        assert!(self.block.take().is_some());
+    }
+
+    fn leave(&mut self, frame: &mut Frame<u32>, below: Option<&mut Frame<u32>>, how: Left) {
+        self.told.push(Report::Left(frame.mark, below.map(|below| below.mark), how));
+    }
+
+    fn switch(&mut self, from: Task, to: Task, _: crate::call_stack::Evidence) {
+        self.told.push(Report::Switched(from, to));
+    }
+}
+
+fn by_element(passage: &[Element], calls: &mut CallStack<u32>, told: &mut Told) {
+    for element in passage {
+        let _ = calls.element(element, told);
+    }
+}
+
+/// Takes passages by these numbers. Returns how many of them had an outline.
+fn check(code: &std::sync::Arc<crate::Code>, numbers: &[usize]) -> usize {
+    let passages = passages();
+    let (mut calls, mut expected) = (CallStack::new(code.clone()), CallStack::new(code.clone()));
+    let (mut told, mut expected_told) = (Told::default(), Told::default());
+    let mut outlined = 0;
+    for (index, number) in numbers.iter().map(|number| number % passages.len()).enumerate() {
+        let passage = &passages[number];
+        let elements = || passage.iter().copied();
+        match calls.outline_of((1, u32::try_from(number).unwrap()), elements, &mut told) {
+            Some(found) => {
+                outlined += 1;
+                calls.follow_all(found, elements, &mut told);
+            }
+            None => by_element(passage, &mut calls, &mut told),
+        }
+        by_element(passage, &mut expected, &mut expected_told);
+        assert_eq!(told.told, expected_told.told, "passage {index}: {passage:?}");
+        let frames = |calls: &CallStack<u32>| calls.frames().copied().collect::<Vec<_>>();
+        assert_eq!(frames(&calls), frames(&expected), "passage {index}: {passage:?}");
+        assert_eq!(calls.stack.jumps, expected.stack.jumps, "passage {index}: {passage:?}");
+        assert_eq!(calls.stack.origin, expected.stack.origin, "passage {index}: {passage:?}");
+        assert_eq!(calls.next, expected.next, "passage {index}: {passage:?}");
+        assert_eq!(calls.did_more, expected.did_more, "passage {index}: {passage:?}");
+    }
+    outlined
+}
+
+#[test]
+fn a_passage_of_blocks_has_an_outline() {
+    let all = passages();
+    let blocks_only =
+        |passage: &&Vec<Element>| passage.iter().all(|element| matches!(element, Element::Block(_)));
+    let numbers = (0..all.len()).collect::<Vec<_>>();
+    assert_eq!(check(&pages(), &numbers), all.iter().filter(blocks_only).count());
+}
+
+#[test]
+fn blocks_of_one_function_are_one_run() {
+    let mut calls = CallStack::<u32>::new(pages());
+    let passage = [
+        within("main", 0, 4, taken()),
+        within("main", 8, 12, call()),
+        within("sort", 0, 4, taken()),
+        within("sort", 8, 16, returns()),
+        within("main", 12, 16, taken()),
+    ];
+    let told = &mut Told::default();
+    let outlined = calls.outline_of((1, 0), || passage.iter().copied(), told).unwrap();
+    assert!(outlined.is_plain());
+    let runs = outlined.stretches().map(|number| calls.runs().get(number).unwrap().pieces.len());
+    assert_eq!(runs.collect::<Vec<_>>(), [2, 2, 1]);
+    let irq = [exception(Exception::M(16), None, 0x100)];
+    assert!(calls.outline_of((1, 1), || irq.iter().copied(), told).is_none());
+}
+
+proptest! {
+    #[test]
+    fn outlines_do_what_their_blocks_do(numbers in proptest::collection::vec(any::<usize>(), 1..200)) {
+        check(&pages(), &numbers);
+    }
+
+    #[test]
+    fn outlines_of_code_without_names_do_what_their_blocks_do(
+        numbers in proptest::collection::vec(any::<usize>(), 1..200),
+    ) {
+        check(&pages_without_names(), &numbers);
+    }
+
+    #[test]
+    fn loops_of_a_few_passages_do_what_their_blocks_do(
+        numbers in proptest::collection::vec(any::<usize>(), 1..6),
+    ) {
+        check(&pages(), &numbers.repeat(20));
+    }
+}
