@@ -129,6 +129,8 @@ pub struct CycleMeter {
     unfinished: bool,
     /// The last timestamp's packet, which may have a count of its own.
     timestamp: Option<Span>,
+    /// Whether cycles were counted yet.
+    counted: bool,
 }
 
 /// The elements that cycles were spent on.
@@ -165,6 +167,7 @@ impl CycleMeter {
                 EventKind::Cycles(cycles) => {
                     let before = if self.lost && !self.unfinished { self.take() } else { 0 };
                     self.pending = self.pending.saturating_add(cycles);
+                    self.counted = true;
                     // A timestamp passes no instruction.
                     let by_timestamp = timestamp == Some(event.span);
                     self.unfinished = by_timestamp;
@@ -195,12 +198,36 @@ impl CycleMeter {
     /// The cycles already counted for the next block; `None` if they may be spent on something else.
     #[must_use]
     pub const fn waiting(&self) -> Option<u64> {
-        if self.lost || self.unfinished { None } else { Some(self.pending) }
+        // Without cycle counts, what was lost makes no difference.
+        if (self.lost && self.counted) || self.unfinished { None } else { Some(self.pending) }
     }
 
-    /// Blocks were passed; the cycles counted after the last of them wait.
-    pub const fn pass(&mut self, waiting: u64) {
-        *self = Self { pending: waiting, lost: false, unfinished: false, timestamp: None };
+    /// As [`CycleMeter::waiting`], before elements with this number of blocks; `None` also if the meter's state after them depends
+    /// on more than the elements.
+    #[inline]
+    #[must_use]
+    pub const fn waiting_before(&self, blocks: u32) -> Option<u64> {
+        if self.lost && blocks == 0 { None } else { self.waiting() }
+    }
+
+    /// Whether elements came after a gap, or after an exception without a known handler.
+    #[inline]
+    #[must_use]
+    pub const fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// Whether cycles were counted yet.
+    #[must_use]
+    pub const fn has_counted(&self) -> bool {
+        self.counted
+    }
+
+    /// Elements were passed, and blocks among them; the cycles counted after the last block wait. `lost` is the state of
+    /// [`CycleMeter::is_lost`] after them.
+    #[inline]
+    pub const fn pass(&mut self, waiting: u64, lost: bool) {
+        *self = Self { pending: waiting, lost, unfinished: false, timestamp: None, counted: self.counted };
     }
 
     /// The trace ends here; returns the remaining cycles.

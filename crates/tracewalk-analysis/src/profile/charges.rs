@@ -21,6 +21,8 @@ pub(super) struct Charges {
     pub(super) cycle_counts: u64,
     /// The cycles that are pending after the last block.
     pub(super) waiting: u64,
+    /// Whether the meter has lost its place after the passage.
+    pub(super) lost: bool,
     /// Whether these are a group's charges. A group's members are charged separately.
     pub(super) is_group: bool,
 }

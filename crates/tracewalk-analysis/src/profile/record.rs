@@ -86,7 +86,7 @@ impl Profiler {
     #[inline]
     pub fn passage(&mut self, repeated: &Repeated<'_>) {
         let is_inside = self.is_whole || self.is_inside(repeated);
-        let pending = self.meter.waiting().filter(|_| is_inside);
+        let pending = self.meter.waiting_before(repeated.totals().blocks).filter(|_| is_inside);
         let before = pending.map(|pending| Before { pending, waited: repeated.waited_cycles() });
         let Some(before) = before else { return self.follow_all(repeated) };
         let Some(known) = self.remembered.find(&mut self.calls, key(repeated), NodeId::number) else {
@@ -98,7 +98,7 @@ impl Profiler {
         if before == Before::NOTHING && self.remembered.is_simple(known) && !self.recorder.interval.measures()
         {
             self.pass_window(repeated);
-            self.meter.pass(0);
+            self.meter.pass(0, false);
             return self.remembered.go(known, &mut self.calls);
         }
         let measures = self.recorder.interval.measures();
@@ -106,7 +106,7 @@ impl Profiler {
         let charges = charges.filter(|charges| charges.take(before) && !(charges.is_group && measures));
         let Some(charges) = charges else { return self.follow_all(repeated) };
         self.recorder.repeat(charges, before);
-        self.meter.pass(charges.waiting);
+        self.meter.pass(charges.waiting, charges.lost);
         self.pass_window(repeated);
         self.remembered.go(known, &mut self.calls);
     }
@@ -150,7 +150,7 @@ impl Profiler {
         self.recorder.phase = Phase::Inside;
         self.calls.follow(repeated, outlined, &mut self.recorder);
         self.pass_window(repeated);
-        self.meter.pass(0);
+        self.meter.pass(0, false);
     }
 
     /// Takes the elements of a passage, or the members of a group, one by one.
@@ -177,8 +177,9 @@ impl Profiler {
             let weight = extras.len() * size_of::<(EntryId, Cost)>() / 8;
             lists.pieces.extend(extras);
             let pieces = ends.0..lists.pieces.len();
-            let charges = Charges { pieces, is_group: true, waiting, ..Charges::default() };
-            (charges, waiting == 0, weight)
+            let lost = self.meter.is_lost();
+            let charges = Charges { pieces, is_group: true, waiting, lost, ..Charges::default() };
+            (charges, waiting == 0 && !lost, weight)
         });
         let members = repeated.members().map_or(0, Iterator::count);
         if !self.remembered.end_group(&self.calls, learning, members, charges) {
@@ -195,6 +196,7 @@ impl Profiler {
             self.recorder.lists.truncate((0, 0));
         }
         let learning = self.remembered.begin_learning(&mut self.calls, key(repeated));
+        let was_lost = self.meter.is_lost();
         let counts = |profile: &Profile| (profile.folded_calls, profile.measures.cycle_counts);
         let counted = counts(&self.recorder.profile);
         let ends = self.recorder.lists.ends();
@@ -215,11 +217,14 @@ impl Profiler {
         let (pending, waited) = (takers.pending.flatten(), takers.waited.flatten());
         let now = counts(&self.recorder.profile);
         let cycle_counts = now.1 - counted.1;
-        let waiting = self.meter.waiting().filter(|_| now.0 == counted.0);
+        let is_known = now.0 == counted.0 && !(was_lost && self.meter.has_counted());
+        let (waiting, lost) = (self.meter.waiting().filter(|_| is_known), self.meter.is_lost());
         let charges = waiting.and_then(|waiting| {
             let (pieces, calls) = (ends.0..lists.pieces.len(), ends.1..lists.calls.len());
-            let charges = Charges { pieces, calls, pending, waited, cycle_counts, waiting, is_group: false };
-            charges.leave_out(before, lists).then_some((charges, cycle_counts == 0 && waiting == 0))
+            let is_group = false;
+            let charges = Charges { pieces, calls, pending, waited, cycle_counts, waiting, lost, is_group };
+            let is_simple = cycle_counts == 0 && waiting == 0 && !lost;
+            charges.leave_out(before, lists).then_some((charges, is_simple))
         });
         if !self.remembered.end_learning(&mut self.calls, learning, charges, NodeId::number) {
             lists.truncate(ends);

@@ -131,7 +131,7 @@ impl Timeline {
     /// Takes repeated elements; calls `sink` with the items that are certain now.
     pub fn passage(&mut self, repeated: &Repeated<'_>, sink: &mut impl TakeItems) {
         let is_inside = self.is_whole || self.is_ahead_inside(repeated);
-        let pending = self.meter.waiting().filter(|_| is_inside);
+        let pending = self.meter.waiting_before(repeated.totals().blocks).filter(|_| is_inside);
         let before = pending.map(|pending| Before { pending, waited: repeated.waited_cycles() });
         let Some(before) = before else { return self.take_all(repeated, sink) };
         let key = (repeated.set(), repeated.number());
@@ -144,7 +144,7 @@ impl Timeline {
         let Some(deeds) = self.remembered.effect(known).filter(|deeds| deeds.take(before)) else {
             return self.take_all(repeated, sink);
         };
-        self.meter.pass(deeds.waiting);
+        self.meter.pass(deeds.waiting, deeds.lost);
         if !self.is_whole {
             self.windowed.pass(repeated);
         }
@@ -203,7 +203,7 @@ impl Timeline {
         if !self.is_whole {
             self.windowed.pass(repeated);
         }
-        self.meter.pass(0);
+        self.meter.pass(0, false);
         self.give(sink);
     }
 
@@ -230,7 +230,8 @@ impl Timeline {
         let list = self.recorder.group.take().unwrap_or_default();
         let waiting = self.meter.waiting().filter(|_| self.phase == Phase::Inside);
         let effect = waiting.map(|waiting| {
-            let deeds = Deeds::of_group(list, waiting, &mut self.recorder.spans);
+            let after = (waiting, self.meter.is_lost());
+            let deeds = Deeds::of_group(list, after, &mut self.recorder.spans);
             let (runs_only, weight) = (deeds.runs_only(), deeds.weight());
             (deeds, runs_only, weight)
         });
@@ -252,6 +253,7 @@ impl Timeline {
         }
         let key = (repeated.set(), repeated.number());
         let learning = self.remembered.begin_learning(&mut self.calls, key);
+        let was_lost = self.meter.is_lost();
         self.notes.noted.clear();
         self.recorder.noted = Some(std::mem::take(&mut self.notes.noted));
         let mut takers = Takers::default();
@@ -269,8 +271,9 @@ impl Timeline {
         }
         self.recorder.spans.counted_before = 0;
         self.notes.noted = self.recorder.noted.take().unwrap_or_default();
-        let waiting = self.meter.waiting().filter(|_| self.phase == Phase::Inside);
-        let deeds = waiting.and_then(|waiting| Deeds::of(&mut self.notes, takers, (waiting, before)));
+        let is_known = self.phase == Phase::Inside && !(was_lost && self.meter.has_counted());
+        let (waiting, lost) = (self.meter.waiting().filter(|_| is_known), self.meter.is_lost());
+        let deeds = waiting.and_then(|waiting| Deeds::of(&mut self.notes, takers, (waiting, lost), before));
         let effect = deeds.map(|deeds| {
             let runs_only = deeds.runs_only();
             (deeds, runs_only)

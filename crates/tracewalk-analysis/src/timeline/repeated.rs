@@ -15,6 +15,8 @@ pub(super) struct Deeds {
     pub(super) parts: Box<[Part]>,
     /// The cycles that are counted after its last block.
     pub(super) waiting: u64,
+    /// Whether the meter of cycles has lost its place after them.
+    pub(super) lost: bool,
     /// Whether frames come or go that have marks of their own.
     pub(super) changes_marks: bool,
     takes_pending: bool,
@@ -32,11 +34,11 @@ pub(super) struct Notes {
 
 impl Deeds {
     /// The deeds of a group's members, one after the other.
-    pub(super) fn of_group(list: Vec<Deed>, waiting: u64, spans: &mut Spans) -> Self {
+    pub(super) fn of_group(list: Vec<Deed>, (waiting, lost): (u64, bool), spans: &mut Spans) -> Self {
         let parts = Part::of(&list, spans);
         let changes_marks = parts.iter().any(Part::needs_marks);
         let list = list.into();
-        Self { list, parts, waiting, changes_marks, takes_pending: false, takes_waited: false }
+        Self { list, parts, waiting, lost, changes_marks, takes_pending: false, takes_waited: false }
     }
 
     /// The memory of a group's deeds, in words.
@@ -45,7 +47,12 @@ impl Deeds {
     }
 
     /// The noted deeds, and the cycles left after them; `None` if it is not known what takes the cycles before them.
-    pub(super) fn of(notes: &mut Notes, takers: Takers, (waiting, before): (u64, Before)) -> Option<Self> {
+    pub(super) fn of(
+        notes: &mut Notes,
+        takers: Takers,
+        (waiting, lost): (u64, bool),
+        before: Before,
+    ) -> Option<Self> {
         let Takers { pending, waited, .. } = takers;
         let Notes { noted, short } = notes;
         shorten(noted, short);
@@ -54,6 +61,7 @@ impl Deeds {
             list: short.as_slice().into(),
             parts: Box::default(),
             waiting,
+            lost,
             changes_marks,
             takes_pending: pending,
             takes_waited: waited,

@@ -388,7 +388,7 @@ impl<W: Write> FlowSink for Listing<W> {
             self.place.clone_from(&lines.after.place);
             (self.next, self.depth) = (lines.after.next, lines.after.depth);
         }
-        self.meter.pass(0);
+        self.meter.pass(0, false);
         self.ready.go(known, &mut self.calls);
         Ok(())
     }
@@ -402,6 +402,7 @@ impl<W: Write> Listing<W> {
     /// Whether neither cycles nor a report of an ITM wait to be written.
     fn counts_nothing(&self) -> bool {
         self.meter.waiting() == Some(0)
+            && !self.meter.is_lost()
             && self.cycles == 0
             && self.unfollowed_cycles == 0
             && self.itm.is_none()
