@@ -103,8 +103,9 @@ impl Slot {
     const NUMBER: u32 = Self::GROUP - 1;
 }
 
-/// The most steps that are cached.
-const MOST_STEPS: usize = 1 << 16;
+/// The most steps that are cached, and the most frames that they enter.
+const MOST_STEPS: usize = 1 << 15;
+const MOST_ENTERED: usize = 1 << 16;
 const FIRST_SLOTS: usize = 1 << 10;
 /// The limit of the weight of all groups: their members and effects.
 const MOST_GROUP_WEIGHT: usize = 1 << 20;
@@ -367,7 +368,10 @@ impl<M: Copy, E> Remembered<M, E> {
 
     /// Whether something has to be [forgotten](Remembered::forget) before elements of this set can be learned.
     pub fn is_full(&self, set: u32) -> bool {
-        set != self.set || self.steps.len() >= MOST_STEPS || self.shapes.is_full()
+        set != self.set
+            || self.steps.len() >= MOST_STEPS
+            || self.entered.len() >= MOST_ENTERED
+            || self.shapes.is_full()
     }
 
     /// Forgets all effects, and begins with a set of numbers.
