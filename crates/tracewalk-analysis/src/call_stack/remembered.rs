@@ -104,8 +104,8 @@ impl Slot {
 }
 
 /// The most steps that are cached, and the most frames that they enter.
-const MOST_STEPS: usize = 1 << 15;
-const MOST_ENTERED: usize = 1 << 16;
+const MOST_STEPS: usize = 1 << 16;
+const MOST_ENTERED: usize = 1 << 17;
 const FIRST_SLOTS: usize = 1 << 10;
 /// The limit of the weight of all groups: their members and effects.
 const MOST_GROUP_WEIGHT: usize = 1 << 20;
