@@ -8,10 +8,10 @@ use super::*;
 use crate::call_stack::{FunctionId, Piece, Run, Task};
 use crate::samples::{call, exception, pages, pages_without_names, returns, taken, within};
 
-/// What an observer is told: pieces that ran one after the other as one.
+/// What an observer receives: pieces that ran one after the other as one.
 #[derive(Debug, Default)]
-struct Told {
-    told: Vec<Report>,
+struct Received {
+    received: Vec<Report>,
     entered: u32,
     block: Option<u32>,
 }
@@ -24,16 +24,16 @@ enum Report {
     Switched(Task, Task),
 }
 
-impl Told {
+impl Received {
     fn ran(&mut self, mark: u32, instructions: u32) {
-        match self.told.last_mut() {
+        match self.received.last_mut() {
             Some(Report::Ran(before, count)) if *before == mark => *count += instructions,
-            _ => self.told.push(Report::Ran(mark, instructions)),
+            _ => self.received.push(Report::Ran(mark, instructions)),
         }
     }
 }
 
-impl Observer for Told {
+impl Observer for Received {
     type Mark = u32;
 
     fn enter(
@@ -43,7 +43,7 @@ impl Observer for Told {
         function: FunctionId,
         entry: Entry,
     ) -> u32 {
-        self.told.push(Report::Entered(below.map(|below| below.mark), kind, function, entry));
+        self.received.push(Report::Entered(below.map(|below| below.mark), kind, function, entry));
         self.entered += 1;
         self.entered
     }
@@ -67,17 +67,17 @@ impl Observer for Told {
     }
 
     fn leave(&mut self, frame: &mut Frame<u32>, below: Option<&mut Frame<u32>>, how: Left) {
-        self.told.push(Report::Left(frame.mark, below.map(|below| below.mark), how));
+        self.received.push(Report::Left(frame.mark, below.map(|below| below.mark), how));
     }
 
     fn switch(&mut self, from: Task, to: Task, _: crate::call_stack::Evidence) {
-        self.told.push(Report::Switched(from, to));
+        self.received.push(Report::Switched(from, to));
     }
 }
 
-fn by_element(passage: &[Element], calls: &mut CallStack<u32>, told: &mut Told) {
+fn by_element(passage: &[Element], calls: &mut CallStack<u32>, received: &mut Received) {
     for element in passage {
-        let _ = calls.element(element, told);
+        let _ = calls.element(element, received);
     }
 }
 
@@ -85,20 +85,20 @@ fn by_element(passage: &[Element], calls: &mut CallStack<u32>, told: &mut Told) 
 fn check(code: &std::sync::Arc<crate::Code>, numbers: &[usize]) -> usize {
     let passages = passages();
     let (mut calls, mut expected) = (CallStack::new(code.clone()), CallStack::new(code.clone()));
-    let (mut told, mut expected_told) = (Told::default(), Told::default());
+    let (mut received, mut expected_received) = (Received::default(), Received::default());
     let mut outlined = 0;
     for (index, number) in numbers.iter().map(|number| number % passages.len()).enumerate() {
         let passage = &passages[number];
         let elements = || passage.iter().copied();
-        match calls.outline_of((1, u32::try_from(number).unwrap()), elements, &mut told) {
+        match calls.outline_of((1, u32::try_from(number).unwrap()), elements, &mut received) {
             Some(found) => {
                 outlined += 1;
-                calls.follow_all(found, elements, &mut told);
+                calls.follow_all(found, elements, &mut received);
             }
-            None => by_element(passage, &mut calls, &mut told),
+            None => by_element(passage, &mut calls, &mut received),
         }
-        by_element(passage, &mut expected, &mut expected_told);
-        assert_eq!(told.told, expected_told.told, "passage {index}: {passage:?}");
+        by_element(passage, &mut expected, &mut expected_received);
+        assert_eq!(received.received, expected_received.received, "passage {index}: {passage:?}");
         let frames = |calls: &CallStack<u32>| calls.frames().copied().collect::<Vec<_>>();
         assert_eq!(frames(&calls), frames(&expected), "passage {index}: {passage:?}");
         assert_eq!(calls.stack.jumps, expected.stack.jumps, "passage {index}: {passage:?}");
@@ -128,13 +128,13 @@ fn blocks_of_one_function_are_one_run() {
         within("sort", 8, 16, returns()),
         within("main", 12, 16, taken()),
     ];
-    let told = &mut Told::default();
-    let outlined = calls.outline_of((1, 0), || passage.iter().copied(), told).unwrap();
+    let received = &mut Received::default();
+    let outlined = calls.outline_of((1, 0), || passage.iter().copied(), received).unwrap();
     assert!(outlined.is_plain());
     let runs = outlined.stretches().map(|number| calls.runs().get(number).unwrap().pieces.len());
     assert_eq!(runs.collect::<Vec<_>>(), [2, 2, 1]);
     let irq = [exception(Exception::M(16), None, 0x100)];
-    assert!(calls.outline_of((1, 1), || irq.iter().copied(), told).is_none());
+    assert!(calls.outline_of((1, 1), || irq.iter().copied(), received).is_none());
 }
 
 proptest! {
