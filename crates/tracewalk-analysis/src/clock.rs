@@ -372,6 +372,21 @@ mod tests {
     }
 
     #[test]
+    fn what_was_lost_makes_no_difference_before_cycles_are_counted() {
+        let mut meter = CycleMeter::default();
+        meter.element(&no_code());
+        assert_eq!((meter.is_lost(), meter.waiting()), (true, Some(0)));
+        // Only a block shows that execution is followed again.
+        assert_eq!((meter.waiting_before(0), meter.waiting_before(1)), (None, Some(0)));
+        meter.element(&cycles(3));
+        assert_eq!((meter.waiting(), meter.has_counted()), (None, true));
+        meter.element(&block(0x100, 0x104, taken()));
+        assert_eq!((meter.is_lost(), meter.waiting()), (false, Some(0)));
+        meter.pass(5, true);
+        assert_eq!((meter.is_lost(), meter.waiting()), (true, None));
+    }
+
+    #[test]
     fn shares_add_up_to_the_whole() {
         for (amount, whole) in [(10, 3), (1, 7), (u64::MAX, 5), (0, 4)] {
             let sum: u64 = (0..whole).map(|before| share(amount, before, 1, whole)).sum();
