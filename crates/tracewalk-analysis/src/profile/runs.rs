@@ -1,5 +1,7 @@
 //! Counts runs and looks up chains of calls, quickly.
 
+use tracewalk::ids::Address;
+
 use super::{NodeId, NodeKind, Profile};
 use crate::quick::mix;
 
@@ -38,8 +40,8 @@ impl Slot {
         self.0 >> Self::TIMES
     }
 
-    const fn node(self) -> NodeId {
-        NodeId((self.key() >> Self::RUN) as u32)
+    fn node(self) -> NodeId {
+        NodeId(u32::try_from(self.key() >> Self::RUN).unwrap_or(u32::MAX))
     }
 
     const fn run(self) -> u32 {
@@ -127,7 +129,7 @@ impl RecentLinks {
     #[inline]
     pub(super) fn node(&mut self, profile: &mut Profile, parent: NodeId, kind: NodeKind) -> NodeId {
         let site = match kind {
-            NodeKind::Function { site, .. } => site.map_or(0, |site| site.get()),
+            NodeKind::Function { site, .. } => site.map_or(0, Address::get),
             NodeKind::Task(_) | NodeKind::Exception(_) => 0,
         };
         let at = (mix(u64::from(parent.number()) << 32 ^ site) >> 16) as usize % RECENT;
