@@ -70,7 +70,7 @@ use tracewalk::program::Scope;
 
 use crate::transactions::Turn;
 use crate::{Code, CodeInContext};
-use frame::{CellId, ReturnSet};
+use frame::CellId;
 use functions::{Functions, Pieces, Special};
 use outline::Outlines;
 use stack::{Next, Parked, Stack, Start};
@@ -309,19 +309,8 @@ impl<M> CallStack<M> {
             self.did_more = true;
             self.stack.drop_outermost(observer);
         }
-        let mark = observer.enter(self.stack.frames.back_mut(), kind, function, entry);
-        let returns = ReturnSet::of(kind, self.stack.frames.back());
         let special = self.functions.special(function);
-        let (cell, is_usual) = (CellId::UNKNOWN, special == Special::Nothing);
-        self.stack.frames.push_back(Frame {
-            kind,
-            function,
-            mark,
-            schedules: false,
-            cell,
-            returns,
-            is_usual,
-        });
+        self.stack.enter((kind, function, entry), special == Special::Nothing, observer);
         if special == Special::Schedules {
             let handler = self.stack.frames.iter().rposition(|frame| frame.kind.is_exception());
             let above = handler.map(|handler| self.stack.frames.range_mut(handler..));

@@ -2,7 +2,7 @@
 
 use tracewalk::flow::Element;
 
-use super::frame::{CellId, Entry, Frame, FrameKind, Left, ReturnSet};
+use super::frame::{Entry, FrameKind, Left};
 use super::observer::{Observer, Runs};
 use super::outline::{Outlined, Stretch};
 use super::stack::{Next, Stack};
@@ -110,7 +110,7 @@ impl<M> Stack<M> {
                 let kind = FrameKind::Call { site: Some(site), returns_to: Some(returns_to) };
                 let enters = stretch.is_usual && self.frames.len() < DEEPEST;
                 if enters {
-                    self.push_simply(kind, stretch, Entry::Called, observer);
+                    self.enter((kind, stretch.function, Entry::Called), true, observer);
                 }
                 enters
             }
@@ -121,26 +121,6 @@ impl<M> Stack<M> {
             },
             _ => false,
         }
-    }
-
-    #[inline]
-    fn push_simply<O>(&mut self, kind: FrameKind, stretch: &Stretch, entry: Entry, observer: &mut O)
-    where
-        O: Observer<Mark = M>,
-    {
-        let function = stretch.function;
-        let mark = observer.enter(self.frames.back_mut(), kind, function, entry);
-        let returns = ReturnSet::of(kind, self.frames.back());
-        let cell = CellId::UNKNOWN;
-        self.frames.push_back(Frame {
-            kind,
-            function,
-            mark,
-            schedules: false,
-            cell,
-            returns,
-            is_usual: true,
-        });
     }
 
     /// Returns from the innermost function, if that leads to the stretch.
@@ -170,7 +150,7 @@ impl<M> Stack<M> {
         observer.leave(&mut top, self.frames.back_mut(), Left::Replaced);
         let starts = stretch.function.address() == Some(stretch.at);
         let entry = if starts { Entry::TailCalled } else { Entry::Joined };
-        self.push_simply(top.kind, stretch, entry, observer);
+        self.enter((top.kind, stretch.function, entry), true, observer);
         if let Some(new) = self.frames.back_mut() {
             new.schedules |= top.schedules;
         }

@@ -7,7 +7,7 @@ use tracewalk::flow::{Block, BranchKind, Ending};
 use tracewalk::ids::{Address, Exception};
 use tracewalk::isa::Return;
 
-use super::frame::{Frame, FunctionId, Interruption, Left, Task};
+use super::frame::{CellId, Entry, Frame, FrameKind, FunctionId, Interruption, Left, ReturnSet, Task};
 use super::observer::Observer;
 
 /// One task's frames.
@@ -126,6 +126,19 @@ impl<M> Stack<M> {
             called: None,
             fewest: 0,
         }
+    }
+
+    /// Enters a function; `is_usual` if it is known only to call and return.
+    #[inline]
+    pub(super) fn enter<O: Observer<Mark = M>>(
+        &mut self,
+        (kind, function, entry): (FrameKind, FunctionId, Entry),
+        is_usual: bool,
+        observer: &mut O,
+    ) {
+        let mark = observer.enter(self.frames.back_mut(), kind, function, entry);
+        let (cell, returns) = (CellId::UNKNOWN, ReturnSet::of(kind, self.frames.back()));
+        self.frames.push_back(Frame { kind, function, mark, schedules: false, cell, returns, is_usual });
     }
 
     /// Leaves all frames but the outermost `depth`. The innermost one is left as `how` says; frames that it returned past are

@@ -187,7 +187,7 @@ impl Profiler {
         }
     }
 
-    /// Follows an unknown passage, and caches its cost.
+    /// Follows an unknown passage, by its outline if it has one, and caches its cost.
     #[inline(never)]
     fn learn(&mut self, repeated: &Repeated<'_>, outlined: Option<Outlined>, before: Before) {
         if self.remembered.is_full(repeated.set()) {

@@ -239,7 +239,7 @@ impl Timeline {
         self.remembered.end_group(&self.calls, learning, members, effect);
     }
 
-    /// Takes the elements of an unknown passage one by one, and caches their effect.
+    /// Takes an unknown passage, by its outline or one element after the other, and caches the effect.
     #[inline(never)]
     fn learn(
         &mut self,

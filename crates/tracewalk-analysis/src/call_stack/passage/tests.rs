@@ -5,7 +5,7 @@ use tracewalk::ids::Exception;
 
 use super::super::remembered::tests::passages;
 use super::*;
-use crate::call_stack::{FunctionId, Piece, Run, Task};
+use crate::call_stack::{Frame, FunctionId, Piece, Run, Task};
 use crate::samples::{call, exception, pages, pages_without_names, returns, taken, within};
 
 /// What an observer receives: pieces that ran one after the other as one.
