@@ -20,8 +20,13 @@ pub trait Symbols: Send + Sync {
     fn function(&self, address: Address) -> Option<Function<'_>>;
 
     /// The functions that the instruction at `address` belongs to: those inlined there, innermost first, then the
-    /// function itself. Empty if there is no debug information.
-    fn frames(&self, address: Address) -> Vec<Frame>;
+    /// function itself. Empty if there is no debug information. Consecutive instructions mostly share one list.
+    fn frames(&self, address: Address) -> Arc<[Frame]>;
+
+    /// The innermost of these functions.
+    fn innermost(&self, address: Address) -> Option<Frame> {
+        self.frames(address).first().cloned()
+    }
 
     /// Whether any instruction may have a place in the source.
     fn has_lines(&self) -> bool {
@@ -191,8 +196,8 @@ impl Symbols for NoSymbols {
         None
     }
 
-    fn frames(&self, _address: Address) -> Vec<Frame> {
-        Vec::new()
+    fn frames(&self, _address: Address) -> Arc<[Frame]> {
+        Arc::default()
     }
 
     fn source_line(&self, _file: &str, _line: u32) -> Option<String> {

@@ -11,7 +11,7 @@ use tracewalk_analysis::{Code, Interrupts, symbols};
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::{ImageForm, ImageLoader, ImageRequest, Memory};
 use tracewalk_input::records::RecordForm;
-use tracewalk_input::symbols::{Content, Function, LineRow, SourceLines, SymbolTable};
+use tracewalk_input::symbols::{Content, Frame, Function, LineRow, SourceLines, SymbolTable};
 
 use crate::notice::NoticeKind;
 use crate::observer::{Late, Observer, Say};
@@ -26,6 +26,8 @@ struct ImageSymbols {
 /// Source lines, and the list for problems with them.
 struct Lines {
     lines: SourceLines,
+    /// The frames that were found last, in the form of the files and in that of reports.
+    last: (Arc<[Frame]>, Arc<[symbols::Frame]>),
     /// How many of the problems are in the list.
     noted: usize,
     late: Late,
@@ -101,7 +103,12 @@ impl Reader<'_> {
             program: Arc::new(seen.program),
             symbols: Box::new(ImageSymbols {
                 symbols,
-                lines: Mutex::new(Lines { lines, noted: problems.len(), late: late.clone() }),
+                lines: Mutex::new(Lines {
+                    lines,
+                    last: (Arc::default(), Arc::default()),
+                    noted: problems.len(),
+                    late: late.clone(),
+                }),
                 files: Mutex::new(files),
             }),
             interrupts,
@@ -145,29 +152,43 @@ fn all_directories(memory: &Memory, stated: &[PathBuf]) -> Vec<PathBuf> {
     stated.iter().cloned().chain(beside_images.map(Path::to_owned)).collect()
 }
 
+impl Lines {
+    fn frames(&mut self, address: Address) -> Arc<[symbols::Frame]> {
+        let frames = self.lines.lines_for(address);
+        if self.lines.count_notes() > self.noted {
+            self.note_problems();
+        }
+        if !Arc::ptr_eq(&frames, &self.last.0) {
+            let frame = |frame: &Frame| symbols::Frame {
+                function: frame.function.clone(),
+                file: frame.file.clone(),
+                line: frame.line,
+            };
+            self.last.1 = frames.iter().map(frame).collect();
+            self.last.0 = frames;
+        }
+        Arc::clone(&self.last.1)
+    }
+
+    /// Lists the problems that showed since.
+    #[cold]
+    fn note_problems(&mut self) {
+        let problems = self.lines.notes();
+        for problem in problems.iter().skip(self.noted) {
+            self.late.add(NoticeKind::NamesMissing(problem.to_string()).into());
+        }
+        self.noted = problems.len();
+    }
+}
+
 impl symbols::Symbols for ImageSymbols {
     fn function(&self, address: Address) -> Option<symbols::Function<'_>> {
         let function = self.symbols.function_at(address)?;
         Some(symbols::Function { name: &function.name, start: function.start })
     }
 
-    fn frames(&self, address: Address) -> Vec<symbols::Frame> {
-        let mut lines = held(&self.lines);
-        let Lines { lines, noted, late } = &mut *lines;
-        let frames = lines.lines_for(address);
-        let problems = lines.notes();
-        for problem in problems.iter().skip(*noted) {
-            late.add(NoticeKind::NamesMissing(problem.to_string()).into());
-        }
-        *noted = problems.len();
-        frames
-            .iter()
-            .map(|frame| symbols::Frame {
-                function: frame.function.clone(),
-                file: frame.file.clone(),
-                line: frame.line,
-            })
-            .collect()
+    fn frames(&self, address: Address) -> Arc<[symbols::Frame]> {
+        held(&self.lines).frames(address)
     }
 
     fn has_lines(&self) -> bool {

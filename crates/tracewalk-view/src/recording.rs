@@ -176,7 +176,7 @@ impl<'i> Recording<'i> {
             _ => None,
         };
         let scope = frame.function.scope();
-        let place = site.and_then(|site| self.code.in_scope(scope).symbols.frames(site).into_iter().next());
+        let place = site.and_then(|site| self.code.in_scope(scope).symbols.innermost(site));
         json!({
             "function": frame.function.name(&self.code),
             "kind": kind,

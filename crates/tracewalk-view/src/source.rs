@@ -43,7 +43,7 @@ pub(crate) fn function_at(here: Address, seen: &Code, counts: &Counts) -> Option
     let skipped = skipped.saturating_sub(MOST_INSTRUCTIONS / 2);
     let instructions = all.skip(skipped).take(MOST_INSTRUCTIONS).map(|counted| {
         let at = counted.instruction.at;
-        let place = code.symbols.frames(at.address).into_iter().next();
+        let place = code.symbols.innermost(at.address);
         let (mnemonic, operands) = text(at, code).unwrap_or_default();
         json!({
             "address": hex(at.address),

@@ -14,20 +14,22 @@ use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::isa::{self, Class, Instruction};
 use tracewalk::program::Program;
 
-use crate::symbols::{Extent, Stretch, Symbols};
+use crate::symbols::{Extent, Stretch};
 
 /// The instructions of the program's functions, in the order of their addresses.
-pub(super) fn instructions(program: &Program, symbols: &dyn Symbols) -> Vec<(Location, Instruction)> {
-    let functions = symbols.functions();
-    let stretches = symbols.stretches();
+pub(super) fn instructions(
+    program: &Program,
+    functions: &[Extent],
+    stretches: &[Stretch],
+) -> Vec<(Location, Instruction)> {
     let mut found = Vec::new();
-    for (start, end) in joined(&functions) {
-        for stretch in overlapping(&stretches, start, end) {
-            sweep(program, stretch, (start, end), &functions, &mut found);
+    for (start, end) in joined(functions) {
+        for stretch in overlapping(stretches, start, end) {
+            sweep(program, stretch, (start, end), functions, &mut found);
         }
     }
-    for function in &functions {
-        if overlapping(&stretches, function.start.get(), function.end).next().is_none() {
+    for function in functions {
+        if overlapping(stretches, function.start.get(), function.end).next().is_none() {
             descend(program, function, &mut found);
         }
     }
@@ -148,34 +150,6 @@ pub(super) fn in_it_block(program: &Program, at: Location) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::symbols::{Frame, Function};
-
-    struct Known {
-        functions: Vec<Extent>,
-        stretches: Vec<Stretch>,
-    }
-
-    impl Symbols for Known {
-        fn function(&self, _: Address) -> Option<Function<'_>> {
-            None
-        }
-
-        fn frames(&self, _: Address) -> Vec<Frame> {
-            Vec::new()
-        }
-
-        fn source_line(&self, _: &str, _: u32) -> Option<String> {
-            None
-        }
-
-        fn functions(&self) -> Vec<Extent> {
-            self.functions.clone()
-        }
-
-        fn stretches(&self) -> Vec<Stretch> {
-            self.stretches.clone()
-        }
-    }
 
     fn function(start: u32, end: u64) -> Extent {
         Extent {
@@ -195,7 +169,7 @@ mod tests {
         let mut program = Program::new();
         let bytes = code.iter().flat_map(|halfword| halfword.to_le_bytes()).collect::<Vec<_>>();
         program.add(Address::new(0x100), &bytes).unwrap();
-        let found = instructions(&program, &Known { functions, stretches });
+        let found = instructions(&program, &functions, &stretches);
         found.iter().map(|(at, _)| at.address.get()).collect()
     }
 

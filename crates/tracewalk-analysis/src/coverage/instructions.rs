@@ -10,7 +10,8 @@ use tracewalk::program::Program;
 use super::blocks::{BlockKey, Conditions, Outcome};
 use super::code::{self, in_it_block, read};
 use super::runs::RunSet;
-use crate::symbols::Symbols;
+use crate::Code;
+use crate::symbols::Extent;
 
 /// An instruction, and the number of times that it ran, or another sum over blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,25 +125,24 @@ impl Instruction<RunSet> {
     }
 }
 
-/// Every instruction that ran or belongs to a function, in the order of their addresses.
-pub(super) fn count<A: Amount>(
-    program: &Program,
-    symbols: &dyn Symbols,
+/// Every instruction that ran or belongs to one of the program's functions, in the order of their addresses.
+pub(super) fn count<'a, A: Amount>(
+    Code { program, symbols, .. }: &'a Code,
+    functions: &[Extent],
     blocks: &BTreeMap<BlockKey, A>,
-) -> Vec<Instruction<A>> {
+) -> impl Iterator<Item = Instruction<A>> + use<'a, A> {
     let mut raw = HashMap::new();
     for (block, count) in blocks {
         count_block(program, block, count, &mut raw);
     }
     let mut all = raw.into_iter().collect::<Vec<_>>();
     all.sort_unstable_by_key(|(at, _)| *at);
-    add_what_did_not_run(&mut all, code::instructions(program, symbols));
+    add_what_did_not_run(&mut all, code::instructions(program, functions, &symbols.stretches()));
     let mut it_block = ItBlock::default();
-    let finish = |(at, raw): (Location, Raw<A>)| {
+    all.into_iter().map(move |(at, raw)| {
         let governed = it_block.governs(program, at, &raw.classified);
         raw.finish(at, governed)
-    };
-    all.into_iter().map(finish).collect()
+    })
 }
 
 /// Counts of an instruction that may or may not be conditional.
@@ -265,7 +265,6 @@ impl ItBlock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::symbols::NoSymbols;
     use tracewalk::ids::Isa;
 
     fn key(start: u32, end: u32, outcome: Outcome, conditions: Conditions) -> BlockKey {
@@ -280,9 +279,10 @@ mod tests {
         let bytes = CODE.iter().flat_map(|halfword| halfword.to_le_bytes()).collect::<Vec<_>>();
         program.add(Address::new(0x100), &bytes).unwrap();
         let blocks = blocks.iter().copied().collect::<BTreeMap<_, _>>();
-        let found = count(&program, &NoSymbols, &blocks);
+        let code = Code { program: program.into(), ..Code::unknown() };
+        let found = count(&code, &[], &blocks);
         let passes = |passes: Passes| [passes.executed, passes.skipped, passes.untold];
-        found.iter().map(|found| (found.at.address.get(), found.conditional, passes(found.passes))).collect()
+        found.map(|found| (found.at.address.get(), found.conditional, passes(found.passes))).collect()
     }
 
     #[test]

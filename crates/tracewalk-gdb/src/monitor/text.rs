@@ -108,7 +108,7 @@ pub(super) fn named(code: &Code, at: Address) -> String {
             Some(offset) => _ = write!(text, "+0x{offset:x}"),
         }
     }
-    let line = code.symbols.frames(at).into_iter().next();
+    let line = code.symbols.innermost(at);
     if let Some((file, line)) = line.and_then(|frame| frame.file.zip(frame.line)) {
         let file = file.rsplit(['/', '\\']).next().unwrap_or(&file);
         let _ = write!(text, "  {file}:{line}");

@@ -13,7 +13,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use addr2line::Context;
-use gimli::{DebugAbbrev, DebugInfo, Dwarf, DwarfSections, EndianSlice, LittleEndian, SectionId};
+use gimli::{
+    Abbreviations, AbbreviationsCache, AbbreviationsCacheStrategy, DebugAbbrevOffset, DebugInfo, Dwarf,
+    DwarfSections, EndianSlice, LittleEndian, SectionId,
+};
 use object::elf::{FileHeader32, FileHeader64};
 use object::read::elf::{ElfFile, FileHeader};
 use object::{Object, ObjectSection};
@@ -62,11 +65,15 @@ pub(super) fn load(
     let Some((sections, size)) = sections? else { return Ok(None) };
     let budget = Arc::new(Budget::of(size));
     let reported = |problem: String| if budget.is_spent() { REPEATS.to_owned() } else { problem };
-    let abbreviations =
-        sections.debug_abbrev.borrow(|(_, bytes)| Reader::new(bytes, Removed::Nothing, &budget));
+    let reader = |(_, bytes): &(SectionId, Arc<[u8]>)| Reader::new(bytes, Removed::Nothing, &budget);
+    let debug_abbrev = sections.debug_abbrev.borrow(reader);
+    let mut abbreviations = AbbreviationsCache::new();
+    let units = sections.debug_info.borrow(reader).units();
+    abbreviations.populate(AbbreviationsCacheStrategy::All, &debug_abbrev, units);
     let entries = sections.debug_info.borrow(|(_, bytes)| EndianSlice::new(bytes, LittleEndian));
-    let heads: Arc<[Range<usize>]> = Arc::from(unit_heads(&entries, &abbreviations).map_err(reported)?);
-    let dwarf = Arc::new(sections.borrow(|(id, bytes)| {
+    let heads = unit_heads(&entries, |offset| abbreviations.get(&debug_abbrev, offset));
+    let heads: Arc<[Range<usize>]> = Arc::from(heads.map_err(reported)?);
+    let mut dwarf = sections.borrow(|(id, bytes)| {
         let removed = match id {
             _ if code_at_zero => Removed::Nothing,
             SectionId::DebugInfo => Removed::ZeroOutside(Arc::clone(&heads)),
@@ -76,7 +83,9 @@ pub(super) fn load(
             _ => Removed::Nothing,
         };
         Reader::new(bytes, removed, &budget)
-    }));
+    });
+    dwarf.abbreviations_cache = abbreviations;
+    let dwarf = Arc::new(dwarf);
     let context = Context::from_arc_dwarf(Arc::clone(&dwarf)).map_err(|error| reported(error.to_string()))?;
     if budget.is_spent() {
         return Err(REPEATS.to_owned());
@@ -135,12 +144,12 @@ pub(super) fn section<E: FileHeader<Endian = object::LittleEndian>>(
 /// Abbreviations are counted, because units may share them.
 fn unit_heads(
     entries: &DebugInfo<EndianSlice<'_, LittleEndian>>,
-    abbreviations: &DebugAbbrev<Reader>,
+    abbreviations: impl Fn(DebugAbbrevOffset) -> gimli::Result<Arc<Abbreviations>>,
 ) -> Result<Vec<Range<usize>>, String> {
     let mut heads = Vec::new();
     let mut units = entries.units();
     while let Ok(Some(header)) = units.next() {
-        let Ok(abbreviations) = abbreviations.abbreviations(header.debug_abbrev_offset()) else { continue };
+        let Ok(abbreviations) = abbreviations(header.debug_abbrev_offset()) else { continue };
         let Ok(mut entries) = header.entries_raw(&abbreviations, None) else { continue };
         let start = entries.next_offset();
         let place = |offset: gimli::UnitOffset| offset.to_debug_info_offset(&header).map(|offset| offset.0);

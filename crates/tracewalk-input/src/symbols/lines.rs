@@ -51,6 +51,10 @@ pub struct SourceLines {
     functions: Arc<Functions>,
     /// The frames of addresses that were looked up recently.
     frames: Recent<Address, Arc<[Frame]>, 0x4000>,
+    /// The frames that were found last: the next instruction mostly has the same.
+    last: Arc<[Frame]>,
+    /// Room to collect frames in.
+    found: Vec<Frame>,
     names: Names,
     notes: Vec<SymbolNote>,
 }
@@ -80,7 +84,15 @@ impl SourceLines {
             });
             all.push(ImageLines { image: Arc::clone(image), scope: *scope, debugging });
         }
-        Self { images: all, functions, frames: Recent::default(), names: Names::default(), notes }
+        Self {
+            images: all,
+            functions,
+            frames: Recent::default(),
+            last: Arc::default(),
+            found: Vec::new(),
+            names: Names::default(),
+            notes,
+        }
     }
 
     /// Whether any image has source lines.
@@ -96,9 +108,14 @@ impl SourceLines {
         if let Some(frames) = self.frames.get(address.get(), &address) {
             return frames;
         }
-        let Some(frames) = self.find_frames(address) else { return Arc::default() };
-        self.frames.put(address.get(), address, Arc::clone(&frames));
-        frames
+        if !self.find_frames(address) {
+            return Arc::default();
+        }
+        if *self.last != *self.found {
+            self.last = self.found.drain(..).collect();
+        }
+        self.frames.put(address.get(), address, Arc::clone(&self.last));
+        Arc::clone(&self.last)
     }
 
     /// The line of each stretch of `addresses` that has one, in order.
@@ -163,27 +180,40 @@ impl SourceLines {
         checksums
     }
 
-    /// The known problems with finding lines. Some problems show only when lines are searched.
+    /// The number of the [notes](SourceLines::notes).
     #[must_use]
-    pub fn notes(&self) -> Vec<SymbolNote> {
+    pub fn count_notes(&self) -> usize {
+        self.notes.len() + self.spent().count()
+    }
+
+    /// The images whose debugging information turned out to be unusable.
+    fn spent(&self) -> impl Iterator<Item = &ImageLines> {
         let is_spent = |lines: &&ImageLines| {
             lines.debugging.as_ref().is_some_and(|debugging| debugging.budget.is_spent())
         };
-        let spent = self.images.iter().filter(is_spent).map(|lines| SymbolNote {
+        self.images.iter().filter(is_spent)
+    }
+
+    /// The known problems with finding lines. Some problems show only when lines are searched.
+    #[must_use]
+    pub fn notes(&self) -> Vec<SymbolNote> {
+        let spent = self.spent().map(|lines| SymbolNote {
             file: lines.image.file.clone(),
             problem: format!("its source lines cannot be read: {}", dwarf::REPEATS),
         });
         self.notes.iter().cloned().chain(spent).collect()
     }
 
-    fn find_frames(&mut self, address: Address) -> Option<Arc<[Frame]>> {
+    /// Collects the frames of an address in `found`. Returns whether any image holds the address.
+    fn find_frames(&mut self, address: Address) -> bool {
         // A memory dump may overlay the ELF file that has the lines; an image of another scope is another
         // program.
         let all = || self.images.iter().filter(|lines| lines.image.segment_at(address).is_some());
-        let scope = all().next()?.scope;
-        let holders = || all().filter(|lines| lines.scope == scope);
-        let lines = holders().find(|lines| lines.debugging.is_some()).or_else(|| holders().next())?;
-        let mut frames = Vec::new();
+        let Some(first) = all().next() else { return false };
+        let holders = || all().filter(|lines| lines.scope == first.scope);
+        let lines = holders().find(|lines| lines.debugging.is_some()).unwrap_or(first);
+        let frames = &mut self.found;
+        frames.clear();
         if let Some(debugging) = &lines.debugging
             && let Ok(mut found) =
                 debugging.context.find_frames(address.get().wrapping_sub(debugging.moved)).skip_all_loads()
@@ -210,7 +240,7 @@ impl SourceLines {
                 *outermost = self.names.of(&function.name);
             }
         }
-        Some(Arc::from(frames))
+        true
     }
 }
 

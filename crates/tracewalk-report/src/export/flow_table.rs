@@ -66,10 +66,7 @@ impl<R: TakeRows> FlowTable<R> {
     }
 
     fn row(&mut self, row: Row, at: CaptureOffset, doubt: (Option<u64>, Option<bool>)) -> io::Result<()> {
-        let place = row
-            .start
-            .map(|start| self.code.symbols.frames(start))
-            .and_then(|frames| frames.into_iter().next());
+        let place = row.start.and_then(|start| self.code.symbols.innermost(start));
         let (file, line) = place.map_or((None, None), |frame| (frame.file, frame.line));
         let function =
             row.start.and_then(|start| self.code.symbols.function(start)).map(|function| function.name);

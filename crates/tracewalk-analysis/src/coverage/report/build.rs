@@ -1,8 +1,10 @@
 //! Builds a report.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
 
-use tracewalk::ids::{Address, Location};
+use tracewalk::ids::Address;
 
 use super::super::blocks::Conditions;
 use super::super::collected::ProgramCoverage;
@@ -67,7 +69,7 @@ impl Report {
 #[derive(Default)]
 struct Builder {
     report: Report,
-    copies: HashMap<Copy, usize>,
+    copies: HashMap<CopyKey, usize>,
     /// By program and first address; `None` for code in no function.
     functions: BTreeMap<(usize, Option<Address>), usize>,
     files: Files,
@@ -83,15 +85,17 @@ struct Builder {
     took_effect_in: HashMap<usize, RunSet>,
 }
 
-/// An instruction with a file.
-#[derive(Clone, Copy)]
+/// A copy's function, and the function, the file's number and the line of each inlined call.
+type CopyKey = (usize, Vec<(Option<Arc<str>>, Option<usize>, Option<u32>)>);
+
+/// Consecutive instructions with a file.
 struct Placed {
     /// The file's number.
     file: usize,
     line: Option<u32>,
     copy: usize,
-    /// The instruction's index.
-    index: usize,
+    /// The instructions' indices.
+    instructions: Range<usize>,
 }
 
 impl Placed {
@@ -107,14 +111,28 @@ impl Placed {
     }
 }
 
-/// What consecutive instructions of one line usually have in common.
-struct Same {
-    frames: Vec<Frame>,
-    place: Place,
+/// What consecutive instructions of one line have in common.
+struct Same<'a> {
+    frames: Arc<[Frame]>,
     /// The start of the function by the symbols.
     start: Option<Address>,
+    extent: Option<&'a Extent>,
+    /// `None` if the filter leaves the instructions out.
+    kept: Option<Kept>,
+}
+
+/// Where the report has an instruction.
+#[derive(Clone, Copy)]
+struct Kept {
+    place: Place,
     function: usize,
     copy: usize,
+}
+
+impl Same<'_> {
+    fn has(&self, frames: &Arc<[Frame]>) -> bool {
+        Arc::ptr_eq(&self.frames, frames) || self.frames == *frames
+    }
 }
 
 impl Builder {
@@ -135,52 +153,66 @@ impl Builder {
             self.checksums.entry(source_name(&file)).or_default().insert(md5);
         }
         let extents = symbols.functions();
-        let mut in_runs = self.in_runs(input);
-        let mut same = None::<Same>;
-        for instruction in instructions::count(&code.program, symbols, &coverage.blocks) {
+        let mut in_runs = self.in_runs(input, &extents).into_iter().flatten().peekable();
+        let mut same = None::<Same<'_>>;
+        for instruction in instructions::count(code, &extents, &coverage.blocks) {
             let address = instruction.at.address;
             let frames = symbols.frames(address);
-            let known = same.as_ref().filter(|same| same.frames == frames);
-            let place = known.map_or_else(|| Place::of(&frames, &mut self.files), |known| known.place);
             let start = symbols.function(address).map(|function| function.start);
-            let extent = start.and_then(|start| extent_at(&extents, start));
-            let linked = extent.map_or("", |extent| extent.name.as_str());
-            let file = place.file.map(|file| self.files.name(file));
-            if !filter.keeps(file, &function_names(&frames, linked)) {
-                continue;
-            }
-            let start = extent.map(|extent| extent.start);
-            let known = same.as_ref().filter(|same| same.start == start);
-            let function =
-                known.map_or_else(|| self.function(program, extent, &instruction), |known| known.function);
+            let known = same.take().filter(|same| same.start == start && same.has(&frames));
+            let known = known.unwrap_or_else(|| {
+                let extent = start.and_then(|start| extent_at(&extents, start));
+                let kept = self.kept((program, extent), &frames, &instruction, filter);
+                Same { frames, start, extent, kept }
+            });
+            let Same { frames, extent, kept, .. } = same.insert(known);
+            let Some(Kept { place, function, copy }) = *kept else { continue };
             if extent.is_some_and(|extent| extent.start == address) {
-                self.enter(function, &instruction, &frames);
+                self.enter(function, &instruction, frames);
             }
-            let known = known.filter(|known| known.frames == frames);
-            let copy = known.map_or_else(|| self.copy(function, &frames), |known| known.copy);
             let (from, end) = extent.map_or((0, 0), |extent| (extent.start.get(), extent.end));
             let effects = instruction.effects(from..end);
             let branch = branch(&instruction, conditions_recorded);
-            if let Some(passed) = in_runs.remove(&instruction.at) {
+            while in_runs.next_if(|passed| passed.at < instruction.at).is_some() {}
+            if let Some(passed) = in_runs.next_if(|passed| passed.at == instruction.at) {
                 let runs = passed.runs(&(from..end));
                 if !runs.is_empty() {
                     self.took_effect_in.insert(self.report.instructions.len(), runs);
                 }
             }
             self.add(Counted { instruction, effects, copy, branch }, function, place);
-            same = Some(Same { frames, place, start, function, copy });
         }
     }
 
-    /// The instructions that ran, each with its runs, if known.
-    fn in_runs(&self, input: &ProgramInput<'_>) -> HashMap<Location, Instruction<RunSet>> {
-        let runs = &input.coverage.runs;
-        if runs.names().is_empty() {
-            return HashMap::new();
+    /// Where the report has the instructions with these frames in a function of a program, if the filter keeps them. `first` is
+    /// one of the instructions.
+    fn kept(
+        &mut self,
+        (program, extent): (usize, Option<&Extent>),
+        frames: &[Frame],
+        first: &Instruction,
+        filter: &dyn Filter,
+    ) -> Option<Kept> {
+        let place = Place::of(frames, &mut self.files);
+        let file = place.file.map(|file| self.files.name(file));
+        let linked = extent.map_or("", |extent| extent.name.as_str());
+        if !filter.keeps(file, &function_names(frames, linked)) {
+            return None;
         }
-        let blocks = runs.numbered_by(&self.runs);
-        let passed = instructions::count(&input.code.program, &*input.code.symbols, &blocks);
-        passed.into_iter().map(|passed| (passed.at, passed)).collect()
+        let function = self.function(program, extent, first);
+        let copy = self.copy(function, frames);
+        Some(Kept { place, function, copy })
+    }
+
+    /// The instructions with the runs in which they ran, in order; `None` if that is not known.
+    fn in_runs<'a>(
+        &self,
+        input: &ProgramInput<'a>,
+        functions: &[Extent],
+    ) -> Option<impl Iterator<Item = Instruction<RunSet>> + use<'a>> {
+        let runs = &input.coverage.runs;
+        let is_known = !runs.names().is_empty();
+        is_known.then(|| instructions::count(input.code, functions, &runs.numbered_by(&self.runs)))
     }
 
     /// The index of the linked function that an instruction belongs to.
@@ -212,7 +244,8 @@ impl Builder {
         if let Some(frame) = frames.last() {
             function.line = frame.line;
             if let Some(file) = &frame.file {
-                self.function_files.insert(index, self.files.number(file));
+                let file = self.files.number(file);
+                self.function_files.insert(index, file);
             }
         }
     }
@@ -223,15 +256,18 @@ impl Builder {
         let files = &mut self.files;
         let inlined = calls.filter_map(|pair| {
             let [inner, outer] = pair else { return None };
-            let file = outer.file.as_deref().map(|file| files.number(file));
-            let file = file.map(|file| files.name(file).to_owned());
-            let function = inner.function.as_deref().map(str::to_owned);
-            Some(InlinedCall { function, file, line: outer.line })
+            let file = outer.file.as_ref().map(|file| files.number(file));
+            Some((inner.function.clone(), file, outer.line))
         });
-        let copy = Copy { function, inlined: inlined.collect() };
+        let key = (function, inlined.collect());
         let copies = &mut self.report.copies;
-        *self.copies.entry(copy).or_insert_with_key(|copy| {
-            copies.push(copy.clone());
+        *self.copies.entry(key).or_insert_with_key(|(function, inlined)| {
+            let call = |(function, file, line): &(Option<Arc<str>>, Option<usize>, _)| InlinedCall {
+                function: function.as_deref().map(str::to_owned),
+                file: file.map(|file| files.name(file).to_owned()),
+                line: *line,
+            };
+            copies.push(Copy { function: *function, inlined: inlined.iter().map(call).collect() });
             copies.len() - 1
         })
     }
@@ -242,8 +278,14 @@ impl Builder {
         if let Some(function) = self.report.functions.get_mut(function) {
             function.instructions.push(index);
         }
-        if let Place { file: Some(file), line } = place {
-            self.placed.push(Placed { file, line, copy: counted.copy, index });
+        let (Place { file: Some(file), line }, copy) = (place, counted.copy) else { return };
+        match self.placed.last_mut() {
+            Some(last)
+                if (last.file, last.line, last.copy, last.instructions.end) == (file, line, copy, index) =>
+            {
+                last.instructions.end += 1;
+            }
+            _ => self.placed.push(Placed { file, line, copy, instructions: index..index + 1 }),
         }
     }
 
@@ -258,7 +300,8 @@ impl Builder {
             let lines = placed.chunk_by(|one, other| one.line == other.line).filter_map(|placed| {
                 let number = placed.first()?.line?;
                 let mut runs = RunSet::default();
-                let passed = placed.iter().filter_map(|placed| self.took_effect_in.get(&placed.index));
+                let instructions = placed.iter().flat_map(|placed| placed.instructions.clone());
+                let passed = instructions.filter_map(|index| self.took_effect_in.get(&index));
                 passed.for_each(|passed| runs.add(passed));
                 Some(Line { runs, ..line(report, number, placed) })
             });
@@ -306,7 +349,7 @@ fn summaries(names: Vec<String>, files: &[File]) -> Vec<RunSummary> {
 /// The copies of a line, and the line.
 fn line(report: &Report, number: u32, placed: &[Placed]) -> Line {
     let copies = placed.chunk_by(|one, other| one.copy == other.copy).filter_map(|placed| {
-        let instructions = placed.iter().map(|placed| placed.index).collect();
+        let instructions = placed.iter().flat_map(|placed| placed.instructions.clone()).collect();
         Some(line_copy(report, placed.first()?.copy, instructions))
     });
     let copies = copies.collect::<Vec<_>>();
@@ -358,16 +401,16 @@ fn add_up_functions(report: &mut Report) {
             file.totals.functions += function.totals.functions;
         }
     }
+    let mut verdicts = Vec::<(usize, Verdict)>::new();
     for line in files.iter().flat_map(|file| &file.lines) {
-        let mut verdicts = BTreeMap::<usize, Verdict>::new();
-        for copy in &line.copies {
-            let Some(function) = copies.get(copy.copy).map(|copy| copy.function) else { continue };
-            let verdict = verdicts.entry(function).or_insert(Verdict::Uncovered);
-            *verdict = (*verdict).max(line_verdict(copy.state));
-        }
-        for (function, verdict) in verdicts {
-            if let Some(function) = functions.get_mut(function) {
-                function.totals.lines.count(verdict);
+        let verdict = |copy: &LineCopy| Some((copies.get(copy.copy)?.function, line_verdict(copy.state)));
+        verdicts.clear();
+        verdicts.extend(line.copies.iter().filter_map(verdict));
+        verdicts.sort_unstable();
+        // The greatest verdict of a function is its last one.
+        for (function, verdict) in verdicts.chunk_by(|one, other| one.0 == other.0).filter_map(<[_]>::last) {
+            if let Some(function) = functions.get_mut(*function) {
+                function.totals.lines.count(*verdict);
             }
         }
     }
@@ -441,7 +484,7 @@ impl Place {
     fn of(frames: &[Frame], files: &mut Files) -> Self {
         let innermost = frames.first();
         Self {
-            file: innermost.and_then(|frame| frame.file.as_deref()).map(|file| files.number(file)),
+            file: innermost.and_then(|frame| frame.file.as_ref()).map(|file| files.number(file)),
             line: innermost.and_then(|frame| frame.line),
         }
     }

@@ -1,19 +1,33 @@
 //! The source files of a report, and their names.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The source files, numbered in the order of their appearance.
 #[derive(Default)]
 pub(super) struct Files {
     names: Vec<String>,
     numbers: HashMap<String, usize>,
-    /// The numbers of names as the debug information spells them: most instructions have one that came before.
-    spelled: HashMap<String, usize>,
+    /// The numbers of names as the debug information spells them.
+    spelled: HashMap<Arc<str>, usize>,
+    /// The last of them, which is often the next one, too.
+    last: Option<(Arc<str>, usize)>,
 }
 
 impl Files {
     /// The number of the file that the debug information calls `spelled`.
-    pub(super) fn number(&mut self, spelled: &str) -> usize {
+    pub(super) fn number(&mut self, spelled: &Arc<str>) -> usize {
+        match &self.last {
+            Some((last, number)) if Arc::ptr_eq(last, spelled) => *number,
+            _ => {
+                let number = self.find(spelled);
+                self.last = Some((Arc::clone(spelled), number));
+                number
+            }
+        }
+    }
+
+    fn find(&mut self, spelled: &Arc<str>) -> usize {
         if let Some(&number) = self.spelled.get(spelled) {
             return number;
         }
@@ -23,7 +37,7 @@ impl Files {
             names.push(name.clone());
             names.len() - 1
         });
-        self.spelled.insert(spelled.to_owned(), number);
+        self.spelled.insert(Arc::clone(spelled), number);
         number
     }
 

@@ -152,7 +152,7 @@ fn exception(code: &Code, exception: Option<Exception>) -> Value {
 }
 
 fn place(code: &Code, at: Address) -> Value {
-    let frame = code.symbols.frames(at).into_iter().next();
+    let frame = code.symbols.innermost(at);
     let (file, line) = frame.map_or((None, None), |frame| (frame.file, frame.line));
     json!({
         "address": address(at),

@@ -130,7 +130,7 @@ fn of(section: &Section, cells: impl IntoIterator<Item = Cell>) -> Vec<Cell> {
 
 /// An address, its function, its file and its line.
 fn place(code: &Code, at: Option<Address>) -> [Cell; 4] {
-    let frame = at.and_then(|at| code.symbols.frames(at).into_iter().next());
+    let frame = at.and_then(|at| code.symbols.innermost(at));
     let (file, line) = frame.map_or((None, None), |frame| (frame.file, frame.line));
     let function = at.and_then(|at| code.symbols.function(at)).map(|function| function.name);
     [at.into(), function.into(), file.as_deref().into(), line.into()]

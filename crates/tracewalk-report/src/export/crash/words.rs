@@ -19,7 +19,7 @@ pub(super) fn function(code: &Code, at: Address) -> String {
 
 /// `crash.c:49`
 pub(super) fn line(code: &Code, at: Address) -> Option<String> {
-    let frame = code.symbols.frames(at).into_iter().next()?;
+    let frame = code.symbols.innermost(at)?;
     let file = frame.file?;
     let name = file.rsplit(['/', '\\']).next().unwrap_or(&file);
     Some(frame.line.map_or_else(|| name.to_owned(), |line| format!("{name}:{line}")))

@@ -150,7 +150,7 @@ fn place(code: &Code, place: CodePlace) -> String {
 
 /// The source line of an instruction.
 pub(super) fn line(code: &Code, place: CodePlace) -> Option<(Arc<str>, u32)> {
-    let frame = code.in_scope(place.scope).symbols.frames(place.address).into_iter().next()?;
+    let frame = code.in_scope(place.scope).symbols.innermost(place.address)?;
     Some((frame.file?, frame.line?))
 }
 

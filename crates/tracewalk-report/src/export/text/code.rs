@@ -164,12 +164,10 @@ fn halfwords(bytes: &[u8], at: Location) -> String {
 }
 
 fn place(code: &Code, address: Address) -> Place {
-    let mut frames = code.symbols.frames(address).into_iter();
-    let innermost = frames.next();
-    let (file, line) = innermost.as_ref().map_or((None, None), |frame| (frame.file.clone(), frame.line));
+    let frames = code.symbols.frames(address);
+    let (file, line) = frames.first().map_or((None, None), |frame| (frame.file.clone(), frame.line));
     // The last frame is the function itself, which the symbol names.
-    let mut inlined =
-        innermost.into_iter().chain(frames).filter_map(|frame| frame.function).collect::<Vec<_>>();
+    let mut inlined = frames.iter().filter_map(|frame| frame.function.clone()).collect::<Vec<_>>();
     let outer = inlined.pop();
     inlined.reverse();
     let function = match code.symbols.function(address) {

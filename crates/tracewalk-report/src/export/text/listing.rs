@@ -460,13 +460,13 @@ mod tests {
                 .then_some(Function { name: "main", start: Address::new(0x100) })
         }
 
-        fn frames(&self, address: Address) -> Vec<Frame> {
+        fn frames(&self, address: Address) -> Arc<[Frame]> {
             let frame = |function: &str| Frame {
                 function: Some(function.into()),
                 file: Some("/src/main.c".into()),
                 line: Some((address.low_word() - 0x100) / 4 + 1),
             };
-            if address.get() < 0x108 { vec![frame("main")] } else { vec![frame("tiny"), frame("main")] }
+            if address.get() < 0x108 { [frame("main")].into() } else { [frame("tiny"), frame("main")].into() }
         }
 
         fn source_line(&self, file: &str, line: u32) -> Option<String> {
