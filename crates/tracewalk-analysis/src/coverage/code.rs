@@ -165,11 +165,11 @@ mod tests {
         Stretch { start: Address::from(start), end, isa }
     }
 
-    fn starts(code: &[u16], functions: Vec<Extent>, stretches: Vec<Stretch>) -> Vec<u64> {
+    fn starts(code: &[u16], functions: &[Extent], stretches: &[Stretch]) -> Vec<u64> {
         let mut program = Program::new();
         let bytes = code.iter().flat_map(|halfword| halfword.to_le_bytes()).collect::<Vec<_>>();
         program.add(Address::new(0x100), &bytes).unwrap();
-        let found = instructions(&program, &functions, &stretches);
+        let found = instructions(&program, functions, stretches);
         found.iter().map(|(at, _)| at.address.get()).collect()
     }
 
@@ -181,7 +181,7 @@ mod tests {
         let t32 = Some(Isa::T32);
         let stretches =
             vec![stretch(0x100, 0x108, t32), stretch(0x108, 0x10c, None), stretch(0x10c, 0x110, t32)];
-        assert_eq!(starts(&code, functions, stretches), [0x100, 0x102, 0x106, 0x10e]);
+        assert_eq!(starts(&code, &functions, &stretches), [0x100, 0x102, 0x106, 0x10e]);
     }
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
         let code = [0xbf00, 0xf3af, 0xbf00, 0x4770];
         let functions = vec![function(0x100, 0x104), function(0x104, 0x108)];
         assert_eq!(
-            starts(&code, functions, vec![stretch(0x100, 0x108, Some(Isa::T32))]),
+            starts(&code, &functions, &[stretch(0x100, 0x108, Some(Isa::T32))]),
             [0x100, 0x104, 0x106]
         );
     }
@@ -199,7 +199,7 @@ mod tests {
     fn functions_that_overlap_or_enclose_others_are_read_once() {
         let code = [0xbf00; 8];
         let functions = vec![function(0x100, 0x110), function(0x104, 0x106), function(0x106, 0x10a)];
-        let found = starts(&code, functions, vec![stretch(0, 1 << 32, Some(Isa::T32))]);
+        let found = starts(&code, &functions, &[stretch(0, 1 << 32, Some(Isa::T32))]);
         assert_eq!(found, (0x100..0x110).step_by(2).collect::<Vec<_>>());
     }
 
@@ -207,17 +207,14 @@ mod tests {
     fn without_mapping_symbols_a_function_is_followed_from_its_start() {
         // beq 106; bx lr; .short; it eq; bxeq lr; b 100; .short
         let code = [0xd001, 0x4770, 0xdead, 0xbf08, 0x4770, 0xe7f9, 0xdead];
-        let found = starts(&code, vec![function(0x100, 0x10e)], Vec::new());
+        let found = starts(&code, &[function(0x100, 0x10e)], &[]);
         assert_eq!(found, [0x100, 0x102, 0x106, 0x108, 0x10a]);
     }
 
     #[test]
     fn a_function_of_any_size_ends_with_its_code() {
-        let found = starts(
-            &[0xbf00, 0xbf00],
-            vec![function(0x100, 1 << 32)],
-            vec![stretch(0, 1 << 32, Some(Isa::T32))],
-        );
+        let found =
+            starts(&[0xbf00, 0xbf00], &[function(0x100, 1 << 32)], &[stretch(0, 1 << 32, Some(Isa::T32))]);
         assert_eq!(found, [0x100, 0x102]);
     }
 }

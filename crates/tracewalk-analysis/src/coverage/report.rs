@@ -10,6 +10,7 @@
 mod build;
 mod files;
 mod model;
+mod placed;
 mod tables;
 
 pub use build::{Every, Filter, ProgramInput};

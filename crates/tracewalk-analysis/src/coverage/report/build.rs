@@ -1,7 +1,6 @@
 //! Builds a report.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ops::Range;
 use std::sync::Arc;
 
 use tracewalk::ids::Address;
@@ -16,6 +15,7 @@ use super::model::{
     Branch, Copy, Counted, File, Function, InlinedCall, Line, LineCopy, LineState, OutcomeCount, Report,
     ReportedProgram, RunSummary,
 };
+use super::placed::Placed;
 use crate::Code;
 use crate::programs::ProgramId;
 use crate::symbols::{Extent, Frame, SourceChecksum};
@@ -87,29 +87,6 @@ struct Builder {
 
 /// A copy's function, and the function, the file's number and the line of each inlined call.
 type CopyKey = (usize, Vec<(Option<Arc<str>>, Option<usize>, Option<u32>)>);
-
-/// Consecutive instructions with a file.
-struct Placed {
-    /// The file's number.
-    file: usize,
-    line: Option<u32>,
-    copy: usize,
-    /// The instructions' indices.
-    instructions: Range<usize>,
-}
-
-impl Placed {
-    /// Sorts by file and line, and in each line by copy.
-    fn sort(all: &mut [Self]) {
-        // One number is compared several times as fast as three.
-        all.sort_by_key(|placed| {
-            (placed.file as u64) << 33 | placed.line.map_or(0, |line| u64::from(line) + 1)
-        });
-        for of_line in all.chunk_by_mut(|one, other| one.file == other.file && one.line == other.line) {
-            of_line.sort_by_key(|placed| placed.copy);
-        }
-    }
-}
 
 /// What consecutive instructions of one line have in common.
 struct Same<'a> {
@@ -278,14 +255,8 @@ impl Builder {
         if let Some(function) = self.report.functions.get_mut(function) {
             function.instructions.push(index);
         }
-        let (Place { file: Some(file), line }, copy) = (place, counted.copy) else { return };
-        match self.placed.last_mut() {
-            Some(last)
-                if (last.file, last.line, last.copy, last.instructions.end) == (file, line, copy, index) =>
-            {
-                last.instructions.end += 1;
-            }
-            _ => self.placed.push(Placed { file, line, copy, instructions: index..index + 1 }),
+        if let Place { file: Some(file), line } = place {
+            Placed::add(&mut self.placed, (file, line, counted.copy), index);
         }
     }
 
