@@ -9,10 +9,51 @@
 //! ```
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
+use std::ops::Range;
+
+use hashbrown::HashTable;
 
 /// A map by quick hashes, for frequent look-ups.
 pub type QuickMap<K, V> = HashMap<K, V, BuildHasherDefault<QuickHasher>>;
+
+/// The places of a list's items, by their hashes, for look-ups in a long list. A map would hold every item once more.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct QuickIndex(HashTable<u32>);
+
+/// An index follows from its list.
+impl PartialEq for QuickIndex {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl QuickIndex {
+    /// The place of the item that `is_wanted` accepts, and that `key` gives the hash of.
+    #[inline]
+    pub(crate) fn find<T>(&self, list: &[T], key: &impl Hash, is_wanted: impl Fn(&T) -> bool) -> Option<u32> {
+        let wanted = |place: &u32| list.get(*place as usize).is_some_and(&is_wanted);
+        self.0.find(hash(key), wanted).copied()
+    }
+
+    /// Notes the items at the end of the list that are not noted yet. `key` gives what an item is found by.
+    pub(crate) fn note<T, K: Hash>(&mut self, list: &[T], key: impl Fn(&T) -> K) {
+        let of_place = |place: &u32| list.get(*place as usize).map_or(0, |item| hash(&key(item)));
+        for place in self.0.len()..list.len() {
+            let Ok(place) = u32::try_from(place) else { return };
+            self.0.insert_unique(of_place(&place), place, of_place);
+        }
+    }
+
+    /// Forgets all places, because the list has another order or is empty.
+    pub(crate) fn clear(&mut self) {
+        self.0 = HashTable::new();
+    }
+}
+
+fn hash(key: &impl Hash) -> u64 {
+    BuildHasherDefault::<QuickHasher>::default().hash_one(key)
+}
 
 /// Mixes words by multiplication.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,6 +64,11 @@ pub struct QuickHasher(u64);
 pub(crate) const fn mix(value: u64) -> u64 {
     let product = value.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     product ^ product >> 32
+}
+
+/// A range of places, kept in half the memory, to use it.
+pub(crate) const fn within(range: &Range<u32>) -> Range<usize> {
+    range.start as usize..range.end as usize
 }
 
 /// Notes items that came once, by their hashes. Of items with the same place in the table, the last few are noted, so that two that
@@ -95,7 +141,23 @@ impl Hasher for QuickHasher {
 
 #[cfg(test)]
 mod tests {
-    use super::CameOnce;
+    use super::{CameOnce, QuickIndex};
+
+    #[test]
+    fn an_index_finds_the_items_of_a_list_in_any_order() {
+        let (mut list, mut index) = (Vec::new(), QuickIndex::default());
+        for item in 0..1000_u64 {
+            assert_eq!(index.find(&list, &item, |known| *known == item), None);
+            list.push(item);
+            index.note(&list, |item| *item);
+        }
+        list.reverse();
+        index.clear();
+        index.note(&list, |item| *item);
+        assert!(
+            (0..1000).all(|item| index.find(&list, &item, |known| *known == item) == Some(999 - item as u32))
+        );
+    }
 
     #[test]
     fn items_with_one_place_that_come_in_turn_are_noted() {

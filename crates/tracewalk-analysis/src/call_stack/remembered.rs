@@ -18,7 +18,7 @@ use super::observer::Unobserved;
 use super::shape::{ShapeId, Shapes};
 use super::worth::Worth;
 use crate::analysis::Repeated;
-use crate::quick::{CameOnce, mix};
+use crate::quick::{CameOnce, mix, within};
 
 /// The effects of repeated elements on a stack. The observer gives each frame a mark, `M`, and computes an effect, `E`, for the
 /// elements.
@@ -35,6 +35,8 @@ pub struct Remembered<M, E> {
     steps: Vec<Step<E>>,
     /// The frames that all steps enter, in one allocation; they are forgotten together.
     entered: Vec<Frame<M>>,
+    /// The members of all groups.
+    members: Vec<u32>,
     /// The place of each number's last effect, which is often the next one's as well.
     recent: Vec<u32>,
     /// Whether passages, and groups, are worth learning.
@@ -83,13 +85,13 @@ struct Slot {
 #[derive(Debug)]
 struct Step<E> {
     /// The number of frames that are left.
-    left: usize,
+    left: u32,
     /// Whether anything but the frames changes.
     changes_more: bool,
     /// The frames that are entered: a range of those of all steps.
     entered: Range<u32>,
-    /// For a group: its steps, and theirs, which are counted with it.
-    members: Box<[u32]>,
+    /// For a group: its steps, and theirs, which are counted with it. A range of the members of all groups.
+    members: Range<u32>,
     effect: E,
 }
 
@@ -125,6 +127,7 @@ impl<M, E> Default for Remembered<M, E> {
             used: 0,
             steps: Vec::new(),
             entered: Vec::new(),
+            members: Vec::new(),
             recent: Vec::new(),
             passages: PASSAGES,
             groups: GROUPS,
@@ -206,7 +209,7 @@ impl<M: Copy, E> Remembered<M, E> {
     /// The number of frames that are left, whether or not others are entered in their place.
     #[must_use]
     pub fn left(&self, known: Known) -> usize {
-        self.step(known).map_or(0, |step| step.left)
+        self.step(known).map_or(0, |step| step.left as usize)
     }
 
     /// The observer's effect.
@@ -235,10 +238,9 @@ impl<M: Copy, E> Remembered<M, E> {
         if slot.step & Slot::SIMPLE == 0
             && let Some(step) = self.steps.get((slot.step & Slot::NUMBER) as usize)
         {
-            let Range { start, end } = step.entered;
-            let entered = self.entered.get(start as usize..end as usize).unwrap_or_default();
+            let entered = self.entered.get(within(&step.entered)).unwrap_or_default();
             let frames = &mut calls.stack.frames;
-            frames.truncate(frames.len() - step.left.min(frames.len()));
+            frames.truncate(frames.len().saturating_sub(step.left as usize));
             frames.extend(entered.iter().copied());
             if step.changes_more {
                 self.shapes.resume(slot.next, calls);
@@ -281,11 +283,11 @@ impl<M: Copy, E> Remembered<M, E> {
             return false;
         };
         self.here = Some(next);
-        let left = depth - calls.stack.fewest.min(depth);
-        let Some(entered) = self.keep_frames(calls, depth - left) else { return false };
+        let fewest = calls.stack.fewest.min(depth);
+        let Some((left, entered)) = self.keep_frames(calls, depth, fewest) else { return false };
         let changes_more = !self.shapes.differ_in_frames(before, next);
         let is_simple = is_simple && left == 0 && entered.is_empty() && !changes_more;
-        self.steps.push(Step { left, changes_more, entered, members: Box::default(), effect });
+        self.steps.push(Step { left, changes_more, entered, members: 0..0, effect });
         let step = if is_simple { step | Slot::SIMPLE } else { step };
         self.insert(number, Slot { key: key_of(before, number), next, step, count: 0 });
         self.passages.learn();
@@ -297,13 +299,21 @@ impl<M: Copy, E> Remembered<M, E> {
         self.groups.pays()
     }
 
-    /// Keeps the innermost frames, from this one on.
-    fn keep_frames(&mut self, calls: &CallStack<M>, from: usize) -> Option<Range<u32>> {
+    /// Of this number of frames, only the `fewest` outermost ones were there all the time. Keeps those that are inside of them
+    /// now. Returns the number of frames that were left, and the range of the kept ones.
+    fn keep_frames(
+        &mut self,
+        calls: &CallStack<M>,
+        depth: usize,
+        fewest: usize,
+    ) -> Option<(u32, Range<u32>)> {
         let frames = &calls.stack.frames;
+        let from = fewest.min(frames.len());
         let start = u32::try_from(self.entered.len()).ok()?;
-        let end = u32::try_from(self.entered.len() + frames.len() - from.min(frames.len())).ok()?;
-        self.entered.extend(frames.range(from.min(frames.len())..).copied());
-        Some(start..end)
+        let end = u32::try_from(self.entered.len() + frames.len() - from).ok()?;
+        let left = u32::try_from(depth - fewest).ok()?;
+        self.entered.extend(frames.range(from..).copied());
+        Some((left, start..end))
     }
 
     /// Begins a group that [`Remembered::find`] did not find; its members come next. `None` if the group is not to be cached.
@@ -335,22 +345,24 @@ impl<M: Copy, E> Remembered<M, E> {
         let Ok(step) = u32::try_from(self.steps.len()) else { return false };
         let (mut now, mut fewest) = (depth, depth);
         for step in steps.iter().filter_map(|step| self.steps.get(*step as usize)) {
-            now = now.saturating_sub(step.left);
+            now = now.saturating_sub(step.left as usize);
             fewest = fewest.min(now);
             now += step.entered.len();
         }
-        let Some(entered) = self.keep_frames(calls, fewest) else { return false };
+        let Some((left, entered)) = self.keep_frames(calls, depth, fewest) else { return false };
         let changes_more = !self.shapes.differ_in_frames(before, next);
-        let left = depth - fewest;
         let is_simple = is_simple && left == 0 && entered.is_empty() && !changes_more;
         // The members of a nested group are counted with both groups.
-        let with_members = |step: &u32| {
-            let members = self.steps.get(*step as usize).map_or(&[][..], |step| &step.members);
-            std::iter::once(*step).chain(members.iter().copied())
-        };
-        let steps = steps.iter().flat_map(with_members).collect::<Box<[_]>>();
-        self.group_weight += steps.len() / 2 + entered.len() * size_of::<Frame<M>>() / 8 + weight;
-        self.steps.push(Step { left, changes_more, entered, members: steps, effect });
+        let Ok(start) = u32::try_from(self.members.len()) else { return false };
+        for step in steps {
+            let members = self.steps.get(step as usize).map_or(0..0, |step| within(&step.members));
+            self.members.push(step);
+            self.members.extend_from_within(members);
+        }
+        let Ok(end) = u32::try_from(self.members.len()) else { return false };
+        let members = start..end;
+        self.group_weight += members.len() / 2 + entered.len() * size_of::<Frame<M>>() / 8 + weight;
+        self.steps.push(Step { left, changes_more, entered, members, effect });
         let step = Slot::GROUP | if is_simple { step | Slot::SIMPLE } else { step };
         self.insert(number, Slot { key: key_of(before, number), next, step, count: 0 });
         self.groups.learn();
@@ -383,6 +395,7 @@ impl<M: Copy, E> Remembered<M, E> {
         (self.used, self.set) = (0, set);
         self.steps.clear();
         self.entered.clear();
+        self.members.clear();
         self.group_weight = 0;
         self.asked = CameOnce::default();
         self.passed = CameOnce::default();
@@ -399,7 +412,8 @@ impl<M: Copy, E> Remembered<M, E> {
         for slot in self.slots.iter_mut().filter(|slot| slot.count > 0) {
             let (step, count) = (slot.step & Slot::NUMBER, std::mem::take(&mut slot.count));
             add(step, count);
-            let members = self.steps.get(step as usize).map_or(&[][..], |step| &step.members);
+            let members = self.steps.get(step as usize).map_or(0..0, |step| within(&step.members));
+            let members = self.members.get(members).unwrap_or_default();
             members.iter().for_each(|member| add(*member, count));
         }
         for (count, step) in counts.into_iter().zip(&self.steps).filter(|(count, _)| *count > 0) {

@@ -5,7 +5,7 @@ use tracewalk::program::{Scope, ViewId};
 use super::CallStack;
 use super::frame::{CellId, Frame, FrameKind, FunctionId, Task};
 use super::stack::{Jump, Next, Origin};
-use crate::quick::QuickMap;
+use crate::quick::QuickIndex;
 
 /// The number of a state: everything that the effect of the next elements on a call stack depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,14 +14,14 @@ pub(super) struct ShapeId(pub(super) u32);
 /// The states that were seen.
 #[derive(Debug, Default)]
 pub(super) struct Shapes {
-    cells: QuickMap<Cell, CellId>,
+    cells: Vec<Cell>,
+    cell_index: QuickIndex,
     rests: Vec<Rest>,
     rest: usize,
-    numbers: QuickMap<Shape, ShapeId>,
     shapes: Vec<Shape>,
-    /// The last cell that was forgotten.
+    shape_index: QuickIndex,
+    /// The last cell that was forgotten. The others follow, in the order of the list.
     forgotten: CellId,
-    last: CellId,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,8 +68,9 @@ impl Shapes {
 
     /// Forgets all states.
     pub(super) fn forget(&mut self) {
-        let last = self.last;
-        *self = Self { forgotten: last, last, ..Self::default() };
+        let forgotten =
+            CellId(self.forgotten.0.saturating_add(u32::try_from(self.cells.len()).unwrap_or(u32::MAX)));
+        *self = Self { forgotten, ..Self::default() };
     }
 
     /// The pending step before the next block in a state.
@@ -100,11 +101,12 @@ impl Shapes {
         }
         let top = self.top(calls, key);
         let shape = Shape { top, rest: self.rest(calls), next: calls.next };
-        let Self { numbers, shapes, .. } = self;
-        Some(*numbers.entry(shape).or_insert_with(|| {
-            shapes.push(shape);
-            ShapeId(u32::try_from(shapes.len() - 1).unwrap_or(u32::MAX))
-        }))
+        let known = self.shape_index.find(&self.shapes, &shape, |known| *known == shape);
+        Some(ShapeId(known.unwrap_or_else(|| {
+            self.shapes.push(shape);
+            self.shape_index.note(&self.shapes, |shape| *shape);
+            last(&self.shapes)
+        })))
     }
 
     fn top<M>(&mut self, calls: &mut CallStack<M>, key: impl Fn(&M) -> u32) -> CellId {
@@ -115,11 +117,13 @@ impl Shapes {
         for frame in frames.range_mut(known.map_or(0, |known| known + 1)..) {
             let Frame { kind, function, schedules, .. } = *frame;
             let cell = Cell { below: top, kind, function, schedules, mark: key(&frame.mark) };
-            let last = &mut self.last;
-            top = *self.cells.entry(cell).or_insert_with(|| {
-                last.0 = last.0.saturating_add(1);
-                *last
+            let known = self.cell_index.find(&self.cells, &cell, |known| *known == cell);
+            let place = known.unwrap_or_else(|| {
+                self.cells.push(cell);
+                self.cell_index.note(&self.cells, |cell| *cell);
+                last(&self.cells)
             });
+            top = CellId(forgotten.0.saturating_add(place + 1));
             frame.cell = top;
         }
         top
@@ -146,4 +150,9 @@ impl Shapes {
         }
         self.rest
     }
+}
+
+/// The place of a list's last item.
+fn last<T>(list: &[T]) -> u32 {
+    u32::try_from(list.len()).unwrap_or(u32::MAX).saturating_sub(1)
 }

@@ -58,7 +58,7 @@ use tracewalk::program::Scope;
 use super::InDoubt;
 use super::call_stack::{Evidence, FunctionId, Piece, Run, Task};
 use super::clock::{Cost, Unit};
-use crate::quick::QuickMap;
+use crate::quick::QuickIndex;
 
 pub use analysis::Profiling;
 pub use binaries::BinaryCost;
@@ -71,9 +71,9 @@ pub use tree::{Label, LabelId, LabelKind, Place, Tree, TreeNode, TreeOptions};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {
     nodes: Vec<Node>,
-    index: QuickMap<(Option<NodeId>, NodeKind), NodeId>,
+    index: QuickIndex,
     entries: Vec<PieceCost>,
-    entry_index: QuickMap<(NodeId, Piece), EntryId>,
+    entry_index: QuickIndex,
     /// Cycles and time of traced code that could not be followed.
     pub unfollowed: Cost,
     /// Cycles and time without trace.
@@ -280,8 +280,9 @@ impl Profile {
 
     /// The chain that adds a link to another one.
     fn node(&mut self, parent: Option<NodeId>, kind: NodeKind) -> NodeId {
-        if let Some(known) = self.index.get(&(parent, kind)) {
-            return *known;
+        let is_known = |node: &Node| node.parent == parent && node.kind == kind;
+        if let Some(known) = self.index.find(&self.nodes, &(parent, kind), is_known) {
+            return NodeId(known);
         }
         let outside = parent.and_then(|parent| self.nodes.get(parent.index()));
         let depth = outside.map_or(0, |outside| outside.depth + 1);
@@ -291,7 +292,7 @@ impl Profile {
         }
         let id = NodeId::of(self.nodes.len());
         self.nodes.push(Node { parent, depth, kind, calls: 0 });
-        self.index.insert((parent, kind), id);
+        self.index.note(&self.nodes, |node| (node.parent, node.kind));
         id
     }
 
@@ -311,8 +312,10 @@ impl Profile {
 
     /// The entry of a piece of code in a chain of calls.
     fn entry(&mut self, node: NodeId, piece: Piece) -> EntryId {
-        if let Some(known) = self.entry_index.get(&(node, piece)) {
-            return *known;
+        self.entry_index.note(&self.entries, |entry| (entry.node, entry.piece));
+        let is_known = |entry: &PieceCost| entry.node == node && entry.piece == piece;
+        if let Some(known) = self.entry_index.find(&self.entries, &(node, piece), is_known) {
+            return EntryId(known);
         }
         if self.entries.len() >= MOST_ENTRIES {
             let anywhere = self.anywhere_in(node);
@@ -322,7 +325,6 @@ impl Profile {
         }
         let id = EntryId(u32::try_from(self.entries.len()).unwrap_or(u32::MAX));
         self.entries.push(PieceCost { node, piece, cost: Cost::default() });
-        self.entry_index.insert((node, piece), id);
         id
     }
 
@@ -338,11 +340,7 @@ impl Profile {
     /// Sorts the pieces: their order does not depend on when each was first charged.
     fn sort_entries(&mut self) {
         self.entries.sort_unstable_by_key(|entry| (entry.node, entry.piece));
-        for (index, entry) in (0..).zip(&self.entries) {
-            if let Some(id) = self.entry_index.get_mut(&(entry.node, entry.piece)) {
-                *id = EntryId(index);
-            }
-        }
+        self.entry_index.clear();
     }
 
     /// The piece that represents all code of a function.

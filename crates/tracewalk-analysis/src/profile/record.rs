@@ -6,7 +6,7 @@ use tracewalk::flow::{Block, Element, EventKind, GapReason};
 use tracewalk::ids::Exception;
 use tracewalk::span::CaptureOffset;
 
-use super::charges::{Before, Charges, Lists, Takers};
+use super::charges::{Before, Charge, Charges, Lists, Takers};
 use super::runs::{RecentLinks, RunCounts};
 use super::time::{Interval, Owner};
 use super::{EntryId, Measures, NodeId, NodeKind, Profile};
@@ -173,14 +173,16 @@ impl Profiler {
         let extras = self.recorder.extras.take().unwrap_or_default();
         let lists = &mut self.recorder.lists;
         let ends = lists.ends();
+        lists.overflows = false;
         let charges = self.meter.waiting().map(|waiting| {
-            let weight = extras.len() * size_of::<(EntryId, Cost)>() / 8;
-            lists.pieces.extend(extras);
-            let pieces = ends.0..lists.pieces.len();
+            let weight = extras.len() * size_of::<Charge>() / 8;
+            extras.iter().for_each(|(entry, cost)| lists.spend(*entry, *cost));
+            let pieces = ends.0..lists.ends().0;
             let lost = self.meter.is_lost();
             let charges = Charges { pieces, is_group: true, waiting, lost, ..Charges::default() };
             (charges, waiting == 0 && !lost, weight)
         });
+        let charges = charges.filter(|_| !lists.overflows);
         let members = repeated.members().map_or(0, Iterator::count);
         if !self.remembered.end_group(&self.calls, learning, members, charges) {
             lists.truncate(ends);
@@ -200,27 +202,28 @@ impl Profiler {
         let counts = |profile: &Profile| (profile.folded_calls, profile.measures.cycle_counts);
         let counted = counts(&self.recorder.profile);
         let ends = self.recorder.lists.ends();
-        self.recorder.lists.notes = true;
+        (self.recorder.lists.notes, self.recorder.lists.overflows) = (true, false);
         let mut takers = Takers::default();
         if let Some(outlined) = outlined {
             self.follow_outline(repeated, outlined);
             takers.pending = Some(Some(0));
         } else {
             repeated.elements().for_each(|element| {
-                let first = self.recorder.lists.pieces.len() - ends.0;
+                let first = self.recorder.lists.ends().0;
                 self.follow(&element, CaptureOffset(0));
-                takers.element(&element, first..self.recorder.lists.pieces.len() - ends.0);
+                takers.element(&element, first - ends.0..self.recorder.lists.ends().0 - ends.0);
             });
         }
         let lists = &mut self.recorder.lists;
         lists.notes = false;
         let (pending, waited) = (takers.pending.flatten(), takers.waited.flatten());
         let now = counts(&self.recorder.profile);
-        let cycle_counts = now.1 - counted.1;
-        let is_known = now.0 == counted.0 && !(was_lost && self.meter.has_counted());
+        let cycle_counts = u32::try_from(now.1 - counted.1);
+        let is_known = now.0 == counted.0 && !(was_lost && self.meter.has_counted()) && !lists.overflows;
         let (waiting, lost) = (self.meter.waiting().filter(|_| is_known), self.meter.is_lost());
         let charges = waiting.and_then(|waiting| {
-            let (pieces, calls) = (ends.0..lists.pieces.len(), ends.1..lists.calls.len());
+            let (now, cycle_counts) = (lists.ends(), cycle_counts.ok()?);
+            let (pieces, calls) = (ends.0..now.0, ends.1..now.1);
             let is_group = false;
             let charges = Charges { pieces, calls, pending, waited, cycle_counts, waiting, lost, is_group };
             let is_simple = cycle_counts == 0 && waiting == 0 && !lost;
@@ -235,11 +238,10 @@ impl Profiler {
     fn charge(&mut self) {
         let Recorder { profile, lists, .. } = &mut self.recorder;
         self.remembered.take_counts(|times, charges| {
-            let pieces = lists.pieces.get(charges.pieces.clone()).unwrap_or_default();
-            pieces.iter().for_each(|(entry, cost)| profile.spend(*entry, cost.times(times)));
-            let calls = lists.calls.get(charges.calls.clone()).unwrap_or_default();
-            calls.iter().for_each(|node| profile.count_calls(*node, times));
-            profile.measures.cycle_counts += charges.cycle_counts * times;
+            let pieces = lists.pieces(&charges.pieces);
+            pieces.iter().for_each(|charge| profile.spend(charge.entry, charge.cost().times(times)));
+            lists.calls(&charges.calls).iter().for_each(|node| profile.count_calls(*node, times));
+            profile.measures.cycle_counts += u64::from(charges.cycle_counts) * times;
         });
     }
 
@@ -343,18 +345,18 @@ impl Recorder {
         if before == Before::NOTHING && !measures {
             return;
         }
-        let pieces = self.lists.pieces.get(charges.pieces.clone()).unwrap_or_default();
-        for (index, (entry, cost)) in pieces.iter().enumerate() {
+        for (index, charge) in self.lists.pieces(&charges.pieces).iter().enumerate() {
+            let (entry, cost) = (charge.entry, charge.cost());
             let extra = charges.extra(index, before);
             if extra > 0 {
                 let cost = Cost { cycles: extra, ..Cost::default() };
-                self.profile.spend(*entry, cost);
+                self.profile.spend(entry, cost);
                 if let Some(extras) = &mut self.extras {
-                    extras.push((*entry, cost));
+                    extras.push((entry, cost));
                 }
             }
             if measures {
-                self.interval.ran(Owner::Entry(*entry), cost.cycles + extra, cost.instructions);
+                self.interval.ran(Owner::Entry(entry), cost.cycles + extra, cost.instructions);
             }
         }
     }
@@ -362,7 +364,7 @@ impl Recorder {
     fn spend(&mut self, entry: EntryId, cost: Cost) {
         self.profile.spend(entry, cost);
         if self.lists.notes {
-            self.lists.pieces.push((entry, cost));
+            self.lists.spend(entry, cost);
         }
     }
 
@@ -370,7 +372,7 @@ impl Recorder {
     fn called(&mut self, node: NodeId) {
         self.profile.count_calls(node, 1);
         if self.lists.notes {
-            self.lists.calls.push(node);
+            self.lists.call(node);
         }
     }
 
