@@ -2,9 +2,10 @@
 
 use tracewalk::flow::{Element, EventKind};
 
+use super::entrances::EntranceId;
 use super::item::SpanId;
 use super::tracks::RowId;
-use crate::call_stack::{Entry, FrameKind, FunctionId, Left};
+use crate::call_stack::Left;
 
 /// An effect on a timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,15 +13,15 @@ pub(super) enum Deed {
     /// Blocks of one piece each run, one after the other.
     Ran(Count),
     /// A block of several pieces begins, with this number of instructions.
-    Begins(Count, u64),
-    /// A piece of the block runs.
-    Piece(u64),
+    Begins(Count, u32),
+    /// A piece of the block runs, with this number of instructions.
+    Piece(u32),
     /// The block ends.
     Ends,
     /// Cycles pass in which nothing ran.
     Passes(Count),
     /// A frame is entered.
-    Enters(FrameKind, FunctionId, Entry),
+    Enters(EntranceId),
     /// The innermost frame is left.
     Leaves(Left),
 }

@@ -44,6 +44,7 @@
 
 mod axis;
 mod deed;
+mod entrances;
 mod item;
 mod place;
 mod prepared;
@@ -231,7 +232,7 @@ impl Timeline {
         let waiting = self.meter.waiting().filter(|_| self.phase == Phase::Inside);
         let effect = waiting.map(|waiting| {
             let after = (waiting, self.meter.is_lost());
-            let deeds = Deeds::of_group(list, after, &mut self.recorder.spans);
+            let deeds = Deeds::of_group(list, after, &mut self.recorder);
             let (runs_only, weight) = (deeds.runs_only(), deeds.weight());
             (deeds, runs_only, weight)
         });
@@ -248,8 +249,9 @@ impl Timeline {
         before: Before,
         sink: &mut impl TakeItems,
     ) {
-        if self.remembered.is_full(repeated.set()) {
+        if self.remembered.is_full(repeated.set()) || self.recorder.entrances.is_full() {
             self.remembered.forget(repeated.set(), &mut self.calls);
+            self.recorder.entrances.forget();
         }
         let key = (repeated.set(), repeated.number());
         let learning = self.remembered.begin_learning(&mut self.calls, key);
@@ -288,9 +290,8 @@ impl Timeline {
         let cycles = spent.map_or(0, Spent::cycles);
         match element {
             Element::Block(block) => {
-                let instructions = block.instructions.into();
-                let count = if self.recorder.spans.by_cycles { cycles } else { instructions };
-                self.recorder.begin_block(count, instructions, takes);
+                let count = if self.recorder.spans.by_cycles { cycles } else { block.instructions.into() };
+                self.recorder.begin_block(count, block.instructions, takes);
                 self.follow(element);
                 self.recorder.end_block();
             }

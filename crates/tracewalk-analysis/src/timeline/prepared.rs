@@ -2,10 +2,11 @@
 //! placed.
 
 use super::deed::{Before, Count, Deed, Marking, Marks, Takes};
+use super::entrances::{EnteredBy, Entrances};
 use super::item::{Change, Finish, Span, SpanId, Start, Track, What};
 use super::place::Place;
 use super::spans::Spans;
-use crate::call_stack::{FrameKind, Left};
+use crate::call_stack::Left;
 
 /// The effects of a group, in order.
 #[derive(Debug)]
@@ -43,17 +44,17 @@ enum ReadyChange {
 
 impl Part {
     /// Prepares a list of deeds as far as possible.
-    pub(super) fn of(list: &[Deed], spans: &mut Spans) -> Box<[Self]> {
+    pub(super) fn of(list: &[Deed], entrances: &Entrances, spans: &mut Spans) -> Box<[Self]> {
         let mut parts = Vec::new();
         let mut at = 0;
         while let Some(deed) = list.get(at) {
             let mut end = at;
-            while let Some(next) = unit(list, end) {
+            while let Some(next) = unit((list, entrances), end) {
                 end = next;
             }
             let whole = list.get(at..end).unwrap_or_default();
             if whole.iter().any(|deed| matches!(deed, Deed::Enters(..)))
-                && let Some(prepared) = Prepared::of(whole, spans)
+                && let Some(prepared) = Prepared::of((whole, entrances), spans)
             {
                 parts.push(Self::Prepared(prepared));
             } else if whole.is_empty() {
@@ -86,7 +87,7 @@ impl Part {
 }
 
 /// The end of a run of deeds from `at` that leave every frame that they enter; `None` if there is no such run.
-fn unit(list: &[Deed], at: usize) -> Option<usize> {
+fn unit((list, entrances): (&[Deed], &Entrances), at: usize) -> Option<usize> {
     let is_plain = |count: &Count| count.takes == Takes::NOTHING;
     match list.get(at)? {
         Deed::Ran(count) | Deed::Passes(count) => is_plain(count).then_some(at + 1),
@@ -95,19 +96,20 @@ fn unit(list: &[Deed], at: usize) -> Option<usize> {
             let pieces = rest.iter().take_while(|deed| matches!(deed, Deed::Piece(_))).count();
             (is_plain(count) && rest.get(pieces) == Some(&Deed::Ends)).then_some(at + pieces + 2)
         }
-        Deed::Enters(kind, ..) => {
+        Deed::Enters(entrance) => {
+            let by = entrances.get(*entrance)?.by;
             // Another frame takes over the exception of one that was replaced.
             let takes_over = at > 0 && list.get(at - 1) == Some(&Deed::Leaves(Left::Replaced));
-            if takes_over || *kind == FrameKind::Root {
+            if takes_over || by == EnteredBy::Unknown {
                 return None;
             }
             let mut end = at + 1;
             loop {
                 if let Deed::Leaves(how) = list.get(end)? {
-                    let goes_on = kind.is_exception() && *how == Left::Replaced;
+                    let goes_on = matches!(by, EnteredBy::Exception(_)) && *how == Left::Replaced;
                     return (!goes_on).then_some(end + 1);
                 }
-                end = unit(list, end)?;
+                end = unit((list, entrances), end)?;
             }
         }
         Deed::Piece(_) | Deed::Ends | Deed::Leaves(_) => None,
@@ -116,7 +118,7 @@ fn unit(list: &[Deed], at: usize) -> Option<usize> {
 
 impl Prepared {
     /// Applies the deeds to an empty timeline, to record the resulting changes.
-    fn of(deeds: &[Deed], usual: &mut Spans) -> Option<Self> {
+    fn of((deeds, entrances): (&[Deed], &Entrances), usual: &mut Spans) -> Option<Self> {
         let mut trial = usual.trial();
         // No frame has a span there.
         let outer = trial.tracks.row(Track::OtherTasks);
@@ -124,7 +126,7 @@ impl Prepared {
         let mut marking = Marking { under: Some(Marks { row: outer, ..Marks::NONE }), ..Marking::default() };
         let mut items = Vec::new();
         let mut is_known = true;
-        trial.repeat(deeds, Before::NOTHING, &mut marking, &mut |at, change| {
+        trial.repeat((deeds, entrances), Before::NOTHING, &mut marking, &mut |at, change| {
             let (change, track) = match change {
                 Change::Begin(Span { id, track, what, start }) => {
                     (ReadyChange::Begin { id: id.0 - first.0, track, what, start }, track)

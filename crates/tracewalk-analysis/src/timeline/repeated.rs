@@ -2,6 +2,7 @@
 
 use super::axis::Placer;
 use super::deed::{self, Before, Deed, Marking, Takers, shorten};
+use super::entrances::Entrances;
 use super::place::Place;
 use super::prepared::Part;
 use super::spans::{Recorder, Spans};
@@ -34,8 +35,8 @@ pub(super) struct Notes {
 
 impl Deeds {
     /// The deeds of a group's members, one after the other.
-    pub(super) fn of_group(list: Vec<Deed>, (waiting, lost): (u64, bool), spans: &mut Spans) -> Self {
-        let parts = Part::of(&list, spans);
+    pub(super) fn of_group(list: Vec<Deed>, (waiting, lost): (u64, bool), recorder: &mut Recorder) -> Self {
+        let parts = Part::of(&list, &recorder.entrances, &mut recorder.spans);
         let changes_marks = parts.iter().any(Part::needs_marks);
         let list = list.into();
         Self { list, parts, waiting, lost, changes_marks, takes_pending: false, takes_waited: false }
@@ -84,15 +85,17 @@ impl Deeds {
         marking: &mut Marking,
         out: &mut Placer<'_, impl TakeItems>,
     ) {
-        let Recorder { spans, group, .. } = recorder;
+        let Recorder { spans, group, entrances, .. } = recorder;
         let before = if spans.by_cycles { before } else { Before::NOTHING };
         if let Some(group) = group {
             self.list.iter().for_each(|deed| deed::push(group, deed.placed(before)));
         }
         if self.parts.is_empty() || !spans.is_usual() {
-            spans.repeat(&self.list, before, marking, &mut |place, change| out.change(place, change));
+            spans.repeat((&self.list, entrances), before, marking, &mut |place, change| {
+                out.change(place, change)
+            });
         } else {
-            self.parts.iter().for_each(|part| repeat(part, spans, marking, out));
+            self.parts.iter().for_each(|part| repeat(part, (spans, entrances), marking, out));
         }
     }
 
@@ -104,10 +107,16 @@ impl Deeds {
 
 /// Repeats a part of a group.
 #[inline]
-fn repeat(part: &Part, spans: &mut Spans, marking: &mut Marking, out: &mut Placer<'_, impl TakeItems>) {
+fn repeat(
+    part: &Part,
+    (spans, entrances): (&mut Spans, &Entrances),
+    marking: &mut Marking,
+    out: &mut Placer<'_, impl TakeItems>,
+) {
     match part {
         Part::Deed(deed) => {
-            spans.repeat_one(deed, Before::NOTHING, marking, &mut |place, change| out.change(place, change));
+            let change = &mut |place, change| out.change(place, change);
+            spans.repeat_one(deed, entrances, Before::NOTHING, (marking, change));
         }
         Part::Prepared(prepared) => {
             let from = spans.tracks.now.count;

@@ -3,6 +3,7 @@
 use tracewalk::flow::Block;
 
 use super::deed::{Before, Count, Deed, Marking, Marks, Takes};
+use super::entrances::{EnteredBy, Entrance, Entrances};
 use super::item::{Certainty, Change, Finish, SpanId, Start, What};
 use super::place::Place;
 use super::tracks::{RowId, Tracks};
@@ -19,6 +20,8 @@ pub(super) struct Recorder {
     pub(super) noted: Option<Vec<Deed>>,
     /// Set while a group is learned.
     pub(super) group: Option<Vec<Deed>>,
+    /// The entrances of noted deeds.
+    pub(super) entrances: Entrances,
     /// The cycles that the next run takes, if the passage that is being learned has an outline.
     pub(super) takes: Takes,
 }
@@ -60,7 +63,8 @@ impl Recorder {
             counted_before: 0,
             prepared: 0,
         };
-        Self { spans, changes: Vec::new(), noted: None, group: None, takes: Takes::NOTHING }
+        let entrances = Entrances::default();
+        Self { spans, changes: Vec::new(), noted: None, group: None, entrances, takes: Takes::NOTHING }
     }
 
     pub(super) fn note(&mut self, deed: Deed) {
@@ -76,9 +80,9 @@ impl Recorder {
     }
 
     /// A block of `instructions` instructions begins, with this cost.
-    pub(super) fn begin_block(&mut self, count: u64, instructions: u64, takes: Takes) {
+    pub(super) fn begin_block(&mut self, count: u64, instructions: u32, takes: Takes) {
         let counted_before = self.spans.counted_before.min(count);
-        self.spans.begin_block(count, instructions);
+        self.spans.begin_block(count, instructions.into());
         self.note(Deed::Begins(Count { count: count - counted_before, takes }, instructions));
     }
 
@@ -142,35 +146,36 @@ impl Spans {
     /// Applies deeds. `marking` has the marks of the frames that are left, and of the one under them.
     pub(super) fn repeat(
         &mut self,
-        deeds: &[Deed],
+        (deeds, entrances): (&[Deed], &Entrances),
         before: Before,
         marking: &mut Marking,
         out: &mut impl FnMut(Place, Change),
     ) {
-        deeds.iter().for_each(|deed| self.repeat_one(deed, before, marking, out));
+        deeds.iter().for_each(|deed| self.repeat_one(deed, entrances, before, (marking, out)));
     }
 
     #[inline]
     pub(super) fn repeat_one(
         &mut self,
         deed: &Deed,
+        entrances: &Entrances,
         before: Before,
-        marking: &mut Marking,
-        out: &mut impl FnMut(Place, Change),
+        (marking, out): (&mut Marking, &mut impl FnMut(Place, Change)),
     ) {
         match deed {
             Deed::Ran(Count { count, takes }) => {
                 self.run_blocks(count + before.taken(*takes), out);
             }
             Deed::Begins(Count { count, takes }, instructions) => {
-                self.begin_block(count + before.taken(*takes), *instructions);
+                self.begin_block(count + before.taken(*takes), u64::from(*instructions));
             }
-            Deed::Piece(instructions) => self.run_piece(*instructions, out),
+            Deed::Piece(instructions) => self.run_piece(u64::from(*instructions), out),
             Deed::Ends => self.end_block(),
             Deed::Passes(Count { count, takes }) => self.pass(count + before.taken(*takes)),
-            Deed::Enters(kind, function, entry) => {
+            Deed::Enters(entrance) => {
+                let Some(entrance) = entrances.get(*entrance) else { return };
                 let row = marking.top().map(|mark| mark.row);
-                let marks = self.enter_frame(row, (kind, *function), *entry, out);
+                let marks = self.enter_frame(row, entrance, out);
                 marking.marks.push(marks);
             }
             Deed::Leaves(how) => {
@@ -244,8 +249,7 @@ impl Spans {
     fn enter_frame(
         &mut self,
         below: Option<RowId>,
-        (kind, function): (&FrameKind, FunctionId),
-        entry: Entry,
+        &Entrance { by, function, entry }: &Entrance,
         out: &mut impl FnMut(Place, Change),
     ) -> Marks {
         let start = match entry {
@@ -253,12 +257,12 @@ impl Spans {
             Entry::Called | Entry::TailCalled | Entry::Joined | Entry::Interrupting => Start::Here,
         };
         let replaced = self.replaced.take();
-        let exception = match kind {
-            FrameKind::Exception(interruption) => Some(replaced.unwrap_or_else(|| {
+        let exception = match by {
+            EnteredBy::Exception(interruption) => Some(replaced.unwrap_or_else(|| {
                 let row = self.tracks.row_of_exception(interruption.exception);
-                (self.tracks.begin(row, What::Exception(*interruption), start, out), row)
+                (self.tracks.begin(row, What::Exception(interruption), start, out), row)
             })),
-            FrameKind::Root | FrameKind::Call { .. } => None,
+            EnteredBy::Unknown | EnteredBy::Call => None,
         };
         if !self.functions {
             return Marks { exception, ..Marks::NONE };
@@ -283,23 +287,25 @@ impl Observer for Recorder {
         function: FunctionId,
         entry: Entry,
     ) -> Marks {
-        if self.spans.functions || kind.is_exception() {
-            self.note(Deed::Enters(kind, function, entry));
+        let entrance = Entrance::of(kind, function, entry);
+        if self.noted.is_some() && (self.spans.functions || kind.is_exception()) {
+            let number = self.entrances.number(entrance);
+            self.note(Deed::Enters(number));
         }
         let Self { spans, changes, .. } = self;
         let below = below.map(|below| below.mark.row);
-        spans.enter_frame(below, (&kind, function), entry, &mut |place, change| changes.push((place, change)))
+        spans.enter_frame(below, &entrance, &mut |place, change| changes.push((place, change)))
     }
 
     fn regain(&mut self, below: Option<&mut Frame<Marks>>, frame: &mut Frame<Marks>) {
         let Self { spans, changes, .. } = self;
-        let (below, entry) = (below.map(|below| below.mark.row), Entry::Regained);
-        let out = &mut |place, change| changes.push((place, change));
-        frame.mark = spans.enter_frame(below, (&frame.kind, frame.function), entry, out);
+        let below = below.map(|below| below.mark.row);
+        let entrance = Entrance::of(frame.kind, frame.function, Entry::Regained);
+        frame.mark = spans.enter_frame(below, &entrance, &mut |place, change| changes.push((place, change)));
     }
 
     fn run(&mut self, _: &mut Frame<Marks>, piece: &Piece) {
-        self.note(Deed::Piece(piece.instructions.into()));
+        self.note(Deed::Piece(piece.instructions));
         let Self { spans, changes, .. } = self;
         spans.run_piece(piece.instructions.into(), &mut |place, change| changes.push((place, change)));
     }
@@ -313,9 +319,8 @@ impl Observer for Recorder {
     }
 
     fn begin_block(&mut self, block: &Block) {
-        let instructions = block.instructions.into();
-        let count = if self.spans.by_cycles { 0 } else { instructions };
-        self.begin_block(count, instructions, Takes::NOTHING);
+        let count = if self.spans.by_cycles { 0 } else { block.instructions.into() };
+        self.begin_block(count, block.instructions, Takes::NOTHING);
     }
 
     fn end_block(&mut self) {
