@@ -358,6 +358,14 @@ fn transactions_are_the_same_by_passages_and_by_elements() {
     }
 }
 
+/// A passage that states a context ends one with a context ID.
+#[test]
+fn contexts_with_and_without_ids_are_the_same_by_passages_and_by_elements() {
+    let trace = ete::contexts(3000, 5);
+    let (_folder, capture) = ete::capture(&trace, true);
+    check_all(&capture, &[1, 2, 3, 7], &Window::default());
+}
+
 /// Short segments, so that most borders are inside transactions.
 #[test]
 fn coverage_and_counts_leave_out_transactions_without_a_commit_on_any_number_of_threads() {

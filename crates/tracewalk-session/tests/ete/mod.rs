@@ -20,7 +20,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use tracewalk::ids::Address;
+use tracewalk::ids::{Address, ContextId};
 use tracewalk::protocol::etmv4::{
     AddressForm, AddressPacket, AddressUnit, Atoms, Config, Context, Encoder, Packet, Registers, SentAddress,
     TraceInfo,
@@ -73,7 +73,8 @@ enum End {
 fn registers(start_is_p0: bool) -> Registers {
     let trcidr0 = if start_is_p0 { 0x2801_cea1 } else { 0x6801_cea1 };
     Registers {
-        trcconfigr: Some(0x1),
+        // With context IDs.
+        trcconfigr: Some(0x41),
         trcidr0: Some(trcidr0),
         trcidr1: Some(0x4100_fff0),
         trcidr2: Some(0xd000_1088),
@@ -124,15 +125,7 @@ impl Unit {
         if begins {
             self.send(&Packet::TraceOn);
         }
-        let context = Context {
-            exception_level: 1,
-            is_64_bit: true,
-            non_secure: true,
-            non_secure_extension: false,
-            vmid: None,
-            context_id: None,
-        };
-        self.go_to(address, Some(context));
+        self.go_to(address, Some(context(1, None)));
     }
 
     /// One turn of `main`, which begins at its first instruction.
@@ -204,6 +197,34 @@ pub(crate) fn trace(transactions: u64, seed: u64, start_is_p0: bool) -> Traced {
     unit.atom(false, 1);
     unit.traced.uncommitted += unit.open;
     unit.traced
+}
+
+/// A trace of `helper` alone, run this many times, each after a context. A few of the contexts, as `seed` decides, have a context
+/// ID.
+pub(crate) fn contexts(turns: u64, seed: u64) -> Vec<u8> {
+    let mut unit =
+        Unit { encoder: Encoder::new(&config(true)), traced: Traced::default(), random: seed, open: 0 };
+    unit.synchronise(0x3000, false, true);
+    for _ in 0..turns {
+        for (taken, instructions) in [(true, 3), (true, 2), (false, 2), (true, 1)] {
+            unit.atom(taken, instructions);
+        }
+        let exception_level = u8::from(unit.below(2) == 0);
+        let context_id = (unit.below(8) == 0).then(|| ContextId(1 + u32::from(unit.below(2) == 0)));
+        unit.go_to(0x3000, Some(context(exception_level, context_id)));
+    }
+    unit.traced.bytes
+}
+
+fn context(exception_level: u8, context_id: Option<ContextId>) -> Context {
+    Context {
+        exception_level,
+        is_64_bit: true,
+        non_secure: true,
+        non_secure_extension: false,
+        vmid: None,
+        context_id,
+    }
 }
 
 /// The unit's configuration.
