@@ -1,11 +1,15 @@
 //! Buffers whose bytes are not in the order in which they were traced: inferred by trying other orders.
 
 use std::collections::BTreeSet;
+use std::io;
 
 use tracewalk::flow::{Element, Gap, GapReason};
 use tracewalk::frame::Framing;
+use tracewalk::ids::TraceId;
+use tracewalk_analysis::Statistics;
 use tracewalk_analysis::drive::{Carrier, Input, NoProgress};
-use tracewalk_input::capture::{Arrangement, Buffer, Container};
+use tracewalk_analysis::record::FlowRecord;
+use tracewalk_input::capture::{Arrangement, Buffer, Container, SourceDescription};
 use tracewalk_input::{Origin, Stated};
 
 use crate::config::config;
@@ -107,12 +111,17 @@ fn turned(
         .frames
         .as_ref()
         .filter(|frames| frames.framing == Framing::Buffer && frames.discontinuities == 0);
-    if !is_buffer || frames.is_none() {
+    if !is_buffer || frames.is_none() || known.everything.program.is_empty() {
         return Ok(None);
     }
-    let as_read = errors(buffer, &seen.1, known);
+    // The bytes before the first synchronisation in the file are read after the file's last byte then. If they did not
+    // belong there, they would hardly fit the program, unless there are few of them.
+    if before_first(buffer, &seen.1, known) < ENOUGH_JOINED {
+        return Ok(None);
+    }
     // One break causes one error in each source, or a few.
-    let Some(first) = as_read.first.filter(|_| as_read.count <= 4 * seen.1.len().max(1)) else {
+    let as_read = errors(buffer, &seen.1, known, 4 * seen.1.len().max(1));
+    let Some((as_read, first)) = as_read.and_then(|errors| Some((errors, errors.first?))) else {
         return Ok(None);
     };
     let mut best = None::<(Errors, Buffer)>;
@@ -121,22 +130,16 @@ fn turned(
         let read_pointer = Some(Stated::new((frame * FRAME) as u64, Origin::Detected));
         let arrangement = Arrangement { read_pointer, ..Arrangement::default() };
         let Some(turned) = arranged(buffer, arrangement) else { continue };
-        let errors = errors(&turned, &seen.1, known);
-        if best.as_ref().is_none_or(|(best, _)| errors.count < best.count) {
-            best = Some((errors, turned));
-        }
-        if best.as_ref().is_some_and(|(best, _)| best.count == 0) {
+        // The break itself is now at the start and causes no error.
+        let most = best.as_ref().map_or(as_read.count / 2, |(best, _)| best.count - 1);
+        let Some(errors) = errors(&turned, &seen.1, known, most) else { continue };
+        let is_best = errors.count == 0;
+        best = Some((errors, turned));
+        if is_best {
             break;
         }
     }
     let Some((errors, turned)) = best else { return Ok(None) };
-    // The bytes before the first synchronisation in the file are now read after the file's last byte. If they did not
-    // belong there, they would hardly fit the program, unless there are few of them. The break itself is now at the
-    // start and causes no error.
-    let joins_much = as_read.before_first >= ENOUGH_JOINED && !known.everything.program.is_empty();
-    if !joins_much || errors.count * 2 > as_read.count {
-        return Ok(None);
-    }
     let Some(pointer) = turned.arrangement.read_pointer.as_ref() else { return Ok(None) };
     let finding = Finding {
         about: OLDEST_BYTE,
@@ -218,8 +221,6 @@ struct Errors {
     count: usize,
     first: Option<u64>,
     packets: u64,
-    /// How many bytes of the buffer precede the first ones that could be followed.
-    before_first: u64,
 }
 
 impl std::fmt::Display for Errors {
@@ -228,31 +229,52 @@ impl std::fmt::Display for Errors {
     }
 }
 
-fn errors(buffer: &Buffer, found: &[Identified], known: &Known) -> Errors {
-    let mut errors = Errors::default();
-    let mut places = BTreeSet::new();
-    for source in found.iter().map(|found| &found.source) {
-        let (Ok(config), Some(id)) = (config(source), source.id) else { continue };
-        let carrier = Carrier::Frames { framing: Framing::Buffer, id };
-        let input = Input { capture: &buffer.bytes, carrier, rest: None, progress: &NoProgress };
-        let program = known.program(source);
-        let mut followed = None;
-        let statistics = input.flow(&config, program, |record| {
-            if matches!(record.element, Element::Block(_)) {
-                followed.get_or_insert(record.at.0);
-            }
+/// The places at which a buffer's sources break off; `None` if there are more than `most`.
+fn errors(buffer: &Buffer, found: &[Identified], known: &Known, most: usize) -> Option<Errors> {
+    let (mut places, mut packets) = (BTreeSet::new(), 0);
+    for (source, id) in found.iter().filter_map(|found| Some((&found.source, found.source.id?))) {
+        let statistics = flow(buffer, (source, id), known, |record| {
             let is_error = |reason| matches!(reason, GapReason::TraceLost | GapReason::Contradiction(_));
             if let Element::Gap(Gap { reason, .. }) = record.element
                 && is_error(reason)
             {
-                places.insert((source.id, record.at.0));
+                places.insert((id, record.at.0));
             }
-            Ok(())
+            places.len() <= most
         });
-        errors.before_first = errors.before_first.max(followed.unwrap_or(0));
-        errors.packets += statistics.map_or(0, |statistics| statistics.packets);
+        packets += statistics.map_or(0, |statistics| statistics.packets);
+        if places.len() > most {
+            return None;
+        }
     }
-    errors.count = places.len();
-    errors.first = places.iter().map(|(_, at)| *at).min();
-    errors
+    let first = places.iter().map(|(_, at)| *at).min();
+    Some(Errors { count: places.len(), first, packets })
+}
+
+/// How many bytes of the buffer precede the first ones of a source that could be followed: the greatest number.
+fn before_first(buffer: &Buffer, found: &[Identified], known: &Known) -> u64 {
+    let of_source = |found: &Identified| {
+        let mut first = None;
+        flow(buffer, (&found.source, found.source.id?), known, |record| {
+            first = Some(record.at.0).filter(|_| matches!(record.element, Element::Block(_)));
+            first.is_none()
+        });
+        first
+    };
+    found.iter().filter_map(of_source).max().unwrap_or(0)
+}
+
+/// Follows a source of the buffer as long as `look` wants more. Returns `None` if it ended earlier.
+fn flow(
+    buffer: &Buffer,
+    (source, id): (&SourceDescription, TraceId),
+    known: &Known,
+    mut look: impl FnMut(&FlowRecord) -> bool,
+) -> Option<Statistics> {
+    let carrier = Carrier::Frames { framing: Framing::Buffer, id };
+    let input = Input { capture: &buffer.bytes, carrier, rest: None, progress: &NoProgress };
+    let look = |record: FlowRecord| {
+        if look(&record) { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
+    };
+    input.flow(&config(source).ok()?, known.program(source), look).ok()
 }

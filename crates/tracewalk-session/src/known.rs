@@ -204,6 +204,9 @@ impl Known {
 
 /// The images of all cores together, except those that conflict.
 pub(crate) fn every_image(loader: &mut ImageLoader, capture: &Capture) -> Result<Memory, OpenError> {
+    if let Ok(memory) = loader.memory(&capture.images) {
+        return Ok(memory);
+    }
     let mut memory = Memory::default();
     for request in &capture.images {
         match loader.load(request) {

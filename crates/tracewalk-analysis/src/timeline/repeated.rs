@@ -92,7 +92,7 @@ impl Deeds {
         }
         if self.parts.is_empty() || !spans.is_usual() {
             spans.repeat((&self.list, entrances), before, marking, &mut |place, change| {
-                out.change(place, change)
+                out.change(place, change);
             });
         } else {
             self.parts.iter().for_each(|part| repeat(part, (spans, entrances), marking, out));

@@ -79,7 +79,12 @@ pub struct ImageLoader {
     files: BTreeMap<PathBuf, Bytes>,
     images: BTreeMap<(PathBuf, ImageKind), Arc<Image>>,
     shared: Option<SharedImages>,
+    /// The memories that were combined. Those of cores with the same images share their bytes.
+    memories: Vec<Memory>,
 }
+
+/// The most memories that a loader keeps, the newest ones.
+const MOST_MEMORIES: usize = 16;
 
 impl Image {
     /// Reads an image from a file's bytes. `file` is used in messages.
@@ -237,11 +242,28 @@ impl ImageLoader {
         &mut self,
         requests: impl IntoIterator<Item = &'a ImageRequest>,
     ) -> Result<Memory, ImageError> {
+        let requests = requests.into_iter().collect::<Vec<_>>();
+        let images = requests.iter().map(|request| Some((self.load(request).ok()?, request.scope)));
+        let images = images.collect::<Option<Vec<_>>>();
+        if let Some(known) = images.and_then(|images| self.memories.iter().find(|known| known.is_of(&images)))
+        {
+            return Ok(known.clone());
+        }
         let mut memory = Memory { limit: self.limit, ..Memory::default() };
         for request in requests {
             memory.add_in(self.load(request)?, request.scope).map_err(|error| error.of(request))?;
         }
+        if self.memories.len() >= MOST_MEMORIES {
+            self.memories.remove(0);
+        }
+        self.memories.push(memory.clone());
         Ok(memory)
+    }
+}
+
+impl VisibleImage {
+    fn is(&self, image: &Arc<Image>, scope: Scope) -> bool {
+        Arc::ptr_eq(&self.image, image) && self.scope == scope
     }
 }
 
@@ -262,7 +284,7 @@ impl Memory {
     ///
     /// If images of one scope have different bytes at an address, or as [`Program::add_in`]. The memory is unchanged.
     pub fn add_in(&mut self, image: Arc<Image>, scope: Scope) -> Result<(), ImageError> {
-        if self.images.iter().any(|known| Arc::ptr_eq(&known.image, &image) && known.scope == scope) {
+        if self.images.iter().any(|known| known.is(&image, scope)) {
             return Ok(());
         }
         let mut program = self.program.clone().into_builder();
@@ -277,6 +299,19 @@ impl Memory {
         self.program = program.build();
         self.images.push(VisibleImage { image, scope });
         Ok(())
+    }
+
+    /// Whether this is the memory of these images, added one after the other.
+    fn is_of(&self, images: &[(Arc<Image>, Scope)]) -> bool {
+        let is = |known: &VisibleImage, (image, scope): &(Arc<Image>, Scope)| known.is(image, *scope);
+        // An image that is named twice was added once.
+        let mut added = 0;
+        let all = images.iter().all(|image| {
+            let is_next = self.images.get(added).is_some_and(|known| is(known, image));
+            added += usize::from(is_next);
+            is_next || self.images.iter().take(added).any(|known| is(known, image))
+        });
+        all && added == self.images.len()
     }
 
     /// The image and segment of a scope that have the byte at `address`; the first one, if there are several.

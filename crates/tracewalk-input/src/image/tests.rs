@@ -239,6 +239,29 @@ fn images_that_disagree_are_named_with_the_address() {
 }
 
 #[test]
+fn cores_with_the_same_images_share_their_bytes() {
+    let directory = TemporaryDirectory::new();
+    let [first, second] = [("first", 0x100), ("second", 0x200)].map(|(name, address)| {
+        let file = directory.write(name, name.as_bytes());
+        ImageRequest::new(file, ImageKind::raw(Address::new(address)), Origin::Option("--image"))
+    });
+    let mut loader = ImageLoader::new();
+    let mut place = |requests: &[&ImageRequest]| {
+        let memory = loader.memory(requests.iter().copied()).unwrap();
+        let bytes = |address| memory.program.code(Address::new(address)).map(<[u8]>::as_ptr);
+        (memory.images.len(), bytes(0x100), bytes(0x200))
+    };
+    let both = place(&[&first, &second]);
+    assert_eq!(both.0, 2);
+    assert_eq!(place(&[&first, &second, &first]), both);
+    let (images, alone, nothing) = place(&[&first]);
+    assert_eq!((images, nothing), (1, None));
+    assert_ne!(alone, both.1);
+    assert_eq!(place(&[&first]).1, alone);
+    assert_eq!(place(&[&second, &first]).0, 2);
+}
+
+#[test]
 fn sections_of_one_file_that_disagree_are_named() {
     let mut elf = program();
     elf.section(".overlay", ALLOC | EXECUTE, 0x0800_0002, b"xx");
