@@ -276,5 +276,5 @@ fn flow(
     let look = |record: FlowRecord| {
         if look(&record) { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
     };
-    input.flow(&config(source).ok()?, known.program(source), look).ok()
+    known.traced(source).follow(&config(source).ok()?, |follower| follower.flow(&input, look).ok())
 }

@@ -34,7 +34,7 @@ impl<'a> Traced<'a> {
     }
 
     /// Follows a source with all learned effects of the program, and keeps those that it adds.
-    pub(super) fn follow<T>(self, config: &SourceConfig, work: impl FnOnce(&mut Follower<'_>) -> T) -> T {
+    pub(crate) fn follow<T>(self, config: &SourceConfig, work: impl FnOnce(&mut Follower<'_>) -> T) -> T {
         let Some(others) = self.others else {
             return work(&mut Follower::new(config, self.program));
         };
