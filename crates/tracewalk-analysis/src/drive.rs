@@ -380,7 +380,7 @@ impl<F> Look<F> {
     }
 }
 
-impl<F: FnMut(FlowRecord) -> io::Result<()>> Look<F> {
+impl Look<follower::LookAtFlow<'_>> {
     fn flow(&mut self, element: Element, places: &mut PlaceMap) {
         if self.failed.is_none() {
             let last = self.last;

@@ -71,10 +71,15 @@ impl<'p> Follower<'p> {
     /// # Errors
     ///
     /// The first error of `look`, which ends the work, or of the [rest](Input::rest) of the capture.
-    pub fn flow<F>(&mut self, input: &Input<'_>, look: F) -> io::Result<Statistics>
+    pub fn flow<F>(&mut self, input: &Input<'_>, mut look: F) -> io::Result<Statistics>
     where
         F: FnMut(FlowRecord) -> io::Result<()>,
     {
+        self.flow_to(input, &mut look)
+    }
+
+    /// As [`Follower::flow`]. The decoders are compiled once, not for each consumer.
+    fn flow_to(&mut self, input: &Input<'_>, look: LookAtFlow<'_>) -> io::Result<Statistics> {
         let mut work = FlowWork::new(self, look);
         let ending = input.feed(&mut work)?;
         work.end(ending)
@@ -95,16 +100,19 @@ impl Input<'_> {
     }
 }
 
-pub(super) struct FlowWork<'a, F> {
+/// A consumer of program flow.
+pub(super) type LookAtFlow<'a> = &'a mut dyn FnMut(FlowRecord) -> io::Result<()>;
+
+pub(super) struct FlowWork<'a> {
     stream: &'a mut FlowStream,
     program: &'a Program,
     pub(super) places: PlaceMap,
-    look: Look<F>,
+    look: Look<LookAtFlow<'a>>,
     statistics: Statistics,
 }
 
-impl<'a, F: FnMut(FlowRecord) -> io::Result<()>> FlowWork<'a, F> {
-    pub(super) fn new(follower: &'a mut Follower<'_>, look: F) -> Self {
+impl<'a> FlowWork<'a> {
+    pub(super) fn new(follower: &'a mut Follower<'_>, look: LookAtFlow<'a>) -> Self {
         Self {
             program: follower.program,
             stream: follower.begin(),
@@ -132,7 +140,7 @@ impl<'a, F: FnMut(FlowRecord) -> io::Result<()>> FlowWork<'a, F> {
     }
 }
 
-impl<F: FnMut(FlowRecord) -> io::Result<()>> Take for FlowWork<'_, F> {
+impl Take for FlowWork<'_> {
     fn places(&mut self) -> &mut PlaceMap {
         &mut self.places
     }

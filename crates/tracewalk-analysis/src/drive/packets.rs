@@ -17,10 +17,15 @@ impl Input<'_> {
     /// # Errors
     ///
     /// The first error of `look`, which ends the work, or of the [rest](Input::rest) of the capture.
-    pub fn packets<F>(&self, config: &SourceConfig, look: F) -> io::Result<Statistics>
+    pub fn packets<F>(&self, config: &SourceConfig, mut look: F) -> io::Result<Statistics>
     where
         F: FnMut(PacketRecord<'_>) -> io::Result<()>,
     {
+        self.packets_to(config, &mut look)
+    }
+
+    /// As [`Input::packets`]. The decoders are compiled once, not for each consumer.
+    fn packets_to(&self, config: &SourceConfig, look: LookAtPackets<'_>) -> io::Result<Statistics> {
         let mut work = PacketWork { places: PlaceMap::new(), packets: Packets::new(config, look) };
         let ending = self.feed(&mut work)?;
         let PacketWork { places, packets } = work;
@@ -38,15 +43,15 @@ impl Follower<'_> {
     pub fn flow_and_packets<F, G>(
         &mut self,
         input: &Input<'_>,
-        look: F,
-        look_at_packets: G,
+        mut look: F,
+        mut look_at_packets: G,
     ) -> io::Result<Statistics>
     where
         F: FnMut(FlowRecord) -> io::Result<()>,
         G: FnMut(PacketRecord<'_>) -> io::Result<()>,
     {
-        let packets = Packets::new(self.config, look_at_packets);
-        let mut both = Both { flow: FlowWork::new(self, look), packets };
+        let packets = Packets::new(self.config, &mut look_at_packets);
+        let mut both = Both { flow: FlowWork::new(self, &mut look), packets };
         let ending = input.feed(&mut both)?;
         let Both { flow, packets } = both;
         packets.end(ending, flow.places.clone())?;
@@ -54,7 +59,10 @@ impl Follower<'_> {
     }
 }
 
-impl<F: FnMut(PacketRecord<'_>) -> io::Result<()>> Look<F> {
+/// A consumer of packets.
+type LookAtPackets<'a> = &'a mut dyn FnMut(PacketRecord<'_>) -> io::Result<()>;
+
+impl Look<LookAtPackets<'_>> {
     fn packet(&mut self, content: PacketItem<'_>, span: Span, bytes: &[u8], places: &mut PlaceMap) {
         if self.failed.is_none() {
             let at = self.locate(span, places);
@@ -64,14 +72,14 @@ impl<F: FnMut(PacketRecord<'_>) -> io::Result<()>> Look<F> {
 }
 
 /// A source's packets, and their consumer.
-struct Packets<F> {
+struct Packets<'a> {
     stream: PacketStream,
-    look: Look<F>,
+    look: Look<LookAtPackets<'a>>,
     statistics: Statistics,
 }
 
-impl<F: FnMut(PacketRecord<'_>) -> io::Result<()>> Packets<F> {
-    fn new(config: &SourceConfig, look: F) -> Self {
+impl<'a> Packets<'a> {
+    fn new(config: &SourceConfig, look: LookAtPackets<'a>) -> Self {
         Self { stream: PacketStream::new(config), look: Look::new(look), statistics: Statistics::default() }
     }
 
@@ -106,12 +114,12 @@ impl<F: FnMut(PacketRecord<'_>) -> io::Result<()>> Packets<F> {
     }
 }
 
-struct PacketWork<F> {
+struct PacketWork<'a> {
     places: PlaceMap,
-    packets: Packets<F>,
+    packets: Packets<'a>,
 }
 
-impl<F: FnMut(PacketRecord<'_>) -> io::Result<()>> Take for PacketWork<F> {
+impl Take for PacketWork<'_> {
     fn places(&mut self) -> &mut PlaceMap {
         &mut self.places
     }
@@ -130,16 +138,12 @@ impl<F: FnMut(PacketRecord<'_>) -> io::Result<()>> Take for PacketWork<F> {
 }
 
 /// Flow and packets in one pass.
-struct Both<'a, F, G> {
-    flow: FlowWork<'a, F>,
-    packets: Packets<G>,
+struct Both<'a> {
+    flow: FlowWork<'a>,
+    packets: Packets<'a>,
 }
 
-impl<F, G> Take for Both<'_, F, G>
-where
-    F: FnMut(FlowRecord) -> io::Result<()>,
-    G: FnMut(PacketRecord<'_>) -> io::Result<()>,
-{
+impl Take for Both<'_> {
     fn places(&mut self) -> &mut PlaceMap {
         &mut self.flow.places
     }
