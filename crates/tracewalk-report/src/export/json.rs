@@ -183,15 +183,20 @@ pub(super) fn push_decimal(text: &mut Vec<u8>, value: u64) {
 /// Appends `value` quoted and escaped (RFC 8259, section 7).
 fn push_string(text: &mut Vec<u8>, value: &str) {
     text.push(b'"');
-    for byte in value.bytes() {
+    let mut rest = value.as_bytes();
+    loop {
+        let plain = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0x00..=0x1f));
+        let (plain, escaped) = rest.split_at(plain.unwrap_or(rest.len()));
+        text.extend_from_slice(plain);
+        let Some((byte, after)) = escaped.split_first() else { break };
         match byte {
-            b'"' | b'\\' => text.extend_from_slice(&[b'\\', byte]),
             0x00..=0x1f => {
                 text.extend_from_slice(b"\\u");
-                push_hex(text, byte.into(), 4);
+                push_hex(text, u32::from(*byte), 4);
             }
-            _ => text.push(byte),
+            _ => text.extend_from_slice(&[b'\\', *byte]),
         }
+        rest = after;
     }
     text.push(b'"');
 }
