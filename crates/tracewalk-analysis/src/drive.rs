@@ -44,7 +44,6 @@ mod segment;
 use std::io;
 use std::ops::Range;
 
-use tracewalk::flow::Element;
 use tracewalk::frame::{
     Cause, Discontinuity, FrameSink, Framing, Index, Owner, Piece, PlaceMap, RecoveringDeframer,
 };
@@ -59,7 +58,6 @@ pub use parallel::Spread;
 pub use part::Gathered;
 
 use crate::Statistics;
-use crate::record::FlowRecord;
 
 pub use itm::{ItmRecords, ItmStream};
 
@@ -377,20 +375,6 @@ impl<F> Look<F> {
 
     fn end(self, statistics: Statistics) -> io::Result<Statistics> {
         self.failed.map_or(Ok(statistics), Err)
-    }
-}
-
-impl Look<follower::LookAtFlow<'_>> {
-    fn flow(&mut self, element: Element, places: &mut PlaceMap) {
-        if self.failed.is_none() {
-            let last = self.last;
-            let at = self.locate(element.span(), places);
-            if let Element::Proof(_) = element {
-                // Nothing was lost there.
-                self.last = last;
-            }
-            self.failed = (self.look)(FlowRecord { element, at }).err();
-        }
     }
 }
 

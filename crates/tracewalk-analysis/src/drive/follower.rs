@@ -2,6 +2,7 @@
 
 use std::io;
 
+use tracewalk::flow::Element;
 use tracewalk::frame::PlaceMap;
 use tracewalk::program::Program;
 use tracewalk::source::{FlowStream, SourceConfig};
@@ -102,6 +103,20 @@ impl Input<'_> {
 
 /// A consumer of program flow.
 pub(super) type LookAtFlow<'a> = &'a mut dyn FnMut(FlowRecord) -> io::Result<()>;
+
+impl Look<LookAtFlow<'_>> {
+    fn flow(&mut self, element: Element, places: &mut PlaceMap) {
+        if self.failed.is_none() {
+            let last = self.last;
+            let at = self.locate(element.span(), places);
+            if let Element::Proof(_) = element {
+                // Nothing was lost there.
+                self.last = last;
+            }
+            self.failed = (self.look)(FlowRecord { element, at }).err();
+        }
+    }
+}
 
 pub(super) struct FlowWork<'a> {
     stream: &'a mut FlowStream,

@@ -1,6 +1,7 @@
 //! Sources in frames and stretches, looked at to the end or up to an error.
 
 use super::*;
+use tracewalk::flow::Element;
 use tracewalk::frame::{Formatter, FormatterOptions, Indexer};
 use tracewalk::program::Program;
 use tracewalk::protocol::etmv3;
