@@ -221,13 +221,23 @@ fn forms_that_say_that_the_form_follows_end() {
 #[test]
 fn what_all_units_share_is_not_read_for_each() {
     const UNITS: usize = 20_000;
-    // One long abbreviation table, shared by all units.
+    // One long abbreviation table, shared by all units, is read once.
     let many =
         (2..100_000).map(|code| abbreviation(code, SUBPROGRAM, false, &[[NAME, STRING]])).collect::<Vec<_>>();
     let root = abbreviation(1, COMPILE_UNIT, false, &BOUNDS);
     let entries = [vec![1], everywhere()].concat();
     let abbreviations = [vec![root], many].concat();
-    survived("one table", &debugging(&abbreviations, unit(0, &entries).repeat(UNITS)), REPEATS);
+    survived("one table", &debugging(&abbreviations, unit(0, &entries).repeat(UNITS)), "");
+
+    // The same, of which each unit has another part.
+    let abbreviations = abbreviations.into_iter().rev().collect::<Vec<_>>();
+    let starts = abbreviations.iter().scan(0, |at, abbreviation| {
+        let start = *at;
+        *at += abbreviation.len();
+        Some(start)
+    });
+    let info = starts.take(UNITS).flat_map(|start| unit(start, &entries)).collect::<Vec<_>>();
+    survived("parts of a table", &debugging(&abbreviations, info), REPEATS);
 
     // One list of ranges, for every unit or for every function.
     let pairs = (0..50_000).flat_map(|number| [2 + number, 0xffff_0000]).chain([0, 0]).collect::<Vec<_>>();
