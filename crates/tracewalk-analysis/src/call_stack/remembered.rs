@@ -10,14 +10,14 @@
 //! lost or found again. If one of these may happen, [`CallStack`] reports it, and nothing is cached. An effect is learned by
 //! following the elements one by one, once.
 
+mod unobserved;
+
 use std::ops::Range;
 
 use super::CallStack;
 use super::frame::Frame;
-use super::observer::Unobserved;
 use super::shape::{ShapeId, Shapes};
 use super::worth::Worth;
-use crate::analysis::Repeated;
 use crate::quick::{CameOnce, mix, within};
 
 /// The effects of repeated elements on a stack. The observer gives each frame a mark, `M`, and computes an effect, `E`, for the
@@ -449,44 +449,6 @@ impl<M: Copy, E> Remembered<M, E> {
             at = (at + 1) & last;
         }
         None
-    }
-}
-
-/// For an observer of nothing.
-impl Remembered<(), ()> {
-    /// Takes repeated elements.
-    pub fn take(&mut self, repeated: &Repeated<'_>, calls: &mut CallStack<()>) {
-        let key = (repeated.set(), repeated.number());
-        match (self.find(calls, key, |()| 0), repeated.members()) {
-            (Some(known), _) => self.go(known, calls),
-            (None, Some(members)) => {
-                let learning = self.begin_group(calls, key);
-                let count = members.map(|member| self.take(&member, calls)).count();
-                if let Some(learning) = learning {
-                    self.end_group(calls, learning, count, Some(((), true, 0)));
-                }
-            }
-            (None, None) => {
-                let outlined = calls.outline(repeated, &mut Unobserved);
-                if !self.is_worth_learning(key)
-                    && let Some(outlined) = outlined
-                {
-                    self.disturb(calls);
-                    return calls.follow(repeated, outlined, &mut Unobserved);
-                }
-                if self.is_full(key.0) {
-                    self.forget(key.0, calls);
-                }
-                let learning = self.begin_learning(calls, key);
-                match outlined {
-                    Some(outlined) => calls.follow(repeated, outlined, &mut Unobserved),
-                    None => repeated.elements().for_each(|element| {
-                        let _ = calls.element(&element, &mut Unobserved);
-                    }),
-                }
-                self.end_learning(calls, learning, Some(((), true)), |()| 0);
-            }
-        }
     }
 }
 
