@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use tracewalk::ids::ContextId;
 use tracewalk::program::Program;
 use tracewalk::source::SourceConfig;
 use tracewalk_analysis::analysis::{Analysis, End, Growth, NoPart, Repeated};
@@ -358,10 +359,26 @@ fn transactions_are_the_same_by_passages_and_by_elements() {
     }
 }
 
+/// An ETE trace of `helper` alone, run this many times, each after a context. A few of the contexts, as `seed` decides, have a context
+/// ID.
+fn contexts(turns: u64, seed: u64) -> Vec<u8> {
+    let mut unit = ete::Unit::new(seed, true);
+    unit.synchronise(0x3000, false, true);
+    for _ in 0..turns {
+        for (taken, instructions) in [(true, 3), (true, 2), (false, 2), (true, 1)] {
+            unit.atom(taken, instructions);
+        }
+        let exception_level = u8::from(unit.below(2) == 0);
+        let context_id = (unit.below(8) == 0).then(|| ContextId(1 + u32::from(unit.below(2) == 0)));
+        unit.go_to(0x3000, Some(ete::context(exception_level, context_id)));
+    }
+    unit.traced.bytes
+}
+
 /// A passage that states a context ends one with a context ID.
 #[test]
 fn contexts_with_and_without_ids_are_the_same_by_passages_and_by_elements() {
-    let trace = ete::contexts(3000, 5);
+    let trace = contexts(3000, 5);
     let (_folder, capture) = ete::capture(&trace, true);
     check_all(&capture, &[1, 2, 3, 7], &Window::default());
 }

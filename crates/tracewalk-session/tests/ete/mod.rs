@@ -84,16 +84,23 @@ fn registers(start_is_p0: bool) -> Registers {
     }
 }
 
-struct Unit {
+/// A trace unit.
+pub(crate) struct Unit {
     encoder: Encoder,
-    traced: Traced,
+    pub traced: Traced,
     random: u64,
     /// The instructions of the open transaction.
     open: u64,
 }
 
 impl Unit {
-    fn below(&mut self, count: u64) -> u64 {
+    /// A unit whose choices depend on `seed`.
+    pub(crate) fn new(seed: u64, start_is_p0: bool) -> Self {
+        let (encoder, traced) = (Encoder::new(&config(start_is_p0)), Traced::default());
+        Self { encoder, traced, random: seed, open: 0 }
+    }
+
+    pub(crate) fn below(&mut self, count: u64) -> u64 {
         self.random = self.random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         (self.random >> 33) % count
     }
@@ -102,7 +109,7 @@ impl Unit {
         self.encoder.encode(packet, &mut self.traced.bytes).expect("the unit sends such packets");
     }
 
-    fn go_to(&mut self, address: u64, context: Option<Context>) {
+    pub(crate) fn go_to(&mut self, address: u64, context: Option<Context>) {
         let sent = SentAddress {
             address: Some(Address::new(address)),
             alignment: AddressUnit::Words,
@@ -112,13 +119,13 @@ impl Unit {
     }
 
     /// Some instructions, up to a P0 instruction.
-    fn atom(&mut self, taken: bool, instructions: u64) {
+    pub(crate) fn atom(&mut self, taken: bool, instructions: u64) {
         self.send(&Packet::Atom(Atoms::one(taken)));
         self.traced.instructions += instructions;
         self.open += instructions;
     }
 
-    fn synchronise(&mut self, address: u64, is_inside: bool, begins: bool) {
+    pub(crate) fn synchronise(&mut self, address: u64, is_inside: bool, begins: bool) {
         self.send(&Packet::ASync);
         let info = if is_inside { IN_TRANSACTION } else { 0 };
         self.send(&Packet::TraceInfo(TraceInfo { info, ..TraceInfo::default() }));
@@ -176,8 +183,7 @@ impl Unit {
 
 /// The trace of this many transactions, which end as `seed` decides. The last one has no end.
 pub(crate) fn trace(transactions: u64, seed: u64, start_is_p0: bool) -> Traced {
-    let (encoder, traced) = (Encoder::new(&config(start_is_p0)), Traced::default());
-    let mut unit = Unit { encoder, traced, random: seed, open: 0 };
+    let mut unit = Unit::new(seed, start_is_p0);
     unit.synchronise(0x1000, false, true);
     for _ in 0..transactions {
         let end = match unit.below(16) {
@@ -199,24 +205,8 @@ pub(crate) fn trace(transactions: u64, seed: u64, start_is_p0: bool) -> Traced {
     unit.traced
 }
 
-/// A trace of `helper` alone, run this many times, each after a context. A few of the contexts, as `seed` decides, have a context
-/// ID.
-pub(crate) fn contexts(turns: u64, seed: u64) -> Vec<u8> {
-    let mut unit =
-        Unit { encoder: Encoder::new(&config(true)), traced: Traced::default(), random: seed, open: 0 };
-    unit.synchronise(0x3000, false, true);
-    for _ in 0..turns {
-        for (taken, instructions) in [(true, 3), (true, 2), (false, 2), (true, 1)] {
-            unit.atom(taken, instructions);
-        }
-        let exception_level = u8::from(unit.below(2) == 0);
-        let context_id = (unit.below(8) == 0).then(|| ContextId(1 + u32::from(unit.below(2) == 0)));
-        unit.go_to(0x3000, Some(context(exception_level, context_id)));
-    }
-    unit.traced.bytes
-}
-
-fn context(exception_level: u8, context_id: Option<ContextId>) -> Context {
+/// A context of Non-secure state.
+pub(crate) fn context(exception_level: u8, context_id: Option<ContextId>) -> Context {
     Context {
         exception_level,
         is_64_bit: true,
