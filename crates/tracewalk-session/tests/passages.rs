@@ -375,7 +375,7 @@ fn contexts(turns: u64, seed: u64) -> Vec<u8> {
     unit.traced.bytes
 }
 
-/// A passage that states a context ends one with a context ID.
+/// Some contexts have an ID; the others are stated by passages.
 #[test]
 fn contexts_with_and_without_ids_are_the_same_by_passages_and_by_elements() {
     let trace = contexts(3000, 5);
