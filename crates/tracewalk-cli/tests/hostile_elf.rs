@@ -229,7 +229,7 @@ fn what_all_units_share_is_not_read_for_each() {
     let abbreviations = [vec![root], many].concat();
     survived("one table", &debugging(&abbreviations, unit(0, &entries).repeat(UNITS)), "");
 
-    // The same, of which each unit has another part.
+    // Each unit uses a different part of such a table.
     let abbreviations = abbreviations.into_iter().rev().collect::<Vec<_>>();
     let starts = abbreviations.iter().scan(0, |at, abbreviation| {
         let start = *at;

@@ -68,9 +68,8 @@ impl Shapes {
 
     /// Forgets all states.
     pub(super) fn forget(&mut self) {
-        let forgotten =
-            CellId(self.forgotten.0.saturating_add(u32::try_from(self.cells.len()).unwrap_or(u32::MAX)));
-        *self = Self { forgotten, ..Self::default() };
+        let cells = u32::try_from(self.cells.len()).unwrap_or(u32::MAX);
+        *self = Self { forgotten: CellId(self.forgotten.0.saturating_add(cells)), ..Self::default() };
     }
 
     /// The pending step before the next block in a state.
@@ -101,12 +100,7 @@ impl Shapes {
         }
         let top = self.top(calls, key);
         let shape = Shape { top, rest: self.rest(calls), next: calls.next };
-        let known = self.shape_index.find(&self.shapes, &shape, |known| *known == shape);
-        Some(ShapeId(known.unwrap_or_else(|| {
-            self.shapes.push(shape);
-            self.shape_index.note(&self.shapes, |shape| *shape);
-            last(&self.shapes)
-        })))
+        Some(ShapeId(self.shape_index.number(&mut self.shapes, shape)))
     }
 
     fn top<M>(&mut self, calls: &mut CallStack<M>, key: impl Fn(&M) -> u32) -> CellId {
@@ -117,12 +111,7 @@ impl Shapes {
         for frame in frames.range_mut(known.map_or(0, |known| known + 1)..) {
             let Frame { kind, function, schedules, .. } = *frame;
             let cell = Cell { below: top, kind, function, schedules, mark: key(&frame.mark) };
-            let known = self.cell_index.find(&self.cells, &cell, |known| *known == cell);
-            let place = known.unwrap_or_else(|| {
-                self.cells.push(cell);
-                self.cell_index.note(&self.cells, |cell| *cell);
-                last(&self.cells)
-            });
+            let place = self.cell_index.number(&mut self.cells, cell);
             top = CellId(forgotten.0.saturating_add(place + 1));
             frame.cell = top;
         }
@@ -150,9 +139,4 @@ impl Shapes {
         }
         self.rest
     }
-}
-
-/// The place of a list's last item.
-fn last<T>(list: &[T]) -> u32 {
-    u32::try_from(list.len()).unwrap_or(u32::MAX).saturating_sub(1)
 }

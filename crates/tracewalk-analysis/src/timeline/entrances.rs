@@ -48,12 +48,7 @@ impl Entrance {
 impl Entrances {
     /// The number of an entrance.
     pub(super) fn number(&mut self, entrance: Entrance) -> EntranceId {
-        let known = self.index.find(&self.list, &entrance, |known| *known == entrance);
-        EntranceId(known.unwrap_or_else(|| {
-            self.list.push(entrance);
-            self.index.note(&self.list, |entrance| *entrance);
-            u32::try_from(self.list.len() - 1).unwrap_or(u32::MAX)
-        }))
+        EntranceId(self.index.number(&mut self.list, entrance))
     }
 
     /// The entrance with a number.
