@@ -14,5 +14,6 @@ mod mtb_vectors;
 mod packets_example;
 mod pft_flow;
 mod pft_vectors;
+mod rooms;
 mod support;
 mod two_sources;
