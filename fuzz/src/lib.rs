@@ -12,6 +12,7 @@ mod input;
 mod packets;
 mod parts;
 mod path;
+#[cfg(feature = "libfuzzer")]
 #[allow(unsafe_code, reason = "a function of the C library is replaced")]
 mod random;
 

@@ -3,5 +3,6 @@
 mod cursor;
 mod damage;
 mod doubt;
+mod fuzz;
 mod matrix;
 mod protocols;
