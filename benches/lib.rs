@@ -1,2 +1,2 @@
 //! Nothing: the benchmarks are in `stages` (`cargo bench -p tracewalk-benches`), the comparison with OpenCSD is
-//! `cargo xtask bench`.
+//! `compare` (`cargo xtask bench`).

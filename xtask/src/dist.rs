@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::process::output;
-use crate::{Answer, Outcome, python, target_folder, workspace};
+use crate::{Answer, flag, python, target_folder, workspace};
 
 /// The shells that have completions, and the files' names.
 const SHELLS: [(&str, &str); 3] =
@@ -24,7 +24,7 @@ const EXAMPLE: &str = "testdata/examples/m3-etmv3";
 /// Runs the task. `--built` packs the tests' build of the command and the wheel, for trying, not for
 /// distribution.
 pub(crate) fn run() -> Answer {
-    let built = std::env::args().any(|argument| argument == "--built");
+    let built = flag("--built");
     let (triple, version) = (triple()?, env!("CARGO_PKG_VERSION"));
     let command = if built { target_folder().join("debug/tracewalk") } else { release()? };
     let name = format!("tracewalk-{version}-{triple}");
@@ -49,7 +49,7 @@ pub(crate) fn run() -> Answer {
     write(&folder.join("SHA256SUMS"), &hash)?;
     let size = fs::metadata(&archive).map_err(|error| format!("{}: {error}", archive.display()))?.len() >> 20;
     let wheel = python::wheel_to_give_away(&folder, built)?;
-    Ok(Outcome::Done(format!("{name}.tar.gz, {size} MiB, {tried}; {wheel}")))
+    Ok(format!("{name}.tar.gz, {size} MiB, {tried}; {wheel}"))
 }
 
 /// Builds the command for distribution.

@@ -1,4 +1,4 @@
-//! `documents`: checks that the documents that users look for exist, every link in a Markdown file leads
+//! Tests that the documents that users look for exist, every link in a Markdown file leads
 //! somewhere, every block of code ends, and GDB accepts the comments in its commands.
 //!
 //! Links to the project's files and folders must exist, and links to a heading need that heading. Links to
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-use crate::{Answer, Outcome, workspace};
+use crate::workspace;
 
 /// The documents that every user and contributor may look for.
 const REQUIRED: &[&str] = &[
@@ -35,25 +35,6 @@ const REQUIRED: &[&str] = &[
 
 /// Folders of generated files.
 const NOT_OURS: &[&str] = &["target", ".git", "node_modules", "corpus", "artifacts"];
-
-/// Runs the task.
-pub(crate) fn run() -> Answer {
-    let root = workspace();
-    let files = markdown(&root)?;
-    let mut problems = lacking(&root);
-    for file in &files {
-        let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-        let shown = file.strip_prefix(&root).unwrap_or(file).display();
-        let found =
-            broken_links(file, &text).into_iter().chain(open_blocks(&text)).chain(gdb_comments(&text));
-        problems.extend(found.map(|problem| format!("{shown}:{problem}")));
-    }
-    if problems.is_empty() {
-        Ok(Outcome::Done(format!("the links of {} documents are valid", files.len())))
-    } else {
-        Err(problems.join("\n"))
-    }
-}
 
 /// The required documents that are missing or empty.
 fn lacking(root: &Path) -> Vec<String> {
@@ -180,7 +161,15 @@ mod tests {
 
     #[test]
     fn the_projects_links_lead_somewhere() {
-        run().expect("each link of each document leads somewhere");
+        let root = workspace();
+        let mut problems = lacking(&root);
+        for file in markdown(&root).unwrap() {
+            let text = fs::read_to_string(&file).unwrap();
+            let found =
+                broken_links(&file, &text).into_iter().chain(open_blocks(&text)).chain(gdb_comments(&text));
+            problems.extend(found.map(|problem| format!("{}:{problem}", file.display())));
+        }
+        assert!(problems.is_empty(), "{}", problems.join("\n"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::process::output;
-use crate::{Answer, Outcome, workspace};
+use crate::{Answer, workspace};
 
 /// Targets without std; those that are installed are tried.
 const TARGETS: &[&str] = &["thumbv7em-none-eabi", "thumbv7em-none-eabihf", "wasm32-unknown-unknown"];
@@ -31,7 +31,7 @@ pub(crate) fn run() -> Answer {
             done.push(format!("not tried: {target} is not installed"));
         }
     }
-    Ok(Outcome::Done(done.join("\n")))
+    Ok(done.join("\n"))
 }
 
 fn check_dependencies(root: &Path) -> Result<String, String> {

@@ -1,6 +1,19 @@
-//! Runs other programs.
+//! Runs other programs, and finds the folders that they work in. The comparison with OpenCSD in `benches` uses
+//! this file too.
 
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+/// The folder of the workspace.
+pub(crate) fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
+}
+
+/// The folder that cargo builds into.
+pub(crate) fn target_folder() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| workspace().join("target"), |folder| workspace().join(folder))
+}
 
 /// The standard output of a successful command.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {

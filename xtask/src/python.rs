@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::process::output;
-use crate::{Answer, Outcome, target_folder, workspace};
+use crate::{Answer, flag, target_folder, workspace};
 
 /// The packages that build wheels.
 const BUILDS: &[&str] = &["maturin==1.16.0"];
@@ -44,34 +44,32 @@ pub(crate) fn run() -> Answer {
     let name = made.wheel.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let size = fs::metadata(&made.wheel).map_err(|error| format!("{}: {error}", made.wheel.display()))?.len();
     let tried = tried.lines().last().unwrap_or_default();
-    Ok(Outcome::Done(format!("{name}, {} KiB, installed and tried: {tried}", size >> 10)))
+    Ok(format!("{name}, {} KiB, installed and tried: {tried}", size >> 10))
 }
 
-/// Runs the task `spark`: the wheel on a cluster of two executors, one of which is killed.
+/// Runs the task `spark`: the wheel on a cluster of two executors, one of which is killed. Needs Java. `--smoke` runs one
+/// test, which kills none.
 pub(crate) fn spark() -> Answer {
-    let java = Command::new("java").arg("-version").output();
-    if java.is_err() && std::env::var_os("CI").is_none() {
-        return Ok(Outcome::Skipped("needs Java, as of Debian's default-jre-headless".to_owned()));
-    }
     let made = Made::new()?;
     let python = made.installed("clusters", CLUSTERS)?;
     let tests = made.package.join("tests/spark");
-    let tried = made.pytest(&python, &[tests.as_os_str(), "-rP".as_ref()])?;
+    let mut arguments = vec![tests.as_os_str(), "-rP".as_ref()];
+    if flag("--smoke") {
+        arguments.extend(["-k".as_ref(), "coverage".as_ref()] as [&OsStr; 2]);
+    }
+    let tried = made.pytest(&python, &arguments)?;
     let figures = tried.lines().find(|line| line.contains(" on 2 executors")).unwrap_or_default();
     let tried = tried.lines().last().unwrap_or_default();
-    Ok(Outcome::Done(format!("{figures}; {tried}")))
+    Ok(format!("{figures}; {tried}"))
 }
 
 /// Puts a wheel for distribution into this folder, installs it in a clean environment, and tries it with an
-/// example. With `built` the wheel is the one that the task `python` tried.
+/// example. With `built` it is optimised as for tests.
 pub(crate) fn wheel_to_give_away(into: &Path, built: bool) -> Result<String, String> {
     let folder = target_folder().join("python");
-    let wheel = if built {
-        found(&folder.join("wheels"))?
-    } else {
-        let builder = environment(&folder.join("builds"), BUILDS)?;
-        build(&builder, &workspace().join("crates/tracewalk-python"), &folder.join("release"), true)?
-    };
+    let builder = environment(&folder.join("builds"), BUILDS)?;
+    let wheels = folder.join(if built { "wheels" } else { "release" });
+    let wheel = build(&builder, &workspace().join("crates/tracewalk-python"), &wheels, !built)?;
     let python = environment(&folder.join("empty"), &[])?;
     install(&python, &wheel)?;
     let example = workspace().join("testdata/examples/m3-etmv3/capture.toml");
@@ -104,7 +102,7 @@ struct Made {
 impl Made {
     /// Builds the wheel.
     fn new() -> Result<Self, String> {
-        let release = std::env::args().any(|argument| argument == "--release");
+        let release = flag("--release");
         let (folder, package) = (target_folder().join("python"), workspace().join("crates/tracewalk-python"));
         let command = target_folder().join(if release { "release/tracewalk" } else { "debug/tracewalk" });
         if !command.is_file() {
@@ -154,8 +152,7 @@ fn build(python: &Path, package: &Path, wheels: &Path, release: bool) -> Result<
 
 /// The wheel in a folder.
 fn found(wheels: &Path) -> Result<PathBuf, String> {
-    let failed =
-        |error: std::io::Error| format!("{}: {error}; cargo xtask python makes one", wheels.display());
+    let failed = |error: std::io::Error| format!("{}: {error}", wheels.display());
     let mut found = fs::read_dir(wheels).map_err(failed)?;
     let wheel = found.next().and_then(Result::ok).map(|entry| entry.path());
     wheel.ok_or_else(|| format!("{}: found no wheel", wheels.display()))

@@ -128,7 +128,7 @@ fn a_capture_without_its_registers_is_read_right_or_declared_doubtful() {
     for folder in entries.map(|entry| entry.expect("an entry").path()) {
         let name = folder.file_name().and_then(|name| name.to_str()).expect("plain names").to_owned();
         let is_out = name == NOT_COMPARED;
-        // The largest folders take a minute without optimisation: `cargo xtask bare` reads them.
+        // The largest folders take a minute without optimisation: `cargo xtask heavy tests` reads them.
         let is_large = std::env::var_os("TRACEWALK_WHOLE").is_none()
             && ["bugfix-exact-match", "test-file-mem-offsets"].contains(&name.as_str());
         if is_out || is_large || !folder.join("snapshot.ini").exists() {

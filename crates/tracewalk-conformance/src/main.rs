@@ -2,9 +2,11 @@
 #![forbid(unsafe_code)]
 
 mod check_damage;
+mod check_isa;
 mod check_matrix;
 mod check_opencsd;
 mod check_seek;
+mod disassembly;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -22,6 +24,8 @@ usage: tracewalk-conformance matrix [--all | --every N] [--firmware FOLDER] [CAS
            damaged in N ways; fail for unexplained differences; --keep keeps the snapshot of the last case
        tracewalk-conformance seek [--megabytes N] [--seeks N] [--example FOLDER]
            place a cursor at random in a capture of N megabytes, a repeated example, and compare with flow
+       tracewalk-conformance check-isa
+           compare the classification of instructions with objdump's reading of library code
 ";
 
 fn main() -> ExitCode {
@@ -37,6 +41,7 @@ fn main() -> ExitCode {
 
 fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     match arguments.split_first().map(|(command, rest)| (command.as_str(), rest)) {
+        Some(("check-isa", rest)) => check_isa::run(&Arguments::new(rest)),
         Some(("damage", rest)) => check_damage::run(Arguments::new(rest)),
         Some(("matrix", rest)) => check_matrix::run(Arguments::new(rest)),
         Some(("opencsd", rest)) => check_opencsd::run(Arguments::new(rest)),

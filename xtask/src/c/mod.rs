@@ -13,33 +13,36 @@ use std::path::{Path, PathBuf};
 use library::{Build, Library};
 
 use crate::process::output;
-use crate::{Answer, Outcome, target_folder, workspace};
+use crate::{Answer, flag, target_folder, words, workspace};
 
-/// Runs the task. `--write` writes the header; `--prefix DIR` installs the library there without trying it.
+/// Runs the task. `--smoke` tries one program, without valgrind and OpenCSD; `--write` writes the header; `--prefix DIR` installs the library there without trying it.
 pub(crate) fn run() -> Answer {
-    let words = std::env::args().skip(2).collect::<Vec<_>>();
-    let flag = |name: &str| words.iter().any(|word| word == name);
+    let words = words();
     let prefix = words.iter().position(|word| word == "--prefix").and_then(|at| words.get(at + 1));
-    let known = |word: &&String| ["--write", "--release", "--prefix"].contains(&word.as_str());
+    let known = |word: &&String| ["--smoke", "--write", "--release", "--prefix"].contains(&word.as_str());
     if let Some(word) = words.iter().find(|word| !known(word) && Some(*word) != prefix) {
-        return Err(format!("found {word}, expected --write, --release or --prefix DIR"));
+        return Err(format!("found {word}, expected --smoke, --write, --release or --prefix DIR"));
     }
     if !cfg!(target_os = "linux") {
-        return Ok(Outcome::Skipped("the shared library is linked for Linux alone".to_owned()));
+        return Err("the shared library is linked for Linux alone".to_owned());
     }
     let header = library::header(flag("--write"))?;
     let build = if flag("--release") || prefix.is_some() { Build::Release } else { Build::Tests };
     if let Some(prefix) = prefix {
         let prefix = PathBuf::from(prefix);
         library::install(build, &prefix)?;
-        return Ok(Outcome::Done(format!("installed in {}", prefix.display())));
+        return Ok(format!("installed in {}", prefix.display()));
     }
     let folder = target_folder().join("c");
     let library = library::install(build, &folder.join("installed"))?;
     let symbols = library.check_symbols()?;
+    if flag("--smoke") {
+        let tried = programs::smoke(&library, &folder)?;
+        return Ok(format!("{header}\n{symbols}\n{tried}"));
+    }
     let tried = programs::run(&library, &folder)?;
     let listed = lister::run(&library, &folder)?;
-    Ok(Outcome::Done(format!("{header}\n{symbols}\n{tried}\n{listed}")))
+    Ok(format!("{header}\n{symbols}\n{tried}\n{listed}"))
 }
 
 /// The crate's folder.

@@ -22,6 +22,18 @@ const RACES: &[&str] = &["--tool=helgrind"];
 /// A source of an example, as for `--source`.
 const SOURCE: &str = "0x10=etmv4,cpu=cortex-m33,trcconfigr=0x1001";
 
+/// Compiles and runs the example, linked with the shared library.
+pub(super) fn smoke(library: &Library, folder: &Path) -> Result<String, String> {
+    let (example, program) = (workspace().join("testdata/examples/m33-etmv4"), folder.join("flow"));
+    compile(library, &package().join("examples/flow.c"), &program, Linking::Shared)?;
+    let files = [example.join("m3.elf"), example.join("trace.bin")];
+    let flow = output(Command::new(program).args(files).arg(SOURCE))?;
+    match flow.lines().count() {
+        0 => Err("flow: found no instructions".to_owned()),
+        instructions => Ok(format!("flow ({instructions} instructions) runs")),
+    }
+}
+
 /// Compiles the header as C and as C++, and compiles and runs the programs.
 pub(super) fn run(library: &Library, folder: &Path) -> Result<String, String> {
     header(library)?;

@@ -111,10 +111,9 @@ fn a_capture_of_some_megabytes_is_shown_as_a_small_one() {
     large(2 << 20);
 }
 
-/// Run by `cargo xtask page`.
 #[test]
 #[ignore = "decodes 100 MB several times"]
-fn a_capture_of_100_megabytes_is_shown_as_a_small_one() {
+fn heavy_a_capture_of_100_megabytes_is_shown_as_a_small_one() {
     large(100 << 20);
 }
 

@@ -5,8 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use super::rows::Row;
-use crate::process::output;
-use crate::workspace;
+use crate::process::{output, workspace};
 
 /// The rows as Markdown.
 pub(super) fn table(rows: &[Row]) -> String {

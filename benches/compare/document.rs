@@ -7,7 +7,7 @@ use std::fs;
 use super::Options;
 use super::record::Provenance;
 use super::rows::Row;
-use crate::workspace;
+use crate::process::workspace;
 
 /// The page, and the marks in it.
 const PAGE: &str = "docs/speed-and-memory.md";

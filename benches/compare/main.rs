@@ -1,8 +1,10 @@
-//! `bench`: measures the speed of tracewalk and OpenCSD, on the same bytes in one run.
+//! `cargo xtask bench`: measures the speed of tracewalk and OpenCSD, on the same bytes in one run.
 //!
 //! Both decode in turn, several times; the result is the median of the processor time. Their decoded output
 //! is compared first. A wrong result or too much memory fails the task; a time never does.
 //! `docs/dev/performance.md` explains each line.
+
+#![forbid(unsafe_code)]
 
 mod captures;
 mod document;
@@ -10,19 +12,22 @@ mod firmware;
 mod interpreter;
 mod junk;
 mod measure;
+#[path = "../../xtask/src/process.rs"]
+mod process;
 mod record;
 mod rows;
 mod tools;
 
+use std::process::ExitCode;
+
 use captures::Captures;
+use process::{target_folder, workspace};
 use rows::Row;
 use tools::Tools;
 
-use crate::{Answer, Outcome, target_folder, workspace};
-
 /// The task's options.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Options {
+struct Options {
     /// Uses small captures and few rounds, to check that everything works rather than how fast it is.
     short: bool,
     /// Saves the table under `benches/record`.
@@ -41,7 +46,7 @@ impl Options {
     fn from_arguments() -> Result<Self, String> {
         let mut options =
             Self { short: false, record: false, built: false, document: false, size: None, rounds: 5 };
-        for argument in std::env::args().skip(2) {
+        for argument in std::env::args().skip(1) {
             let (name, value) = argument.split_once('=').unwrap_or((&argument, ""));
             let number = || value.parse::<u64>().map_err(|_| format!("found {argument}, expected a number"));
             match name {
@@ -91,12 +96,24 @@ impl Options {
     }
 }
 
-/// Runs the task.
-pub(crate) fn run() -> Answer {
+fn main() -> ExitCode {
+    match run() {
+        Ok(summary) => {
+            println!("bench: {summary}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<String, String> {
     let options = Options::from_arguments()?;
     let corpus = workspace().join("../shared/corpus");
     if !corpus.is_dir() {
-        return Ok(Outcome::Skipped(format!("found no captures in {}", corpus.display())));
+        return Err(format!("found no captures in {}", corpus.display()));
     }
     let folder = target_folder().join("bench");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -121,5 +138,5 @@ pub(crate) fn run() -> Answer {
     let goals = rows.iter().filter(|row| row.is_met().is_some()).count();
     let missed = rows.iter().filter(|row| row.is_met() == Some(false)).map(Row::name).collect::<Vec<_>>();
     let missed = if missed.is_empty() { String::new() } else { format!("; not met: {}", missed.join(", ")) };
-    Ok(Outcome::Done(format!("the results are right; {met} of {goals} goals are met{missed}")))
+    Ok(format!("the results are right; {met} of {goals} goals are met{missed}"))
 }

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::Options;
-use crate::process::output;
-use crate::{target_folder, workspace};
+use crate::process::{output, target_folder, workspace};
 
 /// The paths of the programs.
 #[derive(Debug)]

@@ -1,25 +1,29 @@
-//! `check-isa`: compares the classification of instructions with objdump's disassembly of library code.
+//! The command `check-isa`: compares the classification of instructions with objdump's disassembly of library code.
 //!
 //! The compiler's own libraries come in many variants of A32 and T32. Each variant is linked whole, so that
 //! branches have their real targets, and disassembled. The A64 code is a C library for Linux. Pseudo-random
 //! encodings, the same in every run, add encodings that libraries do not use.
 
+use std::error::Error;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use tracewalk::ids::Isa;
 use tracewalk::isa::{Class, Instruction, classify};
+use tracewalk_generate::arguments::Arguments;
 
 use crate::disassembly::{Line, Reading};
-use crate::process::output;
-use crate::{Answer, Outcome};
 
 const COMPILER: &str = "arm-none-eabi-gcc";
 const LINKER: &str = "arm-none-eabi-ld";
 const DISASSEMBLER: &str = "arm-none-eabi-objdump";
 const DISASSEMBLER_64: &str = "aarch64-linux-gnu-objdump";
+
+/// The Debian packages with these programs and libraries.
+const PACKAGES: &str =
+    "gcc-arm-none-eabi, libnewlib-arm-none-eabi, binutils-aarch64-linux-gnu and libc6-arm64-cross";
 
 /// The A64 libraries, where Debian's `libc6-arm64-cross` puts them.
 const LIBRARIES_64: [&str; 3] = [
@@ -47,31 +51,26 @@ struct Tally {
     differences: Vec<String>,
 }
 
-/// Runs the task.
-pub(crate) fn run() -> Answer {
-    let tools = [
-        (COMPILER, "gcc-arm-none-eabi"),
-        (LINKER, "binutils-arm-none-eabi"),
-        (DISASSEMBLER, "binutils-arm-none-eabi"),
-        (DISASSEMBLER_64, "binutils-aarch64-linux-gnu"),
-    ];
-    for (tool, package) in tools {
-        if output(Command::new(tool).arg("--version")).is_err() {
-            return Ok(Outcome::Skipped(format!("{tool} is not installed (Debian's {package})")));
-        }
-    }
-    if LIBRARIES_64.iter().any(|library| !Path::new(library).is_file()) {
-        return Ok(Outcome::Skipped("there is no C library of A64 (Debian's libc6-arm64-cross)".into()));
-    }
-    let directory = std::env::temp_dir().join(format!("tracewalk-check-isa-{}", std::process::id()));
-    fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
-    let answer = check(&directory);
-    // The directory belongs to this process.
-    let _ = fs::remove_dir_all(&directory);
-    answer
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
+    arguments.finish()?;
+    let directory = tempfile::tempdir()?;
+    println!("{}", check(directory.path())?);
+    Ok(())
 }
 
-fn check(directory: &Path) -> Answer {
+/// The standard output of a successful command.
+fn output(command: &mut Command) -> Result<String, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.map_err(|error| format!("{name}: {error} (Debian's {PACKAGES} are needed)"))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match output.status.success() {
+        true => Ok(text(&output.stdout)),
+        false => Err(format!("{name}: {}\n{}", output.status, text(&output.stderr))),
+    }
+}
+
+fn check(directory: &Path) -> Result<String, String> {
     let mut libraries = Tally::default();
     let variants = variants()?;
     for flags in &variants {
@@ -96,10 +95,10 @@ fn check(directory: &Path) -> Answer {
     if a32 == 0 || t32 == 0 || a64 == 0 {
         return Err(format!("found {a32} A32, {t32} T32 and {a64} A64 instructions in the libraries"));
     }
-    Ok(Outcome::Done(format!(
+    Ok(format!(
         "no difference from objdump\n{} library variants: {libraries}\npseudo-random encodings: {random}",
         variants.len(),
-    )))
+    ))
 }
 
 fn report(tally: &Tally) -> String {

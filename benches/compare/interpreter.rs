@@ -8,8 +8,7 @@ use std::process::{Command, Stdio};
 
 use super::Options;
 use super::captures::{Capture, size};
-use crate::process::output;
-use crate::workspace;
+use crate::process::{output, workspace};
 
 /// The crate that contains Lua's sources, and their folder in it.
 const LUA_SRC: &str = "548.1.2";
