@@ -33,7 +33,7 @@ fn counts(document: &Value) -> Vec<(String, [u64; 3])> {
     let count = |instruction: &Value, name: &str| instruction[name].as_u64().unwrap_or(0);
     let counts = instructions.map(|instruction| {
         let at = instruction["address"].as_str().unwrap().to_owned();
-        (at, ["executed", "skipped", "untold"].map(|name| count(instruction, name)))
+        (at, ["executed", "skipped", "unrecorded"].map(|name| count(instruction, name)))
     });
     counts.collect()
 }
@@ -63,8 +63,13 @@ fn captures_of_one_program_add_up_and_one_shows_what_the_other_cannot() {
     assert_eq!(counts(&both), sums.collect::<Vec<_>>());
     assert_eq!(both["programs"][0]["sources"].as_array().unwrap().len(), 2);
     // The ETM saw whether conditions passed. An instruction with both outcomes leaves nothing unknown.
-    let untold = |document: &Value| document["totals"]["branches"]["untold"].as_u64().unwrap();
-    assert!(untold(&both) < untold(&pft) && untold(&etm) == 0, "{} {}", untold(&both), untold(&pft));
+    let unrecorded = |document: &Value| document["totals"]["branches"]["unrecorded"].as_u64().unwrap();
+    assert!(
+        unrecorded(&both) < unrecorded(&pft) && unrecorded(&etm) == 0,
+        "{} {}",
+        unrecorded(&both),
+        unrecorded(&pft)
+    );
 }
 
 #[test]

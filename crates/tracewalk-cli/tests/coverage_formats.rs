@@ -41,7 +41,7 @@ fn array(value: &Value) -> &[Value] {
 
 /// The lines of a file that can be judged.
 fn judged(file: &Value) -> impl Iterator<Item = &Value> {
-    array(&file["lines"]).iter().filter(|line| line["state"] != "untold")
+    array(&file["lines"]).iter().filter(|line| line["state"] != "unrecorded")
 }
 
 fn branches(line: &Value) -> &[Value] {

@@ -24,7 +24,7 @@ fn found(arguments: &[&str]) -> Found {
     for function in all(&report["functions"]) {
         for instruction in all(&function["instructions"]) {
             let count = |name: &str| instruction[name].as_u64().unwrap_or(0);
-            let counts = json!([count("executed"), count("skipped"), count("untold")]);
+            let counts = json!([count("executed"), count("skipped"), count("unrecorded")]);
             instructions.insert(instruction["address"].as_str().unwrap().to_owned(), counts);
         }
     }
@@ -41,7 +41,7 @@ fn found(arguments: &[&str]) -> Found {
     }
     let tally = |name: &str| {
         let tally = &report["totals"][name];
-        (name.to_owned(), json!([tally["found"], tally["covered"], tally["untold"]]))
+        (name.to_owned(), json!([tally["found"], tally["covered"], tally["unrecorded"]]))
     };
     let totals = ["lines", "branches", "functions", "instructions"].map(tally).into_iter();
     let sources = all(&report["programs"]).into_iter().flat_map(|program| all(&program["sources"]));
@@ -240,7 +240,7 @@ fn passes(arguments: &[&str]) -> BTreeMap<String, u64> {
     let instructions = functions.flat_map(|function| function["instructions"].as_array().unwrap());
     let passes = instructions.map(|instruction| {
         let count = |name: &str| instruction[name].as_u64().unwrap_or(0);
-        let passes = count("executed") + count("skipped") + count("untold");
+        let passes = count("executed") + count("skipped") + count("unrecorded");
         (instruction["address"].as_str().unwrap().to_owned(), passes)
     });
     passes.filter(|(_, passes)| *passes > 0).collect()

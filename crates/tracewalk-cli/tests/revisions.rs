@@ -119,7 +119,7 @@ fn lines_are_found_where_the_diff_moved_them_in_every_base() {
             [("control.c".to_owned(), control), ("range.c".to_owned(), range)],
             "{base}"
         );
-        assert_eq!(difference["changed"], json!({"found": 7, "covered": 6, "untold": 0}));
+        assert_eq!(difference["changed"], json!({"found": 7, "covered": 6, "unrecorded": 0}));
         assert_eq!(difference["gone"], json!([]), "{base}");
     }
 }

@@ -186,6 +186,6 @@ pub(crate) const fn state(state: LineState) -> &'static str {
         LineState::Partly => "partly",
         LineState::Skipped => "skipped",
         LineState::Unreached => "unreached",
-        LineState::Untold => "untold",
+        LineState::Unrecorded => "unrecorded",
     }
 }

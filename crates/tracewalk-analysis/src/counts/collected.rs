@@ -56,7 +56,7 @@ pub struct CountedSource {
     /// Instructions that were left out because damage puts them in doubt.
     pub left_out: u64,
     /// Branches to an address that the trace lacks, in any binary.
-    pub untold: u64,
+    pub unrecorded: u64,
     /// Instructions that were counted in this binary.
     pub counted: u64,
     /// Instructions of transactions that failed, or whose commit is not in the trace, in any binary; they are not counted. Saved
@@ -91,9 +91,9 @@ impl<'a> Split<'a> {
     /// The counts of each binary, in their order.
     #[must_use]
     pub fn counts(&self, counts: &BTreeMap<Context, Counts>, source: &CountedSource) -> Vec<CountedBinary> {
-        let untold = counts.values().map(|counts| counts.untold).sum();
+        let unrecorded = counts.values().map(|counts| counts.unrecorded).sum();
         let nothing = |binary: &Binary| CountedBinary {
-            sources: vec![CountedSource { untold, ..source.clone() }],
+            sources: vec![CountedSource { unrecorded, ..source.clone() }],
             base: binary.stretches.first().map(|first| Address::new(first.start)),
             ..CountedBinary::default()
         };

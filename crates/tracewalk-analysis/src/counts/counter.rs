@@ -39,7 +39,7 @@ struct Tally {
     ranges: QuickMap<Range, u64>,
     branches: QuickMap<Branch, u64>,
     instructions: u64,
-    untold: u64,
+    unrecorded: u64,
 }
 
 /// A branch that was taken, and not yet followed.
@@ -61,7 +61,7 @@ struct Learned {
     ranges: Vec<(Range, u64)>,
     branches: Vec<(Branch, u64)>,
     instructions: u64,
-    untold: u64,
+    unrecorded: u64,
     /// The branch that it ends with.
     taken: Option<Taken>,
 }
@@ -77,7 +77,7 @@ enum After {
     /// The branch was a return from an exception, which is not counted as a branch.
     Returned,
     /// The trace does not report the target.
-    Untold,
+    Unrecorded,
 }
 
 /// The most branches into a passage that are noted with it; more are counted at once.
@@ -148,11 +148,11 @@ impl Counter {
     pub(super) fn join(&mut self, mut next: Self) {
         self.cut();
         next.settle();
-        let Tally { ranges, branches, instructions, untold } = next.tally;
+        let Tally { ranges, branches, instructions, unrecorded } = next.tally;
         ranges.into_iter().for_each(|(range, count)| self.tally.range(range, count));
         branches.into_iter().for_each(|(branch, count)| self.tally.branch(branch, count));
         self.tally.instructions += instructions;
-        self.tally.untold += untold;
+        self.tally.unrecorded += unrecorded;
         self.taken = next.taken;
     }
 
@@ -160,9 +160,9 @@ impl Counter {
     pub(super) fn finish(mut self) -> Counts {
         self.cut();
         self.settle();
-        let Tally { ranges, branches, instructions, untold } = self.tally;
+        let Tally { ranges, branches, instructions, unrecorded } = self.tally;
         let (ranges, branches) = (ranges.into_iter().collect(), branches.into_iter().collect());
-        Counts { ranges, branches, instructions, untold }
+        Counts { ranges, branches, instructions, unrecorded }
     }
 }
 
@@ -189,13 +189,13 @@ impl Tally {
                     }
                 }
                 After::Returned => *taken = None,
-                After::Untold => self.cut(taken),
+                After::Unrecorded => self.cut(taken),
             },
         }
     }
 
     fn cut(&mut self, taken: &mut Option<Taken>) {
-        self.untold += u64::from(taken.take().is_some());
+        self.unrecorded += u64::from(taken.take().is_some());
     }
 
     fn range(&mut self, range: Range, count: u64) {
@@ -225,7 +225,7 @@ impl Learned {
             ranges: tally.ranges.drain().collect(),
             branches: tally.branches.drain().collect(),
             instructions: std::mem::take(&mut tally.instructions),
-            untold: std::mem::take(&mut tally.untold),
+            unrecorded: std::mem::take(&mut tally.unrecorded),
             taken,
             ..Self::default()
         }
@@ -248,7 +248,7 @@ impl Learned {
             match self.first {
                 After::At(to) => tally.branch(Branch { from, to, way }, count),
                 After::Returned => {}
-                After::Same | After::Untold => tally.untold += count,
+                After::Same | After::Unrecorded => tally.unrecorded += count,
             }
         }
     }
@@ -262,7 +262,7 @@ impl Learned {
             tally.branch(branch, count.saturating_mul(self.count));
         }
         tally.instructions += self.instructions * self.count;
-        tally.untold += self.untold * self.count;
+        tally.unrecorded += self.unrecorded * self.count;
     }
 }
 
@@ -270,7 +270,7 @@ impl After {
     fn of(element: &Element) -> Self {
         match element {
             Element::Block(block) => Self::At(block.start),
-            Element::Gap(_) => Self::Untold,
+            Element::Gap(_) => Self::Unrecorded,
             Element::Proof(_) => Self::Same,
             Element::Event(event) => match event.kind {
                 // The branch's target has not run yet: the handler returns there.
@@ -278,7 +278,7 @@ impl After {
                 // In M profile an exception may replace another exception's return.
                 EventKind::Exception { exception: Some(Exception::M(_) | Exception::MType(_)), .. }
                 | EventKind::ExceptionReturn => Self::Returned,
-                EventKind::Exception { .. } | EventKind::TraceOn(_) => Self::Untold,
+                EventKind::Exception { .. } | EventKind::TraceOn(_) => Self::Unrecorded,
                 _ => Self::Same,
             },
         }

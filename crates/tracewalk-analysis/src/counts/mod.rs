@@ -52,7 +52,7 @@ pub struct Counts {
     /// How many instructions ran.
     pub instructions: u64,
     /// The number of branches to an address that the trace lacks, or interrupted before their target.
-    pub untold: u64,
+    pub unrecorded: u64,
 }
 
 /// Instructions that ran one after the other.

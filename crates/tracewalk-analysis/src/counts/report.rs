@@ -92,7 +92,7 @@ impl Tabular for CountsReport<'_> {
             counts("followed", "instructions"),
             column("gaps", Kind::Integer),
             counts("left_out", "instructions"),
-            counts("untold", "branches"),
+            counts("unrecorded", "branches"),
             counts("counted", "instructions"),
             counts("uncommitted", "instructions"),
         ];
@@ -106,7 +106,7 @@ impl Tabular for CountsReport<'_> {
                     source.followed,
                     source.gaps,
                     source.left_out,
-                    source.untold,
+                    source.unrecorded,
                     source.counted,
                     source.uncommitted,
                 ];

@@ -136,7 +136,7 @@ mod tests {
     const SAVED: &str = r#"{"saved":"counts","version":3,"complete":true}
 {"program":{"id":{"build":["0abc"]},"images":["fw.elf"]}}
 {"base":"8000000"}
-{"source":{"capture":"run","source":"0x10","protocol":"etmv3","bytes":1,"packets":2,"malformed":3,"followed":4,"gaps":5,"left_out":6,"untold":7,"counted":8}}
+{"source":{"capture":"run","source":"0x10","protocol":"etmv3","bytes":1,"packets":2,"malformed":3,"followed":4,"gaps":5,"left_out":6,"unrecorded":7,"counted":8}}
 {"range":["8000306","8000314","t32",8,18446744073709551615]}
 {"branch":[null,"8000306","call",1]}
 {"branch":["8000314",null,"return",1]}

@@ -57,14 +57,14 @@ pub struct Passes<A = u64> {
     /// The instruction's condition failed. A branch was not taken.
     pub skipped: A,
     /// The trace does not record which of the two.
-    pub untold: A,
+    pub unrecorded: A,
 }
 
 impl Passes {
     /// The number of all passes.
     #[must_use]
     pub const fn total(&self) -> u64 {
-        self.executed.saturating_add(self.skipped).saturating_add(self.untold)
+        self.executed.saturating_add(self.skipped).saturating_add(self.unrecorded)
     }
 }
 
@@ -202,13 +202,13 @@ impl<A: Amount> Raw<A> {
             Class::Other | Class::Barrier(_) | Class::Wait | Class::TransactionStart => Branching::None,
         };
         let Self { mut executed, skipped, passed, .. } = self;
-        let untold = if conditional {
+        let unrecorded = if conditional {
             passed
         } else {
             executed.add(&passed);
             A::default()
         };
-        let passes = Passes { executed, skipped, untold };
+        let passes = Passes { executed, skipped, unrecorded };
         Instruction { at, bytes, branching, conditional, passes }
     }
 }
@@ -281,7 +281,7 @@ mod tests {
         let blocks = blocks.iter().copied().collect::<BTreeMap<_, _>>();
         let code = Code { program: program.into(), ..Code::unknown() };
         let found = count(&code, &[], &blocks);
-        let passes = |passes: Passes| [passes.executed, passes.skipped, passes.untold];
+        let passes = |passes: Passes| [passes.executed, passes.skipped, passes.unrecorded];
         found.map(|found| (found.at.address.get(), found.conditional, passes(found.passes))).collect()
     }
 

@@ -10,7 +10,7 @@
 //! conditions and their source lines.
 //!
 //! Unknown is kept apart from not covered. ETMv3 records for every instruction whether its condition passed; PFT and MTB do so
-//! only for branches. If only PFT or MTB traced a conditional instruction, its effect is *untold*: the instruction counts neither
+//! only for branches. If only PFT or MTB traced a conditional instruction, its effect is *unrecorded*: the instruction counts neither
 //! as covered nor as uncovered.
 //!
 //! ```

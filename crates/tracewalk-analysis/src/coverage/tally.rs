@@ -10,7 +10,7 @@ pub struct Tally {
     /// The number of them that are covered.
     pub covered: u64,
     /// The number that no trace can show; not included in `found`.
-    pub untold: u64,
+    pub unrecorded: u64,
 }
 
 /// Tallies of everything that is counted.
@@ -43,7 +43,7 @@ pub enum Metric {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verdict {
     Uncovered,
-    Untold,
+    Unrecorded,
     Covered,
 }
 
@@ -71,7 +71,7 @@ impl Tally {
                 self.covered += 1;
             }
             Verdict::Uncovered => self.found += 1,
-            Verdict::Untold => self.untold += 1,
+            Verdict::Unrecorded => self.unrecorded += 1,
         }
     }
 
@@ -93,7 +93,7 @@ impl AddAssign for Tally {
     fn add_assign(&mut self, other: Self) {
         self.found += other.found;
         self.covered += other.covered;
-        self.untold += other.untold;
+        self.unrecorded += other.unrecorded;
     }
 }
 
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn nearly_all_is_not_all_and_of_nothing_there_is_no_part() {
-        let tally = |covered, found| Tally { found, covered, untold: 7 };
+        let tally = |covered, found| Tally { found, covered, unrecorded: 7 };
         assert_eq!(tally(9999, 10_000).permille(), Some(999));
         assert_eq!(tally(3, 3).permille(), Some(1000));
         assert_eq!(tally(0, 0).permille(), None);

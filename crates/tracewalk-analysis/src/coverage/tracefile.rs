@@ -52,7 +52,7 @@ impl Tracefile {
     /// The lines, branches and functions of a report. `source` finds source files by their names in the report; a file that it
     /// finds gets its path as name.
     ///
-    /// Untold lines and branches are left out: a tracefile cannot express them.
+    /// Unrecorded lines and branches are left out: a tracefile cannot express them.
     pub fn of(report: &Report, mut source: impl FnMut(&str) -> Option<SourceFile>) -> Self {
         let mut files = BTreeMap::new();
         for file in &report.files {
@@ -85,7 +85,7 @@ impl TracedFile {
 
     fn add_lines(&mut self, report: &Report, file: &File, text: Option<&[&[u8]]>) {
         for line in &file.lines {
-            if line.state == LineState::Untold {
+            if line.state == LineState::Unrecorded {
                 continue;
             }
             let index = usize::try_from(line.number).ok().and_then(|number| number.checked_sub(1));

@@ -54,7 +54,7 @@ def file_view(browser, file, report):
     digits = browser.evaluate(
         "[...document.querySelectorAll('tr.source[data-line]')].map(r => r.cells[1].firstChild.textContent.replace(/\\D/g, ''))"
     )
-    expect(digits, ["" if line["state"] == "untold" else str(line["count"]) for line in file["lines"]], "what is written")
+    expect(digits, ["" if line["state"] == "unrecorded" else str(line["count"]) for line in file["lines"]], "what is written")
     for metric in ("lines", "branches", "functions", "instructions"):
         text = browser.evaluate(f"document.querySelector('#file-head [data-metric={metric}] b').textContent")
         expect(text, percent(file["totals"][metric]), f"{file['name']}: {metric}")

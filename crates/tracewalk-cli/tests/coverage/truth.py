@@ -7,7 +7,7 @@ docs/coverage.md defines the counts.
 
     truth.py --elf FILE --record FILE [--conditions every|branches] [--first N | --last N --skip-end K]
 
-prints JSON: for each instruction how often it was executed, skipped and passed untold; for each line its count, its state
+prints JSON: for each instruction how often it was executed, skipped and passed unrecorded; for each line its count, its state
 and the outcomes of its conditions; the totals. Records in the `runs` format do not say whether the conditions of instructions
 that do not branch passed. "open" lists these instructions and their lines.
 
@@ -338,8 +338,8 @@ def passes(code, steps, conditions):
     counts = defaultdict(lambda: [0, 0, 0])
     for address, isa, outcome in steps:
         instruction = code.at(address, isa)
-        untold = conditions == "branches" and instruction.conditional and not instruction.branch
-        counts[(address, isa)][2 if untold else 0 if outcome else 1] += 1
+        unrecorded = conditions == "branches" and instruction.conditional and not instruction.branch
+        counts[(address, isa)][2 if unrecorded else 0 if outcome else 1] += 1
     return counts
 
 
@@ -368,12 +368,12 @@ def copy_state(instructions):
         complete = all(effect or counts[2] for effect, counts in instructions)
         return count, "covered" if complete else "partly"
     if any(counts[2] for _, counts in instructions):
-        return 0, "untold"
+        return 0, "unrecorded"
     return 0, "skipped" if any(sum(counts) for _, counts in instructions) else "unreached"
 
 
 def tally(verdicts):
-    """found, covered, untold, from a list of True, False and None."""
+    """found, covered, unrecorded, from a list of True, False and None."""
     judged = [verdict for verdict in verdicts if verdict is not None]
     return [len(judged), sum(judged), len(verdicts) - len(judged)]
 
@@ -401,13 +401,13 @@ def report(code, lines, counts, conditions):
         if judged:
             branches[(file, line)].append([f"0x{instruction.address:08x}", *judged])
     files = defaultdict(dict)
-    order = ["covered", "partly", "untold", "skipped", "unreached"]
+    order = ["covered", "partly", "unrecorded", "skipped", "unreached"]
     verdicts = []
     for (file, line), copies in sorted(by_line.items()):
         states = [copy_state(instructions) for instructions in copies.values()]
         state = min((state for _, state in states), key=order.index)
         files[file][line] = [sum(count for count, _ in states), state, sorted(branches[(file, line)])]
-        verdicts.append(True if state in ("covered", "partly") else None if state == "untold" else False)
+        verdicts.append(True if state in ("covered", "partly") else None if state == "unrecorded" else False)
     totals = {
         "lines": tally(verdicts),
         "branches": tally(all_outcomes),

@@ -1,6 +1,6 @@
 //! Coverage as Cobertura's XML (its DTD is coverage-04.dtd), which GitLab, Jenkins and Azure show.
 //!
-//! A folder is a package, a file a class, a linked function a method. Untold lines and branches are left out: Cobertura cannot
+//! A folder is a package, a file a class, a linked function a method. Unrecorded lines and branches are left out: Cobertura cannot
 //! express them.
 
 use std::collections::BTreeMap;
@@ -75,8 +75,8 @@ impl JudgedLine {
         if let Some(function) = function {
             copies.retain(|copy| report.copies.get(copy.copy).is_some_and(|copy| copy.function == function));
         }
-        copies.retain(|copy| copy.state != LineState::Untold);
-        if copies.is_empty() || line.state == LineState::Untold {
+        copies.retain(|copy| copy.state != LineState::Unrecorded);
+        if copies.is_empty() || line.state == LineState::Unrecorded {
             return None;
         }
         let count = copies.iter().fold(0, |sum: u64, copy| sum.saturating_add(copy.count));
@@ -101,7 +101,7 @@ fn judged(branch: &Branch) -> (u64, u64) {
         |wanted: fn(&OutcomeCount) -> bool| outcomes.iter().filter(|outcome| wanted(outcome)).count() as u64;
     (
         count(|outcome| matches!(outcome, OutcomeCount::Seen(_))),
-        count(|outcome| *outcome != OutcomeCount::Untold),
+        count(|outcome| *outcome != OutcomeCount::Unrecorded),
     )
 }
 

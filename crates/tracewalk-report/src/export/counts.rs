@@ -47,7 +47,7 @@ fn steps(source: &CountedSource) -> [(&'static str, String); 4] {
                 lost(source.gaps, "gap", ""),
                 lost(source.left_out, "instruction", " in doubt left out"),
                 lost(source.uncommitted, "instruction", " of transactions without a commit left out"),
-                lost(source.untold, "branch", " with an unknown destination"),
+                lost(source.unrecorded, "branch", " with an unknown destination"),
             ]
             .concat(),
         ),

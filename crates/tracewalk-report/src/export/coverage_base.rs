@@ -65,7 +65,7 @@ impl Document {
         let mut tracefile = Tracefile::default();
         for file in &self.files {
             let traced: &mut TracedFile = tracefile.files.entry(file.name.clone()).or_default();
-            for line in file.lines.iter().filter(|line| line.state != "untold") {
+            for line in file.lines.iter().filter(|line| line.state != "unrecorded") {
                 let known: &mut TracedLine = traced.lines.entry(line.line).or_default();
                 known.count = known.count.saturating_add(line.count);
                 for (branch, block) in line.branches.iter().zip(0..) {

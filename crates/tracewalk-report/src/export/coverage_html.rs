@@ -140,7 +140,7 @@ struct Card {
     width: String,
     covered: u64,
     found: u64,
-    untold: u64,
+    unrecorded: u64,
 }
 
 struct FileRow {
@@ -264,7 +264,7 @@ impl Card {
             width: width(tally),
             covered: tally.covered,
             found: tally.found,
-            untold: tally.untold,
+            unrecorded: tally.unrecorded,
         }
     }
 }

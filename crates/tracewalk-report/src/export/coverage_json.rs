@@ -68,7 +68,7 @@ struct TotalsJson {
 struct TallyJson {
     found: u64,
     covered: u64,
-    untold: u64,
+    unrecorded: u64,
 }
 
 #[derive(Serialize)]
@@ -201,7 +201,7 @@ struct InstructionJson {
     #[serde(skip_serializing_if = "is_zero")]
     skipped: u64,
     #[serde(skip_serializing_if = "is_zero")]
-    untold: u64,
+    unrecorded: u64,
 }
 
 #[derive(Serialize)]
@@ -424,7 +424,7 @@ impl InstructionJson {
             conditional: instruction.conditional,
             executed: instruction.passes.executed,
             skipped: instruction.passes.skipped,
-            untold: instruction.passes.untold,
+            unrecorded: instruction.passes.unrecorded,
         }
     }
 }
@@ -463,7 +463,7 @@ impl From<Totals> for TotalsJson {
 }
 
 impl From<Tally> for TallyJson {
-    fn from(Tally { found, covered, untold }: Tally) -> Self {
-        Self { found, covered, untold }
+    fn from(Tally { found, covered, unrecorded }: Tally) -> Self {
+        Self { found, covered, unrecorded }
     }
 }

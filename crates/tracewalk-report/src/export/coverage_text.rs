@@ -247,13 +247,13 @@ pub(super) fn notes(report: &Report) -> Vec<Note> {
 
 fn not_observable(totals: &Totals) -> Option<Note> {
     let Totals { lines, branches, instructions, .. } = totals;
-    if instructions.untold == 0 && branches.untold == 0 {
+    if instructions.unrecorded == 0 && branches.unrecorded == 0 {
         return None;
     }
     let parts = [
-        (branches.untold, "outcome", " of conditions"),
-        (instructions.untold, "instruction", ""),
-        (lines.untold, "line", ""),
+        (branches.unrecorded, "outcome", " of conditions"),
+        (instructions.unrecorded, "instruction", ""),
+        (lines.unrecorded, "line", ""),
     ];
     let parts = parts.into_iter().filter(|(count, ..)| *count > 0);
     let parts = parts.map(|(count, thing, rest)| counted(count, thing) + rest).collect::<Vec<_>>().join(", ");
@@ -419,7 +419,7 @@ mod tests {
 
     #[test]
     fn bars_grow_by_eighths() {
-        let bar = |covered| bar(Tally { found: 80, covered, untold: 0 }, 10);
+        let bar = |covered| bar(Tally { found: 80, covered, unrecorded: 0 }, 10);
         assert_eq!(bar(0), "··········");
         assert_eq!(bar(1), "▏·········");
         assert_eq!(bar(79), "█████████▉");

@@ -34,7 +34,7 @@ function say_counting(at) {
 
 function count(value, state_) {
   const made = element("span", { class: `count ${state_ ?? ""}` }, value == null ? "" : show_short(value));
-  const meaning = { covered: "ran", partly: "ran in part", skipped: "its conditions failed", unreached: "never ran", untold: "unknown from the trace" }[state_];
+  const meaning = { covered: "ran", partly: "ran in part", skipped: "its conditions failed", unreached: "never ran", unrecorded: "unknown from the trace" }[state_];
   made.title = [value >= 1e6 ? show(value) : "", meaning ?? ""].filter(part => part).join(": ");
   return made;
 }

@@ -325,7 +325,7 @@ fn line(report: &Report, number: u32, placed: &[Placed]) -> Line {
     });
     let copies = copies.collect::<Vec<_>>();
     let any = |state| copies.iter().any(|copy| copy.state == state);
-    let states = [LineState::Covered, LineState::Partly, LineState::Untold, LineState::Skipped];
+    let states = [LineState::Covered, LineState::Partly, LineState::Unrecorded, LineState::Skipped];
     Line {
         number,
         count: copies.iter().fold(0, |sum: u64, copy| sum.saturating_add(copy.count)),
@@ -338,14 +338,14 @@ fn line(report: &Report, number: u32, placed: &[Placed]) -> Line {
 fn line_copy(report: &Report, copy: usize, instructions: Vec<usize>) -> LineCopy {
     let counted = || instructions.iter().filter_map(|&index| report.instructions.get(index));
     let count = counted().map(|counted| counted.effects).max().unwrap_or(0);
-    // An untold condition does not count against a line that ran.
+    // An unrecorded condition does not count against a line that ran.
     let complete = counted().all(|counted| instruction_verdict(counted) != Verdict::Uncovered);
-    let untold = counted().any(|counted| instruction_verdict(counted) == Verdict::Untold);
+    let unrecorded = counted().any(|counted| instruction_verdict(counted) == Verdict::Unrecorded);
     let passed = counted().any(|counted| counted.instruction.passes.total() > 0);
     let state = match () {
         () if count > 0 && complete => LineState::Covered,
         () if count > 0 => LineState::Partly,
-        () if untold => LineState::Untold,
+        () if unrecorded => LineState::Unrecorded,
         () if passed => LineState::Skipped,
         () => LineState::Unreached,
     };
@@ -407,15 +407,15 @@ fn add_instruction(totals: &mut Totals, counted: &Counted) {
         totals.branches.count(match outcome {
             OutcomeCount::Seen(_) => Verdict::Covered,
             OutcomeCount::Never => Verdict::Uncovered,
-            OutcomeCount::Untold => Verdict::Untold,
+            OutcomeCount::Unrecorded => Verdict::Unrecorded,
         });
     }
 }
 
 const fn instruction_verdict(counted: &Counted) -> Verdict {
-    match (counted.effects, counted.instruction.passes.untold) {
+    match (counted.effects, counted.instruction.passes.unrecorded) {
         (0, 0) => Verdict::Uncovered,
-        (0, _) => Verdict::Untold,
+        (0, _) => Verdict::Unrecorded,
         _ => Verdict::Covered,
     }
 }
@@ -424,7 +424,7 @@ const fn line_verdict(state: LineState) -> Verdict {
     match state {
         LineState::Covered | LineState::Partly => Verdict::Covered,
         LineState::Skipped | LineState::Unreached => Verdict::Uncovered,
-        LineState::Untold => Verdict::Untold,
+        LineState::Unrecorded => Verdict::Unrecorded,
     }
 }
 
@@ -433,9 +433,9 @@ fn branch(instruction: &Instruction, conditions_recorded: bool) -> Option<Branch
     let passes = instruction.passes;
     let outcome = |count| match count {
         1.. => OutcomeCount::Seen(count),
-        0 if passes.untold > 0 => OutcomeCount::Untold,
+        0 if passes.unrecorded > 0 => OutcomeCount::Unrecorded,
         // Execution may have passed the instruction without these traces reporting it.
-        0 if !conditions_recorded && !instruction.is_branch() => OutcomeCount::Untold,
+        0 if !conditions_recorded && !instruction.is_branch() => OutcomeCount::Unrecorded,
         0 => OutcomeCount::Never,
     };
     instruction

@@ -133,7 +133,7 @@ pub enum OutcomeCount {
     /// Never.
     Never,
     /// No trace records it.
-    Untold,
+    Unrecorded,
 }
 
 /// A source file.
@@ -192,7 +192,7 @@ pub enum LineState {
     /// Execution never reached the line.
     Unreached,
     /// Execution passed the line, but no trace records whether its conditions passed.
-    Untold,
+    Unrecorded,
 }
 
 /// A line in one of the places that it was compiled into.
@@ -217,7 +217,7 @@ impl LineState {
             Self::Partly => "partly",
             Self::Skipped => "skipped",
             Self::Unreached => "unreached",
-            Self::Untold => "untold",
+            Self::Unrecorded => "unrecorded",
         }
     }
 
@@ -235,7 +235,7 @@ impl OutcomeCount {
         match self {
             Self::Seen(count) => Some(count),
             Self::Never => Some(0),
-            Self::Untold => None,
+            Self::Unrecorded => None,
         }
     }
 }

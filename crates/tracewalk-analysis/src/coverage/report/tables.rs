@@ -18,13 +18,13 @@ impl Report {
     fn file_table(&self) -> Table {
         let counts = ["lines", "branches", "functions", "instructions"];
         let tallies = counts.into_iter().flat_map(|name| {
-            [name.to_owned(), format!("{name}_covered"), format!("{name}_untold")].map(integer)
+            [name.to_owned(), format!("{name}_covered"), format!("{name}_unrecorded")].map(integer)
         });
         let mut table = Table::new("files", 1, [text("file")].into_iter().chain(tallies));
         for file in &self.files {
             let totals = &file.totals;
             let tallies = [totals.lines, totals.branches, totals.functions, totals.instructions];
-            let cells = tallies.into_iter().flat_map(|tally| [tally.found, tally.covered, tally.untold]);
+            let cells = tallies.into_iter().flat_map(|tally| [tally.found, tally.covered, tally.unrecorded]);
             table.push([file.name.as_str().into()].into_iter().chain(cells.map(Cell::Integer)));
         }
         table

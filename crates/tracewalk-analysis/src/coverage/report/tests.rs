@@ -145,7 +145,7 @@ fn lines_are_counted_in_every_place_that_they_were_compiled_into() {
 #[test]
 fn functions_know_how_often_they_were_entered_and_what_of_them_ran() {
     let report = report(Conditions::OfEvery, &MAIN, &Every);
-    let tally = |covered, found| Tally { found, covered, untold: 0 };
+    let tally = |covered, found| Tally { found, covered, unrecorded: 0 };
     let [main, twice] = report.functions.as_slice() else { panic!("there are two") };
     assert_eq!((main.name.as_deref(), main.entered, main.line), (Some("main"), 1, Some(10)));
     assert_eq!((main.totals.instructions, main.totals.branches), (tally(6, 6), tally(1, 2)));
@@ -173,12 +173,12 @@ fn a_line_whose_condition_failed_did_not_run_and_a_branch_that_was_not_taken_did
 fn what_no_trace_records_is_neither_covered_nor_uncovered() {
     let blocks = [(0x10c, 0x114, Outcome::Taken, 3), MAIN[0]];
     let report = report(Conditions::OfBranches, &blocks, &Every);
-    assert_eq!(lines(&report)[&("util.h", 7)], (0, LineState::Untold));
+    assert_eq!(lines(&report)[&("util.h", 7)], (0, LineState::Unrecorded));
     let totals = report.files[1].totals;
-    assert_eq!(totals.lines, Tally { found: 3, covered: 3, untold: 1 });
-    assert_eq!(totals.branches, Tally { found: 0, covered: 0, untold: 2 });
+    assert_eq!(totals.lines, Tally { found: 3, covered: 3, unrecorded: 1 });
+    assert_eq!(totals.branches, Tally { found: 0, covered: 0, unrecorded: 2 });
     // Branches are reported by every trace.
-    assert_eq!(report.files[0].totals.branches, Tally { found: 2, covered: 1, untold: 0 });
+    assert_eq!(report.files[0].totals.branches, Tally { found: 2, covered: 1, unrecorded: 0 });
     let tracefile = Tracefile::of(&report, |_| None);
     assert_eq!(tracefile.files["util.h"].lines.keys().collect::<Vec<_>>(), [&5, &6, &8]);
 }

@@ -66,12 +66,12 @@ impl Limit {
     /// The message if coverage is below the limit.
     fn unmet(&self, report: &Report, changed: Option<Tally>) -> Option<String> {
         let Self { measure, percent } = *self;
-        let (Tally { found, covered, untold }, name) = match measure {
+        let (Tally { found, covered, unrecorded }, name) = match measure {
             Measure::Of(metric) => (report.totals.of(metric), metric.name()),
             Measure::Changed => (changed.unwrap_or_default(), "changed lines"),
         };
         if found == 0 {
-            let why = match (measure, untold) {
+            let why = match (measure, unrecorded) {
                 // A change of comments or documents has nothing to cover.
                 (Measure::Changed, _) => return None,
                 (Measure::Of(Metric::Branches), 1..) => "the trace does not record their outcomes",

@@ -7,13 +7,13 @@
 (async () => {
   const $ = (id) => document.getElementById(id);
   const { report, sources, changes, disassembly } = await readData();
-  const STATES = { covered: "✓", partly: "◐", skipped: "↷", unreached: "✗", untold: "?" };
+  const STATES = { covered: "✓", partly: "◐", skipped: "↷", unreached: "✗", unrecorded: "?" };
   const MEANINGS = {
     covered: "every instruction of it ran",
     partly: "it ran, but never all of it",
     skipped: "execution came past it, and its conditions failed",
     unreached: "no trace came here",
-    untold: "execution came past it; whether its conditions passed is not observable",
+    unrecorded: "execution came past it; whether its conditions passed is not observable",
   };
   const NOT_COVERED = ["partly", "skipped", "unreached"];
   /** Whether the line, or an outcome of a condition in it, is not covered. */
@@ -268,9 +268,9 @@
     document.title = `${file.name} – coverage`;
     const tallies = ["lines", "branches", "functions", "instructions"].map((metric) => {
       const tally = file.totals[metric];
-      const untold = tally.untold ? `, ${tally.untold} not observable` : "";
+      const unrecorded = tally.unrecorded ? `, ${tally.unrecorded} not observable` : "";
       const rate = element("b", { class: `rate ${grade(tally)}`, text: percent(tally) });
-      return element("span", { class: "tally", "data-metric": metric }, rate, ` ${metric} ${tally.covered}/${tally.found}${untold}`);
+      return element("span", { class: "tally", "data-metric": metric }, rate, ` ${metric} ${tally.covered}/${tally.found}${unrecorded}`);
     });
     const disassemble = element("button", { id: "disassemble", type: "button", "aria-pressed": "false", title: "Instructions of all lines (d)", text: "Instructions", onclick: toggleAll });
     const next = element("button", { type: "button", title: "Next line that is not covered, or whose conditions never had both outcomes (n)", text: "Next gap", onclick: () => step(1, isGap) });
@@ -304,7 +304,7 @@
 
   function sourceRow(line, found, text, change) {
     if (!found) return element("tr", { class: "source", id: `L${line}` }, element("td", { text: line }), element("td"), element("td"), element("td", {}, ...text));
-    const count = found.state === "untold" ? "" : `${atLeast(found) ? "≥" : ""}${number(found.count)}`;
+    const count = found.state === "unrecorded" ? "" : `${atLeast(found) ? "≥" : ""}${number(found.count)}`;
     const mark = element("span", { class: "state", role: "img", "aria-label": found.state, title: MEANINGS[found.state], text: STATES[found.state] });
     const attributes = {
       class: `source ${found.state}${change ? ` ${change}` : ""}`,
@@ -361,7 +361,7 @@
     for (const copy of line.copies) {
       const name = report.functions[copy.function].name ?? "code in no function";
       const calls = (copy.inlined ?? []).map((call) => `, ${call.function ?? "?"} inlined at ${call.file ?? "?"}:${call.line ?? "?"}`);
-      const count = copy.state === "untold" ? "not observable" : copy.count === 0 ? copy.state : `${number(copy.count)}×`;
+      const count = copy.state === "unrecorded" ? "not observable" : copy.count === 0 ? copy.state : `${number(copy.count)}×`;
       cell.append(element("p", { class: "copy", "data-count": copy.count }, "in ", element("b", { text: name }), `${calls.join("")}: ${count}`));
       const rows = copy.instructions.map((at) => instructionRow(instructionsOf(copy.function).get(at), branches.get(at)));
       cell.append(element("table", { class: "instructions" }, element("tbody", {}, ...rows)));
@@ -381,16 +381,16 @@
   }
 
   function instructionRow(found, branch) {
-    const { executed, skipped = 0, untold = 0 } = found;
+    const { executed, skipped = 0, unrecorded = 0 } = found;
     const parts = [];
     if (branch) parts.push(outcomes(branch));
-    if (untold) parts.push(`passed ${number(untold)}×, not observable whether its condition did`);
+    if (unrecorded) parts.push(`passed ${number(unrecorded)}×, not observable whether its condition did`);
     const decided = executed + (branch?.jump ? skipped : 0);
-    const attributes = { class: decided ? "" : untold ? "open" : "never", "data-address": found.address };
+    const attributes = { class: decided ? "" : unrecorded ? "open" : "never", "data-address": found.address };
     return element(
       "tr",
       attributes,
-      element("td", { class: "count", text: decided || !untold ? number(decided) : "?" }),
+      element("td", { class: "count", text: decided || !unrecorded ? number(decided) : "?" }),
       element("td", { text: found.address.slice(2) }),
       element("td", { class: "text", text: found.text }),
       element("td", { class: "what", text: parts.join("; ") }),
