@@ -126,7 +126,7 @@ fn a_missing_interrupt_is_found_where_the_record_has_it() {
     assert_eq!((status, &document["same"]), (1, &json!(false)));
     let source = &document["sources"][0];
     let divergence = &source["divergence"];
-    assert_eq!(divergence["behind"], json!(count));
+    assert_eq!(divergence["common"], json!(count));
     assert_eq!(divergence["last"]["address"], json!(last.address.to_string()));
     assert_eq!(divergence["last"]["function"], json!("quicksort"));
     assert!(divergence["last"]["file"].as_str().unwrap().ends_with("work.c"));
@@ -167,7 +167,7 @@ fn a_run_that_ends_early_covers_less() {
     assert_eq!(status, 1);
     let source = &document["sources"][0];
     assert_eq!(source["divergence"]["b"]["next"], json!([{ "what": "end", "text": "ends" }]));
-    assert_eq!(source["divergence"]["behind"], source["instructions"][1]);
+    assert_eq!(source["divergence"]["common"], source["instructions"][1]);
     assert_eq!(source["divergence"]["a"]["next"].as_array().unwrap().len(), 5);
 
     // Lost instructions are those covered by the one capture and not by the other.

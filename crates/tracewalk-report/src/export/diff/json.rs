@@ -59,7 +59,7 @@ struct SourceJson<'a> {
 #[derive(Serialize)]
 struct DivergenceJson {
     /// The number of instructions that both have in common.
-    behind: u64,
+    common: u64,
     /// The last instruction that both have in common.
     last: Option<PlaceJson>,
     a: SideJson,
@@ -141,7 +141,7 @@ struct FileJson<'a> {
 impl<'a> SourceJson<'a> {
     fn of(source: &'a SourceDiff) -> Self {
         let divergence = source.parting.as_ref().map(|[a, b]| DivergenceJson {
-            behind: a.common,
+            common: a.common,
             last: a.last.map(|last| PlaceJson::of(&source.code[0], last)),
             a: SideJson::of(a, &source.code[0]),
             b: SideJson::of(b, &source.code[1]),
