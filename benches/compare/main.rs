@@ -2,12 +2,11 @@
 //!
 //! Both decode in turn, several times; the result is the median of the processor time. Their decoded output
 //! is compared first. A wrong result or too much memory fails the task; a time never does.
-//! `docs/dev/performance.md` explains each line.
+//! `benches/record/README.md` explains each line.
 
 #![forbid(unsafe_code)]
 
 mod captures;
-mod document;
 mod firmware;
 mod interpreter;
 mod junk;
@@ -34,8 +33,6 @@ struct Options {
     record: bool,
     /// Measures the programs of the last build instead of building them.
     built: bool,
-    /// Puts the table into the users' page.
-    document: bool,
     /// The size of the decoded captures in MiB, if it is given.
     size: Option<u64>,
     /// The number of measurements of each row.
@@ -44,20 +41,18 @@ struct Options {
 
 impl Options {
     fn from_arguments() -> Result<Self, String> {
-        let mut options =
-            Self { short: false, record: false, built: false, document: false, size: None, rounds: 5 };
+        let mut options = Self { short: false, record: false, built: false, size: None, rounds: 5 };
         for argument in std::env::args().skip(1) {
             let (name, value) = argument.split_once('=').unwrap_or((&argument, ""));
             let number = || value.parse::<u64>().map_err(|_| format!("found {argument}, expected a number"));
             match name {
                 "--short" => (options.short, options.rounds) = (true, 1),
                 "--record" => options.record = true,
-                "--document" => options.document = true,
                 "--built" => options.built = true,
                 "--size" => options.size = Some(number()?),
                 "--rounds" => options.rounds = usize::try_from(number()?).unwrap_or(usize::MAX),
                 _ => {
-                    let expected = "--short, --record, --document, --built, --size=MiB or --rounds=N";
+                    let expected = "--short, --record, --built, --size=MiB or --rounds=N";
                     return Err(format!("found {argument:?}, expected {expected}"));
                 }
             }
@@ -130,9 +125,6 @@ fn run() -> Result<String, String> {
     println!("\n{table}");
     if options.record {
         record::keep(&table)?;
-    }
-    if options.document {
-        document::refresh(&rows, options)?;
     }
     let met = rows.iter().filter(|row| row.is_met() == Some(true)).count();
     let goals = rows.iter().filter(|row| row.is_met().is_some()).count();

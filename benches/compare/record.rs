@@ -56,7 +56,7 @@ pub(super) fn keep(table: &str) -> Result<(), String> {
     let Provenance { day, commit, text } = Provenance::now()?;
     let text = format!(
         "# {day}\n\n{text}\n\
-         Made by `cargo xtask bench --record`; `docs/dev/performance.md` says what the lines mean.\n\n{table}"
+         Made by `cargo xtask bench --record`; `README.md` says what the lines mean.\n\n{table}"
     );
     let file = workspace().join(format!("benches/record/{day}-{commit}.md"));
     fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))

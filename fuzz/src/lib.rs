@@ -2,7 +2,7 @@
 //!
 //! Each function takes any bytes and must return: no panic, no endless loop, bounded memory, and the properties that
 //! `ARCHITECTURE.md` promises hold. The first bytes of an input choose the configuration, the rest is what a file or a
-//! trace unit would give. `run` builds and runs them; see `docs/dev/evidence.md`.
+//! trace unit would give. `run` builds and runs them.
 #![deny(unsafe_code)]
 
 mod files;

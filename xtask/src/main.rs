@@ -27,7 +27,7 @@ struct Task {
 const TASKS: &[Task] = &[
     Task {
         name: "bench",
-        about: "compare speed and memory with OpenCSD on the same bytes (--short, --record, --document, --built, --size=MiB, --rounds=N)",
+        about: "compare speed and memory with OpenCSD on the same bytes (--short, --record, --built, --size=MiB, --rounds=N)",
         run: || cargo_run(&["--package", "tracewalk-benches", "--bin", "tracewalk-bench", "--"]),
     },
     Task {

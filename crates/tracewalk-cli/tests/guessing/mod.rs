@@ -2,7 +2,7 @@
 //! known executions, with every combination of settings that changes their bytes, in every container.
 //!
 //! `TRACEWALK_EVERY=1 cargo test --release -p tracewalk-cli --test all guessing:: -- --nocapture` tries all
-//! captures and prints the tables of docs/dev/evidence.md; without the variable it tries every Nth. Captures
+//! captures and prints tables of the results; without the variable it tries every Nth. Captures
 //! that were not inferred, or only with a warning, are kept, with the commands to repeat them.
 
 mod captures;

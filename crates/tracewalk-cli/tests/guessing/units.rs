@@ -9,7 +9,7 @@ use crate::support::firmware::Setup;
 
 /// A trace unit with all settings that change its output.
 pub(crate) struct Unit {
-    /// The unit's name in `docs/dev/evidence.md`.
+    /// The unit's name in the tables.
     pub(crate) name: &'static str,
     /// The program that it traces.
     pub(crate) program: &'static str,
