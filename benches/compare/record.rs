@@ -21,15 +21,15 @@ pub(super) fn table(rows: &[Row]) -> String {
 }
 
 /// The day, the machine, the commit and the versions.
-pub(super) struct Provenance {
-    pub(super) day: String,
-    pub(super) commit: String,
+struct Provenance {
+    day: String,
+    commit: String,
     /// The day, the machine, the commit and the versions as a sentence.
-    pub(super) text: String,
+    text: String,
 }
 
 impl Provenance {
-    pub(super) fn now() -> Result<Self, String> {
+    fn now() -> Result<Self, String> {
         let say = |program: &str, arguments: &[&str]| {
             output(Command::new(program).args(arguments)).map(|text| text.trim().to_owned())
         };
