@@ -80,26 +80,6 @@ fn the_documents_show_what_is_printed() {
     assert!(examples.len() >= 12, "{} examples", examples.len());
 }
 
-/// The page on Rust shows only code from programs that are compiled and tested.
-#[test]
-fn the_page_on_rust_shows_parts_of_examples() {
-    let read = |file: &str| std::fs::read_to_string(root().join(file)).unwrap();
-    let page = read("docs/rust.md");
-    let examples = [
-        "crates/tracewalk/examples/two_sources.rs",
-        "crates/tracewalk/examples/packets.rs",
-        "crates/tracewalk-session/examples/blocks.rs",
-        "crates/tracewalk-session/examples/coverage.rs",
-    ];
-    let examples = examples.map(read);
-    let blocks =
-        page.split("```rust\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect::<Vec<_>>();
-    assert_eq!(blocks.len(), 6);
-    for block in blocks {
-        assert!(examples.iter().any(|example| example.contains(block)), "no example has\n{block}");
-    }
-}
-
 #[test]
 fn a_page_shows_an_output_but_for_what_it_leaves_out() {
     assert!(shows("a\nb\n", "a\nb\n"));

@@ -22,7 +22,7 @@ monitor find back FUNCTION the last time before
 monitor bt                 the call stack that the trace shows
 monitor calls              what the function has called so far
 monitor up-to-call         back to the call of the function
-After a jump GDB reads the registers anew with `maintenance flush register-cache`.
+After a jump `maintenance flush register-cache` makes GDB read the registers again.
 These jump and do not need it: set $step = N, set $time = T, set $exception = K.
 ";
 

@@ -308,7 +308,7 @@ impl Unit<'_> {
 
     /// The steps that these packets show.
     fn traced_by(&self, packets: &[Written]) -> Vec<Step> {
-        // Tracing starts anew at each packet with S.
+        // Tracing restarts at each packet with S.
         let stretches = packets.chunk_by(|_, next| !next.packet.start());
         let steps = stretches.flat_map(|stretch| match stretch {
             [first, .., last] => first.shows_from..last.shows_until,

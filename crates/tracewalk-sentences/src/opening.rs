@@ -164,7 +164,7 @@ fn memory(notice: &Notice) -> Option<String> {
             )
         }
         K::MtbOrderInferred(evidence) => {
-            format!("inferred: {evidence}; --registers FILE, or --mtb-position and --mtb-master, state it")
+            format!("inferred: {evidence}; to state it, give --registers FILE, or --mtb-position and --mtb-master")
         }
         K::MtbAnotherOrder(evidence) => {
             format!("another reading is nearly as likely: {evidence}; give --registers FILE to be sure")

@@ -90,7 +90,7 @@ impl Outcome {
 
 /// Counts blocks quickly.
 ///
-/// Programs spend their time in few blocks. A small direct-mapped table in front of the map holds the blocks that ran last, so
+/// Programs spend their time in few blocks. A small direct-mapped table before the map holds the blocks that ran last, so
 /// that counting is one comparison and one addition. An evicted block's count moves to the map.
 #[derive(Clone, Debug, Default)]
 pub struct BlockCounter {

@@ -77,7 +77,7 @@ impl RunCounts {
         self.add(once)
     }
 
-    /// Hands out all counts, and begins anew.
+    /// Hands out all counts, and starts again from zero.
     pub(super) fn take(&mut self, mut give: impl FnMut(NodeId, u32, u64)) {
         for slot in self.slots.iter_mut().filter(|slot| slot.0 != 0) {
             let slot = std::mem::take(slot);

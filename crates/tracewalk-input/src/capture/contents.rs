@@ -52,7 +52,7 @@ pub struct Buffer {
     /// The bytes of trace; if there are [`Buffer::parts`], all bytes of the file.
     pub bytes: Bytes,
     /// The ranges of `bytes` that are trace, in the order in which it was made; `None` if all bytes are
-    /// trace. Decoding begins anew at each part, because trace between the parts is missing. All ranges are
+    /// trace. Decoders restart at each part, because trace between the parts is missing. All ranges are
     /// inside `bytes`.
     pub parts: Option<Arc<[Range<usize>]>>,
     /// The container; `None` if not stated.

@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn evidence_is_reported_with_how_the_buffer_lies() {
         let text = |wrapped, breaks_at_wrap| Evidence { wrapped, breaks_at_wrap, ..SEEN }.to_string();
-        let rest = "; 6 continue the packet before them, 1 start anew, 2 do neither";
+        let rest = "; 6 continue the previous packet, 1 restart, 2 are unexplained";
         let start = "10 packets in bytes 0x10..0x60";
         assert_eq!(text(false, false), format!("{start}, not wrapped{rest}"));
         let with = ", wrapped, with a break where the newest meets the oldest";

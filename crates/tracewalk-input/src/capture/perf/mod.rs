@@ -3,7 +3,7 @@
 //! A file is a sequence of records. Some describe trace units, processes and their mappings. Some state when
 //! the kernel took which part of a CPU's ring of trace. Some are followed by the bytes of trace. One pass
 //! over the records' headers finds all of them. The bytes of trace are not copied: a buffer of the capture is
-//! the whole file, with a list of the parts that belong together, and a decoder starts anew at each part.
+//! the whole file, with a list of the parts that belong together, and decoders restart at each part.
 //! Only compressed trace, or trace in several files, is copied.
 //!
 //! ```text

@@ -62,6 +62,6 @@ impl fmt::Display for Evidence {
             (true, true) => ", wrapped, with a break where the newest meets the oldest",
             (true, false) => ", wrapped, without a break that shows where",
         })?;
-        write!(f, "; {fits} continue the packet before them, {restarts} start anew, {breaks} do neither")
+        write!(f, "; {fits} continue the previous packet, {restarts} restart, {breaks} are unexplained")
     }
 }

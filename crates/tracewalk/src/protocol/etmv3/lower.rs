@@ -6,7 +6,7 @@
 //! ```text
 //! atom      release what is held; hold the atom
 //! branch    target: queue it. exception: drop what it cancels, release the rest
-//! i-sync    periodic: queue it. else: release what is held, begin anew
+//! i-sync    periodic: queue it. else: release what is held, start again
 //! others    queue them
 //! ```
 

@@ -20,7 +20,7 @@
 //! W atoms with no instruction are not part of a window, because waits differ each time. The cycles of these
 //! W atoms are added to the first event of cycles in the window after them.
 //!
-//! Memory is bounded: a memo that is full starts anew. A protocol takes part by implementing
+//! Memory is bounded: a full memo is emptied. A protocol takes part by implementing
 //! [`MemoDecode`](crate::protocol::memoised::MemoDecode) and
 //! [`MemoLower`](crate::protocol::memoised::MemoLower); other protocols use the plain chain.
 
