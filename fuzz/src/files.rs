@@ -250,10 +250,8 @@ fn saved_as<T: Save + Clone>(text: &str) -> Option<Programs<T>> {
 
 /// The same lines with an end that counts them: changes that add or take lines would all be refused for that.
 fn ended(text: &str) -> String {
-    let is_end = |line: &&str| line.starts_with("E ") || line.starts_with("{\"end\":");
-    let mut lines = text.lines().filter(|line| !is_end(line)).collect::<Vec<_>>();
-    let count = lines.len();
-    let end = if text.starts_with('#') { format!("E {count}\n") } else { format!("{{\"end\":{count}}}\n") };
+    let mut lines = text.lines().filter(|line| !line.starts_with("{\"end\":")).collect::<Vec<_>>();
+    let end = format!("{{\"end\":{}}}\n", lines.len());
     lines.push(&end);
     lines.join("\n")
 }

@@ -23,8 +23,8 @@ use tracewalk_session::{Itm, Lost, LostPlace, LostPlaces, Notice, Outcome, Sessi
 use crate::failure::Failure;
 use tracewalk_sentences::as_option;
 
-/// The version of the file's form (docs/provenance-2.schema.json).
-const VERSION: u64 = 2;
+/// The version of the file's form (docs/provenance-1.schema.json).
+const VERSION: u64 = 1;
 
 /// The record of a running command.
 #[derive(Debug, Default)]

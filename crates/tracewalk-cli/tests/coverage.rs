@@ -179,11 +179,12 @@ fn captures_of_two_programs_are_refused_as_their_saved_counts_are() {
 fn damaged_files_and_missing_programs_are_refused_in_one_sentence() {
     let folder = Folder::new();
     let older = folder.file("older.twcov");
-    std::fs::write(&older, "# tracewalk coverage 9\n").unwrap();
-    assert_refused(&coverage(&[&older]), "older.twcov 1 \"9\"");
+    let head = |version: u8| format!("{{\"saved\":\"coverage\",\"version\":{version},\"complete\":true}}\n");
+    std::fs::write(&older, head(9)).unwrap();
+    assert_refused(&coverage(&[&older]), "older.twcov 1 9");
     let broken = folder.file("broken.twcov");
-    std::fs::write(&broken, "# tracewalk coverage 2\nP build 00\nB 0 1\n").unwrap();
-    assert_refused(&run(["merge", &broken]), "broken.twcov 3");
+    std::fs::write(&broken, head(1) + "{\"block\":[]}\n").unwrap();
+    assert_refused(&run(["merge", &broken]), "broken.twcov 2");
     let trace = example("m3-etmv3/trace.bin");
     assert_refused(&run_with_kinds(["coverage", trace.to_str().unwrap()]), "error: no_program");
     let base = folder.file("base.info");

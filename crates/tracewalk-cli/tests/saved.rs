@@ -230,16 +230,13 @@ fn exceptions_that_were_saved_are_shown_without_the_program() {
 fn damaged_files_are_refused_in_one_sentence_with_the_line() {
     let folder = Folder::new();
     let file = folder.file("broken");
-    let head = |kind: &str| format!("{{\"saved\":\"{kind}\",\"version\":3,\"complete\":true}}\n");
+    let head = |kind: &str| format!("{{\"saved\":\"{kind}\",\"version\":1,\"complete\":true}}\n");
     let program = "{\"program\":{\"id\":{\"build\":[\"00\"]},\"images\":[]}}\n";
     let cases = [
-        ("profile", "# tracewalk profile 3\n".to_owned(), "saved_version broken: 1: \"3\""),
-        ("profile", head("profile").replace('3', "4"), "saved_version broken: 1: \"4\""),
-        ("profile", "# tracewalk profile 2\nS 0x10 etmv3 1\n".to_owned(), "saved_misplaced broken: 2:"),
-        ("profile", "# tracewalk profile 2\nP build 00\nB 1\n".to_owned(), "broken: 3:"),
+        ("profile", head("profile").replace('1', "4"), "saved_version broken: 1: 4"),
+        ("profile", head("profile") + "{\"task\":[0,\"unresolved\"]}\n", "saved_misplaced broken: 2:"),
         ("profile", head("profile") + "{\"some\":1}\n", "broken: 2:"),
         ("profile", head("profile") + program + "{\"some\":1}\n", "broken: 3: 7: `some`"),
-        ("interrupts", "# tracewalk interrupts 2\nP build 00\nZ\n".to_owned(), "broken: 3: \"Z\""),
         ("interrupts", head("interrupts") + program + "\u{fffd}", "broken: 3:"),
     ];
     for (command, text, message) in cases {
@@ -247,7 +244,7 @@ fn damaged_files_are_refused_in_one_sentence_with_the_line() {
         assert_refused(&[command, &file], message);
         assert_refused(&["merge", &file], message);
     }
-    std::fs::write(&file, b"# tracewalk profile 2\n\xff\xff\n").unwrap();
+    std::fs::write(&file, [head("profile").as_bytes(), b"\xff\xff\n"].concat()).unwrap();
     assert_refused(&["merge", &file], "broken: 2:");
 }
 
@@ -274,48 +271,6 @@ fn saved_files_that_are_cut_off_anywhere_or_have_lost_lines_are_refused() {
         let without_one = [&lines[..last - 1], &lines[last..]].concat().concat();
         refuses(&without_one, &format!("saved_lines {last}: {} {last}", last - 1));
         refuses(&text.repeat(2), &format!("saved_behind_end {}:", last + 2));
-    }
-}
-
-/// Files that version 2 of the command saved of the example, and version 1 of another example.
-#[test]
-fn files_of_versions_1_and_2_are_read_and_written_in_version_3() {
-    let folder = Folder::new();
-    let saved = |version: u8, name: &str| {
-        let file =
-            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/saved/{version}/{name}"));
-        file.to_str().unwrap().to_owned()
-    };
-    let (newer, again) = (folder.file("newer"), folder.file("again"));
-    for (command, ending) in [("coverage", "twcov"), ("profile", "twprof"), ("interrupts", "twirq")] {
-        for (version, name, warnings) in [(1, "m0", 1), (2, "m3", 0)] {
-            let older = saved(version, &format!("{name}.{ending}"));
-            let outcome = run(["merge", &older, "-o", &newer]);
-            assert_eq!((outcome.status, outcome.stderr.lines().count()), (0, warnings), "{}", outcome.stderr);
-            quietly(&["merge", &newer, "-o", &again]);
-            let text = std::fs::read_to_string(&newer).unwrap();
-            assert_eq!(text, std::fs::read_to_string(&again).unwrap());
-            assert!(text.starts_with(&format!("{{\"saved\":\"{command}\",\"version\":3,")), "{text}");
-        }
-        // The content equals that of a file saved today, except for the capture's name.
-        std::fs::copy(saved(2, &format!("m3.{ending}")), folder.file("older")).unwrap();
-        quietly(&["merge", &folder.file("older"), "-o", &newer]);
-        let m3 = capture("m3-etmv3");
-        quietly(&[command, &m3, "--save", &again]);
-        let read = |file: &String| std::fs::read_to_string(file).unwrap();
-        assert_eq!(read(&newer).replace("m3-etmv3/capture.toml", &m3), read(&again));
-        let elf = example("m3-etmv3/m3.elf");
-        let shown = |input: &str| {
-            quietly(&[command, input, "--image", elf.to_str().unwrap(), "--format", "json"])
-                .stdout
-                .replace(input, "")
-        };
-        if command != "profile" {
-            assert_eq!(
-                shown(&saved(2, &format!("m3.{ending}"))).replace("m3-etmv3/capture.toml", ""),
-                shown(&m3)
-            );
-        }
     }
 }
 

@@ -246,13 +246,11 @@ impl Gathered {
         let problem = |error: SavedError| Problem::new(error.kind.name(), format!("{name}: {error}"));
         let kinds = [CountedBinary::KIND, ProgramCoverage::KIND, ProgramProfiles::KIND];
         let sum = match saved_kind(bytes, &kinds) {
-            Some(kind) if kind == CountedBinary::KIND => {
-                Sum::Counts(Programs::read_with_version(bytes).map_err(problem)?.0)
-            }
+            Some(kind) if kind == CountedBinary::KIND => Sum::Counts(Programs::read(bytes).map_err(problem)?),
             Some(kind) if kind == ProgramCoverage::KIND => {
-                Sum::Coverage(Programs::read_with_version(bytes).map_err(problem)?.0)
+                Sum::Coverage(Programs::read(bytes).map_err(problem)?)
             }
-            Some(_) => Sum::Profile(Programs::read_with_version(bytes).map_err(problem)?.0),
+            Some(_) => Sum::Profile(Programs::read(bytes).map_err(problem)?),
             None => {
                 let remedy =
                     "give a file that --save of `tracewalk counts`, `coverage`, `profile` or `gather` wrote";

@@ -291,21 +291,6 @@ pub enum Evidence {
 }
 
 impl Evidence {
-    /// All kinds of evidence.
-    pub(crate) const ALL: [Self; 5] =
-        [Self::ContextId, Self::PendSv, Self::Scheduler, Self::Start, Self::Resumed];
-
-    /// A short name for line formats.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::ContextId => "context",
-            Self::PendSv => "pendsv",
-            Self::Scheduler => "scheduler",
-            Self::Start => "start",
-            Self::Resumed => "resumed",
-        }
-    }
-
     /// The evidence in a few words.
     #[must_use]
     pub const fn text(self) -> &'static str {

@@ -15,7 +15,7 @@ use tracewalk::plain::plain;
 
 use super::collected::{CountedBinary, CountedSource};
 use super::{Range, Way, add};
-use crate::saved::{Fields, ReadItems, ReadLines, Save, SavedErrorKind, Saving, words};
+use crate::saved::{ReadItems, Save, SavedErrorKind, Saving, words};
 
 /// An item of counts.
 #[derive(Deserialize, Serialize)]
@@ -46,8 +46,6 @@ impl Save for CountedBinary {
     const KIND: &'static str = "counts";
 
     type Items = Items;
-
-    type Lines = NoLines;
 
     const NEEDS_PROGRAM: bool = false;
 
@@ -111,29 +109,13 @@ impl ReadItems for Items {
     }
 }
 
-/// Counts were never saved in versions 1 and 2.
-#[derive(Debug, Default)]
-pub struct NoLines;
-
-impl ReadLines for NoLines {
-    type Found = CountedBinary;
-
-    fn line(&mut self, item: &str, _: Fields<'_>) -> Result<(), SavedErrorKind> {
-        Err(SavedErrorKind::UnknownItem { found: plain(item.into()).into_owned() })
-    }
-
-    fn finish(self) -> CountedBinary {
-        CountedBinary::default()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use crate::counts::CountedBinary;
     use crate::saved::SavedErrorKind;
     use crate::saved::tests::{ended, is_saved_as, read};
 
-    const SAVED: &str = r#"{"saved":"counts","version":3,"complete":true}
+    const SAVED: &str = r#"{"saved":"counts","version":1,"complete":true}
 {"program":{"id":{"build":["0abc"]},"images":["fw.elf"]}}
 {"base":"8000000"}
 {"source":{"capture":"run","source":"0x10","protocol":"etmv3","bytes":1,"packets":2,"malformed":3,"followed":4,"gaps":5,"left_out":6,"unrecorded":7,"counted":8}}
@@ -152,7 +134,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused_with_its_line() {
-        let head = "{\"saved\":\"counts\",\"version\":3,\"complete\":true}\n{\"program\":{\"id\":{\"build\":[\"0a\"]},\"images\":[]}}\n";
+        let head = "{\"saved\":\"counts\",\"version\":1,\"complete\":true}\n{\"program\":{\"id\":{\"build\":[\"0a\"]},\"images\":[]}}\n";
         for (item, field) in [
             ("{\"range\":[\"4\",\"2\",\"t32\",1,1]}", "last"),
             ("{\"range\":[\"2\",\"4\",\"t32\",0,1]}", "last"),
@@ -162,7 +144,5 @@ mod tests {
             assert_eq!(line, 3);
             assert!(matches!(kind, SavedErrorKind::Field { field: found, .. } if found == field), "{item}");
         }
-        let (_, kind) = read::<CountedBinary>("# tracewalk counts 2\nP build 0a\nB 1\nE 2\n").unwrap_err();
-        assert!(matches!(kind, SavedErrorKind::UnknownItem { .. }), "{kind:?}");
     }
 }

@@ -52,7 +52,6 @@ mod recorder;
 mod report;
 mod runs;
 mod saved;
-mod saved_lines;
 mod tally;
 mod tracefile;
 mod undo;

@@ -4,7 +4,7 @@
 //! {"source":{"capture":"run","source":"0x10","protocol":"etmv3","conditions":"every",…}}      a source, and its losses
 //! {"block":["8000306","8000316","t32","taken","every",15]}       a block: start, end, isa, outcome, conditions, count
 //! {"run":["night-1.bin","05"]}                                   a run, and the blocks that it passed: bit `n % 8` of byte `n / 8` is
-//!                                                                that of block `n` of the program; in version 4 only
+//!                                                                that of block `n` of the program
 //! ```
 
 use std::io;
@@ -16,8 +16,7 @@ use tracewalk::plain::plain;
 use super::blocks::{BlockKey, Conditions, Outcome};
 use super::collected::{ProgramCoverage, SourceSummary};
 use super::runs::Runs;
-use super::saved_lines::Lines;
-use crate::saved::{ReadItems, Save, SavedErrorKind, Saving, VERSION, words};
+use crate::saved::{ReadItems, Save, SavedErrorKind, Saving, words};
 
 /// An item of coverage.
 #[derive(Deserialize, Serialize)]
@@ -38,28 +37,16 @@ pub enum Item {
     Run(String, #[serde(with = "words")] Vec<u8>),
 }
 
-/// The version of files with runs.
-const WITH_RUNS: u32 = 4;
-
 /// Whether a saved file with this beginning keeps runs apart. The first line is enough.
 #[must_use]
 pub fn keeps_runs(head: &[u8]) -> bool {
-    let saved = crate::saved::kind_and_version(head);
-    saved.is_some_and(|(kind, version)| kind == ProgramCoverage::KIND && version == WITH_RUNS)
+    crate::saved::keeps_runs(head, ProgramCoverage::KIND)
 }
 
 impl Save for ProgramCoverage {
     const KIND: &'static str = "coverage";
 
     type Items = Items;
-
-    type Lines = Lines;
-
-    const NEWEST: u32 = WITH_RUNS;
-
-    fn version(&self) -> u32 {
-        if self.runs.names().is_empty() { VERSION } else { WITH_RUNS }
-    }
 
     fn runs(&self) -> &[String] {
         self.runs.names()
@@ -170,10 +157,9 @@ impl ReadItems for Items {
 #[cfg(test)]
 mod tests {
     use crate::coverage::Coverage;
-    use crate::saved::SavedErrorKind;
     use crate::saved::tests::{ended, is_saved_as, read, saved};
 
-    const SAVED: &str = r#"{"saved":"coverage","version":3,"complete":true}
+    const SAVED: &str = r#"{"saved":"coverage","version":1,"complete":true}
 {"program":{"id":{"build":["0abc","ff"]},"images":["a name with spaces.elf"]}}
 {"source":{"capture":"a capture","source":"0x10","protocol":"etmv3","conditions":"every","bytes":5920,"instructions":12345,"losses":{"begins":2,"overflows":1,"trace_lost":{"stretches":2,"bytes":17},"address_unknown":{"stretches":0,"bytes":0},"contradictions":{"stretches":0,"bytes":0},"undecodable":{"stretches":0,"bytes":0},"no_image":[["20000000",3]],"in_doubt":{"left_out":12,"counted":0}}}}
 {"source":{"capture":"mtb.bin","source":"-","protocol":"mtb","conditions":"branches","bytes":1024,"instructions":300,"losses":{"begins":1,"overflows":0,"trace_lost":{"stretches":0,"bytes":0},"address_unknown":{"stretches":0,"bytes":0},"contradictions":{"stretches":0,"bytes":0},"undecodable":{"stretches":0,"bytes":0},"no_image":[],"in_doubt":{"left_out":0,"counted":0}}}}
@@ -184,35 +170,20 @@ mod tests {
 {"end":8}
 "#;
 
-    const VERSION_2: &str = "\
-# tracewalk coverage 2
-P build 0abc ff
-I a name with spaces.elf
-S 0x10 etmv3 every 5920 12345 2 1 a capture
-L trace_lost 2 17
-Q 12 0
-N 20000000 3
-S - mtb branches 1024 300 1 0 mtb.bin
-B 100 104 t32 t 15
-W 100 104 t32 t 18446744073709551615
-B 100 108 a32 f 1
-P code 0101010101010101010101010101010101010101010101010101010101010101
-E 12
-";
-
     #[test]
     fn what_was_saved_is_read_and_saved_again() {
         let coverage: Coverage = read(SAVED).unwrap();
         is_saved_as(&coverage, SAVED);
-        assert_eq!(read(VERSION_2).as_ref(), Ok(&coverage));
     }
 
     #[test]
     fn names_that_cannot_be_shown_do_not_change_the_order_when_they_are_read_again() {
-        let source = "S - mtb every 1 1 1 0";
-        let text = format!(
-            "# tracewalk coverage 2\nP build 0a\nI a\u{1}.elf\nI a!.elf\n{source} b\u{1}\n{source} b!\n"
-        );
+        let source = |name: &str| {
+            SAVED.lines().nth(3).map(|line| line.replace("mtb.bin", name) + "\n").unwrap_or_default()
+        };
+        let head = SAVED.lines().next().unwrap_or_default();
+        let program = r#"{"program":{"id":{"build":["0a"]},"images":["a\u0001.elf","a!.elf"]}}"#;
+        let text = format!("{head}\n{program}\n{}{}", source("b\\u0001"), source("b!"));
         let text = saved(&read::<super::ProgramCoverage>(&ended(&text)).unwrap());
         assert!(text.contains("[\"a!.elf\",\"a\u{fffd}.elf\"]"), "{text}");
         is_saved_as(&read::<super::ProgramCoverage>(&text).unwrap(), &text);
@@ -222,23 +193,20 @@ E 12
     }
 
     #[test]
-    fn mistakes_in_version_2_are_reported_with_their_line() {
-        let error = |line: &str| {
-            let text = format!("# tracewalk coverage 2\nP build 0a\n{line}\n");
-            read::<super::ProgramCoverage>(&text).unwrap_err()
+    fn mistakes_are_reported_with_their_line() {
+        let text = |line: usize, from: &str, to: &str| {
+            let lines = SAVED.lines().enumerate();
+            let changed =
+                lines.map(|(at, found)| if at + 1 == line { found.replace(from, to) } else { found.into() });
+            let text = changed.map(|line| line + "\n").collect::<String>();
+            assert_ne!(text, SAVED);
+            let (line, kind) = read::<super::ProgramCoverage>(&text).unwrap_err();
+            (line, kind.name())
         };
-        assert_eq!(error("N 0 1"), (3, SavedErrorKind::Misplaced));
-        assert_eq!(error("Z 1"), (3, SavedErrorKind::UnknownItem { found: "Z".to_owned() }));
-        for (line, field, found) in [
-            ("B 2 2 t32 p 1", "end", "2"),
-            ("B 2 4 t33 p 1", "isa", "t33"),
-            ("B 2 4 t32 p", "count", ""),
-            ("P code 00", "hash", "00"),
-            ("P build abc", "build ID", "abc"),
-            ("S - mtb some 1 1 1 1 x", "conditions", "some"),
-            ("S - mtb every 1 1 1 1 x\nL some 1 1", "reason", "some"),
-        ] {
-            assert_eq!(error(line).1, SavedErrorKind::Field { field, found: found.to_owned() }, "{line}");
-        }
+        assert_eq!(text(3, "every", "some"), (3, "saved_item"));
+        assert_eq!(text(3, "undecodable", "some"), (3, "saved_item"));
+        assert_eq!(text(5, "104", "100"), (5, "saved_field"));
+        assert_eq!(text(5, "\"taken\",", ""), (5, "saved_item"));
+        assert_eq!(text(8, "0101", "01"), (8, "saved_item"));
     }
 }

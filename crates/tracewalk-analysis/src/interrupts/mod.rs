@@ -27,7 +27,6 @@ mod few;
 mod itm;
 mod lengths;
 mod saved;
-mod saved_lines;
 
 use std::collections::BTreeMap;
 

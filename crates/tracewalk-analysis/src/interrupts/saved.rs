@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 use tracewalk::ids::Exception;
 
 use super::collected::{Measured, ProgramActivities};
-use super::saved_lines::Lines;
 use super::{Activity, Key};
 use crate::InDoubt;
 use crate::call_stack::FunctionId;
@@ -39,8 +38,6 @@ impl Save for ProgramActivities {
     const KIND: &'static str = "interrupts";
 
     type Items = Items;
-
-    type Lines = Lines;
 
     fn save_items(&self, out: &mut Saving<'_>) -> io::Result<()> {
         if let Some(measured) = self.measured {
@@ -103,10 +100,9 @@ impl Items {
 mod tests {
     use super::ProgramActivities;
     use crate::interrupts::AllActivities;
-    use crate::saved::SavedErrorKind;
-    use crate::saved::tests::{ended, is_saved_as, saved};
+    use crate::saved::tests::{ended, is_saved_as, read, saved};
 
-    const SAVED: &str = r#"{"saved":"interrupts","version":3,"complete":true}
+    const SAVED: &str = r#"{"saved":"interrupts","version":1,"complete":true}
 {"program":{"id":{"build":["0abc"]},"images":["fw.elf"]}}
 {"measured":{"unit":"ticks","counts_cycles":true,"functions":true}}
 {"source":[{"id":null,"protocol":"mtb","number":2},{"left_out":0,"counted":0}]}
@@ -118,47 +114,22 @@ mod tests {
 {"end":9}
 "#;
 
-    const VERSION_2: &str = "\
-# tracewalk interrupts 2
-P build 0abc
-I fw.elf
-A ticks cycles functions
-S 0x10 etmv3 1
-Q 12 1
-X 3 0 0 1 -
-X 65 2 1 0 m 15
-L with_preemption
-V 32 60
-V 40 5
-L without_preemption
-V 32 65
-L inter_arrival
-V 190 64
-F 3 0 0 0 named 8000306 vmid=0x2
-F 1 0 0 0 unknown
-L with_preemption
-V 512 2
-V 1024 1
-R 2100 513 1026
-S - mtb 2
-E 22
-";
-
-    fn read(lines: &str) -> Result<AllActivities, (usize, SavedErrorKind)> {
-        let head = "# tracewalk interrupts 2\nP build 0a\nA cycles cycles exceptions\nS - mtb 1\n";
-        crate::saved::tests::read(&ended(&format!("{head}{lines}")))
-    }
-
     #[test]
     fn what_was_saved_is_read_and_saved_again() {
-        for text in [SAVED, VERSION_2] {
-            is_saved_as::<ProgramActivities>(&crate::saved::tests::read(text).unwrap(), SAVED);
-        }
+        is_saved_as::<ProgramActivities>(&read(SAVED).unwrap(), SAVED);
     }
 
     #[test]
     fn lengths_are_as_exact_as_they_were() {
-        let program = read("X 3 0 0 0 m 15\nL inter_arrival\nV 7 2\nV 100 1\n").unwrap();
+        let with = |lengths: &str| -> AllActivities {
+            let head = SAVED.lines().take(4).map(|line| format!("{line}\n")).collect::<String>();
+            let durations = r#""with_preemption":{"counts":[]},"without_preemption":{"counts":[]}"#;
+            let exception = r#""count":3,"tail_chained":0,"preempting":0,"cut":0"#;
+            let lengths = format!("\"inter_arrival\":{{\"counts\":[{lengths}]}}");
+            let item = format!("{{\"exception\":[[\"m\",15],{{{exception},{durations},{lengths}}}]}}\n");
+            read(&ended(&(head + &item))).unwrap()
+        };
+        let program = with("[7,2],[100,1]");
         let of = |activities: &AllActivities| {
             let program = activities.programs.values().next().unwrap();
             program
@@ -187,8 +158,7 @@ E 22
         assert_eq!(found, expected);
         // More lengths than are distinguished, in one file and in two: the same as if they had been added one by one.
         let values = |range: std::ops::Range<u64>| {
-            let values = range.map(|length| format!("V {length} 1\n")).collect::<String>();
-            read(&format!("X 0 0 0 0 m 15\nL inter_arrival\n{values}")).unwrap()
+            with(&range.map(|length| format!("[{length},1]")).collect::<Vec<_>>().join(","))
         };
         let mut whole = crate::interrupts::Lengths::default();
         (0..100_000).for_each(|length| whole.add(length));
@@ -196,37 +166,24 @@ E 22
         let mut sum = values(0..40_000);
         sum.merge(values(40_000..100_000)).unwrap();
         assert_eq!(of(&sum), whole);
-        let again = crate::saved::tests::read(&saved(&sum)).unwrap();
+        let again = read(&saved(&sum)).unwrap();
         assert_eq!(of(&again), whole);
         assert_eq!(of(&values(0..100_000)), whole);
     }
 
     #[test]
     fn mistakes_are_reported_with_their_line() {
-        for (lines, line) in [("L with_preemption", 5), ("V 1 1", 5), ("X 1 0 0 0 m 15\nV 1 1", 6)] {
-            assert_eq!(read(&format!("{lines}\n")), Err((line, SavedErrorKind::Misplaced)), "{lines}");
-        }
-        for (lines, line, field, found) in [
-            ("X 1 0 0 0 m 15\nL some", 6, "lengths", "some"),
-            ("X 1 0 0 0 m 15\nL with_preemption\nR 1 2 1", 7, "greatest", "1"),
-            ("X 1 0 0", 5, "number excluded from durations", ""),
-            ("A years cycles exceptions", 5, "unit", "years"),
-        ] {
-            let kind = SavedErrorKind::Field { field, found: found.to_owned() };
-            assert_eq!(read(&format!("{lines}\n")), Err((line, kind)), "{lines}");
-        }
         // The item `Measured` comes before the sources.
-        let without = ended("# tracewalk interrupts 2\nP build 0a\nS - mtb 1\n");
-        let misplaced = Err((3, SavedErrorKind::Misplaced));
-        assert_eq!(crate::saved::tests::read::<ProgramActivities>(&without), misplaced);
         let lines = SAVED.lines().collect::<Vec<_>>();
-        let newer = |lines: &[&str]| {
+        let error = |lines: &[&str]| {
             let text = lines.iter().map(|line| format!("{line}\n")).collect::<String>();
-            crate::saved::tests::read::<ProgramActivities>(&text).map_err(|(line, kind)| (line, kind.name()))
+            read::<ProgramActivities>(&text).map_err(|(line, kind)| (line, kind.name()))
         };
-        assert_eq!(newer(&[&lines[..2], &lines[3..]].concat()), Err((3, "saved_misplaced")));
-        assert_eq!(newer(&[&lines[..3], &lines[5..]].concat()), Err((4, "saved_misplaced")));
+        assert_eq!(error(&[&lines[..2], &lines[3..]].concat()), Err((3, "saved_misplaced")));
+        assert_eq!(error(&[&lines[..3], &lines[5..]].concat()), Err((4, "saved_misplaced")));
+        let years = lines[2].replace("ticks", "years");
+        assert_eq!(error(&[&lines[..2], &[&years], &lines[3..]].concat()), Err((3, "saved_item")));
         let turned = lines[8].replace("513", "5130");
-        assert_eq!(newer(&[&lines[..8], &[&turned], &lines[9..]].concat()), Err((9, "saved_item")));
+        assert_eq!(error(&[&lines[..8], &[&turned], &lines[9..]].concat()), Err((9, "saved_item")));
     }
 }

@@ -42,7 +42,6 @@ mod collected;
 mod record;
 mod runs;
 mod saved;
-mod saved_lines;
 mod saved_parts;
 mod tables;
 mod time;

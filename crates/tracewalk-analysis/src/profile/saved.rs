@@ -19,7 +19,6 @@ use std::io;
 use serde::{Deserialize, Serialize};
 use tracewalk::ids::{Address, Exception, Isa};
 
-use super::saved_lines::Lines;
 use super::saved_parts::Parts;
 use super::{Measures, NodeKind, Profile, ProgramProfiles};
 use crate::InDoubt;
@@ -69,8 +68,6 @@ impl Save for ProgramProfiles {
     const KIND: &'static str = "profile";
 
     type Items = Items;
-
-    type Lines = Lines;
 
     fn save_items(&self, out: &mut Saving<'_>) -> io::Result<()> {
         self.sources.iter().try_for_each(|(source, profile)| profile.in_order().save(*source, out))
@@ -158,7 +155,7 @@ mod tests {
     use crate::saved::tests::{ended, is_saved_as, read, saved};
     use proptest::prelude::*;
 
-    const SAVED: &str = r#"{"saved":"profile","version":3,"complete":true}
+    const SAVED: &str = r#"{"saved":"profile","version":1,"complete":true}
 {"program":{"id":{"build":["0abc"]},"images":["fw.elf"]}}
 {"source":{"source":{"id":null,"protocol":"mtb","number":2},"measures":{"cycle_counts":0,"without_cycles":10,"without_time":10,"timestamps":0,"timed_instructions":0},"in_doubt":{"left_out":0,"counted":0},"unfollowed":{"instructions":0,"cycles":0,"time":0},"untraced":{"instructions":0,"cycles":0,"time":0},"switches":{},"folded_calls":0}}
 {"exception":[0,1,["ar",14]]}
@@ -181,43 +178,9 @@ mod tests {
 {"end":20}
 "#;
 
-    const VERSION_2: &str = "\
-# tracewalk profile 2
-P build 0abc
-I fw.elf
-S 0x10 etmv3 1
-M 3 0 2 0 40
-Q 12 1
-U 0 12 1
-O 0 3 0
-W context 2
-W resumed 1
-D 7
-T 0 number 1
-F 1 0 - named 100 -
-C 100 104 t32 2 20 31 4
-C 104 106 t32 1 1 2 0
-F 2 3 102 named 200 context=0x42,vmid=0x1
-C 200 208 a32 2 6 9 0
-F 2 1 - missing 9000
-F 2 1 106 unnamed 300 -
-T 0 unresolved
-T 0 within context=0x42
-X 0 2 -
-X 0 65 m 15
-F 1 65 - unknown
-C 0 0 t32 0 5 0 0
-S - mtb 2
-M 0 10 0 10 0
-X 0 1 ar 14
-P code 0101010101010101010101010101010101010101010101010101010101010101
-E 29
-";
-
     #[test]
     fn what_was_saved_is_read_and_saved_again() {
         is_saved_as::<ProgramProfiles>(&read(SAVED).unwrap(), SAVED);
-        is_saved_as::<ProgramProfiles>(&read(VERSION_2).unwrap(), SAVED);
     }
 
     #[test]
@@ -228,43 +191,17 @@ E 29
         }
     }
 
-    /// Each mistake after a program and a source, in version 3 and as a line of version 2.
+    /// Each mistake after a program and a source.
     #[test]
     fn mistakes_are_reported_with_their_line() {
         let [_, program, source, ..] = SAVED.lines().collect::<Vec<_>>()[..] else { unreachable!() };
-        let newer = |line: &str| {
+        let error = |line: &str| {
             let text = format!(
-                "{{\"saved\":\"profile\",\"version\":3,\"complete\":true}}\n{program}\n{source}\n{line}\n"
+                "{{\"saved\":\"profile\",\"version\":1,\"complete\":true}}\n{program}\n{source}\n{line}\n"
             );
             let (at, kind) = read::<ProgramProfiles>(&text).unwrap_err();
             (at, kind.name())
         };
-        let older = |line: &str| {
-            let text = format!("# tracewalk profile 2\nP build 0a\nS - mtb 1\n{line}\n");
-            let (at, kind) = read::<ProgramProfiles>(&text).unwrap_err();
-            (at, kind.name())
-        };
-        for (line, expected) in [
-            ("S - stm 1", (4, "saved_field")),
-            ("S 0x7d pft 1", (4, "saved_field")),
-            ("S - pft 0", (4, "saved_field")),
-            ("M 1 2 3 4", (4, "saved_field")),
-            ("W guess 1", (4, "saved_field")),
-            ("T 0 third", (4, "saved_field")),
-            ("T 1 number 1", (4, "saved_field")),
-            ("X 0 1 r 3", (4, "saved_field")),
-            ("X 0 1 ar 256", (4, "saved_field")),
-            ("F 0 1 - named 100 everywhere", (4, "saved_field")),
-            ("C 0 4 t32 2 1 1 1", (4, "saved_misplaced")),
-            ("T 0 number 1\nC 0 4 t32 3 1 1 1", (5, "saved_field")),
-            ("T 0 number 1\nC 4 0 t32 1 1 1 1", (5, "saved_field")),
-            ("T 0 number 1\nC 0 20000004 t32 268435457 1 1 1", (5, "saved_field")),
-            ("U 1 72057594037927937 1", (4, "saved_field")),
-            ("F 0 18446744073709551615 - unknown", (4, "saved_field")),
-            ("B 1", (4, "saved_item")),
-        ] {
-            assert_eq!(older(line), expected, "{line}");
-        }
         let much = source.replace("\"cycles\":0", "\"cycles\":72057594037927937");
         for (line, expected) in [
             (source.replace("mtb", "stm").as_str(), (4, "saved_item")),
@@ -286,15 +223,16 @@ E 29
             ),
             (r#"{"function":[0,18446744073709551615,null,"unknown"]}"#, (4, "saved_field")),
         ] {
-            assert_eq!(newer(line), expected, "{line}");
+            assert_eq!(error(line), expected, "{line}");
         }
     }
 
     #[test]
     fn links_that_are_too_deep_count_to_those_outside() {
-        let mut text = "# tracewalk profile 2\nP build 0a\nS - mtb 1\n".to_owned();
+        let mut text = SAVED.lines().take(3).map(|line| format!("{line}\n")).collect::<String>();
         for depth in 0..5000 {
-            text.push_str(&format!("F {depth} 2 - named {depth:x} -\nC 0 2 t32 1 1 0 0\n"));
+            text += &format!("{{\"function\":[{depth},2,null,{{\"named\":[\"{depth:x}\",{{}}]}}]}}\n");
+            text += "{\"code\":[\"0\",\"2\",\"t32\",1,1,0,0]}\n";
         }
         let profiles: Profiles = read(&ended(&text)).unwrap();
         let profile = profiles.programs.values().next().unwrap().found.sources.values().next().unwrap();

@@ -29,7 +29,7 @@ pub enum SavedErrorKind {
     /// The file has an unknown version.
     Version {
         /// The version found.
-        found: String,
+        found: u32,
     },
     /// The file stops in this line or after it, without the line that ends it.
     CutOff,
@@ -48,11 +48,6 @@ pub enum SavedErrorKind {
         column: usize,
         /// The problem in serde's words.
         problem: String,
-    },
-    /// The line begins with an unknown letter.
-    UnknownItem {
-        /// The beginning of the line.
-        found: String,
     },
     /// The line belongs to an item that has to come before it and is missing.
     Misplaced,
@@ -83,7 +78,7 @@ impl SavedErrorKind {
             Self::CutOff => "saved_cut_off",
             Self::Lines { .. } => "saved_lines",
             Self::AfterEnd => "saved_behind_end",
-            Self::Item { .. } | Self::UnknownItem { .. } => "saved_item",
+            Self::Item { .. } => "saved_item",
             Self::Misplaced => "saved_misplaced",
             Self::Field { .. } => "saved_field",
             Self::Read(_) => "saved_read",
@@ -114,7 +109,7 @@ impl fmt::Display for SavedError {
             SavedErrorKind::NotSaved => write!(f, "is not the first line of saved {saved}"),
             SavedErrorKind::Other { found } => write!(f, "found saved {found:?}, expected saved {saved}"),
             SavedErrorKind::Version { found } => {
-                write!(f, "found saved {saved} of version {found:?}, expected 1, 2 or 3")
+                write!(f, "found saved {saved} of version {found}, expected 1")
             }
             SavedErrorKind::CutOff => f.write_str("the file is cut off here"),
             SavedErrorKind::Lines { found, expected } => {
@@ -122,9 +117,6 @@ impl fmt::Display for SavedError {
             }
             SavedErrorKind::AfterEnd => f.write_str("is after the end of the saved data"),
             SavedErrorKind::Item { column, problem } => write!(f, "column {column}: {problem}"),
-            SavedErrorKind::UnknownItem { found } => {
-                write!(f, "found unknown item {found:?} in saved {saved}")
-            }
             SavedErrorKind::Misplaced => f.write_str("the line that it belongs to is missing before it"),
             SavedErrorKind::Field { field, found } if found.is_empty() => write!(f, "found no {field}"),
             SavedErrorKind::Field { field, found } => {

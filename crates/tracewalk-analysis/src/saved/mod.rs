@@ -1,14 +1,14 @@
 //! Answers in files, to be merged and reported later (docs/formats.md).
 //!
 //! ```text
-//! {"saved":"coverage","version":3,"complete":true}        the kind, and whether all captures were decoded to their ends
+//! {"saved":"coverage","version":1,"complete":true}        the kind, and whether all captures were decoded to their ends
 //! {"program":{"id":{"build":["2f3a…"]},"images":["fw.elf"]}}  a program, and the names of its images; the next lines are its own
 //! …                                                       the program's items
 //! {"end":4711}                                            the end, and the number of lines before it
 //! ```
 //!
 //! Each line is one JSON value: an item by its name. Equal answers give equal text. serde writes the items by their types, which
-//! each analysis declares. Files of versions 1 and 2 are read as well.
+//! each analysis declares.
 //!
 //! ```
 //! use tracewalk_analysis::coverage::{Coverage, ProgramCoverage};
@@ -18,13 +18,12 @@
 //! coverage.add(ProgramId::Builds([vec![0x2f, 0x3a]].into()), ["fw.elf".to_owned()], ProgramCoverage::default());
 //! let mut file = Vec::new();
 //! coverage.save(&mut file)?;
-//! assert!(file.starts_with(br#"{"saved":"coverage","version":3"#));
+//! assert!(file.starts_with(br#"{"saved":"coverage","version":1"#));
 //! assert_eq!(Coverage::read(&*file)?, coverage);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod error;
-mod lines;
 mod reading;
 pub(crate) mod words;
 
@@ -38,8 +37,6 @@ use tracewalk::plain::plain;
 use super::programs::{Merge, OfProgram, ProgramId, Programs};
 
 pub use error::{SavedError, SavedErrorKind};
-pub(crate) use lines::or_dash;
-pub use lines::{Fields, ReadLines};
 use reading::Input;
 
 /// An answer about one program that can be saved.
@@ -50,19 +47,8 @@ pub trait Save: Merge {
     /// Builds the answer from its items.
     type Items: ReadItems<Found = Self>;
 
-    /// Builds the answer from the lines of versions 1 and 2.
-    type Lines: ReadLines<Found = Self>;
-
-    /// The newest version of its files.
-    const NEWEST: u32 = VERSION;
-
     /// Whether a report needs the program.
     const NEEDS_PROGRAM: bool = true;
-
-    /// The oldest version of the format that can hold the answer, so that older releases can read it.
-    fn version(&self) -> u32 {
-        VERSION
-    }
 
     /// The names of its runs, if it keeps them.
     fn runs(&self) -> &[String] {
@@ -102,27 +88,20 @@ pub trait ReadItems: Default {
     fn finish(self) -> Self::Found;
 }
 
-/// The oldest version that is written.
-pub(crate) const VERSION: u32 = 3;
-
-/// The beginning of files of this kind: of version 3 and later, and of earlier versions.
-fn beginnings(kind: &str) -> [String; 2] {
-    [format!("{{\"saved\":\"{kind}\""), format!("{}{kind} ", lines::MAGIC)]
-}
+/// The version of the format.
+const VERSION: u32 = 1;
 
 /// The kind of a saved file with this beginning, of any version, if it is one of these.
 #[must_use]
 pub fn saved_kind<'a>(head: &[u8], kinds: &[&'a str]) -> Option<&'a str> {
-    let begins =
-        |kind: &&str| beginnings(kind).iter().any(|beginning| head.starts_with(beginning.as_bytes()));
+    let begins = |kind: &&str| head.starts_with(format!("{{\"saved\":\"{kind}\"").as_bytes());
     kinds.iter().copied().find(begins)
 }
 
-/// The kind and the version of a file with this beginning; `None` if it is not a saved file, or if its first line is incomplete.
-pub(crate) fn kind_and_version(head: &[u8]) -> Option<(String, u32)> {
-    let line = head.split(|byte| *byte == b'\n').next()?;
-    let Head { saved, version, .. } = serde_json::from_slice(line).ok()?;
-    Some((saved, version))
+/// Whether a file with this beginning is of this kind and keeps runs apart. The first line is enough.
+pub(crate) fn keeps_runs(head: &[u8], kind: &str) -> bool {
+    let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    serde_json::from_slice(line).is_ok_and(|Head { saved, runs, .. }| saved == kind && runs)
 }
 
 /// The first line of a file.
@@ -132,6 +111,14 @@ struct Head {
     version: u32,
     /// `None` if a later version replaced the field.
     complete: Option<bool>,
+    /// Whether runs are kept apart.
+    #[serde(default, skip_serializing_if = "is_false")]
+    runs: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 /// A line that is the same in all files.
@@ -167,8 +154,9 @@ impl<T: Save> Programs<T> {
     /// If `out` fails.
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut out = Saving { out, lines: 0 };
-        let version = self.programs.values().map(|program| program.found.version()).max().unwrap_or(VERSION);
-        let head = Head { saved: T::KIND.to_owned(), version, complete: Some(self.complete) };
+        let runs = self.programs.values().any(|program| !program.found.runs().is_empty());
+        let (saved, complete) = (T::KIND.to_owned(), Some(self.complete));
+        let head = Head { saved, version: VERSION, complete, runs };
         out.item(&head)?;
         for (id, OfProgram { images, found }) in &self.programs {
             let images = images.iter().map(|image| plain(image.into()).into_owned()).collect();
@@ -184,40 +172,18 @@ impl<T: Save> Programs<T> {
     ///
     /// If `input` fails, has other contents or an unknown version, or is malformed or cut off.
     pub fn read(input: impl BufRead) -> Result<Self, SavedError> {
-        Self::read_with_version(input).map(|(programs, _)| programs)
-    }
-
-    /// Reads answers and the version of the format. A file of version 1 has no last line that would show whether it is complete.
-    ///
-    /// # Errors
-    ///
-    /// As [`Programs::read`].
-    pub fn read_with_version(input: impl BufRead) -> Result<(Self, u32), SavedError> {
         let mut input = Input::new(input);
         let read = Self::read_from(&mut input);
         read.map_err(|kind| SavedError { saved: T::KIND, line: input.number(), kind })
     }
 
-    fn read_from(input: &mut Input<impl BufRead>) -> Result<(Self, u32), SavedErrorKind> {
-        let head = input.head()?;
-        let (programs, version) = match lines::version(head, T::KIND)? {
-            Some(version) => (lines::read::<T::Lines>(input, version)?, version),
-            None => Self::read_items(input)?,
-        };
-        input.end()?;
-        Ok((programs, version))
-    }
-
-    /// Reads a file of version 3 or newer.
-    fn read_items(input: &mut Input<impl BufRead>) -> Result<(Self, u32), SavedErrorKind> {
-        let head: Head = serde_json::from_slice(input.line()).map_err(|_| SavedErrorKind::NotSaved)?;
+    fn read_from(input: &mut Input<impl BufRead>) -> Result<Self, SavedErrorKind> {
+        let head: Head = serde_json::from_slice(input.head()?).map_err(|_| SavedErrorKind::NotSaved)?;
         if head.saved != T::KIND {
             return Err(SavedErrorKind::Other { found: plain(head.saved.into()).into_owned() });
         }
         let complete = match (head.version, head.complete) {
-            (found, _) if !(VERSION..=T::NEWEST).contains(&found) => {
-                return Err(SavedErrorKind::Version { found: found.to_string() });
-            }
+            (found, _) if found != VERSION => return Err(SavedErrorKind::Version { found }),
             (_, Some(complete)) => complete,
             (_, None) => return Err(SavedErrorKind::NotSaved),
         };
@@ -243,7 +209,8 @@ impl<T: Save> Programs<T> {
                     program
                         .into_iter()
                         .for_each(|(id, images, items)| programs.add(id, images, items.finish()));
-                    return Ok((programs, head.version));
+                    input.end()?;
+                    return Ok(programs);
                 }
             }
         }

@@ -24,11 +24,6 @@ impl<R: BufRead> Input<R> {
         self.number
     }
 
-    /// The line that was read last.
-    pub(super) fn line(&self) -> &[u8] {
-        &self.line
-    }
-
     /// The first line. A file that is not a saved file may have a line of any length.
     pub(super) fn head(&mut self) -> Result<&[u8], SavedErrorKind> {
         self.from.by_ref().take(LONGEST_HEAD).read_until(b'\n', &mut self.line)?;

@@ -1,9 +1,9 @@
 use super::*;
 use crate::coverage::Coverage;
 
-/// A file of version 2 with these lines and the line that ends it.
+/// A file with these lines and the line that ends it.
 pub(crate) fn ended(lines: &str) -> String {
-    format!("{lines}E {}\n", lines.lines().count())
+    format!("{lines}{{\"end\":{}}}\n", lines.lines().count())
 }
 
 pub(crate) fn saved<T: Save>(programs: &Programs<T>) -> String {
@@ -26,7 +26,7 @@ pub(crate) fn is_saved_as<T: Save>(programs: &Programs<T>, text: &str) {
     assert_eq!(saved(&read::<T>(text).unwrap()), text);
 }
 
-const SAVED: &str = r#"{"saved":"coverage","version":3,"complete":true}
+const SAVED: &str = r#"{"saved":"coverage","version":1,"complete":true}
 {"program":{"id":{"build":["0abc","ff"]},"images":["a name.elf"]}}
 {"block":["100","104","t32","taken","every",15]}
 {"program":{"id":{"code":"0101010101010101010101010101010101010101010101010101010101010101"},"images":[]}}
@@ -44,25 +44,20 @@ fn programs_stand_one_after_the_other() {
 fn what_is_of_a_part_of_a_capture_stays_so() {
     let cut = SAVED.replace("true", "false");
     is_saved_as::<crate::coverage::ProgramCoverage>(&read(&cut).unwrap(), &cut);
-    let old: Coverage = read("# tracewalk coverage 2\nK cut\nP build 0a\nE 3\n").unwrap();
-    assert!(!old.complete && !read::<crate::coverage::ProgramCoverage>(&saved(&old)).unwrap().complete);
 }
 
 #[test]
 fn whatever_is_lost_or_added_is_refused_where_it_shows() {
     let kind = |text: &str| read::<crate::coverage::ProgramCoverage>(text).unwrap_err();
-    for old in [false, true] {
-        let whole = if old { "# tracewalk coverage 2\nP build 0a\nE 2\n" } else { SAVED };
-        let lines = whole.split_inclusive('\n').collect::<Vec<_>>();
-        for end in 1..lines.len() {
-            assert_eq!(kind(&lines[..end].concat()), (end, SavedErrorKind::CutOff), "{old} {end}");
-        }
-        assert_eq!(kind(&whole[..whole.len() - 1]), (lines.len(), SavedErrorKind::CutOff));
-        assert_eq!(kind(&whole.repeat(2)), (lines.len() + 1, SavedErrorKind::AfterEnd));
-        let (last, before) = lines.split_last().unwrap();
-        let fewer = [&before[..1], &before[2..], &[*last]].concat().concat();
-        assert!(kind(&fewer).0 <= lines.len(), "{fewer}");
+    let lines = SAVED.split_inclusive('\n').collect::<Vec<_>>();
+    for end in 1..lines.len() {
+        assert_eq!(kind(&lines[..end].concat()), (end, SavedErrorKind::CutOff), "{end}");
     }
+    assert_eq!(kind(&SAVED[..SAVED.len() - 1]), (lines.len(), SavedErrorKind::CutOff));
+    assert_eq!(kind(&SAVED.repeat(2)), (lines.len() + 1, SavedErrorKind::AfterEnd));
+    let (last, before) = lines.split_last().unwrap();
+    let fewer = [&before[..1], &before[2..], &[*last]].concat().concat();
+    assert!(kind(&fewer).0 <= lines.len(), "{fewer}");
     let without_block = SAVED.replace("{\"block\":[\"100\",\"104\",\"t32\",\"taken\",\"every\",15]}\n", "");
     assert_eq!(kind(&without_block), (4, SavedErrorKind::Lines { found: 3, expected: 4 }));
 }
@@ -70,26 +65,22 @@ fn whatever_is_lost_or_added_is_refused_where_it_shows() {
 #[test]
 fn what_is_no_saved_file_is_distinguished_from_one_of_another_kind_or_version() {
     let kind = |text: &str| read::<crate::coverage::ProgramCoverage>(text).unwrap_err();
-    for text in
-        ["", "x", "{}", "# tracewalk", "# tracewalk coverage", "{\"saved\":\"coverage\",\"version\":3}\n"]
-    {
+    for text in ["", "x", "{}", "# tracewalk coverage 1\n", "{\"saved\":\"coverage\",\"version\":1}\n"] {
         assert_eq!(kind(text), (1, SavedErrorKind::NotSaved), "{text}");
     }
     let other = (1, SavedErrorKind::Other { found: "profile".to_owned() });
-    assert_eq!(kind("# tracewalk profile 1\n"), other);
     assert_eq!(kind(&SAVED.replace("coverage", "profile")), other);
     for (text, found) in [
-        ("# tracewalk coverage 3\n".to_owned(), "3"),
-        (SAVED.replace("\"version\":3", "\"version\":5"), "5"),
-        (SAVED.replace("\"version\":3,\"complete\":true", "\"version\":9"), "9"),
+        (SAVED.replace("\"version\":1", "\"version\":5"), 5),
+        (SAVED.replace("\"version\":1,\"complete\":true", "\"version\":9"), 9),
     ] {
-        assert_eq!(kind(&text), (1, SavedErrorKind::Version { found: found.to_owned() }));
+        assert_eq!(kind(&text), (1, SavedErrorKind::Version { found }));
     }
     let names = ["coverage", "profile"];
     let heads = [
-        "# tracewalk coverage 9\n",
+        "{\"saved\":\"coverage\",\"version\":9",
         "{\"saved\":\"profile\",\"v",
-        "# tracewalk coverages 2",
+        "{\"saved\":\"coverages\",\"version\":1",
         "{\"version\":1",
     ];
     let kinds = heads.map(|head| saved_kind(head.as_bytes(), &names));
@@ -97,20 +88,9 @@ fn what_is_no_saved_file_is_distinguished_from_one_of_another_kind_or_version() 
 }
 
 #[test]
-fn version_1_is_read_without_an_end() {
-    let text =
-        "# tracewalk coverage 1\nP build 0a\nI a.elf\nS - mtb branches 4 3 1 0 run\nB 100 104 t32 t 15\n";
-    let (coverage, version) = Coverage::read_with_version(text.as_bytes()).unwrap();
-    let newer: Coverage = read(&ended(&text.replace("coverage 1", "coverage 2"))).unwrap();
-    assert_eq!((&coverage, version), (&newer, 1));
-    let (again, version) = Coverage::read_with_version(saved(&coverage).as_bytes()).unwrap();
-    assert_eq!((again, version), (newer, 3));
-}
-
-#[test]
 fn bytes_that_are_no_text_and_lines_that_are_no_items_are_refused() {
     let kind = |line: &[u8]| {
-        let text = [b"{\"saved\":\"coverage\",\"version\":3,\"complete\":true}\n", line, b"\n"].concat();
+        let text = [b"{\"saved\":\"coverage\",\"version\":1,\"complete\":true}\n", line, b"\n"].concat();
         let error = Coverage::read(&text[..]).unwrap_err();
         assert!(!error.to_string().contains(char::is_control), "{error}");
         (error.line, error.kind.name())

@@ -65,7 +65,7 @@ pub(super) fn read_part<T: Save>(path: &Path, messages: &Messages) -> Result<Pro
 fn read_hashed<T: Save>(path: &Path, messages: &Messages) -> Result<(Programs<T>, u64), Failure> {
     let file = tracewalk_input::reader(path, LONGEST).map_err(|problem| unreadable(path, &problem))?;
     let mut file = Hashed { inner: file, hasher: DefaultHasher::new() };
-    let (part, version) = Programs::read_with_version(&mut file).map_err(|error| {
+    let part = Programs::read(&mut file).map_err(|error| {
         let command = T::KIND;
         let hint = match error.kind {
             SavedErrorKind::Version { .. } => format!("save it again: `tracewalk {command} --save`"),
@@ -73,15 +73,6 @@ fn read_hashed<T: Save>(path: &Path, messages: &Messages) -> Result<(Programs<T>
         };
         Failure::input(error.kind.name(), format!("{}: {error}", path.display()), hint)
     })?;
-    if version == 1 {
-        messages.warning(
-            "saved_version_1",
-            format_args!(
-                "{}: was saved in version 1, which does not show whether the file is complete; save it again",
-                path.display()
-            ),
-        );
-    }
     Ok((part, file.hasher.finish()))
 }
 

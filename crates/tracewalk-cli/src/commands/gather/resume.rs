@@ -4,7 +4,7 @@
 //! {"gathering":"counts","version":1,"settings":"9f86d0…"}     the kind of answer, and the hash of all options that it depends on
 //! {"capture":"/runs/1/capture.toml","stamp":12,"row":{…}}     a capture that counts
 //! …
-//! {"saved":"counts","version":3,"complete":true}              their answer, as `--save` writes it
+//! {"saved":"counts","version":1,"complete":true}              their answer, as `--save` writes it
 //! …
 //! ```
 
@@ -90,9 +90,7 @@ impl<'a> Resume<'a> {
             };
             sum.captures.insert(capture, Counted { stamp, row });
         }
-        sum.found = Programs::read_with_version(from)
-            .map_err(|error| self.refuse(&format!("is damaged: {error}")))?
-            .0;
+        sum.found = Programs::read(from).map_err(|error| self.refuse(&format!("is damaged: {error}")))?;
         Ok(sum)
     }
 

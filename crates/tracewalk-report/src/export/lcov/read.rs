@@ -178,7 +178,7 @@ end_of_record
         assert_eq!(error("TN:\n"), Err((1, TracefileErrorKind::NoFile)));
         assert_eq!(error("SF:a\nDA:1,1\n"), Err((2, TracefileErrorKind::NotEnded)));
         assert_eq!(error("SF:a\nSF:b\nend_of_record\n"), Err((2, TracefileErrorKind::NotEnded)));
-        assert_eq!(error("# tracewalk coverage 2\nP build 0a\n"), Err((2, record("P build 0a"))));
+        assert_eq!(error("# a comment\nP build 0a\n"), Err((2, record("P build 0a"))));
         assert_eq!(error("<!doctype html>\n"), Err((1, record("<!doctype html>"))));
         assert_eq!(error("end_of_record\n"), Err((1, record("end_of_record"))));
         assert_eq!(error("TN:\nSF:a\nDA:1,1\nend_of_record\n"), Ok(()));
