@@ -1,12 +1,11 @@
 //! ETMv3's configuration: registers → named fields.
 
 use core::fmt;
-use core::str::FromStr;
 
 use crate::directive::{Granularity, Rules};
 use crate::ids::{Profile, TraceId};
-use crate::protocol::UnknownCore;
 use crate::protocol::branch_address::AddressEncoding;
+use crate::protocol::known_core::{KnownCore, NO_TIMESTAMPS};
 use crate::protocol::registers::{self, ContextIdSize, Registers, etmcr, etmidr};
 use crate::protocol::timestamp::TimestampFormat;
 
@@ -56,83 +55,8 @@ impl DataTrace {
     }
 }
 
-/// A processor whose ETM's usual registers are known.
-///
-/// ETMIDR values are those of the processors' technical reference manuals. The last digit varies with the revision,
-/// which decoding does not depend on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Core {
-    name: &'static str,
-    profile: Profile,
-    etmidr: u32,
-    etmccer: u32,
-}
-
-/// An ETMCCER without timestamps, which do not exist before ETMv3.5.
-const NO_TIMESTAMPS: u32 = 0;
-/// The value of TC2's Cortex-A7: 64-bit natural binary timestamps, Virtualization.
-const CORTEX_A7_CCER: u32 = 0x3440_08f2;
-/// Cortex-M3 r2 and M4: 48-bit natural binary timestamps.
-const CORTEX_M_CCER: u32 = 0x1854_1800;
-
-const CORES: [Core; 15] = [
-    Core { name: "cortex-m3", profile: Profile::M, etmidr: 0x4114_f250, etmccer: CORTEX_M_CCER },
-    Core { name: "cortex-m4", profile: Profile::M, etmidr: 0x4114_f250, etmccer: CORTEX_M_CCER },
-    // No public ETMIDR was found for Cortex-M23: the encoding is expected to be that of its siblings.
-    Core { name: "cortex-m23", profile: Profile::M, etmidr: 0x4114_f250, etmccer: CORTEX_M_CCER },
-    Core { name: "cortex-a5", profile: Profile::Ar, etmidr: 0x410c_f250, etmccer: CORTEX_A7_CCER },
-    Core { name: "cortex-a7", profile: Profile::Ar, etmidr: 0x410c_f250, etmccer: CORTEX_A7_CCER },
-    Core { name: "cortex-a8", profile: Profile::Ar, etmidr: 0x410c_f230, etmccer: NO_TIMESTAMPS },
-    Core { name: "cortex-r4", profile: Profile::Ar, etmidr: 0x4104_f230, etmccer: NO_TIMESTAMPS },
-    Core { name: "cortex-r5", profile: Profile::Ar, etmidr: 0x4104_f230, etmccer: NO_TIMESTAMPS },
-    Core { name: "arm1136", profile: Profile::Ar, etmidr: 0x4101_3211, etmccer: NO_TIMESTAMPS },
-    Core { name: "arm1156", profile: Profile::Ar, etmidr: 0x4101_3211, etmccer: NO_TIMESTAMPS },
-    Core { name: "arm1176", profile: Profile::Ar, etmidr: 0x4101_3211, etmccer: NO_TIMESTAMPS },
-    Core { name: "arm926", profile: Profile::Ar, etmidr: 0x4100_1220, etmccer: NO_TIMESTAMPS },
-    Core { name: "arm946", profile: Profile::Ar, etmidr: 0x4100_1220, etmccer: NO_TIMESTAMPS },
-    Core { name: "arm966", profile: Profile::Ar, etmidr: 0x4100_1220, etmccer: NO_TIMESTAMPS },
-    Core { name: "arm968", profile: Profile::Ar, etmidr: 0x4100_1220, etmccer: NO_TIMESTAMPS },
-];
-
-/// From a name, like [`Core::named`].
-impl FromStr for Core {
-    type Err = UnknownCore;
-
-    fn from_str(name: &str) -> Result<Self, UnknownCore> {
-        Self::named(name).ok_or_else(|| UnknownCore::new(name, "ETMv3", Self::names()))
-    }
-}
-
-impl Core {
-    /// The core of this name, like `cortex-m3`; case does not matter.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        CORES.into_iter().find(|core| core.name.eq_ignore_ascii_case(name))
-    }
-
-    /// The names of all known cores.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        CORES.into_iter().map(|core| core.name)
-    }
-
-    /// The name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        self.name
-    }
-
-    /// The core's profile.
-    #[must_use]
-    pub const fn profile(self) -> Profile {
-        self.profile
-    }
-
-    /// The core's usual ETMIDR and ETMCCER. The other registers depend on the setup.
-    #[must_use]
-    pub const fn registers(self) -> Registers {
-        Registers { etmcr: None, etmidr: Some(self.etmidr), etmccer: Some(self.etmccer), etmtraceidr: None }
-    }
-}
+/// A processor with an ETMv3 whose usual registers are known.
+pub type Core = KnownCore<MAJOR_VERSION>;
 
 /// ETMIDR's major version of ETMv3.
 const MAJOR_VERSION: u32 = 2;
@@ -262,19 +186,19 @@ impl Config {
     pub fn from_registers(registers: Registers, core: Option<Core>) -> Result<Self, ConfigError> {
         let usual =
             |register, usual: fn(Core) -> u32| core.map(usual).ok_or(ConfigError::Missing { register });
-        let etmidr = registers.etmidr.map_or_else(|| usual("ETMIDR", |core| core.etmidr), Ok)?;
+        let etmidr = registers.etmidr.map_or_else(|| usual("ETMIDR", KnownCore::etmidr), Ok)?;
         let etmcr = registers.etmcr.map_or_else(|| usual("ETMCR", |_| 0), Ok)?;
         // Only timestamps depend on ETMCCER, and not every source has them.
-        let etmccer = registers.etmccer.or(core.map(|core| core.etmccer)).unwrap_or(NO_TIMESTAMPS);
+        let etmccer = registers.etmccer.or(core.map(KnownCore::etmccer)).unwrap_or(NO_TIMESTAMPS);
         if etmidr::major(etmidr) != MAJOR_VERSION {
             return Err(ConfigError::NotEtmv3 { etmidr });
         }
         let minor_version = u8::try_from(etmidr::minor(etmidr)).unwrap_or_default();
         // ETMIDR[20] has a meaning only from ETMv3.4 on.
         let alternative = minor_version >= 4 && etmidr & etmv3_etmidr::ALTERNATIVE_ENCODING != 0;
-        let profile = core.map_or_else(|| profile_by_id(etmidr, alternative), Core::profile);
+        let profile = core.map_or_else(|| profile_by_id(etmidr, alternative), KnownCore::profile);
         if let (Some(core), Profile::M, false) = (core, profile, alternative) {
-            return Err(ConfigError::EncodingOfCore { core: core.name, etmidr });
+            return Err(ConfigError::EncodingOfCore { core: core.name(), etmidr });
         }
         if profile == Profile::M {
             refuse_on_m_profile(etmcr)?;

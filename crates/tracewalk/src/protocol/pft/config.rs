@@ -1,11 +1,10 @@
 //! PFT's configuration: registers → named fields.
 
 use core::fmt;
-use core::str::FromStr;
 
 use crate::directive::{Granularity, Rules};
 use crate::ids::TraceId;
-use crate::protocol::UnknownCore;
+use crate::protocol::known_core::{KnownCore, PTM_V1_0_CCER, PTM_V1_1_CCER};
 use crate::protocol::registers::{self, ContextIdSize, Registers, etmcr, etmidr};
 use crate::protocol::timestamp::TimestampFormat;
 
@@ -50,61 +49,8 @@ pub enum Version {
     V1_1,
 }
 
-/// A processor whose PTM's usual registers are known. The last digit of ETMIDR varies with the revision, which decoding
-/// does not depend on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Core {
-    name: &'static str,
-    etmidr: u32,
-    etmccer: u32,
-}
-
-/// CoreSight PTM-A9 (DDI 0401).
-const V1_0_ETMCCER: u32 = 0x00c0_19a2;
-/// The value of the Cortex-A15 on the TC2 board: 64-bit natural binary timestamps, return stack,
-/// Virtualization.
-const V1_1_ETMCCER: u32 = 0x34c0_1ac2;
-
-const CORES: [Core; 4] = [
-    Core { name: "cortex-a9", etmidr: 0x411c_f300, etmccer: V1_0_ETMCCER },
-    Core { name: "cortex-a12", etmidr: 0x411c_f310, etmccer: V1_1_ETMCCER },
-    Core { name: "cortex-a15", etmidr: 0x411c_f312, etmccer: V1_1_ETMCCER },
-    Core { name: "cortex-a17", etmidr: 0x411c_f310, etmccer: V1_1_ETMCCER },
-];
-
-/// From a name, like [`Core::named`].
-impl FromStr for Core {
-    type Err = UnknownCore;
-
-    fn from_str(name: &str) -> Result<Self, UnknownCore> {
-        Self::named(name).ok_or_else(|| UnknownCore::new(name, "PFT", Self::names()))
-    }
-}
-
-impl Core {
-    /// The core of this name, like `cortex-a15`; case does not matter.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        CORES.into_iter().find(|core| core.name.eq_ignore_ascii_case(name))
-    }
-
-    /// The names of all known cores.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        CORES.into_iter().map(|core| core.name)
-    }
-
-    /// The name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        self.name
-    }
-
-    /// The core's usual ETMIDR and ETMCCER. The other registers depend on the setup.
-    #[must_use]
-    pub const fn registers(self) -> Registers {
-        Registers { etmcr: None, etmidr: Some(self.etmidr), etmccer: Some(self.etmccer), etmtraceidr: None }
-    }
-}
+/// A processor with a PTM whose usual registers are known.
+pub type Core = KnownCore<MAJOR_VERSION>;
 
 /// ETMIDR's major version of PFT.
 const MAJOR_VERSION: u32 = 3;
@@ -243,16 +189,16 @@ impl Config {
     pub fn from_registers(registers: Registers, core: Option<Core>) -> Result<Self, ConfigError> {
         let usual =
             |register, usual: fn(Core) -> u32| core.map(usual).ok_or(ConfigError::Missing { register });
-        let etmidr = registers.etmidr.map_or_else(|| usual("ETMIDR", |core| core.etmidr), Ok)?;
+        let etmidr = registers.etmidr.map_or_else(|| usual("ETMIDR", KnownCore::etmidr), Ok)?;
         let etmcr = registers.etmcr.map_or_else(|| usual("ETMCR", |_| 0), Ok)?;
         let version = Version::from_etmidr(etmidr)?;
-        if let Some(core) = core.filter(|core| Version::from_etmidr(core.etmidr) != Ok(version)) {
-            return Err(ConfigError::VersionOfCore { core: core.name, etmidr });
+        if let Some(core) = core.filter(|core| Version::from_etmidr(core.etmidr()) != Ok(version)) {
+            return Err(ConfigError::VersionOfCore { core: core.name(), etmidr });
         }
         // The version suffices: every known PTM of a version has the same relevant bits.
         let etmccer = registers.etmccer.unwrap_or(match version {
-            Version::V1_0 => V1_0_ETMCCER,
-            Version::V1_1 => V1_1_ETMCCER,
+            Version::V1_0 => PTM_V1_0_CCER,
+            Version::V1_1 => PTM_V1_1_CCER,
         });
         let branch_broadcast = etmcr & etmcr::BRANCH_BROADCAST != 0;
         // ETMCCER[23], whether there is a return stack, is not checked: without a stack, no atom stands for a
