@@ -146,25 +146,6 @@ impl InterruptNames {
     }
 }
 
-impl SvdError {
-    /// The advice to print with the error.
-    #[must_use]
-    pub fn hint(&self) -> &'static str {
-        match &self.kind {
-            SvdErrorKind::File(_) => "check the name after --svd",
-            SvdErrorKind::Xml(_) | SvdErrorKind::CutOff => {
-                "check that the file was copied completely, or leave out --svd"
-            }
-            SvdErrorKind::Root { .. } | SvdErrorKind::TooDeep { .. } | SvdErrorKind::NoInterrupt => {
-                "give the chip's CMSIS-SVD file with --svd; its vendor's device pack has one"
-            }
-            SvdErrorKind::Incomplete { .. } | SvdErrorKind::Number { .. } => {
-                "correct the file, or do without the interrupt's name"
-            }
-        }
-    }
-}
-
 /// The offset of a problem in the text, and the problem.
 type Located = (Option<usize>, SvdErrorKind);
 
@@ -533,7 +514,6 @@ mod tests {
         for (text, message) in cases {
             let error = read(text).expect_err(text);
             assert!(error.to_string().contains(message), "{text:?}: {error}");
-            assert!(!error.hint().is_empty());
         }
     }
 

@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod captures;
+mod files;
 mod following;
 mod names;
 mod opening;

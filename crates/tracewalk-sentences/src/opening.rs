@@ -6,12 +6,12 @@ use tracewalk::plain::Plain;
 use tracewalk_input::capture::dump::{Damage, MemoryDump};
 use tracewalk_input::capture::perf::{Binary, NoBinary, TraceCounts};
 use tracewalk_input::capture::stream::{End, Place};
-use tracewalk_input::capture::{CaptureError, CaptureErrorKind};
 use tracewalk_session::mtb_order::Ending;
 use tracewalk_session::{
     Certainty, Change, Correction, Finding, ModulesLeftOut, Notice, NoticeKind, Question,
 };
 
+use super::files;
 use super::names::{as_option, option, place, source_name};
 use super::remedies::remedy;
 use tracewalk_report::counted;
@@ -51,7 +51,7 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
             "the kernel dropped {}: mappings or processes may be missing; record with a larger buffer (-m)",
             counted(*count, "record")
         ),
-        K::InterruptLeftOut(problem) => format!("{problem}; {}", problem.hint()),
+        K::InterruptLeftOut(problem) => format!("{problem}; {}", files::of_svd(problem)),
         K::InterruptsUnused { file } => format!(
             "{}: names interrupts of M profile, but no source in the capture has M profile; leave out --svd",
             file.display()
@@ -370,10 +370,9 @@ fn stream_ended(place: &Place, end: &End, received: u64, cut: u64) -> String {
         End::Stopped => format!("{place}: stopped after {received}"),
         End::Idle => format!("{place}: nothing arrived after {received}"),
         End::Failed(problem) => {
-            let kind = CaptureErrorKind::Stream(problem.clone());
-            let error = CaptureError { file: place.to_string().into(), line: None, kind };
-            let hint = error.hint().unwrap_or_default();
-            format!("{error}, after {received}; the bytes received before are decoded; {hint}")
+            let hint = files::of_stream(problem).unwrap_or_default();
+            let problem = Plain(problem);
+            format!("{place}: {problem}, after {received}; the bytes received before are decoded; {hint}")
         }
     }
 }

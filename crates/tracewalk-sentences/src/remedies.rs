@@ -4,12 +4,14 @@ use tracewalk_input::OtherFile;
 use tracewalk_input::capture::stream::Place;
 use tracewalk_session::OpenError;
 
+use super::files;
+
 /// The remedy; `None` if none is known.
 pub(super) fn remedy(error: &OpenError) -> Option<String> {
     let text = match error {
-        OpenError::Capture(error) => return error.hint(),
-        OpenError::Image(error) => return error.hint(),
-        OpenError::Interrupts(error) => return Some(error.hint().to_string()),
+        OpenError::Capture(error) => return files::of_capture(error),
+        OpenError::Image(error) => return files::of_image(error),
+        OpenError::Interrupts(error) => return Some(files::of_svd(error).to_owned()),
         OpenError::DescriptionGrows(_) => "leave out --follow, or give the file of trace bytes",
         OpenError::NothingToWaitFor(_) => "leave out --idle, or add --follow",
         OpenError::NoByte { place, .. } => match place {

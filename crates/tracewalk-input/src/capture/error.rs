@@ -14,7 +14,7 @@ use crate::origin::Naming;
 use crate::paths::PathProblem;
 
 /// The place of a key outside all tables of a capture.toml.
-pub(super) const OUTSIDE_TABLES: &str = "the file";
+pub const OUTSIDE_TABLES: &str = "the file";
 
 /// Why a capture cannot be opened: the file, the line, and the problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,92 +162,6 @@ pub enum CaptureErrorKind {
     Stream(StreamProblem),
     /// A logic analyser's recording cannot be read.
     Recording(RecordingProblem),
-}
-
-impl CaptureError {
-    /// A suggestion that names the option or key.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
-        use CaptureErrorKind as Kind;
-        match &self.kind {
-            Kind::File(FileProblem::Empty) => {
-                Some("check that the capture was downloaded completely".to_owned())
-            }
-            Kind::File(FileProblem::TooLong { .. }) => {
-                Some("split it, and describe each part".to_owned())
-            }
-            Kind::File(FileProblem::Endless { .. }) => {
-                Some("save some of its bytes to a file, or pipe them to `-`".to_owned())
-            }
-            Kind::File(FileProblem::Missing) => Some("check the file's name".to_owned()),
-            Kind::File(FileProblem::Denied) => None,
-            Kind::File(_) | Kind::NoDescription => {
-                Some("give a file of trace bytes with --container and --source".to_owned())
-            }
-            Kind::NamedFile { problem, by, .. } => Some(match problem {
-                FileProblem::Empty => {
-                    format!("check that the file was copied completely, or name another one with {by}")
-                }
-                FileProblem::Missing => format!("copy the file there, or correct {by}"),
-                FileProblem::Denied => format!("grant read permission, or correct {by}"),
-                FileProblem::TooLong { .. } => format!("split it, or name another file with {by}"),
-                FileProblem::Directory
-                | FileProblem::Endless { .. }
-                | FileProblem::NotText { .. }
-                | FileProblem::Other(_) => {
-                    format!("correct {by}")
-                }
-            }),
-            Kind::Path { problem: PathProblem::Special, .. } => Some("save its bytes to a file".to_owned()),
-            Kind::Path { problem: PathProblem::Ambiguous, by: Some(by), .. } => {
-                Some(format!("write the name exactly as one of the files has it, in {by}"))
-            }
-            Kind::Path { problem: PathProblem::Empty | PathProblem::Ambiguous, by, .. } => {
-                by.as_ref().map(|by| format!("correct {by}"))
-            }
-            Kind::Path { by: Some(by), .. } => Some(format!(
-                "copy the file into the directory of the description and correct {by}; or, if you trust the description, \
-                 give --root DIR with a directory that holds the file"
-            )),
-            Kind::Path { by: None, .. } => Some(
-                "copy the directory with the files in it; or, if you trust it, give --root DIR with a directory that holds \
-                 the file"
-                    .to_owned(),
-            ),
-            Kind::NotADirectory => Some("give --root a directory that holds the files".to_owned()),
-            Kind::UnknownKey { nearest: "", place, .. } if place == OUTSIDE_TABLES => {
-                Some("a key belongs to `[capture]`, a `[[source]]` or an `[[image]]`".to_owned())
-            }
-            Kind::UnknownKey { nearest: "", .. } | Kind::UnknownValue { nearest: "", .. } => None,
-            Kind::UnknownKey { nearest, .. } | Kind::UnknownValue { nearest, .. } => {
-                Some(format!("write `{nearest}`"))
-            }
-            Kind::Undefined { nearest: Some(nearest), .. } => Some(format!("write `{nearest}`")),
-            Kind::MissingKey { key, place } if key.starts_with('[') => Some(format!("add {key} to {place}")),
-            Kind::MissingKey { key, place } => Some(format!("add `{key} = …` to {place}")),
-            Kind::Version { .. } | Kind::NoBuffer => {
-                Some("open the trace file itself, with --container, --source and --image".to_owned())
-            }
-            Kind::NoMtbRegisters => Some(
-                "print them into it (`x/4wx` at the MTB's address, or lines like MTB_POSITION=0x…), or leave \
-                 --registers out"
-                    .to_owned(),
-            ),
-            Kind::TraceId { .. } => Some("give the source's ID with --source ID=PROTOCOL".to_owned()),
-            Kind::Dump(problem) => Some(problem.hint().to_owned()),
-            Kind::Recording(problem) => problem.hint(),
-            Kind::Stream(problem) => Some(problem.hint().to_owned()),
-            Kind::Toml(_)
-            | Kind::Line { .. }
-            | Kind::BeforeSection { .. }
-            | Kind::Repeated { .. }
-            | Kind::Type { .. }
-            | Kind::TooLarge { .. }
-            | Kind::TooMany { .. }
-            | Kind::Perf(_)
-            | Kind::Undefined { nearest: None, .. } => None,
-        }
-    }
 }
 
 impl fmt::Display for CaptureError {

@@ -58,7 +58,7 @@ use crate::file::{self, FileProblem};
 pub use arrangement::{Arrangement, ReadPointerOutside};
 pub use container::{Blocks, Container, UnknownContainer};
 pub use contents::{Buffer, Capture};
-pub use error::{CaptureError, CaptureErrorKind};
+pub use error::{CaptureError, CaptureErrorKind, OUTSIDE_TABLES};
 use format::Given;
 pub use format::{Format, Holds};
 pub use formats::files;

@@ -46,33 +46,6 @@ pub enum DumpProblem {
 pub(super) type Located = (Option<u32>, DumpProblem);
 
 impl DumpProblem {
-    /// The advice to print with the error.
-    pub(crate) fn hint(&self) -> &'static str {
-        use MemoryProblem as Problem;
-        match self {
-            Self::Values { tool: Tool::ProbeRs, .. } => {
-                "give the complete, unchanged output of one command; instead of output of xxd or hexdump, give the file itself"
-            }
-            Self::Values { .. } => {
-                "give the complete, unchanged output of one command, or save the memory as a file"
-            }
-            Self::NoWidth { .. } => {
-                "print hexadecimal numbers, for example with `x/256wx`, or keep the command in the log"
-            }
-            Self::TooLong { .. } | Self::Repeats { .. } => {
-                "give only the part with the trace buffer, or save the memory as a binary file and add --dump-address"
-            }
-            Self::Memory(Problem::Conflict { .. }) => {
-                "the memory changed between two commands: leave the older part out"
-            }
-            Self::Memory(Problem::PastEndOfMemory { .. }) => "check the address",
-            Self::Memory(Problem::NoMemory) => "save the memory that holds the trace buffer",
-            Self::Memory(_) | Self::Core(_) => {
-                "check that the file was copied completely, or save the memory again"
-            }
-        }
-    }
-
     /// A stable short name.
     #[must_use]
     pub const fn name(&self) -> &'static str {

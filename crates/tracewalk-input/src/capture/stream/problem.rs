@@ -34,21 +34,6 @@ pub enum StreamProblem {
 }
 
 impl StreamProblem {
-    /// The advice to print with the error.
-    pub(crate) const fn hint(&self) -> &'static str {
-        match self {
-            Self::Address { .. } => "write, for example, tcp:localhost:3443",
-            Self::Connect(_) => "check that the server runs, and check its host and port",
-            Self::Broken(_) => "check the connection, and start again",
-            Self::Shortened { .. } | Self::Overwritten { .. } | Self::Replaced => {
-                "follow the new file from its start"
-            }
-            Self::Deleted => "follow the file under its new name",
-        }
-    }
-}
-
-impl StreamProblem {
     /// A stable short name.
     #[must_use]
     pub const fn name(&self) -> &'static str {

@@ -106,34 +106,6 @@ pub enum RecordingProblem {
 }
 
 impl RecordingProblem {
-    /// The advice to print with the error.
-    pub(crate) fn hint(&self) -> Option<String> {
-        let hint = match self {
-            Self::Zip(_) | Self::Entry { .. } => "check that the recording was copied completely",
-            Self::NoEntry { .. } | Self::MissingKey { .. } => "save it again as a sigrok session, VCD or CSV",
-            Self::TooMuch { .. } => "save a shorter part of it",
-            Self::UnknownChannel { nearest: Some(nearest), .. } => {
-                return Some(format!("write --channel {nearest}=…"));
-            }
-            Self::BothWires | Self::RoleTwice { .. } => "correct --wire and --channel",
-            Self::NoChannel { role, .. } => return Some(format!("name it with --channel NAME={role}")),
-            Self::NoSignal { channel: Some(_), .. } => "name another one with --channel NAME=swo",
-            Self::Ambiguous { .. } => "choose one with --channel NAME=swo",
-            Self::Unreadable { .. } => "state what each channel carries with --wire, --channel and --baud",
-            Self::RateOfPort => "leave out --baud, or give --wire uart",
-            Self::NoRate => "give --rate, or leave out --baud to measure it",
-            Self::RateTwice => "leave out --rate",
-            Self::TooSlow { .. } => "sample at three times the bit rate or more, or correct --baud",
-            Self::NotARecording => {
-                "leave out --wire, --channel and --baud, give the sample rate of bare samples with --rate, or give a sigrok session, VCD or CSV file"
-            }
-            _ => return None,
-        };
-        Some(hint.to_owned())
-    }
-}
-
-impl RecordingProblem {
     /// A stable short name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
