@@ -1123,6 +1123,14 @@ tracewalk_status tracewalk_decoder_lost(const struct tracewalk_decoder *decoder,
 tracewalk_status tracewalk_decoder_finish(const struct tracewalk_decoder *decoder, struct tracewalk_error **error);
 
 /*
+ The number of bytes at the end of the trace that are not decoded because their frame is incomplete; 0 without frames. Call
+ this function after `tracewalk_decoder_finish`.
+ */
+tracewalk_status tracewalk_decoder_cut(const struct tracewalk_decoder *decoder,
+                                       uint64_t *bytes,
+                                       struct tracewalk_error **error);
+
+/*
  Takes the next element; `size` is `sizeof(tracewalk_element)`. `TRACEWALK_STATUS_NEED_INPUT`: there is none until
  more bytes are pushed; `TRACEWALK_STATUS_END`: there are no more.
  */

@@ -33,7 +33,8 @@ struct Decoding {
     /// Whether bytes were pushed.
     begun: bool,
     found: VecDeque<tracewalk_element>,
-    finished: bool,
+    /// The bytes of an incomplete frame at the end; `None` before the end.
+    finished: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -58,12 +59,12 @@ fn code(program: Option<&tracewalk_program>) -> Result<Arc<Program>, Problem> {
 impl Decoding {
     const fn handle(chain: Chain, tap: Tap) -> tracewalk_decoder {
         let found = VecDeque::new();
-        tracewalk_decoder(Mutex::new(Self { chain, tap, begun: false, found, finished: false }))
+        tracewalk_decoder(Mutex::new(Self { chain, tap, begun: false, found, finished: None }))
     }
 
     /// Refuses work after the end of the trace.
     fn go_on(&mut self) -> Result<(), Problem> {
-        if self.finished {
+        if self.finished.is_some() {
             Err(Problem::state("the decoder has finished and accepts no more bytes"))
         } else {
             Ok(())
@@ -221,22 +222,46 @@ pub unsafe extern "C" fn tracewalk_decoder_finish(
         let mut decoding = enter(decoder.map(|decoder| &decoder.0))?;
         decoding.go_on()?;
         let Decoding { chain, tap, found, finished, .. } = &mut *decoding;
-        *finished = true;
         tap.finish();
-        match chain {
-            Chain::Source { id, stream, program } => stream.finish(program, &mut |element| {
-                found.push_back(tracewalk_element::of(&element, *id, None));
-            }),
+        *finished = Some(match chain {
+            Chain::Source { id, stream, program } => {
+                stream.finish(program, &mut |element| {
+                    found.push_back(tracewalk_element::of(&element, *id, None));
+                });
+                0
+            }
             Chain::Formatted(capture) => {
-                // An incomplete frame proves nothing.
-                let _ = capture.finish(&mut |id, element| {
+                let tail = capture.finish(&mut |id, element| {
                     found.push_back(tracewalk_element::of(&element, Some(id), None));
                 });
+                tail.bytes
             }
-        }
+        });
         Ok(tracewalk_status::Ok)
     };
     // SAFETY: the program keeps to the preconditions in the header.
+    unsafe { guarded(error, work) }
+}
+
+/// The number of bytes at the end of the trace that are not decoded because their frame is incomplete; 0 without frames. Call
+/// this function after `tracewalk_decoder_finish`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracewalk_decoder_cut(
+    decoder: Option<&tracewalk_decoder>,
+    bytes: *mut u64,
+    error: *mut *mut tracewalk_error,
+) -> tracewalk_status {
+    let work = || {
+        let decoding = enter(decoder.map(|decoder| &decoder.0))?;
+        let cut = decoding.finished.ok_or_else(|| Problem::state("the decoder has not finished"))?;
+        if bytes.is_null() || !bytes.is_aligned() {
+            return Err(Problem::argument("bytes: found a null pointer, expected a place to write to"));
+        }
+        // SAFETY: the program keeps to the preconditions in the header.
+        unsafe { bytes.write(cut) };
+        Ok(tracewalk_status::Ok)
+    };
+    // SAFETY: as above.
     unsafe { guarded(error, work) }
 }
 
@@ -252,7 +277,11 @@ pub unsafe extern "C" fn tracewalk_decoder_next(
     let work = || {
         let mut decoding = enter(decoder.map(|decoder| &decoder.0))?;
         let Some(element) = decoding.found.front() else {
-            return Ok(if decoding.finished { tracewalk_status::End } else { tracewalk_status::NeedInput });
+            return Ok(if decoding.finished.is_some() {
+                tracewalk_status::End
+            } else {
+                tracewalk_status::NeedInput
+            });
         };
         // SAFETY: the program keeps to the preconditions in the header.
         unsafe { fill(out, size, FIRST_SIZE, element) }?;
@@ -281,7 +310,7 @@ pub unsafe extern "C" fn tracewalk_decoder_each(
                 return Ok(tracewalk_status::Stopped);
             }
         }
-        Ok(if decoding.finished { tracewalk_status::End } else { tracewalk_status::NeedInput })
+        Ok(if decoding.finished.is_some() { tracewalk_status::End } else { tracewalk_status::NeedInput })
     };
     // SAFETY: the program keeps to the preconditions in the header.
     unsafe { guarded(error, work) }

@@ -203,7 +203,13 @@ static void decoders(void) {
     /* Frames: a decoder that refuses to lose bytes, a source that is given twice, and one without a trace ID. */
     EXPECT(tracewalk_decoder_new_formatted(sources, programs, 2, 0, &decoder, NULL) == TRACEWALK_STATUS_OK);
     fails(TRACEWALK_STATUS_STATE, tracewalk_decoder_lost(decoder, &error), &error);
+    /* The end within a frame: 16 bytes are a frame, the other 7 are none. */
+    uint64_t cut = 0;
+    fails(TRACEWALK_STATUS_STATE, tracewalk_decoder_cut(decoder, &cut, &error), &error);
+    EXPECT(tracewalk_decoder_push(decoder, (const uint8_t[23]){0}, 23, NULL) == TRACEWALK_STATUS_OK);
     EXPECT(tracewalk_decoder_finish(decoder, NULL) == TRACEWALK_STATUS_OK);
+    fails(TRACEWALK_STATUS_ARGUMENT, tracewalk_decoder_cut(decoder, NULL, &error), &error);
+    EXPECT(tracewalk_decoder_cut(decoder, &cut, NULL) == TRACEWALK_STATUS_OK && cut == 7);
     tracewalk_decoder_free(decoder);
     sources[1] = SOURCE;
     fails(TRACEWALK_STATUS_ARGUMENT, tracewalk_decoder_new_formatted(sources, programs, 2, 0, &decoder, &error), &error);
