@@ -33,10 +33,9 @@ fn is_sentence(message: &str) {
     assert!(!message.is_empty() && is_plain(message), "{message:?}");
 }
 
-/// An error and what to try are sentences.
-fn is_refused(error: &dyn std::error::Error, hint: Option<String>) {
+/// An error is a sentence.
+fn is_refused(error: &dyn std::error::Error) {
     is_sentence(&error.to_string());
-    hint.iter().for_each(|hint| is_sentence(hint));
 }
 
 fn is_plain(text: &str) -> bool {
@@ -47,11 +46,11 @@ fn is_plain(text: &str) -> bool {
 pub fn elf(data: &[u8]) {
     let image = match Image::from_bytes(Path::new("fuzz.elf"), &ImageKind::Addressed, data.to_vec()) {
         Ok(image) => image,
-        Err(error) => return is_refused(&error, error.hint()),
+        Err(error) => return is_refused(&error),
     };
     let mut memory = Memory::default();
     if let Err(error) = memory.add(Arc::new(image)) {
-        return is_refused(&error, error.hint());
+        return is_refused(&error);
     }
     let symbols = SymbolTable::of(&memory);
     symbols.notes().iter().for_each(|note| is_sentence(&note.problem));
@@ -103,7 +102,7 @@ fn opened(capture: Result<Capture, CaptureError>) {
                 let _ = capture.images_for(source).count();
             }
         }
-        Err(error) => is_refused(&error, error.hint()),
+        Err(error) => is_refused(&error),
     }
 }
 
@@ -124,7 +123,7 @@ pub fn perf(data: &[u8]) {
     let opened = Capture::read_from(Path::new("fuzz"), bytes.as_slice(), &WireOptions::default());
     let capture = match opened {
         Ok(capture) => capture,
-        Err(error) => return is_refused(&error, error.hint()),
+        Err(error) => return is_refused(&error),
     };
     let Some(recorded) = &capture.recorded else { return };
     let found = recorded.images(&BinaryPlaces::default()).expect("no place was named that could be unusable");
@@ -200,13 +199,13 @@ pub fn recording(data: &[u8]) {
     let recording = match Recording::from_bytes_with(Path::new("fuzz"), input.0.to_vec().into(), &options) {
         Ok(Some(recording)) => recording,
         Ok(None) => return,
-        Err(error) => return is_refused(&error, error.hint()),
+        Err(error) => return is_refused(&error),
     };
     match wire::read(&recording, &options) {
         Ok((bytes, reading)) => {
             let _ = (bytes.len(), reading.bits_per_second());
         }
-        Err(error) => is_refused(&error, error.hint()),
+        Err(error) => is_refused(&error),
     }
 }
 
@@ -222,7 +221,7 @@ pub fn dump(data: &[u8]) {
             }
         }
         Ok(None) => {}
-        Err(error) => is_refused(&error, error.hint()),
+        Err(error) => is_refused(&error),
     }
 }
 
