@@ -12,6 +12,7 @@ use tracewalk::program::{Program, Scope, ViewId};
 
 use crate::interrupt_names::Interrupts;
 use crate::symbols::{NoSymbols, Symbols};
+use crate::table::Cell;
 
 /// The heading of a source in an output.
 #[derive(Clone, Debug)]
@@ -181,6 +182,12 @@ impl fmt::Display for Section {
 }
 
 impl Section {
+    /// The first cells of each row of a source's tables: its trace ID and its protocol.
+    #[must_use]
+    pub fn cells(&self) -> [Cell; 2] {
+        [self.id.into(), self.protocol.into()]
+    }
+
     /// ` #2` for the second source with the same trace ID and protocol; empty for the first.
     pub fn suffix(&self) -> String {
         if self.number > 1 { format!(" #{}", self.number) } else { String::new() }

@@ -17,7 +17,7 @@
 use std::borrow::Cow;
 use std::io;
 
-use tracewalk::ids::Address;
+use tracewalk::ids::{Address, TraceId};
 
 /// An answer that has tables.
 pub trait Tabular {
@@ -120,6 +120,13 @@ impl Table {
         Self { name, version, columns: columns.into_iter().collect(), rows: Vec::new() }
     }
 
+    /// A table whose rows belong to sources. Each begins with the source's [cells](crate::Section::cells), by which such tables join.
+    #[must_use]
+    pub fn of_sources(name: &'static str, version: u32, columns: impl IntoIterator<Item = Column>) -> Self {
+        let source = [Column::new("id", Kind::Integer), Column::new("protocol", Kind::Text)];
+        Self::new(name, version, source.into_iter().chain(columns))
+    }
+
     /// Adds a row. The row's cells have to fit the columns in number and kind; anything else is a defect of the caller.
     pub fn push(&mut self, row: impl IntoIterator<Item = Cell>) {
         let row = row.into_iter().collect::<Vec<_>>();
@@ -218,6 +225,12 @@ impl From<&str> for Cell {
 impl From<String> for Cell {
     fn from(value: String) -> Self {
         Self::Text(value)
+    }
+}
+
+impl From<TraceId> for Cell {
+    fn from(id: TraceId) -> Self {
+        Self::Integer(id.get().into())
     }
 }
 

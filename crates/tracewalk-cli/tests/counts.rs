@@ -85,7 +85,7 @@ impl Truth {
 fn counted(arguments: &[&str]) -> (Truth, BTreeSet<u64>) {
     let rows_of_ranges = rows(arguments, "ranges");
     // In these programs, T32 branches to the next instruction have two bytes.
-    let has_words = |row: &&BTreeMap<String, String>| row["isa"] != "t32";
+    let has_words = |row: &&BTreeMap<String, String>| row["isa"] != "T32";
     let words = rows_of_ranges.iter().filter(has_words).map(|row| address(&row["last"]));
     let words = words.collect::<BTreeSet<_>>();
     let ranges = rows_of_ranges
@@ -173,7 +173,7 @@ fn counts_of_runs_that_loaded_other_files_stand_side_by_side() {
     let [mut apart, mut together] = [[a, b].concat(), rows(&[&merged], "ranges")];
     [&mut apart, &mut together].into_iter().for_each(|list| list.sort());
     assert_eq!(apart, together);
-    let ids = together.iter().map(|row| &row["id"]).collect::<BTreeSet<_>>();
+    let ids = together.iter().map(|row| &row["build_id"]).collect::<BTreeSet<_>>();
     assert_eq!(ids.len(), 2);
 }
 
@@ -317,12 +317,14 @@ fn llvm_profgen_gives_functions_and_calls_their_counts() {
         let functions = printed(&["profile", &capture(name), "--format", "csv", "--no-inlined"]);
         let branches = rows(&[&capture(name)], "branches");
         // The tool reads a whole program in the instruction set of its processor's profile.
-        let main = if elf == "m3.elf" { "t32" } else { "a32" };
+        let main = if elf == "m3.elf" { "T32" } else { "A32" };
         let ranges = rows(&[&capture(name)], "ranges");
         let is_read = |at: u64| ranges.iter().any(|row| address(&row["first"]) == at && row["isa"] == main);
         let mut compared = 0;
         for line in functions.lines().skip(1) {
-            let [_, function, at, file, ..] = *line.split(',').collect::<Vec<_>>() else { panic!("{line}") };
+            let [_, _, _, function, at, file, ..] = *line.split(',').collect::<Vec<_>>() else {
+                panic!("{line}")
+            };
             let Some(head) = heads.get(function).filter(|_| file.ends_with(".c")) else { continue };
             let at = address(at);
             // A branch to the next instruction ends no run of the record.

@@ -208,8 +208,8 @@ fn a_phone_s_trace_runs_through_a_module_of_its_kernel() {
         // Trace and file agree wherever the module ran.
         assert!(!kinds.has("contradictions") && !kinds.has("code_undecodable"), "{kinds:?}");
         let rows = outcome.stdout.lines().map(|line| line.split(',').collect::<Vec<_>>());
-        let ran = rows.skip(1).filter(|row| row[6].parse::<u64>().is_ok_and(|own| own > 0));
-        let functions = ran.map(|row| row[1].to_owned()).collect::<Vec<_>>();
+        let ran = rows.skip(1).filter(|row| row[8].parse::<u64>().is_ok_and(|own| own > 0));
+        let functions = ran.map(|row| row[3].to_owned()).collect::<Vec<_>>();
         assert!(functions.iter().any(|name| name == "wakeup_user"), "{functions:?}");
         // simpleperf counts this module, too, at the addresses of its file.
         let options = ["--binary", "rq_stats.ko", "--format", "autofdo", "--quiet"];

@@ -470,9 +470,12 @@ fn a_profile_is_by_binary_and_thread() {
     let outcome = run(arguments.iter().chain(&["--by", "binaries", "--format", "csv", "--quiet"]));
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     let mut rows = outcome.stdout.lines().map(|line| line.split(',').collect::<Vec<_>>());
-    assert_eq!(rows.next().unwrap(), ["source", "task", "binary", "self", "self_instructions"]);
+    assert_eq!(
+        rows.next().unwrap(),
+        ["id", "protocol", "source", "task", "binary", "self", "self_instructions"]
+    );
     let mut found =
-        rows.map(|row| (row[1].to_owned(), row[2].to_owned(), row[3].parse().unwrap())).collect::<Vec<_>>();
+        rows.map(|row| (row[3].to_owned(), row[4].to_owned(), row[5].parse().unwrap())).collect::<Vec<_>>();
     found.sort();
     let expected = [
         ("spinner 10", "spin", spinner),

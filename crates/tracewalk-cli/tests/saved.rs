@@ -173,12 +173,12 @@ fn the_same_run_twice_counts_and_costs_twice_as_much() {
     assert!(once.len() > 5 && once.len() == twice.len());
     for (once, twice) in once.iter().zip(&twice) {
         let count = |row: &[String], column: usize| row[column].parse::<u64>().unwrap();
-        assert_eq!(count(twice, 6), 2 * count(once, 6));
+        assert_eq!(count(twice, 8), 2 * count(once, 8));
         // With preemption: the count, then minimum, mean, p99 and maximum.
-        assert_eq!(count(twice, 10), 2 * count(once, 10));
-        assert_eq!(twice[11..15], once[11..15]);
+        assert_eq!(count(twice, 12), 2 * count(once, 12));
+        assert_eq!(twice[13..17], once[13..17]);
         // No interval spans two captures.
-        assert_eq!(count(twice, 20), 2 * count(once, 20));
+        assert_eq!(count(twice, 22), 2 * count(once, 22));
     }
 }
 

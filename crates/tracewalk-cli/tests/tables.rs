@@ -41,8 +41,41 @@ fn info_gives_tables_whose_counts_agree_with_each_other() {
     let lines = csv(&[&arguments[..], &["--table", "packets"]].concat());
     assert_eq!(
         (lines[0].as_str(), lines.len()),
-        ("file,id,packet,count", rows(&document, "packets").len() + 1)
+        ("id,protocol,file,packet,count", rows(&document, "packets").len() + 1)
     );
+}
+
+/// Compilers write a path in several ways; each table has it in one, so that rows of the same line join.
+#[test]
+fn tables_of_a_program_join() {
+    for name in ["m3-etmv3", "a7-etmv3", "m33-etmv4"] {
+        let capture = example(&format!("{name}/capture.toml"));
+        let table = |arguments: &[&str], columns: &[&str]| {
+            let lines = csv(&[&[arguments[0], capture.to_str().unwrap()], &arguments[1..]].concat());
+            let head = lines[0].split(',').collect::<Vec<_>>();
+            let wanted = columns.iter().map(|name| head.iter().position(|column| column == name).unwrap());
+            let wanted = wanted.collect::<Vec<_>>();
+            let keys = lines[1..].iter().map(|line| {
+                // A comma in a quoted cell has a space after it.
+                let line = line.replace(", ", " ");
+                let cells = line.split(',').collect::<Vec<_>>();
+                wanted.iter().map(|&column| cells[column].to_owned()).collect::<Vec<_>>()
+            });
+            keys.filter(|key| key.iter().all(|cell| !cell.is_empty())).collect::<BTreeSet<_>>()
+        };
+        let place = &["file", "line"];
+        let covered = table(&["coverage"], place);
+        for other in [&["profile", "--by", "lines"][..], &["flow"], &["calls"]] {
+            assert!(!covered.is_disjoint(&table(other, place)), "{name}: coverage and {other:?}");
+        }
+        let isas = ["flow", "counts"].map(|command| table(&[command], &["isa"]));
+        assert!(!isas[0].is_disjoint(&isas[1]), "{name}: {isas:?}");
+        let source = &["id", "protocol"];
+        let stated = table(&["info"], source);
+        for other in ["flow", "profile", "calls", "interrupts", "timeline", "packets"] {
+            assert_eq!(table(&[other], source), stated, "{name}: {other}");
+        }
+    }
 }
 
 #[test]

@@ -154,8 +154,6 @@ impl Info<'_> {
     fn source_table(&self) -> Table {
         let columns = [
             text("file"),
-            integer("id"),
-            text("protocol"),
             text("cpu"),
             integer("bytes"),
             integer("packets"),
@@ -172,13 +170,13 @@ impl Info<'_> {
             Column::new("cycles", Kind::Time).of("cycles"),
             integer("context_ids"),
         ];
-        let mut table = Table::new(INFO_TABLES[0], 1, columns);
+        let mut table = Table::of_sources(INFO_TABLES[0], 1, columns);
         for (source, survey) in &self.sources {
             let contexts = survey.contexts.iter().filter(|((context, _), _)| context.is_some()).count();
             table.push([
-                self.file(source.buffer),
-                source.id.map(|id| u64::from(id.get())).into(),
+                source.id.into(),
                 source.config.protocol().into(),
+                self.file(source.buffer),
                 source.description.cpu.as_ref().map(|cpu| cpu.value.as_str()).into(),
                 survey.statistics.bytes.into(),
                 survey.statistics.packets.into(),
@@ -201,11 +199,11 @@ impl Info<'_> {
 
     fn packet_table(&self) -> Table {
         let mut table =
-            Table::new(INFO_TABLES[1], 1, [text("file"), integer("id"), text("packet"), integer("count")]);
+            Table::of_sources(INFO_TABLES[1], 1, [text("file"), text("packet"), integer("count")]);
         for (source, survey) in &self.sources {
             for (name, count) in &survey.packets {
-                let id = source.id.map(|id| u64::from(id.get()));
-                table.push([self.file(source.buffer), id.into(), (*name).into(), (*count).into()]);
+                let [id, protocol] = [source.id.into(), source.config.protocol().into()];
+                table.push([id, protocol, self.file(source.buffer), (*name).into(), (*count).into()]);
             }
         }
         table

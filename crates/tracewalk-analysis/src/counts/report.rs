@@ -35,7 +35,7 @@ impl CountsReport<'_> {
         columns: impl IntoIterator<Item = Column>,
         rows: impl Fn(&CountedBinary) -> Vec<Vec<Cell>>,
     ) -> Table {
-        let binary = ["id", "binary"].map(|name| Column::new(name, Kind::Text));
+        let binary = ["build_id", "binary"].map(|name| Column::new(name, Kind::Text));
         let mut table = Table::new(name, 1, binary.into_iter().chain(columns));
         for ReportedBinary { id, name, found } in &self.binaries {
             for row in rows(found) {
@@ -62,7 +62,7 @@ impl Tabular for CountsReport<'_> {
                 vec![
                     Cell::Address(range.first),
                     Cell::Address(range.last),
-                    Cell::Text(range.isa.word().to_owned()),
+                    Cell::Text(range.isa.name().to_owned()),
                     Cell::Integer(range.instructions.into()),
                     Cell::Integer(*count),
                 ]

@@ -10,10 +10,14 @@ use crate::table::{Cell, Column, Kind, Table, Tabular};
 /// The tables of ITMs, in the order in which they are given. The events come one by one, the others at the end.
 pub const ITM_TABLES: [&str; 3] = ["itm_events", "itms", "itm_packets"];
 
+/// What the tables call the protocol of an ITM.
+const PROTOCOL: &str = "itm";
+
 /// The columns of `itm_events`.
-const EVENT_COLUMNS: [(&str, Kind); 12] = [
-    ("offset", Kind::Integer),
+const EVENT_COLUMNS: [(&str, Kind); 13] = [
     ("id", Kind::Integer),
+    ("protocol", Kind::Text),
+    ("offset", Kind::Integer),
     ("event", Kind::Text),
     ("port", Kind::Integer),
     ("size", Kind::Integer),
@@ -43,7 +47,8 @@ impl ItmRecord {
             column.and_then(|column| row.get_mut(column)).into_iter().for_each(|cell| *cell = value.clone());
         };
         set("offset", self.at.0.into());
-        set("id", self.id.map(|id| u64::from(id.get())).into());
+        set("id", self.id.into());
+        set("protocol", PROTOCOL.into());
         set("event", self.event.name().into());
         set("text", self.event.to_string().into());
         match &self.event {
@@ -75,15 +80,21 @@ impl Tabular for [(Option<TraceId>, ItmCounts)] {
         let integer = |name: &'static str| Column::new(name, Kind::Integer);
         let [_, itms, packets] = ITM_TABLES;
         let mut itms =
-            Table::new(itms, 1, [integer("id"), integer("bytes"), integer("packets"), integer("malformed")]);
-        let columns = [integer("id"), Column::new("packet", Kind::Text), integer("count")];
-        let mut packets = Table::new(packets, 1, columns);
+            Table::of_sources(itms, 1, [integer("bytes"), integer("packets"), integer("malformed")]);
+        let columns = [Column::new("packet", Kind::Text), integer("count")];
+        let mut packets = Table::of_sources(packets, 1, columns);
         for (id, counts) in self {
-            let id = || Cell::from(id.map(|id| u64::from(id.get())));
+            let [id, protocol] = [Cell::from(*id), PROTOCOL.into()];
             let all = counts.packets.values().sum::<u64>();
-            itms.push([id(), counts.bytes.into(), all.into(), counts.malformed.into()]);
+            itms.push([
+                id.clone(),
+                protocol.clone(),
+                counts.bytes.into(),
+                all.into(),
+                counts.malformed.into(),
+            ]);
             for (name, count) in &counts.packets {
-                packets.push([id(), (*name).into(), (*count).into()]);
+                packets.push([id.clone(), protocol.clone(), (*name).into(), (*count).into()]);
             }
         }
         vec![itms, packets]

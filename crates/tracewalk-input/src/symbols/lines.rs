@@ -22,7 +22,8 @@ use crate::limit::MemoryLimit;
 pub struct Frame {
     /// The function, demangled.
     pub function: Option<Arc<str>>,
-    /// The source file's path, as given to the compiler, with its directory prepended.
+    /// The source file's path, as given to the compiler, with its directory prepended, with slashes and without `.` and
+    /// redundant `..`: compilers write the same path in several ways, and each answer has it in one.
     pub file: Option<Arc<str>>,
     /// The line, from 1.
     pub line: Option<u32>,
@@ -137,9 +138,9 @@ impl SourceLines {
             let found = debugging.context.find_location_range(if from > to { 0 } else { from }, to);
             let Ok(found) = found else { continue };
             for (start, bytes, location) in found {
-                let named = location.file.zip(location.line).filter(|(file, line)| is_wanted(file, *line));
-                let file = named.and_then(|(file, _)| self.names.of_file(file));
-                if let (Ok(bytes), Some(file), Some(line)) = (u32::try_from(bytes), file, location.line) {
+                let file = location.file.and_then(|file| self.names.of_file(file));
+                let named = file.zip(location.line).filter(|(file, line)| is_wanted(file, *line));
+                if let (Ok(bytes), Some((file, line))) = (u32::try_from(bytes), named) {
                     let column = location.column.filter(|&column| column != 0);
                     rows.push(LineRow {
                         start: Address::new(start.wrapping_add(debugging.moved)),
@@ -174,7 +175,7 @@ impl SourceLines {
         let mut checksums = BTreeSet::new();
         for debugging in self.images.iter().filter_map(|lines| lines.debugging.as_ref()) {
             debugging.checksums(&mut |file, md5| {
-                checksums.extend(self.names.of(file).map(|file| (file, md5)));
+                checksums.extend(self.names.of(&source_path(file)).map(|file| (file, md5)));
             });
         }
         checksums
@@ -292,7 +293,7 @@ impl Names {
 
     /// The shared copy of a file's name, which the debugging information holds.
     fn of_file(&mut self, name: &str) -> Option<Arc<str>> {
-        self.held(name, Names::of)
+        self.held(name, |names, name| names.of(&source_path(name)))
     }
 
     /// The shared copy of a function's name, demangled.
@@ -313,4 +314,19 @@ impl Names {
         self.held.put(held.0 as u64, held, made.clone());
         made
     }
+}
+
+/// A source file's path in the one spelling that all answers have.
+fn source_path(file: &str) -> String {
+    let file = file.replace('\\', "/");
+    let mut parts = Vec::new();
+    for part in file.split('/').skip(usize::from(file.starts_with('/'))) {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    let root = if file.starts_with('/') { "/" } else { "" };
+    format!("{root}{}", parts.join("/"))
 }

@@ -12,7 +12,7 @@ use tracewalk_analysis::call_stack::{
 use tracewalk_analysis::profile::LabelKind;
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
-use tracewalk_analysis::table::{Column, Kind, Table, TakeRows};
+use tracewalk_analysis::table::{Cell, Column, Kind, Table, TakeRows};
 use tracewalk_analysis::{Code, CodeInContext, Phase, Section, Window, Windowed};
 
 use super::function_names::FunctionNames;
@@ -29,7 +29,8 @@ pub struct CallTable<R> {
 
 struct Rows<R> {
     rows: R,
-    source: String,
+    /// The cells that name the source.
+    source: [Cell; 3],
     code: CodeInContext,
     phase: Phase,
     /// Deeper functions have no row; they count only in their callers.
@@ -64,7 +65,7 @@ impl<R: TakeRows> CallTable<R> {
             retold: Retold::default(),
             rows: Rows {
                 rows,
-                source: String::new(),
+                source: [const { Cell::Unknown }; 3],
                 code: CodeInContext::new(code),
                 phase: Phase::Before,
                 depth,
@@ -96,11 +97,12 @@ impl<R: TakeRows> Sink<FlowRecord> for CallTable<R> {
             count("instructions").of("instructions"),
             text("end"),
         ];
-        self.rows.rows.table(&Table::new("calls", 1, columns))
+        self.rows.rows.table(&Table::of_sources("calls", 1, columns))
     }
 
     fn section(&mut self, section: &Section) -> io::Result<()> {
-        self.rows.source = section.to_string();
+        let [id, protocol] = section.cells();
+        self.rows.source = [id, protocol, section.to_string().into()];
         self.rows.code = CodeInContext::new(Arc::clone(&section.code));
         self.rows.phase = Phase::Before;
         self.rows.entered = 0;
@@ -172,8 +174,11 @@ impl<R: TakeRows> Rows<R> {
             Left::Unwound => "unwound",
             Left::Lost => "lost",
         };
+        let [id, protocol, source] = self.source.clone();
         self.rows.row(&[
-            self.source.as_str().into(),
+            id,
+            protocol,
+            source,
             number.into(),
             caller.into(),
             (depth as u64).into(),
@@ -267,7 +272,7 @@ pub fn write_chain_rows(
         cost("self"),
         cost("total"),
     ];
-    rows.table(&Table::new("chains", 1, columns))?;
+    rows.table(&Table::of_sources("chains", 1, columns))?;
     for source in &report.sources {
         let tree = report.tree(source, false);
         let mut numbers = HashMap::new();
@@ -285,7 +290,10 @@ pub fn write_chain_rows(
             numbers.insert(*index, number);
             let label = tree.label_of(node);
             let [file, line] = super::profile::place(label.place.as_ref());
+            let [id, protocol] = source.0.cells();
             result = rows.row(&[
+                id,
+                protocol,
                 report.name_of(&source.0).into(),
                 number.into(),
                 outside.last().and_then(|index| numbers.get(index).copied()).into(),

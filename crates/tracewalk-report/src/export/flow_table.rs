@@ -20,7 +20,7 @@ use super::flow_jsonl::{security_name, stated_level};
 pub struct FlowTable<R> {
     rows: R,
     /// The cells that name the source.
-    source: [Cell; 2],
+    source: [Cell; 3],
     code: CodeInContext,
     doubting: Doubting,
 }
@@ -62,7 +62,7 @@ impl<R: TakeRows> FlowTable<R> {
     /// Hands rows to `rows`.
     pub fn new(rows: R) -> Self {
         let code = CodeInContext::new(Arc::new(Code::unknown()));
-        Self { rows, source: [Cell::Unknown, Cell::Unknown], code, doubting: Doubting::default() }
+        Self { rows, source: [const { Cell::Unknown }; 3], code, doubting: Doubting::default() }
     }
 
     fn row(&mut self, row: Row, at: CaptureOffset, doubt: (Option<u64>, Option<bool>)) -> io::Result<()> {
@@ -70,10 +70,11 @@ impl<R: TakeRows> FlowTable<R> {
         let (file, line) = place.map_or((None, None), |frame| (frame.file, frame.line));
         let function =
             row.start.and_then(|start| self.code.symbols.function(start)).map(|function| function.name);
-        let [source, id] = self.source.clone();
+        let [id, protocol, source] = self.source.clone();
         self.rows.row(&[
-            source,
             id,
+            protocol,
+            source,
             at.0.into(),
             row.element.into(),
             row.start.into(),
@@ -114,12 +115,12 @@ impl<R: TakeRows> FlowTable<R> {
 
 impl<R: TakeRows> Sink<FlowRecord> for FlowTable<R> {
     fn begin(&mut self) -> io::Result<()> {
-        self.rows.table(&Table::new("flow", 1, columns()))
+        self.rows.table(&Table::of_sources("flow", 1, columns()))
     }
 
     fn section(&mut self, section: &Section) -> io::Result<()> {
-        let id = section.id.map(|id| u64::from(id.get()));
-        self.source = [section.to_string().into(), id.into()];
+        let [id, protocol] = section.cells();
+        self.source = [id, protocol, section.to_string().into()];
         self.code = CodeInContext::new(Arc::clone(&section.code));
         self.doubting = Doubting::default();
         Ok(())
@@ -204,7 +205,6 @@ fn columns() -> Vec<Column> {
     };
     let all = [
         ("source", Text),
-        ("id", Integer),
         ("offset", Integer),
         ("element", Text),
         ("start", Address),

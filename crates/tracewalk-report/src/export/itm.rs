@@ -236,9 +236,12 @@ mod tests {
             rows.finish(&[(None, ItmCounts::default())], true).unwrap();
         });
         let lines = csv.lines().collect::<Vec<_>>();
-        assert_eq!(lines[0], "offset,id,event,port,size,value,number,action,addr,comparator,total,text");
-        assert_eq!(lines[1], "0,,text,0,,,,,,,,hi");
-        assert_eq!(lines[2], "4,,exception,,,,15,entered,,,,SysTick entered");
+        assert_eq!(
+            lines[0],
+            "id,protocol,offset,event,port,size,value,number,action,addr,comparator,total,text"
+        );
+        assert_eq!(lines[1], ",itm,0,text,0,,,,,,,,hi");
+        assert_eq!(lines[2], ",itm,4,exception,,,,15,entered,,,,SysTick entered");
         assert_eq!(lines.len(), 5, "the other tables are not in it");
         let json = written(|out, records| {
             let mut rows = ItmTables::new(TablesJson::new(out));

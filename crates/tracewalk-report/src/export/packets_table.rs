@@ -30,18 +30,16 @@ impl<R: TakeRows> Sink<PacketRecord<'_>> for PacketTable<R> {
     fn begin(&mut self) -> io::Result<()> {
         let columns = [
             Column::new("source", Kind::Text),
-            Column::new("id", Kind::Integer),
-            Column::new("protocol", Kind::Text),
             Column::new("packet", Kind::Text),
             Column::new("count", Kind::Integer),
             Column::new("bytes", Kind::Integer).of("bytes"),
         ];
-        self.rows.table(&Table::new("packet_counts", 1, columns))
+        self.rows.table(&Table::of_sources("packet_counts", 1, columns))
     }
 
     fn section(&mut self, section: &Section) -> io::Result<()> {
-        let id = section.id.map(|id| u64::from(id.get()));
-        self.source = [section.to_string().into(), id.into(), section.protocol.into()];
+        let [id, protocol] = section.cells();
+        self.source = [id, protocol, section.to_string().into()];
         Ok(())
     }
 
@@ -58,11 +56,9 @@ impl<R: TakeRows> Sink<PacketRecord<'_>> for PacketTable<R> {
     }
 
     fn end_section(&mut self) -> io::Result<()> {
-        let [source, id, protocol] = &self.source;
         for (packet, (count, bytes)) in std::mem::take(&mut self.counts) {
             let cells = [packet.into(), count.into(), bytes.into()];
-            let row = [source, id, protocol].into_iter().cloned().chain(cells).collect::<Vec<_>>();
-            self.rows.row(&row)?;
+            self.rows.row(&[&self.source[..], &cells].concat())?;
         }
         Ok(())
     }

@@ -204,13 +204,16 @@ impl ProfileReport {
             Column::new("total", Kind::Time).of(self.unit.name()),
             Column::new("self_instructions", Kind::Integer),
         ];
-        let mut table = Table::new("functions", 1, columns);
+        let mut table = Table::of_sources("functions", 1, columns);
         for source in &self.sources {
             let tree = self.tree(source, false);
             for function in tree.functions(|cost| self.value(cost)) {
+                let [id, protocol] = source.0.cells();
                 let label = &tree.labels[function.function.index()];
                 let [file, line] = place(label.place.as_ref());
                 table.push([
+                    id,
+                    protocol,
                     self.name_of(&source.0).into(),
                     label.text().into(),
                     label.address.into(),
@@ -234,14 +237,15 @@ impl ProfileReport {
             Column::new("line", Kind::Integer),
             Column::new("self", Kind::Time).of(self.unit.name()),
         ];
-        let mut table = Table::new("lines", 1, columns);
+        let mut table = Table::of_sources("lines", 1, columns);
         for source in &self.sources {
             let tree = self.tree(source, true);
             for found in tree.lines(|cost| self.value(cost)) {
                 let [file, line] = place(found.place.as_ref());
                 let function = tree.labels[found.function.index()].text();
                 let own = self.cell(&tree, &found.own);
-                table.push([self.name_of(&source.0).into(), function.into(), file, line, own]);
+                let [id, protocol] = source.0.cells();
+                table.push([id, protocol, self.name_of(&source.0).into(), function.into(), file, line, own]);
             }
         }
         table
@@ -257,13 +261,16 @@ impl ProfileReport {
             Column::new("calls", Kind::Integer),
             Column::new("total", Kind::Time).of(self.unit.name()),
         ];
-        let mut table = Table::new("calls", 1, columns);
+        let mut table = Table::of_sources("calls", 1, columns);
         for source in &self.sources {
             let tree = self.tree(source, true);
             for edge in tree.edges(|cost| self.value(cost)) {
+                let [id, protocol] = source.0.cells();
                 let name = |label: LabelId| tree.labels[label.index()].text();
                 let [file, line] = place(edge.site.as_ref());
                 table.push([
+                    id,
+                    protocol,
                     self.name_of(&source.0).into(),
                     name(edge.caller).into(),
                     name(edge.callee).into(),
@@ -287,14 +294,15 @@ impl ProfileReport {
             Column::new("self", Kind::Time).of(self.unit.name()),
             Column::new("self_instructions", Kind::Integer),
         ];
-        let mut table = Table::new("binaries", 1, columns);
+        let mut table = Table::of_sources("binaries", 1, columns);
         for (section, profile) in &self.sources {
             let whole = profile.total();
             for found in profile.binaries(&section.code, |cost| self.value(cost)) {
                 let own = if self.value(&whole) == 0 { Cell::Unknown } else { self.value(&found.own).into() };
                 let instructions = (whole.instructions > 0).then_some(found.own.instructions);
-                let name = self.name_of(section);
-                table.push([name.into(), found.task.into(), found.binary.into(), own, instructions.into()]);
+                let [id, protocol] = section.cells();
+                let texts = [self.name_of(section).into(), found.task.into(), found.binary.into()];
+                table.push([id, protocol].into_iter().chain(texts).chain([own, instructions.into()]));
             }
         }
         table

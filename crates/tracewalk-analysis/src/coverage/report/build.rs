@@ -10,7 +10,7 @@ use super::super::collected::ProgramCoverage;
 use super::super::instructions::{self, Instruction};
 use super::super::runs::RunSet;
 use super::super::tally::{Totals, Verdict};
-use super::files::{Files, source_name};
+use super::files::Files;
 use super::model::{
     Branch, Copy, Counted, File, Function, InlinedCall, Line, LineCopy, LineState, OutcomeCount, Report,
     ReportedProgram, RunSummary,
@@ -127,7 +127,7 @@ impl Builder {
         });
         let symbols = &*code.symbols;
         for SourceChecksum { file, md5 } in symbols.source_checksums() {
-            self.checksums.entry(source_name(&file)).or_default().insert(md5);
+            self.checksums.entry(file).or_default().insert(md5);
         }
         let extents = symbols.functions();
         let mut in_runs = self.in_runs(input, &extents).into_iter().flatten().peekable();

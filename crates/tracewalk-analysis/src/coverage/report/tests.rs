@@ -43,8 +43,8 @@ impl symbols::Symbols for Known {
             file: Some(file.into()),
             line: Some(line),
         };
-        let main = |line| frame("main", "./main.c", line);
-        let twice = |line| frame("twice", "include/../util.h", line);
+        let main = |line| frame("main", "main.c", line);
+        let twice = |line| frame("twice", "util.h", line);
         let frames = match address.get() {
             0x100 => vec![main(10)],
             0x102 | 0x104 => vec![main(11)],

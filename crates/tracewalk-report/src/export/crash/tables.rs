@@ -1,6 +1,6 @@
 //! How programs crashed, as tables.
 
-use tracewalk::ids::{Address, Exception, TraceId};
+use tracewalk::ids::{Address, Exception};
 use tracewalk_analysis::crash::{Cause, Crash, Evidence, PathItem, Running};
 use tracewalk_analysis::table::{Cell, Column, Kind, Table, Tabular};
 use tracewalk_analysis::{Code, Section};
@@ -45,7 +45,7 @@ impl Tabular for CrashReport {
 /// A column's name and kind.
 type Named = (&'static str, Kind);
 
-const CRASHES: [Named; 19] = [
+const CRASHES: [Named; 18] = [
     ("crashed", Kind::Flag),
     ("exception", Kind::Integer),
     ("name", Kind::Text),
@@ -63,7 +63,6 @@ const CRASHES: [Named; 19] = [
     ("cause_line", Kind::Integer),
     ("sentence", Kind::Text),
     ("missing", Kind::Text),
-    ("protocol", Kind::Text),
     ("doubts", Kind::Text),
 ];
 
@@ -114,18 +113,17 @@ const PROOF: [Named; 13] = [
 ];
 
 fn table(name: &'static str, columns: &[Named]) -> Table {
-    let source = [("id", Kind::Integer), ("number", Kind::Integer)];
+    let source = [("number", Kind::Integer)];
     let columns = source.iter().chain(columns).map(|&(name, kind)| match name {
         "instructions" => Column::new(name, kind).of(name),
         _ => Column::new(name, kind),
     });
-    Table::new(name, 1, columns)
+    Table::of_sources(name, 1, columns)
 }
 
 /// A row of this source.
 fn of(section: &Section, cells: impl IntoIterator<Item = Cell>) -> Vec<Cell> {
-    let id = section.id.map(TraceId::get).map(u64::from);
-    [id.into(), u64::from(section.number).into()].into_iter().chain(cells).collect()
+    section.cells().into_iter().chain([u64::from(section.number).into()]).chain(cells).collect()
 }
 
 /// An address, its function, its file and its line.
@@ -159,9 +157,8 @@ fn crash_row(source: Source<'_>) -> Vec<Cell> {
             let missing = crash.missing.iter().map(|missing| words::missing_name(*missing));
             cells.push(missing.collect::<Vec<_>>().join(" ").into());
         }
-        None => cells.resize(CRASHES.len().saturating_sub(2), Cell::Unknown),
+        None => cells.resize(CRASHES.len().saturating_sub(1), Cell::Unknown),
     }
-    cells.push(section.protocol.into());
     let doubts = source.doubts().iter().map(words::doubt_name);
     cells.push(doubts.collect::<Vec<_>>().join(" ").into());
     of(section, cells)

@@ -20,7 +20,7 @@ impl InterruptReport {
     #[must_use]
     pub fn table(&self) -> Table {
         let unit = self.scale.unit.name();
-        let mut table = Table::new("interrupts", 1, columns(unit));
+        let mut table = Table::of_sources("interrupts", 1, columns(unit));
         for (section, activities) in &self.sources {
             let source = section.id.map_or_else(|| "-".to_owned(), |id| id.to_string());
             let source = if is_of_itm(section) { source + " itm" } else { source };
@@ -28,7 +28,8 @@ impl InterruptReport {
             for row in rows(&section.code, activities) {
                 let kind = if row.function.is_some() { "function" } else { "exception" };
                 let activity = row.activity;
-                let mut cells = vec![
+                let mut cells = Vec::from(section.cells());
+                cells.extend([
                     source.as_str().into(),
                     kind.into(),
                     row.exception.map(Exception::number).into(),
@@ -39,7 +40,7 @@ impl InterruptReport {
                     Some(activity.tail_chained).filter(|_| !is_of_itm(section)).into(),
                     Some(activity.preempting).filter(|_| !is_of_itm(section)).into(),
                     activity.cut.into(),
-                ];
+                ]);
                 for lengths in
                     [&activity.with_preemption, &activity.without_preemption, &activity.inter_arrival]
                 {

@@ -15,7 +15,8 @@ use tracewalk_analysis::{Code, Section};
 #[derive(Debug)]
 pub struct TimelineTable<R> {
     rows: R,
-    source: String,
+    /// The cells that name the source.
+    source: [Cell; 3],
     names: Names,
     open: HashMap<SpanId, (Span, Moment)>,
     begun: bool,
@@ -25,7 +26,7 @@ impl<R: TakeRows> TimelineTable<R> {
     /// Hands rows to `rows`.
     pub fn new(rows: R) -> Self {
         let names = Names::new(Arc::new(Code::unknown()));
-        Self { rows, source: String::new(), names, open: HashMap::new(), begun: false }
+        Self { rows, source: [const { Cell::Unknown }; 3], names, open: HashMap::new(), begun: false }
     }
 
     fn begin(&mut self, unit: Option<&'static str>) -> io::Result<()> {
@@ -47,7 +48,7 @@ impl<R: TakeRows> TimelineTable<R> {
             text("start_note"),
             text("end_note"),
         ];
-        self.rows.table(&Table::new("timeline", 1, columns))
+        self.rows.table(&Table::of_sources("timeline", 1, columns))
     }
 
     fn span(&mut self, (span, start): (Span, Moment), end: Moment, note: Option<&str>) -> io::Result<()> {
@@ -55,8 +56,11 @@ impl<R: TakeRows> TimelineTable<R> {
             What::Function { function, .. } => FunctionId::address(function),
             What::Exception(_) | What::Task(_) | What::Gap(_) => None,
         };
+        let [id, protocol, source] = self.source.clone();
         self.rows.row(&[
-            self.source.as_str().into(),
+            id,
+            protocol,
+            source,
             self.names.track(span.track).into(),
             kind(&span.what).into(),
             (&*self.names.span(&span.what)).into(),
@@ -73,7 +77,8 @@ impl<R: TakeRows> TimelineTable<R> {
 
 impl<R: TakeRows> TimelineExport for TimelineTable<R> {
     fn section(&mut self, section: &Section, scale: &Scale) -> io::Result<()> {
-        self.source = section.to_string();
+        let [id, protocol] = section.cells();
+        self.source = [id, protocol, section.to_string().into()];
         self.names = Names::new(Arc::clone(&section.code));
         self.open.clear();
         self.begin(Some(scale.unit.name()))
@@ -91,8 +96,11 @@ impl<R: TakeRows> TimelineExport for TimelineTable<R> {
             },
             Change::Mark { track, mark } => {
                 let (kind, name) = self.names.mark(mark);
+                let [id, protocol, source] = self.source.clone();
                 self.rows.row(&[
-                    self.source.as_str().into(),
+                    id,
+                    protocol,
+                    source,
                     self.names.track(*track).into(),
                     kind.into(),
                     name.into_owned().into(),
