@@ -237,6 +237,10 @@ fn a_file_has_the_checksums_of_all_units_that_were_compiled_from_it() {
         ("/src/lib", "/src/include", "a.h", 2),
         ("C:\\src", "include", "a.h", 3),
         ("/src", "include", "b.h", 0),
+        // The same path in other spellings.
+        (".", "./lib/../include", "./c.h", 4),
+        ("lib/..", "include/", "c.h", 4),
+        ("../lib", "../..", "c.h", 5),
     ];
     for (compiled_in, directory, file, md5) in units {
         let mut lines = write::LineProgram::new(
@@ -272,7 +276,13 @@ fn a_file_has_the_checksums_of_all_units_that_were_compiled_from_it() {
     let found = symbols_of(&elf).source_lines().checksums();
     let found = found.iter().map(|(file, md5)| (&**file, md5[0])).collect::<Vec<_>>();
     // Zeros are not a checksum.
-    let expected = [("/src/include/a.h", 1), ("/src/include/a.h", 2), ("C:/src/include/a.h", 3)];
+    let expected = [
+        ("../../c.h", 5),
+        ("/src/include/a.h", 1),
+        ("/src/include/a.h", 2),
+        ("C:/src/include/a.h", 3),
+        ("include/c.h", 4),
+    ];
     assert_eq!(found, expected);
 }
 
