@@ -22,7 +22,7 @@ use std::sync::Arc;
 use tracewalk::flow::{Element, KeptPassage, Placing, Totals};
 use tracewalk::span::{CaptureOffset, StreamOffset};
 
-use crate::log::{Content, Named};
+use crate::log::Named;
 use crate::record::FlowRecord;
 use crate::sink::{Join, Nothing, Part, Sink};
 use crate::{InDoubt, Statistics};
@@ -53,12 +53,6 @@ pub trait Analysis {
         true
     }
 
-    /// Whether passages that often follow one another should go to [`Analysis::passage`] as one group. An analysis that answers
-    /// differently later receives groups until then, and some time longer.
-    fn takes_groups(&self) -> bool {
-        false
-    }
-
     /// An empty part of the section that has begun, and how parts grow; `None` if this analysis takes elements only in order.
     fn part(&self) -> Option<(Self::Part, Growth)>;
 
@@ -83,13 +77,11 @@ pub trait Analysis {
     }
 }
 
-/// Elements that repeat, in order: blocks, exceptions, returns from exceptions, cycles, and changes of the exception level or of
-/// the security state in a context without context ID and VMID. They form a passage, or a group of
-/// passages that often follow one another. Groups that often follow one another form a group as well; nesting ends there.
+/// A passage: elements that repeat, in order. They are blocks, exceptions, returns from exceptions, cycles, and changes of the
+/// exception level or of the security state in a context without context ID and VMID.
 #[derive(Clone, Copy, Debug)]
 pub struct Repeated<'a> {
-    /// The elements that each number stands for.
-    named: &'a [Named],
+    named: &'a Named,
     key: (u32, u32),
     placing: Placing,
 }
@@ -97,7 +89,7 @@ pub struct Repeated<'a> {
 impl<'a> Repeated<'a> {
     /// The elements with this number, placed in the trace. The key is the set and the number in the set; equal elements have
     /// equal keys.
-    pub(crate) const fn new(named: &'a [Named], key: (u32, u32), placing: Placing) -> Self {
+    pub(crate) const fn new(named: &'a Named, key: (u32, u32), placing: Placing) -> Self {
         Self { named, key, placing }
     }
 
@@ -125,29 +117,13 @@ impl<'a> Repeated<'a> {
     /// The totals.
     #[inline]
     #[must_use]
-    pub fn totals(&self) -> Totals {
-        self.content().map_or(Totals::default(), |named| named.totals)
-    }
-
-    /// The passages and groups of a group, in order; `None` for a single passage.
-    #[must_use]
-    pub fn members(&self) -> Option<impl Iterator<Item = Self> + use<'a>> {
-        let Self { named, key: (set, _), placing } = *self;
-        let Content::Group(members) = &self.content()?.content else { return None };
-        let at = move |after| Placing::at(StreamOffset(placing.origin().0 + u64::from(after)));
-        Some(members.iter().map(move |member| Self::new(named, (set, member.number), at(member.after))))
+    pub const fn totals(&self) -> Totals {
+        self.named.totals
     }
 
     /// The elements.
     pub fn elements(&self) -> impl Iterator<Item = Element> + use<'a> {
-        // Groups contain groups, but the nesting ends there.
-        self.unfolded().flat_map(|member| member.unfolded()).flat_map(Self::own_elements)
-    }
-
-    /// The members of a group; a single passage itself.
-    fn unfolded(&self) -> impl Iterator<Item = Self> + use<'a> {
-        let alone = if self.members().is_none() { Some(*self) } else { None };
-        alone.into_iter().chain(self.members().into_iter().flatten())
+        self.named.passage.placed(self.placing).elements()
     }
 
     /// The elements as records without valid places.
@@ -155,34 +131,16 @@ impl<'a> Repeated<'a> {
         self.elements().map(|element| FlowRecord { element, at: CaptureOffset(0) })
     }
 
-    /// A copy to keep; `None` for a group, whose passages can be kept one by one.
+    /// A copy to keep.
     #[must_use]
-    pub fn keep(&self) -> Option<Kept> {
-        match &self.content()?.content {
-            Content::Passage(passage) => {
-                let waited = self.placing.waits().then(|| Box::new(self.placing));
-                Some(Kept { passage: Arc::clone(passage), origin: self.placing.origin(), waited })
-            }
-            Content::Group(_) => None,
-        }
+    pub fn keep(&self) -> Kept {
+        let waited = self.placing.waits().then(|| Box::new(self.placing));
+        Kept { passage: Arc::clone(&self.named.passage), origin: self.placing.origin(), waited }
     }
 
     /// Whether the elements state contexts.
-    pub(crate) fn states_context(&self) -> bool {
-        self.content().is_some_and(|named| named.states_context)
-    }
-
-    fn content(&self) -> Option<&'a Named> {
-        self.named.get(self.key.1 as usize)
-    }
-
-    /// The elements of a passage.
-    fn own_elements(self) -> impl Iterator<Item = Element> + use<'a> {
-        let passage = self.content().and_then(|named| match &named.content {
-            Content::Passage(passage) => Some(passage.placed(self.placing)),
-            Content::Group(_) => None,
-        });
-        passage.into_iter().flat_map(|passage| passage.elements())
+    pub(crate) const fn states_context(&self) -> bool {
+        self.named.states_context
     }
 }
 
@@ -255,11 +213,6 @@ pub trait FlowSink: Sink<FlowRecord> {
     fn needs_places(&self) -> bool {
         true
     }
-
-    /// As [`Analysis::takes_groups`].
-    fn takes_groups(&self) -> bool {
-        false
-    }
 }
 
 impl<S: FlowSink + ?Sized> FlowSink for Box<S> {
@@ -269,10 +222,6 @@ impl<S: FlowSink + ?Sized> FlowSink for Box<S> {
 
     fn needs_places(&self) -> bool {
         (**self).needs_places()
-    }
-
-    fn takes_groups(&self) -> bool {
-        (**self).takes_groups()
     }
 }
 
@@ -303,10 +252,6 @@ impl Analysis for InOrder<'_> {
 
     fn needs_places(&self) -> bool {
         self.0.needs_places()
-    }
-
-    fn takes_groups(&self) -> bool {
-        self.0.takes_groups()
     }
 
     fn part(&self) -> Option<(NoPart, Growth)> {

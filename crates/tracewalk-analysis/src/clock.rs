@@ -26,6 +26,8 @@ use serde::{Deserialize, Serialize};
 use tracewalk::flow::{Element, EventKind};
 use tracewalk::span::Span;
 
+use crate::analysis::Repeated;
+
 /// An amount of cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -195,19 +197,19 @@ impl CycleMeter {
         Some(spent).filter(|spent| spent.cycles() > 0)
     }
 
-    /// The cycles already counted for the next block; `None` if they may be spent on something else.
-    #[must_use]
-    pub const fn waiting(&self) -> Option<u64> {
-        // Without cycle counts, what was lost makes no difference.
-        if (self.lost && self.counted) || self.unfinished { None } else { Some(self.pending) }
-    }
-
-    /// As [`CycleMeter::waiting`], before elements with this number of blocks; `None` also if the meter's state after them depends
-    /// on more than the elements.
+    /// Whether no cycles were counted that wait for an element.
     #[inline]
     #[must_use]
-    pub const fn waiting_before(&self, blocks: u32) -> Option<u64> {
-        if self.lost && blocks == 0 { None } else { self.waiting() }
+    pub const fn is_idle(&self) -> bool {
+        // Without cycle counts, what was lost makes no difference.
+        self.pending == 0 && !self.unfinished && !(self.lost && self.counted)
+    }
+
+    /// Whether no cycles wait for an element of this passage, and the state after it depends on the passage alone.
+    #[inline]
+    #[must_use]
+    pub fn counts_nothing(&self, repeated: &Repeated<'_>) -> bool {
+        self.is_idle() && repeated.waited_cycles() == 0 && !(self.lost && repeated.totals().blocks == 0)
     }
 
     /// Whether elements came after a gap, or after an exception without a known handler.
@@ -217,17 +219,10 @@ impl CycleMeter {
         self.lost
     }
 
-    /// Whether cycles were counted yet.
-    #[must_use]
-    pub const fn has_counted(&self) -> bool {
-        self.counted
-    }
-
-    /// Elements were passed, and blocks among them; the cycles counted after the last block wait. `lost` is the state of
-    /// [`CycleMeter::is_lost`] after them.
+    /// A passage was taken that counts no cycles. `lost` is the state of [`CycleMeter::is_lost`] after it.
     #[inline]
-    pub const fn pass(&mut self, waiting: u64, lost: bool) {
-        *self = Self { pending: waiting, lost, unfinished: false, timestamp: None, counted: self.counted };
+    pub const fn pass(&mut self, lost: bool) {
+        *self = Self { pending: 0, lost, unfinished: false, timestamp: None, counted: self.counted };
     }
 
     /// The trace ends here; returns the remaining cycles.
@@ -375,15 +370,14 @@ mod tests {
     fn what_was_lost_makes_no_difference_before_cycles_are_counted() {
         let mut meter = CycleMeter::default();
         meter.element(&no_code());
-        assert_eq!((meter.is_lost(), meter.waiting()), (true, Some(0)));
         // Only a block shows that execution is followed again.
-        assert_eq!((meter.waiting_before(0), meter.waiting_before(1)), (None, Some(0)));
+        assert!(meter.is_lost() && meter.is_idle());
         meter.element(&cycles(3));
-        assert_eq!((meter.waiting(), meter.has_counted()), (None, true));
+        assert!(!meter.is_idle());
         meter.element(&block(0x100, 0x104, taken()));
-        assert_eq!((meter.is_lost(), meter.waiting()), (false, Some(0)));
-        meter.pass(5, true);
-        assert_eq!((meter.is_lost(), meter.waiting()), (true, None));
+        assert!(!meter.is_lost() && meter.is_idle());
+        meter.pass(true);
+        assert!(meter.is_lost() && !meter.is_idle());
     }
 
     #[test]

@@ -26,6 +26,7 @@
 #![forbid(unsafe_code)]
 
 pub mod analysis;
+mod by_number;
 pub mod call_stack;
 pub mod captures;
 pub mod clock;

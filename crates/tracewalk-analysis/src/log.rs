@@ -5,8 +5,7 @@
 //! one thread            each by its number, or its elements one by one                                  Reader
 //! ```
 //!
-//! Repeated execution takes eight bytes for each passage or group of passages, and the follower of calls can cache the effect of
-//! a number. A number has the same meaning in all threads. Numbers are limited: once they are used up, passages without a number
+//! Repeated execution takes eight bytes for each passage, and what a number means is worked out once. A number has the same meaning in all threads. Numbers are limited: once they are used up, passages without a number
 //! are noted unchanged, until new numbers are given out.
 //!
 //! ```
@@ -39,7 +38,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod groups;
 mod named;
 mod numbers;
 mod reader;
@@ -51,11 +49,10 @@ use tracewalk::span::{CaptureOffset, Span, StreamOffset};
 
 use crate::quick::QuickMap;
 use crate::sink::Part;
-use groups::{Groups, Growing};
 use named::Entry;
 use numbers::{ById, Numbers};
 
-pub(crate) use named::{Content, Named};
+pub(crate) use named::Named;
 pub use numbers::Numbering;
 pub use reader::Reader;
 
@@ -64,12 +61,6 @@ pub use reader::Reader;
 pub struct Log {
     numbering: Arc<Numbering>,
     noting: Noting,
-    /// Whether groups are formed.
-    groups: bool,
-    /// The passages and blocks since the last group or other entry.
-    growing: Growing,
-    /// The groups since the last group of groups or other entry.
-    outer: Growing,
     known: Box<Known>,
     /// The start of the first passage or block.
     base: Option<StreamOffset>,
@@ -89,8 +80,6 @@ pub enum Noting {
     Places,
     /// Passages.
     Passages,
-    /// Passages, and groups of passages that often follow one another.
-    Groups,
 }
 
 /// An element that is noted unchanged.
@@ -108,7 +97,6 @@ struct Known {
     numbers: Arc<Numbers>,
     passages: ById,
     blocks: QuickMap<BlockContent, u32>,
-    groups: Groups,
     /// Set once there are no more numbers.
     is_full: bool,
 }
@@ -136,13 +124,9 @@ impl Log {
 
     fn of(numbering: Arc<Numbering>, noting: Noting) -> Self {
         let known = Box::new(Known::of(numbering.current()));
-        let groups = noting == Noting::Groups && numbering.takes_groups();
         Self {
             numbering,
             noting,
-            groups,
-            growing: Growing::default(),
-            outer: Growing::default(),
             known,
             base: None,
             entries: Vec::new(),
@@ -159,48 +143,13 @@ impl Log {
         let (Some(number), Ok(at)) = (number, u32::try_from(at.0.wrapping_sub(base.0))) else { return false };
         self.entries.push(Entry { number, at });
         self.newest = StreamOffset(base.0 + u64::from(at));
-        if self.groups && self.growing.takes(number, self.entries.len()) {
-            self.end_group();
-        }
         true
-    }
-
-    /// Replaces the entries of a known group by one entry, and then those of a known group of groups.
-    #[inline(never)]
-    fn end_group(&mut self) {
-        let Some(number) = self.fold(self.growing) else { return self.break_group() };
-        if self.outer.takes(number, self.entries.len()) {
-            self.fold(self.outer);
-            self.outer = Growing::from(self.entries.len());
-        }
-        self.growing = Growing::from(self.entries.len());
-    }
-
-    /// Replaces the entries at the end by one, if they are a known group; returns its number. A single entry stays.
-    fn fold(&mut self, growing: Growing) -> Option<u32> {
-        let Self { entries, known, .. } = self;
-        let members = entries.get(growing.start..)?;
-        if let [alone] = members {
-            return Some(alone.number);
-        }
-        let at = members.first()?.at;
-        let number = known.groups.number(growing, members, &known.numbers)?;
-        entries.truncate(growing.start);
-        entries.push(Entry { number, at });
-        Some(number)
-    }
-
-    /// Ends the growing group.
-    fn break_group(&mut self) {
-        self.growing = Growing::from(self.entries.len());
-        self.outer = self.growing;
     }
 
     #[cold]
     fn other(&mut self, element: &Element, at: CaptureOffset) {
         let entry = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
         self.entries.push(Entry { number: Entry::OTHER, at: 0 });
-        self.break_group();
         self.others.push(Other { entry, element: *element, at });
         self.newest = self.newest.max(element.span().start);
     }
@@ -218,7 +167,6 @@ impl Log {
         match number {
             Some(number) if placing.waits() => {
                 self.entries.push(Entry { number: Entry::WAITING, at: 0 });
-                self.break_group();
                 self.waiting.push((number, placing));
                 self.newest = placing.origin();
             }
@@ -284,13 +232,7 @@ impl Part for Log {
 
 impl Known {
     fn of(numbers: Arc<Numbers>) -> Self {
-        Self {
-            numbers,
-            passages: ById::default(),
-            blocks: QuickMap::default(),
-            groups: Groups::default(),
-            is_full: false,
-        }
+        Self { numbers, passages: ById::default(), blocks: QuickMap::default(), is_full: false }
     }
 
     /// The number of a passage; `None` if it is not plain, or there are no more numbers.

@@ -10,7 +10,6 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
-use std::ops::Range;
 
 use hashbrown::HashTable;
 
@@ -75,39 +74,6 @@ pub(crate) const fn mix(value: u64) -> u64 {
     product ^ product >> 32
 }
 
-/// A range of places, kept in half the memory, to use it.
-pub(crate) const fn within(range: &Range<u32>) -> Range<usize> {
-    range.start as usize..range.end as usize
-}
-
-/// Notes items that came once, by their hashes. Of items with the same place in the table, the last few are noted, so that two that
-/// come in turn do not displace each other.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct CameOnce {
-    /// A power of two long; empty before the first item.
-    places: Box<[[u32; 4]]>,
-}
-
-impl CameOnce {
-    const PLACES: usize = 1 << 12;
-
-    /// Notes an item. Returns whether it was noted before.
-    pub(crate) fn note(&mut self, hash: u64) -> bool {
-        if self.places.is_empty() {
-            self.places = vec![[0; 4]; Self::PLACES].into();
-        }
-        // Never 0, which is no item.
-        let tag = (hash >> 32) as u32 | 1;
-        let Some(noted) = self.places.get_mut((hash >> 16) as usize % Self::PLACES) else { return false };
-        let was_noted = noted.contains(&tag);
-        if !was_noted {
-            noted.rotate_right(1);
-            noted[0] = tag;
-        }
-        was_noted
-    }
-}
-
 impl Hasher for QuickHasher {
     fn write(&mut self, bytes: &[u8]) {
         for chunk in bytes.chunks(8) {
@@ -150,7 +116,7 @@ impl Hasher for QuickHasher {
 
 #[cfg(test)]
 mod tests {
-    use super::{CameOnce, QuickIndex};
+    use super::QuickIndex;
 
     #[test]
     fn an_index_finds_the_items_of_a_list_in_any_order() {
@@ -163,18 +129,5 @@ mod tests {
         index.clear();
         index.note(&list, |item| *item);
         assert!((0..1000).all(|item| index.find(&list, &item, |known| *known == item) == Some(999 - item)));
-    }
-
-    #[test]
-    fn items_with_one_place_that_come_in_turn_are_noted() {
-        let mut once = CameOnce::default();
-        // The place depends on bits 16 to 27, the tag on the upper half.
-        let item = |number: u64| number << 33 | 5 << 16;
-        assert!((0..4).all(|number| !once.note(item(number))), "new");
-        assert!((0..4).all(|number| once.note(item(number))), "noted");
-        // A fifth takes the place of the one that was new first.
-        assert!(!once.note(item(4)));
-        assert!(!once.note(item(0)));
-        assert!(once.note(item(4)));
     }
 }

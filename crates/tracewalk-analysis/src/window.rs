@@ -14,6 +14,7 @@ use tracewalk::program::ViewId;
 use tracewalk::span::CaptureOffset;
 
 use crate::analysis::Repeated;
+use crate::by_number::ByNumber;
 use crate::place::{ExceptionName, Found, Place, Position};
 use crate::{Code, CodeInContext};
 
@@ -50,16 +51,8 @@ pub struct Windowed {
     cycles: u64,
     time: Option<u64>,
     at: Option<CaptureOffset>,
-    touched: Touched,
-}
-
-/// The passages with a happening that an end of the window waits for.
-#[derive(Clone, Debug, Default)]
-struct Touched {
-    /// The set of the numbers.
-    set: u32,
-    /// By number; `None` if not examined yet.
-    known: Vec<Option<bool>>,
+    /// Whether a passage has a happening that an end of the window waits for.
+    touched: ByNumber<bool>,
 }
 
 /// The number of times that a place of a window occurred.
@@ -104,7 +97,7 @@ impl Window {
         let bound = |place: &Option<Place>| place.as_ref().map(|place| Bound::new(place, code));
         let (from, to) = (bound(&self.from), bound(&self.to));
         let code = CodeInContext::new(Arc::clone(code));
-        let (phase, touched) = (Phase::Before, Touched::default());
+        let (phase, touched) = (Phase::Before, ByNumber::default());
         Windowed { from, to, code, phase, instructions: 0, cycles: 0, time: None, at: None, touched }
     }
 
@@ -243,22 +236,10 @@ impl Windowed {
 
     /// Whether these elements contain a happening that an end of the window waits for.
     fn touches(&mut self, repeated: &Repeated<'_>) -> bool {
-        let number = repeated.number() as usize;
-        if self.touched.set != repeated.set() {
-            self.touched = Touched { set: repeated.set(), known: Vec::new() };
-        }
-        if let Some(Some(known)) = self.touched.known.get(number) {
-            return *known;
-        }
         let Self { from, to, code, touched, .. } = self;
         let bounds = || [&*from, &*to].into_iter().flatten();
-        let is_touched =
-            repeated.elements().any(|element| bounds().any(|bound| bound.touches(&element, code)));
-        if touched.known.len() <= number {
-            touched.known.resize(number + 1, None);
-        }
-        touched.known[number] = Some(is_touched);
-        is_touched
+        let is_touched = |element| bounds().any(|bound| bound.touches(&element, code));
+        touched.get(repeated, || repeated.elements().any(is_touched))
     }
 
     /// Takes elements for which [`Windowed::ahead`] returned a phase.
@@ -351,7 +332,7 @@ impl Windowed {
         if self.code.element(element) {
             let view = self.code.view();
             [&mut self.from, &mut self.to].into_iter().flatten().for_each(|bound| bound.change_view(view));
-            self.touched.known.clear();
+            self.touched = ByNumber::default();
         }
         // A happening that opens the window does not also end it.
         let ends = self.phase == Phase::Inside || self.from.is_none();

@@ -239,11 +239,7 @@ impl<'a> Following<'a> {
         let needs_places = analysis.needs_places();
         let spread = spread.growing(if needs_places { Growth::LongLines } else { Growth::Lines });
         let mut reader = Reader::new(self.trust.doubtful);
-        let noting = match (needs_places, analysis.takes_groups()) {
-            (true, _) => Noting::Places,
-            (false, false) => Noting::Passages,
-            (false, true) => Noting::Groups,
-        };
+        let noting = if needs_places { Noting::Places } else { Noting::Passages };
         let empty = InFile { part: Log::new(noting), buffer: seen.buffer };
         follower.flow_parts(input, spread, &empty, |part| {
             seen.part(&part);

@@ -136,10 +136,6 @@ impl Analysis for Items {
         false
     }
 
-    fn takes_groups(&self) -> bool {
-        true
-    }
-
     fn part(&self) -> Option<(NoPart, Growth)> {
         None
     }
@@ -157,7 +153,9 @@ impl Analysis for Items {
 
 /// The answer for each source of a capture, with its counts.
 fn found<A: Analysis>(capture: &Path, how: &Follow, analysis: impl Fn() -> A) -> Vec<(A::Found, String)> {
-    let (mut session, _) = Session::open(Request::new(capture)).expect("the capture is readable");
+    // Without a stated length of segments, short captures are followed element by element.
+    let request = Request { segment: Some(Spread::over(1).segment), ..Request::new(capture) };
+    let (mut session, _) = Session::open(request).expect("the capture is readable");
     let sources = session.sources().to_vec();
     let each = sources.iter().map(|source| {
         let outcome = session.run(source, how, analysis()).expect("the source can be followed");
@@ -409,7 +407,7 @@ fn coverage_and_counts_leave_out_transactions_without_a_commit_on_any_number_of_
         let covered = recorder.finish("a capture", "a source", "ete", statistics.bytes);
         let mut counting = Counting::default();
         let mut reader = Reader::new(Doubtful::Drop);
-        let noted = follower.flow_parts(&input, spread, &Log::new(Noting::Groups), |gathered| {
+        let noted = follower.flow_parts(&input, spread, &Log::new(Noting::Passages), |gathered| {
             reader.part(gathered.part, &mut counting)
         });
         noted.and_then(|_| reader.finish(&mut counting)).expect("nothing is written");

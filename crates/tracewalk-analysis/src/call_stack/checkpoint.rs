@@ -46,7 +46,6 @@ impl<M: Clone> CallStack<M> {
         self.lost.clone_from(&checkpoint.lost);
         self.transaction.clone_from(&checkpoint.transaction);
         (self.next, self.next_task, self.tasks) = (checkpoint.next, checkpoint.next_task, checkpoint.tasks);
-        self.did_more = true;
     }
 }
 

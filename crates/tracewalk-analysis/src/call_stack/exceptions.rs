@@ -19,7 +19,6 @@ impl<M> CallStack<M> {
             self.enter_handler(None, observer);
         }
         if is_reset(exception) {
-            self.did_more = true;
             self.lost.clear();
             self.leave_to(0, Left::Lost, observer);
             self.next = Next::Unknown;
@@ -97,7 +96,6 @@ impl<M> CallStack<M> {
             FrameKind::Root | FrameKind::Call { .. } => None,
         });
         let Some((index, interruption, scheduled)) = found else {
-            self.did_more = true;
             // The exception was taken before the trace began; so were the calls of its handler that are known.
             self.leave_to(0, Left::Returned, observer);
             self.stack.origin = Origin::Found;
@@ -120,8 +118,6 @@ impl<M> CallStack<M> {
             return;
         }
         let chooses_tasks = finished.exception == Some(Exception::M(14)) || finished.scheduled;
-        // If another task may resume here, the result also depends on which tasks wait.
-        self.did_more |= !self.parked.is_empty() && (chooses_tasks || finished.from != Some(at));
         // All tasks that yielded in the same function resume at the same place.
         if finished.from == Some(at) && !(chooses_tasks && self.is_waiting_at(at)) {
             if chooses_tasks && self.stack.origin == Origin::Found {

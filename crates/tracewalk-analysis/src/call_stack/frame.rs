@@ -80,15 +80,6 @@ impl FunctionId {
     }
 }
 
-/// The number of a frame together with all frames under it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct CellId(pub(super) u32);
-
-impl CellId {
-    /// Not looked up yet.
-    pub(super) const UNKNOWN: Self = Self(0);
-}
-
 /// A set of return addresses: one that is not in the set is recognised at once, mostly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ReturnSet(u128);
@@ -134,23 +125,12 @@ pub struct Frame<M> {
     pub mark: M,
     /// Set on an exception in which a function ran that chooses the next task.
     pub(super) schedules: bool,
-    /// The number of this frame with those under it, if it was looked up: see [`Shapes`](super::shape::Shapes).
-    #[serde(skip)]
-    pub(super) cell: CellId,
     /// The return addresses since the last exception.
     #[serde(skip)]
     pub(super) returns: ReturnSet,
     /// Whether the function is known only to call and return.
     #[serde(skip)]
     pub(super) is_usual: bool,
-}
-
-impl<M> Frame<M> {
-    /// A frame outside of a stack.
-    pub(super) fn of(kind: FrameKind, function: FunctionId, mark: M) -> Self {
-        let (cell, returns) = (CellId::UNKNOWN, ReturnSet::default());
-        Self { kind, function, mark, schedules: false, cell, returns, is_usual: false }
-    }
 }
 
 /// How a frame came to be.

@@ -52,14 +52,10 @@ mod functions;
 mod observer;
 mod outline;
 mod passage;
-mod remembered;
-mod retold;
 mod returns;
-mod shape;
 mod stack;
 mod tasks;
 mod transactions;
-mod worth;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -70,7 +66,6 @@ use tracewalk::program::Scope;
 
 use crate::transactions::Turn;
 use crate::{Code, CodeInContext};
-use frame::CellId;
 use functions::{Functions, Pieces, Special};
 use outline::Outlines;
 use stack::{Next, Parked, Stack, Start};
@@ -79,8 +74,6 @@ pub use checkpoint::CallStackCheckpoint;
 pub use frame::{Entry, Evidence, Frame, FrameKind, FunctionId, Interruption, Left, Task};
 pub use observer::{Observer, Piece, Run, Runs, Unobserved};
 pub use outline::Outlined;
-pub use remembered::{Known, Learning, LearningGroup, Remembered};
-pub use retold::Retold;
 
 /// Follows calls, returns, exceptions and tasks, and reports them to an [`Observer`].
 #[derive(Debug)]
@@ -98,8 +91,6 @@ pub struct CallStack<M> {
     transaction: Option<Box<Start<M>>>,
     /// How many tasks were distinguished by evidence.
     tasks: u32,
-    /// Set if a step depended on more than the frames, or changed more: see [`Remembered`].
-    did_more: bool,
     /// The outlines of passages that were taken.
     outlines: Outlines,
 }
@@ -139,7 +130,6 @@ impl<M> CallStack<M> {
             lost: VecDeque::new(),
             transaction: None,
             tasks: 1,
-            did_more: false,
             outlines: Outlines::default(),
         }
     }
@@ -292,7 +282,6 @@ impl<M> CallStack<M> {
     /// Another function takes over the innermost frame.
     fn replace<O: Observer<Mark = M>>(&mut self, function: FunctionId, at: Address, observer: &mut O) {
         let Some(mut top) = self.stack.frames.pop_back() else { return };
-        self.stack.fewest = self.stack.fewest.min(self.stack.frames.len());
         observer.leave(&mut top, self.stack.frames.back_mut(), Left::Replaced);
         let entry = if function.address() == Some(at) { Entry::TailCalled } else { Entry::Joined };
         self.push(top.kind, function, entry, observer);
@@ -306,20 +295,15 @@ impl<M> CallStack<M> {
         O: Observer<Mark = M>,
     {
         if self.stack.frames.len() >= DEEPEST {
-            self.did_more = true;
             self.stack.drop_outermost(observer);
         }
         let special = self.functions.special(function);
         self.stack.enter((kind, function, entry), special == Special::Nothing, observer);
         if special == Special::Schedules {
             let handler = self.stack.frames.iter().rposition(|frame| frame.kind.is_exception());
-            let above = handler.map(|handler| self.stack.frames.range_mut(handler..));
-            // If a frame changes, the frames above it change as well.
-            above.into_iter().flatten().enumerate().for_each(|(index, frame)| {
-                frame.schedules |= index == 0;
-                frame.cell = CellId::UNKNOWN;
-            });
-            self.did_more = true;
+            if let Some(handler) = handler.and_then(|handler| self.stack.frames.get_mut(handler)) {
+                handler.schedules = true;
+            }
         }
     }
 

@@ -55,8 +55,13 @@ impl Runs {
 
     /// Another run begins with this piece.
     pub(super) fn begin(&mut self, piece: Piece) {
-        self.runs.push((u32::try_from(self.pieces.len()).unwrap_or(u32::MAX), 0));
+        self.begin_empty();
         self.extend(piece);
+    }
+
+    /// Another run begins, without pieces.
+    pub(super) fn begin_empty(&mut self) {
+        self.runs.push((u32::try_from(self.pieces.len()).unwrap_or(u32::MAX), 0));
     }
 
     /// The last run goes on with this piece.

@@ -1,11 +1,19 @@
-//! Outlines of passages: where a passage calls, returns, and jumps to another function, and what runs in between.
+//! Outlines of passages: what a passage does to a call stack, worked out once for its number.
 //!
-//! An outline is worked out once for each passage. It does not depend on the stack, unlike the effects in
-//! [`Remembered`](super::Remembered).
+//! ```text
+//! for each element of a passage:
+//!     a block of one function        goes on with the run before it if execution stays in that function;
+//!                                    else begins a run: where it is entered, the function, and how it is left (call, return, jump)
+//!     any other block, an exception, a return from one, a context
+//!                                    a step by itself
+//!     cycles                         the passage has no outline: it is taken element by element
+//! ```
+//!
+//! An outline does not depend on the stack: a run that calls or returns does so on whatever stack it meets.
 
 use std::ops::Range;
 
-use tracewalk::flow::Element;
+use tracewalk::flow::{Element, EventKind};
 use tracewalk::ids::Address;
 use tracewalk::program::{Scope, ViewId};
 
@@ -13,6 +21,7 @@ use super::frame::FunctionId;
 use super::functions::{Functions, Pieces, Special};
 use super::observer::{Piece, Runs};
 use super::stack::Next;
+use crate::by_number::ByNumber;
 
 /// The outlines of the passages of one set of numbers.
 #[derive(Debug, Default)]
@@ -20,53 +29,49 @@ pub(super) struct Outlines {
     /// The set.
     set: u32,
     /// By view of the program, which decides the functions, and by number.
-    views: Vec<(Seen, Vec<Outline>)>,
+    views: Vec<(Seen, ByNumber<Option<Outlined>>)>,
     /// The index of the current view.
     view: usize,
-    stretches: Vec<Stretch>,
-    /// The run of each stretch.
+    steps: Vec<Step>,
+    /// The run of each step.
     runs: Runs,
 }
 
 type Seen = (ViewId, Scope);
 
-/// The stretches of a passage: a range of those of all passages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outline {
-    /// Not worked out yet.
-    Unknown,
-    /// The passage has other elements than blocks.
-    Other,
-    /// No block has to be taken by itself if it is plain.
-    Stretches { first: u32, count: u8, is_plain: bool },
-}
-
-/// The outline of a passage.
+/// The outline of a passage: a range of the steps of all passages.
 #[derive(Clone, Copy, Debug)]
 pub struct Outlined {
     first: u32,
-    end: u32,
-    is_plain: bool,
+    count: u8,
+    is_lost: bool,
 }
 
-/// Blocks of one function that ran one after the other.
+/// A step of a passage.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stretch {
+pub(super) enum Step {
+    /// Blocks of one function that ran one after the other.
+    Run(Entered),
+    /// An element that has to be taken by itself.
+    Alone(Element),
+}
+
+/// How a run is entered, and how it is left.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entered {
     /// The first instruction.
     pub(super) at: Address,
     pub(super) function: FunctionId,
-    /// The step after the last block; `None` for a single block that has to be taken by itself.
-    pub(super) next: Option<Next>,
     /// Whether the function only calls and returns.
     pub(super) is_usual: bool,
-    /// The index of the first block.
-    pub(super) block: u8,
+    /// The step after the last block.
+    pub(super) next: Next,
 }
 
 /// The most views with outlines of their own.
 const MOST_VIEWS: usize = 16;
-/// The most stretches and pieces that are kept.
-const MOST_STRETCHES: usize = 1 << 16;
+/// The most steps and pieces that are kept.
+const MOST_STEPS: usize = 1 << 16;
 const MOST_PIECES: usize = 1 << 17;
 
 impl Outlines {
@@ -74,7 +79,7 @@ impl Outlines {
     #[inline]
     pub(super) const fn is_full(&self, set: u32) -> bool {
         set != self.set
-            || self.stretches.len() >= MOST_STRETCHES
+            || self.steps.len() >= MOST_STEPS
             || self.runs.pieces() >= MOST_PIECES
             || self.views.len() >= MOST_VIEWS
     }
@@ -84,7 +89,7 @@ impl Outlines {
         *self = Self { set, ..Self::default() };
     }
 
-    /// The outline of a single passage with this number in the set.
+    /// The outline of a passage with this number in the set.
     #[inline]
     pub(super) fn get<E: Iterator<Item = Element>>(
         &mut self,
@@ -93,18 +98,17 @@ impl Outlines {
         functions: &mut Functions,
     ) -> Option<Outlined> {
         let seen = functions.code().seen();
-        let number = number as usize;
-        let known = self.views.get(self.view).filter(|(view, _)| *view == seen);
-        let outline = known.and_then(|(_, known)| known.get(number)).copied().unwrap_or(Outline::Unknown);
-        match outline {
-            Outline::Unknown => self.work_out(number, elements(), (seen, functions)).outlined(),
-            known => known.outlined(),
+        if self.views.get(self.view).is_none_or(|(view, _)| *view != seen) {
+            self.change_view(seen);
         }
+        let Self { set, views, view, steps, runs } = self;
+        let (_, known) = views.get_mut(*view)?;
+        known.of((*set, number), || work_out(elements(), functions, (steps, runs)))
     }
 
     #[inline]
-    pub(super) fn stretch(&self, number: u32) -> Option<&Stretch> {
-        self.stretches.get(number as usize)
+    pub(super) fn step(&self, number: u32) -> Option<&Step> {
+        self.steps.get(number as usize)
     }
 
     pub(super) const fn runs(&self) -> &Runs {
@@ -112,102 +116,89 @@ impl Outlines {
     }
 
     #[inline(never)]
-    fn work_out(
-        &mut self,
-        number: usize,
-        elements: impl Iterator<Item = Element>,
-        (seen, functions): (Seen, &mut Functions),
-    ) -> Outline {
+    fn change_view(&mut self, seen: Seen) {
         self.view = self.views.iter().position(|(view, _)| *view == seen).unwrap_or_else(|| {
-            self.views.push((seen, Vec::new()));
+            self.views.push((seen, ByNumber::default()));
             self.views.len() - 1
         });
-        let Self { views, view, stretches, runs, .. } = self;
-        let Some((_, known)) = views.get_mut(*view) else { return Outline::Other };
-        if known.len() <= number {
-            known.resize(number + 1, Outline::Unknown);
-        }
-        let Some(outline) = known.get_mut(number) else { return Outline::Other };
-        if *outline == Outline::Unknown {
-            let before = stretches.len();
-            *outline = add(elements, functions, (stretches, runs)).unwrap_or(Outline::Other);
-            if *outline == Outline::Other {
-                stretches.truncate(before);
-                runs.truncate(before);
-            }
-        }
-        *outline
     }
 }
 
 impl Outlined {
-    /// Whether all blocks belong to [runs](super::Run).
+    /// The numbers of the steps.
+    #[inline]
+    pub(super) const fn steps(self) -> Range<u32> {
+        self.first..self.first + self.count as u32
+    }
+
+    /// Whether the passage ends after an exception without a known handler.
+    #[inline]
     #[must_use]
-    pub const fn is_plain(self) -> bool {
-        self.is_plain
-    }
-
-    /// The numbers of the stretches.
-    #[inline]
-    pub(super) const fn stretches(self) -> Range<u32> {
-        self.first..self.end
+    pub const fn is_lost(self) -> bool {
+        self.is_lost
     }
 }
 
-impl Outline {
-    #[inline]
-    const fn outlined(self) -> Option<Outlined> {
-        match self {
-            Self::Stretches { first, count, is_plain } => {
-                Some(Outlined { first, end: first + count as u32, is_plain })
-            }
-            Self::Unknown | Self::Other => None,
-        }
-    }
-}
-
-/// Adds the stretches of a passage; `None` if it has other elements than blocks.
-fn add(
+/// Adds the steps of a passage; `None`, and no steps, if it counts cycles.
+#[inline(never)]
+fn work_out(
     elements: impl Iterator<Item = Element>,
     functions: &mut Functions,
-    (stretches, runs): (&mut Vec<Stretch>, &mut Runs),
-) -> Option<Outline> {
-    let first = stretches.len();
-    for (index, element) in elements.enumerate() {
-        let Element::Block(block) = element else { return None };
-        let function = functions.entered(block.start);
-        let is_alone = !matches!(function, FunctionId::Named(..) | FunctionId::Unnamed(..))
-            || matches!(functions.pieces(&block), Pieces::Several(_));
-        let next = Next::after(&block).filter(|_| !is_alone);
-        let (start, end, isa, instructions) = (block.start, block.end, block.isa, block.instructions);
-        let piece = Piece { start, end, isa, instructions };
-        let before = stretches.get_mut(first..).and_then(<[_]>::last_mut);
-        match before.filter(|before| next.is_some() && before.leads_to(block.start, function)) {
-            Some(before) => {
-                before.next = next;
-                runs.extend(piece);
+    (steps, runs): (&mut Vec<Step>, &mut Runs),
+) -> Option<Outlined> {
+    let first = steps.len();
+    let mut is_lost = false;
+    for element in elements {
+        match element {
+            Element::Block(block) => {
+                is_lost = false;
+                let function = functions.entered(block.start);
+                let is_alone = !matches!(function, FunctionId::Named(..) | FunctionId::Unnamed(..))
+                    || matches!(functions.pieces(&block), Pieces::Several(_));
+                let (start, end, isa, instructions) = (block.start, block.end, block.isa, block.instructions);
+                let piece = Piece { start, end, isa, instructions };
+                let Some(next) = Next::after(&block).filter(|_| !is_alone) else {
+                    steps.push(Step::Alone(element));
+                    runs.begin(piece);
+                    continue;
+                };
+                match steps.get_mut(first..).and_then(<[_]>::last_mut) {
+                    Some(Step::Run(before)) if before.leads_to(start, function) => {
+                        before.next = next;
+                        runs.extend(piece);
+                    }
+                    _ => {
+                        let is_usual = functions.special(function) == Special::Nothing;
+                        steps.push(Step::Run(Entered { at: start, function, is_usual, next }));
+                        runs.begin(piece);
+                    }
+                }
             }
-            None => {
-                let is_usual = functions.special(function) == Special::Nothing;
-                let block = u8::try_from(index).ok()?;
-                stretches.push(Stretch { at: start, function, next, is_usual, block });
-                runs.begin(piece);
+            Element::Event(event) if !matches!(event.kind, EventKind::Cycles(_)) => {
+                if let EventKind::Exception { handler, .. } = event.kind {
+                    is_lost = handler.is_none();
+                }
+                steps.push(Step::Alone(element));
+                runs.begin_empty();
+            }
+            _ => {
+                steps.truncate(first);
+                runs.truncate(first);
+                return None;
             }
         }
     }
-    let added = stretches.get(first..).unwrap_or_default();
-    let is_plain = added.iter().all(|stretch| stretch.next.is_some());
-    let count = u8::try_from(added.len()).ok()?;
-    Some(Outline::Stretches { first: u32::try_from(first).ok()?, count, is_plain })
+    let count = u8::try_from(steps.len() - first).ok();
+    Some(Outlined { first: u32::try_from(first).ok()?, count: count?, is_lost })
 }
 
-impl Stretch {
+impl Entered {
     /// Whether execution stays in the frame if it goes on at `at`, which is in `function`.
     fn leads_to(&self, at: Address, function: FunctionId) -> bool {
         let stays = match self.next {
-            Some(Next::Straight | Next::Jump) => true,
+            Next::Straight | Next::Jump => true,
             // Position-independent code calls the next instruction to get its own address.
-            Some(Next::Call { returns_to, .. }) => returns_to == at,
+            Next::Call { returns_to, .. } => returns_to == at,
             _ => false,
         };
         stays && self.function.goes_on_in(function)

@@ -69,7 +69,6 @@ impl<M> CallStack<M> {
         switches: bool,
         observer: &mut O,
     ) {
-        self.did_more = true;
         if let Some(handler) = self.stack.frames.iter().rposition(|frame| frame.kind.is_exception()) {
             self.leave_to(handler + 1, Left::Lost, observer);
         } else if self.correct(at, observer) {

@@ -7,7 +7,7 @@ use tracewalk::flow::{Block, BranchKind, Ending};
 use tracewalk::ids::{Address, Exception};
 use tracewalk::isa::Return;
 
-use super::frame::{CellId, Entry, Frame, FrameKind, FunctionId, Interruption, Left, ReturnSet, Task};
+use super::frame::{Entry, Frame, FrameKind, FunctionId, Interruption, Left, ReturnSet, Task};
 use super::observer::Observer;
 
 /// One task's frames.
@@ -21,8 +21,6 @@ pub(super) struct Stack<M> {
     pub(super) origin: Origin,
     /// The return address of the last call, if the trace was lost before the call's target was known.
     pub(super) called: Option<Address>,
-    /// The fewest frames since this field was last set.
-    pub(super) fewest: usize,
 }
 
 /// A call of `setjmp` that returned.
@@ -118,14 +116,7 @@ const MOST_JUMPS: usize = 256;
 
 impl<M> Stack<M> {
     pub(super) const fn new(task: Task) -> Self {
-        Self {
-            task,
-            frames: VecDeque::new(),
-            jumps: Vec::new(),
-            origin: Origin::Found,
-            called: None,
-            fewest: 0,
-        }
+        Self { task, frames: VecDeque::new(), jumps: Vec::new(), origin: Origin::Found, called: None }
     }
 
     /// Enters a function; `is_usual` if it is known only to call and return.
@@ -137,8 +128,8 @@ impl<M> Stack<M> {
         observer: &mut O,
     ) {
         let mark = observer.enter(self.frames.back_mut(), kind, function, entry);
-        let (cell, returns) = (CellId::UNKNOWN, ReturnSet::of(kind, self.frames.back()));
-        self.frames.push_back(Frame { kind, function, mark, schedules: false, cell, returns, is_usual });
+        let returns = ReturnSet::of(kind, self.frames.back());
+        self.frames.push_back(Frame { kind, function, mark, schedules: false, returns, is_usual });
     }
 
     /// Leaves all frames but the outermost `depth`. The innermost one is left as `how` says; frames that it returned past are
@@ -157,7 +148,6 @@ impl<M> Stack<M> {
     /// The frames but the outermost `depth` were left.
     #[inline]
     pub(super) fn has_left(&mut self, depth: usize) {
-        self.fewest = self.fewest.min(depth);
         self.jumps.retain(|jump| jump.depth <= depth);
         if matches!(self.origin, Origin::Taken { depth: taken, .. } if depth < taken) {
             self.origin = Origin::Found;

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use tracewalk::ids::Address;
 
 use super::CallStack;
-use super::frame::{CellId, Evidence, Frame, Left, Task};
+use super::frame::{Evidence, Frame, Left, Task};
 use super::observer::Observer;
 use super::stack::{Next, Origin, Parked, Stack};
 
@@ -28,7 +28,6 @@ impl<M> CallStack<M> {
         evidence: Evidence,
         observer: &mut O,
     ) {
-        self.did_more = true;
         let from = self.stack.task;
         if from == Task::Unresolved {
             self.stack.task = self.new_task();
@@ -118,7 +117,6 @@ impl<M> CallStack<M> {
     /// Changes to the task that the trace has named, now that execution has come to `at`. Returns whether it is another one.
     pub(super) fn change_task<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> bool {
         let Some(task) = self.next_task.take().filter(|task| *task != self.stack.task) else { return false };
-        self.did_more = true;
         let from = self.stack.task;
         self.park(None, observer);
         match self.parked.iter().position(|parked| parked.stack.task == task) {
@@ -138,7 +136,6 @@ impl<M> CallStack<M> {
 
     /// Puts the frames aside: a return may find them again.
     pub(super) fn lose_stack<O: Observer<Mark = M>>(&mut self, observer: &mut O) {
-        self.did_more = true;
         let task = self.stack.task;
         let mut stack = std::mem::replace(&mut self.stack, Stack::new(task));
         if stack.frames.is_empty() {
@@ -164,7 +161,6 @@ impl<M> CallStack<M> {
     /// Execution returned to `at` from the outermost known frame. Finds lost frames again if one of them was called from there or
     /// interrupted there: the outermost such frame, because nothing shows that the others still run.
     pub(super) fn regain<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) {
-        self.did_more = true;
         let task = self.stack.task;
         for index in (0..self.lost.len()).rev() {
             let Some(stack) = self.lost.get(index).filter(|stack| stack.task == task) else { continue };
@@ -176,7 +172,6 @@ impl<M> CallStack<M> {
             stack.jumps.retain(|jump| jump.depth <= depth);
             let mut frames: VecDeque<Frame<M>> = VecDeque::with_capacity(depth);
             for mut frame in stack.frames.drain(..) {
-                frame.cell = CellId::UNKNOWN;
                 observer.regain(frames.back_mut(), &mut frame);
                 frames.push_back(frame);
             }

@@ -1,7 +1,7 @@
 //! Transactions that fail: execution continues after the instruction that started the transaction, with the calls of that moment.
 
 use super::CallStack;
-use super::frame::{CellId, Frame, Left};
+use super::frame::{Frame, Left};
 use super::observer::Observer;
 use super::stack::{Next, Start};
 use crate::transactions::Turn;
@@ -10,7 +10,6 @@ impl<M: Clone> CallStack<M> {
     /// A transaction begins, or its fate is decided.
     #[cold]
     pub(super) fn transaction<O: Observer<Mark = M>>(&mut self, turn: Turn, observer: &mut O) {
-        self.did_more = true;
         let start = self.transaction.take();
         match turn {
             Turn::Begins => self.transaction = self.start(),
@@ -39,16 +38,10 @@ impl<M: Clone> CallStack<M> {
             |(now, then): &(&Frame<M>, &Frame<M>)| (now.kind, now.function) == (then.kind, then.function);
         let same = self.stack.frames.iter().zip(&start.frames).take_while(is_same).count();
         self.leave_to(same, Left::Unwound, observer);
-        let mut has_changed = false;
         for (now, then) in self.stack.frames.iter_mut().zip(&start.frames) {
-            has_changed |= now.schedules != then.schedules;
-            if has_changed {
-                now.schedules = then.schedules;
-                now.cell = CellId::UNKNOWN;
-            }
+            now.schedules = then.schedules;
         }
         for mut frame in start.frames.into_iter().skip(same) {
-            frame.cell = CellId::UNKNOWN;
             observer.regain(self.stack.frames.back_mut(), &mut frame);
             self.stack.frames.push_back(frame);
         }

@@ -144,10 +144,6 @@ impl Analysis for Counting {
         false
     }
 
-    fn takes_groups(&self) -> bool {
-        true
-    }
-
     fn part(&self) -> Option<(NoPart, Growth)> {
         None
     }

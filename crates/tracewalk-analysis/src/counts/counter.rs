@@ -123,16 +123,10 @@ impl Counter {
         self.taken = learned.taken;
     }
 
-    /// Takes the members of a group, or the elements of a passage, one by one.
+    /// Takes the elements of a passage one by one.
     #[inline(never)]
     fn each(&mut self, repeated: &Repeated<'_>) {
-        match repeated.members() {
-            Some(members) => members.for_each(|member| match member.totals().blocks {
-                0 => self.each(&member),
-                _ => self.passage(&member),
-            }),
-            None => repeated.elements().for_each(|element| self.element(&element)),
-        }
+        repeated.elements().for_each(|element| self.element(&element));
     }
 
     /// Adds the counts of the passages to the total, and forgets the passages.

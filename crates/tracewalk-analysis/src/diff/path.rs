@@ -12,7 +12,7 @@ use tracewalk::ids::{Address, Exception, Isa};
 use tracewalk::program::Scope;
 
 use crate::analysis::Repeated;
-use crate::call_stack::{CallStack, Frame, FrameKind, Interruption, Remembered, Unobserved};
+use crate::call_stack::{CallStack, Frame, FrameKind, Interruption, Unobserved};
 use crate::{Code, CodeInContext};
 
 /// A part of a path.
@@ -45,7 +45,6 @@ pub struct Run {
 #[derive(Debug)]
 pub struct Walk {
     calls: CallStack<()>,
-    remembered: Remembered<(), ()>,
     ignore_interrupts: bool,
     run: Option<Run>,
     /// How many steps are complete.
@@ -65,13 +64,11 @@ impl Walk {
     /// Begins a path.
     #[must_use]
     pub fn new(code: Arc<Code>, ignore_interrupts: bool) -> Self {
-        let (calls, remembered) = (CallStack::new(code), Remembered::default());
-        Self { calls, remembered, ignore_interrupts, run: None, steps: 0 }
+        Self { calls: CallStack::new(code), ignore_interrupts, run: None, steps: 0 }
     }
 
     /// Takes the next element; calls `complete` with each step that is complete.
     pub fn element(&mut self, element: &Element, complete: impl FnMut(Step)) -> Part {
-        self.remembered.disturb(&mut self.calls);
         let in_interrupt = self.ignore_interrupts && self.is_in_interrupt();
         self.calls.element(element, &mut Unobserved);
         self.walk(element, in_interrupt, complete)
@@ -86,7 +83,7 @@ impl Walk {
             }
             return;
         }
-        self.remembered.take(repeated, &mut self.calls);
+        self.calls.passage(repeated, &mut Unobserved);
         for element in repeated.elements() {
             self.walk(&element, false, &mut complete);
         }

@@ -53,7 +53,7 @@ impl Sink<FlowRecord> for Measuring {
 
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
         if let Some((timeline, recorder)) = &mut self.running {
-            timeline.element(&record.element, record.at, recorder);
+            timeline.element(&record.element, record.at, &mut |item| recorder.take(&item));
         }
         Ok(())
     }
@@ -85,17 +85,13 @@ impl Analysis for Measuring {
 
     fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
         if let Some((timeline, recorder)) = &mut self.running {
-            timeline.passage(repeated, recorder);
+            timeline.passage(repeated, &mut |item| recorder.take(&item));
         }
         Ok(())
     }
 
     fn needs_places(&self) -> bool {
         self.window.needs_places()
-    }
-
-    fn takes_groups(&self) -> bool {
-        self.running.as_ref().is_none_or(|(timeline, _)| timeline.takes_groups())
     }
 
     fn part(&self) -> Option<(NoPart, Growth)> {
@@ -112,7 +108,7 @@ impl Analysis for Measuring {
         let Some((mut timeline, mut recorder)) = self.running else {
             return (Activities::default(), reported);
         };
-        timeline.finish(&mut recorder);
+        timeline.finish(&mut |item| recorder.take(&item));
         let in_doubt = InDoubt { left_out: self.left_out, counted: 0 };
         (Activities { in_doubt, ..recorder.finish() }, reported)
     }

@@ -52,17 +52,6 @@ impl Gathering {
         }
     }
 
-    /// Adds a number of one length.
-    pub(super) fn add_several(&mut self, length: u64, count: u64) {
-        self.lengths.add_several(length, count);
-    }
-
-    /// The lengths of a small set, in any order.
-    pub(super) fn into_each(self) -> Box<[u64]> {
-        let counts = self.finish().counts;
-        counts.into_iter().flat_map(|(length, count)| (0..count).map(move |_| length)).collect()
-    }
-
     /// All lengths.
     pub(super) fn finish(self) -> Lengths {
         let Self { mut lengths, slots } = self;

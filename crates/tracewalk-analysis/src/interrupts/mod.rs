@@ -19,14 +19,12 @@
 //! ```
 
 mod activity;
-mod again;
 mod analysis;
 mod collected;
-mod effects;
-mod few;
 mod itm;
 mod lengths;
 mod saved;
+mod small_map;
 
 use std::collections::BTreeMap;
 
@@ -37,11 +35,10 @@ use tracewalk::ids::Exception;
 use super::InDoubt;
 use super::call_stack::{FunctionId, Task};
 use super::clock::Unit;
-use super::timeline::{Again, Change, Finish, Item, Span, SpanId, Start, TakeItems, Track, Unknown, What};
+use super::timeline::{Change, Finish, Item, Span, SpanId, Start, Track, Unknown, What};
 use crate::quick::QuickMap;
-use effects::Effects;
-use few::Few;
 use lengths::Gathering;
+use small_map::SmallMap;
 
 pub use activity::Activity;
 pub use analysis::{Measuring, Reported};
@@ -70,11 +67,11 @@ pub struct ActivityRecorder {
     numbers: QuickMap<Key, usize>,
     /// The records that were looked up last.
     recent: [usize; 2],
-    open: Few<SpanId, Open>,
+    open: SmallMap<SpanId, Open>,
     /// Running interrupts, the innermost last.
     interrupts: Vec<Interrupt>,
     /// The clocks of interrupts that wait for their task.
-    suspended: Few<SpanId, u64>,
+    suspended: SmallMap<SpanId, u64>,
     task: Option<Task>,
     /// The clock of the running task, and those of the others.
     clock: u64,
@@ -83,7 +80,6 @@ pub struct ActivityRecorder {
     /// Counts the stretches of unknown length.
     epoch: u64,
     gap_began: u64,
-    effects: Effects,
 }
 
 /// The measurements of an exception or a function.
@@ -131,18 +127,6 @@ struct Open {
     /// The context's clock at the beginning.
     clock: u64,
     epoch: u64,
-}
-
-impl TakeItems for ActivityRecorder {
-    fn item(&mut self, item: Item) {
-        self.take(&item);
-    }
-
-    fn again(&mut self, again: &Again<'_>) {
-        if !self.take_again(again) {
-            again.items().for_each(|item| self.take(&item));
-        }
-    }
 }
 
 impl Activities {
@@ -208,21 +192,20 @@ impl ActivityRecorder {
             records: Vec::new(),
             numbers: QuickMap::default(),
             recent: [0; 2],
-            open: Few::default(),
+            open: SmallMap::default(),
             interrupts: Vec::new(),
-            suspended: Few::default(),
+            suspended: SmallMap::default(),
             task: None,
             clock: 0,
             tasks: QuickMap::default(),
             now: 0,
             epoch: 0,
             gap_began: 0,
-            effects: Effects::default(),
         }
     }
 
     /// Takes the timeline's next item.
-    fn take(&mut self, item: &Item) {
+    pub fn take(&mut self, item: &Item) {
         self.pass(item.at.ticks);
         match &item.change {
             Change::Begin(span) => match span.what {
@@ -257,8 +240,7 @@ impl ActivityRecorder {
 
     /// The activities.
     #[must_use]
-    pub fn finish(mut self) -> Activities {
-        self.add_effects();
+    pub fn finish(self) -> Activities {
         let mut found = Activities::default();
         for record in self.records {
             let key = record.key;

@@ -16,9 +16,9 @@ fn found(elements: &[Element]) -> Activities {
     let mut timeline = Timeline::new(pages(), &scale, &Window::default());
     let mut recorder = ActivityRecorder::new(scale.unit, true);
     for element in elements {
-        timeline.element(element, CaptureOffset(0), &mut recorder);
+        timeline.element(element, CaptureOffset(0), &mut |item| recorder.take(&item));
     }
-    timeline.finish(&mut recorder);
+    timeline.finish(&mut |item| recorder.take(&item));
     recorder.finish()
 }
 

@@ -1,11 +1,10 @@
 //! Numbers for passages and blocks, the same for all threads.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tracewalk::flow::KeptPassage;
 
-use super::named::{Member, Named};
+use super::named::Named;
 
 use crate::quick::{QuickMap, mix};
 
@@ -13,8 +12,6 @@ use crate::quick::{QuickMap, mix};
 #[derive(Debug, Default)]
 pub struct Numbering {
     current: Mutex<Arc<Numbers>>,
-    /// Set while the reader does not profit from groups.
-    avoids_groups: AtomicBool,
 }
 
 /// Numbers for passages, up to a limit.
@@ -24,20 +21,15 @@ pub(super) struct Numbers(Mutex<Table>);
 #[derive(Debug, Default)]
 struct Table {
     passages: QuickMap<Arc<KeptPassage>, u32>,
-    groups: QuickMap<Arc<[Member]>, u32>,
     /// The contents of the numbers.
     named: Vec<Named>,
     elements: usize,
-    members: usize,
     is_full: bool,
 }
 
 /// The most passages with numbers, and the limit of the elements in them.
 const MOST_PASSAGES: usize = 1 << 16;
 const MOST_ELEMENTS: usize = 1 << 17;
-/// The most groups with numbers, and the limit of their members.
-const MOST_GROUPS: usize = 1 << 15;
-const MOST_MEMBERS: usize = 1 << 18;
 
 impl Numbering {
     /// The current set.
@@ -47,15 +39,6 @@ impl Numbering {
             *current = Arc::default();
         }
         Arc::clone(&current)
-    }
-
-    /// Whether the reader profits from groups.
-    pub(super) fn takes_groups(&self) -> bool {
-        !self.avoids_groups.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn take_groups(&self, takes: bool) {
-        self.avoids_groups.store(!takes, Ordering::Relaxed);
     }
 }
 
@@ -72,24 +55,8 @@ impl Numbers {
         }
         table.elements += passage.len();
         let passage = Arc::new(passage);
-        let number = table.name(Named::passage(Arc::clone(&passage)))?;
+        let number = table.name(Named::of(Arc::clone(&passage)))?;
         table.passages.insert(passage, number);
-        Some(number)
-    }
-
-    /// The number of a group; `None` if there are no more.
-    pub(super) fn group(&self, members: &[Member]) -> Option<u32> {
-        let mut table = self.lock();
-        if let Some(known) = table.groups.get(members) {
-            return Some(*known);
-        }
-        if table.groups.len() >= MOST_GROUPS || table.members + members.len() > MOST_MEMBERS {
-            return None;
-        }
-        table.members += members.len();
-        let members = Arc::<[Member]>::from(members);
-        let number = Named::group(Arc::clone(&members), &table.named).and_then(|named| table.name(named))?;
-        table.groups.insert(members, number);
         Some(number)
     }
 

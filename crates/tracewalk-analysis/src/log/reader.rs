@@ -90,7 +90,6 @@ impl Reader {
     /// The first error of the analysis.
     pub fn part<A: Analysis>(&mut self, log: Log, analysis: &mut A) -> io::Result<()> {
         let generation = self.update(&log.known.numbers);
-        log.numbering.take_groups(analysis.takes_groups());
         let marks = match self.doubtful {
             Doubtful::Keep => Vec::new(),
             Doubtful::Drop => log.marks().collect::<Vec<_>>(),
@@ -260,15 +259,15 @@ impl Notes {
         let base = self.log.base.map_or(0, |base| base.0);
         for Entry { number, at } in self.log.entries.get(self.entry..end).unwrap_or_default() {
             // Other entries have numbers that no passage has.
-            let Some(Named { reach, states_context, .. }) = named.get(*number as usize) else { break };
-            if *states_context && is_in_context.0 {
+            let Some(known) = named.get(*number as usize) else { break };
+            if known.states_context && is_in_context.0 {
                 break;
             }
             let origin = StreamOffset(base + u64::from(*at));
-            if !is_allowed(StreamOffset(origin.0 + u64::from(*reach))) {
+            if !is_allowed(StreamOffset(origin.0 + u64::from(PASSAGE))) {
                 return Ok(false);
             }
-            analysis.passage(&Repeated::new(named, (self.generation, *number), Placing::at(origin)))?;
+            analysis.passage(&Repeated::new(known, (self.generation, *number), Placing::at(origin)))?;
             self.entry += 1;
         }
         Ok(true)
@@ -290,9 +289,9 @@ impl Notes {
                 (number, Placing::at(StreamOffset(base + u64::from(at))))
             }
         };
-        let reach = named.get(number as usize)?.reach;
-        let ends = StreamOffset(placing.origin().0 + u64::from(reach));
-        let repeated = Repeated::new(named, (self.generation, number), placing);
+        let known = named.get(number as usize)?;
+        let ends = StreamOffset(placing.origin().0 + u64::from(PASSAGE));
+        let repeated = Repeated::new(known, (self.generation, number), placing);
         if let Some(at) = self.log.places.get(self.place) {
             let element = repeated.elements().next()?;
             return Some((Note::Record(FlowRecord { element, at: *at }), ends));

@@ -62,10 +62,6 @@ impl Analysis for Profiling {
         self.window.needs_places()
     }
 
-    fn takes_groups(&self) -> bool {
-        self.running.as_ref().is_none_or(Profiler::takes_groups)
-    }
-
     fn part(&self) -> Option<(NoPart, Growth)> {
         None
     }

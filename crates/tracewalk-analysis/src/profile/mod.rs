@@ -37,7 +37,6 @@
 
 mod analysis;
 mod binaries;
-mod charges;
 mod collected;
 mod record;
 mod runs;

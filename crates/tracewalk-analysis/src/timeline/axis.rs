@@ -11,10 +11,8 @@
 
 use std::collections::VecDeque;
 
-use super::item::{Certainty, Change, Item, Moment, SpanId, Track};
+use super::item::{Certainty, Change, Item, Moment};
 use super::place::Place;
-use super::prepared::Prepared;
-use super::take::{Again, TakeItems};
 use crate::clock::Unit;
 
 /// Places changes on the axis.
@@ -32,12 +30,6 @@ pub(super) struct Axis {
     /// The offset of the timestamps, because their counter was set back.
     set_back: u64,
     last: u64,
-}
-
-/// Puts changes on an axis, and hands them on.
-pub(super) struct Placer<'a, S> {
-    pub(super) axis: &'a mut Axis,
-    pub(super) sink: &'a mut S,
 }
 
 /// A place with a timestamp.
@@ -67,29 +59,6 @@ impl Pace {
     }
 }
 
-impl<S: TakeItems> Placer<'_, S> {
-    /// Something happened.
-    #[inline(always)]
-    pub(super) fn change(&mut self, place: Place, change: Change) {
-        self.axis.push(place, change, self.sink);
-    }
-
-    /// Prepared changes happened from this count on: after the span `last`, on the track `outer`.
-    #[inline]
-    pub(super) fn prepared(&mut self, prepared: &Prepared, (last, outer): (SpanId, Track), from: u64) {
-        let Self { axis, sink } = self;
-        if axis.by_time {
-            for (place, change) in prepared.items(last, outer) {
-                axis.wait(Place { count: from.saturating_add(place.count), ..place }, change, *sink);
-            }
-            return;
-        }
-        let again = Again::new(prepared, (last, outer), (axis.last, from));
-        axis.last = again.ends_at();
-        sink.again(&again);
-    }
-}
-
 impl Axis {
     pub(super) fn new(unit: Unit) -> Self {
         Self {
@@ -107,7 +76,7 @@ impl Axis {
     /// A change happened. If its place is known at once, the item is built in place: copying a value that was just written in
     /// parts stalls.
     #[inline(always)]
-    pub(super) fn push(&mut self, place: Place, change: Change, sink: &mut impl TakeItems) {
+    pub(super) fn push(&mut self, place: Place, change: Change, sink: &mut impl FnMut(Item)) {
         if self.by_time {
             self.wait(place, change, sink);
         } else {
@@ -116,7 +85,7 @@ impl Axis {
     }
 
     #[inline(never)]
-    fn wait(&mut self, place: Place, change: Change, sink: &mut impl TakeItems) {
+    fn wait(&mut self, place: Place, change: Change, sink: &mut impl FnMut(Item)) {
         if self.waiting.len() >= MOST_WAITING {
             self.flush(sink);
         }
@@ -131,7 +100,7 @@ impl Axis {
     }
 
     /// A timestamp gives the time at `count`.
-    pub(super) fn timestamp(&mut self, count: u64, time: u64, sink: &mut impl TakeItems) {
+    pub(super) fn timestamp(&mut self, count: u64, time: u64, sink: &mut impl FnMut(Item)) {
         if !self.by_time {
             return;
         }
@@ -175,7 +144,7 @@ impl Axis {
     }
 
     /// There are no more timestamps.
-    pub(super) fn flush(&mut self, sink: &mut impl TakeItems) {
+    pub(super) fn flush(&mut self, sink: &mut impl FnMut(Item)) {
         let pace = self.pace.unwrap_or(Pace::UNKNOWN);
         let anchor = self.anchor.unwrap_or(Anchor { count: 0, time: 0 });
         while let Some((place, change)) = self.waiting.pop_front() {
@@ -190,9 +159,9 @@ impl Axis {
     }
 
     #[inline(always)]
-    fn give(&mut self, moment: Moment, change: Change, sink: &mut impl TakeItems) {
+    fn give(&mut self, moment: Moment, change: Change, sink: &mut impl FnMut(Item)) {
         self.last = self.last.max(moment.ticks);
-        sink.item(Item { at: Moment { ticks: self.last, ..moment }, change });
+        sink(Item { at: Moment { ticks: self.last, ..moment }, change });
     }
 }
 

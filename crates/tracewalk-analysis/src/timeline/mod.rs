@@ -43,15 +43,10 @@
 //! ```
 
 mod axis;
-mod deed;
-mod entrances;
 mod item;
 mod place;
-mod prepared;
-mod repeated;
 mod scale;
 mod spans;
-mod take;
 mod tracks;
 
 use std::sync::Arc;
@@ -61,22 +56,19 @@ use tracewalk::ids::Exception;
 use tracewalk::protocol::itm::Packet;
 use tracewalk::span::CaptureOffset;
 
-use super::call_stack::{CallStack, Frame, Outlined, Remembered};
+use super::call_stack::CallStack;
 use super::clock::{CycleMeter, Spent};
 use super::window::{Phase, Window, Windowed};
 use crate::Code;
 use crate::analysis::Repeated;
 use crate::itm::ItmEvent;
-use axis::{Axis, Placer};
-use deed::{Before, Marking, Marks, Takers, Takes};
+use axis::Axis;
 use place::Place;
-use repeated::{Deeds, Notes};
-use spans::Recorder;
+use spans::{Marks, Recorder};
 use tracks::RowId;
 
 pub use item::{Certainty, Change, Finish, Item, Mark, Moment, Span, SpanId, Start, Track, Unknown, What};
 pub use scale::{Probe, Probing, Scale};
-pub use take::{Again, TakeItems};
 
 /// Puts one source's flow on an axis.
 #[derive(Debug)]
@@ -89,9 +81,6 @@ pub struct Timeline {
     axis: Axis,
     /// Whether the window is the whole trace, so that no check is needed.
     is_whole: bool,
-    remembered: Remembered<Marks, Deeds>,
-    notes: Notes,
-    marking: Marking,
 }
 
 impl Timeline {
@@ -110,9 +99,6 @@ impl Timeline {
             recorder: Recorder::new(task, scale.counts_cycles),
             axis: Axis::new(scale.unit),
             is_whole: *window == Window::default(),
-            remembered: Remembered::default(),
-            notes: Notes::default(),
-            marking: Marking::default(),
         }
     }
 
@@ -123,57 +109,21 @@ impl Timeline {
         self
     }
 
-    /// Takes the next element; calls `sink` with the items that are certain now.
-    pub fn element(&mut self, element: &Element, at: CaptureOffset, sink: &mut impl TakeItems) {
-        self.remembered.disturb(&mut self.calls);
-        self.take(element, at, Takes::default(), sink);
-    }
-
-    /// Takes repeated elements; calls `sink` with the items that are certain now.
-    pub fn passage(&mut self, repeated: &Repeated<'_>, sink: &mut impl TakeItems) {
+    /// Takes a passage; calls `sink` with the items that are certain now. A passage for which no cycles are counted is taken by
+    /// its outline.
+    pub fn passage(&mut self, repeated: &Repeated<'_>, sink: &mut impl FnMut(Item)) {
         let is_inside = self.is_whole || self.is_ahead_inside(repeated);
-        let pending = self.meter.waiting_before(repeated.totals().blocks).filter(|_| is_inside);
-        let before = pending.map(|pending| Before { pending, waited: repeated.waited_cycles() });
-        let Some(before) = before else { return self.take_all(repeated, sink) };
-        let key = (repeated.set(), repeated.number());
-        let Some(known) = self.remembered.find(&mut self.calls, key, |_| 0) else {
-            if repeated.members().is_some() {
-                return self.learn_group(repeated, before, sink);
-            }
-            return self.unknown(repeated, before, sink);
+        let is_plain = is_inside && self.meter.counts_nothing(repeated);
+        let outlined = if is_plain { self.calls.outline(repeated, &mut self.recorder) } else { None };
+        let Some(outlined) = outlined else {
+            return repeated.elements().for_each(|element| self.element(&element, CaptureOffset(0), sink));
         };
-        let Some(deeds) = self.remembered.effect(known).filter(|deeds| deeds.take(before)) else {
-            return self.take_all(repeated, sink);
-        };
-        self.meter.pass(deeds.waiting, deeds.lost);
+        self.calls.follow(outlined, &mut self.recorder);
         if !self.is_whole {
             self.windowed.pass(repeated);
         }
-        let out = &mut Placer { axis: &mut self.axis, sink };
-        if !deeds.changes_marks {
-            deeds.repeat(&mut self.recorder, before, &mut self.marking, out);
-            return self.remembered.go(known, &mut self.calls);
-        }
-        let (left, recorder) = (self.remembered.left(known), &mut self.recorder);
-        let functions = recorder.spans.functions;
-        let is_marked = |frame: &&Frame<Marks>| functions || frame.mark.exception.is_some();
-        let leaving = self.calls.frames().rev().take(left).filter(is_marked);
-        self.marking.marks.clear();
-        self.marking.marks.extend(leaving.map(|frame| frame.mark));
-        self.marking.marks.reverse();
-        self.marking.under = self.calls.frames().rev().nth(left).map(|frame| frame.mark);
-        deeds.repeat(recorder, before, &mut self.marking, out);
-        self.remembered.go(known, &mut self.calls);
-        let frames = self.calls.frames_mut().rev().filter(|frame| is_marked(&&**frame));
-        // Frames are searched only down to the last mark.
-        let marks = self.marking.marks.iter().rev();
-        marks.zip(frames).for_each(|(mark, frame)| frame.mark = *mark);
-    }
-
-    /// Whether groups pay.
-    #[must_use]
-    pub const fn takes_groups(&self) -> bool {
-        self.remembered.takes_groups()
+        self.meter.pass(outlined.is_lost());
+        self.give(sink);
     }
 
     /// Whether a passage is in the window, like the elements before it.
@@ -182,108 +132,8 @@ impl Timeline {
         self.phase == Phase::Inside && self.windowed.ahead(repeated) == Some(Phase::Inside)
     }
 
-    /// Takes a passage whose effect is not known.
-    #[inline]
-    fn unknown(&mut self, repeated: &Repeated<'_>, before: Before, sink: &mut impl TakeItems) {
-        let is_timed = before != Before::NOTHING;
-        let outlined = if is_timed { None } else { self.calls.outline(repeated, &mut self.recorder) };
-        let key = (repeated.set(), repeated.number());
-        match outlined {
-            Some(outlined) if !self.remembered.is_worth_learning(key) => {
-                self.remembered.disturb(&mut self.calls);
-                self.follow_outline(repeated, outlined, sink);
-            }
-            outlined => self.learn(repeated, outlined.filter(|outlined| outlined.is_plain()), before, sink),
-        }
-    }
-
-    /// Takes a passage of blocks that no cycles are counted for.
-    #[inline]
-    fn follow_outline(&mut self, repeated: &Repeated<'_>, outlined: Outlined, sink: &mut impl TakeItems) {
-        self.calls.follow(repeated, outlined, &mut self.recorder);
-        if !self.is_whole {
-            self.windowed.pass(repeated);
-        }
-        self.meter.pass(0, false);
-        self.give(sink);
-    }
-
-    /// Takes the elements of a passage, or the members of a group, one by one.
-    #[inline(never)]
-    fn take_all(&mut self, repeated: &Repeated<'_>, sink: &mut impl TakeItems) {
-        match repeated.members() {
-            Some(members) => members.for_each(|member| self.passage(&member, sink)),
-            None => {
-                repeated.elements().for_each(|element| self.element(&element, CaptureOffset(0), sink));
-            }
-        }
-    }
-
-    /// Takes the members of an unknown group one by one, and caches their effect.
-    #[inline(never)]
-    fn learn_group(&mut self, repeated: &Repeated<'_>, before: Before, sink: &mut impl TakeItems) {
-        let key = (repeated.set(), repeated.number());
-        let is_plain = before == Before::NOTHING;
-        let learning = is_plain.then(|| self.remembered.begin_group(&self.calls, key)).flatten();
-        let Some(learning) = learning else { return self.take_all(repeated, sink) };
-        self.recorder.group = Some(Vec::new());
-        self.take_all(repeated, sink);
-        let list = self.recorder.group.take().unwrap_or_default();
-        let waiting = self.meter.waiting().filter(|_| self.phase == Phase::Inside);
-        let effect = waiting.map(|waiting| {
-            let after = (waiting, self.meter.is_lost());
-            let deeds = Deeds::of_group(list, after, &mut self.recorder);
-            let (runs_only, weight) = (deeds.runs_only(), deeds.weight());
-            (deeds, runs_only, weight)
-        });
-        let members = repeated.members().map_or(0, Iterator::count);
-        self.remembered.end_group(&self.calls, learning, members, effect);
-    }
-
-    /// Takes an unknown passage, by its outline or one element after the other, and caches the effect.
-    #[inline(never)]
-    fn learn(
-        &mut self,
-        repeated: &Repeated<'_>,
-        outlined: Option<Outlined>,
-        before: Before,
-        sink: &mut impl TakeItems,
-    ) {
-        if self.remembered.is_full(repeated.set()) || self.recorder.entrances.is_full() {
-            self.remembered.forget(repeated.set(), &mut self.calls);
-            self.recorder.entrances.forget();
-        }
-        let key = (repeated.set(), repeated.number());
-        let learning = self.remembered.begin_learning(&mut self.calls, key);
-        let was_lost = self.meter.is_lost();
-        self.notes.noted.clear();
-        self.recorder.noted = Some(std::mem::take(&mut self.notes.noted));
-        let mut takers = Takers::default();
-        if let Some(outlined) = outlined {
-            takers.pending = true;
-            self.recorder.takes = Takes::PENDING;
-            self.follow_outline(repeated, outlined, sink);
-        } else {
-            repeated.elements().for_each(|element| {
-                let takes = takers.element(&element);
-                self.recorder.spans.counted_before =
-                    if self.recorder.spans.by_cycles { before.taken(takes) } else { 0 };
-                self.take(&element, CaptureOffset(0), takes, sink);
-            });
-        }
-        self.recorder.spans.counted_before = 0;
-        self.notes.noted = self.recorder.noted.take().unwrap_or_default();
-        let is_known = self.phase == Phase::Inside && !(was_lost && self.meter.has_counted());
-        let (waiting, lost) = (self.meter.waiting().filter(|_| is_known), self.meter.is_lost());
-        let deeds = waiting.and_then(|waiting| Deeds::of(&mut self.notes, takers, (waiting, lost), before));
-        let effect = deeds.map(|deeds| {
-            let runs_only = deeds.runs_only();
-            (deeds, runs_only)
-        });
-        self.remembered.end_learning(&mut self.calls, learning, effect, |_| 0);
-    }
-
-    fn take(&mut self, element: &Element, at: CaptureOffset, takes: Takes, sink: &mut impl TakeItems) {
+    /// Takes the next element; calls `sink` with the items that are certain now.
+    pub fn element(&mut self, element: &Element, at: CaptureOffset, sink: &mut impl FnMut(Item)) {
         let phase = self.windowed.element(element, at);
         self.enter(phase, sink);
         let spent = self.meter.element(element);
@@ -291,7 +141,7 @@ impl Timeline {
         match element {
             Element::Block(block) => {
                 let count = if self.recorder.spans.by_cycles { cycles } else { block.instructions.into() };
-                self.recorder.begin_block(count, block.instructions, takes);
+                self.recorder.begin_block(count, block.instructions);
                 self.follow(element);
                 self.recorder.end_block();
             }
@@ -322,7 +172,7 @@ impl Timeline {
                     if let EventKind::Transaction(transaction) = kind {
                         self.mark(Mark::Transaction(transaction));
                     }
-                    self.recorder.pass(cycles, takes);
+                    self.recorder.spans.pass(cycles);
                     self.follow(element);
                 }
             },
@@ -337,7 +187,7 @@ impl Timeline {
     }
 
     /// An ITM reported something between the last element and the next one, in the order of the capture.
-    pub fn itm(&mut self, event: &ItmEvent, sink: &mut impl TakeItems) {
+    pub fn itm(&mut self, event: &ItmEvent, sink: &mut impl FnMut(Item)) {
         let (track, mark) = match event {
             ItmEvent::Text { port, bytes } => {
                 (Track::Text(*port), Mark::Text(String::from_utf8_lossy(bytes).trim_end().to_owned()))
@@ -361,7 +211,7 @@ impl Timeline {
     }
 
     /// The trace ends here.
-    pub fn finish(&mut self, sink: &mut impl TakeItems) {
+    pub fn finish(&mut self, sink: &mut impl FnMut(Item)) {
         let cycles = self.meter.finish().map_or(0, Spent::cycles);
         self.recorder.spans.pass(cycles);
         self.calls.finish(&mut self.recorder);
@@ -377,7 +227,7 @@ impl Timeline {
     }
 
     /// Execution is not known from here on.
-    fn gap(&mut self, why: Unknown, sink: &mut impl TakeItems) {
+    fn gap(&mut self, why: Unknown, sink: &mut impl FnMut(Item)) {
         let recorder = &mut self.recorder;
         let code_is_missing = matches!(why, Unknown::Gap(GapReason::NoCode(_) | GapReason::Undecodable(..)));
         if !code_is_missing {
@@ -394,7 +244,7 @@ impl Timeline {
     }
 
     /// The next element is in this part of the trace.
-    fn enter(&mut self, phase: Phase, sink: &mut impl TakeItems) {
+    fn enter(&mut self, phase: Phase, sink: &mut impl FnMut(Item)) {
         let before = std::mem::replace(&mut self.phase, phase);
         let now = self.recorder.spans.tracks.now;
         if before == Phase::Before && phase == Phase::Inside {
@@ -409,7 +259,7 @@ impl Timeline {
     }
 
     #[inline]
-    fn give(&mut self, sink: &mut impl TakeItems) {
+    fn give(&mut self, sink: &mut impl FnMut(Item)) {
         if self.recorder.changes.is_empty() {
             return;
         }

@@ -2,28 +2,27 @@
 
 use tracewalk::flow::Block;
 
-use super::deed::{Before, Count, Deed, Marking, Marks, Takes};
-use super::entrances::{EnteredBy, Entrance, Entrances};
 use super::item::{Certainty, Change, Finish, SpanId, Start, What};
 use super::place::Place;
 use super::tracks::{RowId, Tracks};
 use crate::call_stack::{Entry, Evidence, Frame, FrameKind, FunctionId, Left, Observer, Piece, Run, Task};
 use crate::clock::share;
 
-/// Makes spans from a call stack's reports. Changes are collected, or handed on at once for a repeated passage.
+/// The observer's mark of a running function.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Marks {
+    row: RowId,
+    function: SpanId,
+    /// The exception that its frame handles.
+    exception: Option<(SpanId, RowId)>,
+}
+
+/// Makes spans from a call stack's reports, and collects the changes.
 #[derive(Debug)]
 pub(super) struct Recorder {
     pub(super) spans: Spans,
     /// Changes that were not taken yet.
     pub(super) changes: Vec<(Place, Change)>,
-    /// Set while a passage is learned.
-    pub(super) noted: Option<Vec<Deed>>,
-    /// Set while a group is learned.
-    pub(super) group: Option<Vec<Deed>>,
-    /// The entrances of noted deeds.
-    pub(super) entrances: Entrances,
-    /// The cycles that the next run takes, if the passage that is being learned has an outline.
-    pub(super) takes: Takes,
 }
 
 /// The open spans, and the position of execution.
@@ -42,10 +41,6 @@ pub(super) struct Spans {
     replaced: Option<(SpanId, RowId)>,
     /// Whether anything has run.
     pub(super) begun: bool,
-    /// The cycles of the next element that were counted before the passage that is being learned.
-    pub(super) counted_before: u64,
-    /// The number of prepared groups.
-    prepared: u64,
 }
 
 impl Recorder {
@@ -60,36 +55,18 @@ impl Recorder {
             block_rest: 0,
             replaced: None,
             begun: false,
-            counted_before: 0,
-            prepared: 0,
         };
-        let entrances = Entrances::default();
-        Self { spans, changes: Vec::new(), noted: None, group: None, entrances, takes: Takes::NOTHING }
-    }
-
-    pub(super) fn note(&mut self, deed: Deed) {
-        if let Some(noted) = &mut self.noted {
-            noted.push(deed);
-        }
+        Self { spans, changes: Vec::new() }
     }
 
     /// The current block has ended.
     pub(super) fn end_block(&mut self) {
         self.spans.end_block();
-        self.note(Deed::Ends);
     }
 
     /// A block of `instructions` instructions begins, with this cost.
-    pub(super) fn begin_block(&mut self, count: u64, instructions: u32, takes: Takes) {
-        let counted_before = self.spans.counted_before.min(count);
+    pub(super) fn begin_block(&mut self, count: u64, instructions: u32) {
         self.spans.begin_block(count, instructions.into());
-        self.note(Deed::Begins(Count { count: count - counted_before, takes }, instructions));
-    }
-
-    /// Cycles passed without a known instruction.
-    pub(super) fn pass(&mut self, cycles: u64, takes: Takes) {
-        self.note(Deed::Passes(Count { count: cycles - self.spans.counted_before.min(cycles), takes }));
-        self.spans.pass(cycles);
     }
 
     /// An event without a length happens.
@@ -111,81 +88,6 @@ impl Recorder {
 }
 
 impl Spans {
-    /// Empty spans of the same kind, in which code runs, to try deeds.
-    pub(super) fn trial(&self) -> Self {
-        let mut tracks = Tracks::default();
-        tracks.begin(RowId::RUNNING, What::Task(self.task), Start::Here, &mut |_, _| {});
-        let Self { task, by_cycles, functions, .. } = *self;
-        let (block_end, block_rest, replaced, begun, counted_before) = (0, 0, None, true, 0);
-        let prepared = 0;
-        Self {
-            tracks,
-            task,
-            by_cycles,
-            functions,
-            block_end,
-            block_rest,
-            replaced,
-            begun,
-            counted_before,
-            prepared,
-        }
-    }
-
-    /// The number of the next prepared group.
-    pub(super) const fn next_prepared(&mut self) -> u64 {
-        self.prepared += 1;
-        self.prepared
-    }
-
-    /// Whether execution is running and undisturbed, as in a trial of deeds.
-    pub(super) fn is_usual(&self) -> bool {
-        self.tracks.is_open(RowId::RUNNING) && !self.tracks.is_open(RowId::GAPS) && self.replaced.is_none()
-    }
-
-    /// Applies deeds. `marking` has the marks of the frames that are left, and of the one under them.
-    pub(super) fn repeat(
-        &mut self,
-        (deeds, entrances): (&[Deed], &Entrances),
-        before: Before,
-        marking: &mut Marking,
-        out: &mut impl FnMut(Place, Change),
-    ) {
-        deeds.iter().for_each(|deed| self.repeat_one(deed, entrances, before, (marking, out)));
-    }
-
-    #[inline]
-    pub(super) fn repeat_one(
-        &mut self,
-        deed: &Deed,
-        entrances: &Entrances,
-        before: Before,
-        (marking, out): (&mut Marking, &mut impl FnMut(Place, Change)),
-    ) {
-        match deed {
-            Deed::Ran(Count { count, takes }) => {
-                self.run_blocks(count + before.taken(*takes), out);
-            }
-            Deed::Begins(Count { count, takes }, instructions) => {
-                self.begin_block(count + before.taken(*takes), u64::from(*instructions));
-            }
-            Deed::Piece(instructions) => self.run_piece(u64::from(*instructions), out),
-            Deed::Ends => self.end_block(),
-            Deed::Passes(Count { count, takes }) => self.pass(count + before.taken(*takes)),
-            Deed::Enters(entrance) => {
-                let Some(entrance) = entrances.get(*entrance) else { return };
-                let row = marking.top().map(|mark| mark.row);
-                let marks = self.enter_frame(row, entrance, out);
-                marking.marks.push(marks);
-            }
-            Deed::Leaves(how) => {
-                if let Some(marks) = marking.marks.pop() {
-                    self.leave_frame(&marks, *how, out);
-                }
-            }
-        }
-    }
-
     #[inline]
     fn begin_block(&mut self, count: u64, instructions: u64) {
         self.block_end = self.tracks.now.count.saturating_add(count);
@@ -249,7 +151,7 @@ impl Spans {
     fn enter_frame(
         &mut self,
         below: Option<RowId>,
-        &Entrance { by, function, entry }: &Entrance,
+        (kind, function, entry): (FrameKind, FunctionId, Entry),
         out: &mut impl FnMut(Place, Change),
     ) -> Marks {
         let start = match entry {
@@ -257,15 +159,15 @@ impl Spans {
             Entry::Called | Entry::TailCalled | Entry::Joined | Entry::Interrupting => Start::Here,
         };
         let replaced = self.replaced.take();
-        let exception = match by {
-            EnteredBy::Exception(interruption) => Some(replaced.unwrap_or_else(|| {
+        let exception = match kind {
+            FrameKind::Exception(interruption) => Some(replaced.unwrap_or_else(|| {
                 let row = self.tracks.row_of_exception(interruption.exception);
                 (self.tracks.begin(row, What::Exception(interruption), start, out), row)
             })),
-            EnteredBy::Unknown | EnteredBy::Call => None,
+            FrameKind::Root | FrameKind::Call { .. } => None,
         };
         if !self.functions {
-            return Marks { exception, ..Marks::NONE };
+            return Marks { row: RowId::RUNNING, function: SpanId::default(), exception };
         }
         let row = match (exception, below) {
             (Some((_, row)), _) => row,
@@ -287,40 +189,32 @@ impl Observer for Recorder {
         function: FunctionId,
         entry: Entry,
     ) -> Marks {
-        let entrance = Entrance::of(kind, function, entry);
-        if self.noted.is_some() && (self.spans.functions || kind.is_exception()) {
-            let number = self.entrances.number(entrance);
-            self.note(Deed::Enters(number));
-        }
         let Self { spans, changes, .. } = self;
         let below = below.map(|below| below.mark.row);
-        spans.enter_frame(below, &entrance, &mut |place, change| changes.push((place, change)))
+        spans.enter_frame(below, (kind, function, entry), &mut |place, change| changes.push((place, change)))
     }
 
     fn regain(&mut self, below: Option<&mut Frame<Marks>>, frame: &mut Frame<Marks>) {
         let Self { spans, changes, .. } = self;
         let below = below.map(|below| below.mark.row);
-        let entrance = Entrance::of(frame.kind, frame.function, Entry::Regained);
-        frame.mark = spans.enter_frame(below, &entrance, &mut |place, change| changes.push((place, change)));
+        let out = &mut |place, change| changes.push((place, change));
+        frame.mark = spans.enter_frame(below, (frame.kind, frame.function, Entry::Regained), out);
     }
 
     fn run(&mut self, _: &mut Frame<Marks>, piece: &Piece) {
-        self.note(Deed::Piece(piece.instructions));
         let Self { spans, changes, .. } = self;
         spans.run_piece(piece.instructions.into(), &mut |place, change| changes.push((place, change)));
     }
 
     fn run_all(&mut self, _: &mut Frame<Marks>, run: &Run<'_>) {
         let count = if self.spans.by_cycles { 0 } else { run.instructions.into() };
-        let takes = std::mem::take(&mut self.takes);
-        self.note(Deed::Ran(Count { count, takes }));
         let Self { spans, changes, .. } = self;
         spans.run_blocks(count, &mut |place, change| changes.push((place, change)));
     }
 
     fn begin_block(&mut self, block: &Block) {
         let count = if self.spans.by_cycles { 0 } else { block.instructions.into() };
-        self.begin_block(count, block.instructions, Takes::NOTHING);
+        self.begin_block(count, block.instructions);
     }
 
     fn end_block(&mut self) {
@@ -328,9 +222,6 @@ impl Observer for Recorder {
     }
 
     fn leave(&mut self, frame: &mut Frame<Marks>, _: Option<&mut Frame<Marks>>, how: Left) {
-        if self.spans.functions || frame.mark.exception.is_some() {
-            self.note(Deed::Leaves(how));
-        }
         let Self { spans, changes, .. } = self;
         spans.leave_frame(&frame.mark, how, &mut |place, change| changes.push((place, change)));
     }

@@ -76,24 +76,6 @@ impl Tracks {
         self.row(Track::Task(task))
     }
 
-    /// The name of the span that began last.
-    #[inline]
-    pub(super) const fn last(&self) -> SpanId {
-        self.last
-    }
-
-    /// Adds a number of spans that began and ended.
-    #[inline]
-    pub(super) const fn pass(&mut self, spans: u64) {
-        self.last.0 += spans;
-    }
-
-    /// The track of a row.
-    #[inline]
-    pub(super) fn track(&self, row: Option<RowId>) -> Track {
-        row.and_then(|row| self.rows.get(row.0 as usize)).map_or(Track::Running, |row| row.track)
-    }
-
     /// Begins a span, inside those that are open there.
     #[inline]
     pub(super) fn begin(

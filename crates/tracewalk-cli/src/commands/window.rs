@@ -266,9 +266,6 @@ impl<A: Analysis> Analysis for Watched<A> {
 
     fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
         let Some(phase) = self.windowed.ahead(repeated) else {
-            if let Some(mut members) = repeated.members() {
-                return members.try_for_each(|member| self.passage(&member));
-            }
             return repeated.records().try_for_each(|record| self.record(record));
         };
         self.windowed.pass(repeated);
@@ -281,10 +278,6 @@ impl<A: Analysis> Analysis for Watched<A> {
 
     fn needs_places(&self) -> bool {
         self.analysis.needs_places() || self.window.needs_places()
-    }
-
-    fn takes_groups(&self) -> bool {
-        self.analysis.takes_groups()
     }
 
     fn part(&self) -> Option<(NoPart, Growth)> {

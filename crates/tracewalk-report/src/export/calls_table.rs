@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tracewalk::ids::{Address, Exception};
 use tracewalk_analysis::analysis::{FlowSink, Repeated};
 use tracewalk_analysis::call_stack::{
-    CallStack, Entry, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Piece, Retold,
+    CallStack, Entry, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Piece, Run,
 };
 use tracewalk_analysis::profile::LabelKind;
 use tracewalk_analysis::record::FlowRecord;
@@ -21,7 +21,6 @@ use super::profile::ProfileReport;
 /// Writes the table `calls`: a row for each call, when it ends.
 pub struct CallTable<R> {
     calls: CallStack<Running>,
-    retold: Retold<Running>,
     rows: Rows<R>,
     window: Window,
     windowed: Windowed,
@@ -62,7 +61,6 @@ impl<R: TakeRows> CallTable<R> {
         let windowed = window.begin(&code);
         Self {
             calls: CallStack::new(Arc::clone(&code)),
-            retold: Retold::default(),
             rows: Rows {
                 rows,
                 source: [const { Cell::Unknown }; 3],
@@ -109,12 +107,10 @@ impl<R: TakeRows> Sink<FlowRecord> for CallTable<R> {
         self.rows.names = FunctionNames::default();
         self.windowed = self.window.begin(&section.code);
         self.calls = CallStack::new(Arc::clone(&section.code));
-        self.retold = Retold::default();
         Ok(())
     }
 
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
-        self.retold.disturb(&mut self.calls);
         let before = self.rows.phase;
         let phase = self.windowed.element(&record.element, record.at);
         match (before, phase) {
@@ -131,7 +127,6 @@ impl<R: TakeRows> Sink<FlowRecord> for CallTable<R> {
     }
 
     fn end_section(&mut self) -> io::Result<()> {
-        self.retold.disturb(&mut self.calls);
         self.calls.finish(&mut self.rows);
         self.rows.failed.take().map_or(Ok(()), Err)
     }
@@ -150,7 +145,7 @@ impl<R: TakeRows> FlowSink for CallTable<R> {
             return repeated.records().try_for_each(|record| self.record(record));
         }
         self.windowed.pass(repeated);
-        self.retold.passage(repeated, &mut self.calls, &mut self.rows);
+        self.calls.passage(repeated, &mut self.rows);
         self.rows.failed.take().map_or(Ok(()), Err)
     }
 
@@ -224,6 +219,11 @@ impl<R: TakeRows> Observer for Rows<R> {
             top.mark.instructions += u64::from(piece.instructions);
             top.mark.ran = true;
         }
+    }
+
+    fn run_all(&mut self, top: &mut Frame<Running>, run: &Run<'_>) {
+        let Some(first) = run.pieces.first() else { return };
+        self.run(top, &Piece { instructions: run.instructions, ..*first });
     }
 
     fn leave(&mut self, frame: &mut Frame<Running>, below: Option<&mut Frame<Running>>, how: Left) {

@@ -17,7 +17,6 @@
 //! ```
 
 mod callgrind;
-mod calls_only;
 mod calls_table;
 mod captures;
 mod cobertura;
@@ -63,7 +62,6 @@ mod text;
 mod timeline;
 
 pub use callgrind::write_callgrind;
-pub use calls_only::CallsOnly;
 pub use calls_table::{CallTable, write_chain_rows};
 pub use captures::write_captures_text;
 pub use cobertura::write_cobertura;

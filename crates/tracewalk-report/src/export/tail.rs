@@ -61,10 +61,8 @@ impl Tail {
 
     /// Takes a passage: blocks, exceptions and their returns, and cycles.
     pub(super) fn passage(&mut self, repeated: &Repeated<'_>) {
-        if let Some(members) = repeated.members() {
-            members.for_each(|member| self.passage(&member));
-        } else if let Some(kept) = repeated.keep().filter(|kept| kept.totals().instructions > 0) {
-            let kept = Held::Passage(kept);
+        if repeated.totals().instructions > 0 {
+            let kept = Held::Passage(repeated.keep());
             self.holding += kept.instructions();
             self.held.push_back(kept);
             self.drop_old();

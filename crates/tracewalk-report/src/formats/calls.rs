@@ -4,13 +4,13 @@ use std::io;
 use std::io::Write;
 
 use tracewalk_analysis::analysis::FlowSink;
+use tracewalk_analysis::sink::Nothing;
 
 use super::format::{Format, format};
 use crate::export::CallChainsOptions;
 use crate::export::CallTable;
 use crate::export::CallTree;
 use crate::export::CallTreeOptions;
-use crate::export::CallsOnly;
 use crate::export::ProfileReport;
 use crate::export::TableCsv;
 use crate::export::TableParquet;
@@ -69,6 +69,9 @@ pub const CALLS: &[Format<MakeCalls>] = &[
     format(
         "none",
         "Follow everything and print nothing",
-        MakeCalls { tree: |_, _| Box::new(CallsOnly::default()), chains: |_, _, _| Ok(()) },
+        MakeCalls {
+            tree: |_, CallTreeOptions { window, depth, .. }| Box::new(CallTable::new(Nothing, window, depth)),
+            chains: |_, _, _| Ok(()),
+        },
     ),
 ];

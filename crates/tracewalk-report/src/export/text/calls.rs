@@ -12,7 +12,7 @@ use tracewalk::flow::{Element, EventKind, GapReason};
 use super::{gap_text, marked_event, rule};
 use crate::words::CUT;
 use tracewalk_analysis::analysis::{FlowSink, Repeated};
-use tracewalk_analysis::call_stack::{CallStack, FrameKind, Retold};
+use tracewalk_analysis::call_stack::{CallStack, FrameKind};
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::{Code, CodeInContext, Phase, Section, Windowed};
@@ -25,7 +25,6 @@ pub use options::CallTreeOptions;
 #[derive(Debug)]
 pub struct CallTree<W> {
     calls: CallStack<Open>,
-    retold: Retold<Open>,
     printer: Printer<W>,
     windowed: Windowed,
     first_section: bool,
@@ -37,7 +36,6 @@ impl<W: Write> CallTree<W> {
         let code = Arc::new(Code::unknown());
         Self {
             calls: CallStack::new(Arc::clone(&code)),
-            retold: Retold::default(),
             windowed: options.window.begin(&code),
             printer: Printer::new(out, options, CodeInContext::new(code)),
             first_section: true,
@@ -100,12 +98,10 @@ impl<W: Write> Sink<FlowRecord> for CallTree<W> {
         self.printer.section(&section.code);
         self.windowed = self.printer.options.window.begin(&section.code);
         self.calls = CallStack::new(Arc::clone(&section.code));
-        self.retold = Retold::default();
         Ok(())
     }
 
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
-        self.retold.disturb(&mut self.calls);
         let phase = self.windowed.element(&record.element, record.at);
         match (self.printer.phase, phase) {
             (Phase::After, _) => return Ok(()),
@@ -134,7 +130,6 @@ impl<W: Write> Sink<FlowRecord> for CallTree<W> {
     }
 
     fn end_section(&mut self) -> io::Result<()> {
-        self.retold.disturb(&mut self.calls);
         self.close_window();
         self.printer.result()
     }
@@ -149,7 +144,7 @@ impl<W: Write> FlowSink for CallTree<W> {
             return repeated.records().try_for_each(|record| self.record(record));
         }
         self.windowed.pass(repeated);
-        self.retold.passage(repeated, &mut self.calls, &mut self.printer);
+        self.calls.passage(repeated, &mut self.printer);
         self.printer.result()
     }
 

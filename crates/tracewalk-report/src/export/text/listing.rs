@@ -16,7 +16,7 @@ use crate::layout::{Fitted, in_lines, without_middle};
 use crate::words::CUT;
 use crate::{Look, Palette};
 use output::Output;
-use ready::{Last, Ready};
+use ready::{Ready, Way};
 use tracewalk_analysis::analysis::{FlowSink, Repeated};
 use tracewalk_analysis::call_stack::{Arrival, CallStack, Unobserved};
 use tracewalk_analysis::clock::{CycleMeter, Spent};
@@ -33,6 +33,10 @@ pub struct Listing<W> {
     rows: Rows,
     calls: CallStack<()>,
     ready: Ready,
+    /// How execution came to the elements of the current passage.
+    ways: Vec<Way>,
+    /// The call depth of the current element.
+    level: usize,
     /// The place of the last instruction; `None` if the next one needs a heading.
     place: Option<Rc<Place>>,
     /// The address after the last instruction.
@@ -77,6 +81,8 @@ impl<W: Write> Listing<W> {
             options,
             calls: CallStack::new(Arc::clone(&code)),
             ready: Ready::default(),
+            ways: Vec::new(),
+            level: 0,
             code: CodeInContext::new(code),
             rows: Rows::default(),
             place: None,
@@ -100,7 +106,7 @@ impl<W: Write> Listing<W> {
         }
         let unfollowed = std::mem::take(&mut self.unfollowed_cycles);
         self.cycles_of(unfollowed, "of code that could not be followed")?;
-        self.depth = self.calls.depth();
+        self.depth = self.level;
         self.cycles = self.cycles.saturating_add(cycles);
         let mut at = Location::new(block.start, block.isa);
         for _ in 0..block.instructions {
@@ -119,7 +125,7 @@ impl<W: Write> Listing<W> {
     fn heading(&mut self, row: &Row) -> io::Result<()> {
         let place = &row.place;
         if !self.place.as_ref().is_some_and(|last| last.same_scope(place)) {
-            let margin = self.margin(self.calls.depth());
+            let margin = self.margin(self.level);
             let room = self.options.look.width.map(|width| width.saturating_sub(margin.len()));
             let heading = row.heading_within(room, &self.options.look.palette);
             self.write_line(&[margin, &heading])?;
@@ -129,7 +135,7 @@ impl<W: Write> Listing<W> {
             && let Some((line, text)) = self.source_line(place)
         {
             let style = self.options.look.palette.source;
-            let margin = self.margin(self.calls.depth());
+            let margin = self.margin(self.level);
             writeln!(self.out, "{margin}{style}{line:>4} │ {text}{style:#}")?;
         }
         Ok(())
@@ -146,7 +152,7 @@ impl<W: Write> Listing<W> {
             .as_ref()
             .is_some_and(|last| last.same_scope(&row.place) && !last.same_line(&row.place));
         let note = row.place.file_and_line.as_ref().filter(|_| moved_on && !self.options.source_lines);
-        let indent = blanks(self.indent(self.calls.depth()) + 2);
+        let indent = blanks(self.indent(self.level) + 2);
         if outcome.is_empty() && note.is_none() {
             return self.write_line(&[&row.head, indent, &row.text]);
         }
@@ -246,7 +252,7 @@ impl<W: Write> Listing<W> {
     }
 
     fn quiet(&mut self, text: &str) -> io::Result<()> {
-        self.quiet_at(self.calls.depth(), text)
+        self.quiet_at(self.level, text)
     }
 
     fn quiet_at(&mut self, depth: usize, text: &str) -> io::Result<()> {
@@ -346,6 +352,7 @@ impl<W: Write> Sink<FlowRecord> for Listing<W> {
         self.rows = Rows::default();
         self.ready = Ready::default();
         self.calls = CallStack::new(Arc::clone(&section.code));
+        self.level = 0;
         self.meter = CycleMeter::default();
         self.doubting = Doubting::default();
         Ok(())
@@ -361,7 +368,6 @@ impl<W: Write> Sink<FlowRecord> for Listing<W> {
 
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
         self.end_itm()?;
-        self.ready.disturb(&mut self.calls);
         self.write_record(&record)
     }
 
@@ -380,16 +386,22 @@ impl<W: Write> FlowSink for Listing<W> {
         if repeated.waited_cycles() > 0 || !self.counts_nothing() {
             return repeated.records().try_for_each(|record| self.record(record));
         }
-        let Some(known) = self.ready.find(&mut self.calls, repeated, (&self.place, self.next)) else {
+        self.ways.clear();
+        for element in repeated.elements() {
+            let arrival = self.calls.element(&element, &mut Unobserved);
+            self.ways.push((arrival, self.calls.depth()));
+        }
+        let Some(lines) = self.ready.find(repeated, (&self.place, self.next), &self.ways) else {
             return self.write_first(repeated);
         };
-        if let Some(lines) = self.ready.lines(known) {
-            self.out.write_all(&lines.text)?;
-            self.place.clone_from(&lines.after.place);
-            (self.next, self.depth) = (lines.after.next, lines.after.depth);
+        self.out.write_all(&lines.text)?;
+        self.place.clone_from(&lines.place);
+        self.next = lines.next;
+        self.level = self.calls.depth();
+        if let Some((_, depth)) = self.ways.iter().rfind(|(arrival, _)| arrival.is_some()) {
+            self.depth = *depth;
         }
-        self.meter.pass(0, false);
-        self.ready.go(known, &mut self.calls);
+        self.meter.pass(false);
         Ok(())
     }
 
@@ -401,29 +413,41 @@ impl<W: Write> FlowSink for Listing<W> {
 impl<W: Write> Listing<W> {
     /// Whether neither cycles nor a report of an ITM wait to be written.
     fn counts_nothing(&self) -> bool {
-        self.meter.waiting() == Some(0)
+        self.meter.is_idle()
             && !self.meter.is_lost()
             && self.cycles == 0
             && self.unfollowed_cycles == 0
             && self.itm.is_none()
     }
 
-    /// Writes a passage, and keeps the text for the next time.
+    /// Writes a passage that the call stack has taken, and keeps the text for the next time.
     #[inline(never)]
     fn write_first(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
-        let writing = self.ready.begin(&mut self.calls, repeated, (&self.place, self.next));
+        let (place, next) = (self.place.clone(), self.next);
+        let ways = std::mem::take(&mut self.ways);
         self.out.note();
-        let result = repeated.records().try_for_each(|record| self.write_record(&record));
+        let mut elements = repeated.records().zip(&ways);
+        let result = elements.try_for_each(|(record, (arrival, level))| {
+            self.level = *level;
+            self.write_element(&record, *arrival)
+        });
         let text = self.out.write_noted()?;
-        let last = Last { place: self.place.clone(), next: self.next, depth: self.depth };
-        let written = self.counts_nothing().then(|| (text.into(), last));
-        self.ready.end(&mut self.calls, writing, written);
+        if self.counts_nothing() {
+            self.ready.keep((repeated, (&place, next)), &ways, text, (&self.place, self.next));
+        }
+        self.ways = ways;
         result
     }
 
     fn write_record(&mut self, record: &FlowRecord) -> io::Result<()> {
         // A gap or an event may change the depth, and is printed at the new one.
         let arrival = self.calls.element(&record.element, &mut Unobserved);
+        self.level = self.calls.depth();
+        self.write_element(record, arrival)
+    }
+
+    /// Writes an element that the call stack has taken.
+    fn write_element(&mut self, record: &FlowRecord, arrival: Option<Arrival>) -> io::Result<()> {
         self.code.element(&record.element);
         let spent = self.meter.element(&record.element);
         let cycles = self.spend(spent)?;

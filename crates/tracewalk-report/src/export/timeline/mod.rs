@@ -15,7 +15,7 @@ use std::io;
 
 use tracewalk_analysis::analysis::{Analysis, End, Growth, NoPart, Repeated};
 use tracewalk_analysis::record::ItmRecord;
-use tracewalk_analysis::timeline::{Again, Item, Scale, TakeItems, Timeline};
+use tracewalk_analysis::timeline::{Item, Scale, Timeline};
 use tracewalk_analysis::{Section, Window};
 
 use tracewalk_analysis::record::FlowRecord;
@@ -38,11 +38,6 @@ pub trait TimelineExport {
     /// The source's next item; its time is not before that of the last one.
     fn item(&mut self, item: &Item) -> io::Result<()>;
 
-    /// The source's next items, which are repeated.
-    fn again(&mut self, again: &Again<'_>) -> io::Result<()> {
-        again.items().try_for_each(|item| self.item(&item))
-    }
-
     /// The source has no more items.
     fn end_section(&mut self) -> io::Result<()> {
         Ok(())
@@ -61,10 +56,6 @@ impl TimelineExport for Nothing {
     }
 
     fn item(&mut self, _: &Item) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn again(&mut self, _: &Again<'_>) -> io::Result<()> {
         Ok(())
     }
 }
@@ -91,23 +82,17 @@ impl std::fmt::Debug for Timelines<'_> {
     }
 }
 
-/// Hands items on up to the first error.
-struct Handing<'a> {
-    exporter: &'a mut dyn TimelineExport,
-    result: io::Result<()>,
-}
-
-impl TakeItems for Handing<'_> {
-    fn item(&mut self, item: Item) {
-        if self.result.is_ok() {
-            self.result = self.exporter.item(&item);
-        }
-    }
-
-    fn again(&mut self, again: &Again<'_>) {
-        if self.result.is_ok() {
-            self.result = self.exporter.again(again);
-        }
+impl Timelines<'_> {
+    /// Hands the items that `take` gives on, up to the first error.
+    fn hand_on(&mut self, take: impl FnOnce(&mut Timeline, &mut dyn FnMut(Item))) -> io::Result<()> {
+        let Self { exporter, running: Some(timeline), .. } = self else { return Ok(()) };
+        let mut result = Ok(());
+        take(timeline, &mut |item| {
+            if result.is_ok() {
+                result = exporter.item(&item);
+            }
+        });
+        result
     }
 }
 
@@ -118,10 +103,7 @@ impl Sink<FlowRecord> for Timelines<'_> {
     }
 
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
-        let Some(timeline) = &mut self.running else { return Ok(()) };
-        let mut handing = Handing { exporter: self.exporter, result: Ok(()) };
-        timeline.element(&record.element, record.at, &mut handing);
-        handing.result
+        self.hand_on(|timeline, mut sink| timeline.element(&record.element, record.at, &mut sink))
     }
 
     fn shows_itm(&self) -> bool {
@@ -129,18 +111,12 @@ impl Sink<FlowRecord> for Timelines<'_> {
     }
 
     fn itm(&mut self, record: &ItmRecord) -> io::Result<()> {
-        let Some(timeline) = &mut self.running else { return Ok(()) };
-        let mut handing = Handing { exporter: self.exporter, result: Ok(()) };
-        timeline.itm(&record.event, &mut handing);
-        handing.result
+        self.hand_on(|timeline, mut sink| timeline.itm(&record.event, &mut sink))
     }
 
     fn end_section(&mut self) -> io::Result<()> {
-        if let Some(mut timeline) = self.running.take() {
-            let mut handing = Handing { exporter: self.exporter, result: Ok(()) };
-            timeline.finish(&mut handing);
-            handing.result?;
-        }
+        self.hand_on(|timeline, mut sink| timeline.finish(&mut sink))?;
+        self.running = None;
         self.exporter.end_section()
     }
 }
@@ -154,18 +130,11 @@ impl Analysis for &mut Timelines<'_> {
     }
 
     fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
-        let Some(timeline) = &mut self.running else { return Ok(()) };
-        let mut handing = Handing { exporter: self.exporter, result: Ok(()) };
-        timeline.passage(repeated, &mut handing);
-        handing.result
+        self.hand_on(|timeline, mut sink| timeline.passage(repeated, &mut sink))
     }
 
     fn needs_places(&self) -> bool {
         self.window.needs_places()
-    }
-
-    fn takes_groups(&self) -> bool {
-        self.running.as_ref().is_none_or(Timeline::takes_groups)
     }
 
     fn part(&self) -> Option<(NoPart, Growth)> {

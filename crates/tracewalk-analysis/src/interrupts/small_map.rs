@@ -6,7 +6,7 @@ use crate::quick::QuickMap;
 
 /// Values by keys. The newest are found without a table.
 #[derive(Debug)]
-pub(super) struct Few<K, V> {
+pub(super) struct SmallMap<K, V> {
     /// The newest last.
     newest: Vec<(K, V)>,
     /// All other entries.
@@ -16,13 +16,13 @@ pub(super) struct Few<K, V> {
 /// The most entries outside of the table.
 const NEWEST: usize = 8;
 
-impl<K, V> Default for Few<K, V> {
+impl<K, V> Default for SmallMap<K, V> {
     fn default() -> Self {
         Self { newest: Vec::with_capacity(NEWEST), older: QuickMap::default() }
     }
 }
 
-impl<K: Eq + Hash, V> Few<K, V> {
+impl<K: Eq + Hash, V> SmallMap<K, V> {
     #[inline]
     pub(super) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         match self.newest.iter().rposition(|(known, _)| known == key) {
@@ -30,10 +30,6 @@ impl<K: Eq + Hash, V> Few<K, V> {
             None if self.older.is_empty() => None,
             None => self.older.get_mut(key),
         }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.newest.is_empty() && self.older.is_empty()
     }
 
     /// Sets the value of a key.
@@ -70,19 +66,19 @@ mod tests {
 
     #[test]
     fn it_holds_what_a_map_holds() {
-        let (mut few, mut map) = (Few::default(), HashMap::new());
+        let (mut small, mut map) = (SmallMap::default(), HashMap::new());
         for step in 0..2000_u64 {
             let key = step * step % 31;
             match step % 5 {
                 0..=2 => {
-                    few.insert(key, step);
+                    small.insert(key, step);
                     map.insert(key, step);
                 }
-                3 => assert_eq!(few.remove(&key), map.remove(&key)),
-                _ => assert_eq!(few.get_mut(&key), map.get_mut(&key)),
+                3 => assert_eq!(small.remove(&key), map.remove(&key)),
+                _ => assert_eq!(small.get_mut(&key), map.get_mut(&key)),
             }
             for key in 0..31 {
-                assert_eq!(few.get_mut(&key), map.get_mut(&key), "step {step}");
+                assert_eq!(small.get_mut(&key), map.get_mut(&key), "step {step}");
             }
         }
     }
