@@ -44,15 +44,6 @@ impl QuickIndex {
         }
     }
 
-    /// The place of an item in the list; a new item is added at the end.
-    pub(crate) fn number<T: Copy + Eq + Hash>(&mut self, list: &mut Vec<T>, item: T) -> u32 {
-        self.find(list, &item, |known| *known == item).unwrap_or_else(|| {
-            list.push(item);
-            self.note(list, |item| *item);
-            u32::try_from(list.len() - 1).unwrap_or(u32::MAX)
-        })
-    }
-
     /// Forgets all places, because the list has another order or is empty.
     pub(crate) fn clear(&mut self) {
         self.0 = HashTable::new();
@@ -123,7 +114,9 @@ mod tests {
         let (mut list, mut index) = (Vec::new(), QuickIndex::default());
         for item in 0..1000_u32 {
             assert_eq!(index.find(&list, &item, |known| *known == item), None);
-            assert_eq!([0; 2].map(|_| index.number(&mut list, item)), [item; 2]);
+            list.push(item);
+            index.note(&list, |item| *item);
+            assert_eq!(index.find(&list, &item, |known| *known == item), Some(item));
         }
         list.reverse();
         index.clear();
