@@ -16,9 +16,9 @@ fn runs(arguments: &[&str], status: i32) -> Vec<String> {
     comparable(&outcome.stdout)
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn a_cortex_m3_over_swo_reads_as_opencsd_reads_it() {
-    let Some(case) = corpus("real/stm32f105") else { return };
+    let case = corpus("real/stm32f105");
     let expected = comparable(&text(&case.join("runs-02.txt")));
     let (swo, elf) = (case.join("swo.bin"), case.join("trace_example.elf"));
     let found = runs(&[swo.to_str().unwrap(), "--image", elf.to_str().unwrap()], 0);
@@ -46,9 +46,9 @@ file = \"trace_example.elf\"
     assert_same_runs(&runs(&[description.to_str().unwrap()], 0), &expected);
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn frames_are_found_wherever_the_capture_of_a_trace_port_starts() {
-    let Some(case) = corpus("real/stm32f105") else { return };
+    let case = corpus("real/stm32f105");
     let expected = comparable(&text(&case.join("runs-02.txt")));
     let swo = std::fs::read(case.join("swo.bin")).unwrap();
     let elf = case.join("trace_example.elf");
@@ -61,9 +61,9 @@ fn frames_are_found_wherever_the_capture_of_a_trace_port_starts() {
 }
 
 /// sigrok's decoder and ours agree on the same packets: branch targets, and instructions passed.
-#[test]
+#[tracewalk_corpus::test]
 fn the_packets_of_a_cortex_m3_are_those_that_sigrok_sees() {
-    let Some(case) = corpus("real/stm32f105") else { return };
+    let case = corpus("real/stm32f105");
     let mut expected = Vec::new();
     for line in text(&case.join("sigrok-packets.txt")).lines() {
         let quoted = line.split('"').nth(1).unwrap_or_default();
@@ -94,25 +94,25 @@ fn the_packets_of_a_cortex_m3_are_those_that_sigrok_sees() {
     assert_same_runs(&found, &expected);
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn a_board_of_five_cores_reads_as_opencsd_reads_it() {
-    let Some(case) = corpus("real/TC2") else { return };
+    let case = corpus("real/TC2");
     for (id, status) in [("10", 0), ("11", 0), ("12", 0), ("13", 2)] {
         let expected = comparable(&text(&case.join(format!("runs-{id}.txt"))));
         assert_same_runs(&runs(&[case.to_str().unwrap(), "--id", &format!("0x{id}")], status), &expected);
     }
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn a_return_stack_reads_as_opencsd_reads_it() {
-    let Some(case) = corpus("real/tc2-ptm-rstk-t32") else { return };
+    let case = corpus("real/tc2-ptm-rstk-t32");
     let expected = comparable(&text(&case.join("runs-02.txt")));
     assert_same_runs(&runs(&[case.to_str().unwrap()], 0), &expected);
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn a_board_of_five_cores_reads_the_same_with_nothing_but_its_memory() {
-    let Some(case) = corpus("real/TC2") else { return };
+    let case = corpus("real/TC2");
     let capture = case.join("cstrace.bin");
     let image = format!("0xc0008000:{}", case.join("kernel_dump.bin").display());
     for (id, status) in [("10", 0), ("11", 0), ("12", 0), ("13", 2)] {
@@ -123,7 +123,7 @@ fn a_board_of_five_cores_reads_the_same_with_nothing_but_its_memory() {
     }
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn a_return_stack_reads_the_same_with_nothing_but_its_memory() {
     const MEMORY: [(&str, &str); 9] = [
         ("0x80000000", "0_VECTORS"),
@@ -136,7 +136,7 @@ fn a_return_stack_reads_the_same_with_nothing_but_its_memory() {
         ("0x80090000", "7_IRQ_STACK"),
         ("0x80100000", "8_TTB"),
     ];
-    let Some(case) = corpus("real/tc2-ptm-rstk-t32") else { return };
+    let case = corpus("real/tc2-ptm-rstk-t32");
     let expected = comparable(&text(&case.join("runs-02.txt")));
     let image = |(address, name): (&str, &str)| {
         let file = case.join(format!("mem_Cortex-A15_0_{name}.bin"));
@@ -148,7 +148,7 @@ fn a_return_stack_reads_the_same_with_nothing_but_its_memory() {
 }
 
 /// The emulator's record ends an instruction or two after the last one that the trace proves.
-#[test]
+#[tracewalk_corpus::test]
 fn emulated_programs_ran_as_the_emulator_recorded() {
     let names = [
         "mix-m3-etmv3",
@@ -158,7 +158,7 @@ fn emulated_programs_ran_as_the_emulator_recorded() {
         "mix-a9-ptm",
     ];
     for name in names {
-        let Some(case) = corpus(&format!("synthetic/{name}")) else { return };
+        let case = corpus(&format!("synthetic/{name}"));
         let expected = comparable(&text(&case.join("runs.txt")));
         let found = runs(&[case.to_str().unwrap()], 0);
         let proven = expected.len() - 1;
@@ -188,9 +188,9 @@ fn assert_traced(name: &str, found: &[String], record: &[String]) {
     }
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn captures_that_were_read_wrongly_once_are_read_as_they_were_recorded() {
-    let Some(folder) = corpus("found") else { return };
+    let folder = corpus("found");
     let path = |name: &str| folder.join(name).display().to_string();
     let mtb = |name: &str| {
         let [buffer, registers, program] =

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{copied_example, corpus, example, has, run};
+use crate::support::{copied_example, corpus, example, run};
 
 const EXAMPLES: [&str; 6] = ["m3-etmv3", "a7-etmv3", "a15-pft", "a53-etmv4", "a57-etmv4", "m33-etmv4"];
 
@@ -230,10 +230,10 @@ fn process(folder: &Path) -> Vec<String> {
 /// A branch by the name of its binary and its addresses in memory, and how often it was taken.
 type Taken = BTreeMap<(u64, u64), u64>;
 
-#[test]
+#[tracewalk_corpus::test]
 fn perf_lists_the_branches_that_are_counted() {
-    let Some(folder) = corpus("linux/ricsec/tests/fib") else { return };
-    let Some(list) = corpus("linux/made/ricsec-fib-etmv4.branches.txt") else { return };
+    let folder = corpus("linux/ricsec/tests/fib");
+    let list = corpus("linux/made/ricsec-fib-etmv4.branches.txt");
     let process = process(&folder);
     let process = process.iter().map(String::as_str).collect::<Vec<_>>();
     // The three files are linked so that an executed address equals its offset in the file.
@@ -290,10 +290,8 @@ fn tool(program: &str, arguments: &[&str]) -> String {
 }
 
 #[test]
+#[ignore = "needs llvm-profgen-22"]
 fn llvm_profgen_gives_functions_and_calls_their_counts() {
-    if !has("llvm-profgen-22") {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     for (name, elf) in [("a15-pft", "a9.elf"), ("m3-etmv3", "m3.elf")] {
@@ -347,11 +345,9 @@ fn figure(said: &str, word: &str) -> Option<u64> {
 }
 
 #[test]
+#[ignore = "needs perf2bolt-22 and the corpus"]
 fn bolt_finds_no_trace_that_contradicts_the_program() {
-    let Some(folder) = corpus("linux/ricsec/tests/fib") else { return };
-    if !has("perf2bolt-22") {
-        return;
-    }
+    let folder = corpus("linux/ricsec/tests/fib");
     let written = tempfile::tempdir().unwrap();
     let file = |name: &str| written.path().join(name).to_str().unwrap().to_owned();
     let (counts, data, optimised) = (file("counts"), file("fdata"), file("optimised"));
@@ -371,10 +367,8 @@ fn bolt_finds_no_trace_that_contradicts_the_program() {
 
 /// AutoFDO counts addresses from the first loadable segment, which may begin with the file's headers.
 #[test]
+#[ignore = "needs readelf"]
 fn autofdo_s_addresses_are_counted_from_the_first_segment() {
-    if !has("readelf") {
-        return;
-    }
     for name in EXAMPLES {
         let elf = std::fs::read_dir(example(name)).unwrap().map(|entry| entry.unwrap().path());
         let elf =

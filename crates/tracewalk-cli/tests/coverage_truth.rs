@@ -129,8 +129,9 @@ fn conditions(name: &str) -> [String; 2] {
 const MISSING_AT_END: u64 = 12;
 
 #[test]
+#[ignore = "needs the Python packages"]
 fn the_examples_cover_what_their_records_say() {
-    let Some(python) = python() else { return };
+    let python = python();
     for (name, program) in [("m3-etmv3", "m3"), ("a7-etmv3", "a9"), ("a15-pft", "a9")] {
         let found = found(&[example(name).join("capture.toml").to_str().unwrap()]);
         let firmware = example("../firmware").join(program);
@@ -162,8 +163,9 @@ fn assert_covers_the_end(python: &Path, name: &str, arguments: &[&str], elf: &Pa
 }
 
 #[test]
+#[ignore = "needs the Python packages"]
 fn the_end_of_a_run_in_a_micro_trace_buffer_covers_what_its_record_says() {
-    let Some(python) = python() else { return };
+    let python = python();
     let firmware = example("../firmware/m0-crash");
     let capture = example("m0-crash-mtb/capture.toml");
     assert_covers_the_end(
@@ -175,18 +177,19 @@ fn the_end_of_a_run_in_a_micro_trace_buffer_covers_what_its_record_says() {
     );
 }
 
-fn synthetic(name: &str) -> Option<(PathBuf, PathBuf, PathBuf)> {
-    let case = corpus(&format!("synthetic/{name}"))?;
-    Some((case.join("program.elf"), case.join("runs.txt"), case))
+fn synthetic(name: &str) -> (PathBuf, PathBuf, PathBuf) {
+    let case = corpus(&format!("synthetic/{name}"));
+    (case.join("program.elf"), case.join("runs.txt"), case)
 }
 
 #[test]
+#[ignore = "needs the Python packages and the corpus"]
 fn emulated_programs_cover_what_the_emulator_recorded() {
-    let Some(python) = python() else { return };
+    let python = python();
     let names =
         ["mix-m3-etmv3", "mix-m3-etmv3-broadcast", "mix-a7-etmv3-original", "mix-a7-etmv3-alternative"];
     for name in names.into_iter().chain(["mix-a9-ptm"]) {
-        let Some((elf, runs, case)) = synthetic(name) else { return };
+        let (elf, runs, case) = synthetic(name);
         // The snapshot names a memory dump; the ELF file adds symbols and lines.
         let found = found(&[case.to_str().unwrap(), "--image", elf.to_str().unwrap()]);
         let options = conditions(name).into_iter().chain(["--first".to_owned(), found.steps.to_string()]);
@@ -205,10 +208,11 @@ fn emulated_programs_cover_what_the_emulator_recorded() {
 }
 
 #[test]
+#[ignore = "needs the Python packages and the corpus"]
 fn emulated_micro_trace_buffers_cover_what_the_emulator_recorded() {
-    let Some(python) = python() else { return };
+    let python = python();
     for name in ["mix-m0-mtb-4k", "mix-m0-mtb-full"] {
-        let Some((elf, runs, case)) = synthetic(name) else { return };
+        let (elf, runs, case) = synthetic(name);
         let (buffer, registers) = (case.join("mtb.bin"), case.join("registers.txt"));
         let arguments = [
             buffer.to_str().unwrap(),
@@ -222,9 +226,10 @@ fn emulated_micro_trace_buffers_cover_what_the_emulator_recorded() {
 }
 
 #[test]
+#[ignore = "needs the Python packages and the corpus"]
 fn a_cortex_m3_over_swo_covers_what_opencsd_read() {
-    let Some(python) = python() else { return };
-    let Some(case) = corpus("real/stm32f105") else { return };
+    let python = python();
+    let case = corpus("real/stm32f105");
     let (swo, elf) = (case.join("swo.bin"), case.join("trace_example.elf"));
     let found = found(&[swo.to_str().unwrap(), "--image", elf.to_str().unwrap()]);
     let (steps, truth) = truth(&python, &elf, &case.join("runs-02.txt"), &conditions("etmv3"));
@@ -248,8 +253,9 @@ fn passes(arguments: &[&str]) -> BTreeMap<String, u64> {
 
 /// Programs known only as memory, traced on hardware: four cores together, and a core with a return stack.
 #[test]
+#[ignore = "needs the Python packages and the corpus"]
 fn cortex_a_boards_without_symbols_pass_each_address_as_often_as_opencsd_read() {
-    let Some(python) = python() else { return };
+    let python = python();
     let boards = [
         ("real/TC2", vec!["0xc0008000:kernel_dump.bin"], vec!["10", "11", "12", "13"]),
         (
@@ -259,7 +265,7 @@ fn cortex_a_boards_without_symbols_pass_each_address_as_often_as_opencsd_read() 
         ),
     ];
     for (name, memory, sources) in boards {
-        let Some(case) = corpus(name) else { return };
+        let case = corpus(name);
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/coverage/truth.py");
         let mut command = Command::new(&python);
         command.arg(script);

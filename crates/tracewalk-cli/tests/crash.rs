@@ -323,7 +323,7 @@ fn registers_that_contradict_the_trace_prove_nothing() {
 }
 
 /// The examples and the corpus, whole, truncated and with flipped bits.
-#[test]
+#[tracewalk_corpus::test]
 fn healthy_and_damaged_captures_claim_nothing() {
     let mut captures = Vec::<Vec<PathBuf>>::new();
     let folder = tempfile::tempdir().unwrap();
@@ -372,7 +372,8 @@ fn healthy_and_damaged_captures_claim_nothing() {
         mtb(&format!("damaged{word}"), 0x30, &damaged);
     }
     let own = captures.len();
-    if let Some(real) = corpus("real") {
+    let real = corpus("real");
+    {
         captures.push(vec![real.join("TC2")]);
         captures.push(vec![real.join("tc2-ptm-rstk-t32")]);
         let sigrok = real.join("stm32f105");

@@ -60,7 +60,7 @@ impl Captures {
     }
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn a_run_does_not_differ_from_itself_however_it_is_traced() {
     let captures = Captures::of("m3");
     let plain = captures.write("plain.bin", &M3);
@@ -74,7 +74,7 @@ fn a_run_does_not_differ_from_itself_however_it_is_traced() {
     for [a, b] in
         [["mix-m3-etmv3", "mix-m3-etmv3-broadcast"], ["mix-a7-etmv3-original", "mix-a7-etmv3-alternative"]]
     {
-        let Some(a) = corpus(&format!("synthetic/{a}")) else { return };
+        let a = corpus(&format!("synthetic/{a}"));
         let b = a.with_file_name(b);
         let image = a.join("program.elf");
         let arguments = [Path::new("diff"), Path::new("--quiet"), &a, &b, Path::new("--image"), &image];

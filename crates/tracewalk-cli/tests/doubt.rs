@@ -13,13 +13,14 @@ fn dropped_and_kept(arguments: &[&str]) -> [(String, String); 2] {
     })
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn of_a_sound_capture_nothing_is_left_out() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/examples");
     let mut captures = ["m3-etmv3", "a7-etmv3", "a15-pft"]
         .map(|name| vec![examples.join(name).display().to_string()])
         .to_vec();
-    if let Some(corpus) = corpus("synthetic") {
+    let corpus = corpus("synthetic");
+    {
         let snapshots = [
             "mix-m3-etmv3",
             "mix-m3-etmv3-broadcast",

@@ -43,9 +43,9 @@ fn listing(path: &Path) -> Vec<(u64, &'static str)> {
 
 /// OpenCSD and tracewalk list the same packets up to the first damaged place. There OpenCSD continues at
 /// once, and tracewalk waits for an A-sync.
-#[test]
+#[tracewalk_corpus::test]
 fn packets_in_blocks_are_those_that_opencsd_lists() {
-    let Some(folder) = corpus("etm4/a55-test-tpiu") else { return };
+    let folder = corpus("etm4/a55-test-tpiu");
     let snapshot = packets(&[folder.to_str().expect("a plain name")]);
     let listed = listing(&folder.join("packets.ppl.gz"));
     let sound = listed.iter().take_while(|(_, kind)| *kind != "malformed").map(|(_, kind)| *kind);
@@ -65,9 +65,9 @@ fn packets_in_blocks_are_those_that_opencsd_lists() {
     assert_eq!((is_of("a_sync"), is_of("commit")), (counts["a_sync"], counts["commit"]));
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn a_file_of_blocks_without_a_description_is_known_by_its_footers() {
-    let Some(folder) = corpus("etm4/a55-test-tpiu") else { return };
+    let folder = corpus("etm4/a55-test-tpiu");
     let (snapshot, file) = (folder.to_str().expect("a plain name"), folder.join("DSTREAM_0.bin"));
     let described = packets(&[snapshot]);
     let alone = packets(&[&[file.to_str().expect("a plain name")], &SOURCE[..]].concat());

@@ -28,9 +28,9 @@ fn runs(arguments: &[&str]) -> Vec<String> {
     comparable(&outcome.stdout)
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn what_an_emulator_recorded_is_what_flow_finds() {
-    let Some(folder) = corpus("etm4/synthetic") else { return };
+    let folder = corpus("etm4/synthetic");
     for (name, source) in SYNTHETIC {
         let case = folder.join(name);
         let expected =
@@ -46,9 +46,9 @@ fn what_an_emulator_recorded_is_what_flow_finds() {
 }
 
 /// Processors imply a setup without cycle counts and return stacks; the trace shows that it does not fit.
-#[test]
+#[tracewalk_corpus::test]
 fn a_setup_that_a_processors_name_implies_is_inferred_if_it_does_not_fit() {
-    let Some(folder) = corpus("etm4/synthetic") else { return };
+    let folder = corpus("etm4/synthetic");
     for (name, source) in [
         ("mix-a57-etmv4-cycles", "etmv4,cpu=cortex-a57"),
         ("mix-a57-etmv4-return-stack", "etmv4,cpu=cortex-a57"),
@@ -117,9 +117,9 @@ fn leave_out_absent_images(folder: &Path) {
 /// The description of this capture assigns one buffer to another trace unit.
 const NOT_COMPARED: &str = "infrastructure";
 
-#[test]
+#[tracewalk_corpus::test]
 fn a_capture_without_its_registers_is_read_right_or_declared_doubtful() {
-    let Some(corpus) = corpus("etm4") else { return };
+    let corpus = corpus("etm4");
     let temporary = tempfile::tempdir().expect("there is room for temporary files");
     let (mut right, mut doubtful, mut undecided, mut wrong) = (0, Vec::new(), Vec::new(), Vec::new());
     let folders = [corpus.clone(), corpus.join("synthetic")];
@@ -170,9 +170,9 @@ fn a_capture_without_its_registers_is_read_right_or_declared_doubtful() {
 }
 
 /// The trace has 64-bit addresses whose lower halves match the raw image by chance.
-#[test]
+#[tracewalk_corpus::test]
 fn an_image_stated_above_4_gib_is_not_moved_to_the_lower_half_of_an_address() {
-    let Some(corpus) = corpus("etm4") else { return };
+    let corpus = corpus("etm4");
     let temporary = tempfile::tempdir().expect("there is room for temporary files");
     let copied = temporary.path().join("juno-uname-001");
     copy(&corpus.join("juno-uname-001"), &copied);
@@ -187,9 +187,9 @@ fn an_image_stated_above_4_gib_is_not_moved_to_the_lower_half_of_an_address() {
     assert!(!addresses.is_empty() && addresses.iter().all(|digits| stated.contains(digits)), "{described}");
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn a_snapshot_directory_that_is_written_reads_the_same() {
-    let Some(corpus) = corpus("etm4") else { return };
+    let corpus = corpus("etm4");
     let temporary = tempfile::tempdir().expect("there is room for temporary files");
     for name in
         ["002-ack_test_scr", "ete_spec_1", "synthetic/mix-a57-etmv4-speculative", "synthetic/mix-m33-etmv4"]
@@ -214,9 +214,9 @@ fn a_snapshot_directory_that_is_written_reads_the_same() {
 
 /// A program's instrumentation and its transactions are in the flow and on the timeline at the places of
 /// their packets.
-#[test]
+#[tracewalk_corpus::test]
 fn instrumentation_and_transactions_are_in_flow_and_on_the_timeline() {
-    let Some(folder) = corpus("etm4") else { return };
+    let folder = corpus("etm4");
     let objects = |command: &str, name: &str| {
         let capture = folder.join(name);
         let outcome = run([command, capture.to_str().unwrap(), "-q", "--format", "jsonl"]);
@@ -320,9 +320,9 @@ fn stretches(runs: &str) -> Vec<Vec<Happened>> {
 }
 
 /// Arm's model traced its execution and also recorded it.
-#[test]
+#[tracewalk_corpus::test]
 fn what_arms_model_recorded_is_what_flow_finds() {
-    let Some(folder) = corpus("etm4/002-ack_test_scr") else { return };
+    let folder = corpus("etm4/002-ack_test_scr");
     let mut text = String::new();
     let file = std::fs::File::open(folder.join("test_TARMAC.gz")).unwrap();
     flate2::read::GzDecoder::new(file).read_to_string(&mut text).unwrap();

@@ -19,7 +19,7 @@ mod watching;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{example, has, mentions, run};
+use crate::support::{example, mentions, run};
 
 /// An example, its program, and the place where `gdb` starts.
 #[derive(Clone, Copy)]
@@ -36,7 +36,7 @@ const A57: Recording = Recording { example: "a57-etmv4", elf: "a53.elf", at: "fi
 const A7: Recording = Recording { example: "a7-etmv3", elf: "a9.elf", at: "first" };
 
 /// GDB's output for these commands; `None` without GDB.
-fn gdb(recording: Recording, commands: &[&str]) -> Option<String> {
+fn gdb(recording: Recording, commands: &[&str]) -> String {
     let folder = example(recording.example);
     let server = assert_cmd::cargo::cargo_bin!("tracewalk");
     let connect = format!(
@@ -56,10 +56,7 @@ impl Recording {
     }
 }
 
-fn stock_gdb<'a>(elf: Option<&str>, commands: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    if !has("gdb-multiarch") {
-        return None;
-    }
+fn stock_gdb<'a>(elf: Option<&str>, commands: impl IntoIterator<Item = &'a str>) -> String {
     let mut gdb = Command::new("gdb-multiarch");
     gdb.args(["-nx", "-batch"]).args(elf);
     // With a shorter timeout GDB repeats a question if the server starts slowly, as on a busy machine.
@@ -69,7 +66,7 @@ fn stock_gdb<'a>(elf: Option<&str>, commands: impl IntoIterator<Item = &'a str>)
     }
     let output = gdb.output().expect("GDB runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Some(text(&output.stdout) + &text(&output.stderr))
+    text(&output.stdout) + &text(&output.stderr)
 }
 
 /// The numbers printed by [`PC`] and [`STEP`].
@@ -116,9 +113,10 @@ fn executed(recording: Recording) -> Vec<u64> {
 }
 
 #[test]
+#[ignore = "needs gdb-multiarch"]
 fn from_the_fault_of_the_crash_steps_lead_back_to_its_cause() {
     let commands = [PC, "bt", "reverse-stepi", PC, "reverse-stepi", PC, "bt", "reverse-stepi", PC];
-    let Some(text) = gdb(CRASH, &commands) else { return };
+    let text = gdb(CRASH, &commands);
     // The handler, the branch's target, the branch, and the load of the address: the path that `crash` shows.
     assert_eq!(marked(&text), [0xe6, 0x206f_6f74, 0x15a, 0x158]);
     let expected = ["NMI_Handler", "signal", "?", "SysTick_Handler", "signal", "crc32", "main"];
@@ -127,32 +125,35 @@ fn from_the_fault_of_the_crash_steps_lead_back_to_its_cause() {
 }
 
 #[test]
+#[ignore = "needs gdb-multiarch"]
 fn ten_thousand_steps_back_are_the_flow_reversed() {
     const STEPS: usize = 10_000;
     let commands = [PC].into_iter().chain(["reverse-stepi", PC].repeat(STEPS)).collect::<Vec<_>>();
-    let Some(text) = gdb(Recording { at: "last", ..M3 }, &commands) else { return };
+    let text = gdb(Recording { at: "last", ..M3 }, &commands);
     let expected = executed(M3).into_iter().rev().take(STEPS + 1).collect::<Vec<_>>();
     assert_eq!(marked(&text), expected);
 }
 
 #[test]
+#[ignore = "needs gdb-multiarch"]
 fn every_step_forward_is_the_flow_through_all_instruction_sets() {
     const STEPS: usize = 3000;
     for recording in [A7, A57] {
         let commands = [PC].into_iter().chain(["stepi", PC].repeat(STEPS)).collect::<Vec<_>>();
-        let Some(text) = gdb(recording, &commands) else { return };
+        let text = gdb(recording, &commands);
         let expected = executed(recording).into_iter().take(STEPS + 1).collect::<Vec<_>>();
         assert_eq!(marked(&text), expected, "{}", recording.example);
     }
 }
 
 #[test]
+#[ignore = "needs gdb-multiarch"]
 fn a_backtrace_of_a64_leads_through_exceptions_and_into_aarch32() {
     // The first exception was taken from a T32 task. An assembly function without call frame information may
     // repeat without end.
     const EXCEPTION: &str = "set $step = 2684";
     let commands = [EXCEPTION, PC, "bt 3", "set $step = 43215", PC, "bt 3"];
-    let Some(text) = gdb(A57, &commands) else { return };
+    let text = gdb(A57, &commands);
     assert_eq!(marked(&text), [0x4010_1600, 0x4010_1f9c]);
     let functions = functions(&text);
     assert_eq!(functions[..2], ["vectors_el1", "aarch32_task"], "{text}");
@@ -163,6 +164,7 @@ fn a_backtrace_of_a64_leads_through_exceptions_and_into_aarch32() {
 }
 
 #[test]
+#[ignore = "needs gdb-multiarch"]
 fn a_breakpoint_is_hit_as_often_as_the_instruction_ran_in_both_directions() {
     // crc32, and the kernel's exception handler.
     for (recording, address, times) in [(M3, 0x3d4, 8), (A57, 0x4010_1f50, 64)] {
@@ -171,7 +173,7 @@ fn a_breakpoint_is_hit_as_often_as_the_instruction_ran_in_both_directions() {
         let set = format!("break *{address:#x}");
         let forward = [&*set, &first, "continue", "info breakpoints"];
         let back = [&*set, &second, "delete 1", "reverse-continue", "info breakpoints"];
-        let Some(text) = gdb(recording, &[&forward[..], &back].concat()) else { return };
+        let text = gdb(recording, &[&forward[..], &back].concat());
         let hits = text.lines().filter(|line| line.contains("already"));
         let hits = hits.flat_map(str::split_whitespace).filter_map(|word| word.parse::<usize>().ok());
         assert_eq!(hits.collect::<Vec<_>>(), [times, times], "{text}");
@@ -181,10 +183,11 @@ fn a_breakpoint_is_hit_as_often_as_the_instruction_ran_in_both_directions() {
 }
 
 #[test]
+#[ignore = "needs gdb-multiarch"]
 fn each_stop_at_a_breakpoint_is_where_flow_has_it() {
     let commands = ["break *0x3d4"].into_iter().chain(["continue", STEP].repeat(8));
     let commands = commands.chain(["reverse-continue", STEP].repeat(7)).collect::<Vec<_>>();
-    let Some(text) = gdb(M3, &commands) else { return };
+    let text = gdb(M3, &commands);
     let steps = marked(&text);
     let (forward, backward) = steps.split_at(8);
     assert!(forward.is_sorted_by(|one, next| one < next), "{forward:x?}");
@@ -194,12 +197,13 @@ fn each_stop_at_a_breakpoint_is_where_flow_has_it() {
 }
 
 #[test]
+#[ignore = "needs gdb-multiarch"]
 fn calls_are_stepped_over_in_both_directions_and_finished_in_both() {
     // The call of crc32 in sort_samples, and the instruction after it.
     let to_call = ["break *0x3d4", "continue", "reverse-finish", PC, STEP, "delete"];
     let over = ["nexti", PC, STEP, "reverse-nexti", PC, STEP];
     let into = ["stepi", PC, "bt", "finish", PC, STEP];
-    let Some(text) = gdb(M3, &[&to_call[..], &over, &into].concat()) else { return };
+    let text = gdb(M3, &[&to_call[..], &over, &into].concat());
     let [call, called_at, after, over_at, back, back_at, inside, finished, finished_at] =
         *marked(&text).as_slice()
     else {
@@ -212,29 +216,32 @@ fn calls_are_stepped_over_in_both_directions_and_finished_in_both() {
 }
 
 #[test]
+#[ignore = "needs gdb-multiarch"]
 fn lines_are_stepped_over_backwards_and_a_call_is_not_entered() {
     let commands = ["break *0x3d4", "continue", "delete", "finish", "bt", "reverse-next", PC, "bt"];
-    let Some(text) = gdb(M3, &commands) else { return };
+    let text = gdb(M3, &commands);
     let functions = functions(&text);
     assert!(!functions.contains(&"crc32".to_owned()), "{text}");
     assert!(functions.contains(&"main".to_owned()), "{text}");
 }
 
 #[test]
+#[ignore = "needs gdb-multiarch"]
 fn a_jump_by_the_step_register_makes_gdb_read_everything_anew() {
     let commands = [PC, "set $step = 914", PC, "bt", "set $step = 100000", PC, "set $r0 = 1"];
-    let Some(text) = gdb(CRASH, &commands) else { return };
+    let text = gdb(CRASH, &commands);
     assert_eq!(marked(&text), [0xe6, 0x158, 0x158]);
     assert_eq!(functions(&text), ["SysTick_Handler", "signal", "crc32", "main"]);
 }
 
 #[test]
+#[ignore = "needs gdb-multiarch"]
 fn each_register_that_says_the_place_jumps_and_gdb_reads_everything_anew() {
     let exception =
         ["monitor goto exception 3", FLUSH, STEP, "set $step = 0", "set $exception = 3", STEP, PC];
     let time = ["p $exception", "set $time = 78187467499", STEP, PC, "p $time"];
     let last = ["monitor goto time 78187467499", FLUSH, STEP, PC];
-    let Some(text) = gdb(A7, &[&exception[..], &time, &last].concat()) else { return };
+    let text = gdb(A7, &[&exception[..], &time, &last].concat());
     let [by_monitor, by_register, handler, timed, timed_pc, timed_by_monitor, its_pc] =
         *marked(&text).as_slice()
     else {
@@ -246,7 +253,7 @@ fn each_register_that_says_the_place_jumps_and_gdb_reads_everything_anew() {
     assert!(text.contains("$1 = 3\n") && text.contains("$2 = 781874674"), "{text}");
     // Jumps to places outside the recording move nothing. M3 has no timestamps.
     let nowhere = ["set $exception = 0", "set $exception = 1000000", "set $time = 1", "set $step = 77", STEP];
-    let Some(text) = gdb(M3, &[&nowhere[..], &["info registers time"]].concat()) else { return };
+    let text = gdb(M3, &[&nowhere[..], &["info registers time"]].concat());
     assert_eq!(marked(&text), [77], "{text}");
     assert!(text.contains("<unavailable>"), "{text}");
 }
@@ -254,25 +261,28 @@ fn each_register_that_says_the_place_jumps_and_gdb_reads_everything_anew() {
 /// No answer to `monitor` makes GDB 13 drop the registers that it has read (docs/dev/decisions.md). If a
 /// later GDB drops them, update the documents and the answer.
 #[test]
+#[ignore = "needs gdb-multiarch"]
 fn after_a_jump_by_monitor_gdb_shows_the_place_once_its_registers_are_flushed() {
     let commands = [PC, "monitor goto 914", PC, FLUSH, PC, "monitor goto last", "reverse-stepi", PC];
-    let Some(text) = gdb(CRASH, &commands) else { return };
+    let text = gdb(CRASH, &commands);
     // A step continues from the new place, and shows it.
     assert_eq!(marked(&text), [0xe6, 0xe6, 0x158, 0x206f_6f74]);
 }
 
 #[test]
+#[ignore = "needs gdb-multiarch"]
 fn an_exception_of_a_profile_stands_above_what_it_interrupted() {
-    let Some(text) = gdb(A7, &["set $exception = 3", "bt 3"]) else { return };
+    let text = gdb(A7, &["set $exception = 3", "bt 3"]);
     assert_eq!(functions(&text), ["vectors", "partition", "quicksort"], "{text}");
 }
 
 #[test]
+#[ignore = "needs gdb-multiarch"]
 fn monitor_jumps_and_lists_the_calls_that_flow_knows() {
     let jumps = ["monitor goto exception 1", FLUSH, "bt"];
     let call = ["monitor up-to-call", FLUSH, PC];
     let others = ["monitor find crc32", FLUSH, PC, "monitor bt", "monitor calls"];
-    let Some(text) = gdb(M3, &[&jumps[..], &call, &others].concat()) else { return };
+    let text = gdb(M3, &[&jumps[..], &call, &others].concat());
     let functions = functions(&text);
     assert_eq!(functions[..3], ["SysTick_Handler", "signal", "next_random"]);
     let [_, crc32] = *marked(&text).as_slice() else { panic!("{text}") };
@@ -280,9 +290,10 @@ fn monitor_jumps_and_lists_the_calls_that_flow_knows() {
 }
 
 #[test]
+#[ignore = "needs gdb-multiarch"]
 fn what_nobody_knows_is_unavailable_and_constants_come_from_the_program() {
     let commands = ["info registers", "x/1wx 0x20000000", "x/1hx 0x15a"];
-    let Some(text) = gdb(CRASH, &commands) else { return };
+    let text = gdb(CRASH, &commands);
     for register in 0..=12 {
         let line = text.lines().find(|line| line.starts_with(&format!("r{register} "))).unwrap();
         assert!(line.contains("<unavailable>"), "{line}");
@@ -292,13 +303,15 @@ fn what_nobody_knows_is_unavailable_and_constants_come_from_the_program() {
 }
 
 #[test]
+#[ignore = "needs gdb-multiarch"]
 fn a_thread_is_named_by_its_source_and_its_exception() {
-    let Some(text) = gdb(CRASH, &["info threads"]) else { return };
+    let text = gdb(CRASH, &["info threads"]);
     assert!(mentions(&text, "mtb HardFault"), "{text}");
 }
 
 /// Of two cores only the one that the user selected moves.
 #[test]
+#[ignore = "needs gdb-multiarch"]
 fn each_core_is_a_thread_and_moves_by_itself() {
     let (trace, elf) = (example("../two-sources/trace.bin"), example("a7-etmv3/a9.elf"));
     let server = assert_cmd::cargo::cargo_bin!("tracewalk");
@@ -312,7 +325,7 @@ fn each_core_is_a_thread_and_moves_by_itself() {
     let second = ["thread 2", "set $step = 500", STEP, "set scheduler-locking on", "reverse-stepi", STEP];
     let first = ["thread 1", STEP, "stepi", STEP, "thread 2", STEP];
     let commands = [&[&*connect, STEP][..], &second, &first].concat();
-    let Some(text) = stock_gdb(elf.to_str(), commands) else { return };
+    let text = stock_gdb(elf.to_str(), commands);
     let [begin, jumped, back, stays, next, other] = *marked(&text).as_slice() else { panic!("{text}") };
     assert!(jumped >= 500 && back < jumped && begin < 500, "{text}");
     assert_eq!((stays, other), (begin, back));
@@ -321,10 +334,8 @@ fn each_core_is_a_thread_and_moves_by_itself() {
 
 /// The picture in `docs/stepping-backwards.md`: GDB's own terminal view, in tmux (tests/gdb/tui.py).
 #[test]
+#[ignore = "needs gdb-multiarch, python3 and tmux"]
 fn the_picture_of_the_terminal_view_is_what_gdb_shows() {
-    if !has("gdb-multiarch") || Command::new("tmux").arg("-V").output().is_err() || !has("python3") {
-        return;
-    }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let repository = folder.join("../..").canonicalize().unwrap();
     let server = assert_cmd::cargo::cargo_bin!("tracewalk");

@@ -95,7 +95,7 @@ fn exceptions_of_the_examples_took_as_many_instructions_as_their_records_say() {
     }
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn exceptions_of_emulated_programs_took_as_many_instructions_as_the_emulator_recorded() {
     let cases = [
         ("mix-m3-etmv3", "m"),
@@ -106,7 +106,7 @@ fn exceptions_of_emulated_programs_took_as_many_instructions_as_the_emulator_rec
         ("mix-m0-mtb-full", "m"),
     ];
     for (name, profile) in cases {
-        let Some(case) = corpus(&format!("synthetic/{name}")) else { return };
+        let case = corpus(&format!("synthetic/{name}"));
         let (elf, runs) = (case.join("program.elf"), case.join("runs.txt"));
         let (buffer, registers) = (case.join("mtb.bin"), case.join("registers.txt"));
         let mut arguments = vec!["--image", text(&elf), "--axis", "instructions"];
@@ -122,17 +122,17 @@ fn exceptions_of_emulated_programs_took_as_many_instructions_as_the_emulator_rec
 }
 
 #[test]
+#[ignore = "needs the Python packages and the corpus"]
 fn functions_took_as_many_instructions_as_a_stack_kept_by_hand_says() {
-    let Some(python) = python() else { return };
+    let python = python();
     let firmware = example("../firmware");
     let mut cases = vec![
         ("m", firmware.join("m3/m3.elf"), firmware.join("m3/m3.record"), example("m3-etmv3/capture.toml")),
         ("ar", firmware.join("a9/a9.elf"), firmware.join("a9/a9.record"), example("a15-pft/capture.toml")),
     ];
     for (name, profile) in [("mix-m3-etmv3", "m"), ("mix-a9-ptm", "ar")] {
-        if let Some(case) = corpus(&format!("synthetic/{name}")) {
-            cases.push((profile, case.join("program.elf"), case.join("runs.txt"), case));
-        }
+        let case = corpus(&format!("synthetic/{name}"));
+        cases.push((profile, case.join("program.elf"), case.join("runs.txt"), case));
     }
     for (profile, elf, record, capture) in &cases {
         let arguments = [text(capture), "--functions", "--axis", "instructions", "--image", text(elf)];
@@ -228,9 +228,9 @@ fn sources_of_several_programs_with_one_trace_id_are_named_by_their_programs() {
 }
 
 /// The trace unit was off when the interrupt came.
-#[test]
+#[tracewalk_corpus::test]
 fn exceptions_that_only_an_itm_saw_stand_apart() {
-    let Some(case) = corpus("real/stm32f105") else { return };
+    let case = corpus("real/stm32f105");
     let [swo, elf] = ["swo.bin", "trace_example.elf"].map(|file| case.join(file).display().to_string());
     let arguments = |format| ["interrupts", &swo, "--image", &elf, "--format", format].map(str::to_owned);
     let document = run(arguments("json")).stdout;
@@ -269,9 +269,9 @@ fn reported(arguments: &[&str], input: &[u8]) -> u64 {
     itm["exceptions"].as_array().unwrap().iter().map(|one| one["count"].as_u64().unwrap()).sum()
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn what_an_itm_reports_is_counted_in_windows_and_live_and_stands_in_the_timeline() {
-    let Some(case) = corpus("real/stm32f105") else { return };
+    let case = corpus("real/stm32f105");
     let [swo, elf] = ["swo.bin", "trace_example.elf"].map(|file| case.join(file).display().to_string());
     let stated = ["--container", "frames", "--source", "0x01=itm", "--source", "0x02=etmv3,cpu=cortex-m3"];
     let stated = [&stated[..], &["--image", &elf]].concat();

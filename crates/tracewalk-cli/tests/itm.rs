@@ -18,13 +18,9 @@ fn itm(file: &Path, options: &[&str]) -> Outcome {
 
 /// The ITM and the ETM of this capture observe the same interrupt independently: the DWT traced its entry,
 /// and the handler switched the ETM on.
-#[test]
+#[tracewalk_corpus::test]
 fn the_stm32f105_itm_and_etm_agree_on_when_the_timer_interrupted() {
-    let (Some(trace), Some(elf)) =
-        (corpus("real/stm32f105/swo.bin"), corpus("real/stm32f105/trace_example.elf"))
-    else {
-        return;
-    };
+    let (trace, elf) = (corpus("real/stm32f105/swo.bin"), corpus("real/stm32f105/trace_example.elf"));
     let arguments = ["flow", trace.to_str().unwrap(), "--image", elf.to_str().unwrap(), "--format", "jsonl"];
     let outcome = run(arguments);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
@@ -167,9 +163,9 @@ fn a_capture_without_an_itm_and_damaged_ones_say_so() {
     assert!(none.stderr.contains("no recognisable ITM trace"), "{}", none.stderr);
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn what_an_itm_sent_between_the_last_instructions_is_shown() {
-    let Some(real) = corpus("real/stm32f105") else { return };
+    let real = corpus("real/stm32f105");
     let (trace, elf) = (real.join("swo.bin"), real.join("trace_example.elf"));
     for format in ["text", "jsonl"] {
         let arguments =

@@ -33,8 +33,8 @@ fn tables() -> Vec<Table> {
 }
 
 /// Writes each table of captures as CSV and as Parquet, and returns the script's comparison of each.
-fn compared(captures: &[&Path], tables: &[Table], folder: &Path) -> Option<Vec<Value>> {
-    let python = python()?;
+fn compared(captures: &[&Path], tables: &[Table], folder: &Path) -> Vec<Value> {
+    let python = python();
     let mut files = Vec::new();
     for (number, (command, chosen)) in tables.iter().enumerate() {
         for format in ["csv", "parquet"] {
@@ -54,16 +54,17 @@ fn compared(captures: &[&Path], tables: &[Table], folder: &Path) -> Option<Vec<V
     let output = Command::new(python).arg(script).args(&files).output().expect("Python runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let read = String::from_utf8(output.stdout).expect("text");
-    Some(read.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect())
+    read.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
 }
 
 #[test]
+#[ignore = "needs the Python packages"]
 fn every_table_is_the_same_in_csv_and_in_parquet() {
     for name in ["m3-etmv3", "a7-etmv3", "a57-etmv4", "m0-crash-mtb"] {
         let folder = tempfile::tempdir().unwrap();
         let capture = example(name).join("capture.toml");
         let tables = tables();
-        let Some(read) = compared(&[&capture], &tables, folder.path()) else { return };
+        let read = compared(&[&capture], &tables, folder.path());
         assert_eq!(read.len(), tables.len());
         assert!(read.iter().all(|table| table["version"].as_u64() >= Some(1)), "{read:?}");
         assert!(read.iter().all(|table| table["complete"] == true), "{read:?}");
@@ -79,10 +80,11 @@ fn every_table_is_the_same_in_csv_and_in_parquet() {
 }
 
 #[test]
+#[ignore = "needs the Python packages"]
 fn differences_of_captures_are_the_same_in_csv_and_in_parquet() {
     let folder = tempfile::tempdir().unwrap();
     let capture = example("m3-etmv3/capture.toml");
     let tables = DIFF_TABLES.iter().map(|name| ("diff", vec!["--table", *name])).collect::<Vec<_>>();
-    let Some(read) = compared(&[&capture, &capture], &tables, folder.path()) else { return };
+    let read = compared(&[&capture, &capture], &tables, folder.path());
     assert_eq!(read.len(), DIFF_TABLES.len());
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::support::{assert_same_runs, comparable, corpus, run, run_with_notices};
 
-fn linux(path: &str) -> Option<String> {
-    Some(corpus(&format!("linux/{path}"))?.to_str().unwrap().to_owned())
+fn linux(path: &str) -> String {
+    corpus(&format!("linux/{path}")).to_str().unwrap().to_owned()
 }
 
 /// The output of a command that succeeds.
@@ -48,16 +48,14 @@ fn direct(branches: &List, expected: &List) -> List {
         .collect()
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn a_phone_s_and_a_model_s_trace_count_as_simpleperf_counts_them() {
-    let (Some(symfs), Some(truth)) = (linux("simpleperf/symfs"), linux("simpleperf/perf_inject.data")) else {
-        return;
-    };
+    let (symfs, truth) = (linux("simpleperf/symfs"), linux("simpleperf/perf_inject.data"));
     let expected = autofdo(&std::fs::read_to_string(truth).unwrap());
     for name in
         ["perf_etm", "fixed/perf_etm", "perf_with_unformatted_trace", "fixed/perf_with_unformatted_trace"]
     {
-        let file = linux(&format!("simpleperf/{name}.data")).unwrap();
+        let file = linux(&format!("simpleperf/{name}.data"));
         let text = printed(&["pgo", &file, "--symfs", &symfs, "--format", "autofdo"]);
         let found = autofdo(&text);
         assert_eq!(found.0, expected.0, "{name}");
@@ -69,14 +67,11 @@ fn flow(arguments: &[&str]) -> Vec<String> {
     comparable(&run(["flow", "--format", "runs", "--quiet"].iter().chain(arguments)).stdout)
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn made_files_run_as_the_captures_that_they_were_made_of() {
-    let (Some(symfs), Some(a7)) = (linux("made/symfs"), corpus("synthetic/mix-a7-etmv3-original")) else {
-        return;
-    };
-    let [ptm, etmv3] =
-        ["a15-ptm-raw", "a7-etmv3-raw"].map(|name| linux(&format!("made/{name}.data")).unwrap());
-    let expected = std::fs::read_to_string(corpus("real/tc2-ptm-rstk-t32/runs-02.txt").unwrap()).unwrap();
+    let (symfs, a7) = (linux("made/symfs"), corpus("synthetic/mix-a7-etmv3-original"));
+    let [ptm, etmv3] = ["a15-ptm-raw", "a7-etmv3-raw"].map(|name| linux(&format!("made/{name}.data")));
+    let expected = std::fs::read_to_string(corpus("real/tc2-ptm-rstk-t32/runs-02.txt")).unwrap();
     assert_same_runs(&flow(&[&ptm, "--symfs", &symfs]), &comparable(&expected));
     // Another test compares this source's flow with the emulator's record.
     assert_same_runs(&flow(&[&etmv3, "--symfs", &symfs]), &flow(&[a7.to_str().unwrap()]));
@@ -117,14 +112,14 @@ fn branches(runs: &str) -> [Branches; 2] {
     [least, most]
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn made_etmv4_takes_the_branches_that_perf_found() {
-    let Some(symfs) = linux("made/symfs") else { return };
+    let symfs = linux("made/symfs");
     for (name, expected_branches) in [("juno-uname-etmv4", 3693), ("ricsec-fib-etmv4", 8204)] {
-        let file = linux(&format!("made/{name}.data")).unwrap();
+        let file = linux(&format!("made/{name}.data"));
         let outcome = run(["flow", &file, "--symfs", &symfs, "--format", "runs", "--quiet"]);
         let [least, most] = branches(&outcome.stdout);
-        let text = std::fs::read_to_string(linux(&format!("made/{name}.branches.txt")).unwrap()).unwrap();
+        let text = std::fs::read_to_string(linux(&format!("made/{name}.branches.txt"))).unwrap();
         let mut expected = Branches::new();
         for line in text.lines() {
             let (from, to) = line.split_once(' ').unwrap();
@@ -146,20 +141,20 @@ fn made_etmv4_takes_the_branches_that_perf_found() {
     }
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn a_recording_whose_trace_was_lost_ends_in_a_sentence() {
-    let Some(file) = linux("simpleperf/perf_with_missing_aux_data.data") else { return };
+    let file = linux("simpleperf/perf_with_missing_aux_data.data");
     for command in ["info", "counts", "flow"] {
         let outcome = run_with_notices([command, &file]);
         assert!(outcome.1.has("trace_not_recorded"), "{command}");
     }
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn another_program_is_not_used() {
-    let Some(file) = linux("simpleperf/perf_etm.data") else { return };
+    let file = linux("simpleperf/perf_etm.data");
     let folder = tempfile::tempdir().unwrap();
-    let own = corpus("linux/simpleperf/symfs/data/local/tmp/etm_test_loop").unwrap();
+    let own = corpus("linux/simpleperf/symfs/data/local/tmp/etm_test_loop");
     let mut bytes = std::fs::read(own).unwrap();
     let id = [0x0c, 0x9a, 0x20, 0xbf];
     let at = bytes.windows(4).position(|window| window == id).unwrap();
@@ -169,11 +164,11 @@ fn another_program_is_not_used() {
     assert!(outcome.1.has("other_binary"));
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn binaries_are_found_by_build_id() {
-    let Some(file) = linux("simpleperf/perf_etm.data") else { return };
+    let file = linux("simpleperf/perf_etm.data");
     let folder = tempfile::tempdir().unwrap();
-    let own = corpus("linux/simpleperf/symfs/data/local/tmp/etm_test_loop").unwrap();
+    let own = corpus("linux/simpleperf/symfs/data/local/tmp/etm_test_loop");
     let bytes = std::fs::read(&own).unwrap();
     let at = bytes.windows(4).position(|window| window == [0x0c, 0x9a, 0x20, 0xbf]).unwrap();
     let rest = bytes[at + 1..at + 16].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
@@ -186,12 +181,9 @@ fn binaries_are_found_by_build_id() {
 }
 
 /// A phone's kernel, with one of its modules. The module's address is recorded, and also follows from its sections.
-#[test]
+#[tracewalk_corpus::test]
 fn a_phone_s_trace_runs_through_a_module_of_its_kernel() {
-    let (Some(file), Some(module)) = (linux("simpleperf/perf_kernel.data"), linux("simpleperf/rq_stats.ko"))
-    else {
-        return;
-    };
+    let (file, module) = (linux("simpleperf/perf_kernel.data"), linux("simpleperf/rq_stats.ko"));
     let folder = tempfile::tempdir().unwrap();
     let modules = folder.path().join("vendor/lib/modules");
     std::fs::create_dir_all(&modules).unwrap();

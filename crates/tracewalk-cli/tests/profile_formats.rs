@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::support::npm::node_modules;
 use crate::support::python::python;
-use crate::support::{copied_example, example, has, mentions, run, run_with_kinds};
+use crate::support::{copied_example, example, mentions, run, run_with_kinds};
 use serde_json::Value;
 
 const EXAMPLES: [&str; 4] = ["m3-etmv3", "a7-etmv3", "a15-pft", "m0-crash-mtb"];
@@ -56,8 +56,9 @@ fn costs(value: &Value) -> BTreeMap<String, u64> {
 }
 
 #[test]
+#[ignore = "needs callgrind_annotate and the Python packages"]
 fn callgrind_annotate_shows_the_functions_of_a_profile_and_what_they_cost() {
-    let (true, Some(python)) = (has("callgrind_annotate"), python()) else { return };
+    let python = python();
     let folder = tempfile::tempdir().unwrap();
     for name in EXAMPLES {
         let file = profile(folder.path(), name, "callgrind", &[]);
@@ -88,8 +89,9 @@ fn callgrind_annotate_shows_the_functions_of_a_profile_and_what_they_cost() {
 
 /// callgrind_annotate identifies functions only by their file and name, and both programs share such functions.
 #[test]
+#[ignore = "needs callgrind_annotate and the Python packages"]
 fn callgrind_annotate_keeps_functions_of_several_programs_apart() {
-    let (true, Some(python)) = (has("callgrind_annotate"), python()) else { return };
+    let python = python();
     let folder = tempfile::tempdir().unwrap();
     let other = example("a15-pft").join("capture.toml");
     let options = ["--cost", "instructions", other.to_str().unwrap()];
@@ -121,8 +123,9 @@ fn callgrind_annotate_keeps_functions_of_several_programs_apart() {
 }
 
 #[test]
+#[ignore = "needs npm packages"]
 fn a_reader_of_pprofs_files_finds_the_chains_of_calls() {
-    let Some(modules) = node_modules() else { return };
+    let modules = node_modules();
     let folder = tempfile::tempdir().unwrap();
     for name in EXAMPLES {
         let file = profile(folder.path(), name, "pprof", &[]);
@@ -166,8 +169,9 @@ fn line_cost(place: &str) -> u64 {
 }
 
 #[test]
+#[ignore = "needs npm packages"]
 fn with_a_frequency_costs_are_times() {
-    let Some(modules) = node_modules() else { return };
+    let modules = node_modules();
     let folder = tempfile::tempdir().unwrap();
     let file = profile(folder.path(), "a7-etmv3", "pprof", &["--frequency", "100MHz"]);
     let read = json(Command::new("node").arg(script("pprof.cjs")).arg(&modules).arg(file));
@@ -181,8 +185,9 @@ fn with_a_frequency_costs_are_times() {
 }
 
 #[test]
+#[ignore = "needs npm packages and the Python packages"]
 fn a_profile_for_speedscope_keeps_to_its_schema() {
-    let (Some(python), Some(modules)) = (python(), node_modules()) else { return };
+    let (python, modules) = (python(), node_modules());
     let schema = modules.join("speedscope/dist/release/file-format-schema.json");
     let folder = tempfile::tempdir().unwrap();
     for name in EXAMPLES {
@@ -196,11 +201,9 @@ fn a_profile_for_speedscope_keeps_to_its_schema() {
 }
 
 #[test]
+#[ignore = "needs chromium, npm packages and python3"]
 fn speedscope_opens_its_own_format_those_of_pprof_and_folded_chains() {
-    if !has("chromium") || !has("python3") {
-        return;
-    }
-    let Some(modules) = node_modules() else { return };
+    let modules = node_modules();
     let page = modules.join("speedscope/dist/release/index.html");
     let folder = tempfile::tempdir().unwrap();
     for format in ["speedscope", "pprof", "folded"] {
@@ -217,8 +220,9 @@ fn speedscope_opens_its_own_format_those_of_pprof_and_folded_chains() {
 }
 
 #[test]
+#[ignore = "needs the Python packages"]
 fn a_profile_for_firefox_has_the_shape_that_its_profiler_documents() {
-    let Some(python) = python() else { return };
+    let python = python();
     let folder = tempfile::tempdir().unwrap();
     for name in EXAMPLES {
         let file = profile(folder.path(), name, "firefox", &[]);
@@ -233,8 +237,9 @@ fn a_profile_for_firefox_has_the_shape_that_its_profiler_documents() {
 
 /// Firefox's own tool gives the costs of the folded chains, chain by chain and function by function.
 #[test]
+#[ignore = "needs npm packages"]
 fn firefoxs_profiler_opens_a_profile_and_counts_as_the_folded_chains_do() {
-    let Some(modules) = node_modules() else { return };
+    let modules = node_modules();
     let folder = tempfile::tempdir().unwrap();
     for name in EXAMPLES {
         let file = profile(folder.path(), name, "firefox", &[]);
@@ -268,10 +273,8 @@ fn firefoxs_profiler_opens_a_profile_and_counts_as_the_folded_chains_do() {
 /// The script clicks a rectangle, searches for names and moves the pointer, and compares widths with the
 /// folded chains.
 #[test]
+#[ignore = "needs chromium and python3"]
 fn a_flame_graph_shows_the_chains_of_calls_to_whoever_uses_it() {
-    if !has("chromium") || !has("python3") {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     for name in EXAMPLES {
         let graph = profile(folder.path(), name, "flamegraph", &[]);

@@ -198,8 +198,9 @@ fn instructions(capture: &[&str]) -> String {
 }
 
 #[test]
+#[ignore = "needs the Python packages"]
 fn the_examples_call_and_cost_what_their_records_say() {
-    let Some(python) = python() else { return };
+    let python = python();
     let cases: [(&str, &str, &[&str]); 3] = [
         ("m3-etmv3", "m3", &[]),
         ("a15-pft", "a9", &[]),
@@ -220,8 +221,9 @@ fn the_examples_call_and_cost_what_their_records_say() {
 }
 
 #[test]
+#[ignore = "needs the Python packages and the corpus"]
 fn the_emulated_programs_call_and_cost_what_their_records_say() {
-    let (Some(python), Some(corpus)) = (python(), corpus("synthetic")) else { return };
+    let (python, corpus) = (python(), corpus("synthetic"));
     let cases = [
         ("mix-m3-etmv3", "m"),
         ("mix-m3-etmv3-broadcast", "m"),
@@ -249,8 +251,9 @@ fn the_emulated_programs_call_and_cost_what_their_records_say() {
 }
 
 #[test]
+#[ignore = "needs the Python packages"]
 fn long_jumps_over_many_functions_leave_them_all() {
-    let Some(python) = python() else { return };
+    let python = python();
     const BRANCH_BROADCAST: u32 = 1 << 8;
     for etmcr in [0, BRANCH_BROADCAST] {
         let firmware = Firmware::load("jumps");
@@ -313,8 +316,9 @@ fn assert_cycles(python: &Path, program: &str, setup: &Setup, contexts: bool) {
 const CYCLE_ACCURATE: u32 = 1 << 12;
 
 #[test]
+#[ignore = "needs the Python packages"]
 fn functions_take_the_cycles_that_the_generator_counted() {
-    let Some(python) = python() else { return };
+    let python = python();
     let etmv3 = Setup { protocol: "etmv3", cpu: "cortex-a7", etmcr: CYCLE_ACCURATE, ..Setup::default() };
     assert_cycles(&python, "a9", &etmv3, false);
     let pft = Setup { protocol: "pft", cpu: "cortex-a15", etmcr: CYCLE_ACCURATE, ..Setup::default() };
@@ -331,9 +335,9 @@ fn sums(capture: &[&str], options: &[&str]) -> [u64; 3] {
     [sum, note("of code that could not be followed"), note("while nothing was traced")]
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn captures_of_hardware_cost_what_another_decoder_counts() {
-    let Some(corpus) = corpus("real/TC2") else { return };
+    let corpus = corpus("real/TC2");
     let totals = std::fs::read_to_string(corpus.join("totals.json")).unwrap();
     let totals: Value = serde_json::from_str(&totals).unwrap();
     for (id, expected) in totals["sources"].as_object().unwrap() {

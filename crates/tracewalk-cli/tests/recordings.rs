@@ -63,9 +63,9 @@ fn flow(capture: &Path, options: &[&str]) -> Outcome {
     run_with_kinds(arguments.into_iter().chain(options.iter().copied()))
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn a_sigrok_session_of_hardware_is_decoded_as_the_bytes_that_were_made_of_it() {
-    let Some(session) = corpus("real/stm32f105/trace_example.sr") else { return };
+    let session = corpus("real/stm32f105/trace_example.sr");
     let image = session.with_file_name("trace_example.elf");
     let outcome = |capture: &Path, format: &str| {
         let paths = [capture.to_str().unwrap(), "--image", image.to_str().unwrap()];

@@ -11,22 +11,9 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Whether a program is installed; prints a message if not, and fails if the environment variable CI is set.
-fn have(program: &str) -> bool {
-    let found = Command::new(program).arg("--version").output().is_ok();
-    assert!(found || std::env::var_os("CI").is_none(), "{program} is missing");
-    if !found {
-        eprintln!("skipped: {program} is missing");
-    }
-    found
-}
-
 /// Writes a timeline in every format, and lets each reader compare it with the report of `interrupts`.
 fn assert_readers_agree(arguments: &[&str]) {
-    let Some(python) = python() else { return };
-    if !have("chromium") || !have("babeltrace2") {
-        return;
-    }
+    let python = python();
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name);
     for (format, name) in [("perfetto", "timeline.pftrace"), ("chrome", "timeline.json"), ("ctf", "ctf")] {
@@ -47,20 +34,23 @@ fn assert_readers_agree(arguments: &[&str]) {
 }
 
 #[test]
+#[ignore = "needs babeltrace2, chromium and the Python packages"]
 fn readers_of_each_format_find_what_interrupts_says_by_instructions() {
     let capture = example("m3-etmv3").join("capture.toml");
     assert_readers_agree(&[text(&capture)]);
 }
 
 #[test]
+#[ignore = "needs babeltrace2, chromium and the Python packages"]
 fn readers_of_each_format_find_what_interrupts_says_by_time() {
     let capture = example("a15-pft").join("capture.toml");
     assert_readers_agree(&[text(&capture)]);
 }
 
 #[test]
+#[ignore = "needs babeltrace2, chromium, the Python packages and the corpus"]
 fn readers_of_each_format_find_what_interrupts_says_of_an_emulated_program() {
-    let Some(case) = corpus("synthetic/mix-m3-etmv3") else { return };
+    let case = corpus("synthetic/mix-m3-etmv3");
     let elf = case.join("program.elf");
     assert_readers_agree(&[text(&case), "--image", text(&elf)]);
 }

@@ -83,7 +83,7 @@ fn check_source(
     for file in capture.snapshot(&elf.program, minor_version, registers) {
         std::fs::write(folder.path().join(file.name), file.bytes).unwrap();
     }
-    let Some(listing) = list(folder.path()) else { return };
+    let listing = list(folder.path());
     let (traced, found) = (traced_without_returns(elf, &trace.path), runs(&listing));
     for (number, (traced, found)) in traced.lines().zip(found.lines()).enumerate() {
         assert_eq!(traced, found, "line {number}, {cpu}, {registers:x?}, {container:?}");
@@ -93,6 +93,7 @@ fn check_source(
 
 /// Without cancelling: OpenCSD loses most cancelled instructions.
 #[test]
+#[ignore = "needs OpenCSD"]
 fn opencsd_finds_the_m3_program_in_frames() {
     use etmv3_protocol::{Config, Core, Registers};
     let Firmware { elf, path } = firmware("m3");
@@ -116,6 +117,7 @@ fn opencsd_finds_the_m3_program_in_frames() {
 /// A32 and T32 code of a Cortex-A53. Leaves out M profile, because Debian's OpenCSD walks to tail-chained
 /// exceptions from a stale address, and cycle counts that commit, which OpenCSD does not know.
 #[test]
+#[ignore = "needs OpenCSD"]
 fn opencsd_finds_the_a9_program_in_etmv4() {
     use etmv4_protocol::{Config, Core, Registers};
     const COMMITTING: u32 = 0x0800_0ea1;

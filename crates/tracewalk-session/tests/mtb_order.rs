@@ -16,19 +16,13 @@ use tracewalk::protocol::mtb::{Config, Packet, Registers};
 use tracewalk_session::mtb_order::{Ending, Guess, by_evidence, within_reach};
 
 /// The corpus, in a folder beside the project.
-fn corpus() -> Option<PathBuf> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
-    if path.is_dir() {
-        return Some(path);
-    }
-    assert!(std::env::var_os("CI").is_none(), "{} is missing", path.display());
-    eprintln!("skipped: {} is missing", path.display());
-    None
+fn corpus() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus")
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn the_vectors_with_registers_are_read_the_same_without_them() {
-    let Some(corpus) = corpus() else { return };
+    let corpus = corpus();
     let text = std::fs::read_to_string(corpus.join("vectors.json")).expect("vectors.json is readable");
     let file = serde_json::from_str::<Value>(&text).expect("vectors.json is JSON");
     let word = |value: &Value| u32::from_str_radix(value.as_str()?.strip_prefix("0x")?, 16).ok();
@@ -55,8 +49,8 @@ fn the_vectors_with_registers_are_read_the_same_without_them() {
 }
 
 /// A buffer of the corpus, its program, and the places of its packets by the registers.
-fn case(name: &str) -> Option<(Vec<u8>, Program, Layout)> {
-    let folder = corpus()?.join("synthetic").join(name);
+fn case(name: &str) -> (Vec<u8>, Program, Layout) {
+    let folder = corpus().join("synthetic").join(name);
     let read = |name: &str| std::fs::read(folder.join(name)).expect("the corpus is complete");
     let registers = String::from_utf8(read("registers.txt")).expect("text");
     let register = |name: &str| {
@@ -79,13 +73,13 @@ fn case(name: &str) -> Option<(Vec<u8>, Program, Layout)> {
         program.add(Address::new(segment.address()), bytes).expect("segments do not overlap");
     }
     program.set_vector_table(Address::new(0));
-    Some((data, program, layout))
+    (data, program, layout)
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn without_registers_the_image_shows_where_a_buffer_wrapped() {
     for name in ["mix-m0-mtb-full", "mix-m0-mtb-4k"] {
-        let Some((data, program, layout)) = case(name) else { return };
+        let (data, program, layout) = case(name);
         let dump = Dump::new(&data, None);
         let reaches = |from, to| runs_straight(&program, Location::new(from, Isa::T32), to);
         let guess = by_evidence(dump, reaches).expect("there are packets");

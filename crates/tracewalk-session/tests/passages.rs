@@ -320,14 +320,9 @@ fn long_captures_are_the_same_on_any_number_of_threads() {
 }
 
 /// Its passages state exception levels, without context IDs.
-#[test]
+#[tracewalk_corpus::test]
 fn a_long_capture_with_exception_levels_is_the_same_on_any_number_of_threads() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
-    if !corpus.is_dir() {
-        assert!(std::env::var_os("CI").is_none(), "{} is missing", corpus.display());
-        eprintln!("skipped: {} is missing", corpus.display());
-        return;
-    }
     let folder = long(&corpus.join("etm4/synthetic/mix-a57-etmv4"), 700 << 10);
     check_long(&folder.path().join("snapshot.ini"));
 }

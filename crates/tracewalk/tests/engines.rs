@@ -58,9 +58,9 @@ fn captures(corpus: &Path) -> Vec<Capture> {
     CAPTURES.into_iter().map(capture).collect()
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn whole_captures_give_the_same_by_graph_and_by_walk_however_they_are_cut() {
-    let Some(corpus) = corpus() else { return };
+    let corpus = corpus();
     for Capture { name, config, bytes, program } in captures(&corpus) {
         let whole = elements(&config, &bytes, &program, bytes.len());
         assert!(whole.len() > 1000, "{name} is a story");
@@ -73,7 +73,7 @@ fn whole_captures_give_the_same_by_graph_and_by_walk_however_they_are_cut() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    #[test]
+    #[tracewalk_corpus::test]
     fn damaged_captures_give_the_same_by_graph_and_by_walk_however_they_are_cut(
         which in 0..CAPTURES.len(),
         from: prop::sample::Index,
@@ -82,7 +82,7 @@ proptest! {
         lost in proptest::option::of(any::<prop::sample::Index>()),
         size in 1_usize..300,
     ) {
-        let Some(corpus) = corpus() else { return Ok(()) };
+        let corpus = corpus();
         let Capture { config, bytes, program, .. } = captures(&corpus).swap_remove(which);
         let start = from.index(bytes.len() - length);
         let mut bytes = bytes[start..start + length].to_vec();

@@ -60,9 +60,9 @@ fn raw(bits: u64) -> tracewalk::protocol::timestamp::RawTimestamp {
     TimestampFormat { width: TimestampWidth::Bits64, coding: TimestampCoding::Binary }.raw(bits)
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn every_packet_vector_is_read_as_expected_however_it_is_cut() {
-    let Some(file) = vectors_file() else { return };
+    let file = vectors_file();
     let mut tested = 0;
     for vector in vectors(&file).filter(|vector| vector["level"] != "flow") {
         let config = config(vector);
@@ -84,9 +84,9 @@ fn every_packet_vector_is_read_as_expected_however_it_is_cut() {
     assert!(tested >= 60, "only {tested} packet vectors found");
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn every_flow_vector_is_followed_as_expected_however_it_is_cut() {
-    let Some(file) = vectors_file() else { return };
+    let file = vectors_file();
     let program = images(&file);
     let mut tested = 0;
     for vector in vectors(&file).filter(|vector| vector["level"] == "flow") {

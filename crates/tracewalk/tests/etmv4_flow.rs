@@ -9,8 +9,8 @@ use tracewalk::source::{FlowStream, SourceConfig};
 use crate::support::snapshots::{Session, sessions};
 use crate::support::{corpus, runs};
 
-fn folders() -> Option<Vec<PathBuf>> {
-    let corpus = corpus()?.join("etm4");
+fn folders() -> Vec<PathBuf> {
+    let corpus = corpus().join("etm4");
     let inside = |folder: PathBuf| {
         let entries = std::fs::read_dir(folder).expect("a folder of the corpus");
         entries.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_dir())
@@ -19,7 +19,7 @@ fn folders() -> Option<Vec<PathBuf>> {
     folders.sort();
     // The trace of another unit, with other registers: its decoding only has to be bounded.
     folders.retain(|folder| !folder.ends_with("infrastructure") && !folder.ends_with("synthetic"));
-    Some(folders)
+    folders
 }
 
 fn elements(session: &Session, engine: Engine, size: usize) -> Vec<Element> {
@@ -97,9 +97,9 @@ const BESIDE: [(&str, Beside); 3] = [
     ("q_elem 1.s1", Beside { unknown: 1, contradictions: 2 }),
 ];
 
-#[test]
+#[tracewalk_corpus::test]
 fn every_capture_executes_what_is_known_to_have_been_executed() {
-    let Some(folders) = folders() else { return };
+    let folders = folders();
     let (mut compared, mut wrong) = (0, Vec::new());
     for session in folders.iter().flat_map(|folder| sessions(folder)) {
         compared += 1;
@@ -127,9 +127,9 @@ fn every_capture_executes_what_is_known_to_have_been_executed() {
     assert!(compared >= 34, "found {compared} sessions, expected at least 34");
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn cycles_and_timestamps_are_those_of_the_records() {
-    let Some(folders) = folders() else { return };
+    let folders = folders();
     for session in folders.iter().flat_map(|folder| sessions(folder)) {
         let Some((cycles, timestamps)) = session.times() else { continue };
         let elements = elements(&session, Engine::Graph, session.bytes.len().max(1));
@@ -145,9 +145,9 @@ fn cycles_and_timestamps_are_those_of_the_records() {
     }
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn events_instrumentation_and_transactions_are_as_many_as_recorded() {
-    let Some(folders) = folders() else { return };
+    let folders = folders();
     let holding = ["event_test", "ete-ite-instr", "tme_simple", "tme_tcancel"];
     let folders = folders.iter().filter(|folder| holding.iter().any(|name| folder.ends_with(name)));
     let mut all = [0; 3];
@@ -169,9 +169,9 @@ fn events_instrumentation_and_transactions_are_as_many_as_recorded() {
     assert!(all.iter().all(|count| *count > 0), "each kind should be in a capture: {all:?}");
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn the_walk_and_any_cut_give_the_same() {
-    let Some(folders) = folders() else { return };
+    let folders = folders();
     for session in folders.iter().flat_map(|folder| sessions(folder)) {
         // The largest capture takes minutes by single instructions.
         if session.bytes.len() > 1 << 17 {
@@ -198,7 +198,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     /// Flow looks up trace that it has seen before, so all trace comes twice.
-    #[test]
+    #[tracewalk_corpus::test]
     fn damaged_captures_that_come_twice_give_the_same_by_graph_and_by_walk(
         which: prop::sample::Index,
         from: prop::sample::Index,
@@ -206,7 +206,7 @@ proptest! {
         lost in proptest::option::of(any::<prop::sample::Index>()),
         size in 1_usize..300,
     ) {
-        let Some(folders) = folders() else { return Ok(()) };
+        let folders = folders();
         let mut sessions = short_sessions(&folders);
         prop_assert!(sessions.len() >= 10, "found {} sessions", sessions.len());
         let session = sessions.swap_remove(which.index(sessions.len()));

@@ -17,7 +17,7 @@ struct Case {
 
 /// An SWO's bytes with ITM and ETM, and a buffer's with three ETMs, two PTMs and an ITM.
 fn cases() -> Vec<Case> {
-    let Some(corpus) = crate::support::corpus() else { return Vec::new() };
+    let corpus = crate::support::corpus();
     let case = |name: &'static str, sources: &[u8]| {
         let bytes = std::fs::read(corpus.join(name)).expect("the capture is readable");
         Case { name, bytes, sources: sources.iter().filter_map(|&id| TraceId::new(id)).collect() }
@@ -63,14 +63,14 @@ impl Reading {
     }
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn whole_captures_have_no_discontinuities() {
     for Case { name, bytes, .. } in cases() {
         assert_eq!(read(Framing::Buffer, &bytes).discontinuities, [], "{name}");
     }
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn captures_cut_at_the_front_are_found_at_their_alignment() {
     for Case { name, bytes, sources } in cases() {
         for front in 0..16 {
@@ -88,7 +88,7 @@ fn captures_cut_at_the_front_are_found_at_their_alignment() {
     }
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn captures_cut_at_the_front_are_read_from_the_first_whole_frame_on() {
     for Case { name, bytes, .. } in cases() {
         let whole = read(Framing::Buffer, &bytes);
@@ -115,7 +115,7 @@ fn captures_cut_at_the_front_are_read_from_the_first_whole_frame_on() {
     }
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn lost_bytes_cost_a_few_frames_and_hardly_a_wrong_byte() {
     for Case { name, bytes, .. } in cases() {
         let whole = read(Framing::Buffer, &bytes);

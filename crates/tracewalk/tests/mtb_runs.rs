@@ -90,13 +90,13 @@ fn program(elf: &[u8]) -> Program {
     program
 }
 
-fn case(name: &str) -> Option<Case> {
-    Some(Case::read(&corpus()?.join("synthetic").join(name)))
+fn case(name: &str) -> Case {
+    Case::read(&corpus().join("synthetic").join(name))
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn a_buffer_that_held_everything_holds_the_whole_record() {
-    let Some(case) = case("mix-m0-mtb-full") else { return };
+    let case = case("mix-m0-mtb-full");
     let layout = by_registers(case.dump(), &case.config).expect("the dump holds the buffer");
     let runs = case.runs(&layout, None);
     // Execution after the last packet is known only if the halted program counter is.
@@ -107,9 +107,9 @@ fn a_buffer_that_held_everything_holds_the_whole_record() {
     case.assert_end_of_record(&runs, 0);
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn a_buffer_that_wrapped_holds_the_end_of_the_record() {
-    let Some(case) = case("mix-m0-mtb-4k") else { return };
+    let case = case("mix-m0-mtb-4k");
     let layout = by_registers(case.dump(), &case.config).expect("the dump holds the buffer");
     let runs = case.runs(&layout, Some(HALTED_AT));
     // 512 packets; each ends a run or, in pairs, a return.

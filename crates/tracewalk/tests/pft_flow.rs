@@ -79,8 +79,8 @@ impl FrameSink for Source {
 
 /// A Cortex-A15 of a TC2 board, cycle-accurate, in a buffer that had wrapped; the image has only a part of
 /// the executed code.
-fn tc2() -> Option<(Vec<Element>, Value)> {
-    let folder = corpus()?.join("real/TC2");
+fn tc2() -> (Vec<Element>, Value) {
+    let folder = corpus().join("real/TC2");
     let mut source = Source { id: TraceId::new(0x13).expect("a trace ID"), bytes: Vec::new() };
     let mut deframer = RecoveringDeframer::new(Framing::Buffer);
     deframer.push(&read(&folder, "cstrace.bin"), &mut source);
@@ -90,12 +90,12 @@ fn tc2() -> Option<(Vec<Element>, Value)> {
         crate::support::elements(&config(0x1000_1000), &source.bytes, &program, source.bytes.len());
     assert_same(&lines(&elements), &expected(&folder, "runs-13.txt"));
     let totals = serde_json::from_slice::<Value>(&read(&folder, "totals.json")).expect("totals.json is JSON");
-    Some((elements, totals["sources"]["0x13"].clone()))
+    (elements, totals["sources"]["0x13"].clone())
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn tc2_executes_what_opencsd_and_ds_5_say() {
-    let Some((elements, totals)) = tc2() else { return };
+    let (elements, totals) = tc2();
     assert_eq!(Some(instructions(&elements)), totals["instructions"].as_u64());
     let events = |wanted: EventKind| {
         elements
@@ -106,9 +106,9 @@ fn tc2_executes_what_opencsd_and_ds_5_say() {
     assert_eq!(Some(events(EventKind::ExceptionReturn) as u64), totals["exception_returns"].as_u64());
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn tc2_has_opencsds_timestamps() {
-    let Some((elements, totals)) = tc2() else { return };
+    let (elements, totals) = tc2();
     let timestamp = |element: &Element| match element {
         Element::Event(event) => match event.kind {
             EventKind::Timestamp(time) => Some(time),
@@ -123,9 +123,9 @@ fn tc2_has_opencsds_timestamps() {
 /// OpenCSD counts no cycles for waypoints in code that no image holds. Flow reports these cycles all the
 /// same. A count is for the next element. If that element is neither a block nor the start of tracing, it is
 /// unknown what the cycles were spent on.
-#[test]
+#[tracewalk_corpus::test]
 fn tc2_has_opencsds_cycles_where_the_code_is_known() {
-    let Some((elements, totals)) = tc2() else { return };
+    let (elements, totals) = tc2();
     let (mut followed, mut unfollowed, mut pending) = (0, 0, 0);
     for element in &elements {
         match element {
@@ -148,9 +148,9 @@ fn tc2_has_opencsds_cycles_where_the_code_is_known() {
 }
 
 /// Another Cortex-A15, with the return stack, A32 and T32.
-#[test]
+#[tracewalk_corpus::test]
 fn tc2_with_the_return_stack_executes_what_opencsd_and_ds_5_say() {
-    let Some(corpus) = corpus() else { return };
+    let corpus = corpus();
     let folder = corpus.join("real/tc2-ptm-rstk-t32");
     let images = [
         (0x8000_0000, "mem_Cortex-A15_0_0_VECTORS.bin"),
@@ -179,9 +179,9 @@ fn tc2_with_the_return_stack_executes_what_opencsd_and_ds_5_say() {
 }
 
 /// Without the return stack the same bytes are contradictory: nothing is guessed.
-#[test]
+#[tracewalk_corpus::test]
 fn returns_that_nothing_predicts_are_gaps() {
-    let Some(corpus) = corpus() else { return };
+    let corpus = corpus();
     let folder = corpus.join("real/tc2-ptm-rstk-t32");
     let program = program(&folder, &[(0x8000_0278, "mem_Cortex-A15_0_1_RO_CODE.bin")]);
     let bytes = read(&folder, "PTM_0_2.bin");
@@ -191,9 +191,9 @@ fn returns_that_nothing_predicts_are_gaps() {
 }
 
 /// A program that ran in an emulator. The record continues a little after the end of the trace.
-#[test]
+#[tracewalk_corpus::test]
 fn the_emulated_program_executes_what_the_emulator_recorded() {
-    let Some(corpus) = corpus() else { return };
+    let corpus = corpus();
     let folder = corpus.join("synthetic/mix-a9-ptm");
     let (bytes, program) = (read(&folder, "trace.bin"), program(&folder, &[(0x6001_0000, "program.bin")]));
     let elements = crate::support::elements(&config(0x0000_0400), &bytes, &program, bytes.len());

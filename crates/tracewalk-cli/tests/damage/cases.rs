@@ -41,11 +41,7 @@ fn pft(cpu: &str, etmcr: u32) -> SourceConfig {
 
 /// All captures of hardware.
 pub(crate) fn cases() -> Vec<Case> {
-    vec_of_cases().unwrap_or_default()
-}
-
-fn vec_of_cases() -> Option<Vec<Case>> {
-    let real = corpus("real")?;
+    let real = corpus("real");
     let case = |name, images: &[&str], sources: &[(u8, SourceConfig)]| {
         let images = images.iter().map(|image| {
             let (address, file) = image.rsplit_once(':').unwrap_or(("", image));
@@ -68,7 +64,7 @@ fn vec_of_cases() -> Option<Vec<Case>> {
             if is_in_frames { FrameLosses::of(Framing::Buffer, &bytes) } else { FrameLosses::default() };
         Case { name, bytes, sources, program, frames }
     };
-    Some(vec![
+    vec![
         case("stm32f105/swo.bin", &["stm32f105/trace_example.elf"], &[(2, etmv3("cortex-m3", 0))]),
         case(
             "TC2/cstrace.bin",
@@ -89,7 +85,7 @@ fn vec_of_cases() -> Option<Vec<Case>> {
             ],
             &[(0, pft("cortex-a15", 0x2000_0400))],
         ),
-    ])
+    ]
 }
 
 impl Case {

@@ -270,7 +270,7 @@ fn report(case: &Case, kind: &str, mut summary: Summary) {
     assert!(silent.is_empty(), "{} of {changed} are silent:\n{}", silent.len(), silent.join("\n"));
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn the_captures_are_possible_traces() {
     for case in cases() {
         for Source { id, config, whole } in &case.sources {
@@ -280,7 +280,7 @@ fn the_captures_are_possible_traces() {
     }
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn a_capture_that_is_cut_off_is_read_up_to_there() {
     for case in cases() {
         let (mut random, mut summary) = (Random(1), Summary::default());
@@ -293,7 +293,7 @@ fn a_capture_that_is_cut_off_is_read_up_to_there() {
     }
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn a_capture_without_its_beginning_is_read_from_the_next_synchronisation_on() {
     for case in cases() {
         let (mut random, mut summary) = (Random(2), Summary::default());
@@ -307,7 +307,7 @@ fn a_capture_without_its_beginning_is_read_from_the_next_synchronisation_on() {
     }
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn bytes_in_front_of_a_capture_are_passed_over() {
     for case in cases() {
         let (mut random, mut summary) = (Random(3), Summary::default());
@@ -321,7 +321,7 @@ fn bytes_in_front_of_a_capture_are_passed_over() {
     }
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn missing_bytes_are_reported_and_cost_what_is_up_to_the_next_synchronisation() {
     for case in cases() {
         let (mut random, mut summary) = (Random(4), Summary::default());
@@ -334,7 +334,7 @@ fn missing_bytes_are_reported_and_cost_what_is_up_to_the_next_synchronisation() 
     }
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn doubled_bytes_are_reported_and_cost_what_is_up_to_the_next_synchronisation() {
     for case in cases() {
         let (mut random, mut summary) = (Random(5), Summary::default());
@@ -348,7 +348,7 @@ fn doubled_bytes_are_reported_and_cost_what_is_up_to_the_next_synchronisation() 
     }
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn words_with_swapped_bytes_cost_what_is_up_to_the_next_synchronisation() {
     for case in cases() {
         let (mut random, mut summary) = (Random(6), Summary::default());
@@ -363,9 +363,9 @@ fn words_with_swapped_bytes_cost_what_is_up_to_the_next_synchronisation() {
     }
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn a_damaged_capture_is_recognised_and_its_losses_are_reported_with_place_and_size() {
-    let Some(real) = corpus("real/TC2") else { return };
+    let real = corpus("real/TC2");
     let whole = std::fs::read(real.join("cstrace.bin")).unwrap();
     let damaged = [&whole[..9000], &whole[9013..20000], &whole[20100..whole.len() - 3]].concat();
     let directory = tempfile::tempdir().unwrap();
@@ -389,11 +389,11 @@ fn a_damaged_capture_is_recognised_and_its_losses_are_reported_with_place_and_si
     assert!(losses >= 3, "{losses} of 4 sources have a loss: {}", outcome.stdout);
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn what_no_formatter_writes_is_reported_with_place_and_size() {
     /// An ID byte for a source whose 64 bytes come next.
     const AT: usize = 30762;
-    let Some(real) = corpus("real/TC2") else { return };
+    let real = corpus("real/TC2");
     let mut bytes = std::fs::read(real.join("cstrace.bin")).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("damaged.bin");

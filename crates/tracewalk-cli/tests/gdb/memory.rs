@@ -179,6 +179,7 @@ fn memory_is_what_was_loaded_or_stored_last_in_both_directions() {
 }
 
 #[test]
+#[ignore = "needs gdb-multiarch"]
 fn gdb_reads_what_data_trace_reported_and_nothing_else() {
     let traced = Traced::new();
     let word = busiest(&traced.path)[0];
@@ -199,13 +200,14 @@ fn gdb_reads_what_data_trace_reported_and_nothing_else() {
     let nothing = format!("x/1wx {:#x}", word + 0x0100_0000);
     let steps = format!("stepi {place}");
     let commands = [&*connect, &nothing, &steps, &read, "reverse-stepi", &read, "stepi", &read];
-    let Some(text) = stock_gdb(traced.firmware.file.to_str(), commands) else { return };
+    let text = stock_gdb(traced.firmware.file.to_str(), commands);
     let expected = [held(place), held(place - 1), held(place)];
     assert_eq!(marked(&text).into_iter().map(Some).collect::<Vec<_>>(), expected, "{text}");
     assert!(!text.contains(&format!("{:#x}:\t0x", word + 0x0100_0000)), "{text}");
 }
 
 #[test]
+#[ignore = "needs gdb-multiarch"]
 fn memory_that_a_debugger_saved_holds_at_the_last_place_only() {
     let testdata = example("..");
     let elf = testdata.join("firmware/crash/crash-m0.elf");
@@ -217,9 +219,7 @@ fn memory_that_a_debugger_saved_holds_at_the_last_place_only() {
     );
     let read = ["printf \"\\n@%x\\n\", *(unsigned int *) 0x20000030", "printf \"\\n@%x\\n\", $r4"];
     let back = ["reverse-stepi", "x/1wx 0x20000030", "info registers r4", "stepi"];
-    let Some(text) = stock_gdb(elf.to_str(), [&[&*connect][..], &read, &back, &read].concat()) else {
-        return;
-    };
+    let text = stock_gdb(elf.to_str(), [&[&*connect][..], &read, &back, &read].concat());
     // At the end the values are those of the log; one step back, neither is known.
     assert_eq!(marked(&text), [0x105, 0x2000_0030].repeat(2), "{text}");
     assert_eq!(text.matches("<unavailable>").count(), 1, "{text}");

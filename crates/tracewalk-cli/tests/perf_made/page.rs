@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use super::*;
-use crate::support::{example, has};
+use crate::support::example;
 
 /// The address, the file offset and the length of each program segment (`readelf -lW`).
 const SEGMENTS: [[u64; 3]; 2] = [[0x4010_0000, 0x1000, 0x2a40], [0x4011_0000, 0x4000, 0x8e8]];
@@ -50,6 +50,7 @@ fn commands() -> Vec<Vec<String>> {
 }
 
 #[test]
+#[ignore = "needs clang-22 and llvm-profgen-22"]
 fn every_command_of_the_page_runs() {
     let folder = reader_s();
     let mut ran = BTreeMap::<String, usize>::new();
@@ -66,9 +67,6 @@ fn every_command_of_the_page_runs() {
             }
             _ => panic!("{words:?}"),
         };
-        if program != "tracewalk" && !has(name) {
-            continue;
-        }
         let output =
             Command::new(name).args(options).args(arguments).current_dir(folder.path()).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -39,16 +39,6 @@ pub(crate) fn run<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item =
     }
 }
 
-/// Whether a program is installed. If not, the test is skipped with a message, or fails with the variable CI set.
-pub(crate) fn has(program: &str) -> bool {
-    let found = std::process::Command::new(program).arg("--version").output().is_ok();
-    assert!(found || std::env::var_os("CI").is_none(), "{program} is missing");
-    if !found {
-        eprintln!("skipped: {program} is missing");
-    }
-    found
-}
-
 /// The project's own example captures.
 pub(crate) fn example(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/examples").join(path)
@@ -76,15 +66,9 @@ impl Folder {
     }
 }
 
-/// A path in the corpus, which is beside the project and not part of it. Prints a message if the corpus is missing.
-pub(crate) fn corpus(path: &str) -> Option<PathBuf> {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
-    if corpus.is_dir() {
-        return Some(corpus.join(path));
-    }
-    assert!(std::env::var_os("CI").is_none(), "{} is missing", corpus.display());
-    eprintln!("skipped: {} is missing", corpus.display());
-    None
+/// A path in the corpus, which is beside the project and not part of it.
+pub(crate) fn corpus(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus").join(path)
 }
 
 /// The lines of `runs` that two decoders have to agree on: without the header, S and O lines, and with

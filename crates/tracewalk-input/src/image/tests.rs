@@ -36,9 +36,9 @@ fn code_and_constants_are_loaded_at_their_virtual_addresses() {
     assert_eq!(image.entry, Some(Location::new(Address::new(0x0800_0000), Isa::T32)));
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn a_64_bit_program_is_loaded_at_its_addresses() {
-    let Some(case) = corpus("etm4/synthetic/mix-a57-etmv4") else { return };
+    let case = corpus("etm4/synthetic/mix-a57-etmv4");
     let (elf, memory) = (case.join("program.elf"), case.join("program.bin"));
     let image = read(&std::fs::read(elf).unwrap()).unwrap();
     assert_eq!(image.entry.map(|entry| entry.isa), Some(Isa::A64));
@@ -285,7 +285,7 @@ fn a_file_is_read_once() {
     assert_eq!(memory.images.len(), 1);
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn the_corpus_programs_are_loaded_as_readelf_shows_them() {
     // file, address and size of the code, profile, processor: from readelf -lA
     let cases = [
@@ -294,7 +294,7 @@ fn the_corpus_programs_are_loaded_as_readelf_shows_them() {
         ("real/stm32f105/trace_example.elf", 0x0800_0000, 0x384, Profile::M, "Cortex-M3"),
     ];
     for (file, address, size, profile, cpu) in cases {
-        let Some(path) = corpus(file) else { return };
+        let path = corpus(file);
         let image = ImageLoader::new().load(&path.to_str().unwrap().parse().unwrap()).unwrap();
         let segments = image.segments.iter().map(|segment| (segment.address.get(), segment.len()));
         assert!(segments.eq([(address, size)]), "{file}");

@@ -361,9 +361,9 @@ fn places(lines: &mut SourceLines, address: u32) -> Vec<String> {
     frames.iter().map(place).collect()
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn lines_and_inlined_functions_are_those_of_binutils() {
-    let Some(path) = corpus("synthetic/mix-m0-mtb-4k/program.elf") else { return };
+    let path = corpus("synthetic/mix-m0-mtb-4k/program.elf");
     let memory = ImageLoader::new().memory(&[path.to_str().unwrap().parse().unwrap()]).unwrap();
     let symbols = SymbolTable::of(&memory);
     let mut lines = symbols.source_lines();
@@ -377,7 +377,7 @@ fn lines_and_inlined_functions_are_those_of_binutils() {
     assert_eq!(VectorTable::of(&memory, None).map(|table| table.address), Some(Address::new(0)));
     assert_eq!(symbols.content_at(Address::new(0xbc)), Some(Content::Data));
 
-    let Some(path) = corpus("real/stm32f105/trace_example.elf") else { return };
+    let path = corpus("real/stm32f105/trace_example.elf");
     let memory = ImageLoader::new().memory(&[path.to_str().unwrap().parse().unwrap()]).unwrap();
     let symbols = SymbolTable::of(&memory);
     let mut lines = symbols.source_lines();
@@ -410,9 +410,9 @@ fn what_compilers_write_is_never_read_too_often() {
 
 /// Symbols, mapping symbols and lines of a 64-bit file, as `nm -S` and `addr2line -i -f` of GNU binutils
 /// print them.
-#[test]
+#[tracewalk_corpus::test]
 fn a_program_of_64_bits_has_functions_and_lines() {
-    let Some(path) = corpus("etm4/synthetic/mix-a57-etmv4/program.elf") else { return };
+    let path = corpus("etm4/synthetic/mix-a57-etmv4/program.elf");
     let memory = ImageLoader::new().memory(&[path.to_str().unwrap().parse().unwrap()]).unwrap();
     let symbols = SymbolTable::of(&memory);
     assert!(symbols.notes().is_empty());

@@ -400,9 +400,9 @@ fn a_snapshot_with_one_buffer_can_be_described_in_one_file() {
     assert_eq!(known(&again), known(&capture));
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn the_tc2_snapshot_is_five_cores_and_an_itm_in_one_buffer() {
-    let Some(path) = corpus("real/TC2") else { return };
+    let path = corpus("real/TC2");
     let capture = Capture::open(&path).unwrap();
     assert_eq!(capture.notes, []);
     let [buffer] = capture.buffers.as_slice() else { panic!("one buffer") };
@@ -433,9 +433,9 @@ fn the_tc2_snapshot_is_five_cores_and_an_itm_in_one_buffer() {
     }
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn the_return_stack_snapshot_is_one_source_with_nine_dumps() {
-    let Some(path) = corpus("real/tc2-ptm-rstk-t32") else { return };
+    let path = corpus("real/tc2-ptm-rstk-t32");
     let capture = Capture::open(&path.join("snapshot.ini")).unwrap();
     let [buffer] = capture.buffers.as_slice() else { panic!("one buffer") };
     assert_eq!(buffer.container.as_ref().map(|stated| stated.value), Some(Container::Raw));
@@ -459,9 +459,9 @@ fn the_return_stack_snapshot_is_one_source_with_nine_dumps() {
     assert!(capture.other_sources.iter().all(|source| source.core.is_some()));
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn every_synthetic_capture_opens() {
-    let Some(path) = corpus("synthetic") else { return };
+    let path = corpus("synthetic");
     let mut snapshots = 0;
     for case in std::fs::read_dir(&path).unwrap() {
         let case = case.unwrap().path();

@@ -85,9 +85,9 @@ proptest! {
     }
 }
 
-#[test]
+#[tracewalk_corpus::test]
 fn a_real_recording_gives_the_bytes_that_its_owner_decoded() {
-    let Some(file) = corpus("real/stm32f105/trace_example.sr") else { return };
+    let file = corpus("real/stm32f105/trace_example.sr");
     let expected = std::fs::read(file.with_file_name("swo.bin")).unwrap();
     let recording = Recording::open(&file).unwrap().expect("a session of sigrok");
     assert_eq!(recording.channels(), ["PC9", "SWO", "PC8"]);
