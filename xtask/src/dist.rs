@@ -77,9 +77,12 @@ fn fill(tree: &Path, command: &Path) -> Result<(), String> {
     let binary = binaries.join("tracewalk");
     // Line tables are only useful to whoever builds the command.
     output(Command::new("strip").arg("-o").arg(&binary).arg(command))?;
-    output(Command::new(&binary).arg("man").arg(&pages))?;
+    output(Command::new(&binary).args(["--generate", "man", "-o"]).arg(&pages))?;
     for (shell, file) in SHELLS {
-        write(&completions.join(file), &output(Command::new(&binary).args(["completions", shell]))?)?;
+        write(
+            &completions.join(file),
+            &output(Command::new(&binary).args(["--generate", &format!("complete-{shell}")]))?,
+        )?;
     }
     for text in TEXTS {
         copy(&workspace().join(text), &tree.join(text))?;

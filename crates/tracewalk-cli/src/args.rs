@@ -11,6 +11,7 @@ mod diff;
 mod effective;
 mod gather;
 mod gdb;
+mod generate;
 mod numbers;
 mod place;
 mod profile;
@@ -26,8 +27,7 @@ mod work;
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{Args, Parser, Subcommand, ValueHint};
-use clap_complete::Shell;
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use tracewalk_analysis::itm::ITM_TABLES;
 use tracewalk_analysis::{Place, Window};
 use tracewalk_report::export::Selection;
@@ -35,8 +35,6 @@ use tracewalk_report::formats::{self, Format, MakeFlow, MakeItm, MakePackets, Wr
 use tracewalk_session::{Follow, INFO_TABLES, Trust};
 
 use crate::failure::Failure;
-use crate::open;
-use crate::output::Destination;
 use crate::task::Task;
 use window::{AroundArgs, WindowArgs};
 
@@ -44,13 +42,14 @@ pub(crate) use built_in::{Pattern, pattern_text};
 #[cfg(any(feature = "gdb", feature = "view"))]
 pub(crate) use cache::CacheArgs;
 pub(crate) use capture::CaptureArgs;
-pub(crate) use counts::{CountArgs, Counts, Pgo};
+pub(crate) use counts::Counts;
 pub(crate) use coverage::{Coverage, Limit, Measure, Merge, PathMap};
 pub(crate) use crash::Crash;
 pub(crate) use diff::Diff;
 pub(crate) use effective::effective;
 pub(crate) use gather::{Gather, GatherAnswer};
 pub(crate) use gdb::Gdb;
+pub(crate) use generate::{Generate, Kind};
 pub(crate) use profile::{Calls, CostChoice, DoubtfulChoice, Fold, FollowArgs, Profile, ProfileRows};
 pub(crate) use timeline::{Interrupts, Timeline};
 pub(crate) use view::View;
@@ -63,10 +62,9 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
-const EXIT_STATUS: &str = "\
+const DECODED: &str = "\
 Exit status:
   0  everything was decoded
-  1  a check failed
   2  something could not be read, or the trace had malformed parts or gaps;
      the part that could be decoded is printed";
 
@@ -74,11 +72,9 @@ const FLOW_EXAMPLES: &str = "\
 Examples:
   tracewalk flow capture.toml
       everything, with functions, source lines and call depth
-  tracewalk flow swo.bin --image firmware.elf --functions
-      only the functions, as a tree of calls
   tracewalk flow etb.bin --source 0x10=etmv3,cpu=cortex-a7 --image 0x80000000:kernel.bin
       a buffer whose source is known, and a dump of the memory that ran
-  tracewalk flow mtb.bin --registers mtb.txt --image firmware.elf --last 50 --source-lines
+  tracewalk flow mtb.bin --registers mtb.txt --image firmware.elf --last 50 --src-lines
       the last 50 instructions, with the lines of the source
   tracewalk flow capture.toml --format runs
       only the addresses, for scripts
@@ -96,7 +92,8 @@ Exit status:
     styles = STYLES,
     max_term_width = 100,
     propagate_version = true,
-    after_help = EXIT_STATUS,
+    arg_required_else_help = true,
+    subcommand_negates_reqs = true,
     after_long_help = concat!(
         "Examples:\n",
         "  tracewalk info swo.bin --image firmware.elf\n",
@@ -110,19 +107,25 @@ Exit status:
         "  0  everything was decoded\n",
         "  1  a check failed\n",
         "  2  something could not be read, or the trace had malformed parts or gaps;\n",
-        "     the part that could be decoded is printed",
+        "     the part that could be decoded is printed\n",
+        "\n",
+        "Formats, tables and guides: ",
+        tracewalk_sentences::page!("README.md"),
     )
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
+
+    #[command(flatten)]
+    pub(crate) generate: Generate,
 
     /// When to use colours; the environment variable NO_COLOR is respected.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true, help_heading = "Output")]
     pub(crate) color: When,
 
     /// Write a JSON file that states how the result was made: version, options, hashes of the inputs, losses, and what could not
-    /// be observed (docs/formats.md). Without a name, .provenance.json is appended to the name of the result's file.
+    /// be observed. Without a name, .provenance.json is appended to the name of the result's file.
     #[arg(long, value_name = "FILE", global = true, num_args = 0..=1, require_equals = true, value_hint = ValueHint::FilePath, help_heading = "Output")]
     #[allow(clippy::option_option, reason = "no file, its usual name, or the one that was said")]
     pub(crate) provenance: Option<Option<PathBuf>>,
@@ -133,7 +136,7 @@ pub(crate) struct Cli {
     pub(crate) no_pager: bool,
 
     /// The format of errors, warnings and notes on standard error: with --messages json each is an object with a stable
-    /// `kind` (docs/formats.md).
+    /// `kind`.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t, global = true, help_heading = "Output")]
     pub(crate) messages: MessageFormat,
 
@@ -143,89 +146,58 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// Whether the output may go through a pager: text for people, of a complete capture.
-    pub(crate) fn is_paged(&self) -> bool {
-        let is_for_people = match &self.command {
-            Command::Info(args) => args.format.name == "text",
-            Command::Packets(args) => args.format.name == "text",
-            Command::Flow(args) => args.format.name == "text",
-            Command::Crash(args) => args.format.name == "text",
-            Command::Calls(args) => args.format.name == "text",
-            Command::Counts(args) => args.format.is_none_or(|format| format.name == "text"),
-            Command::Coverage(args) => args.format.is_none_or(|format| format.name == "text"),
-            Command::Profile(args) => args.format.is_none_or(|format| format.name == "text"),
-            Command::Interrupts(args) => args.format.is_none_or(|format| format.name == "text"),
-            Command::Diff(args) => args.format.name == "text",
-            Command::Timeline(args) => args.format.name == "text",
-            // An ITM's text may contain anything, and is usually watched live.
-            Command::Itm(_)
-            | Command::Gdb(_)
-            | Command::Pgo(_)
-            | Command::View(_)
-            | Command::Gather(_)
-            | Command::Merge(_)
-            | Command::Describe(_)
-            | Command::Snapshot(_)
-            | Command::Completions(_)
-            | Command::Man(_) => false,
-        };
-        let task = self.command.task();
-        let prints = task.writes().iter().any(Destination::is_standard_output);
-        let waits =
-            task.reads().capture.is_some_and(|capture| open::comes_over_time(capture).unwrap_or(true));
-        is_for_people && prints && !waits && !self.no_pager
+    /// The command with its arguments.
+    pub(crate) fn task(&self) -> &dyn Task {
+        self.command.as_ref().map_or(&self.generate, Command::task)
     }
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Report what is in a capture: container, sources, synchronisation, losses, time span.
-    #[command(after_help = EXIT_STATUS)]
+    #[command(after_help = DECODED)]
     Info(Info),
     /// Print the packets of each source.
-    #[command(after_help = EXIT_STATUS)]
+    #[command(after_help = DECODED)]
     Packets(Packets),
     /// Print what was executed.
-    #[command(after_help = EXIT_STATUS, after_long_help = FLOW_EXAMPLES)]
+    #[command(after_help = DECODED, after_long_help = FLOW_EXAMPLES)]
     Flow(Flow),
     /// Report how a program crashed and why: the fault, the call stack, the last path, and what proves the cause.
-    #[command(after_help = EXIT_STATUS, after_long_help = crash::CRASH_EXAMPLES)]
+    #[command(after_long_help = crash::CRASH_EXAMPLES)]
     Crash(Box<Crash>),
     /// Print what an ITM reported: the program's text, and with --format events the DWT's events.
-    #[command(after_help = EXIT_STATUS)]
+    #[command(after_help = DECODED)]
     Itm(Itm),
     /// Report which lines, branches and functions of a program ran, without instrumentation.
-    #[command(after_help = EXIT_STATUS, after_long_help = coverage::EXAMPLES)]
+    #[command(after_long_help = coverage::EXAMPLES)]
     Coverage(Box<Coverage>),
     /// Report what functions cost: a table, a flame graph, or a file for another profiler.
-    #[command(after_help = EXIT_STATUS, after_long_help = profile::PROFILE_EXAMPLES)]
+    #[command(after_help = DECODED, after_long_help = profile::PROFILE_EXAMPLES)]
     Profile(Box<Profile>),
     /// Print the functions that ran, as a tree of calls.
-    #[command(after_help = EXIT_STATUS, after_long_help = profile::CALLS_EXAMPLES)]
+    #[command(after_help = DECODED, after_long_help = profile::CALLS_EXAMPLES)]
     Calls(Box<Calls>),
     /// Show which functions, interrupts and tasks ran when, along one axis.
-    #[command(after_help = EXIT_STATUS, after_long_help = timeline::TIMELINE_EXAMPLES)]
+    #[command(after_help = DECODED, after_long_help = timeline::TIMELINE_EXAMPLES)]
     Timeline(Box<Timeline>),
     /// Report how often exceptions were taken, and how long they took.
-    #[command(after_help = EXIT_STATUS, after_long_help = timeline::INTERRUPTS_EXAMPLES)]
+    #[command(after_help = DECODED, after_long_help = timeline::INTERRUPTS_EXAMPLES)]
     Interrupts(Box<Interrupts>),
     /// Report what differs between two captures of one program: where their paths part, functions, coverage.
     #[command(after_long_help = diff::DIFF_EXAMPLES)]
     Diff(Box<Diff>),
     /// Count how often each stretch and branch of a program ran.
-    #[command(after_help = EXIT_STATUS, after_long_help = counts::COUNTS_EXAMPLES)]
+    #[command(after_help = DECODED, after_long_help = counts::COUNTS_EXAMPLES)]
     Counts(Box<Counts>),
-    /// Write profiles for compilers and linkers, to optimise a program.
-    #[command(after_help = EXIT_STATUS, after_long_help = counts::PGO_EXAMPLES)]
-    Pgo(Box<Pgo>),
     /// Serve a recording to GDB, which steps through it forwards and backwards.
     #[command(after_long_help = gdb::GDB_EXAMPLES)]
     Gdb(Box<Gdb>),
     /// Show a recording in the browser: a timeline, source and instructions, calls; step forwards and backwards.
-    #[command(after_help = EXIT_STATUS, after_long_help = view::VIEW_EXAMPLES)]
+    #[command(after_help = DECODED, after_long_help = view::VIEW_EXAMPLES)]
     View(Box<View>),
     /// Add up the results of many captures in directories, files and lists (@FILE), on all processors.
-    #[command(after_help = EXIT_STATUS, after_long_help = gather::GATHER_EXAMPLES, mut_arg("capture", |place| place
+    #[command(after_help = DECODED, after_long_help = gather::GATHER_EXAMPLES, mut_arg("capture", |place| place
         .index(1)
         .value_name("PLACE")
         .help("A directory to search, a capture, a saved file, or @FILE: a list of these; @- is a list on standard input.")
@@ -236,16 +208,9 @@ pub(crate) enum Command {
     Gather(Box<Gather>),
     /// Add up saved coverage, profiles, counts or interrupt figures of several runs.
     Merge(Merge),
-    /// Write a capture.toml with what the options state and what was inferred.
-    #[command(after_help = EXIT_STATUS)]
+    /// Write a description of a capture, with what the options state and what was inferred: capture.toml, or a DS-5 snapshot.
+    #[command(after_help = DECODED)]
     Describe(Describe),
-    /// Write a snapshot directory, as DS-5 and OpenCSD read it.
-    #[command(after_help = EXIT_STATUS)]
-    Snapshot(Snapshot),
-    /// Print a completion script for a shell.
-    Completions(Completions),
-    /// Write the manual pages into a directory.
-    Man(Man),
 }
 
 impl Command {
@@ -264,15 +229,11 @@ impl Command {
             Self::Interrupts(args) => &**args,
             Self::Diff(args) => &**args,
             Self::Counts(args) => &**args,
-            Self::Pgo(args) => &**args,
             Self::Gdb(args) => &**args,
             Self::View(args) => &**args,
             Self::Gather(args) => &**args,
             Self::Merge(args) => args,
             Self::Describe(args) => args,
-            Self::Snapshot(args) => args,
-            Self::Completions(args) => args,
-            Self::Man(args) => args,
         }
     }
 }
@@ -320,33 +281,24 @@ pub(crate) struct Describe {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Capture")]
     pub(crate) dump: Option<PathBuf>,
 
-    /// The file to write, in the directory of the files that it names or above. Without this option the description is printed,
-    /// with paths relative to the capture's directory.
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    /// The format of the description.
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub(crate) format: DescribeFormat,
+
+    /// The file to write, in the directory of the files that it names or above; for `ds5` a directory, which must be empty if it
+    /// exists. Without this option a capture.toml is printed, with paths relative to the capture's directory.
+    #[arg(short, long, value_name = "PLACE", required_if_eq("format", "ds5"), value_hint = ValueHint::AnyPath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 }
 
-#[derive(Args, Debug)]
-pub(crate) struct Snapshot {
-    #[command(flatten)]
-    pub(crate) capture: CaptureArgs,
-
-    /// The directory to write; it is created, and must be empty if it exists.
-    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
-    pub(crate) output: PathBuf,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct Completions {
-    /// The shell.
-    pub(crate) shell: Shell,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct Man {
-    /// The directory; it is created if it does not exist.
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub(crate) directory: PathBuf,
+/// The format of a description.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DescribeFormat {
+    /// A capture.toml
+    #[default]
+    Toml,
+    /// A snapshot directory, as DS-5 and OpenCSD read it
+    Ds5,
 }
 
 #[derive(Args, Debug)]
@@ -380,12 +332,8 @@ pub(crate) struct Flow {
     #[arg(long, value_parser = built_in::listed(formats::FLOW), default_value = "text", help_heading = "Output")]
     pub(crate) format: &'static Format<MakeFlow>,
 
-    /// Print only the functions that ran, as a tree of calls.
-    #[arg(long, help_heading = "Output")]
-    pub(crate) functions: bool,
-
     /// Print the lines of the source files between the instructions.
-    #[arg(long, conflicts_with = "functions", help_heading = "Output")]
+    #[arg(long = "src-lines", help_heading = "Output")]
     pub(crate) source_lines: bool,
 
     /// An additional directory of source files; can be given several times.
@@ -419,9 +367,8 @@ impl Flow {
 
     /// The part of each source to print; `None` for all of it.
     pub(crate) fn selection(&self) -> Result<Option<Selection>, Failure> {
-        let AroundArgs { around, before, after } = &self.around;
-        if let Some(place) = around {
-            return Ok(Some(Selection::around(place.clone(), *before, *after)));
+        if let Some((place, count)) = &self.around.around {
+            return Ok(Some(Selection::around(place.clone(), *count, *count)));
         }
         let window = self.window.window()?;
         Ok((window != Window::default()).then(|| Selection::of(window)))
@@ -429,7 +376,11 @@ impl Flow {
 
     /// How sources are followed.
     pub(crate) fn how(&self) -> Follow {
-        let looked_up = self.window.places().chain(&self.around.around).any(Place::needs_names);
+        let looked_up = self
+            .window
+            .places()
+            .chain(self.around.around.iter().map(|(place, _)| place))
+            .any(Place::needs_names);
         let names = (self.format.make.names || looked_up).then(|| self.source_dirs.clone());
         Follow { trust: self.trust(), threads: self.work.threads, names, ..Follow::default() }
     }

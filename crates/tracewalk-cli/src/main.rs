@@ -41,14 +41,15 @@ fn main() -> ExitCode {
     };
     output::set_colours(cli.color);
     let mut messages = Messages::new(cli.quiet, cli.messages, cli.provenance.is_some());
-    if cli.is_paged()
+    if !cli.no_pager
+        && cli.task().is_paged()
         && let Some(problem) = pager::start()
     {
         messages.warning("no_pager", problem);
     }
     let outcome = prepare(&cli).and_then(|(provenance, replaced)| {
         messages.replaced = replaced;
-        let outcome = cli.command.task().run(&messages);
+        let outcome = cli.task().run(&messages);
         messages.say_late();
         match (&outcome, provenance) {
             // A result that fails a check has a provenance as well.
@@ -129,7 +130,7 @@ fn prepare(cli: &Cli) -> Result<(Option<PathBuf>, Replaced), Failure> {
         None => beside_result(cli),
     });
     let provenance = provenance.transpose()?;
-    let task = cli.command.task();
+    let task = cli.task();
     let mut outputs = task.writes();
     outputs.extend(provenance.as_deref().map(|path| Destination {
         option: "--provenance",
@@ -143,7 +144,7 @@ fn prepare(cli: &Cli) -> Result<(Option<PathBuf>, Replaced), Failure> {
 
 /// `--provenance` without a name.
 fn beside_result(cli: &Cli) -> Result<PathBuf, Failure> {
-    let results = cli.command.task().results();
+    let results = cli.task().results();
     let Some(result) = results.first() else {
         return Err(Failure::input(
             "provenance_without_result",
@@ -159,7 +160,7 @@ fn beside_result(cli: &Cli) -> Result<PathBuf, Failure> {
 /// `--provenance`.
 fn write_provenance(cli: &Cli, file: &Path, messages: &Messages) -> Result<(), Failure> {
     messages.record(|record| {
-        let task = cli.command.task();
+        let task = cli.task();
         for path in task.saved() {
             record.input("saved", path);
         }

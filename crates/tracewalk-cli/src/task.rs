@@ -9,6 +9,7 @@ use tracewalk_input::capture::files;
 use crate::args::{CaptureArgs, FollowArgs};
 use crate::failure::Failure;
 use crate::messages::Messages;
+use crate::open;
 use crate::output::{Destination, file};
 
 /// A command with its arguments.
@@ -18,6 +19,9 @@ pub(crate) trait Task {
 
     /// The destinations of its results.
     fn writes(&self) -> Vec<Destination<'_>>;
+
+    /// Whether it prints text for people, which may go through a pager.
+    fn is_for_people(&self) -> bool;
 
     /// Does the work.
     fn run(&self, messages: &Messages) -> Result<(), Failure>;
@@ -32,24 +36,16 @@ pub(crate) struct Reads<'a> {
     pub(crate) more: &'a [PathBuf],
     /// Whether a file saved by `--save` can stand for a capture.
     pub(crate) takes_saved: bool,
-    /// A file beside the captures.
-    pub(crate) beside: Option<&'a Path>,
-    /// Another file beside the captures.
-    pub(crate) beside_too: Option<&'a Path>,
+    /// Files beside the captures.
+    pub(crate) beside: [Option<&'a Path>; 2],
     /// Further directories of source files.
     pub(crate) source_dirs: &'a [PathBuf],
 }
 
 impl<'a> Reads<'a> {
     /// No files.
-    pub(crate) const NOTHING: Self = Self {
-        capture: None,
-        more: &[],
-        takes_saved: false,
-        beside: None,
-        beside_too: None,
-        source_dirs: &[],
-    };
+    pub(crate) const NOTHING: Self =
+        Self { capture: None, more: &[], takes_saved: false, beside: [None; 2], source_dirs: &[] };
 
     /// One capture.
     pub(crate) const fn one(capture: &'a CaptureArgs) -> Self {
@@ -69,6 +65,13 @@ impl<'a> Reads<'a> {
 }
 
 impl dyn Task + '_ {
+    /// Whether its output may go through a pager: text for people, of a complete capture.
+    pub(crate) fn is_paged(&self) -> bool {
+        let prints = self.writes().iter().any(Destination::is_standard_output);
+        let waits = |capture| open::comes_over_time(capture).unwrap_or(true);
+        self.is_for_people() && prints && !self.reads().capture.is_some_and(waits)
+    }
+
     /// The files and folders that the results go to.
     pub(crate) fn results(&self) -> Vec<&Path> {
         self.writes().into_iter().filter_map(|result| file(Some(result.path))).collect()
@@ -98,7 +101,7 @@ impl dyn Task + '_ {
             inputs.extend(capture.images.iter().map(|image| image.file.clone()));
             inputs.extend(capture.svd.iter().chain(&capture.registers).cloned());
         }
-        inputs.extend(reads.beside.into_iter().chain(reads.beside_too).map(Path::to_owned));
+        inputs.extend(reads.beside.into_iter().flatten().map(Path::to_owned));
         inputs
     }
 }

@@ -360,9 +360,9 @@ fn a_snapshot_is_read_by_opencsd_as_the_capture_is_read_here() {
     let output = directory.path().join("snapshot");
     for name in ["a15-pft", "m3-etmv3"] {
         let outcome = run(arguments(
-            "snapshot",
+            "describe",
             &example(name).join("capture.toml"),
-            &["-o", output.to_str().unwrap()],
+            &["--format", "ds5", "-o", output.to_str().unwrap()],
         ));
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         let here = run(["flow", output.to_str().unwrap(), "--format", "runs"]);
@@ -393,9 +393,9 @@ fn a_snapshot_of_real_boards_says_the_same_to_opencsd_as_the_original() {
                 (case.join("swo.bin"), vec!["--image".to_owned(), case.join(elf).display().to_string()])
             }
         };
-        options.extend(["-o".to_owned(), output.display().to_string()]);
+        options.extend(["--format=ds5".to_owned(), "-o".to_owned(), output.display().to_string()]);
         let options = options.iter().map(String::as_str).collect::<Vec<_>>();
-        let outcome = run(arguments("snapshot", &capture, &options));
+        let outcome = run(arguments("describe", &capture, &options));
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         let found = opencsd_runs(&output);
         let expected = match elf {
@@ -415,14 +415,21 @@ fn a_snapshot_is_only_written_where_nothing_is() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("precious"), "1").unwrap();
     let capture = example("a15-pft/capture.toml");
-    let outcome =
-        run_with_kinds(arguments("snapshot", &capture, &["-o", directory.path().to_str().unwrap()]));
+    let outcome = run_with_kinds(arguments(
+        "describe",
+        &capture,
+        &["--format", "ds5", "-o", directory.path().to_str().unwrap()],
+    ));
     assert_eq!(outcome.status, 2);
     assert!(outcome.stderr.contains("error: folder_not_empty"), "{}", outcome.stderr);
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
     // OpenCSD has no MTB support.
     let output = directory.path().join("new");
-    let outcome = run(arguments("snapshot", &example("m0-crash-mtb"), &["-o", output.to_str().unwrap()]));
+    let outcome = run(arguments(
+        "describe",
+        &example("m0-crash-mtb"),
+        &["--format", "ds5", "-o", output.to_str().unwrap()],
+    ));
     assert_eq!(outcome.status, 2);
     assert!(mentions(&outcome.stderr, "mtb"), "{}", outcome.stderr);
     assert!(!output.exists());
@@ -433,7 +440,7 @@ fn info_shows_what_a_description_says_beside() {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("snapshot");
     let capture = example("a15-pft/capture.toml");
-    run(arguments("snapshot", &capture, &["-o", output.to_str().unwrap()]));
+    run(arguments("describe", &capture, &["--format", "ds5", "-o", output.to_str().unwrap()]));
     let list = output.join("snapshot.ini");
     let text = std::fs::read_to_string(&list).unwrap();
     std::fs::write(&list, format!("{text}\n[clusters]\nbig=cpu_0\n")).unwrap();
@@ -447,7 +454,7 @@ fn the_options_that_info_names_are_taken_whatever_registers_a_snapshot_says() {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("snapshot");
     let capture = example("a15-pft/capture.toml");
-    run(arguments("snapshot", &capture, &["-o", output.to_str().unwrap()]));
+    run(arguments("describe", &capture, &["--format", "ds5", "-o", output.to_str().unwrap()]));
     let unit = std::fs::read_dir(&output).unwrap().map(|entry| entry.unwrap().path());
     let unit =
         unit.into_iter().find(|path| std::fs::read_to_string(path).is_ok_and(|text| text.contains("ETMIDR")));

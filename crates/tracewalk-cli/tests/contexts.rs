@@ -159,7 +159,7 @@ fn processes_at_the_same_addresses_are_followed_in_their_own_images() {
 #[test]
 fn names_come_from_the_image_of_the_context() {
     for (machine, source) in machines() {
-        let tree = machine.run("flow", &ALL, &[&["--functions"][..], &source].concat());
+        let tree = machine.run("calls", &ALL, &source);
         let text = machine.run("flow", &ALL, &source);
         for (name, outcome) in
             ["spin", "wander", "switch_to"].iter().flat_map(|name| [(name, &tree), (name, &text)])
@@ -358,8 +358,11 @@ fn a_description_says_the_contexts_and_decodes_to_the_same() {
         assert!(text.contains("file = \"spin.elf\"\ncontext = 0x42\n"), "{text}");
         machine.assert_all_ran(&run(["flow", &output, "--format", "runs"]));
         let snapshot = machine.file("snapshot").display().to_string();
-        let written =
-            machine.run("snapshot", &ALL, &[&["--output", snapshot.as_str()][..], &source].concat());
+        let written = machine.run(
+            "describe",
+            &ALL,
+            &[&["--format", "ds5", "--output", snapshot.as_str()][..], &source].concat(),
+        );
         assert!(written.stderr.contains("warning: contexts_left_out"), "{}", written.stderr);
     }
 }

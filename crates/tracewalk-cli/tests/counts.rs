@@ -147,7 +147,9 @@ fn what_is_saved_apart_and_merged_is_what_is_counted_together() {
     printed(&["merge", &other, &one, "-o", &merged]);
     assert_eq!(std::fs::read(&merged).unwrap(), std::fs::read(&both).unwrap());
     // No program is needed.
-    for (command, format) in [("counts", "json"), ("counts", "text"), ("pgo", "profgen"), ("pgo", "bolt")] {
+    for (command, format) in
+        [("counts", "json"), ("counts", "text"), ("counts", "profgen"), ("counts", "bolt")]
+    {
         let print = |inputs: &[&str]| printed(&[&[command], inputs, &["--format", format]].concat());
         assert_eq!(print(&[&merged]), print(&[&a, &b]), "{command} {format}");
     }
@@ -200,8 +202,8 @@ fn damaged_captures_count_the_same_on_any_number_of_threads() {
 fn what_cannot_be_written_is_said_by_kind() {
     let (m3, a15) = (capture("m3-etmv3"), capture("a15-pft"));
     for (arguments, kind) in [
-        (vec!["pgo", &m3, "--binary", "other.elf"], "no_such_binary"),
-        (vec!["pgo", &m3, &a15], "several_binaries"),
+        (vec!["counts", "--format", "profgen", &m3, "--binary", "other.elf"], "no_such_binary"),
+        (vec!["counts", "--format", "profgen", &m3, &a15], "several_binaries"),
         (vec!["counts", &m3, "--format", "bolt", "--binary", "a9.elf"], "no_such_binary"),
     ] {
         let outcome = run(arguments.iter().chain(&["--messages", "json"]));
@@ -212,8 +214,8 @@ fn what_cannot_be_written_is_said_by_kind() {
             outcome.stderr
         );
     }
-    let chosen = printed(&["pgo", &m3, &a15, "--binary", "m3.elf"]);
-    assert_eq!(chosen, printed(&["pgo", &m3]));
+    let chosen = printed(&["counts", "--format", "profgen", &m3, &a15, "--binary", "m3.elf"]);
+    assert_eq!(chosen, printed(&["counts", "--format", "profgen", &m3]));
 }
 
 /// A real capture of a Linux process (its source in the corpus' README), with a program and two libraries where the loader put them.
@@ -296,7 +298,7 @@ fn llvm_profgen_gives_functions_and_calls_their_counts() {
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     for (name, elf) in [("a15-pft", "a9.elf"), ("m3-etmv3", "m3.elf")] {
         let (counts, profile) = (file("counts"), file("profile"));
-        printed(&["pgo", &capture(name), "-o", &counts]);
+        printed(&["counts", "--format", "profgen", &capture(name), "-o", &counts]);
         let binary = format!("--binary={}", example(name).join(elf).display());
         let input = format!("--unsymbolized-profile={counts}");
         tool("llvm-profgen-22", &[&input, "--use-offset=0", &binary, "--format=text", "-o", &profile]);
@@ -354,7 +356,7 @@ fn bolt_finds_no_trace_that_contradicts_the_program() {
     let process = process(&folder);
     let process = process.iter().map(String::as_str).collect::<Vec<_>>();
     let options = ["--binary", "fib", "--format", "bolt", "-o", &counts];
-    printed(&[&["pgo"], &process[..], &options].concat());
+    printed(&[&["counts"], &process[..], &options].concat());
     let elf = folder.join("fib").to_str().unwrap().to_owned();
     let said = tool("perf2bolt-22", &["-pa", "-p", &counts, "-o", &data, &elf]);
     // The samples that BOLT could not use, by words in the lines that count them.
@@ -378,7 +380,7 @@ fn autofdo_s_addresses_are_counted_from_the_first_segment() {
         let first = segments.lines().find_map(|line| line.trim().strip_prefix("LOAD")).unwrap();
         let base = address(first.split_whitespace().nth(1).unwrap());
         let ranges = |format: &str| {
-            let text = printed(&["pgo", &capture(name), "--format", format]);
+            let text = printed(&["counts", &capture(name), "--format", format]);
             let mut lines = text.lines();
             let count = lines.next().unwrap().parse::<usize>().unwrap();
             let range = |line: &str| {

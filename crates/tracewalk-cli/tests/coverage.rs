@@ -117,7 +117,8 @@ fn a_run_without_the_program_that_was_traced_shows_no_loss_and_is_refused() {
     let wrong = [&[trace.to_str().unwrap()], &source[..], &other[..]].concat();
     let outcome = coverage(&[&wrong[..], &["--save", &empty]].concat());
     assert_eq!(outcome.status, 2, "{}", outcome.stderr);
-    let compared = run_with_kinds([&["coverage"], &wrong[..], &["--diff", &base, "--no-loss"]].concat());
+    let compared =
+        run_with_kinds([&["coverage"], &wrong[..], &["--diff", &base, "--fail-on-regression"]].concat());
     assert_refused(&compared, "error: nothing_to_compare");
     let nothing = "error: saved_nothing empty.twcov:";
     let saved = [&["coverage", empty.as_str()], &other[..], &["--diff", &base]].concat();

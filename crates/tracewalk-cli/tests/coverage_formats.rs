@@ -20,7 +20,7 @@ fn report(folder: &Path, name: &str, format: &str) -> PathBuf {
         "coverage",
         "--quiet",
         example(name).join("capture.toml").to_str().unwrap(),
-        "--source-dir",
+        "--src-dir",
         sources().to_str().unwrap(),
         "--format",
         format,
@@ -169,11 +169,10 @@ fn what_a_base_covered_and_is_covered_no_more_is_reported() {
     let capture = example("m3-etmv3/capture.toml");
     let sources = sources();
     let against = |base: &Path, options: &[&str]| {
-        let arguments =
-            ["coverage", "-q", capture.to_str().unwrap(), "--source-dir", sources.to_str().unwrap()];
+        let arguments = ["coverage", "-q", capture.to_str().unwrap(), "--src-dir", sources.to_str().unwrap()];
         run_with_kinds(arguments.iter().chain(&["--diff", base.to_str().unwrap()]).chain(options))
     };
-    let same = against(&base, &["--no-loss"]);
+    let same = against(&base, &["--fail-on-regression"]);
     assert_eq!(same.status, 0, "{}", same.stderr);
     assert!(!same.stdout.contains("lost  "), "{}", same.stdout);
     // In the base, `clamp` ran, and all lines were a hundred lines further down.
@@ -193,7 +192,7 @@ fn what_a_base_covered_and_is_covered_no_more_is_reported() {
     let moved = moved.collect::<String>() + "end_of_record\n" + rest;
     let changed = folder.path().join("changed.info");
     std::fs::write(&changed, moved).unwrap();
-    let outcome = against(&changed, &["--no-loss"]);
+    let outcome = against(&changed, &["--fail-on-regression"]);
     assert_eq!(outcome.status, 1, "{}", outcome.stdout);
     assert!(outcome.stderr.contains("error: unmet"), "{}", outcome.stderr);
     let difference = outcome.stdout.split("common/work.c\n").nth(1).unwrap();
@@ -228,7 +227,7 @@ fn a_page_shows_what_the_document_says_to_whoever_uses_it() {
         "coverage",
         "-q",
         example("m3-etmv3").join("capture.toml").to_str().unwrap(),
-        "--source-dir",
+        "--src-dir",
         file("sources").to_str().unwrap(),
         "--html",
         page.to_str().unwrap(),
@@ -286,7 +285,7 @@ fn a_base_that_is_none_is_refused() {
     };
     let capture = example("m3-etmv3/capture.toml");
     let against = |base: &Path| {
-        let arguments = ["coverage", "-q", capture.to_str().unwrap(), "--no-loss", "--diff"];
+        let arguments = ["coverage", "-q", capture.to_str().unwrap(), "--fail-on-regression", "--diff"];
         run(arguments.iter().copied().chain(base.to_str()))
     };
     let document = report(folder.path(), "m3-etmv3", "json");
@@ -330,7 +329,7 @@ fn a_source_that_is_not_the_one_that_was_compiled_is_named() {
     std::fs::copy(example("m3-etmv3/trace.bin"), &trace).unwrap();
     std::fs::copy(example("m3-etmv3/m3.elf"), &image).unwrap();
     let stale = |sources: &Path| {
-        let arguments = ["coverage", "-q", "--format", "json", "--source-dir", sources.to_str().unwrap()];
+        let arguments = ["coverage", "-q", "--format", "json", "--src-dir", sources.to_str().unwrap()];
         let files = [trace.to_str().unwrap(), "--image", image.to_str().unwrap()];
         let outcome = run(arguments.iter().chain(&files));
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
@@ -380,7 +379,7 @@ fn a_source_is_newer_than_the_trace_and_the_image_whatever_the_age_of_the_descri
             "--format",
             "json",
             &description,
-            "--source-dir",
+            "--src-dir",
             sources.to_str().unwrap(),
         ]);
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
@@ -409,7 +408,7 @@ fn a_source_whose_checksum_the_program_has_is_judged_by_it_and_not_by_its_time()
         let later = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);
         std::fs::File::options().append(true).open(&path).unwrap().set_modified(later).unwrap();
         let files = [capture.to_str().unwrap(), "--image", image.to_str().unwrap()];
-        let options = ["coverage", "--format", "json", "--source-dir", folder.path().to_str().unwrap()];
+        let options = ["coverage", "--format", "json", "--src-dir", folder.path().to_str().unwrap()];
         let outcome = run_with_kinds(options.iter().chain(&files));
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         let document: Value = serde_json::from_str(&outcome.stdout).unwrap();

@@ -171,7 +171,7 @@ fn one_screen_of_80_columns_shows_it_all() {
         for title in ["Fault", "Cause", "Call stack", "Last path", "Last instructions", "Proof"] {
             assert!(outcome.stdout.lines().any(|line| line == title), "{name}: {title}\n{}", outcome.stdout);
         }
-        let markdown = run(arguments(name).into_iter().chain(["--markdown".into()]));
+        let markdown = run(arguments(name).into_iter().chain(["--format=markdown".into()]));
         assert!(markdown.stdout.starts_with("## ") && markdown.stdout.contains("### Cause"), "{name}");
         assert_eq!(markdown.stdout.matches("```").count() % 2, 0, "{name}");
     }

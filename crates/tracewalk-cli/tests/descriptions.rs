@@ -5,11 +5,18 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{Outcome, copied_example, corpus, example, mentions, run, run_with_kinds};
 
-/// The directory that `tracewalk snapshot` writes of an example.
+/// The directory that `tracewalk describe --format ds5` writes of an example.
 fn snapshot_of(example_name: &str, directory: &Path) -> PathBuf {
     let written = directory.join("snapshot");
-    let outcome =
-        run(["snapshot", example(example_name).to_str().unwrap(), "-o", written.to_str().unwrap(), "-q"]);
+    let outcome = run([
+        "describe",
+        "--format",
+        "ds5",
+        example(example_name).to_str().unwrap(),
+        "-o",
+        written.to_str().unwrap(),
+        "-q",
+    ]);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     written
 }
@@ -147,7 +154,15 @@ fn describe_keeps_registers_that_change_nothing() {
     assert_eq!((again.status, again.stdout), (0, text.clone()), "{}", again.stderr);
     // A snapshot made from the description keeps these registers, too.
     let second = directory.path().join("second");
-    let outcome = run(["snapshot", described.to_str().unwrap(), "-o", second.to_str().unwrap(), "-q"]);
+    let outcome = run([
+        "describe",
+        "--format",
+        "ds5",
+        described.to_str().unwrap(),
+        "-o",
+        second.to_str().unwrap(),
+        "-q",
+    ]);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     let text = fs::read_to_string(second.join("source_0.ini")).unwrap();
     assert!(text.contains("ETMTEEVR=0x0000406F\n") && text.contains("ETMACVR(0X011)=0x00009000\n"), "{text}");

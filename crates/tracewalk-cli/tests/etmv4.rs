@@ -197,7 +197,7 @@ fn a_snapshot_directory_that_is_written_reads_the_same() {
         let snapshot = corpus.join(name);
         let written = temporary.path().join(name.replace('/', "-"));
         let [snapshot, written] = [&snapshot, &written].map(|path| path.to_str().expect("plain names"));
-        let outcome = run(["snapshot", snapshot, "-o", written]);
+        let outcome = run(["describe", "--format", "ds5", snapshot, "-o", written]);
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         assert_same_runs(&runs(&[written]), &runs(&[snapshot]));
         let registers = |path| {

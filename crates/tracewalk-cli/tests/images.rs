@@ -112,15 +112,15 @@ fn source_lines_that_are_not_there_are_noted_once() {
         (count("sources_missing"), count("no_lines"))
     };
     let sources = example("../firmware").display().to_string();
-    assert_eq!(notes(&["--source-lines"]), (1, 0));
+    assert_eq!(notes(&["--src-lines"]), (1, 0));
     assert_eq!(notes(&[]), (0, 0));
-    assert_eq!(notes(&["--source-lines", "--format", "runs"]), (0, 0));
-    let found = notes(&["--source-lines", "--source-dir", &sources]);
+    assert_eq!(notes(&["--src-lines", "--format", "runs"]), (0, 0));
+    let found = notes(&["--src-lines", "--src-dir", &sources]);
     let some = format!("{sources}/m3");
-    assert_eq!((found, notes(&["--source-lines", "--source-dir", &some])), ((0, 0), (1, 0)));
+    assert_eq!((found, notes(&["--src-lines", "--src-dir", &some])), ((0, 0), (1, 0)));
     // Without a program, `no_program` reports it already.
     let trace = directory.path().join("trace.bin").display().to_string();
-    let kinds = run_with_notices(["flow", &trace, "--source-lines"]).1;
+    let kinds = run_with_notices(["flow", &trace, "--src-lines"]).1;
     assert!(kinds.has("no_program") && !kinds.has("no_lines"), "{kinds:?}");
     // The program without names, lines and sections.
     let elf = directory.path().join("m3.elf");
@@ -128,6 +128,6 @@ fn source_lines_that_are_not_there_are_noted_once() {
     bytes[0x20..0x24].fill(0);
     bytes[0x30..0x34].fill(0);
     std::fs::write(&elf, bytes).unwrap();
-    assert_eq!(notes(&["--source-lines"]), (0, 1));
+    assert_eq!(notes(&["--src-lines"]), (0, 1));
     assert_eq!(notes(&[]), (0, 0));
 }

@@ -86,7 +86,7 @@ fn exceptions_of_the_examples_took_as_many_instructions_as_their_records_say() {
         [("m3-etmv3", "m3", "m"), ("a7-etmv3", "a9", "ar"), ("a15-pft", "a9", "ar")]
     {
         let capture = example(name).join("capture.toml");
-        let (instructions, found) = found(&[text(&capture), "--axis", "instructions"]);
+        let (instructions, found) = found(&[text(&capture), "--unit", "instructions"]);
         let firmware = example("../firmware").join(program);
         let file = |extension: &str| firmware.join(program).with_extension(extension);
         let (elf, record) = (file("elf"), file("record"));
@@ -109,7 +109,7 @@ fn exceptions_of_emulated_programs_took_as_many_instructions_as_the_emulator_rec
         let case = corpus(&format!("synthetic/{name}"));
         let (elf, runs) = (case.join("program.elf"), case.join("runs.txt"));
         let (buffer, registers) = (case.join("mtb.bin"), case.join("registers.txt"));
-        let mut arguments = vec!["--image", text(&elf), "--axis", "instructions"];
+        let mut arguments = vec!["--image", text(&elf), "--unit", "instructions"];
         if name.contains("mtb") {
             arguments.extend([text(&buffer), "--registers", text(&registers)]);
         } else {
@@ -135,7 +135,7 @@ fn functions_took_as_many_instructions_as_a_stack_kept_by_hand_says() {
         cases.push((profile, case.join("program.elf"), case.join("runs.txt"), case));
     }
     for (profile, elf, record, capture) in &cases {
-        let arguments = [text(capture), "--functions", "--axis", "instructions", "--image", text(elf)];
+        let arguments = [text(capture), "--functions", "--unit", "instructions", "--image", text(elf)];
         let arguments = &arguments[..if capture.is_dir() { arguments.len() } else { arguments.len() - 2 }];
         let (instructions, source) = report(arguments);
         let arguments = ["--elf", text(elf), "--record", text(record), "--profile", profile];
@@ -205,7 +205,7 @@ fn sources_of_several_programs_with_one_trace_id_are_named_by_their_programs() {
     let folder = tempfile::tempdir().unwrap();
     let saved = folder.path().join("saved.twirq").to_str().unwrap().to_owned();
     let both = [capture("m3-etmv3"), capture("a7-etmv3")];
-    let captures = ["--quiet", "--axis", "instructions", &both[0], &both[1]];
+    let captures = ["--quiet", "--unit", "instructions", &both[0], &both[1]];
     assert_eq!(run(["interrupts", "--save", &saved].iter().chain(&captures)).status, 0);
     for arguments in [&captures[..], &["--quiet", &saved]] {
         let shown = |format: &str| {

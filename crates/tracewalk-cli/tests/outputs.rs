@@ -119,7 +119,7 @@ fn source_files_that_the_program_leads_to_are_not_overwritten() {
     refuses(&["profile", "capture.toml", "--save", "main.c"], "main.c");
     refuses(&["flow", "capture.toml", "--provenance=main.c"], "main.c");
     // A source in a folder that the user names.
-    let elsewhere = ["capture.toml", "--source-dir", "src", "-o", "src/main.c"];
+    let elsewhere = ["capture.toml", "--src-dir", "src", "-o", "src/main.c"];
     refuses(&[&["coverage", "--format", "lcov"][..], &elsewhere].concat(), "src/main.c");
     refuses(&[&["profile"][..], &elsewhere].concat(), "src/main.c");
     // A file that the program does not refer to, and a new name, are both allowed.
@@ -141,7 +141,7 @@ fn a_mapped_capture_is_not_cut_under_the_one_that_reads_it() {
 #[test]
 fn the_files_of_a_snapshot_are_inputs() {
     let folder = Folder::with("m3-etmv3");
-    assert_eq!(folder.run(&["snapshot", "capture.toml", "-o", "made"]).0, 0);
+    assert_eq!(folder.run(&["describe", "--format", "ds5", "capture.toml", "-o", "made"]).0, 0);
     let made = fs::read_dir(folder.at("made")).unwrap().map(|file| file.unwrap().path()).collect::<Vec<_>>();
     assert!(made.len() >= 5, "{made:?}");
     for file in made {
@@ -186,7 +186,7 @@ fn a_place_that_cannot_be_written_to_is_refused_before_the_work() {
     folder.refuses(&["flow", "capture.toml", "--provenance"]);
     folder.refuses(&["timeline", "capture.toml", "--format", "ctf", "-o", "."]);
     folder.refuses(&["timeline", "capture.toml", "--format", "ctf", "-o", "-"]);
-    folder.refuses(&["snapshot", "capture.toml", "-o", "."]);
+    folder.refuses(&["describe", "--format", "ds5", "capture.toml", "-o", "."]);
 }
 
 #[test]
@@ -195,9 +195,9 @@ fn a_command_that_fails_leaves_what_stood_there_and_nothing_else() {
     fs::write(folder.at("result"), "as before").unwrap();
     for command in [
         &["timeline", "missing.bin", "-o", "result"][..],
-        &["timeline", "capture.toml", "--axis", "time", "-o", "result"],
-        &["timeline", "capture.toml", "--axis", "time", "--format", "ctf", "-o", "made"],
-        &["snapshot", "missing.bin", "-o", "made"],
+        &["timeline", "capture.toml", "--unit", "time", "-o", "result"],
+        &["timeline", "capture.toml", "--unit", "time", "--format", "ctf", "-o", "made"],
+        &["describe", "--format", "ds5", "missing.bin", "-o", "made"],
         &["coverage", "trace.bin", "-o", "result"],
         &["merge", "capture.toml", "-o", "result"],
     ] {
@@ -251,7 +251,7 @@ fn a_signal_leaves_neither_half_an_output_nor_a_temporary_file() {
                 "--container",
                 "raw",
             ])
-            .args(["--axis", "instructions", "-o", "result"])
+            .args(["--unit", "instructions", "-o", "result"])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -285,7 +285,7 @@ fn completions_and_manual_pages_are_whole() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("man");
     for _ in 0..2 {
-        assert_eq!(run([Path::new("man"), &path]).status, 0);
+        assert_eq!(run([Path::new("--generate"), Path::new("man"), Path::new("-o"), &path]).status, 0);
         let names = fs::read_dir(&path).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
         assert!(names.into_iter().all(|name| name.starts_with("tracewalk") && name.ends_with(".1")));
     }

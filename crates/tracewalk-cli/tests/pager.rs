@@ -124,7 +124,7 @@ fn a_listing_fits_the_terminal() {
     let widest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap();
     let piped = run(["flow", &capture]).stdout;
     let sources = example("../firmware").display().to_string();
-    for more in [&[][..], &["--source-lines", "--source-dir", &sources]] {
+    for more in [&[][..], &["--src-lines", "--src-dir", &sources]] {
         let text = shown(80, more);
         assert!(widest(&text) <= 80, "{:?}", text.lines().find(|line| line.chars().count() > 80));
     }

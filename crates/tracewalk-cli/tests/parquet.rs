@@ -27,7 +27,7 @@ fn tables() -> Vec<Table> {
         of("counts", "--table", &CountsReport::TABLES),
         of("crash", "--table", &CRASH_TABLES),
         of("coverage", "--table", &["lines", "files", "functions", "branches"]),
-        of("profile", "--by", &["functions", "lines", "calls", "binaries"]),
+        of("profile", "--table", &["functions", "lines", "calls", "binaries"]),
     ]
     .concat()
 }

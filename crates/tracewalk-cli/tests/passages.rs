@@ -69,8 +69,7 @@ fn formats() -> Vec<(String, Make)> {
         };
         for &(source_lines, width) in ways {
             let look = Look { width, ..Look::PLAIN };
-            let window = Window::default();
-            let options = FlowOptions { look, source_lines, functions: false, at_once: false, window };
+            let options = FlowOptions { look, source_lines, at_once: false };
             let make: Make = Box::new(move |out| (format.make.sink)(out, &options));
             formats.push((format!("flow/{}/{source_lines}/{width:?}", format.name), make));
         }

@@ -56,7 +56,7 @@ fn a_phone_s_and_a_model_s_trace_count_as_simpleperf_counts_them() {
         ["perf_etm", "fixed/perf_etm", "perf_with_unformatted_trace", "fixed/perf_with_unformatted_trace"]
     {
         let file = linux(&format!("simpleperf/{name}.data"));
-        let text = printed(&["pgo", &file, "--symfs", &symfs, "--format", "autofdo"]);
+        let text = printed(&["counts", &file, "--symfs", &symfs, "--format", "autofdo"]);
         let found = autofdo(&text);
         assert_eq!(found.0, expected.0, "{name}");
         assert_eq!(direct(&found.1, &expected.1), direct(&expected.1, &expected.1), "{name}");
@@ -176,7 +176,7 @@ fn binaries_are_found_by_build_id() {
     std::fs::create_dir_all(&place).unwrap();
     std::fs::copy(own, Path::new(&place).join("elf")).unwrap();
     let text =
-        printed(&["pgo", &file, "--debug-dir", folder.path().to_str().unwrap(), "--format", "autofdo"]);
+        printed(&["counts", &file, "--debug-dir", folder.path().to_str().unwrap(), "--format", "autofdo"]);
     assert!(!autofdo(&text).0.is_empty());
 }
 
@@ -205,7 +205,7 @@ fn a_phone_s_trace_runs_through_a_module_of_its_kernel() {
         assert!(functions.iter().any(|name| name == "wakeup_user"), "{functions:?}");
         // simpleperf counts this module, too, at the addresses of its file.
         let options = ["--binary", "rq_stats.ko", "--format", "autofdo", "--quiet"];
-        let ranges = autofdo(&run(["pgo", file, "--symfs", symfs].iter().chain(&options)).stdout).0;
+        let ranges = autofdo(&run(["counts", file, "--symfs", symfs].iter().chain(&options)).stdout).0;
         assert!(ranges.len() >= 5, "{ranges:?}");
         found.push((functions, ranges));
     }

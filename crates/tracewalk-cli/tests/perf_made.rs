@@ -467,7 +467,7 @@ fn a_profile_is_by_binary_and_thread() {
     std::fs::write(&path, machine.recording.file()).unwrap();
     let root = folder.path().join("root");
     let arguments = ["profile", path.to_str().unwrap(), "--symfs", root.to_str().unwrap()];
-    let outcome = run(arguments.iter().chain(&["--by", "binaries", "--format", "csv", "--quiet"]));
+    let outcome = run(arguments.iter().chain(&["--table", "binaries", "--format", "csv", "--quiet"]));
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     let mut rows = outcome.stdout.lines().map(|line| line.split(',').collect::<Vec<_>>());
     assert_eq!(

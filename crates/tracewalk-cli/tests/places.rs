@@ -42,8 +42,8 @@ fn a_part_of_a_flow_is_what_stands_between_its_places_in_the_whole() {
         let place = format!("quicksort#{nth}");
         assert_eq!(listed(&["--from", &place]), whole[times[nth - 1]..], "{place}");
         assert_eq!(listed(&["--to", &place]), whole[..times[nth - 1]], "{place}");
-        let around = listed(&["--around", &place, "--before", "7", "--after", "5"]);
-        assert_eq!(around, whole[times[nth - 1] - 7..times[nth - 1] + 5], "{place}");
+        let around = listed(&["--around", &format!("{place}±6")]);
+        assert_eq!(around, whole[times[nth - 1] - 6..times[nth - 1] + 6], "{place}");
         let before = listed(&["--to", &place, "--last", "9"]);
         assert_eq!(before, whole[times[nth - 1] - 9..times[nth - 1]], "{place}");
     }
@@ -56,12 +56,12 @@ fn a_part_of_a_flow_is_what_stands_between_its_places_in_the_whole() {
     assert!(find(&whole, &inside).is_some() && !inside.contains(&0x440));
     assert_eq!(listed(&["--from", "1001", "--to", "1017"]), whole[1001..1017]);
     let handler = listed(&["--from", "exception:SysTick", "--to", "exception:any"]);
-    assert_eq!(handler[0], listed(&["--around", "SysTick_Handler", "--after", "1", "--before", "0"])[0]);
+    assert_eq!(handler[0], listed(&["--around", "SysTick_Handler+-1"])[1]);
 }
 
 #[test]
 fn a_line_is_a_place_by_the_end_of_its_file() {
-    let lines = of("flow", &["--from", "work.c:56", "--to", "work.c:55", "--source-lines"]);
+    let lines = of("flow", &["--from", "work.c:56", "--to", "work.c:55", "--src-lines"]);
     assert_eq!(lines.status, 0, "{}", lines.stderr);
     assert_eq!(addresses(&lines.stdout)[0], 0x434);
     let by_folder = of("flow", &["--from", "nowhere/work.c:56"]);
@@ -78,18 +78,15 @@ fn line_formats_and_trees_of_calls_show_the_same_part() {
     let objects = jsonl.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let count = objects.filter_map(|object| object["instructions"].as_u64()).sum::<u64>();
     assert_eq!(count, instructions.len() as u64);
-    for command in ["calls", "flow"] {
-        let functions = if command == "flow" { &["--functions"][..] } else { &[] };
-        let tree = of(command, &[&part[..], functions].concat());
-        assert!(tree.status == 0 && tree.stdout.contains("quicksort"), "{}", tree.stdout);
-    }
+    let tree = of("calls", &part);
+    assert!(tree.status == 0 && tree.stdout.contains("quicksort"), "{}", tree.stdout);
 }
 
 #[test]
 fn every_command_with_a_window_counts_the_same_instructions() {
     let part = ["--from", "quicksort#3", "--to", "exception:any"];
     let expected = listed(&part).len() as u64;
-    let profile = of("profile", &[&part[..], &["--format", "folded", "--cost", "instructions"]].concat());
+    let profile = of("profile", &[&part[..], &["--format", "folded", "--unit", "instructions"]].concat());
     let costs = profile.stdout.lines().filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok());
     assert_eq!(costs.sum::<u64>(), expected, "{}", profile.stderr);
     for command in ["timeline", "interrupts", "calls"] {
@@ -123,7 +120,7 @@ fn a_place_that_never_comes_is_an_error_with_what_is_near() {
         assert_eq!(of("flow", &["--from", wrong]).status, 2, "{wrong}");
     }
     assert_eq!(of("flow", &["--around", "quicksort", "--from", "main"]).status, 2);
-    assert_eq!(of("flow", &["--before", "3"]).status, 2);
+    assert_eq!(of("flow", &["--around", "main±x"]).status, 2);
 }
 
 /// The names are those of IHI 0064 (TYPE), IHI 0014Q (table 7.12) and DDI 0403E (B1.5.2).

@@ -74,7 +74,7 @@ fn callgrind_annotate_shows_the_functions_of_a_profile_and_what_they_cost() {
                 "Cycles" => "cycles",
                 _ => "time",
             };
-            let chains = chains(folder.path(), name, &["--cost", cost, "--no-inlined"]);
+            let chains = chains(folder.path(), name, &["--unit", cost, "--no-inlined"]);
             let mut functions = BTreeMap::<String, u64>::new();
             for (chain, own) in &chains {
                 *functions.entry(chain.rsplit(';').next().unwrap().to_owned()).or_default() += own;
@@ -94,7 +94,7 @@ fn callgrind_annotate_keeps_functions_of_several_programs_apart() {
     let python = python();
     let folder = tempfile::tempdir().unwrap();
     let other = example("a15-pft").join("capture.toml");
-    let options = ["--cost", "instructions", other.to_str().unwrap()];
+    let options = ["--unit", "instructions", other.to_str().unwrap()];
     let file = profile(folder.path(), "m3-etmv3", "callgrind", &options);
     let text = output(Command::new("callgrind_annotate").args(["--threshold=100", "--auto=no"]).arg(&file));
     let table = folder.path().join("annotated.txt");
@@ -103,7 +103,7 @@ fn callgrind_annotate_keeps_functions_of_several_programs_apart() {
     let mut shared = 0;
     let mut expected = BTreeMap::<String, BTreeMap<&str, u64>>::new();
     for (name, source) in [("m3-etmv3", "trace ID 0x10"), ("a15-pft", "trace ID 0x13")] {
-        for (chain, own) in chains(folder.path(), name, &["--cost", "instructions", "--no-inlined"]) {
+        for (chain, own) in chains(folder.path(), name, &["--unit", "instructions", "--no-inlined"]) {
             let function = chain.rsplit(';').next().unwrap();
             *expected.entry(function.to_owned()).or_default().entry(source).or_default() += own;
         }
@@ -140,7 +140,7 @@ fn a_reader_of_pprofs_files_finds_the_chains_of_calls() {
                     "time"
                 }
             };
-            let expected = chains(folder.path(), name, &["--cost", cost]);
+            let expected = chains(folder.path(), name, &["--unit", cost]);
             let found = read["chains"].as_object().unwrap().iter();
             let found = found.map(|(chain, values)| {
                 (chain.replace("_[i]", " (inlined)"), values[column].as_u64().unwrap())
@@ -163,7 +163,7 @@ fn a_reader_of_pprofs_files_finds_the_chains_of_calls() {
 /// The cost of a line in the table of lines.
 fn line_cost(place: &str) -> u64 {
     let capture = example("m3-etmv3/capture.toml");
-    let table = run(["profile", "-q", capture.to_str().unwrap(), "--by", "lines"]).stdout;
+    let table = run(["profile", "-q", capture.to_str().unwrap(), "--table", "lines"]).stdout;
     let rows = table.lines().filter(|line| line.split_whitespace().nth(2) == Some(place));
     rows.map(|row| row.split_whitespace().next().unwrap().parse::<u64>().unwrap()).sum()
 }
@@ -310,10 +310,10 @@ fn every_format_says_what_is_measured() {
 fn a_measure_that_the_trace_has_not_is_refused() {
     let capture = example("m3-etmv3/capture.toml");
     for (cost, bit) in [("cycles", "12"), ("time", "28")] {
-        let outcome = run_with_kinds(["profile", capture.to_str().unwrap(), "--cost", cost]);
+        let outcome = run_with_kinds(["profile", capture.to_str().unwrap(), "--unit", cost]);
         assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""));
         assert!(
-            mentions(&outcome.stderr, &format!("error: not_measured --cost {bit}")),
+            mentions(&outcome.stderr, &format!("error: not_measured --unit {bit}")),
             "{}",
             outcome.stderr
         );

@@ -132,7 +132,7 @@ fn column(costs: &Costs, index: usize) -> BTreeMap<String, u64> {
 
 /// The functions' table: calls, own and inclusive instructions.
 fn table(capture: &[&str]) -> BTreeMap<String, [u64; 3]> {
-    let text = profile(capture, &["--cost", "instructions", "--no-inlined"]);
+    let text = profile(capture, &["--unit", "instructions", "--no-inlined"]);
     let rows = text.lines().skip(2).filter(|line| !line.starts_with('·'));
     let row = |line: &str| {
         let words = line.split_whitespace().collect::<Vec<_>>();
@@ -148,7 +148,7 @@ fn table(capture: &[&str]) -> BTreeMap<String, [u64; 3]> {
 
 /// Compares all that is counted in instructions.
 fn assert_instructions(name: &str, capture: &[&str], truth: &Truth) {
-    let instructions = ["--cost", "instructions"];
+    let instructions = ["--unit", "instructions"];
     let chains = folded(capture, &[&instructions[..], &["--no-inlined"]].concat());
     assert_same(&format!("{name}: chains"), &chains, &column(&truth.costs("folded"), 0));
     let chains = folded(capture, &instructions);
@@ -194,7 +194,7 @@ fn assert_lines(name: &str, callgrind: &Callgrind, truth: &Truth) {
 
 /// The number of instructions in the trace.
 fn instructions(capture: &[&str]) -> String {
-    folded(capture, &["--cost", "instructions"]).values().sum::<u64>().to_string()
+    folded(capture, &["--unit", "instructions"]).values().sum::<u64>().to_string()
 }
 
 #[test]
@@ -306,7 +306,7 @@ fn assert_cycles(python: &Path, program: &str, setup: &Setup, contexts: bool) {
     options.extend(contexts.then_some("--contexts"));
     let truth = Truth::of(python, &firmware.file, &firmware.file.with_extension("record"), &options);
     assert_instructions(&name, &capture, &truth);
-    let chains = folded(&capture, &["--cost", "cycles", "--no-inlined"]);
+    let chains = folded(&capture, &["--unit", "cycles", "--no-inlined"]);
     assert_same(&format!("{name}: chain cycles"), &chains, &column(&truth.costs("folded"), 1));
     let callgrind = Callgrind::of(&capture);
     let inclusive = column(&names(&truth.costs("edge_total")), 1);
@@ -342,13 +342,13 @@ fn captures_of_hardware_cost_what_another_decoder_counts() {
     let totals: Value = serde_json::from_str(&totals).unwrap();
     for (id, expected) in totals["sources"].as_object().unwrap() {
         let capture = [corpus.to_str().unwrap(), "--id", id];
-        let [instructions, ..] = sums(&capture, &["--cost", "instructions"]);
+        let [instructions, ..] = sums(&capture, &["--unit", "instructions"]);
         assert_eq!(instructions, expected["instructions"], "{id}");
-        let [cycles, unfollowed, untraced] = sums(&capture, &["--cost", "cycles"]);
+        let [cycles, unfollowed, untraced] = sums(&capture, &["--unit", "cycles"]);
         // For a PTM, the other decoder omits the cycle counts of waypoints in code that it lacks.
         let counted = if id == "0x13" { 0 } else { unfollowed };
         assert_eq!(cycles + counted + untraced, expected["cycles"], "{id}");
-        let [ticks, unfollowed, untraced] = sums(&capture, &["--cost", "time"]);
+        let [ticks, unfollowed, untraced] = sums(&capture, &["--unit", "time"]);
         let timestamps = expected["timestamps"].as_array().unwrap().iter().map(|timestamp| {
             u64::from_str_radix(timestamp.as_str().unwrap().trim_start_matches("0x"), 16).unwrap()
         });

@@ -141,7 +141,8 @@ fn links_out_of_a_root_are_refused_and_a_linked_trace_is_described_with_its_root
 fn a_snapshot_may_name_what_is_allowed() {
     let place = Place::new();
     let snapshot = place.text("snapshot");
-    let outcome = run(["snapshot", example("a7-etmv3").to_str().unwrap(), "-o", &snapshot, "-q"]);
+    let outcome =
+        run(["describe", "--format", "ds5", example("a7-etmv3").to_str().unwrap(), "-o", &snapshot, "-q"]);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     let expected = run_with_kinds(["flow", &snapshot, "--format", "runs"]);
     fs::rename(place.path("snapshot/cpu_0_memory_0.bin"), place.path("share/memory.bin")).unwrap();

@@ -85,8 +85,8 @@ fn profiles_that_were_saved_and_merged_are_the_profile_of_all_captures() {
 
 #[test]
 fn durations_that_were_saved_and_merged_are_those_of_all_captures() {
-    assert_adds_up("interrupts", &INTERRUPTS, &["--axis", "time"]);
-    assert_adds_up("interrupts", &INTERRUPTS, &["--axis", "instructions", "--functions"]);
+    assert_adds_up("interrupts", &INTERRUPTS, &["--unit", "time"]);
+    assert_adds_up("interrupts", &INTERRUPTS, &["--unit", "instructions", "--functions"]);
 }
 
 /// Two buffers of one capture, each with a source of the same trace ID and protocol.
@@ -144,7 +144,7 @@ fn sources_of_one_id_that_speak_different_protocols_are_distinguished() {
     quietly(&["profile", &capture("a15-pft"), "--save", &folder.file("other")]);
     let text = std::fs::read_to_string(folder.file("other")).unwrap();
     std::fs::write(folder.file("other"), text.replace(r#""id":"0x13""#, r#""id":"0x10""#)).unwrap();
-    let image = ["--image", program.to_str().unwrap(), "--cost", "instructions"];
+    let image = ["--image", program.to_str().unwrap(), "--unit", "instructions"];
     let parts = [folder.file("one"), folder.file("other")];
     let arguments = ["profile", &parts[0], &parts[1], "--format", "folded"];
     let folded = quietly(&[&arguments[..], &image].concat()).stdout;
@@ -191,7 +191,7 @@ fn what_does_not_belong_together_is_refused() {
     let (etm, cortex_m) = (capture("a7-etmv3"), capture("m3-etmv3"));
     quietly(&["profile", &etm, "--save", &a9]);
     quietly(&["profile", &cortex_m, "--save", &m3]);
-    quietly(&["interrupts", &etm, "--axis", "time", "--save", &ticks]);
+    quietly(&["interrupts", &etm, "--unit", "time", "--save", &ticks]);
     quietly(&["interrupts", &etm, "--functions", "--save", &functions]);
     quietly(&["coverage", &etm, "--save", &coverage]);
     let elf = example("a7-etmv3/a9.elf");
@@ -210,7 +210,7 @@ fn what_does_not_belong_together_is_refused() {
 
     let measured = "error: other_measure --functions";
     assert_refused(&["merge", &ticks, &functions], measured);
-    assert_refused(&["interrupts", &ticks, "--axis", "cycles"], "error: other_measure ticks.twirq: cycles");
+    assert_refused(&["interrupts", &ticks, "--unit", "cycles"], "error: other_measure ticks.twirq: cycles");
     assert_refused(&["interrupts", &ticks, "--functions"], "error: other_measure ticks.twirq: functions");
     for command in [["profile", &a9], ["interrupts", &ticks]] {
         let arguments = [&command[..], &["--image", image, "--from", "100"]].concat();

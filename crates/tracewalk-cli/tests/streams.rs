@@ -400,12 +400,12 @@ fn what_is_printed_of_a_stream_that_was_stopped_says_so() {
 /// appears at once; empty if they print at the end.
 const REPORTS: [(&str, &str, &[&str], &str); 8] = [
     ("profile", "folded", &[], ""),
-    ("profile", "callgrind", &["--cost", "instructions"], ""),
+    ("profile", "callgrind", &["--unit", "instructions"], ""),
     ("calls", "", &["--fold", "none"], "  "),
     ("calls", "", &["--fold", "chains"], ""),
     ("interrupts", "csv", &[], ""),
-    ("interrupts", "json", &["--axis", "instructions", "--functions"], ""),
-    ("timeline", "text", &["--axis", "instructions"], " "),
+    ("interrupts", "json", &["--unit", "instructions", "--functions"], ""),
+    ("timeline", "text", &["--unit", "instructions"], " "),
     ("timeline", "chrome", &[], ""),
 ];
 
@@ -493,7 +493,7 @@ fn the_memory_that_figures_of_a_stream_take_does_not_grow_with_it() {
 fn an_axis_that_a_stream_has_nothing_of_is_refused_when_it_has_come() {
     let case = with_image("m3-etmv3/trace.bin", "m3-etmv3/m3.elf");
     for command in ["timeline", "interrupts"] {
-        let more = ["--format", "text", "--axis", "cycles", "--idle", "0.3", "--follow"];
+        let more = ["--format", "text", "--unit", "cycles", "--idle", "0.3", "--follow"];
         let outcome = run_with_kinds(
             [command, case.trace.to_str().unwrap()]
                 .iter()

@@ -23,24 +23,24 @@ fn interrupts_of_an_etm_are_named_in_text_and_objects() {
     let directory = tempfile::tempdir().unwrap();
     let svd = svd(&directory, &[("UART0", "0"), ("TIMER0", "3")]);
     let capture = example("m3-etmv3/capture.toml");
-    let flow = |options: &[&str]| {
+    let shown = |command: &str, options: &[&str]| {
         let arguments =
-            ["flow", capture.to_str().unwrap(), "--svd", svd.to_str().unwrap(), "--color", "never"];
+            [command, capture.to_str().unwrap(), "--svd", svd.to_str().unwrap(), "--color", "never"];
         let outcome = run(arguments.iter().chain(options));
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         outcome.stdout
     };
     // The record has IRQ0 three times, IRQ3 three times, and IRQ20 nine times.
-    for (options, mark) in [(&[][..], "──"), (&["--functions"], "▸")] {
-        let text = flow(options);
+    for (command, mark) in [("flow", "──"), ("calls", "▸")] {
+        let text = shown(command, &[]);
         let count = |name: &str| {
             let start = format!("{mark} {name}");
             text.lines().filter(|line| line.trim_start().starts_with(&start)).count()
         };
         let counts = [count("UART0 (IRQ0)"), count("TIMER0 (IRQ3)"), count("IRQ20"), count("IRQ0")];
-        assert_eq!(counts, [3, 3, 9, 0], "{options:?}");
+        assert_eq!(counts, [3, 3, 9, 0], "{command}");
     }
-    let objects = flow(&["--format", "jsonl"]);
+    let objects = shown("flow", &["--format", "jsonl"]);
     let name = |line: &str| -> Option<(u64, String)> {
         let object: serde_json::Value = serde_json::from_str(line).unwrap();
         Some((object["number"].as_u64()?, object["name"].as_str()?.to_owned()))
@@ -52,7 +52,10 @@ fn interrupts_of_an_etm_are_named_in_text_and_objects() {
         [(11, "SVCall"), (14, "PendSV"), (15, "SysTick"), (16, "UART0"), (19, "TIMER0"), (36, "IRQ20")];
     assert_eq!(names, expected.map(|(number, name)| (number, name.to_owned())));
     // The line format for programs has only numbers.
-    assert_eq!(flow(&["--format", "runs"]), std::fs::read_to_string(example("m3-etmv3/runs.txt")).unwrap());
+    assert_eq!(
+        shown("flow", &["--format", "runs"]),
+        std::fs::read_to_string(example("m3-etmv3/runs.txt")).unwrap()
+    );
 }
 
 #[test]

@@ -64,14 +64,13 @@ impl Hostile {
 #[test]
 fn names_of_files_functions_and_sources_do_nothing_to_a_terminal() {
     let hostile = Hostile::new();
-    let texts: [&[&str]; 15] = [
+    let texts: [&[&str]; 14] = [
         &["info"],
         &["packets"],
         &["flow"],
-        &["flow", "--functions"],
         &["flow", "--last", "20"],
         &["profile"],
-        &["profile", "--by", "lines"],
+        &["profile", "--table", "lines"],
         &["profile", "--format", "folded"],
         &["profile", "--format", "callgrind"],
         &["calls"],

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use tracewalk_report::formats::{
-    CALLS, COUNTS, COVERAGE, CRASH, DIFF, FLOW, Format, INTERRUPTS, PACKETS, PGO, PROFILE, TIMELINE,
+    CALLS, COUNTS, COVERAGE, CRASH, DIFF, FLOW, Format, INTERRUPTS, PACKETS, PROFILE, TIMELINE,
 };
 
 use crate::support::{example, tracewalk};
@@ -37,7 +37,6 @@ fn ways() -> Vec<Way> {
         .chain(of("profile", PROFILE, &[]))
         .chain(of("coverage", COVERAGE, &[]))
         .chain(of("counts", COUNTS, &[]))
-        .chain(of("pgo", PGO, &[]))
         .chain(of("interrupts", INTERRUPTS, &[]))
         .chain(of("timeline", TIMELINE, &[]))
         .chain(of("diff", DIFF, &[]))

@@ -144,7 +144,7 @@ fn times_between_timestamps_are_marked_and_lie_between_them() {
     std::fs::write(&capture, &trace.bytes).unwrap();
     let arguments =
         [text(&capture), "--container", "raw", "--source", &setup.option(), "--image", text(&firmware.file)];
-    let lines = lines(&[&arguments[..], &["--axis", "time"]].concat());
+    let lines = lines(&[&arguments[..], &["--unit", "time"]].concat());
     let marked = lines.iter().filter(|line| line.starts_with('~')).count();
     assert!(marked > 500, "{marked}");
     // The generator's own clock after each instruction, at half its speed; the trace has a timestamp every 50

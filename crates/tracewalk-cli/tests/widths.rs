@@ -13,17 +13,16 @@ type View = (&'static str, &'static [&'static str]);
 const VIEWS: &[View] = &[
     ("info", &[]),
     ("flow", &[]),
-    ("flow", &["--source-lines"]),
-    ("flow", &["--functions"]),
+    ("flow", &["--src-lines"]),
     ("flow", &["--last", "40"]),
     ("packets", &[]),
     ("itm", &["--format", "events"]),
     ("coverage", &[]),
     ("counts", &[]),
     ("profile", &[]),
-    ("profile", &["--by", "lines"]),
-    ("profile", &["--by", "calls"]),
-    ("profile", &["--by", "binaries"]),
+    ("profile", &["--table", "lines"]),
+    ("profile", &["--table", "calls"]),
+    ("profile", &["--table", "binaries"]),
     ("calls", &[]),
     ("calls", &["--fold", "none"]),
     ("calls", &["--fold", "chains"]),
@@ -36,8 +35,7 @@ const VIEWS: &[View] = &[
 ];
 
 /// Commands whose answers are files, or nothing.
-const NO_VIEWS: &[&str] =
-    &["pgo", "describe", "snapshot", "merge", "completions", "man", "help", "gdb", "view"];
+const NO_VIEWS: &[&str] = &["describe", "merge", "help", "gdb", "view"];
 
 const EXAMPLES: [&str; 4] = ["m3-etmv3", "a7-etmv3", "a15-pft", "m0-crash-mtb"];
 

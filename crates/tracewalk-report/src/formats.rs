@@ -29,7 +29,7 @@ mod timeline;
 
 pub use calls::{CALLS, MakeCalls};
 pub use captures::{GATHER, WriteCaptures};
-pub use counts::{COUNTS, PGO, WriteCounts};
+pub use counts::{COUNTS, OF_ONE_BINARY, WriteCounts};
 pub use coverage::{COVERAGE, COVERAGE_TABLES, CoverageAnswer, WriteCoverage};
 pub use crash::{CRASH, WriteCrash};
 pub use diff::{DIFF, WriteDiff};
@@ -194,13 +194,7 @@ mod tests {
                 WriteInfo::Tables(write) => write(&mut out, &[], "sources", complete).unwrap(),
             },
             "flow" => {
-                let options = FlowOptions {
-                    look,
-                    source_lines: false,
-                    functions: false,
-                    at_once: false,
-                    window: Window::default(),
-                };
+                let options = FlowOptions { look, source_lines: false, at_once: false };
                 flow(&mut *(find(FLOW, name).unwrap().make.sink)(&mut out, &options));
             }
             "calls" => {

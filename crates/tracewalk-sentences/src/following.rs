@@ -42,7 +42,7 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
                 files.iter().take(3).map(|file| Plain(file).to_string()).collect::<Vec<_>>().join(", ");
             let more = files.len().checked_sub(3).filter(|more| *more > 0);
             format!(
-                "found no source file for {shown}{}; give their directory with --source-dir",
+                "found no source file for {shown}{}; give their directory with --src-dir",
                 more.map_or_else(String::new, |more| format!(" and {more} more")),
             )
         }

@@ -16,6 +16,14 @@
 //! ```
 #![forbid(unsafe_code)]
 
+/// The address of a page of the documents.
+#[macro_export]
+macro_rules! page {
+    ($name:literal) => {
+        concat!("https://github.com/tracewalk/tracewalk/blob/main/docs/", $name)
+    };
+}
+
 mod captures;
 mod files;
 mod following;

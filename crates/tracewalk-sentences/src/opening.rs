@@ -89,7 +89,12 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
             None => error.to_string(),
         },
         K::NothingDecodable => {
-            "nothing in the capture can be decoded: none of its sources has a protocol that tracewalk decodes (docs/protocols.md)".to_owned()
+            concat!(
+                "nothing in the capture can be decoded: none of its sources has a protocol that tracewalk decodes (",
+                crate::page!("protocols.md"),
+                ")"
+            )
+            .to_owned()
         }
         K::Undescribed { id, bytes, reads_as } => {
             let option = match reads_as {
@@ -198,9 +203,13 @@ fn memory(notice: &Notice) -> Option<String> {
              packets: {evidence}; leave out the registers to read them"
         ),
         K::MtbWroteNothing => {
-            "MTB_POSITION shows no packet, and the trace buffer holds none: the MTB was never on, or no branch ran since it was \
-             switched on; switch it on before the run (docs/mtb-after-a-crash.md)"
-                .to_owned()
+            concat!(
+                "MTB_POSITION shows no packet, and the trace buffer holds none: the MTB was never on, or no branch ran since it \
+                 was switched on; switch it on before the run (",
+                crate::page!("mtb-after-a-crash.md"),
+                ")"
+            )
+            .to_owned()
         }
         K::MtbGoesOn(evidence) => format!(
             "packets after the place in MTB_POSITION continue the newest one: an earlier run left them, or the registers are \

@@ -56,7 +56,11 @@ pub(super) fn remedy(error: &OpenError) -> Option<String> {
         OpenError::NoSnapshot(_) => "save what GDB's `info registers` and `x/16wx 0xe000ed00` print",
         OpenError::NoMtbPacket => "check --container, or give --registers FILE",
         OpenError::MtbNeverOn => {
-            "switch it on before the crash (docs/mtb-after-a-crash.md), or save the memory that MTB_BASE and MTB_POSITION name"
+            concat!(
+                "switch it on before the crash (",
+                crate::page!("mtb-after-a-crash.md"),
+                "), or save the memory that MTB_BASE and MTB_POSITION name"
+            )
         }
         OpenError::NoTraceId(protocol) => return Some(format!("state it with --source ID={protocol}")),
         OpenError::NotStated { needed, .. } => return Some(format!("give {needed}")),

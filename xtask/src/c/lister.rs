@@ -123,7 +123,7 @@ fn snapshot(example: &str, folder: &Path) -> Result<PathBuf, String> {
     let _ = fs::remove_dir_all(&snapshot);
     let capture = workspace().join("testdata/examples").join(example).join("capture.toml");
     let mut write = Command::new(&command);
-    write.arg("snapshot").arg(capture).arg("-o").arg(&snapshot);
+    write.args(["describe", "--format", "ds5"]).arg(capture).arg("-o").arg(&snapshot);
     output(&mut write)
         .map_err(|error| format!("{error}\nbuild the command first: cargo build -p tracewalk-cli"))?;
     Ok(snapshot)

@@ -1,4 +1,4 @@
-//! The options of `counts` and `pgo`.
+//! The options of `counts`.
 
 use std::path::PathBuf;
 
@@ -20,19 +20,11 @@ Examples:
   tracewalk merge run1.twcounts run2.twcounts -o all.twcounts
   tracewalk counts all.twcounts --format json
       runs on several boards, merged later
-
-Exit status:
-  0  everything was decoded
-  2  something could not be read, or the trace had malformed parts or gaps;
-     the part that could be decoded is counted";
-
-pub(crate) const PGO_EXAMPLES: &str = "\
-Examples:
-  tracewalk pgo capture.toml -o fw.prof
+  tracewalk counts capture.toml --format profgen -o fw.prof
   llvm-profgen --unsymbolized-profile=fw.prof --use-offset=0 --binary=fw.elf -o fw.afdo
   clang -O2 -fprofile-sample-use=fw.afdo …
       a program that the compiler optimises for how it ran
-  tracewalk pgo capture.toml --binary server --format bolt -o server.preagg
+  tracewalk counts capture.toml --binary server --format bolt -o server.preagg
   perf2bolt -pa -p server.preagg -o server.fdata server
       the same after the linker, for 64-bit programs
 
@@ -41,9 +33,8 @@ Exit status:
   2  something could not be read, or the trace had malformed parts or gaps;
      the part that could be decoded is counted";
 
-/// The captures to count, and the options for counting.
 #[derive(Args, Debug)]
-pub(crate) struct CountArgs {
+pub(crate) struct Counts {
     #[command(flatten)]
     pub(crate) follow: FollowArgs,
 
@@ -59,15 +50,6 @@ pub(crate) struct CountArgs {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 
-    #[command(flatten)]
-    pub(crate) work: WorkArgs,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct Counts {
-    #[command(flatten)]
-    pub(crate) count: CountArgs,
-
     /// The output format; by default `text`, or nothing with --save.
     #[arg(long, value_parser = built_in::listed(formats::COUNTS), help_heading = "Output")]
     pub(crate) format: Option<&'static Format<WriteCounts>>,
@@ -79,14 +61,7 @@ pub(crate) struct Counts {
     /// Save the counts, to merge and write them later.
     #[arg(long, value_name = "FILE.twcounts", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) save: Option<PathBuf>,
-}
 
-#[derive(Args, Debug)]
-pub(crate) struct Pgo {
     #[command(flatten)]
-    pub(crate) count: CountArgs,
-
-    /// The output format.
-    #[arg(long, value_parser = built_in::listed(formats::PGO), default_value = formats::PGO[0].name, help_heading = "Output")]
-    pub(crate) format: &'static Format<WriteCounts>,
+    pub(crate) work: WorkArgs,
 }

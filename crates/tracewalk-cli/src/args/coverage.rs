@@ -26,12 +26,12 @@ Examples:
   tracewalk merge run1.twcov run2.twcov -o all.twcov
   tracewalk coverage all.twcov --image fw.elf --diff main.info
       runs on several boards, merged later, and what they no longer cover
-  git diff main HEAD | tracewalk coverage capture.toml --diff main.info --source-diff - --no-loss
+  git diff main HEAD | tracewalk coverage capture.toml --diff main.info --base-diff - --fail-on-regression
       for CI: unchanged lines that main covered are still covered
 
 Exit status:
   0  everything was decoded
-  1  --fail-under, --fail-on-loss or --no-loss did not hold
+  1  --fail-under, --fail-on-loss or --fail-on-regression did not hold
   2  something could not be read, or the trace had malformed parts or gaps;
      the part that could be decoded is reported";
 
@@ -62,7 +62,7 @@ pub(crate) struct Coverage {
     pub(crate) exclude_function: Vec<Pattern>,
 
     /// Exit with status 1 if less is covered, in percent: METRIC=PERCENT, for example lines=80,branches=60. METRIC is
-    /// `lines`, `branches`, `functions`, `instructions`, or, with --source-diff or --base-source-dir, `changed`: the
+    /// `lines`, `branches`, `functions`, `instructions`, or, with --base-diff or --base-src-dir, `changed`: the
     /// lines with code that changed since the base.
     #[arg(long, value_name = "LIMITS", value_delimiter = ',', value_parser = limit, help_heading = "Checks")]
     pub(crate) fail_under: Vec<Limit>,
@@ -80,11 +80,11 @@ pub(crate) struct Coverage {
 
     /// The changes of the sources since the base, as printed by `git diff OLD NEW`; `-` for standard input. Unchanged lines are
     /// then matched wherever they have moved.
-    #[arg(long, value_name = "DIFF", requires = "diff", conflicts_with = "base_source_dir", value_hint = ValueHint::FilePath, help_heading = "Checks")]
+    #[arg(long = "base-diff", value_name = "DIFF", requires = "diff", conflicts_with = "base_source_dir", value_hint = ValueHint::FilePath, help_heading = "Checks")]
     pub(crate) source_diff: Option<PathBuf>,
 
-    /// The sources of the base, from which tracewalk works out the changes instead of from --source-diff.
-    #[arg(long, value_name = "DIR", requires = "diff", value_hint = ValueHint::DirPath, help_heading = "Checks")]
+    /// The sources of the base, from which tracewalk works out the changes instead of from --base-diff.
+    #[arg(long = "base-src-dir", value_name = "DIR", requires = "diff", value_hint = ValueHint::DirPath, help_heading = "Checks")]
     pub(crate) base_source_dir: Option<PathBuf>,
 
     /// The program of the base, if the base was saved by --save and is of another revision; can be given several times.
@@ -92,7 +92,7 @@ pub(crate) struct Coverage {
     pub(crate) base_images: Vec<ImageRequest>,
 
     /// Exit with status 1 if lines of the base, or outcomes of their conditions, are no longer covered.
-    #[arg(long, requires = "diff", help_heading = "Checks")]
+    #[arg(long = "fail-on-regression", requires = "diff", help_heading = "Checks")]
     pub(crate) no_loss: bool,
 
     /// Replace OLD by NEW at the beginning of source paths in the debugging information, in reports and when looking for the

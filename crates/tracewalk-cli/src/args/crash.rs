@@ -16,7 +16,7 @@ Examples:
       GDB's output of an MTB, the registers and the stack
   tracewalk crash etb.bin --image firmware.elf --dump crash.log
       a trace, and GDB's output in a second file
-  tracewalk crash crash.log --image firmware.elf --markdown -o crash.md
+  tracewalk crash crash.log --image firmware.elf --format markdown -o crash.md
       for a bug report
 
 Exit status:
@@ -42,10 +42,6 @@ pub(crate) struct Crash {
     /// The table that --format csv and parquet write.
     #[arg(long, value_name = "TABLE", value_parser = built_in::table(&CRASH_TABLES), default_value = CRASH_TABLES[0], help_heading = "Output")]
     pub(crate) table: &'static str,
-
-    /// The same as --format markdown.
-    #[arg(long, conflicts_with = "format", help_heading = "Output")]
-    pub(crate) markdown: bool,
 
     /// The output file; standard output if omitted.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]

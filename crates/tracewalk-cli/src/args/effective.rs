@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn options_are_known_however_they_are_written_and_a_file_may_be_called_like_the_command() {
         assert_eq!(kept(&["flow", "flow"]), ["flow"]);
-        assert_eq!(kept(&["--quiet", "flow", "-q", "flow", "--functions"]), ["flow", "--functions"]);
+        assert_eq!(kept(&["--quiet", "flow", "-q", "flow", "--src-lines"]), ["flow", "--src-lines"]);
         for output in [&["-oout.json"][..], &["-o=out.json"], &["-o", "out.json"], &["--output=out.json"]] {
             assert_eq!(kept(&[&["coverage", "a"], output].concat()), ["a"], "{output:?}");
         }

@@ -18,7 +18,7 @@ Examples:
       the functions that cost most
   tracewalk profile capture.toml --format flamegraph -o profile.svg
       a picture of them, to open in a browser
-  tracewalk profile swo.bin --image fw.elf --by lines --rows 20
+  tracewalk profile swo.bin --image fw.elf --table lines --rows 20
       the 20 lines that cost most
   tracewalk profile run1.bin run2.bin --image fw.elf
       two captures of the same program together
@@ -26,7 +26,7 @@ Examples:
   tracewalk merge run1.twprof run2.twprof -o all.twprof
   tracewalk profile all.twprof --image fw.elf --format flamegraph -o profile.svg
       runs on several boards, merged later
-  tracewalk profile capture.toml --cost time --frequency 1GHz --format pprof -o profile.pb.gz
+  tracewalk profile capture.toml --unit time --frequency 1GHz --format pprof -o profile.pb.gz
       in seconds, by the timestamps of a counter at 1 GHz, for pprof
 
 Exit status:
@@ -108,7 +108,7 @@ pub(crate) struct Profile {
     pub(crate) window: WindowArgs,
 
     /// The unit of cost.
-    #[arg(long, value_enum, default_value_t, help_heading = "Measure")]
+    #[arg(long = "unit", value_enum, default_value_t, help_heading = "Measure")]
     pub(crate) cost: CostChoice,
 
     /// The frequency of the clock that cycles or timestamps count, for example 72MHz or 32768. Times are then in
@@ -121,7 +121,7 @@ pub(crate) struct Profile {
     pub(crate) no_inlined: bool,
 
     /// The rows of the text table.
-    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    #[arg(long = "table", value_enum, default_value_t, help_heading = "Output")]
     pub(crate) by: ProfileRows,
 
     /// The maximum number of rows in the text table.

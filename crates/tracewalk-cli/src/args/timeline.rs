@@ -15,7 +15,7 @@ pub(crate) const TIMELINE_EXAMPLES: &str = "\
 Examples:
   tracewalk timeline capture.toml --format perfetto -o timeline.pftrace
       functions, interrupts and tasks, for ui.perfetto.dev
-  tracewalk timeline capture.toml --axis cycles --frequency 72MHz --from 100000 --to 101000
+  tracewalk timeline capture.toml --unit cycles --frequency 72MHz --from 100000 --to 101000
       a thousand instructions with their times, as text
   tracewalk timeline capture.toml --format ctf -o folder
       for babeltrace2 and Trace Compass
@@ -29,11 +29,11 @@ pub(crate) const INTERRUPTS_EXAMPLES: &str = "\
 Examples:
   tracewalk interrupts swo.bin --image fw.elf --svd chip.svd
       how often each exception was taken and how long it took, by the chip's names
-  tracewalk interrupts capture.toml --axis cycles --functions --format csv -o cycles.csv
+  tracewalk interrupts capture.toml --unit cycles --functions --format csv -o cycles.csv
       in cycles, of functions as well, for a spreadsheet
   tracewalk interrupts run1.bin run2.bin --image fw.elf
       two captures of the same program together
-  tracewalk interrupts run1.bin --image fw.elf --axis cycles --save run1.twirq
+  tracewalk interrupts run1.bin --image fw.elf --unit cycles --save run1.twirq
   tracewalk merge run1.twirq run2.twirq -o all.twirq
   tracewalk interrupts all.twirq --image fw.elf
       runs on several boards, merged later
@@ -53,7 +53,7 @@ pub(crate) struct AxisArgs {
     pub(crate) window: WindowArgs,
 
     /// The unit of the axis.
-    #[arg(long, value_enum, default_value_t, help_heading = "Axis")]
+    #[arg(long = "unit", value_enum, default_value_t, help_heading = "Axis")]
     pub(crate) axis: AxisChoice,
 
     /// The frequency of the clock that cycles or timestamps count, for example 72MHz or 32768. Times are then in

@@ -3,6 +3,7 @@
 use clap::Args;
 use tracewalk_analysis::{Place, Window};
 
+use super::numbers::number;
 use super::place::place;
 use crate::failure::Failure;
 
@@ -23,17 +24,17 @@ pub(crate) struct WindowArgs {
 /// The part of program flow around a place.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct AroundArgs {
-    /// Print the execution around this place, in the notation of --from.
-    #[arg(long, value_name = "PLACE", value_parser = place, conflicts_with_all = ["from", "to", "last"], help_heading = "Window")]
-    pub(crate) around: Option<Place>,
+    /// Print N instructions before this place, and N from it on; 20 if ±N (or +-N) is omitted. The notation is that of --from.
+    #[arg(long, value_name = "PLACE[±N]", value_parser = around, conflicts_with_all = ["from", "to", "last"], help_heading = "Window")]
+    pub(crate) around: Option<(Place, u64)>,
+}
 
-    /// With --around: the number of instructions before the place.
-    #[arg(long, value_name = "N", default_value_t = 20, requires = "around", help_heading = "Window")]
-    pub(crate) before: u64,
-
-    /// With --around: the number of instructions from the place on.
-    #[arg(long, value_name = "N", default_value_t = 20, requires = "around", help_heading = "Window")]
-    pub(crate) after: u64,
+/// Reads a place and the number of instructions on each side of it.
+fn around(text: &str) -> Result<(Place, u64), String> {
+    let (place_text, count) =
+        text.rsplit_once('±').or_else(|| text.rsplit_once("+-")).unwrap_or((text, "20"));
+    let count = number(count).ok_or("expected a number of instructions after ±, for example main±50")?;
+    Ok((place(place_text)?, count))
 }
 
 impl WindowArgs {

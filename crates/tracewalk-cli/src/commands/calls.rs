@@ -27,6 +27,10 @@ impl Task for Calls {
         vec![Destination::standard_output()]
     }
 
+    fn is_for_people(&self) -> bool {
+        self.format.name == "text"
+    }
+
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
         run(self, messages)
     }

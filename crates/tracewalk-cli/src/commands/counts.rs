@@ -1,4 +1,4 @@
-//! `counts` and `pgo`: execution counts, for people, for programs, and for tools that optimise by them.
+//! `counts`: execution counts, for people, for programs, and for tools that optimise by them.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use tracewalk_session::{Follow, RunError};
 
 use super::gathered::Gathered;
 use super::{follow, print_statistics};
-use crate::args::{CountArgs, Counts, Pgo};
+use crate::args::Counts;
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
@@ -20,52 +20,36 @@ use crate::task::{Reads, Task};
 
 impl Task for Counts {
     fn reads(&self) -> Reads<'_> {
-        self.count.reads()
+        Reads { more: &self.more, takes_saved: true, ..Reads::followed(&self.follow) }
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
-        let output = self.count.output.as_deref();
+        let output = self.output.as_deref();
         Destination::output_and_save(output, self.save.as_deref(), self.format.is_some())
+    }
+
+    fn is_for_people(&self) -> bool {
+        self.format.is_none_or(|format| format.name == "text")
     }
 
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
         let start = Instant::now();
-        let gathered = self.count.gather(messages)?;
+        let gathered = self.gather(messages)?;
         if let Some(file) = &self.save {
             gathered.save(file, messages)?;
         }
         let format = self.format.or_else(|| formats::COUNTS.first().filter(|_| self.save.is_none()));
         if let Some(format) = format {
-            self.count.write(format, self.table, &gathered)?;
+            self.write(format, &gathered)?;
         }
-        self.count.print_statistics(&gathered, start, messages);
+        if self.work.stats {
+            print_statistics(&gathered.statistics, start.elapsed(), self.work.threads, messages);
+        }
         Ok(())
     }
 }
 
-impl Task for Pgo {
-    fn reads(&self) -> Reads<'_> {
-        self.count.reads()
-    }
-
-    fn writes(&self) -> Vec<Destination<'_>> {
-        vec![Destination::output(self.count.output.as_deref())]
-    }
-
-    fn run(&self, messages: &Messages) -> Result<(), Failure> {
-        let start = Instant::now();
-        let gathered = self.count.gather(messages)?;
-        self.count.write(self.format, CountsReport::TABLES[0], &gathered)?;
-        self.count.print_statistics(&gathered, start, messages);
-        Ok(())
-    }
-}
-
-impl CountArgs {
-    fn reads(&self) -> Reads<'_> {
-        Reads { more: &self.more, takes_saved: true, ..Reads::followed(&self.follow) }
-    }
-
+impl Counts {
     /// Counts execution in the captures, and reads saved files.
     fn gather(&self, messages: &Messages) -> Result<Gathered<'_, CountedBinary>, Failure> {
         let mut gathered = Gathered::<CountedBinary>::open(&self.follow, &self.more, messages)?;
@@ -97,15 +81,14 @@ impl CountArgs {
     fn write(
         &self,
         format: &Format<WriteCounts>,
-        table: &'static str,
         gathered: &Gathered<'_, CountedBinary>,
     ) -> Result<(), Failure> {
         let mut report = self.report(gathered)?;
-        if formats::find(formats::PGO, format.name).is_some() {
+        if formats::find(formats::OF_ONE_BINARY, format.name).is_some() {
             of_one_binary(&mut report, format.name)?;
         }
         let output = self.output.as_deref();
-        write_to(output, |out| (format.make)(out, &report, look_for(output), table))
+        write_to(output, |out| (format.make)(out, &report, look_for(output), self.table))
     }
 
     /// The report of the selected binaries.
@@ -133,12 +116,6 @@ impl CountArgs {
             }
         }
         Ok(CountsReport { binaries, complete: gathered.found.complete })
-    }
-
-    fn print_statistics(&self, gathered: &Gathered<'_, CountedBinary>, start: Instant, messages: &Messages) {
-        if self.work.stats {
-            print_statistics(&gathered.statistics, start.elapsed(), self.work.threads, messages);
-        }
     }
 }
 

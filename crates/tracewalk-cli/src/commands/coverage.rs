@@ -31,8 +31,10 @@ impl Task for Coverage {
         Reads {
             more: &self.more,
             takes_saved: true,
-            beside: self.diff.as_deref(),
-            beside_too: self.source_diff.as_deref().filter(|file| !revisions::is_standard_input(file)),
+            beside: [
+                self.diff.as_deref(),
+                self.source_diff.as_deref().filter(|file| !revisions::is_standard_input(file)),
+            ],
             ..Reads::followed(&self.follow)
         }
     }
@@ -46,6 +48,10 @@ impl Task for Coverage {
         let output = prints.then(|| Destination::output(self.output.as_deref()));
         let save = self.save.as_deref().map(|file| Destination::file("--save", file));
         output.into_iter().chain(save).chain(reports).collect()
+    }
+
+    fn is_for_people(&self) -> bool {
+        self.format.is_none_or(|format| format.name == "text")
     }
 
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
@@ -76,11 +82,10 @@ fn run(args: &Coverage, messages: &Messages) -> Result<(), Failure> {
     if reports {
         unmet.extend(report(args, format, &gathered, messages)?);
     }
-    checks::verdict(&unmet)?;
     if args.work.stats {
         print_statistics(&gathered.statistics, start.elapsed(), args.work.threads, messages);
     }
-    Ok(())
+    checks::verdict(&unmet)
 }
 
 /// A saved file has all code, whatever the options select.
@@ -105,7 +110,7 @@ fn refuse_missing_base(args: &Coverage) -> Result<(), Failure> {
         return Err(Failure::input(
             "no_revisions",
             "--fail-under changed and --base-image need the changes since the base's revision",
-            "add --diff BASE with --source-diff DIFF or --base-source-dir DIR",
+            "add --diff BASE with --base-diff DIFF or --base-src-dir DIR",
         ));
     }
     if args.table == "difference" && args.diff.is_none() {
@@ -214,11 +219,11 @@ fn judge_patterns(
     Ok(())
 }
 
-/// Reports sources that are in no `--source-dir`: libraries often have none, but a program has.
+/// Reports sources that are in no `--src-dir`: libraries often have none, but a program has.
 fn report_missing(missing: &[String], files: usize, messages: &Messages) {
     let Some(first) = missing.first() else { return };
     let text = format_args!(
-        "{} of {files} source files were not found, the first: {first}; check --source-dir and --path-map",
+        "{} of {files} source files were not found, the first: {first}; check --src-dir and --path-map",
         missing.len()
     );
     if missing.len() == files {

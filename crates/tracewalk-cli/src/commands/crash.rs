@@ -6,7 +6,6 @@ use tracewalk_analysis::Statistics;
 use tracewalk_analysis::analysis::InOrder;
 use tracewalk_analysis::crash::CrashRecording;
 use tracewalk_report::export::CrashReport;
-use tracewalk_report::formats;
 
 use super::{follow, print_statistics};
 use crate::args::Crash;
@@ -18,11 +17,15 @@ use crate::task::{Reads, Task};
 
 impl Task for Crash {
     fn reads(&self) -> Reads<'_> {
-        Reads { beside: self.dump.as_deref(), ..Reads::followed(&self.follow) }
+        Reads { beside: [self.dump.as_deref(), None], ..Reads::followed(&self.follow) }
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
         vec![Destination::output(self.output.as_deref())]
+    }
+
+    fn is_for_people(&self) -> bool {
+        self.format.name == "text"
     }
 
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
@@ -51,10 +54,8 @@ fn run(args: &Crash, messages: &Messages) -> Result<(), Failure> {
     })?;
     let (complete, whole) = (messages.complete(), !messages.failed());
     let report = CrashReport::of(recording, &snapshot, doubts, (complete, whole));
-    let markdown = || formats::find(formats::CRASH, "markdown");
-    let format = args.markdown.then(markdown).flatten().unwrap_or(args.format);
     let output = args.output.as_deref();
-    write_to(output, |out| (format.make)(out, &report, look_for(output), args.table))?;
+    write_to(output, |out| (args.format.make)(out, &report, look_for(output), args.table))?;
     if args.work.stats {
         print_statistics(&total, start.elapsed(), args.work.threads, messages);
     }

@@ -5,7 +5,8 @@ use std::path::Path;
 use tracewalk_input::capture::{DescribeError, Written};
 use tracewalk_input::{Origin, Stated};
 
-use crate::args::{CaptureArgs, Describe};
+use super::snapshot;
+use crate::args::{CaptureArgs, Describe, DescribeFormat};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
@@ -15,15 +16,26 @@ use tracewalk_sentences::quoted;
 
 impl Task for Describe {
     fn reads(&self) -> Reads<'_> {
-        Reads { beside: self.dump.as_deref(), ..Reads::one(&self.capture) }
+        Reads { beside: [self.dump.as_deref(), None], ..Reads::one(&self.capture) }
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
-        vec![Destination::output(self.output.as_deref())]
+        let output = self.output.as_deref();
+        vec![match (self.format, output) {
+            (DescribeFormat::Ds5, Some(folder)) => Destination::new_folder(folder),
+            _ => Destination::output(output),
+        }]
+    }
+
+    fn is_for_people(&self) -> bool {
+        false
     }
 
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
-        run(self, messages)
+        match (self.format, self.output.as_deref()) {
+            (DescribeFormat::Ds5, Some(folder)) => snapshot::run(&self.capture, folder, messages),
+            _ => run(self, messages),
+        }
     }
 }
 

@@ -35,6 +35,10 @@ impl Task for Diff {
         vec![Destination::output(self.output.as_deref())]
     }
 
+    fn is_for_people(&self) -> bool {
+        self.format.name == "text"
+    }
+
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
         run(self, messages)
     }

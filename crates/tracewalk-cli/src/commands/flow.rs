@@ -29,6 +29,10 @@ impl Task for Flow {
         vec![Destination::output(self.output.as_deref())]
     }
 
+    fn is_for_people(&self) -> bool {
+        self.format.name == "text"
+    }
+
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
         run(self, messages)
     }
@@ -171,19 +175,15 @@ fn exporter<'a>(
     at_once: bool,
     out: &'a mut dyn Write,
 ) -> Box<dyn FlowSink + 'a> {
-    let Flow { source_lines, functions, .. } = *args;
-    // A tree of calls also shows the calls that are open at the start of its window.
-    let in_tree =
-        selection.filter(|selection| functions && selection.at_most.is_none() && args.last.is_none());
-    let window = in_tree.map(|selection| selection.window.clone()).unwrap_or_default();
+    let Flow { source_lines, .. } = *args;
     let look = look_for(args.output.as_deref());
-    let options = FlowOptions { look, source_lines, functions, at_once, window };
+    let options = FlowOptions { look, source_lines, at_once };
     let exporter = (args.format.make.sink)(out, &options);
     let exporter: Box<dyn FlowSink + 'a> = match args.last {
         Some(count) => Box::new(LastInstructions::new(exporter, count)),
         None => exporter,
     };
-    match selection.filter(|_| in_tree.is_none()) {
+    match selection {
         Some(selection) => Box::new(Excerpt::new(exporter, selection.clone())),
         None => exporter,
     }

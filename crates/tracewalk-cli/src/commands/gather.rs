@@ -41,6 +41,10 @@ impl Task for Gather {
         [Destination::output(self.output.as_deref()), save].into_iter().chain(resume).collect()
     }
 
+    fn is_for_people(&self) -> bool {
+        false
+    }
+
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
         if messages.records() {
             return Err(Failure::input(

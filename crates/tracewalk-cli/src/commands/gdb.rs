@@ -8,11 +8,15 @@ use crate::task::{Reads, Task};
 
 impl Task for Gdb {
     fn reads(&self) -> Reads<'_> {
-        Reads { beside: self.dump.as_deref(), ..Reads::one(&self.capture) }
+        Reads { beside: [self.dump.as_deref(), None], ..Reads::one(&self.capture) }
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
         Vec::new()
+    }
+
+    fn is_for_people(&self) -> bool {
+        false
     }
 
     fn run(&self, messages: &Messages) -> Result<(), Failure> {

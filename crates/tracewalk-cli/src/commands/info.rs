@@ -33,6 +33,10 @@ impl Task for args::Info {
         vec![Destination::standard_output()]
     }
 
+    fn is_for_people(&self) -> bool {
+        self.format.name == "text"
+    }
+
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
         run(self, messages)
     }

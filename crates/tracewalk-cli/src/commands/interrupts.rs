@@ -33,6 +33,10 @@ impl Task for Interrupts {
         Destination::output_and_save(self.output.as_deref(), self.save.as_deref(), self.format.is_some())
     }
 
+    fn is_for_people(&self) -> bool {
+        self.format.is_none_or(|format| format.name == "text")
+    }
+
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
         run(self, messages)
     }
@@ -124,7 +128,7 @@ fn saved(args: &Interrupts, gathered: &Gathered<'_, ProgramActivities>) -> Resul
             return Err(Failure::input(
                 "other_measure",
                 format!("{}: was saved in {}, not in {}", path.display(), measured.unit.name(), unit.name()),
-                "leave out --axis, or give it when you save the file",
+                "leave out --unit, or give it when you save the file",
             ));
         }
         if args.functions && !measured.functions {

@@ -25,6 +25,11 @@ impl Task for Itm {
         vec![Destination::standard_output()]
     }
 
+    fn is_for_people(&self) -> bool {
+        // An ITM's text may contain anything, and is usually watched live.
+        false
+    }
+
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
         run(self, messages)
     }

@@ -27,6 +27,10 @@ impl Task for Merge {
         vec![Destination::output(self.output.as_deref())]
     }
 
+    fn is_for_people(&self) -> bool {
+        false
+    }
+
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
         run(self, messages)
     }

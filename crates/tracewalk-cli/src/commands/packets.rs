@@ -29,6 +29,10 @@ impl Task for Packets {
         vec![Destination::standard_output()]
     }
 
+    fn is_for_people(&self) -> bool {
+        self.format.name == "text"
+    }
+
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
         run(self, messages)
     }

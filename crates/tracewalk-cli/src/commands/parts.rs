@@ -32,7 +32,7 @@ impl<'a> Parts<'a> {
 
     /// Reads a saved file. Refuses one without an answer: it would be no part of the sum. Warns if one with the same content was read before: two runs may be equal, but a copy counts twice.
     pub(super) fn read<T: Save>(&mut self, path: &Path) -> Result<Programs<T>, Failure> {
-        let (part, hash) = read_hashed::<T>(path, self.messages)?;
+        let (part, hash) = read_hashed::<T>(path)?;
         if part.programs.is_empty() {
             return Err(Failure::input(
                 "saved_nothing",
@@ -58,11 +58,11 @@ impl<'a> Parts<'a> {
 }
 
 /// Reads a saved file that is not added to others.
-pub(super) fn read_part<T: Save>(path: &Path, messages: &Messages) -> Result<Programs<T>, Failure> {
-    read_hashed(path, messages).map(|(part, _)| part)
+pub(super) fn read_part<T: Save>(path: &Path) -> Result<Programs<T>, Failure> {
+    read_hashed(path).map(|(part, _)| part)
 }
 
-fn read_hashed<T: Save>(path: &Path, messages: &Messages) -> Result<(Programs<T>, u64), Failure> {
+fn read_hashed<T: Save>(path: &Path) -> Result<(Programs<T>, u64), Failure> {
     let file = tracewalk_input::reader(path, LONGEST).map_err(|problem| unreadable(path, &problem))?;
     let mut file = Hashed { inner: file, hasher: DefaultHasher::new() };
     let part = Programs::read(&mut file).map_err(|error| {

@@ -33,6 +33,10 @@ impl Task for args::Profile {
         Destination::output_and_save(self.output.as_deref(), self.save.as_deref(), self.format.is_some())
     }
 
+    fn is_for_people(&self) -> bool {
+        self.format.is_none_or(|format| format.name == "text")
+    }
+
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
         run(self, messages)
     }
@@ -166,8 +170,8 @@ fn unit(choice: CostChoice, sources: &[(Section, Profile)]) -> Result<Unit, Fail
             format!(
                 "no instruction lies between two of the {timestamps} timestamps without a gap, so that none has a time"
             ),
-            "leave out --cost, or capture with timestamps closer together",
+            "leave out --unit, or capture with timestamps closer together",
         ));
     }
-    Err(no_measure(unit, "--cost"))
+    Err(no_measure(unit, "--unit"))
 }

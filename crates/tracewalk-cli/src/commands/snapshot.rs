@@ -1,4 +1,4 @@
-//! `snapshot`: a capture as the directory that DS-5 and OpenCSD read.
+//! `describe --format ds5`: a capture as the directory that DS-5 and OpenCSD read.
 use std::sync::Arc;
 
 use std::io::{self, Write};
@@ -14,12 +14,11 @@ use tracewalk_input::capture::{
 
 use tracewalk_session::{Frames, Session, Source, repack};
 
-use crate::args;
+use crate::args::CaptureArgs;
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{Destination, OutputFolder};
-use crate::task::{Reads, Task};
+use crate::output::OutputFolder;
 use tracewalk_report::counted;
 use tracewalk_sentences::source_name;
 
@@ -45,23 +44,9 @@ const LATER: &[&str] = &[
 /// The registers for ETE.
 const EXTENSION: &[&str] = &["TRCCONFIGR", "TRCDEVARCH", "TRCIDR0", "TRCIDR1", "TRCIDR2", "TRCIDR8"];
 
-impl Task for args::Snapshot {
-    fn reads(&self) -> Reads<'_> {
-        Reads::one(&self.capture)
-    }
-
-    fn writes(&self) -> Vec<Destination<'_>> {
-        vec![Destination::new_folder(&self.output)]
-    }
-
-    fn run(&self, messages: &Messages) -> Result<(), Failure> {
-        run(self, messages)
-    }
-}
-
 /// Writes a snapshot directory.
-fn run(args: &args::Snapshot, messages: &Messages) -> Result<(), Failure> {
-    let mut session = open::whole(&args.capture, messages)?;
+pub(super) fn run(args: &CaptureArgs, output: &Path, messages: &Messages) -> Result<(), Failure> {
+    let mut session = open::whole(args, messages)?;
     if session.capture().recorded.is_some() {
         return Err(Failure::input(
             "not_in_snapshot",
@@ -106,7 +91,7 @@ fn run(args: &args::Snapshot, messages: &Messages) -> Result<(), Failure> {
         sources: sources.iter().map(|(_, source)| source.clone()).collect(),
         timestamp_frequency: session.capture().timestamp_frequency.as_ref().map(|stated| stated.value),
     };
-    write(&args.output, &snapshot)
+    write(output, &snapshot)
 }
 
 fn write(directory: &Path, snapshot: &Snapshot<'_>) -> Result<(), Failure> {

@@ -34,6 +34,10 @@ impl Task for args::Timeline {
         }
     }
 
+    fn is_for_people(&self) -> bool {
+        self.format.name == "text"
+    }
+
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
         run(self, messages)
     }
@@ -115,7 +119,7 @@ pub(super) fn best_unit(
     let unit = stated.unwrap_or_else(|| Probe::best(captures));
     let lacks = |probe: &Probe| probe.instructions > 0 && !probe.has(unit);
     if !is_live && captures.iter().flatten().any(lacks) {
-        return Err(no_measure(unit, "--axis"));
+        return Err(no_measure(unit, "--unit"));
     }
     refuse_frequency(unit, frequency)?;
     Ok(unit)

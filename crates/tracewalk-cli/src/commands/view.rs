@@ -15,6 +15,10 @@ impl Task for View {
         self.export.iter().map(|file| Destination::file("--export", file)).collect()
     }
 
+    fn is_for_people(&self) -> bool {
+        false
+    }
+
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
         run(self, messages)
     }

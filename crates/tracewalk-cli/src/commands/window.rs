@@ -135,7 +135,7 @@ pub(super) fn run<A: Analysis>(
         outcome.statistics.instructions > 0 && windowed.reached(counted).is_none()
     };
     if let Some(unit) = view.stated.filter(lacks) {
-        return Err(no_measure(unit, "--axis"));
+        return Err(no_measure(unit, "--unit"));
     }
     say(source, &view.window, &windowed, holds_something, messages);
     view.add(&windowed, exceptions);

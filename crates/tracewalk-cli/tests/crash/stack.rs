@@ -9,7 +9,7 @@ fn a_deep_stack_is_folded_and_shows_who_called() {
     for name in ["m0-stack-overflow", "m3-stack-overflow", "m4-stack-overflow"] {
         let found = crash(&arguments(name));
         let stack = found["stack"].as_array().unwrap();
-        for markdown in [&[][..], &["--markdown".into()]] {
+        for markdown in [&[][..], &["--format=markdown".into()]] {
             let text = run(arguments(name).iter().chain(markdown)).stdout;
             let lines = text.lines().map(str::trim).skip_while(|line| !line.ends_with("Call stack"));
             let lines = lines.take_while(|line| !line.ends_with("Last path"));

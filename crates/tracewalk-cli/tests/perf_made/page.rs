@@ -76,6 +76,12 @@ fn every_command_of_the_page_runs() {
     assert!(ran["tracewalk"] >= 5, "{ran:?}");
     // The compiler's input equals the counts from another capture of the same trace.
     let counts = std::fs::read_to_string(folder.path().join("server.counts")).unwrap();
-    let direct = run(["pgo", example("a57-etmv4/capture.toml").to_str().unwrap(), "--quiet"]);
+    let direct = run([
+        "counts",
+        "--format",
+        "profgen",
+        example("a57-etmv4/capture.toml").to_str().unwrap(),
+        "--quiet",
+    ]);
     assert_eq!(counts, direct.stdout);
 }

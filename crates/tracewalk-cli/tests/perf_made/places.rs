@@ -363,8 +363,8 @@ fn counts_of_a_large_recording_take_little_memory_of_their_own() {
     drop(machine);
     let root = folder.path().join("root");
     let common = [path.to_str().unwrap(), "--symfs", root.to_str().unwrap()];
-    let pgo = ["--binary", "spin"];
-    for (command, options) in [("counts", &[][..]), ("pgo", &pgo), ("coverage", &[])] {
+    let pgo = ["--binary", "spin", "--format", "profgen"];
+    for (command, options) in [("counts", &[][..]), ("counts", &pgo), ("coverage", &[])] {
         let arguments = [&[command][..], &common, options].concat();
         let (kib, is_success) = private_memory(&arguments);
         println!("{command}: {kib} KiB beside {written} bytes");

@@ -137,12 +137,12 @@ fn an_exported_page_is_the_same_page() {
 fn the_documentations_pictures_can_be_taken() {
     let folder = tempfile::tempdir().unwrap();
     let (capture, sources) = (example("m3-etmv3/capture.toml"), example("../firmware"));
-    let served = Served::start([capture, "--source-dir".into(), sources]);
+    let served = Served::start([capture, "--src-dir".into(), sources]);
     visit("pictures", &served.url(), Some(folder.path()));
     let cores = tempfile::tempdir().unwrap();
     let named = cores.path().join("two-sources");
     std::fs::create_dir(&named).unwrap();
-    let served = Served::start([two_sources(&named), "--source-dir".into(), example("../firmware")]);
+    let served = Served::start([two_sources(&named), "--src-dir".into(), example("../firmware")]);
     visit("picture-cores", &served.url(), Some(folder.path()));
     let overwrite = std::env::var_os("PICTURES").is_some_and(|value| value == "overwrite");
     for name in ["view.png", "view-dark.png", "view-narrow.png", "view-cores.png"] {

@@ -36,7 +36,7 @@ pub const CALLS: &[Format<MakeCalls>] = &[
     ),
     format(
         "csv",
-        "A line for each call, or each chain, comma-separated (docs/formats.md)",
+        "A line for each call, or each chain, comma-separated",
         MakeCalls {
             tree: |out, CallTreeOptions { window, depth, .. }| {
                 Box::new(CallTable::new(TableCsv::new(out), window, depth))
@@ -46,7 +46,7 @@ pub const CALLS: &[Format<MakeCalls>] = &[
     ),
     format(
         "parquet",
-        "The same rows, for data frames and SQL (docs/formats.md)",
+        "The same rows, for data frames and SQL",
         MakeCalls {
             tree: |out, CallTreeOptions { window, depth, .. }| {
                 Box::new(CallTable::new(TableParquet::new(out), window, depth))
@@ -58,7 +58,7 @@ pub const CALLS: &[Format<MakeCalls>] = &[
     ),
     format(
         "json",
-        "The same as one JSON document (docs/formats.md)",
+        "The same as one JSON document",
         MakeCalls {
             tree: |out, CallTreeOptions { window, depth, .. }| {
                 Box::new(CallTable::new(TablesJson::new(out), window, depth))

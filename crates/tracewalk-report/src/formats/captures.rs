@@ -16,15 +16,13 @@ pub type WriteCaptures = fn(&mut dyn Write, &Captures, Look) -> io::Result<()>;
 /// The formats of the outcomes of many captures.
 pub const GATHER: &[Format<WriteCaptures>] = &[
     format("text", "The captures that count and those with a problem, for people", write_captures_text),
-    format("csv", "A row for each capture, comma-separated (docs/formats.md)", |out, captures, _| {
+    format("csv", "A row for each capture, comma-separated", |out, captures, _| {
         one_table(out, &captures.tables(), Captures::TABLES[0], captures.complete)
     }),
-    format(
-        "parquet",
-        "A row for each capture, for data frames and SQL (docs/formats.md)",
-        |out, captures, _| one_parquet(out, &captures.tables(), Captures::TABLES[0], captures.complete),
-    ),
-    format("json", "The table as a JSON document (docs/formats.md)", |out, captures, _| {
+    format("parquet", "A row for each capture, for data frames and SQL", |out, captures, _| {
+        one_parquet(out, &captures.tables(), Captures::TABLES[0], captures.complete)
+    }),
+    format("json", "The table as a JSON document", |out, captures, _| {
         write_tables_json(out, &captures.tables(), captures.complete)
     }),
     format("none", "Gather everything and print nothing", |_, _, _| Ok(())),

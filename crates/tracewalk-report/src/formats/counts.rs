@@ -18,7 +18,7 @@ use crate::export::write_tables_json;
 pub type WriteCounts = fn(&mut dyn Write, &CountsReport<'_>, Look, &'static str) -> io::Result<()>;
 
 /// The formats of counts of one binary, for the tools that optimise it.
-pub const PGO: &[Format<WriteCounts>] = &[PROFGEN, BOLT, AUTOFDO];
+pub const OF_ONE_BINARY: &[Format<WriteCounts>] = &[PROFGEN, BOLT, AUTOFDO];
 
 /// The formats of counts.
 pub const COUNTS: &[Format<WriteCounts>] = &[
@@ -27,13 +27,13 @@ pub const COUNTS: &[Format<WriteCounts>] = &[
         "What was kept at each step from the trace to the counts, for people",
         |out, report, look, _| write_counts_text(out, report, look),
     ),
-    format("csv", "One table, comma-separated (docs/formats.md)", |out, report, _, table| {
+    format("csv", "One table, comma-separated", |out, report, _, table| {
         one_table(out, &report.tables(), table, report.complete)
     }),
-    format("parquet", "One table, for data frames and SQL (docs/formats.md)", |out, report, _, table| {
+    format("parquet", "One table, for data frames and SQL", |out, report, _, table| {
         one_parquet(out, &report.tables(), table, report.complete)
     }),
-    format("json", "The tables as one JSON document (docs/formats.md)", |out, report, _, _| {
+    format("json", "The tables as one JSON document", |out, report, _, _| {
         write_tables_json(out, &report.tables(), report.complete)
     }),
     PROFGEN,

@@ -60,14 +60,14 @@ pub const COVERAGE: &[Format<WriteCoverage>] = &[
     format("cobertura", "Cobertura's XML, for GitLab, Jenkins and others", |out, answer| {
         write_cobertura(answer.report, &answer.paths(), answer.time, out)
     }),
-    format("json", "All results as one JSON document (docs/coverage.md)", |out, answer| {
+    format("json", "All results as one JSON document", |out, answer| {
         write_coverage_json(answer.report, answer.difference, out)
     }),
-    format("csv", "The table of --table, comma-separated (docs/formats.md)", |out, answer| {
+    format("csv", "The table of --table, comma-separated", |out, answer| {
         let tables = answer.report.tables().into_iter().chain(answer.difference.map(Difference::table));
         tables.filter(|table| table.name == answer.table).try_for_each(|table| write_table_csv(out, &table))
     }),
-    format("parquet", "The table of --table, for data frames and SQL (docs/formats.md)", |out, answer| {
+    format("parquet", "The table of --table, for data frames and SQL", |out, answer| {
         let tables = answer.report.tables().into_iter().chain(answer.difference.map(Difference::table));
         let table = tables.filter(|table| table.name == answer.table).collect::<Vec<_>>();
         write_tables(&mut TableParquet::new(out), &table, answer.report.complete)

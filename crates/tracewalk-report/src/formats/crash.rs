@@ -18,13 +18,13 @@ pub type WriteCrash = fn(&mut dyn Write, &CrashReport, Look, &'static str) -> io
 /// The formats of crashes.
 pub const CRASH: &[Format<WriteCrash>] = &[
     format("text", "One screen for people", |out, report, look, _| write_crash_text(out, report, look)),
-    format("csv", "One table, comma-separated (docs/formats.md)", |out, report, _, table| {
+    format("csv", "One table, comma-separated", |out, report, _, table| {
         one_table(out, &report.tables(), table, report.complete)
     }),
-    format("parquet", "One table, for data frames and SQL (docs/formats.md)", |out, report, _, table| {
+    format("parquet", "One table, for data frames and SQL", |out, report, _, table| {
         one_parquet(out, &report.tables(), table, report.complete)
     }),
-    format("json", "All results as one JSON document (docs/crash.md)", |out, report, look, _| {
+    format("json", "All results as one JSON document", |out, report, look, _| {
         write_crash_json(out, report, look)
     }),
     format("markdown", "For a bug report", |out, report, look, _| write_crash_markdown(out, report, look)),

@@ -17,14 +17,12 @@ pub type WriteDiff = fn(&mut dyn Write, &DiffReport, Look, &'static str) -> io::
 /// The formats of differences.
 pub const DIFF: &[Format<WriteDiff>] = &[
     format("text", "For people", |out, report, look, _| write_diff_text(out, report, look)),
-    format("csv", "One table, comma-separated (docs/formats.md)", |out, report, _, table| {
+    format("csv", "One table, comma-separated", |out, report, _, table| {
         one_table(out, &report.tables(), table, report.complete)
     }),
-    format("parquet", "One table, for data frames and SQL (docs/formats.md)", |out, report, _, table| {
+    format("parquet", "One table, for data frames and SQL", |out, report, _, table| {
         one_parquet(out, &report.tables(), table, report.complete)
     }),
-    format("json", "One JSON document (docs/comparing-captures.md)", |out, report, _, _| {
-        write_diff_json(out, report)
-    }),
+    format("json", "One JSON document", |out, report, _, _| write_diff_json(out, report)),
     format("none", "Compare everything and print nothing", |_, _, _, _| Ok(())),
 ];

@@ -2,15 +2,12 @@
 
 use std::io::Write;
 
-use tracewalk_analysis::Window;
 use tracewalk_analysis::analysis::FlowSink;
 use tracewalk_analysis::sink::Join;
 use tracewalk_analysis::sink::Nothing;
 
 use super::format::{Format, format};
 use crate::Look;
-use crate::export::CallTree;
-use crate::export::CallTreeOptions;
 use crate::export::FlowJsonl;
 use crate::export::FlowTable;
 use crate::export::Listing;
@@ -27,12 +24,8 @@ pub struct FlowOptions {
     pub look: Look,
     /// Lines of the source between the instructions, in text.
     pub source_lines: bool,
-    /// Only the functions, as a tree of calls, in text.
-    pub functions: bool,
     /// Each line is written as soon as it is known.
     pub at_once: bool,
-    /// The part that a tree of calls shows.
-    pub window: Window,
 }
 
 /// Makes a writer of program flow.
@@ -82,12 +75,12 @@ pub const FLOW: &[Format<MakeFlow>] = &[
     format("text", "A listing for people", MakeFlow { sink: flow_text, parts: None, names: true }),
     format(
         "runs",
-        "The executed addresses, one run per line (docs/formats.md)",
+        "The executed addresses, one run per line",
         MakeFlow { sink: flow_runs, parts: Some(FlowParts::Runs), names: false },
     ),
     format(
         "jsonl",
-        "One JSON object per line (docs/formats.md)",
+        "One JSON object per line",
         MakeFlow {
             sink: |out, _| Box::new(FlowJsonl::new(out)),
             parts: Some(FlowParts::Jsonl),
@@ -96,12 +89,12 @@ pub const FLOW: &[Format<MakeFlow>] = &[
     ),
     format(
         "csv",
-        "A line for each element, comma-separated (docs/formats.md)",
+        "A line for each element, comma-separated",
         MakeFlow { sink: |out, _| Box::new(FlowTable::new(TableCsv::new(out))), parts: None, names: true },
     ),
     format(
         "parquet",
-        "The same rows, for data frames and SQL (docs/formats.md)",
+        "The same rows, for data frames and SQL",
         MakeFlow {
             sink: |out, _| Box::new(FlowTable::new(TableParquet::new(out))),
             parts: None,
@@ -110,7 +103,7 @@ pub const FLOW: &[Format<MakeFlow>] = &[
     ),
     format(
         "json",
-        "The same as one JSON document (docs/formats.md)",
+        "The same as one JSON document",
         MakeFlow { sink: |out, _| Box::new(FlowTable::new(TablesJson::new(out))), parts: None, names: true },
     ),
     format(
@@ -122,12 +115,7 @@ pub const FLOW: &[Format<MakeFlow>] = &[
 
 fn flow_text<'a>(out: &'a mut (dyn Write + 'a), options: &FlowOptions) -> Box<dyn FlowSink + 'a> {
     let FlowOptions { look, source_lines, .. } = *options;
-    if options.functions {
-        let options = CallTreeOptions { look, depth: None, fold: true, window: options.window.clone() };
-        Box::new(CallTree::new(out, options))
-    } else {
-        Box::new(Listing::new(out, ListingOptions { look, source_lines }))
-    }
+    Box::new(Listing::new(out, ListingOptions { look, source_lines }))
 }
 
 fn flow_runs<'a>(out: &'a mut (dyn Write + 'a), options: &FlowOptions) -> Box<dyn FlowSink + 'a> {

@@ -23,9 +23,9 @@ pub enum WriteInfo {
 /// The formats of a capture's content.
 pub const INFO: &[Format<WriteInfo>] = &[
     format("text", "For people", WriteInfo::Text),
-    format("csv", "One table, comma-separated (docs/formats.md)", WriteInfo::Tables(one_table)),
-    format("parquet", "One table, for data frames and SQL (docs/formats.md)", WriteInfo::Tables(one_parquet)),
-    format("json", "The tables as one JSON document (docs/formats.md)", WriteInfo::Tables(all_tables)),
+    format("csv", "One table, comma-separated", WriteInfo::Tables(one_table)),
+    format("parquet", "One table, for data frames and SQL", WriteInfo::Tables(one_parquet)),
+    format("json", "The tables as one JSON document", WriteInfo::Tables(all_tables)),
     format("none", "Count everything and print nothing", WriteInfo::Tables(|_, _, _, _| Ok(()))),
 ];
 

@@ -24,8 +24,6 @@ pub const INTERRUPTS: &[Format<WriteInterrupts>] = &[
     format("parquet", "A row for each exception, for data frames and SQL", |out, report, _| {
         write_tables(&mut TableParquet::new(out), &[report.table()], report.complete)
     }),
-    format("json", "All results as one JSON document (docs/timelines.md)", |out, report, _| {
-        write_interrupts_json(out, report)
-    }),
+    format("json", "All results as one JSON document", |out, report, _| write_interrupts_json(out, report)),
     format("none", "Measure everything and print nothing", |_, _, _| Ok(())),
 ];

@@ -52,12 +52,12 @@ pub const ITM: &[Format<MakeItm>] = &[
     ),
     format(
         "jsonl",
-        "One JSON object per line (docs/formats.md)",
+        "One JSON object per line",
         MakeItm { export: |out, _| Box::new(ItmJsonl::new(out)), of_ports: false },
     ),
     format(
         "csv",
-        "One table, comma-separated (docs/formats.md)",
+        "One table, comma-separated",
         MakeItm {
             export: |out, options| Box::new(ItmTables::new(TableCsv::of(out, options.table))),
             of_ports: false,
@@ -65,7 +65,7 @@ pub const ITM: &[Format<MakeItm>] = &[
     ),
     format(
         "parquet",
-        "One table, for data frames and SQL (docs/formats.md)",
+        "One table, for data frames and SQL",
         MakeItm {
             export: |out, options| Box::new(ItmTables::new(TableParquet::of(out, options.table))),
             of_ports: false,
@@ -73,7 +73,7 @@ pub const ITM: &[Format<MakeItm>] = &[
     ),
     format(
         "json",
-        "The tables as one JSON document (docs/formats.md)",
+        "The tables as one JSON document",
         MakeItm { export: |out, _| Box::new(ItmTables::new(TablesJson::new(out))), of_ports: false },
     ),
     format(

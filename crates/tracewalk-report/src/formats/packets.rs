@@ -23,16 +23,14 @@ pub type MakePackets = for<'a> fn(&'a mut (dyn Write + 'a), Look) -> Option<Pack
 /// The formats of packets.
 pub const PACKETS: &[Format<MakePackets>] = &[
     format("text", "A table for people", |out, look| Some(Box::new(PacketsText::new(out, look)))),
-    format("jsonl", "One JSON object per line (docs/formats.md)", |out, _| {
-        Some(Box::new(PacketsJsonl::new(out)))
-    }),
-    format("csv", "The number of packets of each kind, comma-separated (docs/formats.md)", |out, _| {
+    format("jsonl", "One JSON object per line", |out, _| Some(Box::new(PacketsJsonl::new(out)))),
+    format("csv", "The number of packets of each kind, comma-separated", |out, _| {
         Some(Box::new(PacketTable::new(TableCsv::new(out))))
     }),
-    format("parquet", "The same rows, for data frames and SQL (docs/formats.md)", |out, _| {
+    format("parquet", "The same rows, for data frames and SQL", |out, _| {
         Some(Box::new(PacketTable::new(TableParquet::new(out))))
     }),
-    format("json", "The same as one JSON document (docs/formats.md)", |out, _| {
+    format("json", "The same as one JSON document", |out, _| {
         Some(Box::new(PacketTable::new(TablesJson::new(out))))
     }),
     format("none", "Decode everything and print nothing", |_, _| None),

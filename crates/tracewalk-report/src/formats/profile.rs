@@ -44,19 +44,15 @@ pub const PROFILE: &[Format<WriteProfile>] = &[
     }),
     format("firefox", "For https://profiler.firefox.com", |out, report, _| write_firefox(out, report)),
     format("speedscope", "For https://www.speedscope.app", |out, report, _| write_speedscope(out, report)),
-    format("csv", "All rows of the table, comma-separated (docs/formats.md)", |out, report, options| {
+    format("csv", "All rows of the table, comma-separated", |out, report, options| {
         write_table_csv(out, &report.table(options.table))
     }),
-    format(
-        "parquet",
-        "All rows of the table, for data frames and SQL (docs/formats.md)",
-        |out, report, options| {
-            write_tables(&mut TableParquet::new(out), &[report.table(options.table)], report.complete)
-        },
-    ),
+    format("parquet", "All rows of the table, for data frames and SQL", |out, report, options| {
+        write_tables(&mut TableParquet::new(out), &[report.table(options.table)], report.complete)
+    }),
     format(
         "json",
-        "The tables of functions, lines, calls and binaries as one JSON document (docs/formats.md)",
+        "The tables of functions, lines, calls and binaries as one JSON document",
         |out, report, _| write_tables_json(out, &report.tables(), report.complete),
     ),
     format("none", "Count everything and print nothing", |_, _, _| Ok(())),

@@ -47,17 +47,17 @@ pub const TIMELINE: &[Format<MakeTimeline>] = &[
     ),
     format(
         "csv",
-        "A line for each span and mark, comma-separated (docs/formats.md)",
+        "A line for each span and mark, comma-separated",
         MakeTimeline::File(|out| Box::new(TimelineTable::new(TableCsv::new(out)))),
     ),
     format(
         "parquet",
-        "The same rows, for data frames and SQL (docs/formats.md)",
+        "The same rows, for data frames and SQL",
         MakeTimeline::File(|out| Box::new(TimelineTable::new(TableParquet::new(out)))),
     ),
     format(
         "json",
-        "The same as one JSON document (docs/formats.md)",
+        "The same as one JSON document",
         MakeTimeline::File(|out| Box::new(TimelineTable::new(TablesJson::new(out)))),
     ),
     format(

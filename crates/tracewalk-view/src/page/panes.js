@@ -48,7 +48,7 @@ function draw_file(at, file) {
   $("file").title = at?.file ?? "";
   if (!file) return $("lines").replaceChildren(element("p", { class: "empty" }, at?.file ? "This file is not in the program's coverage." : "No line of the source is known here."));
   const counts = new Map(file.counts.map(([line, times, of]) => [line, [times, of]]));
-  if (!file.lines) $("lines").replaceChildren(element("p", { class: "empty" }, "The source file is not at hand: name its folder with --source-dir. Its lines that have code:"));
+  if (!file.lines) $("lines").replaceChildren(element("p", { class: "empty" }, "The source file is not at hand: name its folder with --src-dir. Its lines that have code:"));
   else $("lines").replaceChildren();
   const texts = file.lines ?? [];
   const numbers = file.lines ? texts.map((_, index) => index + 1) : [...counts.keys()];

@@ -25,7 +25,7 @@ pub(super) fn read(
 ) -> Result<Tracefile, Failure> {
     match kind_of(file) {
         Some(kind) if kind == ProgramCoverage::KIND => {
-            saved(file, &read_part(file, messages)?, args, gathered, messages)
+            saved(file, &read_part(file)?, args, gathered, messages)
         }
         Some(kind) => Err(refused(file, format_args!("found saved {kind}"))),
         None => {
@@ -55,7 +55,7 @@ fn saved(
             Failure::input(
                 "other_program",
                 problem,
-                "give its program with --base-image, and --source-diff or --base-source-dir; or compare with the output of `coverage \
+                "give its program with --base-image, and --base-diff or --base-src-dir; or compare with the output of `coverage \
                  --format lcov` for it",
             )
         })?;

@@ -1,4 +1,4 @@
-//! The checks of coverage: `--fail-under`, `--fail-on-loss` and `--no-loss`.
+//! The checks of coverage: `--fail-under`, `--fail-on-loss` and `--fail-on-regression`.
 
 use tracewalk_analysis::coverage::{Difference, Metric, ProgramCoverage, Report, SourceSummary, Tally};
 use tracewalk_analysis::programs::Programs;

@@ -69,7 +69,7 @@ fn read_diff(file: &Path, args: &Coverage) -> Result<SourceDiff, Failure> {
         if is_standard_input(&args.follow.capture.capture) {
             return Err(Failure::input(
                 "standard_input_twice",
-                "the capture and --source-diff cannot both be read from standard input",
+                "the capture and --base-diff cannot both be read from standard input",
                 "write the diff to a file",
             ));
         }
@@ -88,7 +88,7 @@ fn no_diff(file: &Path, problem: impl std::fmt::Display) -> Failure {
     Failure::input(
         "not_a_diff",
         format!("{}: {problem}", Plain(file.display())),
-        "give --source-diff the output of `git diff OLD NEW`",
+        "give --base-diff the output of `git diff OLD NEW`",
     )
 }
 
@@ -116,7 +116,7 @@ fn source_in(directory: &Path, name: &str, least: usize) -> Option<Vec<u8>> {
 fn refused(args: &Coverage, error: &RevisionError) -> Failure {
     let remedy = match &error.kind {
         RevisionErrorKind::OtherSource { .. } => {
-            "make the diff from the base's revision to the traced one, whose sources --source-dir must contain"
+            "make the diff from the base's revision to the traced one, whose sources --src-dir must contain"
         }
         RevisionErrorKind::Unequal { .. } | RevisionErrorKind::OtherBase { .. }
             if args.source_diff.is_some() =>
@@ -126,20 +126,20 @@ fn refused(args: &Coverage, error: &RevisionError) -> Failure {
         RevisionErrorKind::OtherBase { .. }
         | RevisionErrorKind::Unequal { .. }
         | RevisionErrorKind::ShortBaseSource { .. } => {
-            "give --base-source-dir the sources of the base's revision"
+            "give --base-src-dir the sources of the base's revision"
         }
-        RevisionErrorKind::NoSource => "give its directory with --source-dir, or leave it out with --exclude",
+        RevisionErrorKind::NoSource => "give its directory with --src-dir, or leave it out with --exclude",
         RevisionErrorKind::NoBaseSource => {
-            "give --base-source-dir all sources of the base, or leave the file out with --exclude"
+            "give --base-src-dir all sources of the base, or leave the file out with --exclude"
         }
         RevisionErrorKind::Ambiguous { .. } | RevisionErrorKind::OtherPath { .. } => {
-            "map the paths of the program's files to those of the diff with --path-map, or give their directory with --source-dir"
+            "map the paths of the program's files to those of the diff with --path-map, or give their directory with --src-dir"
         }
         RevisionErrorKind::Binary => "make the diff with `git diff --text`",
         RevisionErrorKind::EmptyDiff { .. } => {
-            "leave --source-diff out if nothing changed, or give a base with checksums, which was made while its sources were available"
+            "leave --base-diff out if nothing changed, or give a base with checksums, which was made while its sources were available"
         }
-        _ => "check the files of --diff, and of --source-diff or --base-source-dir",
+        _ => "check the files of --diff, and of --base-diff or --base-src-dir",
     };
     Failure::input(error.kind.name(), error.to_string(), remedy)
 }

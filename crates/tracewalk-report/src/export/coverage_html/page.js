@@ -292,7 +292,7 @@
     const last = Math.max(text?.length ?? 0, ...lines.keys());
     const colour = highlighter(file.name);
     const rows = [];
-    if (!text) rows.push(element("tr", { class: "missing" }, element("td", { colspan: "4", text: "the source file is not at hand; --source-dir says where it is" })));
+    if (!text) rows.push(element("tr", { class: "missing" }, element("td", { colspan: "4", text: "the source file is not at hand; --src-dir says where it is" })));
     for (let line = 1; line <= last; line++) {
       const found = lines.get(line);
       // Without the source, the page shows only lines with code.

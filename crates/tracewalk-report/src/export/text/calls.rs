@@ -1,4 +1,4 @@
-//! `calls`, and `flow --functions`: the functions that ran, as a tree of calls.
+//! `calls`, and `calls`: the functions that ran, as a tree of calls.
 
 mod options;
 mod printer;

@@ -1,0 +1,26 @@
+//! `--generate`: the command line, described for shells, for `man` and as tables.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+
+#[derive(Args, Debug)]
+pub(crate) struct Generate {
+    /// Write a completion script, the manual pages, or the columns of all tables, instead of running a command.
+    #[arg(id = "generate", long = "generate", value_name = "KIND", value_enum, required = true)]
+    pub(crate) kind: Option<Kind>,
+
+    /// The file that --generate writes, or the directory for `man`; standard output if omitted.
+    #[arg(id = "generated", short = 'o', long = "output", value_name = "PLACE", value_hint = ValueHint::AnyPath, requires = "generate", required_if_eq("generate", "man"))]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    CompleteBash,
+    CompleteElvish,
+    CompleteFish,
+    CompletePowershell,
+    CompleteZsh,
+    Man,
+}
