@@ -1,9 +1,6 @@
 //! Processors by name, and the usual registers of their ETMv3 or PTM.
 
-use core::str::FromStr;
-
 use super::registers::{Registers, etmidr};
-use super::unknown_core::UnknownCore;
 use crate::ids::Profile;
 
 /// A processor with a trace unit whose usual registers are known. `MAJOR` is the architecture's major version in ETMIDR: 2 for
@@ -56,16 +53,6 @@ const CORES: [Row; 19] = [
     Row { name: "cortex-a15", profile: Profile::Ar, etmidr: 0x411c_f312, etmccer: PTM_V1_1_CCER },
     Row { name: "cortex-a17", profile: Profile::Ar, etmidr: 0x411c_f310, etmccer: PTM_V1_1_CCER },
 ];
-
-/// From a name, like [`KnownCore::named`].
-impl<const MAJOR: u32> FromStr for KnownCore<MAJOR> {
-    type Err = UnknownCore;
-
-    fn from_str(name: &str) -> Result<Self, UnknownCore> {
-        let protocol = if MAJOR == 3 { "PFT" } else { "ETMv3" };
-        Self::named(name).ok_or_else(|| UnknownCore::new(name, protocol, Self::names()))
-    }
-}
 
 impl<const MAJOR: u32> KnownCore<MAJOR> {
     fn all() -> impl Iterator<Item = Self> {

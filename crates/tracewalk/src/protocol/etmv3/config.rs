@@ -1,9 +1,11 @@
 //! ETMv3's configuration: registers → named fields.
 
 use core::fmt;
+use core::str::FromStr;
 
 use crate::directive::{Granularity, Rules};
 use crate::ids::{Profile, TraceId};
+use crate::protocol::UnknownCore;
 use crate::protocol::branch_address::AddressEncoding;
 use crate::protocol::known_core::{KnownCore, NO_TIMESTAMPS};
 use crate::protocol::registers::{self, ContextIdSize, Registers, etmcr, etmidr};
@@ -57,6 +59,15 @@ impl DataTrace {
 
 /// A processor with an ETMv3 whose usual registers are known.
 pub type Core = KnownCore<MAJOR_VERSION>;
+
+/// From a name, like [`Core::named`].
+impl FromStr for Core {
+    type Err = UnknownCore;
+
+    fn from_str(name: &str) -> Result<Self, UnknownCore> {
+        Self::named(name).ok_or_else(|| UnknownCore::new(name, "ETMv3", Self::names()))
+    }
+}
 
 /// ETMIDR's major version of ETMv3.
 const MAJOR_VERSION: u32 = 2;

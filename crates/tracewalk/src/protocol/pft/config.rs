@@ -1,9 +1,11 @@
 //! PFT's configuration: registers → named fields.
 
 use core::fmt;
+use core::str::FromStr;
 
 use crate::directive::{Granularity, Rules};
 use crate::ids::TraceId;
+use crate::protocol::UnknownCore;
 use crate::protocol::known_core::{KnownCore, PTM_V1_0_CCER, PTM_V1_1_CCER};
 use crate::protocol::registers::{self, ContextIdSize, Registers, etmcr, etmidr};
 use crate::protocol::timestamp::TimestampFormat;
@@ -51,6 +53,15 @@ pub enum Version {
 
 /// A processor with a PTM whose usual registers are known.
 pub type Core = KnownCore<MAJOR_VERSION>;
+
+/// From a name, like [`Core::named`].
+impl FromStr for Core {
+    type Err = UnknownCore;
+
+    fn from_str(name: &str) -> Result<Self, UnknownCore> {
+        Self::named(name).ok_or_else(|| UnknownCore::new(name, "PFT", Self::names()))
+    }
+}
 
 /// ETMIDR's major version of PFT.
 const MAJOR_VERSION: u32 = 3;
