@@ -214,15 +214,14 @@ impl<'a> Following<'a> {
     }
 
     /// Whether the decoding threads can write elements to a log, to be read in order: the capture is long enough, the source is
-    /// complete, no ITM's records belong between the source's, memory is not limited, and either the elements are noted as passages or
-    /// several threads decode.
+    /// complete, no ITM's records belong between the source's, and either the elements are noted as passages or several threads
+    /// decode.
     fn may_be_noted<A: Analysis>(self, analysis: &mut A) -> bool {
         let shows_itm = analysis.sink().shows_itm();
         let is_long = self.session.buffer(self.source).bytes.len() >= FEWEST_NOTED;
         (is_long || self.session.request.segment.is_some())
             && !self.session.is_live()
             && !self.places
-            && self.session.request.limit.share().is_none()
             && (!analysis.needs_places() || self.threads > 1)
             && (!shows_itm || self.session.itms_beside(self.source).is_empty())
     }
@@ -237,7 +236,10 @@ impl<'a> Following<'a> {
         seen: &mut Seen<'_>,
     ) -> io::Result<()> {
         let needs_places = analysis.needs_places();
-        let spread = spread.growing(if needs_places { Growth::LongLines } else { Growth::Lines });
+        // Memory is checked at the end of each segment.
+        let is_limited = self.session.request.limit.share().is_some();
+        let growth = if needs_places || is_limited { Growth::LongLines } else { Growth::Lines };
+        let spread = spread.growing(growth);
         let mut reader = Reader::new(self.trust.doubtful);
         let noting = if needs_places { Noting::Places } else { Noting::Passages };
         let empty = InFile { part: Log::new(noting), buffer: seen.buffer };

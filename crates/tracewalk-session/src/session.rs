@@ -71,7 +71,7 @@ pub struct ScopedCode {
     pub images: Vec<Arc<Image>>,
 }
 
-/// The memory that a thread needs to decode: its graph of blocks, its memo, and the results of segments decoded ahead.
+/// The memory that a thread needs to decode: its graph of blocks, its memo, and the logs of segments decoded ahead.
 const THREAD_BYTES: u64 = 32 << 20;
 
 /// The memory that a thread needs for each byte of the program: the starts of blocks, by words and by halfwords.
