@@ -11,14 +11,14 @@ use std::process::Command;
 use crate::process::output;
 use crate::{Answer, target_folder, workspace};
 
-/// Each figure with its limit.
-const LIMITS: [(&str, usize); 6] = [
-    ("lines of code", 97_000),
-    ("lines of tests", 40_000),
-    ("commands", 15),
-    ("options", 70),
-    ("words for users", 26_000),
-    ("words for developers", 9_000),
+/// Each figure, what it is to come down to, and what it may be until then: lowered with each step, never raised.
+const LIMITS: [(&str, usize, usize); 6] = [
+    ("lines of code", 97_000, 102_500),
+    ("lines of tests", 40_000, 48_500),
+    ("commands", 15, 17),
+    ("options", 70, 94),
+    ("words for users", 26_000, 26_000),
+    ("words for developers", 9_000, 9_000),
 ];
 
 /// Runs the task.
@@ -43,9 +43,9 @@ pub(crate) fn run() -> Answer {
     let (commands, options) = command_line()?;
     let mut heavy = Vec::new();
     let mut table = String::from("\n");
-    for ((name, limit), found) in LIMITS.into_iter().zip([code, tests, commands, options, users, developers])
-    {
-        table += &format!("{name:22}{found:>8}, at most {limit:>6}\n");
+    let figures = [code, tests, commands, options, users, developers];
+    for ((name, aim, limit), found) in LIMITS.into_iter().zip(figures) {
+        table += &format!("{name:22}{found:>8}, at most {limit:>6}, to come down to {aim:>6}\n");
         if found > limit {
             heavy.push(format!("found {found} {name}, the limit is {limit}"));
         }

@@ -337,7 +337,7 @@ pub(crate) struct Flow {
     pub(crate) source_lines: bool,
 
     /// An additional directory of source files; can be given several times.
-    #[arg(long = "source-dir", value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
+    #[arg(long = "src-dir", value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub(crate) source_dirs: Vec<PathBuf>,
 
     /// Print only the last N instructions of each source, or of its part between --from and --to, and the events between them. A

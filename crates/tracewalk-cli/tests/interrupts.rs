@@ -218,7 +218,9 @@ fn sources_of_several_programs_with_one_trace_id_are_named_by_their_programs() {
         let mut named = report["sources"].as_array().unwrap().iter().map(|source| &source["program"]);
         for program in ["a9.elf", "m3.elf"] {
             assert!(text.contains(&format!("trace ID 0x10, etmv3 of {program}, in instructions")), "{text}");
-            assert!(table.lines().any(|row| row.starts_with(&format!("0x10 of {program},exception,"))));
+            assert!(
+                table.lines().any(|row| row.starts_with(&format!("16,etmv3,0x10 of {program},exception,")))
+            );
             assert_eq!(named.next().unwrap(), program);
         }
     }

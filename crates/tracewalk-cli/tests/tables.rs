@@ -65,7 +65,7 @@ fn tables_of_a_program_join() {
         };
         let place = &["file", "line"];
         let covered = table(&["coverage"], place);
-        for other in [&["profile", "--by", "lines"][..], &["flow"], &["calls"]] {
+        for other in [&["profile", "--table", "lines"][..], &["flow"], &["calls"]] {
             assert!(!covered.is_disjoint(&table(other, place)), "{name}: coverage and {other:?}");
         }
         let isas = ["flow", "counts"].map(|command| table(&[command], &["isa"]));

@@ -61,7 +61,7 @@ pub(crate) struct FollowArgs {
     pub(crate) trust_image: bool,
 
     /// An additional directory of source files; can be given several times.
-    #[arg(long = "source-dir", value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Program")]
+    #[arg(long = "src-dir", value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Program")]
     pub(crate) source_dirs: Vec<PathBuf>,
 
     /// The treatment of execution in doubt: all execution between two places at which the trace alone proves the
