@@ -15,8 +15,15 @@ use crate::{Answer, workspace};
 const TARGETS: &[&str] = &["thumbv7em-none-eabi", "thumbv7em-none-eabihf", "wasm32-unknown-unknown"];
 
 /// The core and its allowed dependencies, as `cargo tree` prints them: name and features.
-const DEPENDENCIES: &[(&str, &str)] =
-    &[("tracewalk", ""), ("memchr", ""), ("wide", ""), ("safe_arch", "bytemuck,default"), ("bytemuck", "")];
+const DEPENDENCIES: &[(&str, &str)] = &[
+    ("tracewalk", ""),
+    ("hashbrown", ""),
+    ("memchr", ""),
+    ("rustc-hash", ""),
+    ("wide", ""),
+    ("safe_arch", "bytemuck,default"),
+    ("bytemuck", ""),
+];
 
 /// Runs the task.
 pub(crate) fn run() -> Answer {
@@ -47,7 +54,7 @@ fn check_dependencies(root: &Path) -> Result<String, String> {
             unknown.join(", ")
         ));
     }
-    Ok("the core depends on memchr and wide alone, without their std".to_owned())
+    Ok("the core depends on hashbrown, memchr, rustc-hash and wide alone, without their std".to_owned())
 }
 
 /// The lines of a tree that are not known dependencies.
