@@ -99,7 +99,7 @@ fn the_names_of_interrupts_of_a_chip_without_any_are_reported_as_of_no_use() {
 fn the_registers_of_another_protocol_are_refused() {
     let trace = example("a7-etmv3/trace.bin");
     let sentence = run(["info", trace.to_str().unwrap(), "--source", "0x10=etmv3,mtb_position=0"]).stderr;
-    assert!(sentence.contains("unknown key `mtb_position` in --source of etmv3"), "{sentence}");
+    assert!(sentence.contains("unknown key `mtb_position` in the source of etmv3"), "{sentence}");
     let directory = tempfile::tempdir().unwrap();
     fs::copy(&trace, directory.path().join("trace.bin")).unwrap();
     let description = directory.path().join("capture.toml");

@@ -57,7 +57,7 @@ impl fmt::Display for PathProblem {
             Self::Parent => "leaves the directory of the description through `..`",
             Self::Link => "leaves the directory of the description through a symbolic link",
             Self::Outside => {
-                "leads neither into the directory of the description nor into one that --root allows"
+                "leads neither into the directory of the description nor into another allowed one"
             }
             Self::Special => "names a pipe or a device, expected a file",
             Self::Ambiguous => "matches several files, which differ from it only in letter case",

@@ -180,7 +180,7 @@ impl fmt::Display for OpenError {
                 write!(f, "{}: is a description, which cannot grow", file.display())
             }
             Self::NothingToWaitFor(file) => {
-                write!(f, "{}: is complete; --idle is for captures that arrive over time", file.display())
+                write!(f, "{}: is complete; waiting is for captures that arrive over time", file.display())
             }
             Self::NoByte { place, end } => match (place, end) {
                 (Place::Server { .. }, End::Closed) => {
@@ -188,7 +188,7 @@ impl fmt::Display for OpenError {
                 }
                 (_, End::Closed) => write!(f, "{place}: standard input ended without a byte"),
                 (_, End::Stopped) => write!(f, "{place}: stopped before the first byte"),
-                (_, End::Idle) => write!(f, "{place}: no byte arrived within --idle"),
+                (_, End::Idle) => write!(f, "{place}: no byte arrived within the time given"),
                 (_, End::Failed(problem)) => write!(f, "{place}: {problem}, before the first byte"),
             },
             Self::ElfFile(file) => write!(f, "{}: is an ELF file, expected trace bytes", file.display()),
@@ -212,12 +212,12 @@ impl fmt::Display for OpenError {
             }
             Self::NoMtb { option, stated } => write!(f, "{option} is for an MTB, but {stated}"),
             Self::MtbWithOtherSource(protocol) => {
-                write!(f, "--container mtb holds an MTB's packets, but --source is {protocol}")
+                write!(f, "the container holds an MTB's packets, but a source is stated to be {protocol}")
             }
-            Self::SourceTwice(Some(id)) => write!(f, "--source is given twice for trace ID {id}"),
-            Self::SourceTwice(None) => f.write_str("--source is given twice for the source"),
+            Self::SourceTwice(Some(id)) => write!(f, "trace ID {id} is stated twice"),
+            Self::SourceTwice(None) => f.write_str("the source is stated twice"),
             Self::FrameStartOfOther(other) => {
-                write!(f, "--frame-start is for --container tpiu, but the container is {other}")
+                write!(f, "the frame start is for a trace port, but the container is {other}")
             }
             Self::ArrangedAlready { file, by } => {
                 write!(f, "{}: {by} already states the order of its bytes", file.display())
@@ -228,7 +228,7 @@ impl fmt::Display for OpenError {
             }
             Self::SeveralPieces { file, pieces, container } => write!(
                 f,
-                "{}: has {pieces} pieces of memory, expected one for --container {container}",
+                "{}: has {pieces} pieces of memory, expected one for the container {container}",
                 file.display()
             ),
             Self::NoBuffer { file, registers: Registers { position, base, .. } } => {
@@ -263,10 +263,10 @@ impl fmt::Display for OpenError {
                 write!(f, "frames hold several sources, but {protocol} has no trace ID")
             }
             Self::NotStated { file, .. } => {
-                write!(f, "{}: is not fully described, and --strict disables inference", file.display())
+                write!(f, "{}: is not fully described, and inference is disabled", file.display())
             }
             Self::NoTraceIds(id) => {
-                write!(f, "--id {id} was given, but the capture has no trace IDs")
+                write!(f, "trace ID {id} is requested, but the capture has no trace IDs")
             }
             Self::IdNotDecoded(id) => write!(f, "the bytes of trace ID {id} are not decoded"),
             Self::IdAbsent { id, present } => {

@@ -35,7 +35,7 @@ pub struct Measured {
 impl Merge for ProgramActivities {
     fn measure(&self) -> Option<String> {
         let Measured { unit, functions, .. } = self.measured?;
-        Some(format!("{}{}", unit.name(), if functions { " with --functions" } else { "" }))
+        Some(format!("{}{}", unit.name(), if functions { " with functions" } else { "" }))
     }
 
     fn merge(&mut self, other: Self) {

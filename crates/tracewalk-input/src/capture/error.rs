@@ -62,7 +62,7 @@ pub enum CaptureErrorKind {
     Perf(PerfProblem),
     /// The directory holds neither `snapshot.ini` nor `capture.toml`.
     NoDescription,
-    /// The directory given with `--root` does not exist.
+    /// A directory that descriptions may use does not exist.
     NotADirectory,
     /// The text is not TOML, in the parser's words.
     Toml(String),

@@ -176,7 +176,7 @@ impl SourceDescription {
     }
 }
 
-/// A mistake in the argument of `--source`.
+/// A mistake in the text of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseSourceError(CaptureErrorKind);
 
@@ -196,7 +196,7 @@ impl fmt::Display for ParseSourceError {
 
 impl std::error::Error for ParseSourceError {}
 
-/// Reads the argument of `--source`, `[ID=]PROTOCOL[,key=value…]`.
+/// Reads `[ID=]PROTOCOL[,key=value…]`.
 ///
 /// ```
 /// use tracewalk_input::capture::{Protocol, SourceDescription};
@@ -207,7 +207,7 @@ impl std::error::Error for ParseSourceError {}
 /// assert_eq!(source.registers.get("ETMIDR"), Some(0x4114_f250)); // usual for a Cortex-M3
 ///
 /// let error = "2=etmv3,etmrc=0x500".parse::<SourceDescription>().unwrap_err();
-/// assert_eq!(error.to_string(), "unknown key `etmrc` in --source, the nearest known one is `etmcr`");
+/// assert_eq!(error.to_string(), "unknown key `etmrc` in the source, the nearest known one is `etmcr`");
 /// # Ok::<(), tracewalk_input::capture::ParseSourceError>(())
 /// ```
 impl FromStr for SourceDescription {
@@ -242,7 +242,7 @@ fn parse(argument: &str) -> Result<SourceDescription, CaptureErrorKind> {
         let name = known(key, &DECODING).map_err(|nearest| unknown_option_key(key, nearest))?;
         if !source.protocol.has_register(name) {
             let nearest = nearest(key, source.protocol.register_names().iter().copied()).unwrap_or("cpu");
-            let place = format!("--source of {}", source.protocol.name());
+            let place = format!("the source of {}", source.protocol.name());
             return Err(CaptureErrorKind::UnknownKey { place, key: excerpt(key), nearest });
         }
         source.registers.set(name, parse_value(key, value)?, origin());
@@ -280,11 +280,11 @@ pub(crate) fn known_cpu(name: &str) -> Result<String, CaptureErrorKind> {
     })
 }
 
-/// The keys of `--source` are the registers in lower case, and `cpu`.
+/// The keys of a source are the registers in lower case, and `cpu`.
 fn unknown_option_key(key: &str, nearest_register: &'static str) -> CaptureErrorKind {
     let keys = iter::once("cpu").chain(LOWER_CASE);
     let nearest = nearest(key, keys).unwrap_or(nearest_register);
-    CaptureErrorKind::UnknownKey { place: "--source".to_owned(), key: excerpt(key), nearest }
+    CaptureErrorKind::UnknownKey { place: "the source".to_owned(), key: excerpt(key), nearest }
 }
 
 #[cfg(test)]
@@ -313,14 +313,14 @@ mod tests {
             ("0=pft", "expected a trace ID from 0x01 to 0x6f, found 0x00"),
             ("x=pft", "expected a trace ID for `id`, found `x`"),
             ("2=stm", "unknown protocol `stm`"),
-            ("etmv3,cpu=cortex-m33x,cqu=1", "unknown key `cqu` in --source, the nearest known one is `cpu`"),
+            ("etmv3,cpu=cortex-m33x,cqu=1", "unknown key `cqu` in the source, the nearest known one is `cpu`"),
             ("etmv3,cpu=crotex-m3", "unknown cpu `crotex-m3`, the nearest known one is `cortex-m3`"),
             ("etmv3,etmcr", "expected key=value for `etmcr`, found no `=`"),
             (
                 "etmv3,mtb_position=0",
-                "unknown key `mtb_position` in --source of etmv3, the nearest known one is `etmidr`",
+                "unknown key `mtb_position` in the source of etmv3, the nearest known one is `etmidr`",
             ),
-            ("itm,etmcr=0", "unknown key `etmcr` in --source of itm, the nearest known one is `itmtcr`"),
+            ("itm,etmcr=0", "unknown key `etmcr` in the source of itm, the nearest known one is `itmtcr`"),
             ("etmv3,etmcr=0x1g", "expected a number for `etmcr`, found `0x1g`"),
             ("etmv3,etmcr=0x100000000", "expected at most 0xffffffff for `etmcr`, found 0x100000000"),
         ];

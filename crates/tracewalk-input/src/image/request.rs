@@ -76,7 +76,7 @@ impl ImageRequest {
     }
 }
 
-/// A mistake in the argument of `--image`.
+/// A mistake in the text of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParseImageError {
@@ -97,15 +97,15 @@ pub enum ParseImageError {
 impl fmt::Display for ParseImageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoFile => f.write_str("expected FILE or ADDRESS:FILE for --image, found no file name"),
+            Self::NoFile => f.write_str("expected FILE or ADDRESS:FILE, found no file name"),
             Self::Address { found } => {
-                write!(f, "expected an address before the `:` of --image, found `{found}`")
+                write!(f, "expected an address before the `:`, found `{found}`")
             }
             Self::Context { found } => {
                 write!(
                     f,
-                    "expected context=NUMBER, vmid=NUMBER (0 to 255) or both, separated by `,`, after the `@` of \
-                     --image, found `{found}`"
+                    "expected context=NUMBER, vmid=NUMBER (0 to 255) or both, separated by `,`, after the `@`, found \
+                     `{found}`"
                 )
             }
         }
@@ -114,7 +114,7 @@ impl fmt::Display for ParseImageError {
 
 impl std::error::Error for ParseImageError {}
 
-/// Reads the argument of `--image`, `FILE` or `ADDRESS:FILE`, with `@context=NUMBER`, `@vmid=NUMBER` or
+/// Reads `FILE` or `ADDRESS:FILE`, with `@context=NUMBER`, `@vmid=NUMBER` or
 /// `@context=NUMBER,vmid=NUMBER` after it for an image that is only visible in this context.
 ///
 /// An address starts with a digit. Write a file whose own name looks like that as `./0x100:file`.

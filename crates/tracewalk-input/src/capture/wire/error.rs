@@ -99,7 +99,7 @@ pub enum RecordingProblem {
     },
     /// Options for recordings are given, but the file is not a recording.
     NotARecording,
-    /// `--rate` is given, but the recording states its own rate.
+    /// A sample rate is given, but the recording states its own rate.
     RateTwice,
     /// The recording names channels but has no samples.
     NoSamples,
@@ -175,13 +175,13 @@ impl fmt::Display for RecordingProblem {
                 write!(f, "no bytes can be read with these options: {}", Listed(seen))
             }
             Self::RateOfPort => {
-                f.write_str("is read as a trace port, which has its own clock, but --baud is for SWO")
+                f.write_str("is read as a trace port, which has its own clock, but a bit rate is for SWO")
             }
-            Self::NoRate => f.write_str("--baud is given, but the recording does not state its sample rate"),
+            Self::NoRate => f.write_str("a bit rate is given, but the recording does not state its sample rate"),
             Self::TooSlow { tenths } => {
                 write!(f, "has only {}.{} samples per bit, expected 2 or more", tenths / 10, tenths % 10)
             }
-            Self::RateTwice => f.write_str("states its own sample rate; --rate is for files that do not"),
+            Self::RateTwice => f.write_str("states its own sample rate, and another one is given"),
             Self::NoSamples => f.write_str("names channels but has no samples"),
             Self::NotARecording => f.write_str(
                 "is not a recording of a logic analyser, but options for such recordings were given",
