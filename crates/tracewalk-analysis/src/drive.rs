@@ -52,7 +52,7 @@ use tracewalk::span::{CaptureOffset, Span, StreamOffset};
 
 pub use cursor::{Cursor, Here, HereInstruction};
 pub use follower::{Follower, Learned};
-pub use index::{FlowIndex, Sizes, Totals};
+pub use index::{FlowIndex, Sizes, Totals, steps};
 pub use kept::KeptIndex;
 pub use parallel::Spread;
 pub use part::Gathered;

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use tracewalk::flow::{Block, Element, Ending, Event, EventKind, Gap, GapReason};
 use tracewalk::ids::{Address, Isa, Location};
-use tracewalk_analysis::call_stack::{Arrival, CallStack, Task};
-use tracewalk_analysis::drive::{Cursor, FlowIndex, Here};
+use tracewalk_analysis::call_stack::{Arrival, CallStack, CallStacks, Task};
+use tracewalk_analysis::drive::{Cursor, FlowIndex, Here, steps};
 use tracewalk_analysis::{Code, Position};
 
 use crate::machine::{Level, Machine, levels};
 use crate::registers::Place;
-use crate::stacks::{Kept, Limits, Stacks, steps};
+use crate::stacks::{Kept, NEAR};
 use crate::unwind::{Mark, Unwinder};
 use crate::walk::{self, Direction, Search};
 
@@ -39,7 +39,7 @@ pub(crate) struct Core<'i> {
     follower: Cursor<'i>,
     calls: CallStack<Mark>,
     /// Call stacks close to the place.
-    near: Stacks,
+    near: CallStacks<Mark>,
     /// The calls of the steps before this one have been followed.
     followed: u64,
     /// The addresses of the program's variables.
@@ -95,7 +95,7 @@ impl<'i> Core<'i> {
             is_after: false,
             handler: None,
             follower: index.cursor(),
-            near: Stacks::new(Limits::NEAR),
+            near: CallStacks::new(NEAR),
             followed: 0,
             variables,
             halted,

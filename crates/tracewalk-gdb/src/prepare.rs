@@ -25,7 +25,7 @@ use tracewalk_session::{At, Follow, Keep, Key, Observer, Session, Source, Trust,
 use crate::core::Halted;
 use crate::error::GdbError;
 use crate::registers::Architecture;
-use crate::stacks::{Keeping, Kept, Limits};
+use crate::stacks::{Keeping, Kept, WHOLE};
 use crate::unwind::Unwinder;
 
 /// Options of the server.
@@ -124,7 +124,7 @@ fn follow_calls(
     (unwinder, code): (&Unwinder, &Arc<Code>),
     observer: &dyn Observer,
 ) -> Result<(Kept, Arc<Code>), GdbError> {
-    let mut keeping = Keeping::new(unwinder, Arc::clone(code), Limits::WHOLE);
+    let mut keeping = Keeping::new(unwinder, Arc::clone(code), WHOLE);
     let outcome = session.run_in(source, follow, code, InOrder(&mut keeping), observer)?;
     match outcome.ended_at {
         Some(byte) => Err(GdbError::Ended { byte }),

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tracewalk::flow::Element;
 use tracewalk_analysis::Code;
 use tracewalk_analysis::call_stack::{CallStack, Entry, Frame, FrameKind, FunctionId, Observer};
 
@@ -61,13 +60,4 @@ pub(crate) fn drawn(calls: &CallStack<u64>, functions: &mut Functions, into: &mu
         began: frame.mark,
         is_exception: frame.kind.is_exception(),
     }));
-}
-
-/// The number of a cursor's steps in an element.
-pub(crate) fn steps(element: &Element) -> u64 {
-    match element {
-        Element::Block(block) => block.instructions.into(),
-        Element::Event(_) | Element::Gap(_) => 1,
-        Element::Proof(_) => 0,
-    }
 }

@@ -9,13 +9,14 @@ use std::sync::{Arc, PoisonError, RwLock};
 use serde::{Deserialize, Serialize};
 use tracewalk::flow::{Element, EventKind};
 use tracewalk_analysis::analysis::FlowSink;
-use tracewalk_analysis::call_stack::{CallStack, CallStackCheckpoint, Task};
+use tracewalk_analysis::call_stack::{CallStack, CallStackLimits, CallStacks, Task, keep_every_other};
+use tracewalk_analysis::drive::steps;
 use tracewalk_analysis::itm::ItmEvent;
 use tracewalk_analysis::record::{FlowRecord, ItmRecord};
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::{Code, Section};
 
-use crate::frames::{Began, Drawn, Functions, drawn, steps};
+use crate::frames::{Began, Drawn, Functions, drawn};
 
 /// A source in pieces.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -24,11 +25,8 @@ pub(crate) struct Overview {
     pub(crate) distance: u64,
     pub(crate) pieces: Vec<Piece>,
     pub(crate) functions: Functions,
-    /// Call stacks, each with the step before which it is valid; ascending.
-    kept: Vec<(u64, CallStackCheckpoint<u64>)>,
-    /// The number of frames in all of them, and of steps between two.
-    kept_frames: usize,
-    kept_distance: u64,
+    /// Call stacks by step.
+    pub(crate) stacks: CallStacks<u64>,
     /// The steps of gaps.
     pub(crate) gaps: Vec<u64>,
     /// The number of gaps.
@@ -74,9 +72,7 @@ pub(crate) struct Piece {
 
 const SHORTEST: u64 = 64;
 const MOST_PIECES: usize = 1 << 15;
-const MOST_KEPT: usize = 1 << 13;
-const MOST_KEPT_FRAMES: usize = 1 << 20;
-const KEPT_DISTANCE: u64 = 1 << 13;
+const KEPT: CallStackLimits = CallStackLimits { distance: 1 << 13, stacks: 1 << 13, frames: 1 << 20 };
 /// The most gaps, texts and switches of tasks that are listed. Further ones are only counted.
 const MOST_LISTED: usize = 1 << 17;
 
@@ -86,9 +82,7 @@ impl Default for Overview {
             distance: SHORTEST,
             pieces: Vec::new(),
             functions: Functions::default(),
-            kept: Vec::new(),
-            kept_frames: 0,
-            kept_distance: KEPT_DISTANCE,
+            stacks: CallStacks::new(KEPT),
             gaps: Vec::new(),
             gap_count: 0,
             texts: Vec::new(),
@@ -106,30 +100,9 @@ impl Overview {
         self.is_whole || step < self.steps
     }
 
-    /// The last call stack that is kept at or before a step.
-    pub(crate) fn before(&self, step: u64) -> Option<&(u64, CallStackCheckpoint<u64>)> {
-        let after = self.kept.partition_point(|(at, _)| *at <= step);
-        self.kept.get(after.checked_sub(1)?)
-    }
-
-    fn keep(&mut self, calls: &CallStack<u64>) {
-        let step = self.steps;
-        if self.kept.last().is_some_and(|(last, _)| step < last.saturating_add(self.kept_distance)) {
-            return;
-        }
-        let checkpoint = calls.checkpoint();
-        self.kept_frames += checkpoint.size();
-        self.kept.push((step, checkpoint));
-        while self.kept.len() > 1 && (self.kept.len() > MOST_KEPT || self.kept_frames > MOST_KEPT_FRAMES) {
-            keep_every_other(&mut self.kept);
-            self.kept_frames = self.kept.iter().map(|(_, checkpoint)| checkpoint.size()).sum();
-            self.kept_distance = self.kept_distance.saturating_mul(2);
-        }
-    }
-
-    /// Adds pieces up to and including the one with the current step.
-    fn begin_pieces(&mut self, frames: &[Drawn]) {
-        while self.pieces.len() as u64 * self.distance <= self.steps {
+    /// Adds pieces up to and including the one with the step `last`.
+    fn begin_pieces(&mut self, last: u64, frames: &[Drawn]) {
+        while self.pieces.len() as u64 * self.distance <= last {
             self.pieces.push(Piece { frames: frames.into(), exceptions: 0, gaps: 0 });
             if self.pieces.len() > MOST_PIECES {
                 self.join_pieces();
@@ -147,14 +120,6 @@ impl Overview {
         }
         self.distance = self.distance.saturating_mul(2);
     }
-}
-
-fn keep_every_other<T>(of: &mut Vec<T>) {
-    let mut number = 0_usize;
-    of.retain(|_| {
-        number += 1;
-        number % 2 == 1
-    });
 }
 
 /// Makes an [`Overview`] from a source's elements.
@@ -186,7 +151,7 @@ impl<'a> Overseeing<'a> {
         let Self { calls, frames, overview, show, next_show } = self;
         let count = steps(element);
         if count > 0 {
-            overview.keep(calls);
+            overview.stacks.keep(overview.steps, calls);
         }
         calls.element(element, &mut Began(overview.steps));
         if count == 0 {
@@ -198,7 +163,7 @@ impl<'a> Overseeing<'a> {
         }
         if (overview.pieces.len() as u64) * overview.distance <= overview.steps + count {
             drawn(calls, &mut overview.functions, frames);
-            overview.begin_pieces(frames);
+            overview.begin_pieces(overview.steps, frames);
         }
         let piece = overview.pieces.last_mut();
         match (element, piece) {
@@ -216,9 +181,7 @@ impl<'a> Overseeing<'a> {
         }
         overview.steps += count;
         // A long block may hold the beginnings of several pieces.
-        overview.steps -= 1;
-        overview.begin_pieces(frames);
-        overview.steps += 1;
+        overview.begin_pieces(overview.steps - 1, frames);
         if overview.steps >= *next_show {
             *next_show = overview.steps + overview.steps / 4;
             show(overview);

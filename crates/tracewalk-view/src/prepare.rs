@@ -97,7 +97,7 @@ fn kept(
         let code = code(session, &source, options, observer)?;
         keys.push(session.source_key(capture, &source, &code).map_err(RunError::from)?);
     }
-    let key = Key::of(&format!("view {:?}", options.trust), &keys);
+    let key = Key::of(&format!("page {:?}", options.trust), &keys);
     let kept = keep.get(&key).and_then(|bytes| postcard::from_bytes::<Kept>(&bytes).ok());
     Ok((Some(key), kept.filter(|kept| kept.overviews.len() == keys.len())))
 }

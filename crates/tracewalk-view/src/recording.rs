@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tracewalk::flow::{Block, Element, Ending, EventKind};
 use tracewalk_analysis::call_stack::{CallStack, Frame, FrameKind};
-use tracewalk_analysis::drive::{Cursor, FlowIndex, Totals};
+use tracewalk_analysis::drive::{Cursor, FlowIndex, Totals, steps};
 use tracewalk_analysis::{Code, Position};
 
-use crate::frames::{Began, steps};
+use crate::frames::Began;
 use crate::names::{Names, hex};
 use crate::overview::{Growing, Overview};
 use crate::prepared::PreparedSource;
@@ -194,7 +194,7 @@ impl<'i> Recording<'i> {
         if !self.overview.reaches(until) {
             return false;
         }
-        let Some((start, checkpoint)) = self.overview.before(until) else { return true };
+        let Some((start, checkpoint)) = self.overview.stacks.before(until) else { return true };
         if self.followed > until || self.followed < *start {
             self.calls.go_on_from(checkpoint);
             self.followed = *start;

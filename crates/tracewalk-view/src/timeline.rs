@@ -8,8 +8,9 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tracewalk::flow::{Element, EventKind};
+use tracewalk_analysis::drive::steps;
 
-use crate::frames::{Began, Drawn, Functions, drawn, steps};
+use crate::frames::{Began, Drawn, Functions, drawn};
 use crate::recording::Recording;
 
 /// The most steps that are drawn exactly.

@@ -70,7 +70,7 @@ use functions::{Functions, Pieces, Special};
 use outline::Outlines;
 use stack::{Next, Parked, Stack, Start};
 
-pub use checkpoint::CallStackCheckpoint;
+pub use checkpoint::{CallStackCheckpoint, CallStackLimits, CallStacks, keep_every_other};
 pub use frame::{Entry, Evidence, Frame, FrameKind, FunctionId, Interruption, Left, Task};
 pub use observer::{Observer, Piece, Run, Runs, Unobserved};
 pub use outline::Outlined;

@@ -55,6 +55,7 @@ use super::parallel::{Begun, Take};
 use super::part::{Gathered, Last};
 use super::segment::{CutPlace, Cutter, Segment};
 use super::{Carrier, Follower, Input, Progress, Spread, WINDOW};
+use crate::call_stack::keep_every_other;
 use crate::sink::Part;
 
 /// The places where a source's flow can be entered.
@@ -245,11 +246,7 @@ impl Take<Counted> for Filling<'_> {
             let (before, skipped) = (recent[0].0.clone(), recent.len() - 1);
             index.waypoints.push(Waypoint { before, skipped, start, entry, reached: *reached });
             if index.waypoints.len() > index.sizes.waypoints {
-                let mut number = 0_usize;
-                index.waypoints.retain(|_| {
-                    number += 1;
-                    number % 2 == 1
-                });
+                keep_every_other(&mut index.waypoints);
                 *distance *= 2;
             }
         }
@@ -340,8 +337,9 @@ impl Part for Counted {
     }
 }
 
-/// How many steps an element has.
-pub(super) fn steps(element: &Element) -> u64 {
+/// The number of a cursor's steps in an element: instructions, events and gaps.
+#[must_use]
+pub fn steps(element: &Element) -> u64 {
     match element {
         Element::Block(block) => block.instructions.into(),
         Element::Event(_) | Element::Gap(_) => 1,

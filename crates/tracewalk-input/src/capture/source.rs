@@ -313,7 +313,10 @@ mod tests {
             ("0=pft", "expected a trace ID from 0x01 to 0x6f, found 0x00"),
             ("x=pft", "expected a trace ID for `id`, found `x`"),
             ("2=stm", "unknown protocol `stm`"),
-            ("etmv3,cpu=cortex-m33x,cqu=1", "unknown key `cqu` in the source, the nearest known one is `cpu`"),
+            (
+                "etmv3,cpu=cortex-m33x,cqu=1",
+                "unknown key `cqu` in the source, the nearest known one is `cpu`",
+            ),
             ("etmv3,cpu=crotex-m3", "unknown cpu `crotex-m3`, the nearest known one is `cortex-m3`"),
             ("etmv3,etmcr", "expected key=value for `etmcr`, found no `=`"),
             (

@@ -177,7 +177,9 @@ impl fmt::Display for RecordingProblem {
             Self::RateOfPort => {
                 f.write_str("is read as a trace port, which has its own clock, but a bit rate is for SWO")
             }
-            Self::NoRate => f.write_str("a bit rate is given, but the recording does not state its sample rate"),
+            Self::NoRate => {
+                f.write_str("a bit rate is given, but the recording does not state its sample rate")
+            }
             Self::TooSlow { tenths } => {
                 write!(f, "has only {}.{} samples per bit, expected 2 or more", tenths / 10, tenths % 10)
             }

@@ -89,7 +89,7 @@ fn wait_cycles<P: Memoised>(chain: &mut Chain<P>) -> Option<WaitCycles> {
 /// window's start, and without the cycles of W atoms in `skipped` bytes directly before the window.
 fn relate(elements: &mut [Element], start: StreamOffset, waited: Option<(WaitCycles, u64)>) {
     let Some((waited, skipped)) = waited else {
-        // Nearly always. In place: a block has 72 bytes.
+        // Nearly always. In place: an element has 72 bytes.
         elements.iter_mut().map(Element::span_mut).for_each(|span| *span = span.relative_to(start));
         return;
     };
