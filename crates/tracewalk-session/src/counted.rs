@@ -36,7 +36,7 @@ impl Session {
         let outcome = self.run_observed(source, how, Counting::default(), observer)?;
         let binaries = images.iter().map(binary).collect::<Vec<_>>();
         let files = images.iter().map(File::of).collect::<Vec<_>>();
-        let shared = self.shares();
+        let shared = &self.shared;
         let followed = files.iter().map(|file| file.followed(&outcome.code, shared));
         let programs = followed.collect::<Result<Vec<_>, ImageError>>()?;
         let counted = CountedSource {
@@ -77,7 +77,7 @@ impl<'a> File<'a> {
     }
 
     /// The file as a program of its own. `code` is the whole program that was followed.
-    fn followed(&self, code: &Arc<Code>, shared: Option<&Shared>) -> Result<FollowedProgram, ImageError> {
+    fn followed(&self, code: &Arc<Code>, shared: &Shared) -> Result<FollowedProgram, ImageError> {
         let image = &self.visible.image;
         let linked = self.linked.as_ref().unwrap_or(image);
         let of_code = || {
@@ -85,10 +85,9 @@ impl<'a> File<'a> {
             memory.add(Arc::new(linked.clone()))?;
             Ok(ProgramId::of(&memory.program, [None]))
         };
-        let id = match (&linked.build_id, shared) {
-            (Some(id), _) => ProgramId::of(&Program::new(), [Some(id.as_slice())]),
-            (None, Some(shared)) => shared.program_id(Identified::File(ByContent::of(image)), of_code)?,
-            (None, None) => of_code()?,
+        let id = match &linked.build_id {
+            Some(id) => ProgramId::of(&Program::new(), [Some(id.as_slice())]),
+            None => shared.program_id(Identified::File(ByContent::of(image)), of_code)?,
         };
         Ok(FollowedProgram::new(id, Arc::clone(code), std::iter::once(image)))
     }

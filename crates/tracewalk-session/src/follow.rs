@@ -28,6 +28,7 @@ use crate::observer::{Notices, Observer, Say};
 use crate::outcome::{Follow, Losses, Outcome, Trust};
 use crate::places::{LostPlace, LostPlaces, Why};
 use crate::session::Session;
+use crate::shared::is_same;
 
 /// How much of a capture is decoded to see whether the image fits.
 const PROBE: usize = 1 << 19;
@@ -152,7 +153,7 @@ impl<'a> Following<'a> {
     /// Follows the source, through the program if it is the traced one.
     fn run<A: Analysis>(self, code: &Arc<Code>, mut analysis: A) -> Result<Outcome<A::Found>, RunError> {
         let Self { session, source, observer, .. } = self;
-        let mut follower = session.follower(source, &code.program);
+        let mut follower = session.shared.follower(&source.config, &code.program);
         let fits = self.trust.image || self.image_fits(&mut follower)?;
         let code = if fits { Arc::clone(code) } else { without_program(code) };
         if !fits {
@@ -183,8 +184,9 @@ impl<'a> Following<'a> {
         analysis.sink().end_section()?;
         let learned = follower.into_learned();
         drop(watch);
-        if let Some(shared) = session.shares().filter(|_| fits) {
-            shared.keep_learned(&source.config, &code.program, learned);
+        // Without another session nobody needs it.
+        if session.request.shared.is_some() && fits {
+            session.shared.keep_learned(&source.config, &code.program, learned);
         }
         let statistics = seen.statistics;
         let found = analysis.finish(&End { statistics, complete: early.is_none() });
@@ -325,7 +327,7 @@ impl<'a> Following<'a> {
             return Ok(true);
         }
         // A short source was followed to its end at opening.
-        if source.fits && session.known.is_program_of(&source.description, follower.program()) {
+        if source.fits && is_same(session.known.program(&source.description), follower.program()) {
             return Ok(true);
         }
         let buffer = session.buffer(source);

@@ -2,88 +2,43 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tracewalk::ids::Address;
 use tracewalk::program::{Program, Scope};
-use tracewalk::source::SourceConfig;
-use tracewalk_analysis::drive::{Follower, Learned};
 use tracewalk_input::Origin;
 use tracewalk_input::capture::{Capture, SourceDescription};
 use tracewalk_input::image::{Image, ImageLoader, Memory};
 
 use crate::error::OpenError;
-use crate::infer::{self, Learning, Traced, Unit};
+use crate::infer::{self, Traced, Unit};
 use crate::memory::add_code;
 use crate::model::Dumped;
 use crate::observer::Observer;
-use crate::shared::{ByContent, Shared, SharedProgram};
+use crate::shared::{ByContent, Shared};
 
 /// The programs of all cores, and the trace units that they may have been traced with.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     /// The images of all cores together, except those that conflict.
-    pub(crate) everything: Memory,
+    pub(crate) everything: OfCore,
     /// The images of each core that a source names.
-    cores: BTreeMap<String, Memory>,
+    cores: BTreeMap<String, OfCore>,
     pub(crate) units: Vec<Unit>,
-    /// The programs that sessions share; `None` if they share none.
-    common: Option<Common>,
-    /// The effects that this session learned of the programs, if it shares none.
-    own: Own,
+    shared: Shared,
 }
 
-/// The effects that a session learned of its programs before it answers.
+/// The memory that a core sees, and its program as sessions share it.
 #[derive(Debug, Default)]
-struct Own {
-    everything: OwnEffects,
-    cores: BTreeMap<String, OwnEffects>,
+pub(crate) struct OfCore {
+    pub(crate) memory: Memory,
+    pub(crate) program: Arc<Program>,
 }
 
-/// The effects learned of one program, one for each configuration.
-#[derive(Debug, Default)]
-struct OwnEffects(Mutex<Vec<(SourceConfig, Learned)>>);
-
-impl OwnEffects {
-    fn take(&self, config: &SourceConfig) -> Option<Learned> {
-        let mut all = self.all();
-        let at = all.iter().position(|(known, _)| known == config)?;
-        Some(all.swap_remove(at).1)
-    }
-
-    fn all(&self) -> MutexGuard<'_, Vec<(SourceConfig, Learned)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Learning for OwnEffects {
-    fn follower<'p>(&'p self, config: &'p SourceConfig, program: &'p Program) -> Follower<'p> {
-        match self.take(config) {
-            Some(learned) => Follower::knowing(config, program, learned),
-            None => Follower::new(config, program),
-        }
-    }
-
-    fn keep(&self, config: &SourceConfig, learned: Learned) {
-        self.all().push((config.clone(), learned));
-    }
-}
-
-/// Programs that sessions share, made from the images alone.
-#[derive(Debug)]
-struct Common {
-    everything: SharedProgram,
-    cores: BTreeMap<String, SharedProgram>,
-}
-
-impl Common {
-    fn of(shared: &Shared, everything: &Memory, cores: &BTreeMap<String, Memory>) -> Self {
-        let program =
-            |memory: &Memory| shared.program(ByContent::scoped(&memory.images), || memory.program.clone());
-        Self {
-            everything: program(everything),
-            cores: cores.iter().map(|(core, memory)| (core.clone(), program(memory))).collect(),
-        }
+impl OfCore {
+    fn of(memory: Memory, shared: &Shared) -> Self {
+        let program = shared.program(ByContent::scoped(&memory.images), || memory.program.clone());
+        Self { memory, program }
     }
 }
 
@@ -93,7 +48,7 @@ impl Known {
         loader: &mut ImageLoader,
         capture: &Capture,
         dumps: &[Option<Dumped>],
-        shared: Option<&Shared>,
+        shared: &Shared,
         observer: Option<&dyn Observer>,
     ) -> Result<Self, OpenError> {
         let mut everything = every_image(loader, capture)?;
@@ -106,77 +61,31 @@ impl Known {
             // Problems of the images are reported when the source is decoded.
             if let Ok(mut memory) = loader.memory(capture.images_for(source)) {
                 dumps.iter().flatten().for_each(|dump| add_code(dump, &mut memory, None));
-                cores.insert(core.clone(), memory);
+                cores.insert(core.clone(), OfCore::of(memory, shared));
             }
         }
         let units = infer::units(&everything);
-        let common = shared.map(|shared| Common::of(shared, &everything, &cores));
-        let own = cores.keys().map(|core| (core.clone(), OwnEffects::default()));
-        let own = Own { cores: own.collect(), ..Own::default() };
-        Ok(Self { everything, cores, units, common, own })
+        Ok(Self { everything: OfCore::of(everything, shared), cores, units, shared: shared.clone() })
     }
 
     /// The program that a source traced.
     pub(crate) fn program(&self, source: &SourceDescription) -> &Program {
-        let of_core = source.core.as_ref().and_then(|core| self.cores.get(core));
-        &of_core.unwrap_or(&self.everything).program
+        &self.of_core(source).program
     }
 
     /// The program that a source traced, with what was learned of it.
     pub(crate) fn traced(&self, source: &SourceDescription) -> Traced<'_> {
-        let effects = match &self.common {
-            Some(common) => {
-                let of_core = source.core.as_ref().and_then(|core| common.cores.get(core));
-                of_core.unwrap_or(&common.everything) as &dyn Learning
-            }
-            None => self.own(source),
-        };
-        Traced::new(self.program(source), effects)
+        Traced::new(&self.of_core(source).program, &self.shared)
     }
 
     /// The program of all cores, with what was learned of it.
     pub(crate) fn traced_by_any(&self) -> Traced<'_> {
-        let effects = match &self.common {
-            Some(common) => &common.everything as &dyn Learning,
-            None => &self.own.everything,
-        };
-        Traced::new(&self.everything.program, effects)
+        Traced::new(&self.everything.program, &self.shared)
     }
 
-    /// A follower of a source in `program`: with the effects that the session has learned, if it learned them of an equal one.
-    pub(crate) fn follower<'p>(
-        &'p self,
-        source: &SourceDescription,
-        config: &'p SourceConfig,
-        program: &'p Program,
-    ) -> Follower<'p> {
-        match self.is_program_of(source, program) {
-            true => self.own(source).follower(config, program),
-            false => Follower::new(config, program),
-        }
-    }
-
-    /// Keeps the effects that a follower of the source learned, for the next one.
-    pub(crate) fn keep(
-        &self,
-        source: &SourceDescription,
-        config: &SourceConfig,
-        program: &Program,
-        learned: Learned,
-    ) {
-        if self.is_program_of(source, program) {
-            self.own(source).keep(config, learned);
-        }
-    }
-
-    /// Whether `program` equals the one that the source traced.
-    pub(crate) fn is_program_of(&self, source: &SourceDescription, program: &Program) -> bool {
-        is_same(self.program(source), program)
-    }
-
-    fn own(&self, source: &SourceDescription) -> &OwnEffects {
-        let of_core = source.core.as_ref().and_then(|core| self.own.cores.get(core));
-        of_core.unwrap_or(&self.own.everything)
+    fn of_core(&self, source: &SourceDescription) -> &OfCore {
+        let of_core = source.core.as_ref().and_then(|core| self.cores.get(core));
+        of_core.unwrap_or(&self.everything)
     }
 
     /// The file with the code at `address` for a scope.
@@ -186,15 +95,14 @@ impl Known {
         address: Address,
         scope: Scope,
     ) -> Option<&Path> {
-        let of_core = source.core.as_ref().and_then(|core| self.cores.get(core));
-        let (image, _) = of_core.unwrap_or(&self.everything).given_by(address, scope)?;
+        let (image, _) = self.of_core(source).memory.given_by(address, scope)?;
         Some(&image.file)
     }
 
     /// The program without one image.
     pub(crate) fn without(&self, image: &Arc<Image>) -> Program {
         let mut memory = Memory::default();
-        for other in self.everything.images.iter().filter(|other| !Arc::ptr_eq(&other.image, image)) {
+        for other in self.everything.memory.images.iter().filter(|other| !Arc::ptr_eq(&other.image, image)) {
             // These images did not conflict before.
             let _ = memory.add_in(Arc::clone(&other.image), other.scope);
         }
@@ -218,13 +126,4 @@ pub(crate) fn every_image(loader: &mut ImageLoader, capture: &Capture) -> Result
         }
     }
     Ok(memory)
-}
-
-/// Whether contexts see the same bytes at the same places in two programs. The place of the vector table is not compared: only an
-/// MTB uses it, and none is followed at opening.
-fn is_same(one: &Program, other: &Program) -> bool {
-    fn all(program: &Program) -> impl Iterator<Item = (Scope, Address, &[u8])> {
-        program.all_regions().map(|(scope, region)| (scope, region.start(), region.bytes()))
-    }
-    one.leaves_out_address_spaces() == other.leaves_out_address_spaces() && all(one).eq(all(other))
 }

@@ -16,6 +16,7 @@ use crate::observer::{Notices, Observer, Say};
 use crate::place::place_image;
 use crate::request::{Policy, Request};
 use crate::session::Session;
+use crate::shared::Shared;
 use crate::{arrange, belonging, memory, options, recorded, report, strict};
 
 impl Session {
@@ -101,6 +102,7 @@ impl Session {
             programs: Vec::new(),
             interrupts: interrupts(&request, observer)?,
             vector_table: vector_table(&request, &dumps, observer),
+            shared: shared_programs(&request, &dumps),
             dumps,
             known: Known::default(),
             arriving,
@@ -142,8 +144,7 @@ impl Session {
     }
 
     fn known_of(&mut self, observer: Option<&dyn Observer>) -> Result<Known, OpenError> {
-        let shared = self.shares().cloned();
-        Known::of(&mut self.loader, &self.capture, &self.dumps, shared.as_ref(), observer)
+        Known::of(&mut self.loader, &self.capture, &self.dumps, &self.shared, observer)
     }
 
     /// Makes sources of the findings in a buffer, and reports the inferred settings.
@@ -190,6 +191,12 @@ impl Session {
         self.contents.push(contents);
         Ok(())
     }
+}
+
+/// The cache of programs: the request's, unless the capture describes memory, which is its own.
+fn shared_programs(request: &Request, dumps: &[Option<Dumped>]) -> Shared {
+    let is_own = dumps.iter().any(Option::is_some);
+    request.shared.clone().filter(|_| !is_own).unwrap_or_default()
 }
 
 /// The reader of images, which shares them with other sessions if these share a cache.

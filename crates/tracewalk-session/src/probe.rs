@@ -29,13 +29,14 @@ impl Session {
             let code = self.code(&source, names, observer)?;
             let mut probe = Probe::default();
             let input = self.input(&source, &NoProgress).head(PROBE);
-            let (mut follower, alone) = (self.follower(&source, &code.program), Spread::over(1));
+            let (mut follower, alone) =
+                (self.shared.follower(&source.config, &code.program), Spread::over(1));
             follower.flow_parts(&input, alone.for_counts(), &Probing::default(), |part| {
                 probe.add(&part.part.probe);
                 Ok(())
             })?;
             // The answer begins with what was learned here.
-            self.keep_learned(&source, &code.program, follower.into_learned());
+            self.shared.keep_learned(&source.config, &code.program, follower.into_learned());
             probes.push(probe);
         }
         Ok(probes)

@@ -69,11 +69,10 @@ impl Session {
     pub fn followed(&mut self, source: &Source, code: &Arc<Code>) -> Result<FollowedProgram, ImageError> {
         let images = if code.program.is_empty() { Vec::new() } else { self.images(source)? };
         let work_out = || Ok(FollowedProgram::of_all(Arc::clone(code), &images).id);
-        let id = match self.shares() {
-            Some(shared) if !code.program.is_empty() => {
-                shared.program_id(Identified::Program(ByContent::scoped(&images)), work_out)?
-            }
-            _ => work_out()?,
+        let id = if code.program.is_empty() {
+            work_out()?
+        } else {
+            self.shared.program_id(Identified::Program(ByContent::scoped(&images)), work_out)?
         };
         Ok(FollowedProgram::new(id, Arc::clone(code), images.iter().map(|visible| &visible.image)))
     }

@@ -149,7 +149,7 @@ pub(crate) fn refuse_nothing(found: &[Identified], buffer: &Buffer, known: &Know
         file: buffer.file.clone(),
         bytes: buffer.bytes.len() as u64,
         recording: buffer.wires.as_ref().map(seen),
-        has_program: !known.everything.images.is_empty(),
+        has_program: !known.everything.memory.images.is_empty(),
         other: OtherFile::of(&buffer.bytes),
         blank: buffer.bytes.first().copied().filter(|first| buffer.bytes.iter().all(|byte| byte == first)),
     })

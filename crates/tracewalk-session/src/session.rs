@@ -7,11 +7,9 @@ use std::sync::Arc;
 
 use tracewalk::frame::Framing;
 use tracewalk::ids::Address;
-use tracewalk::program::{Program, Scope, ViewId};
+use tracewalk::program::{Scope, ViewId};
 use tracewalk_analysis::Context;
-use tracewalk_analysis::drive::{
-    FlowIndex, Follower, Input, ItmRecords, Learned, NoProgress, Progress, Rest, Spread,
-};
+use tracewalk_analysis::drive::{FlowIndex, Input, ItmRecords, NoProgress, Progress, Rest, Spread};
 use tracewalk_analysis::itm::ItmCounts;
 use tracewalk_analysis::programs::SourceId;
 use tracewalk_analysis::record::ItmRecord;
@@ -52,6 +50,8 @@ pub struct Session {
     pub(crate) vector_table: Option<Address>,
     /// Everything known of the programs, for further inference.
     pub(crate) known: Known,
+    /// Programs and what was learned of them: a cache of several sessions, unless the capture describes memory, which is its own.
+    pub(crate) shared: Shared,
     /// Whether the buffer has only the first bytes of a capture that is still arriving.
     pub(crate) arriving: bool,
     /// The stream of a capture that is still arriving.
@@ -207,46 +207,19 @@ impl Session {
         if let Some((_, code)) = self.programs.iter().find(|(known, _)| *known == key) {
             return Ok(Arc::clone(code));
         }
-        let shared = match self.shares().cloned() {
-            Some(shared) => Some((self.code_key(source, source_dirs)?, shared)),
-            None => None,
-        };
-        let code = match shared.as_ref().and_then(|(key, shared)| shared.code(key)) {
+        let shared_key = self.code_key(source, source_dirs)?;
+        let code = match self.shared.code(&shared_key) {
             Some(code) => code,
             None => {
                 let memory = self.memory(source, key.1)?;
                 let interrupts = self.interrupts.clone();
                 let reader = Reader { profile: key.1, interrupts, threads: self.threads(), source_dirs };
                 let code = reader.code(&memory, observer);
-                match shared {
-                    Some((key, shared)) => shared.keep_code(key, code),
-                    None => code,
-                }
+                self.shared.keep_code(shared_key, code)
             }
         };
         self.programs.push((key, Arc::clone(&code)));
         Ok(code)
-    }
-
-    /// A follower of a source in its program, with what is known of it.
-    pub(crate) fn follower<'p>(&'p self, source: &'p Source, program: &'p Arc<Program>) -> Follower<'p> {
-        match self.shares() {
-            Some(shared) => shared.follower(&source.config, program),
-            None => self.known.follower(&source.description, &source.config, program),
-        }
-    }
-
-    /// Keeps what a follower of a source learned of its program, for the next one.
-    pub(crate) fn keep_learned(&self, source: &Source, program: &Arc<Program>, learned: Learned) {
-        match self.shares() {
-            Some(shared) => shared.keep_learned(&source.config, program, learned),
-            None => self.known.keep(&source.description, &source.config, program, learned),
-        }
-    }
-
-    /// The cache that the session shares. Programs are not shared if the capture describes memory, which is its own.
-    pub(crate) fn shares(&self) -> Option<&Shared> {
-        self.request.shared.as_ref().filter(|_| self.dumps.iter().all(Option::is_none))
     }
 
     /// The key of a source's program in the shared cache.

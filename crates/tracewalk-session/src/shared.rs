@@ -13,9 +13,7 @@ use tracewalk_analysis::{Code, Interrupts};
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::{Image, SharedImages, VisibleImage};
 
-use crate::infer::Learning;
-
-/// A cache of images, programs, and effects learned by following them.
+/// A cache of images, programs, and what was learned by following them. Each session has one, its own or that of several.
 ///
 /// Answers do not depend on it, with one exception: notices about a program's names are given once, to the
 /// observer of the session that read them. Clones share the same cache, in any number of threads.
@@ -99,7 +97,10 @@ struct LearnedKey {
 
 impl PartialEq for LearnedKey {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.program, &other.program) && self.config == other.config
+        // An MTB's flow depends on the place of the vector table, which only the same program has for sure.
+        self.config == other.config
+            && (Arc::ptr_eq(&self.program, &other.program)
+                || !matches!(self.config, SourceConfig::Mtb(_)) && is_same(&self.program, &other.program))
     }
 }
 
@@ -140,13 +141,12 @@ impl Shared {
         &self,
         images: Vec<(ByContent, Scope)>,
         make: impl FnOnce() -> Program,
-    ) -> SharedProgram {
+    ) -> Arc<Program> {
         let programs = &mut self.kept().programs;
-        let program = match programs.get(&images) {
+        match programs.get(&images) {
             Some(known) => Arc::clone(known),
             None => Arc::clone(programs.put(images, Arc::new(make()))),
-        };
-        SharedProgram { shared: self.clone(), program }
+        }
     }
 
     /// The program with this key, if it is kept.
@@ -201,21 +201,12 @@ impl Shared {
     }
 }
 
-/// A program whose learned effects sessions share.
-#[derive(Debug)]
-pub(crate) struct SharedProgram {
-    shared: Shared,
-    program: Arc<Program>,
-}
-
-impl Learning for SharedProgram {
-    fn follower<'p>(&'p self, config: &'p SourceConfig, _: &'p Program) -> Follower<'p> {
-        self.shared.follower(config, &self.program)
+/// Whether contexts see the same bytes at the same places in two programs. The place of the vector table is not compared.
+pub(crate) fn is_same(one: &Program, other: &Program) -> bool {
+    fn all(program: &Program) -> impl Iterator<Item = (Scope, Address, &[u8])> {
+        program.all_regions().map(|(scope, region)| (scope, region.start(), region.bytes()))
     }
-
-    fn keep(&self, config: &SourceConfig, learned: Learned) {
-        self.shared.keep_learned(config, &self.program, learned);
-    }
+    one.leaves_out_address_spaces() == other.leaves_out_address_spaces() && all(one).eq(all(other))
 }
 
 #[cfg(test)]

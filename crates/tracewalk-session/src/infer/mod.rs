@@ -51,4 +51,4 @@ pub(crate) use reading::first_error;
 pub(crate) use seam::{Seam, seam};
 pub use source::{Change, Correction};
 pub(crate) use source::{FoundSource, Search};
-pub(crate) use traced::{Learning, Traced};
+pub(crate) use traced::Traced;

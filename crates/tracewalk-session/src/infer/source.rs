@@ -6,6 +6,8 @@
 //! the best result is the answer; for each question the best other answer is the runner-up
 //! ```
 
+use std::sync::Arc;
+
 use tracewalk::ids::TraceId;
 use tracewalk::program::Program;
 use tracewalk::source::SourceConfig;
@@ -183,7 +185,7 @@ impl<'a> Search<'a> {
         let best = starts.iter().map(|(start, _)| self.improve(start, free)).collect::<Vec<_>>();
         let (source, reading) = least(best)?;
         if reading.contradicts_program() {
-            let empty = Program::new();
+            let empty = Arc::default();
             let found = Search::new(self.sample, Traced::alone(&empty), self.units).best_of(bases, free)?;
             return Some(FoundSource { misses_program: true, ..found });
         }
@@ -390,7 +392,7 @@ fn certainty(best: &Reading, other: &Reading) -> Certainty {
 /// The best reading of a source's packets, if there is any.
 pub(super) fn recognise(sample: &Sample, units: &[Unit]) -> Option<Reading> {
     let bases = units.iter().map(Unit::source).collect::<Vec<_>>();
-    let empty = Program::new();
+    let empty = Arc::default();
     let starts = Search::new(sample, Traced::alone(&empty), units).starts(&bases, &|_| true);
     starts.first().map(|(_, reading)| *reading)
 }

@@ -1,46 +1,39 @@
-//! The program that a source traced, and the effects that other sources learned of it.
+//! The program that a source traced, and what other sources of it taught.
 
-use std::fmt;
+use std::sync::Arc;
 
 use tracewalk::program::Program;
 use tracewalk::source::SourceConfig;
-use tracewalk_analysis::drive::{Follower, Learned};
+use tracewalk_analysis::drive::Follower;
 
-/// Keeps learned effects of a program for its other sources, and for later.
-pub(crate) trait Learning: fmt::Debug {
-    /// A follower with the effects that others learned of `program`, or of an equal one, with the same configuration.
-    fn follower<'p>(&'p self, config: &'p SourceConfig, program: &'p Program) -> Follower<'p>;
-
-    /// Keeps learned effects.
-    fn keep(&self, config: &SourceConfig, learned: Learned);
-}
+use crate::shared::Shared;
 
 /// A program that a source traced.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traced<'a> {
-    pub(super) program: &'a Program,
-    others: Option<&'a dyn Learning>,
+    pub(super) program: &'a Arc<Program>,
+    shared: Option<&'a Shared>,
 }
 
 impl<'a> Traced<'a> {
-    /// A program, and the learned effects of an equal one.
-    pub(crate) const fn new(program: &'a Program, others: &'a dyn Learning) -> Self {
-        Self { program, others: Some(others) }
+    /// A program, and the cache of what was learned of programs.
+    pub(crate) const fn new(program: &'a Arc<Program>, shared: &'a Shared) -> Self {
+        Self { program, shared: Some(shared) }
     }
 
-    /// A program without learned effects.
-    pub(super) const fn alone(program: &'a Program) -> Self {
-        Self { program, others: None }
+    /// A program of which nothing was learned.
+    pub(super) const fn alone(program: &'a Arc<Program>) -> Self {
+        Self { program, shared: None }
     }
 
-    /// Follows a source with all learned effects of the program, and keeps those that it adds.
+    /// Follows a source with what was learned of the program, and keeps what it adds.
     pub(crate) fn follow<T>(self, config: &SourceConfig, work: impl FnOnce(&mut Follower<'_>) -> T) -> T {
-        let Some(others) = self.others else {
+        let Some(shared) = self.shared else {
             return work(&mut Follower::new(config, self.program));
         };
-        let mut follower = others.follower(config, self.program);
+        let mut follower = shared.follower(config, self.program);
         let done = work(&mut follower);
-        others.keep(config, follower.into_learned());
+        shared.keep_learned(config, self.program, follower.into_learned());
         done
     }
 }
