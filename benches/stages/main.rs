@@ -151,7 +151,7 @@ fn coverage(bencher: Bencher<'_, '_>, name: &str) {
     let records = example.records();
     bencher.counter(BytesCount::of_slice(&example.trace)).bench_local(|| {
         let mut recorder = Recorder::new(Conditions::OfBranches, Doubtful::Drop);
-        records.iter().for_each(|record| recorder.element(&record.element));
+        records.iter().for_each(|record| recorder.element(&record.element, false));
         recorder
     });
 }

@@ -1,37 +1,73 @@
 //! Flow in parts: what several threads put together is what one finds, and who counts passages counts their elements.
 
+use std::io;
+
 use tracewalk::flow::{Element, Passage};
 use tracewalk::program::Program;
 use tracewalk::source::SourceConfig;
 use tracewalk::span::{CaptureOffset, StreamOffset};
-use tracewalk_analysis::coverage::{Conditions, Part as Covered, RecordedPart, Recorder};
+use tracewalk_analysis::analysis::{Analysis, End, Growth, NoPart, Repeated};
+use tracewalk_analysis::coverage::{Conditions, Part as Covered, Recorder};
 use tracewalk_analysis::drive::{Carrier, Follower, Input, NoProgress, Spread, Stretch};
-use tracewalk_analysis::sink::Part;
-use tracewalk_analysis::{Doubtful, Doubting};
+use tracewalk_analysis::log::{Log, Noting, Reader};
+use tracewalk_analysis::record::FlowRecord;
+use tracewalk_analysis::sink::{Part, Sink};
+use tracewalk_analysis::{Doubtful, Section, Statistics};
 
 /// Smaller than what a segment usually has, so that a short trace has several.
 const SMALLEST_SEGMENT: usize = 64;
 
-/// The elements with their places, and what they cover.
-#[derive(Clone, Debug)]
-struct Elements {
-    elements: Vec<(Element, CaptureOffset)>,
-    covered: RecordedPart,
-}
+/// The elements with their places.
+#[derive(Clone, Debug, Default)]
+struct Elements(Vec<(Element, CaptureOffset)>);
 
 impl Part for Elements {
-    fn begin(&mut self, doubting: Doubting) {
-        self.covered.begin(doubting);
-    }
-
     fn element(&mut self, element: &Element, at: impl FnOnce() -> CaptureOffset) {
-        self.elements.push((*element, at()));
-        self.covered.element(element, || CaptureOffset(0));
+        self.0.push((*element, at()));
     }
 
     fn passage(&mut self, passage: &Passage<'_>, mut at: impl FnMut(StreamOffset) -> CaptureOffset) {
-        self.elements.extend(passage.elements().map(|element| (element, at(element.span().start))));
-        self.covered.passage(passage, at);
+        self.0.extend(passage.elements().map(|element| (element, at(element.span().start))));
+    }
+}
+
+/// What the trace covers.
+struct Covering(Recorder);
+
+impl Sink<FlowRecord> for Covering {
+    fn section(&mut self, _: &Section) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn record(&mut self, record: FlowRecord) -> io::Result<()> {
+        self.0.element(&record.element, false);
+        Ok(())
+    }
+}
+
+impl Analysis for Covering {
+    type Part = NoPart;
+    type Found = Covered;
+
+    fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
+        self
+    }
+
+    fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
+        self.0.passage(repeated);
+        Ok(())
+    }
+
+    fn part(&self) -> Option<(NoPart, Growth)> {
+        None
+    }
+
+    fn join(&mut self, part: NoPart) -> io::Result<()> {
+        match part {}
+    }
+
+    fn finish(self, end: &End) -> Covered {
+        self.0.finish("", "", "", end.statistics.bytes)
     }
 }
 
@@ -39,28 +75,38 @@ impl Part for Elements {
 pub(crate) fn parts(config: &SourceConfig, program: &Program, trace: &[u8], segment: usize) {
     let carrier = Carrier::Stretches(vec![Stretch::all(trace.len())]);
     let input = Input { capture: trace, carrier, rest: None, progress: &NoProgress };
-    let recorder = || Recorder::new(Conditions::recorded_by(config), Doubtful::Keep);
-    let finished = |recorder: Recorder| recorder.finish("", "", "", trace.len() as u64);
     let found = |spread: Spread| -> (Vec<(Element, CaptureOffset)>, Covered) {
-        let (mut elements, mut covered) = (Vec::new(), recorder());
-        let empty = Elements { elements: Vec::new(), covered: covered.part() };
-        Follower::new(config, program)
-            .flow_parts(&input, spread, &empty, |gathered| {
-                elements.extend(gathered.part.elements);
-                covered.join(gathered.part.covered);
+        let mut elements = Vec::new();
+        let mut follower = Follower::new(config, program);
+        follower
+            .flow_parts(&input, spread, &Elements::default(), |gathered| {
+                elements.extend(gathered.part.0);
                 Ok(())
             })
             .expect("nobody stops it");
-        (elements, finished(covered))
+        let mut covering = covering(config);
+        let (mut reader, mut statistics) = (Reader::new(Doubtful::Keep, false), Statistics::default());
+        let empty = Log::new(Noting::Passages);
+        let noted = follower.flow_parts(&input, spread, &empty, |gathered| {
+            statistics.add(&gathered.statistics);
+            reader.part(gathered.part, &mut covering)
+        });
+        noted.and_then(|()| reader.finish(&mut covering)).expect("nobody stops it");
+        (elements, covering.finish(&End { statistics, complete: true }))
     };
     let (elements, covered) = found(Spread { threads: 1, segment: usize::MAX });
-    let mut one_by_one = recorder();
-    elements.iter().for_each(|(element, _)| one_by_one.element(element));
-    assert_eq!(covered, finished(one_by_one), "passages cover what their elements do not");
+    let mut one_by_one = covering(config).0;
+    elements.iter().for_each(|(element, _)| one_by_one.element(element, false));
+    let one_by_one = one_by_one.finish("", "", "", trace.len() as u64);
+    assert_eq!(covered, one_by_one, "passages cover what their elements do not");
     let (by_two, covered_by_two) = found(Spread { threads: 2, segment: SMALLEST_SEGMENT + segment });
     if let Some(index) = (0..elements.len().max(by_two.len())).find(|&at| elements.get(at) != by_two.get(at))
     {
         panic!("one thread {:?}, two {:?}", elements.get(index), by_two.get(index));
     }
     assert_eq!(covered, covered_by_two, "two threads cover what one does not");
+}
+
+fn covering(config: &SourceConfig) -> Covering {
+    Covering(Recorder::new(Conditions::recorded_by(config), Doubtful::Keep))
 }

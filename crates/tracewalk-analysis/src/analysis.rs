@@ -63,9 +63,18 @@ pub trait Analysis {
     /// If an output cannot be written.
     fn join(&mut self, part: Self::Part) -> io::Result<()>;
 
-    /// Whether the analysis handles elements in doubt itself. Such an analysis receives all elements.
+    /// Whether the analysis also takes elements in doubt, through [`Analysis::doubtful`].
     fn weighs_doubt(&self) -> bool {
         false
+    }
+
+    /// Takes an element that is in doubt, if the analysis weighs doubt.
+    ///
+    /// # Errors
+    ///
+    /// If an output cannot be written.
+    fn doubtful(&mut self, record: FlowRecord) -> io::Result<()> {
+        self.sink().record(record)
     }
 
     /// The answer, now that the source has ended.
@@ -136,6 +145,11 @@ impl<'a> Repeated<'a> {
     pub fn keep(&self) -> Kept {
         let waited = self.placing.waits().then(|| Box::new(self.placing));
         Kept { passage: Arc::clone(&self.named.passage), origin: self.placing.origin(), waited }
+    }
+
+    /// The passage without its place.
+    pub(crate) const fn passage(&self) -> &Arc<KeptPassage> {
+        &self.named.passage
     }
 
     /// Whether the elements state contexts.

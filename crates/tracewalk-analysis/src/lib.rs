@@ -59,6 +59,7 @@ mod survey;
 pub mod symbols;
 pub mod table;
 pub mod timeline;
+mod times;
 mod transactions;
 mod trusted;
 mod window;

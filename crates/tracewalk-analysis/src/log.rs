@@ -25,7 +25,7 @@
 //! # let input = Input { capture: &trace, carrier, rest: None, progress: &NoProgress };
 //! // `config`, `program` and `input` are made as in the example of `drive`.
 //! // A trace of two instructions, decoded by two threads and counted by this one.
-//! let (mut reader, mut counting) = (Reader::new(Doubtful::Drop), Counting::default());
+//! let (mut reader, mut counting) = (Reader::new(Doubtful::Drop, false), Counting::default());
 //! let (mut follower, empty) = (Follower::new(&config, &program), Log::new(Noting::Passages));
 //! let mut statistics = tracewalk_analysis::Statistics::default();
 //! follower.flow_parts(&input, Spread::over(2), &empty, |gathered| {

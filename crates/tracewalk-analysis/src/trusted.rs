@@ -35,7 +35,6 @@ impl Trusted {
         record: FlowRecord,
         take: &mut impl FnMut(FlowRecord) -> io::Result<()>,
     ) -> io::Result<()> {
-        let start = record.element.span().start.0;
         match self.doubt.element(&record.element) {
             Some(DoubtChange::Begins { since }) => {
                 let (certain, doubtful) =
@@ -58,19 +57,49 @@ impl Trusted {
                 take(record)
             }
             None if self.doubt.is_open() => self.in_doubt(record, take),
-            None => {
-                let proven = match record.element {
-                    Element::Proof(_) => start,
-                    _ => start.saturating_sub(Doubt::REACH),
-                };
-                let is_proven = |waiting: &FlowRecord| waiting.element.span().start.0 < proven;
-                while self.waiting.front().is_some_and(is_proven) {
-                    self.waiting.pop_front().map_or(Ok(()), &mut *take)?;
-                }
-                self.waiting.push_back(record);
-                Ok(())
-            }
+            None => self.wait(record, take),
         }
+    }
+
+    /// As [`Trusted::record`], but hands on elements in doubt as well. `take` is told whether a record is in doubt.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `take`.
+    pub fn weigh(
+        &mut self,
+        record: FlowRecord,
+        take: &mut impl FnMut(FlowRecord, bool) -> io::Result<()>,
+    ) -> io::Result<()> {
+        match self.doubt.element(&record.element) {
+            Some(DoubtChange::Begins { since }) => {
+                let mut waiting = std::mem::take(&mut self.waiting).into_iter();
+                waiting.try_for_each(|waiting| take(waiting, waiting.element.span().start >= since))?;
+                take(record, false)
+            }
+            Some(DoubtChange::Ends) => take(record, false),
+            None if self.doubt.is_open() => take(record, true),
+            None => self.wait(record, &mut |record| take(record, false)),
+        }
+    }
+
+    /// Hands on the records that are certain now, and lets this one wait.
+    fn wait(
+        &mut self,
+        record: FlowRecord,
+        take: &mut impl FnMut(FlowRecord) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let start = record.element.span().start.0;
+        let proven = match record.element {
+            Element::Proof(_) => start,
+            _ => start.saturating_sub(Doubt::REACH),
+        };
+        let is_proven = |waiting: &FlowRecord| waiting.element.span().start.0 < proven;
+        while self.waiting.front().is_some_and(is_proven) {
+            self.waiting.pop_front().map_or(Ok(()), &mut *take)?;
+        }
+        self.waiting.push_back(record);
+        Ok(())
     }
 
     /// Continues with this doubt.

@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use tracewalk::flow::{Element, Passage, TakeElements};
+use tracewalk::flow::Element;
 use tracewalk::ids::Location;
 use tracewalk::isa;
 use tracewalk::program::Program;
 use tracewalk::source::{FlowStream, SourceConfig};
-use tracewalk::span::{CaptureOffset, StreamOffset};
-use tracewalk_analysis::coverage::{Conditions, Part as Covered, RecordedPart, Recorder};
+use tracewalk::span::CaptureOffset;
+use tracewalk_analysis::coverage::{Conditions, Part as Covered, Recorder};
 use tracewalk_analysis::record::FlowRecord;
-use tracewalk_analysis::sink::Part;
 use tracewalk_analysis::{Doubtful, Trusted};
 use tracewalk_conformance::damage::{Arrived, CASES, Kind, Sound};
 use tracewalk_conformance::matrix::Programs;
@@ -38,43 +37,33 @@ fn counts(covered: &Covered, program: &Program) -> Counts {
     counts
 }
 
-/// Passes elements on as the commands receive them.
-struct Taking<'a> {
-    part: RecordedPart,
-    elements: &'a mut Vec<Element>,
-}
-
-impl TakeElements for Taking<'_> {
-    fn element(&mut self, element: Element) {
-        self.elements.push(element);
-        self.part.element(&element, || CaptureOffset(0));
-    }
-
-    fn passage(&mut self, passage: Passage<'_>) {
-        self.elements.extend(passage.elements());
-        self.part.passage(&passage, |_: StreamOffset| CaptureOffset(0));
-    }
-}
-
 /// The coverage of a trace, and its elements.
 fn covered(
     (config, program): (&SourceConfig, &Program),
     arrived: &Arrived,
     doubtful: Doubtful,
 ) -> (Covered, Vec<Element>) {
-    let mut recorder = Recorder::new(Conditions::recorded_by(config), doubtful);
     let mut elements = Vec::new();
-    let mut taking = Taking { part: recorder.part(), elements: &mut elements };
+    let mut take = |element| elements.push(element);
     let mut stream = FlowStream::new(config);
     let mut from = 0;
     for &loss in &arrived.losses {
-        stream.push(arrived.bytes.get(from..loss).unwrap_or_default(), program, &mut taking);
-        stream.lose_sync(program, &mut taking);
+        stream.push(arrived.bytes.get(from..loss).unwrap_or_default(), program, &mut take);
+        stream.lose_sync(program, &mut take);
         from = loss;
     }
-    stream.push(arrived.bytes.get(from..).unwrap_or_default(), program, &mut taking);
-    stream.finish(program, &mut taking);
-    recorder.join(taking.part);
+    stream.push(arrived.bytes.get(from..).unwrap_or_default(), program, &mut take);
+    stream.finish(program, &mut take);
+    let mut recorder = Recorder::new(Conditions::recorded_by(config), doubtful);
+    let mut trusted = Trusted::default();
+    let mut record = |record: FlowRecord, is_doubtful| {
+        recorder.element(&record.element, is_doubtful);
+        Ok(())
+    };
+    for &element in &elements {
+        trusted.weigh(FlowRecord { element, at: CaptureOffset(0) }, &mut record).unwrap();
+    }
+    trusted.finish(&mut |certain| record(certain, false)).unwrap();
     (recorder.finish("", "-", config.protocol(), arrived.bytes.len() as u64), elements)
 }
 

@@ -11,10 +11,9 @@ use tracewalk::program::Program;
 use tracewalk::protocol::{etmv3, mtb, pft};
 use tracewalk::source::SourceConfig;
 use tracewalk::span::{CaptureOffset, StreamOffset};
-use tracewalk_analysis::coverage::{Conditions, Part as CoveragePart, RecordedPart, Recorder};
 use tracewalk_analysis::drive::{Carrier, Follower, Input, NoProgress, Spread, Stretch};
 use tracewalk_analysis::sink::{Join, Part, Sink};
-use tracewalk_analysis::{Code, Doubtful, Doubting, Doubts, Gaps, InDoubt, Section, Statistics};
+use tracewalk_analysis::{Code, Doubts, Gaps, Section, Statistics};
 use tracewalk_input::capture::{Capture, Container, Protocol, SourceDescription};
 use tracewalk_input::image::ImageLoader;
 use tracewalk_report::export::FlowJsonl;
@@ -36,31 +35,19 @@ impl FrameSink for Nobody {
     fn discontinuity(&mut self, _: Discontinuity) {}
 }
 
-/// All elements of a part, unchanged, and their coverage.
+/// All elements of a part, unchanged.
 #[derive(Clone, Debug)]
 struct Elements {
     elements: Vec<(Element, CaptureOffset)>,
-    dropping: RecordedPart,
-    keeping: RecordedPart,
 }
 
 impl Part for Elements {
-    fn begin(&mut self, doubting: Doubting) {
-        self.dropping.begin(doubting);
-        self.keeping.begin(doubting);
-    }
-
     fn element(&mut self, element: &Element, at: impl FnOnce() -> CaptureOffset) {
-        let at = at();
-        self.elements.push((*element, at));
-        self.dropping.element(element, || at);
-        self.keeping.element(element, || at);
+        self.elements.push((*element, at()));
     }
 
     fn passage(&mut self, passage: &Passage<'_>, mut at: impl FnMut(StreamOffset) -> CaptureOffset) {
         self.elements.extend(passage.elements().map(|element| (element, at(element.span().start))));
-        self.dropping.passage(passage, &mut at);
-        self.keeping.passage(passage, &mut at);
     }
 }
 
@@ -71,8 +58,6 @@ struct Found {
     statistics: Statistics,
     gaps: Vec<String>,
     doubts: Doubts,
-    /// The coverage without elements in doubt, and with them.
-    coverage: [CoveragePart; 2],
 }
 
 impl Source {
@@ -124,21 +109,16 @@ impl Source {
     fn found(&self, input: &Input<'_>, spread: Spread) -> Found {
         let (mut elements, mut statistics, mut gaps) = (Vec::new(), Statistics::default(), Gaps::default());
         let mut doubts = Doubts::default();
-        let recorder = |doubtful| Recorder::new(Conditions::recorded_by(&self.config), doubtful);
-        let [mut dropping, mut keeping] = [Doubtful::Drop, Doubtful::Keep].map(recorder);
-        let empty = Elements { elements: Vec::new(), dropping: dropping.part(), keeping: keeping.part() };
+        let empty = Elements { elements: Vec::new() };
         Follower::new(&self.config, &self.program)
             .flow_parts(input, spread, &empty, |part| {
                 elements.extend(part.part.elements);
-                dropping.join(part.part.dropping);
-                keeping.join(part.part.keeping);
                 statistics.add(&part.statistics);
                 gaps.add_part(&part.gaps, |at| at);
                 doubts.add_part(&part.doubts, |at| at);
                 Ok(())
             })
             .expect("nobody stops it");
-        let coverage = [dropping, keeping].map(|recorder| recorder.finish("", "", "", statistics.bytes));
         let Gaps { no_code, undecodable, address_unknown, contradictions, trace_lost, cuts } = gaps;
         let gaps = vec![
             format!("{no_code:?}"),
@@ -148,23 +128,13 @@ impl Source {
             format!("{trace_lost:?}"),
             format!("{cuts}"),
         ];
-        Found { elements, statistics, gaps, doubts, coverage }
-    }
-
-    /// The coverage of the elements, taken one by one.
-    fn covered_in_order(&self, found: &Found) -> [CoveragePart; 2] {
-        [Doubtful::Drop, Doubtful::Keep].map(|doubtful| {
-            let mut recorder = Recorder::new(Conditions::recorded_by(&self.config), doubtful);
-            found.elements.iter().for_each(|(element, _)| recorder.element(element));
-            recorder.finish("", "", "", found.statistics.bytes)
-        })
+        Found { elements, statistics, gaps, doubts }
     }
 
     /// Checks that `threads` find in `segments` of a number of bytes the same as one thread finds in one piece.
     fn check(&self, capture: &[u8], threads: &[usize], segments: &[usize]) {
         let input = self.input(capture, self.carrier.clone());
         let whole = self.found(&input, Spread { threads: 1, segment: usize::MAX });
-        assert_eq!(whole.coverage, self.covered_in_order(&whole), "{}: in order", self.name);
         let carriers = std::iter::once(("", self.carrier.clone())).chain(self.indexed(capture));
         for (how, carrier) in carriers {
             let input = self.input(capture, carrier);
@@ -208,7 +178,6 @@ fn same(found: &Found, expected: &Found, what: &str) {
     assert_eq!(found.statistics, expected.statistics, "{what}");
     assert_eq!(found.gaps, expected.gaps, "{what}");
     assert_eq!(found.doubts, expected.doubts, "{what}");
-    assert_eq!(found.coverage, expected.coverage, "{what}");
 }
 
 fn config(source: &SourceDescription) -> Option<SourceConfig> {
@@ -317,9 +286,6 @@ fn what_is_found_in_parts_is_what_is_found_in_order() {
             Ok(())
         });
         let parts = source.found(&input, Spread { threads: 2, segment: 4096 });
-        let [dropping, keeping] = &parts.coverage;
-        assert_eq!(dropping, keeping, "{}: healthy trace", source.name);
-        assert_eq!(dropping.source.losses.in_doubt, InDoubt::default(), "{}: healthy trace", source.name);
         assert_eq!(parts.doubts, Doubts::default(), "{}: healthy trace", source.name);
         assert_eq!(parts.elements.len(), elements.len(), "{}", source.name);
         assert!(parts.elements == elements, "{}", source.name);

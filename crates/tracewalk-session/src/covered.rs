@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use tracewalk::flow::{Element, Event, EventKind};
 use tracewalk::program::{Program, Scope};
-use tracewalk_analysis::analysis::{Analysis, End, Growth};
-use tracewalk_analysis::coverage::{Conditions, ProgramCoverage, RecordedPart, Recorder};
+use tracewalk_analysis::analysis::{Analysis, End, Growth, NoPart, Repeated};
+use tracewalk_analysis::coverage::{Conditions, ProgramCoverage, Recorder};
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::{Context, InDoubt, Section};
@@ -127,6 +127,30 @@ impl Covered {
     }
 }
 
+impl Covered {
+    fn element(&mut self, element: &Element, is_doubtful: bool) {
+        let Element::Block(block) = element else {
+            if let Element::Event(Event { kind: EventKind::Context { context_id, vmid, .. }, .. }) = element {
+                self.context = (*context_id, *vmid);
+            }
+            // Execution that a trace does not show may have been of any program.
+            self.recorders.iter_mut().for_each(|(_, recorder)| recorder.element(element, is_doubtful));
+            return;
+        };
+        if let [(_, only)] = self.recorders.as_mut_slice() {
+            return only.element(element, is_doubtful);
+        }
+        let scope = self.program.scope_at(self.context.0, self.context.1, block.start);
+        for (of, recorder) in &mut self.recorders {
+            if *of == scope {
+                recorder.element(element, is_doubtful);
+            } else {
+                recorder.another_program(block);
+            }
+        }
+    }
+}
+
 impl Sink<FlowRecord> for Covered {
     fn section(&mut self, section: &Section) -> io::Result<()> {
         if section.code.program.is_empty() {
@@ -137,55 +161,41 @@ impl Sink<FlowRecord> for Covered {
     }
 
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
-        let Element::Block(block) = &record.element else {
-            if let Element::Event(Event { kind: EventKind::Context { context_id, vmid, .. }, .. }) =
-                record.element
-            {
-                self.context = (context_id, vmid);
-            }
-            // Execution that a trace does not show may have been of any program.
-            self.recorders.iter_mut().for_each(|(_, recorder)| recorder.element(&record.element));
-            return Ok(());
-        };
-        if let [(_, only)] = self.recorders.as_mut_slice() {
-            only.element(&record.element);
-            return Ok(());
-        }
-        let scope = self.program.scope_at(self.context.0, self.context.1, block.start);
-        for (of, recorder) in &mut self.recorders {
-            if *of == scope {
-                recorder.element(&record.element);
-            } else {
-                recorder.another_program(block);
-            }
-        }
+        self.element(&record.element, false);
         Ok(())
     }
 }
 
 impl Analysis for Covered {
-    type Part = RecordedPart;
+    type Part = NoPart;
     type Found = Vec<(FollowedProgram, ProgramCoverage)>;
 
     fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
         self
     }
 
-    /// `None` for several programs: they depend on the current context, and a part does not know in which one it
-    /// begins.
-    fn part(&self) -> Option<(RecordedPart, Growth)> {
-        let part = match self.recorders.as_slice() {
-            [] => RecordedPart::default(),
-            [(_, only)] => only.part(),
-            _ => return None,
-        };
-        Some((part, Growth::Bounded))
+    fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
+        match self.recorders.as_mut_slice() {
+            [(_, only)] => only.passage(repeated),
+            _ => repeated.elements().for_each(|element| self.element(&element, false)),
+        }
+        Ok(())
     }
 
-    fn join(&mut self, part: RecordedPart) -> io::Result<()> {
-        if let [(_, only)] = self.recorders.as_mut_slice() {
-            only.join(part);
-        }
+    fn needs_places(&self) -> bool {
+        false
+    }
+
+    fn part(&self) -> Option<(NoPart, Growth)> {
+        None
+    }
+
+    fn join(&mut self, part: NoPart) -> io::Result<()> {
+        match part {}
+    }
+
+    fn doubtful(&mut self, record: FlowRecord) -> io::Result<()> {
+        self.element(&record.element, true);
         Ok(())
     }
 

@@ -11,7 +11,6 @@ use tracewalk_analysis::analysis::{Analysis, End, Growth};
 use tracewalk_analysis::drive::{Follower, Gathered, Input, NoProgress, Spread};
 use tracewalk_analysis::log::{Log, Noting, Reader};
 use tracewalk_analysis::record::FlowRecord;
-use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::{
     Code, Contexts, Doubtful, DoubtfulChange, DoubtfulStretch, Doubting, Doubts, Gaps, InDoubt, Statistics,
     Trusted, Verdict,
@@ -94,10 +93,15 @@ impl Session {
         analysis: A,
         observer: &dyn Observer,
     ) -> Result<Outcome<A::Found>, RunError> {
-        let doubtful = if analysis.weighs_doubt() { Doubtful::Keep } else { how.trust.doubtful };
-        let trust = Trust { doubtful, ..how.trust };
-        Following { session: self, source, trust, threads: how.threads, places: how.places, observer }
-            .run(code, analysis)
+        Following {
+            session: self,
+            source,
+            trust: how.trust,
+            threads: how.threads,
+            places: how.places,
+            observer,
+        }
+        .run(code, analysis)
     }
 
     /// The program as [`Session::run_in`] follows it: an empty one if the trace keeps contradicting it and it is not
@@ -174,7 +178,7 @@ impl<'a> Following<'a> {
                 self.noted(&mut follower, &input, spread, &mut analysis, &mut seen)?;
                 Vec::new()
             }
-            None => self.in_order(&mut follower, &input, analysis.sink(), &mut seen)?,
+            None => self.in_order(&mut follower, &input, &mut analysis, &mut seen)?,
         };
         let ended_at = watch.ended_at();
         let early = session.ended_early(&watch);
@@ -242,7 +246,7 @@ impl<'a> Following<'a> {
         let is_limited = self.session.request.limit.share().is_some();
         let growth = if needs_places || is_limited { Growth::LongLines } else { Growth::Lines };
         let spread = spread.growing(growth);
-        let mut reader = Reader::new(self.trust.doubtful);
+        let mut reader = Reader::new(self.trust.doubtful, analysis.weighs_doubt());
         let noting = if needs_places { Noting::Places } else { Noting::Passages };
         let empty = InFile { part: Log::new(noting), buffer: seen.buffer };
         follower.flow_parts(input, spread, &empty, |part| {
@@ -251,8 +255,7 @@ impl<'a> Following<'a> {
         })?;
         seen.place_doubt();
         reader.finish(analysis)?;
-        analysis.sink().left_out(reader.left_out());
-        seen.left_out = (self.trust.doubtful == Doubtful::Drop).then(|| reader.left_out());
+        seen.left_out(reader.left_out(), self.trust.doubtful, analysis);
         Ok(())
     }
 
@@ -274,22 +277,23 @@ impl<'a> Following<'a> {
         Ok(())
     }
 
-    /// Hands each record to `sink` in the order of the trace, with the records of ITMs between them. Returns each ITM's
+    /// Hands each record to the analysis in the order of the trace, with the records of ITMs between them. Returns each ITM's
     /// counts.
-    fn in_order(
+    fn in_order<A: Analysis>(
         self,
         follower: &mut Follower<'_>,
         input: &Input<'_>,
-        sink: &mut dyn Sink<FlowRecord>,
+        analysis: &mut A,
         seen: &mut Seen<'_>,
     ) -> io::Result<Vec<(crate::model::Itm, tracewalk_analysis::itm::ItmCounts)>> {
         let Self { session, source, observer, .. } = self;
-        let itms = if sink.shows_itm() { session.itms_beside(source) } else { Vec::new() };
+        let itms = if analysis.sink().shows_itm() { session.itms_beside(source) } else { Vec::new() };
         let mut beside = Itms::new(session, itms);
         let (doubtful, mut trusted) = (self.trust.doubtful, Trusted::default());
-        let mut hand_on = |record: FlowRecord| {
-            beside.before(record.at, sink)?;
-            sink.record(record)
+        let weighs = analysis.weighs_doubt();
+        let mut hand_on = |record: FlowRecord, is_doubtful| {
+            beside.before(record.at, analysis.sink())?;
+            if is_doubtful { analysis.doubtful(record) } else { analysis.sink().record(record) }
         };
         seen.places = self.places.then(LostPlaces::default);
         let buffer = seen.buffer;
@@ -297,8 +301,9 @@ impl<'a> Following<'a> {
             record.at = CaptureOffset(buffer.file_offset(record.at));
             seen.record(&record);
             match doubtful {
-                Doubtful::Keep => hand_on(record),
-                Doubtful::Drop => trusted.record(record, &mut hand_on),
+                _ if weighs => trusted.weigh(record, &mut hand_on),
+                Doubtful::Keep => hand_on(record, false),
+                Doubtful::Drop => trusted.record(record, &mut |record| hand_on(record, false)),
             }
         };
         seen.statistics = if self.places {
@@ -312,10 +317,9 @@ impl<'a> Following<'a> {
         } else {
             follower.flow(input, look)?
         };
-        trusted.finish(&mut hand_on)?;
-        beside.each(|record| sink.itm(record))?;
-        sink.left_out(trusted.left_out());
-        seen.left_out = (doubtful == Doubtful::Drop).then(|| trusted.left_out());
+        trusted.finish(&mut |record| hand_on(record, false))?;
+        beside.each(|record| analysis.sink().itm(record))?;
+        seen.left_out(trusted.left_out(), doubtful, analysis);
         Ok(beside.finish(observer))
     }
 
@@ -381,6 +385,12 @@ impl<'a> Seen<'a> {
             let (at, bytes, why) = (record.at, gap.span.bytes(), Some(Why::Gap(gap.reason)));
             places.unobserved.entry(gap.reason.name()).or_default().add(LostPlace { at, bytes, why });
         }
+    }
+
+    /// Notes the number of instructions that were left out.
+    fn left_out<A: Analysis>(&mut self, instructions: u64, doubtful: Doubtful, analysis: &mut A) {
+        analysis.sink().left_out(instructions);
+        self.left_out = (doubtful == Doubtful::Drop && !analysis.weighs_doubt()).then_some(instructions);
     }
 
     /// Adds the counts of the next part.

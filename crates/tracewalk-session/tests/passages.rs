@@ -16,7 +16,7 @@ use tracewalk::source::SourceConfig;
 use tracewalk_analysis::analysis::{Analysis, End, Growth, NoPart, Repeated};
 use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::counts::Counting;
-use tracewalk_analysis::coverage::{Conditions, Part as Covered, RecordedPart, Recorder};
+use tracewalk_analysis::coverage::{Conditions, Part as Covered, Recorder};
 use tracewalk_analysis::drive::{Carrier, Follower, Input, NoProgress, Spread, Stretch};
 use tracewalk_analysis::interrupts::Measuring;
 use tracewalk_analysis::log::{Log, Noting, Reader};
@@ -51,6 +51,10 @@ impl<A: Analysis> Analysis for OneByOne<A> {
         self.0.weighs_doubt()
     }
 
+    fn doubtful(&mut self, record: FlowRecord) -> io::Result<()> {
+        self.0.doubtful(record)
+    }
+
     fn finish(self, end: &End) -> A::Found {
         self.0.finish(end)
     }
@@ -65,25 +69,38 @@ impl Sink<FlowRecord> for Covering {
     }
 
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
-        self.0.element(&record.element);
+        self.0.element(&record.element, false);
         Ok(())
     }
 }
 
 impl Analysis for Covering {
-    type Part = RecordedPart;
+    type Part = NoPart;
     type Found = Covered;
 
     fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
         self
     }
 
-    fn part(&self) -> Option<(RecordedPart, Growth)> {
-        Some((self.0.part(), Growth::Bounded))
+    fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
+        self.0.passage(repeated);
+        Ok(())
     }
 
-    fn join(&mut self, part: RecordedPart) -> io::Result<()> {
-        self.0.join(part);
+    fn needs_places(&self) -> bool {
+        false
+    }
+
+    fn part(&self) -> Option<(NoPart, Growth)> {
+        None
+    }
+
+    fn join(&mut self, part: NoPart) -> io::Result<()> {
+        match part {}
+    }
+
+    fn doubtful(&mut self, record: FlowRecord) -> io::Result<()> {
+        self.0.element(&record.element, true);
         Ok(())
     }
 
@@ -153,8 +170,17 @@ impl Analysis for Items {
 
 /// The answer for each source of a capture, with its counts.
 fn found<A: Analysis>(capture: &Path, how: &Follow, analysis: impl Fn() -> A) -> Vec<(A::Found, String)> {
+    found_in(Spread::over(1).segment, capture, how, analysis)
+}
+
+fn found_in<A: Analysis>(
+    segment: usize,
+    capture: &Path,
+    how: &Follow,
+    analysis: impl Fn() -> A,
+) -> Vec<(A::Found, String)> {
     // Without a stated length of segments, short captures are followed element by element.
-    let request = Request { segment: Some(Spread::over(1).segment), ..Request::new(capture) };
+    let request = Request { segment: Some(segment), ..Request::new(capture) };
     let (mut session, _) = Session::open(request).expect("the capture is readable");
     let sources = session.sources().to_vec();
     let each = sources.iter().map(|source| {
@@ -181,13 +207,15 @@ where
         let how = |threads| Follow { threads, trust, ..Follow::default() };
         let expected = found(capture, &how(1), || OneByOne(analysis()));
         for &threads in threads {
-            let what = format!("{}, {threads} threads, {doubtful:?}", capture.display());
-            let found = found(capture, &how(threads), &analysis);
-            for (found, expected) in found.iter().zip(&expected) {
-                assert_eq!(found.1, expected.1, "{what}");
-                assert!(found.0 == expected.0, "{what}: {} differs", std::any::type_name::<A>());
+            for segment in [Spread::over(1).segment, 300 * usize::from(threads)] {
+                let what = format!("{}, {threads} threads, {segment}, {doubtful:?}", capture.display());
+                let found = found_in(segment, capture, &how(threads), &analysis);
+                for (found, expected) in found.iter().zip(&expected) {
+                    assert_eq!(found.1, expected.1, "{what}");
+                    assert!(found.0 == expected.0, "{what}: {} differs", std::any::type_name::<A>());
+                }
+                assert_eq!(found.len(), expected.len(), "{what}");
             }
-            assert_eq!(found.len(), expected.len(), "{what}");
         }
     }
 }
@@ -376,6 +404,25 @@ fn contexts_with_and_without_ids_are_the_same_by_passages_and_by_elements() {
     check_all(&capture, &[1, 2, 3, 7], &Window::default());
 }
 
+/// The answer of an analysis that takes passages, and the totals.
+fn answer<A: Analysis>(
+    follower: &mut Follower<'_>,
+    input: &Input<'_>,
+    spread: Spread,
+    mut analysis: A,
+) -> (A::Found, Statistics) {
+    let mut reader = Reader::new(Doubtful::Drop, analysis.weighs_doubt());
+    let (mut statistics, mut parts) = (Statistics::default(), 0);
+    let noted = follower.flow_parts(input, spread, &Log::new(Noting::Passages), |gathered| {
+        parts += 1;
+        statistics.add(&gathered.statistics);
+        reader.part(gathered.part, &mut analysis)
+    });
+    noted.and_then(|()| reader.finish(&mut analysis)).expect("nothing is written");
+    assert!(parts > 10, "{parts} parts");
+    (analysis.finish(&End { statistics, complete: true }), statistics)
+}
+
 /// Short segments, so that most borders are inside transactions.
 #[test]
 fn coverage_and_counts_leave_out_transactions_without_a_commit_on_any_number_of_threads() {
@@ -387,26 +434,9 @@ fn coverage_and_counts_leave_out_transactions_without_a_commit_on_any_number_of_
     let input = Input { capture: &traced.bytes, carrier, rest: None, progress: &NoProgress };
     for (threads, segment) in [(1, 1000), (2, 777), (3, 64), (7, 4096)] {
         let (spread, mut follower) = (Spread { threads, segment }, Follower::new(&config, &program));
-        let mut recorder = Recorder::new(Conditions::OfBranches, Doubtful::Drop);
-        let empty = recorder.part();
-        let mut parts = 0;
-        let mut statistics = Statistics::default();
-        let joined = follower.flow_parts(&input, spread, &empty, |gathered| {
-            parts += 1;
-            statistics.add(&gathered.statistics);
-            recorder.join(gathered.part);
-            Ok(())
-        });
-        joined.expect("nothing is written");
-        assert!(parts > 10, "{parts} parts");
-        let covered = recorder.finish("a capture", "a source", "ete", statistics.bytes);
-        let mut counting = Counting::default();
-        let mut reader = Reader::new(Doubtful::Drop);
-        let noted = follower.flow_parts(&input, spread, &Log::new(Noting::Passages), |gathered| {
-            reader.part(gathered.part, &mut counting)
-        });
-        noted.and_then(|_| reader.finish(&mut counting)).expect("nothing is written");
-        let counted = counting.finish(&End { statistics, complete: true });
+        let covering = Covering(Recorder::new(Conditions::OfBranches, Doubtful::Drop));
+        let (covered, statistics) = answer(&mut follower, &input, spread, covering);
+        let (counted, _) = answer(&mut follower, &input, spread, Counting::default());
         assert_eq!(statistics.instructions, traced.instructions);
 
         let ran = |at: u64| {

@@ -131,7 +131,7 @@ impl Analysis for Counting {
     }
 
     fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
-        // What is learned of a passage in a transaction would be forgotten at its end.
+        // Few passages come again in one transaction.
         if repeated.totals().blocks == 0 || self.open.is_some() {
             repeated.elements().for_each(|element| self.element(&element));
         } else {

@@ -6,36 +6,20 @@ use tracewalk::ids::{Address, Exception};
 use super::{Branch, Counts, Range, Way};
 use crate::analysis::Repeated;
 use crate::quick::QuickMap;
+use crate::times::{Timed, Times};
 
 /// Counts execution in one context.
 #[derive(Debug, Default)]
 pub(super) struct Counter {
-    tally: Tally,
-    /// The counts of one passage while it is learned; empty before and after.
-    learning: Tally,
+    sums: Sums,
     /// The last branch taken, if the next block begins at its target.
     taken: Option<Taken>,
-    /// The set of the passages' numbers.
-    set: u32,
-    /// The passages, by number.
-    passages: Vec<Known>,
-}
-
-/// What is known of a passage. Learning pays only if the passage comes often enough.
-#[derive(Debug, Default)]
-enum Known {
-    /// Nothing.
-    #[default]
-    New,
-    /// It came once.
-    Seen,
-    /// Its counts.
-    Counted(Box<Learned>),
+    times: Times<Edges>,
 }
 
 /// The counts.
 #[derive(Debug, Default)]
-struct Tally {
+struct Sums {
     ranges: QuickMap<Range, u64>,
     branches: QuickMap<Branch, u64>,
     instructions: u64,
@@ -49,19 +33,13 @@ struct Taken {
     way: Way,
 }
 
-/// The counts of a passage, and how often it occurred.
+/// How execution enters and leaves a passage.
 #[derive(Debug, Default)]
-struct Learned {
-    count: u64,
+struct Edges {
     /// The branches that led into it, with the number of times.
     entered: Vec<(Taken, u64)>,
     /// The outcome of the branch before it.
     first: After,
-    /// The ranges that it counts.
-    ranges: Vec<(Range, u64)>,
-    branches: Vec<(Branch, u64)>,
-    instructions: u64,
-    unrecorded: u64,
     /// The branch that it ends with.
     taken: Option<Taken>,
 }
@@ -86,92 +64,74 @@ const MOST_ENTERED: usize = 8;
 impl Counter {
     /// Takes the next element.
     pub(super) fn element(&mut self, element: &Element) {
-        self.tally.element(element, &mut self.taken);
+        self.sums.element(element, 1, &mut self.taken);
     }
 
     /// The trace does not report the target of the previous branch.
     pub(super) fn cut(&mut self) {
-        self.tally.cut(&mut self.taken);
+        self.sums.cut(1, &mut self.taken);
     }
 
     /// Takes the elements of a passage with at least one block.
+    #[inline]
     pub(super) fn passage(&mut self, repeated: &Repeated<'_>) {
-        if self.set != repeated.set() {
-            self.settle();
-            self.set = repeated.set();
-        }
-        let number = repeated.number() as usize;
-        if self.passages.len() <= number {
-            self.passages.resize_with(number + 1, Known::default);
-        }
-        let Some(place) = self.passages.get_mut(number) else { return };
-        let learned = match place {
-            Known::New => {
-                *place = Known::Seen;
-                return self.each(repeated);
-            }
-            Known::Seen => {
-                *place = Known::Counted(Box::new(Learned::of(repeated, &mut self.learning)));
-                return self.passage(repeated);
-            }
-            Known::Counted(learned) => learned,
-        };
-        learned.count += 1;
+        let Some(passage) = self.times.get(repeated) else { return self.first_time(repeated) };
+        passage.times += 1;
         if let Some(taken) = self.taken {
-            learned.enter(taken, &mut self.tally);
+            passage.note.enter(taken, &mut self.sums);
         }
-        self.taken = learned.taken;
+        self.taken = passage.note.taken;
     }
 
-    /// Takes the elements of a passage one by one.
     #[inline(never)]
-    fn each(&mut self, repeated: &Repeated<'_>) {
-        repeated.elements().for_each(|element| self.element(&element));
-    }
-
-    /// Adds the counts of the passages to the total, and forgets the passages.
-    fn settle(&mut self) {
-        for passage in std::mem::take(&mut self.passages) {
-            if let Known::Counted(learned) = passage {
-                learned.settle(&mut self.tally);
-            }
+    fn first_time(&mut self, repeated: &Repeated<'_>) {
+        let mut edges = Edges::of(repeated);
+        let after = edges.taken;
+        if let Some(taken) = std::mem::replace(&mut self.taken, after) {
+            edges.enter(taken, &mut self.sums);
         }
+        let previous = self.times.insert(repeated, edges);
+        previous.for_each(|passage| self.sums.passage(&passage));
     }
 
     /// Adds the counts of execution that follows. The next block is at the target of its last branch.
-    pub(super) fn join(&mut self, mut next: Self) {
+    pub(super) fn join(&mut self, next: Self) {
         self.cut();
-        next.settle();
-        let Tally { ranges, branches, instructions, unrecorded } = next.tally;
-        ranges.into_iter().for_each(|(range, count)| self.tally.range(range, count));
-        branches.into_iter().for_each(|(branch, count)| self.tally.branch(branch, count));
-        self.tally.instructions += instructions;
-        self.tally.unrecorded += unrecorded;
         self.taken = next.taken;
+        let Sums { ranges, branches, instructions, unrecorded } = next.sums();
+        ranges.into_iter().for_each(|(range, count)| self.sums.range(range, count));
+        branches.into_iter().for_each(|(branch, count)| self.sums.branch(branch, count));
+        self.sums.instructions += instructions;
+        self.sums.unrecorded += unrecorded;
     }
 
     /// The counts up to the end of the trace.
     pub(super) fn finish(mut self) -> Counts {
         self.cut();
-        self.settle();
-        let Tally { ranges, branches, instructions, unrecorded } = self.tally;
+        let Sums { ranges, branches, instructions, unrecorded } = self.sums();
         let (ranges, branches) = (ranges.into_iter().collect(), branches.into_iter().collect());
         Counts { ranges, branches, instructions, unrecorded }
     }
+
+    fn sums(mut self) -> Sums {
+        self.times.drain().for_each(|passage| self.sums.passage(&passage));
+        self.sums
+    }
 }
 
-impl Tally {
-    fn element(&mut self, element: &Element, taken: &mut Option<Taken>) {
+impl Sums {
+    /// Counts an element that came a number of times, each time after the same one.
+    fn element(&mut self, element: &Element, times: u64, taken: &mut Option<Taken>) {
         match element {
             Element::Block(block) => {
                 if let Some(Taken { from, way }) = taken.take() {
-                    self.branch(Branch { from, to: block.start, way }, 1);
+                    self.branch(Branch { from, to: block.start, way }, times);
                 }
-                self.range(Range::of(block), 1);
-                self.instructions += u64::from(block.instructions);
+                self.range(Range::of(block), times);
+                self.instructions += times * u64::from(block.instructions);
                 match Way::of(block.ending) {
                     Some(way) if way.is_taken() => *taken = Some(Taken { from: block.last, way }),
-                    Some(way) => self.branch(Branch { from: block.last, to: block.end, way }, 1),
+                    Some(way) => self.branch(Branch { from: block.last, to: block.end, way }, times),
                     None => {}
                 }
             }
@@ -179,17 +139,34 @@ impl Tally {
                 After::Same => {}
                 After::At(to) => {
                     if let Some(Taken { from, way }) = taken.take() {
-                        self.branch(Branch { from, to, way }, 1);
+                        self.branch(Branch { from, to, way }, times);
                     }
                 }
                 After::Returned => *taken = None,
-                After::Unrecorded => self.cut(taken),
+                After::Unrecorded => self.cut(times, taken),
             },
         }
     }
 
-    fn cut(&mut self, taken: &mut Option<Taken>) {
-        self.unrecorded += u64::from(taken.take().is_some());
+    fn cut(&mut self, times: u64, taken: &mut Option<Taken>) {
+        self.unrecorded += if taken.take().is_some() { times } else { 0 };
+    }
+
+    /// Counts the elements of a passage, and the branches into it.
+    fn passage(&mut self, passage: &Timed<Edges>) {
+        let mut taken = None;
+        passage.elements().for_each(|element| self.element(&element, passage.times, &mut taken));
+        let Edges { entered, first, .. } = &passage.note;
+        entered.iter().for_each(|(taken, count)| self.enter(*taken, *first, *count));
+    }
+
+    /// Counts entries into a passage from a branch.
+    fn enter(&mut self, Taken { from, way }: Taken, first: After, count: u64) {
+        match first {
+            After::At(to) => self.branch(Branch { from, to, way }, count),
+            After::Returned => {}
+            After::Same | After::Unrecorded => self.unrecorded += count,
+        }
     }
 
     fn range(&mut self, range: Range, count: u64) {
@@ -203,60 +180,32 @@ impl Tally {
     }
 }
 
-impl Learned {
-    /// Learns the counts of a passage.
-    fn of(repeated: &Repeated<'_>, tally: &mut Tally) -> Self {
-        let mut taken = None;
-        let mut first = After::Same;
+impl Edges {
+    fn of(repeated: &Repeated<'_>) -> Self {
+        let mut edges = Self::default();
+        // Counts for the sake of the last branch alone.
+        let mut sums = Sums::default();
         for element in repeated.elements() {
-            if first == After::Same {
-                first = After::of(&element);
+            if edges.first == After::Same {
+                edges.first = After::of(&element);
             }
-            tally.element(&element, &mut taken);
+            sums.element(&element, 1, &mut edges.taken);
         }
-        Self {
-            first,
-            ranges: tally.ranges.drain().collect(),
-            branches: tally.branches.drain().collect(),
-            instructions: std::mem::take(&mut tally.instructions),
-            unrecorded: std::mem::take(&mut tally.unrecorded),
-            taken,
-            ..Self::default()
-        }
+        edges
     }
 
     /// Counts an entry into the passage from this branch.
-    fn enter(&mut self, taken: Taken, tally: &mut Tally) {
+    #[inline]
+    fn enter(&mut self, taken: Taken, sums: &mut Sums) {
         if let Some((_, count)) = self.entered.iter_mut().find(|(known, _)| *known == taken) {
             *count += 1;
             return;
         }
         if self.entered.len() >= MOST_ENTERED {
-            self.settle_entered(tally);
+            let first = self.first;
+            self.entered.drain(..).for_each(|(taken, count)| sums.enter(taken, first, count));
         }
         self.entered.push((taken, 1));
-    }
-
-    fn settle_entered(&mut self, tally: &mut Tally) {
-        for (Taken { from, way }, count) in self.entered.drain(..) {
-            match self.first {
-                After::At(to) => tally.branch(Branch { from, to, way }, count),
-                After::Returned => {}
-                After::Same | After::Unrecorded => tally.unrecorded += count,
-            }
-        }
-    }
-
-    fn settle(mut self, tally: &mut Tally) {
-        self.settle_entered(tally);
-        for (range, count) in self.ranges {
-            tally.range(range, count.saturating_mul(self.count));
-        }
-        for (branch, count) in self.branches {
-            tally.branch(branch, count.saturating_mul(self.count));
-        }
-        tally.instructions += self.instructions * self.count;
-        tally.unrecorded += self.unrecorded * self.count;
     }
 }
 

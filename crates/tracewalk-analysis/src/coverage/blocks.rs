@@ -1,12 +1,14 @@
 //! Counts blocks by their place and ending.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tracewalk::directive::Granularity;
 use tracewalk::flow::{Block, BranchKind, Ending};
 use tracewalk::ids::{Address, Isa};
 use tracewalk::source::SourceConfig;
+
+use crate::quick::QuickMap;
 
 /// The instructions for which a trace records whether their conditions passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
@@ -96,7 +98,7 @@ impl Outcome {
 pub struct BlockCounter {
     /// Empty until the first block.
     recent: Box<[Slot]>,
-    rest: HashMap<Packed, u64>,
+    rest: QuickMap<Packed, u64>,
 }
 
 /// How many blocks the table holds: 32 KiB of them, which stay in a first-level cache.
@@ -136,18 +138,6 @@ impl BlockCounter {
             slot.count = slot.count.saturating_add(count);
         } else {
             self.replace(block, count);
-        }
-    }
-
-    /// Removes one count of a block that was counted once too often.
-    pub(super) fn take_back(&mut self, block: Packed) {
-        match self.recent.get_mut(block.slot()) {
-            Some(slot) if slot.block == block && slot.count > 0 => slot.count -= 1,
-            _ => {
-                if let Some(count) = self.rest.get_mut(&block) {
-                    *count = count.saturating_sub(1);
-                }
-            }
         }
     }
 

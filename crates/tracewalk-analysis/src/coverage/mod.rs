@@ -1,7 +1,7 @@
 //! Coverage: which of a program's instructions, branches, lines and functions ran, without instrumentation.
 //!
 //! ```text
-//! elements of a source  ── Recorder ──▶ Part      counted by block: nothing is done for each instruction
+//! flow of a source       ── Recorder ──▶ Part      counted by block and passage: nothing is done for each instruction
 //! parts                 ── merge ─────▶ Coverage  of several sources, captures, runs
 //! Coverage + code       ── Report ────▶ instructions, branches, lines, functions, files
 //! ```
@@ -29,7 +29,7 @@
 //! // A trace of two instructions.
 //! let mut recorder = Recorder::new(Conditions::OfEvery, Doubtful::Drop);
 //! let statistics = Follower::new(&config, &program).flow(&input, |record| {
-//!     recorder.element(&record.element);
+//!     recorder.element(&record.element, false);
 //!     Ok(())
 //! })?;
 //! let part = recorder.finish("capture.bin", "-", "etmv3", statistics.bytes);
@@ -45,8 +45,6 @@ mod collected;
 mod difference;
 mod instructions;
 mod losses;
-mod once;
-mod passages;
 mod paths;
 mod recorder;
 mod report;
@@ -54,7 +52,6 @@ mod runs;
 mod saved;
 mod tally;
 mod tracefile;
-mod undo;
 
 pub use blocks::{BlockCounter, BlockCounts, BlockKey, Conditions, Outcome};
 pub use collected::{Coverage, Part, ProgramCoverage, SourceSummary};
@@ -65,7 +62,7 @@ pub use difference::{
 pub use instructions::{Branching, Instruction, Passes};
 pub use losses::{Losses, Lost};
 pub use paths::common_folder;
-pub use recorder::{RecordedPart, Recorder};
+pub use recorder::Recorder;
 pub use report::{
     Branch, Copy, Counted, Every, File, Filter, Function, InlinedCall, Line, LineCopy, LineState,
     OutcomeCount, ProgramInput, Report, ReportedProgram, RunSummary, Stale,

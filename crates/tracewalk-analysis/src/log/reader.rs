@@ -19,7 +19,7 @@ use crate::{Doubt, DoubtChange, Doubtful, Trusted};
 /// Notes that may still fall into doubt wait. While elements are in doubt, [`Trusted`] takes over.
 #[derive(Debug)]
 pub struct Reader {
-    doubtful: Doubtful,
+    treatment: Treatment,
     doubt: Doubt,
     /// Whether elements are in doubt, so that everything passes through `trusted`.
     weighs: bool,
@@ -31,6 +31,15 @@ pub struct Reader {
     /// The number of sets so far.
     generations: u32,
     is_in_context: InContext,
+}
+
+/// What happens to elements in doubt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Treatment {
+    LeftOut,
+    Kept,
+    /// Handed on as elements in doubt.
+    Marked,
 }
 
 /// Whether the last context that the analysis took has a context ID or a VMID. Passages that state contexts are then handed on
@@ -68,11 +77,16 @@ enum Note<'a> {
 const LATE: u64 = 1 << 14;
 
 impl Reader {
-    /// Nothing was read yet.
+    /// Nothing was read yet. `weighs_doubt`: whether the analysis [takes elements in doubt](Analysis::doubtful) itself.
     #[must_use]
-    pub fn new(doubtful: Doubtful) -> Self {
+    pub fn new(doubtful: Doubtful, weighs_doubt: bool) -> Self {
+        let treatment = match doubtful {
+            _ if weighs_doubt => Treatment::Marked,
+            Doubtful::Drop => Treatment::LeftOut,
+            Doubtful::Keep => Treatment::Kept,
+        };
         Self {
-            doubtful,
+            treatment,
             doubt: Doubt::default(),
             weighs: false,
             waiting: VecDeque::new(),
@@ -90,15 +104,15 @@ impl Reader {
     /// The first error of the analysis.
     pub fn part<A: Analysis>(&mut self, log: Log, analysis: &mut A) -> io::Result<()> {
         let generation = self.update(&log.known.numbers);
-        let marks = match self.doubtful {
-            Doubtful::Keep => Vec::new(),
-            Doubtful::Drop => log.marks().collect::<Vec<_>>(),
+        let marks = match self.treatment {
+            Treatment::Kept => Vec::new(),
+            Treatment::LeftOut | Treatment::Marked => log.marks().collect::<Vec<_>>(),
         };
         self.waiting.push_back(Notes { log, generation, entry: 0, place: 0, other: 0, waiting: 0 });
         for mark in marks {
             self.mark(&mark, analysis)?;
         }
-        if self.weighs || self.doubtful == Doubtful::Keep {
+        if self.weighs || self.treatment == Treatment::Kept {
             self.hand_on(usize::MAX, |_| true, analysis)
         } else {
             self.hand_on_old(analysis)
@@ -172,7 +186,7 @@ impl Reader {
         is_allowed: impl Fn(StreamOffset) -> bool,
         analysis: &mut A,
     ) -> io::Result<bool> {
-        let Self { waiting, names, trusted, weighs, is_in_context, .. } = self;
+        let Self { waiting, names, trusted, weighs, treatment, is_in_context, .. } = self;
         let Some(notes) = waiting.front_mut() else { return Ok(true) };
         let known = names.iter().find(|names| names.generation == notes.generation);
         let named = known.map_or(&[][..], |names| &names.named);
@@ -193,17 +207,21 @@ impl Reader {
                 return Ok(false);
             }
             let was_in_context = is_in_context.0;
-            let mut hand_on = |record| is_in_context.hand_on(record, analysis);
             match note {
                 Note::Passage(repeated) if *weighs => {
-                    repeated.records().try_for_each(|record| trusted.record(record, &mut hand_on))?;
+                    let mut records = repeated.records();
+                    records
+                        .try_for_each(|record| weigh(record, trusted, *treatment, is_in_context, analysis))?;
                 }
-                Note::Record(record) if *weighs => trusted.record(record, &mut hand_on)?,
+                Note::Record(record) if *weighs => {
+                    weigh(record, trusted, *treatment, is_in_context, analysis)?;
+                }
                 Note::Passage(repeated) if was_in_context && repeated.states_context() => {
-                    repeated.records().try_for_each(hand_on)?;
+                    let mut records = repeated.records();
+                    records.try_for_each(|record| is_in_context.hand_on(record, false, analysis))?;
                 }
                 Note::Passage(repeated) => analysis.passage(&repeated)?,
-                Note::Record(record) => hand_on(record)?,
+                Note::Record(record) => is_in_context.hand_on(record, false, analysis)?,
             }
             notes.advance();
         }
@@ -234,15 +252,35 @@ impl Reader {
     }
 }
 
+/// Hands on a record near doubt.
+fn weigh<A: Analysis>(
+    record: FlowRecord,
+    trusted: &mut Trusted,
+    treatment: Treatment,
+    is_in_context: &mut InContext,
+    analysis: &mut A,
+) -> io::Result<()> {
+    if treatment == Treatment::Marked {
+        trusted.weigh(record, &mut |record, is_doubtful| is_in_context.hand_on(record, is_doubtful, analysis))
+    } else {
+        trusted.record(record, &mut |record| is_in_context.hand_on(record, false, analysis))
+    }
+}
+
 impl InContext {
     /// Hands on a record.
-    fn hand_on<A: Analysis>(&mut self, record: FlowRecord, analysis: &mut A) -> io::Result<()> {
+    fn hand_on<A: Analysis>(
+        &mut self,
+        record: FlowRecord,
+        is_doubtful: bool,
+        analysis: &mut A,
+    ) -> io::Result<()> {
         if let Element::Event(event) = &record.element
             && let EventKind::Context { context_id, vmid, .. } = event.kind
         {
             self.0 = context_id.is_some() || vmid.is_some();
         }
-        analysis.sink().record(record)
+        if is_doubtful { analysis.doubtful(record) } else { analysis.sink().record(record) }
     }
 }
 

@@ -1,14 +1,16 @@
-//! Recording hand-made and random elements, whole and in parts.
+//! Recording hand-made and random elements.
 
 use super::*;
 use crate::coverage::Lost;
+use crate::record::FlowRecord;
 use crate::samples::{SPAN, block, event, gap, taken};
+use crate::{DoubtChange, Trusted};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tracewalk::directive::Transaction;
 use tracewalk::flow::{Contradiction, Event, Proof};
 use tracewalk::ids::{Isa, Location};
-use tracewalk::span::Span;
+use tracewalk::span::{CaptureOffset, Span};
 
 fn elements() -> Vec<Element> {
     let at = |address| Location::new(Address::from(address), Isa::T32);
@@ -39,7 +41,7 @@ fn what_a_trace_cannot_record_is_counted_by_its_reason() {
     let elements = elements();
     let mut recorder = Recorder::new(Conditions::OfEvery, Doubtful::Drop);
     for element in &elements {
-        recorder.element(element);
+        recorder.element(element, false);
     }
     let part = recorder.finish("a capture", "0x10", "etmv3", 99);
     let losses = &part.source.losses;
@@ -53,35 +55,6 @@ fn what_a_trace_cannot_record_is_counted_by_its_reason() {
         [(Address::new(0x2000_0000), 0x2000_2000, 2), (Address::new(0xffff_f000), 1 << 32, 1)]
     );
     assert_eq!((part.source.instructions, part.source.bytes), (6, 99));
-}
-
-#[test]
-fn where_parts_are_cut_does_not_show() {
-    let mut elements = elements();
-    // Execution is lost at the beginning, too.
-    elements.insert(0, gap(GapReason::AddressUnknown));
-    elements.extend(self::elements());
-    let record = |cuts: &[usize]| {
-        let mut recorder = Recorder::new(Conditions::OfEvery, Doubtful::Drop);
-        let mut part = RecordedPart::default();
-        for (index, element) in elements.iter().enumerate() {
-            if cuts.contains(&index) {
-                recorder.join(std::mem::take(&mut part));
-            }
-            part.count_element(element);
-        }
-        recorder.join(part);
-        recorder.finish("a capture", "-", "etmv3", 99)
-    };
-    let mut whole = Recorder::new(Conditions::OfEvery, Doubtful::Drop);
-    elements.iter().for_each(|element| whole.element(element));
-    let whole = whole.finish("a capture", "-", "etmv3", 99);
-    assert_eq!(record(&(0..elements.len()).collect::<Vec<_>>()), whole);
-    for first in 0..elements.len() {
-        for second in first..elements.len() {
-            assert_eq!(record(&[first, second]), whole, "cut at {first} and {second}");
-        }
-    }
 }
 
 fn doubtful_elements() -> Vec<Element> {
@@ -120,38 +93,16 @@ fn doubtful_elements() -> Vec<Element> {
 }
 
 #[test]
-fn what_is_in_doubt_is_left_out_or_counted_wherever_parts_are_cut() {
-    let elements = doubtful_elements();
-    let record = |doubtful, cuts: &[usize]| {
-        let mut recorder = Recorder::new(Conditions::OfEvery, doubtful);
-        let (mut part, mut doubting) = (recorder.part(), Doubting::default());
-        for (index, element) in elements.iter().enumerate() {
-            if cuts.contains(&index) {
-                recorder.join(std::mem::replace(&mut part, recorder.part()));
-                sink::Part::begin(&mut part, doubting);
-            }
-            part.count_element(element);
-            doubting.element(element, || CaptureOffset(0));
-        }
-        recorder.join(part);
-        recorder.finish("a capture", "-", "etmv3", Doubt::REACH + 300)
-    };
+fn what_is_in_doubt_is_left_out_or_counted() {
     // Each block has two instructions; all blocks at 0x200 are in doubt.
     let cases = [
         (Doubtful::Drop, vec![(0x100, 4), (0x300, 1)], InDoubt { left_out: 12, counted: 0 }),
         (Doubtful::Keep, vec![(0x100, 4), (0x200, 6), (0x300, 1)], InDoubt { left_out: 0, counted: 12 }),
     ];
     for (doubtful, expected, in_doubt) in cases {
-        let mut recorder = Recorder::new(Conditions::OfEvery, doubtful);
-        elements.iter().for_each(|element| recorder.element(element));
-        let whole = recorder.finish("a capture", "-", "etmv3", Doubt::REACH + 300);
-        let blocks = whole.blocks.iter().map(|(key, count)| (key.start.get(), *count)).collect::<Vec<_>>();
-        assert_eq!((blocks, whole.source.losses.in_doubt), (expected, in_doubt));
-        for first in 0..elements.len() {
-            for second in first..elements.len() {
-                assert_eq!(record(doubtful, &[first, second]), whole, "cut at {first} and {second}");
-            }
-        }
+        let found = recorded(&doubtful_elements(), doubtful);
+        let blocks = found.blocks.iter().map(|(key, count)| (key.start.get(), *count)).collect::<Vec<_>>();
+        assert_eq!((blocks, found.source.losses.in_doubt), (expected, in_doubt));
     }
 }
 
@@ -266,22 +217,18 @@ fn found(part: &Part) -> Expected {
     (counts, left_out + counted, losses.uncommitted)
 }
 
-/// Records in parts that are cut at these indices.
-fn record_in_parts(elements: &[Element], doubtful: Doubtful, cuts: &[usize]) -> Part {
+/// Records elements in order, each with whether it is in doubt.
+fn recorded(elements: &[Element], doubtful: Doubtful) -> Part {
     let mut recorder = Recorder::new(Conditions::OfEvery, doubtful);
-    let (mut part, mut doubting) = (recorder.part(), Doubting::default());
-    for (index, element) in elements.iter().enumerate() {
-        if cuts.contains(&index) {
-            let mut next = sink::Part::lend(&mut part);
-            sink::Part::learn(&mut next, &mut part);
-            recorder.join(part);
-            part = next;
-            sink::Part::begin(&mut part, doubting);
-        }
-        part.count_element(element);
-        doubting.element(element, || CaptureOffset(0));
+    let mut trusted = Trusted::default();
+    let mut take = |record: FlowRecord, is_doubtful| {
+        recorder.element(&record.element, is_doubtful);
+        Ok(())
+    };
+    for &element in elements {
+        trusted.weigh(FlowRecord { element, at: CaptureOffset(0) }, &mut take).expect("nothing is written");
     }
-    recorder.join(part);
+    trusted.finish(&mut |record| take(record, false)).expect("nothing is written");
     recorder.finish("a capture", "-", "ete", elements.len() as u64)
 }
 
@@ -318,10 +265,7 @@ fn a_failed_transaction_is_taken_back_and_a_committed_one_counts() {
         ),
     ];
     for (steps, blocks, uncommitted) in cases {
-        let elements = in_trace(steps);
-        let mut whole = Recorder::new(Conditions::OfEvery, Doubtful::Drop);
-        elements.iter().for_each(|element| whole.element(element));
-        let part = whole.finish("a capture", "-", "ete", elements.len() as u64);
+        let part = recorded(&in_trace(steps), Doubtful::Drop);
         let (counts, _, found) = found(&part);
         assert_eq!(counts.into_keys().collect::<Vec<_>>(), blocks, "{steps:?}");
         assert_eq!(found, uncommitted, "{steps:?}");
@@ -333,17 +277,12 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
 
     #[test]
-    fn transactions_are_decided_wherever_parts_are_cut(
+    fn transactions_are_decided_before_later_gaps_put_them_in_doubt(
         steps in prop::collection::vec(step(), 0..40),
-        cuts in prop::collection::vec(0..40_usize, 0..5),
         keeps in any::<bool>(),
     ) {
         let doubtful = if keeps { Doubtful::Keep } else { Doubtful::Drop };
         let elements = in_trace(&steps);
-        let mut whole = Recorder::new(Conditions::OfEvery, doubtful);
-        elements.iter().for_each(|element| whole.element(element));
-        let whole = whole.finish("a capture", "-", "ete", elements.len() as u64);
-        prop_assert_eq!(found(&whole), expected(&elements, doubtful));
-        prop_assert_eq!(record_in_parts(&elements, doubtful, &cuts), whole);
+        prop_assert_eq!(found(&recorded(&elements, doubtful)), expected(&elements, doubtful));
     }
 }
