@@ -6,7 +6,7 @@ use tracewalk::flow::{Element, Passage};
 use tracewalk::program::Program;
 use tracewalk::source::SourceConfig;
 use tracewalk::span::{CaptureOffset, StreamOffset};
-use tracewalk_analysis::analysis::{Analysis, End, Growth, NoPart, Repeated};
+use tracewalk_analysis::analysis::{FlowSink, Repeated};
 use tracewalk_analysis::coverage::{Conditions, Part as Covered, Recorder};
 use tracewalk_analysis::drive::{Carrier, Follower, Input, NoProgress, Spread, Stretch};
 use tracewalk_analysis::log::{Log, Noting, Reader};
@@ -45,29 +45,10 @@ impl Sink<FlowRecord> for Covering {
     }
 }
 
-impl Analysis for Covering {
-    type Part = NoPart;
-    type Found = Covered;
-
-    fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
-        self
-    }
-
+impl FlowSink for Covering {
     fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
         self.0.passage(repeated);
         Ok(())
-    }
-
-    fn part(&self) -> Option<(NoPart, Growth)> {
-        None
-    }
-
-    fn join(&mut self, part: NoPart) -> io::Result<()> {
-        match part {}
-    }
-
-    fn finish(self, end: &End) -> Covered {
-        self.0.finish("", "", "", end.statistics.bytes)
     }
 }
 
@@ -92,7 +73,7 @@ pub(crate) fn parts(config: &SourceConfig, program: &Program, trace: &[u8], segm
             reader.part(gathered.part, &mut covering)
         });
         noted.and_then(|()| reader.finish(&mut covering)).expect("nobody stops it");
-        (elements, covering.finish(&End { statistics, complete: true }))
+        (elements, covering.0.finish("", "", "", statistics.bytes))
     };
     let (elements, covered) = found(Spread { threads: 1, segment: usize::MAX });
     let mut one_by_one = covering(config).0;

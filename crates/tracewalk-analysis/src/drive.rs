@@ -56,6 +56,7 @@ pub use index::{FlowIndex, Sizes, Totals, steps};
 pub use kept::KeptIndex;
 pub use parallel::Spread;
 pub use part::Gathered;
+pub use segment::Places;
 
 use crate::Statistics;
 
@@ -109,6 +110,18 @@ pub enum Carrier {
     },
     /// As stretches of the capture, in the order in which the source made them.
     Stretches(Vec<Stretch>),
+}
+
+impl Carrier {
+    /// Whether the source's bytes lie in the capture in the order in which the source made them.
+    #[must_use]
+    pub fn is_in_order(&self) -> bool {
+        match self {
+            Self::Frames { .. } => true,
+            Self::Indexed { index, .. } => !index.has_gaps(),
+            Self::Stretches(stretches) => stretches.is_sorted_by_key(|stretch| stretch.bytes.start),
+        }
+    }
 }
 
 /// A part of a capture that holds nothing but one source's bytes.
@@ -177,6 +190,12 @@ impl<'a> Input<'a> {
                 Self { capture, rest: None, progress: &NoProgress, ..self }
             }
         }
+    }
+
+    /// The places of the source's bytes. Bytes that arrive later are left out.
+    #[must_use]
+    pub fn places(&self) -> Places<'_> {
+        Places::new(self.capture, &self.carrier)
     }
 
     /// Calls `sink` with the source's bytes, piece by piece.

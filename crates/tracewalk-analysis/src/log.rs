@@ -33,7 +33,7 @@
 //!     reader.part(gathered.part, &mut counting)
 //! })?;
 //! reader.finish(&mut counting)?;
-//! let counted = counting.finish(&End { statistics, complete: true });
+//! let counted = counting.answer(&End { statistics, complete: true });
 //! assert_eq!(counted.counts[&(None, None)].instructions, 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -37,9 +37,10 @@ use std::io;
 use tracewalk::flow::{Element, Passage};
 use tracewalk::span::{CaptureOffset, StreamOffset};
 
+use crate::analysis::{FlowSink, Repeated};
 use crate::record::{FlowRecord, ItmRecord};
 use crate::table::{Cell, Table, TakeRows};
-use crate::{Doubting, Section};
+use crate::{Doubt, Section};
 
 /// A consumer of records, such as an output format.
 ///
@@ -66,8 +67,8 @@ pub trait Sink<Record> {
         Ok(())
     }
 
-    /// The source's records before the next one are left out; `doubting` is the doubt after them.
-    fn go_on(&mut self, _doubting: Doubting) {}
+    /// The source's records before the next one are left out; `doubt` is the doubt after them.
+    fn go_on(&mut self, _doubt: Doubt) {}
 
     /// A number of the source's instructions was left out because they are in doubt.
     fn left_out(&mut self, _instructions: u64) {}
@@ -88,60 +89,100 @@ pub trait Sink<Record> {
     }
 }
 
-impl<Record, E: Sink<Record> + ?Sized> Sink<Record> for Box<E> {
-    fn begin(&mut self) -> io::Result<()> {
-        (**self).begin()
-    }
+/// Sinks that are borrowed or boxed.
+macro_rules! forward {
+    ($E:ident: $sink:ty) => {
+        impl<Record, $E: Sink<Record> + ?Sized> Sink<Record> for $sink {
+            fn begin(&mut self) -> io::Result<()> {
+                (**self).begin()
+            }
 
-    fn section(&mut self, section: &Section) -> io::Result<()> {
-        (**self).section(section)
-    }
+            fn section(&mut self, section: &Section) -> io::Result<()> {
+                (**self).section(section)
+            }
 
-    fn record(&mut self, record: Record) -> io::Result<()> {
-        (**self).record(record)
-    }
+            fn record(&mut self, record: Record) -> io::Result<()> {
+                (**self).record(record)
+            }
 
-    fn shows_itm(&self) -> bool {
-        (**self).shows_itm()
-    }
+            fn shows_itm(&self) -> bool {
+                (**self).shows_itm()
+            }
 
-    fn itm(&mut self, record: &ItmRecord) -> io::Result<()> {
-        (**self).itm(record)
-    }
+            fn itm(&mut self, record: &ItmRecord) -> io::Result<()> {
+                (**self).itm(record)
+            }
 
-    fn go_on(&mut self, doubting: Doubting) {
-        (**self).go_on(doubting);
-    }
+            fn go_on(&mut self, doubt: Doubt) {
+                (**self).go_on(doubt);
+            }
 
-    fn left_out(&mut self, instructions: u64) {
-        (**self).left_out(instructions);
-    }
+            fn left_out(&mut self, instructions: u64) {
+                (**self).left_out(instructions);
+            }
 
-    fn cut(&mut self, at: CaptureOffset) -> io::Result<()> {
-        (**self).cut(at)
-    }
+            fn cut(&mut self, at: CaptureOffset) -> io::Result<()> {
+                (**self).cut(at)
+            }
 
-    fn end_section(&mut self) -> io::Result<()> {
-        (**self).end_section()
-    }
+            fn end_section(&mut self) -> io::Result<()> {
+                (**self).end_section()
+            }
 
-    fn finish(&mut self, complete: bool) -> io::Result<()> {
-        (**self).finish(complete)
-    }
+            fn finish(&mut self, complete: bool) -> io::Result<()> {
+                (**self).finish(complete)
+            }
+        }
+
+        impl<$E: FlowSink + ?Sized> FlowSink for $sink {
+            fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
+                (**self).passage(repeated)
+            }
+
+            fn needs_places(&self) -> bool {
+                (**self).needs_places()
+            }
+
+            fn weighs_doubt(&self) -> bool {
+                (**self).weighs_doubt()
+            }
+
+            fn doubtful(&mut self, record: FlowRecord) -> io::Result<()> {
+                (**self).doubtful(record)
+            }
+        }
+    };
 }
+
+forward!(E: &mut E);
+forward!(E: Box<E>);
 
 /// A sink of program flow that can also join parts made by other threads.
 ///
 /// The order of calls is `begin (section join* cut? end_section)* finish`.
-pub trait Join: Sink<FlowRecord> {
+pub trait Join: FlowSink {
     /// The part that threads make of records.
     type Part: Part;
 
     /// An empty part of the section that has begun.
     fn part(&self) -> Self::Part;
 
+    /// How parts grow.
+    fn growth(&self) -> Growth;
+
     /// Writes down the next part of a section.
     fn join(&mut self, part: Self::Part) -> io::Result<()>;
+}
+
+/// How parts grow with the trace that they are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// Parts stay small.
+    Bounded,
+    /// A few times as long as the trace.
+    Lines,
+    /// Many times as long as the trace.
+    LongLines,
 }
 
 /// Ignores all records.
@@ -162,6 +203,10 @@ impl Join for Nothing {
     type Part = ();
 
     fn part(&self) {}
+
+    fn growth(&self) -> Growth {
+        Growth::Bounded
+    }
 
     fn join(&mut self, (): ()) -> io::Result<()> {
         Ok(())
@@ -198,7 +243,7 @@ pub trait Part: Clone + Send {
     fn learn(&mut self, _lent: &mut Self) {}
 
     /// The part begins, with the doubt at the end of the previous parts.
-    fn begin(&mut self, _doubting: Doubting) {}
+    fn begin(&mut self, _doubt: Doubt) {}
 
     /// Takes the part's next element. `at` returns the capture offset of the trace that proves it.
     fn element(&mut self, element: &Element, at: impl FnOnce() -> CaptureOffset);

@@ -8,7 +8,7 @@ use tracewalk::source::PacketItem;
 use tracewalk::span::{CaptureOffset, StreamOffset};
 
 use crate::record::PacketRecord;
-use crate::{Contexts, DoubtfulChange, Doubting, Doubts, Statistics};
+use crate::{Contexts, Doubt, DoubtChange, Doubts, Statistics};
 
 /// A survey by all packets of a source, and by its flow without a program.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ pub struct Survey {
     pub contexts: Contexts,
     /// The stretches that the trace alone puts in doubt, without a program.
     pub doubts: Doubts,
-    doubting: Doubting,
+    doubt: Doubt,
     /// The kinds seen so far, unsorted.
     kinds: Vec<(&'static str, u64)>,
 }
@@ -83,7 +83,7 @@ impl Survey {
     /// Takes the next element of flow without a program, whose proof begins at `at`.
     pub fn element(&mut self, element: &Element, at: CaptureOffset) {
         self.contexts.element(element);
-        if let Some(DoubtfulChange::Ends(stretch)) = self.doubting.element(element, || at) {
+        if let Some(DoubtChange::Ends(stretch)) = self.doubt.element(element, || at) {
             self.doubts.add(stretch);
         }
         match element {
@@ -102,7 +102,7 @@ impl Survey {
     #[must_use]
     pub fn finish(mut self, statistics: Statistics, capture: CaptureOffset) -> Self {
         let end = StreamOffset(statistics.bytes);
-        self.doubting.at_end(end, capture).into_iter().for_each(|stretch| self.doubts.add(stretch));
+        self.doubt.at_end(end, capture).into_iter().for_each(|stretch| self.doubts.add(stretch));
         // The same name may exist at two addresses.
         for (name, count) in std::mem::take(&mut self.kinds) {
             *self.packets.entry(name).or_default() += count;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ::tracewalk_session::RunError;
 use tracewalk::ids::TraceId;
 use tracewalk::span::{CaptureOffset, StreamOffset};
-use tracewalk_analysis::analysis::{FlowSink, InOrder};
+use tracewalk_analysis::analysis::FlowSink;
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::{Section, Statistics};
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn tracewalk_session_each(
         let Opened { session, follow, said, .. } = &mut *opened;
         let listener = Listener::default();
         let mut giving = Giving { id: source.id, callback, user, stopped: false };
-        let worked = session.run_observed(&source, follow, InOrder(&mut giving), &listener);
+        let worked = session.run_observed(&source, follow, &mut giving, &listener);
         said.extend(listener.into_vec());
         if giving.stopped {
             return Ok(tracewalk_status::Stopped);

@@ -6,36 +6,12 @@ use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use tracewalk_analysis::analysis::{Analysis, End, FlowSink, Growth, InOrder, NoPart};
-use tracewalk_analysis::record::FlowRecord;
-use tracewalk_analysis::sink::Sink;
+use tracewalk_analysis::analysis::FlowSink;
 use tracewalk_analysis::{Doubtful, Position, Window};
 use tracewalk_report::Look;
 use tracewalk_report::export::CallTreeOptions;
 use tracewalk_report::formats::{CALLS, FLOW, FlowOptions};
 use tracewalk_session::{Follow, Request, Session, Trust};
-
-/// The plain way: each element alone, with its place.
-struct OneByOne<'a>(&'a mut dyn FlowSink);
-
-impl Analysis for OneByOne<'_> {
-    type Part = NoPart;
-    type Found = ();
-
-    fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
-        self.0
-    }
-
-    fn part(&self) -> Option<(NoPart, Growth)> {
-        None
-    }
-
-    fn join(&mut self, part: NoPart) -> io::Result<()> {
-        match part {}
-    }
-
-    fn finish(self, _: &End) {}
-}
 
 /// How much was written, and a hash of it.
 #[derive(Default)]
@@ -100,11 +76,9 @@ fn written(capture: &Path, how: &Follow, make: &Make, one_by_one: bool) -> (usiz
     let mut sink = make(&mut digest);
     sink.begin().expect("a digest can be written");
     for source in session.sources().to_vec() {
-        let run = if one_by_one {
-            session.run(&source, how, OneByOne(&mut *sink)).map(drop)
-        } else {
-            session.run(&source, how, InOrder(&mut *sink)).map(drop)
-        };
+        // Elements come one by one if the places of losses are listed.
+        let how = Follow { places: one_by_one, ..how.clone() };
+        let run = session.run(&source, &how, &mut *sink).map(drop);
         run.expect("the source can be followed");
     }
     sink.finish(true).expect("a digest can be written");

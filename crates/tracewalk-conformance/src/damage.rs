@@ -18,6 +18,7 @@ use tracewalk::ids::{Address, Location};
 use tracewalk::isa;
 use tracewalk::program::Program;
 use tracewalk::source::{FlowStream, PacketItem, PacketStream, SourceConfig};
+use tracewalk::span::CaptureOffset;
 use tracewalk::span::Span;
 use tracewalk_analysis::{Doubt, DoubtChange};
 
@@ -419,7 +420,7 @@ impl Reading {
     }
 
     fn take(&mut self, doubt: &mut Doubt, program: &Program, element: &Element) {
-        if let Some(DoubtChange::Begins { since }) = doubt.element(element) {
+        if let Some(DoubtChange::Begins { since, .. }) = doubt.element(element, CaptureOffset::default) {
             let reported = self.reported.iter_mut().rev();
             reported
                 .take_while(|reported| reported.from >= since.0)

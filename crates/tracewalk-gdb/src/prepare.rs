@@ -14,7 +14,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tracewalk::program::Program;
-use tracewalk_analysis::analysis::InOrder;
 use tracewalk_analysis::drive::{FlowIndex, Progress};
 use tracewalk_analysis::{Code, Doubtful};
 use tracewalk_input::cpu::Profile;
@@ -125,7 +124,7 @@ fn follow_calls(
     observer: &dyn Observer,
 ) -> Result<(Kept, Arc<Code>), GdbError> {
     let mut keeping = Keeping::new(unwinder, Arc::clone(code), WHOLE);
-    let outcome = session.run_in(source, follow, code, InOrder(&mut keeping), observer)?;
+    let outcome = session.run_in(source, follow, code, &mut keeping, observer)?;
     match outcome.ended_at {
         Some(byte) => Err(GdbError::Ended { byte }),
         None => Ok((keeping.finish(), outcome.code)),

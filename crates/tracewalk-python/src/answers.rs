@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tracewalk_analysis::analysis::InOrder;
 use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::counts::{CountedBinary, CountsReport, ReportedBinary};
 use tracewalk_analysis::coverage::{Every, ProgramCoverage, ProgramInput, Report};
@@ -235,7 +234,7 @@ pub(crate) fn crash(
     let mut recording = CrashRecording::default();
     let (mut statistics, mut complete, mut doubts) = (Statistics::default(), true, Vec::new());
     session.each_source(observer, |session, source| {
-        let outcome = session.run_observed(source, how, InOrder(&mut recording), observer)?;
+        let outcome = session.run_observed(source, how, &mut recording, observer)?;
         statistics.add(&outcome.statistics);
         complete &= outcome.complete;
         doubts.push(session.doubts_of_end(source, how, &outcome, observer)?);

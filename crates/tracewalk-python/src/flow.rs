@@ -12,7 +12,6 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use tracewalk_analysis::analysis::InOrder;
 use tracewalk_analysis::sink::Sink as _;
 use tracewalk_analysis::table::{Cell, Table as Rows, TakeRows};
 use tracewalk_report::columns::Batches;
@@ -261,7 +260,7 @@ fn follow(
     let mut complete = true;
     flow.begin()?;
     session.each_source(listener, |session, source| {
-        let outcome = session.run_observed(source, how, InOrder(&mut flow), listener)?;
+        let outcome = session.run_observed(source, how, &mut flow, listener)?;
         complete &= outcome.complete;
         Ok::<(), Problem>(())
     })?;

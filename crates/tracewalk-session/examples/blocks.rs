@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use tracewalk::flow::Element;
-use tracewalk_analysis::analysis::{FlowSink, InOrder};
+use tracewalk_analysis::analysis::FlowSink;
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::{Code, CodeInContext, Section};
@@ -50,7 +50,7 @@ pub(crate) fn write_blocks(out: impl Write) -> Result<bool, Box<dyn Error>> {
     let mut session = Session::open_observed(request, &notices)?;
     let mut blocks = Blocks { out, code: CodeInContext::new(Code::unknown().into()) };
     session.each_source(&notices, |session, source| {
-        session.run_observed(source, &Follow::default(), InOrder(&mut blocks), &notices)?;
+        session.run_observed(source, &Follow::default(), &mut blocks, &notices)?;
         Ok::<(), RunError>(())
     })?;
     blocks.out.flush()?;

@@ -2,11 +2,15 @@
 
 use std::io;
 
-use tracewalk::span::CaptureOffset;
-use tracewalk_analysis::drive::ItmRecords;
+use tracewalk::flow::Element;
+use tracewalk::span::{CaptureOffset, StreamOffset};
+use tracewalk_analysis::Section;
+use tracewalk_analysis::analysis::{FlowSink, Repeated};
+use tracewalk_analysis::drive::{ItmRecords, Places};
 use tracewalk_analysis::itm::ItmCounts;
 use tracewalk_analysis::record::{FlowRecord, ItmRecord};
 use tracewalk_analysis::sink::Sink;
+use tracewalk_input::capture::Buffer;
 
 use crate::model::Itm;
 use crate::notice::NoticeKind;
@@ -59,10 +63,25 @@ impl<'a> Itms<'a> {
         Self { itms: itms.into_iter().map(beside).collect() }
     }
 
-    /// Hands `sink` the records up to a place in the file. Errors come from `sink`.
+    /// Whether there are none.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.itms.is_empty()
+    }
+
+    /// Calls `look` with the records up to a place in the file.
     #[inline]
-    pub(crate) fn before(&mut self, place: CaptureOffset, sink: &mut dyn Sink<FlowRecord>) -> io::Result<()> {
-        if self.itms.is_empty() { Ok(()) } else { self.up_to(place, |record| sink.itm(record)) }
+    pub(crate) fn before(
+        &mut self,
+        place: CaptureOffset,
+        look: impl FnMut(&ItmRecord) -> io::Result<()>,
+    ) -> io::Result<()> {
+        if self.itms.is_empty() { Ok(()) } else { self.up_to(place, look) }
+    }
+
+    /// The place of the next record in the file.
+    fn next_place(&mut self) -> Option<CaptureOffset> {
+        self.itms.iter_mut().for_each(Beside::fill);
+        self.itms.iter().filter_map(|beside| beside.next.as_ref().map(|record| record.at)).min()
     }
 
     /// Calls `look` with each record that was sent and not yet handed out.
@@ -95,6 +114,102 @@ impl<'a> Itms<'a> {
         let counts = counts.map(|(counts, itm)| (itm, counts)).collect::<Vec<_>>();
         counts.iter().for_each(|(itm, counts)| say_itm(itm, counts, observer));
         counts
+    }
+}
+
+/// Hands elements and passages on to a sink, with the records of ITMs between them. Passages need no places: the place of the next
+/// record is looked up in the source's trace.
+pub(crate) struct Between<'s, 'a, S: ?Sized> {
+    sink: &'s mut S,
+    itms: &'s mut Itms<'a>,
+    places: Places<'a>,
+    buffer: &'a Buffer,
+    /// Elements from here on come after the next record; `None` if no trace does.
+    next: Option<StreamOffset>,
+}
+
+impl<'s, 'a, S: FlowSink + ?Sized> Between<'s, 'a, S> {
+    pub(crate) fn new(
+        sink: &'s mut S,
+        itms: &'s mut Itms<'a>,
+        places: Places<'a>,
+        buffer: &'a Buffer,
+    ) -> Self {
+        let mut between = Self { sink, itms, places, buffer, next: None };
+        between.look_ahead();
+        between
+    }
+
+    fn look_ahead(&mut self) {
+        let Self { itms, places, buffer, .. } = self;
+        let in_file = |at: CaptureOffset| CaptureOffset(buffer.file_offset(at));
+        self.next = itms.next_place().and_then(|place| places.first_from(|at| in_file(at) >= place));
+    }
+
+    /// Hands on the records before an element.
+    #[cold]
+    fn hand_on(&mut self, element: &Element) -> io::Result<()> {
+        let start = element.span().start;
+        while self.next.is_some_and(|next| start >= next) {
+            let Some(place) = self.itms.next_place() else { break };
+            self.itms.before(place, |record| self.sink.itm(record))?;
+            self.look_ahead();
+        }
+        Ok(())
+    }
+
+    /// The same. An element without bytes is where the last one was, but for the gap that stands for what was left out.
+    #[inline]
+    fn before(&mut self, FlowRecord { element, at }: &FlowRecord) -> io::Result<()> {
+        let span = element.span();
+        let is_left_out = matches!(element, Element::Gap(_)) && *at == CaptureOffset(0);
+        let has_place = span.start < span.end || is_left_out;
+        if has_place && self.next.is_some_and(|next| span.start >= next) {
+            self.hand_on(element)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl<S: FlowSink + ?Sized> Sink<FlowRecord> for Between<'_, '_, S> {
+    fn section(&mut self, section: &Section) -> io::Result<()> {
+        self.sink.section(section)
+    }
+
+    fn record(&mut self, record: FlowRecord) -> io::Result<()> {
+        self.before(&record)?;
+        self.sink.record(record)
+    }
+
+    fn left_out(&mut self, instructions: u64) {
+        self.sink.left_out(instructions);
+    }
+}
+
+impl<S: FlowSink + ?Sized> FlowSink for Between<'_, '_, S> {
+    fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
+        let is_before = |next: StreamOffset| repeated.elements().any(|element| element.span().start >= next);
+        // Most passages end long before the next record.
+        match self.next {
+            Some(next) if repeated.end() > next && is_before(next) => {
+                repeated.records().try_for_each(|record| self.record(record))
+            }
+            _ => self.sink.passage(repeated),
+        }
+    }
+
+    fn needs_places(&self) -> bool {
+        self.sink.needs_places()
+    }
+
+    fn weighs_doubt(&self) -> bool {
+        self.sink.weighs_doubt()
+    }
+
+    fn doubtful(&mut self, record: FlowRecord) -> io::Result<()> {
+        self.before(&record)?;
+        self.sink.doubtful(record)
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tracewalk::flow::{Element, Event, EventKind};
 use tracewalk::program::{Program, Scope};
-use tracewalk_analysis::analysis::{Analysis, End, Growth, NoPart, Repeated};
+use tracewalk_analysis::analysis::{Analysis, End, FlowSink, Repeated};
 use tracewalk_analysis::coverage::{Conditions, ProgramCoverage, Recorder};
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
@@ -166,14 +166,7 @@ impl Sink<FlowRecord> for Covered {
     }
 }
 
-impl Analysis for Covered {
-    type Part = NoPart;
-    type Found = Vec<(FollowedProgram, ProgramCoverage)>;
-
-    fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
-        self
-    }
-
+impl FlowSink for Covered {
     fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
         match self.recorders.as_mut_slice() {
             [(_, only)] => only.passage(repeated),
@@ -186,14 +179,6 @@ impl Analysis for Covered {
         false
     }
 
-    fn part(&self) -> Option<(NoPart, Growth)> {
-        None
-    }
-
-    fn join(&mut self, part: NoPart) -> io::Result<()> {
-        match part {}
-    }
-
     fn doubtful(&mut self, record: FlowRecord) -> io::Result<()> {
         self.element(&record.element, true);
         Ok(())
@@ -202,8 +187,12 @@ impl Analysis for Covered {
     fn weighs_doubt(&self) -> bool {
         true
     }
+}
 
-    fn finish(self, end: &End) -> Self::Found {
+impl Analysis for Covered {
+    type Found = Vec<(FollowedProgram, ProgramCoverage)>;
+
+    fn answer(self, end: &End) -> Self::Found {
         let Self { mut recorders, programs, capture, source, protocol, .. } = self;
         let found = programs.into_iter().filter_map(|(scope, program)| {
             let index = recorders.iter().position(|(of, _)| *of == scope)?;

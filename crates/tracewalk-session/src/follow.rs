@@ -7,21 +7,23 @@ use std::sync::Arc;
 
 use tracewalk::flow::{Element, GapReason};
 use tracewalk::span::{CaptureOffset, StreamOffset};
-use tracewalk_analysis::analysis::{Analysis, End, Growth};
+use tracewalk_analysis::analysis::{Analysis, End, FlowSink};
 use tracewalk_analysis::drive::{Follower, Gathered, Input, NoProgress, Spread};
+use tracewalk_analysis::itm::ItmCounts;
 use tracewalk_analysis::log::{Log, Noting, Reader};
 use tracewalk_analysis::record::FlowRecord;
+use tracewalk_analysis::sink::{Growth, Join};
 use tracewalk_analysis::{
-    Code, Contexts, Doubtful, DoubtfulChange, DoubtfulStretch, Doubting, Doubts, Gaps, InDoubt, Statistics,
+    Code, Contexts, Doubt, DoubtChange, Doubtful, DoubtfulStretch, Doubts, Gaps, InDoubt, Statistics,
     Trusted, Verdict,
 };
 use tracewalk_input::capture::Buffer;
 
-use crate::beside::Itms;
+use crate::beside::{Between, Itms};
 use crate::contexts;
 use crate::error::RunError;
 use crate::in_file::InFile;
-use crate::model::Source;
+use crate::model::{Itm, Source};
 use crate::notice::NoticeKind;
 use crate::observer::{Notices, Observer, Say};
 use crate::outcome::{Follow, Losses, Outcome, Trust};
@@ -33,8 +35,8 @@ use crate::shared::is_same;
 const PROBE: usize = 1 << 19;
 
 impl Session {
-    /// Runs an analysis over a source. If the analysis can be joined from parts and all of the capture is there,
-    /// several threads decode it in segments; else it runs in the order of the trace. The outcome has the notices.
+    /// Runs an analysis over a source. If all of the capture is there, several threads decode it in segments. The outcome has the
+    /// notices.
     ///
     /// ```
     /// use tracewalk_analysis::Window;
@@ -77,6 +79,29 @@ impl Session {
     ) -> Result<Outcome<A::Found>, RunError> {
         let code = self.code(source, how.names.as_deref(), observer)?;
         self.run_in(source, how, &code, analysis, observer)
+    }
+
+    /// As [`Session::run_observed`], for a sink that can join parts: threads make them if the source is complete, instructions in
+    /// doubt are kept, and no places of losses are listed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::run`].
+    pub fn run_in_parts<J: Join>(
+        &mut self,
+        source: &Source,
+        how: &Follow,
+        sink: &mut J,
+        observer: &dyn Observer,
+    ) -> Result<Outcome<()>, RunError> {
+        if self.is_live() || how.places || how.trust.doubtful == Doubtful::Drop {
+            return self.run_observed(source, how, sink, observer);
+        }
+        let code = self.code(source, how.names.as_deref(), observer)?;
+        let following = Following::of(self, source, how, observer);
+        following.run_by(&code, sink, |follower, input, code, sink, seen| {
+            following.in_parts(follower, input, code, *sink, seen).map(|()| Vec::new())
+        })
     }
 
     /// As [`Session::run_observed`], with a program from [`Session::code`] for this source, so that several threads may
@@ -146,7 +171,7 @@ struct Seen<'a> {
     gaps: Gaps,
     contexts: Contexts,
     doubts: Doubts,
-    doubting: Doubting,
+    doubt: Doubt,
     /// How many instructions were left out because they are in doubt; `None` if none are.
     left_out: Option<u64>,
     /// The places of losses, if they are listed.
@@ -154,8 +179,44 @@ struct Seen<'a> {
 }
 
 impl<'a> Following<'a> {
-    /// Follows the source, through the program if it is the traced one.
-    fn run<A: Analysis>(self, code: &Arc<Code>, mut analysis: A) -> Result<Outcome<A::Found>, RunError> {
+    fn of(session: &'a Session, source: &'a Source, how: &Follow, observer: &'a dyn Observer) -> Self {
+        Self { session, source, trust: how.trust, threads: how.threads, places: how.places, observer }
+    }
+
+    /// Follows the source, through the program if it is the traced one: by passages if this is faster, or else element by element.
+    fn run<A: Analysis>(self, code: &Arc<Code>, analysis: A) -> Result<Outcome<A::Found>, RunError> {
+        self.run_by(code, analysis, |follower, input, code, analysis, seen| {
+            let mut itms = Vec::new();
+            if analysis.shows_itm() {
+                itms = self.session.itms_beside(self.source);
+            }
+            let mut beside = Itms::new(self.session, itms);
+            if !self.may_be_noted(analysis, &beside) {
+                self.in_order(follower, input, &mut beside, analysis, seen)?;
+            } else if beside.is_empty() {
+                self.noted(follower, input, code, analysis, seen)?;
+            } else {
+                let mut between = Between::new(analysis, &mut beside, input.places(), seen.buffer);
+                self.noted(follower, input, code, &mut between, seen)?;
+            }
+            beside.each(|record| analysis.itm(record))?;
+            Ok(beside.finish(self.observer))
+        })
+    }
+
+    /// Follows the source as `road` does.
+    fn run_by<A: Analysis>(
+        self,
+        code: &Arc<Code>,
+        mut analysis: A,
+        road: impl FnOnce(
+            &mut Follower<'_>,
+            &Input<'_>,
+            &Code,
+            &mut A,
+            &mut Seen<'_>,
+        ) -> io::Result<Vec<(Itm, ItmCounts)>>,
+    ) -> Result<Outcome<A::Found>, RunError> {
         let Self { session, source, observer, .. } = self;
         let mut follower = session.shared.follower(&source.config, &code.program);
         let fits = self.trust.image || self.image_fits(&mut follower)?;
@@ -166,26 +227,14 @@ impl<'a> Following<'a> {
         let watch = session.watch(source, observer);
         let input = session.input(source, &watch);
         let mut seen = Seen::of(session.buffer(source));
-        analysis.sink().section(&session.section(source, Arc::clone(&code)))?;
-        let itms = match analysis.part().filter(|_| self.may_be_in_parts(analysis.sink().shows_itm())) {
-            Some((part, growth)) => {
-                let spread = session.spread(self.threads, &code).growing(growth);
-                self.in_parts(&mut follower, &input, (part, spread), &mut analysis, &mut seen)?;
-                Vec::new()
-            }
-            None if self.may_be_noted(&mut analysis) => {
-                let spread = session.spread(self.threads, &code);
-                self.noted(&mut follower, &input, spread, &mut analysis, &mut seen)?;
-                Vec::new()
-            }
-            None => self.in_order(&mut follower, &input, &mut analysis, &mut seen)?,
-        };
+        analysis.section(&session.section(source, Arc::clone(&code)))?;
+        let itms = road(&mut follower, &input, &code, &mut analysis, &mut seen)?;
         let ended_at = watch.ended_at();
         let early = session.ended_early(&watch);
         if let Some(at) = early {
-            analysis.sink().cut(CaptureOffset(seen.buffer.file_offset(CaptureOffset(at))))?;
+            analysis.cut(CaptureOffset(seen.buffer.file_offset(CaptureOffset(at))))?;
         }
-        analysis.sink().end_section()?;
+        analysis.end_section()?;
         let learned = follower.into_learned();
         drop(watch);
         // Without another session nobody needs it.
@@ -193,7 +242,7 @@ impl<'a> Following<'a> {
             session.shared.keep_learned(&source.config, &code.program, learned);
         }
         let statistics = seen.statistics;
-        let found = analysis.finish(&End { statistics, complete: early.is_none() });
+        let found = analysis.answer(&End { statistics, complete: early.is_none() });
         let losses = seen.losses();
         let losses = Losses { in_doubt: A::in_doubt(&found).or(losses.in_doubt), ..losses };
         self.say(&statistics, &losses, &code.program, fits);
@@ -210,90 +259,76 @@ impl<'a> Following<'a> {
         })
     }
 
-    /// Whether parts of the source can be followed out of order: the source is complete, instructions in doubt are
-    /// kept, and no ITM's records belong between the source's.
-    fn may_be_in_parts(self, shows_itm: bool) -> bool {
-        !self.session.is_live()
+    /// Whether the decoding threads can write elements to a log, to be read in order: the capture is long enough, no places of
+    /// losses are listed, and either the elements are noted as passages or several threads decode.
+    fn may_be_noted(self, sink: &(impl FlowSink + ?Sized), beside: &Itms<'_>) -> bool {
+        let (bytes, is_live) = (self.session.buffer(self.source).bytes.len(), self.session.is_live());
+        (bytes >= FEWEST_NOTED || is_live || self.session.request.segment.is_some())
             && !self.places
-            && self.trust.doubtful == Doubtful::Keep
-            && (!shows_itm || self.session.itms_beside(self.source).is_empty())
-    }
-
-    /// Whether the decoding threads can write elements to a log, to be read in order: the capture is long enough, the source is
-    /// complete, no ITM's records belong between the source's, and either the elements are noted as passages or several threads
-    /// decode.
-    fn may_be_noted<A: Analysis>(self, analysis: &mut A) -> bool {
-        let shows_itm = analysis.sink().shows_itm();
-        let is_long = self.session.buffer(self.source).bytes.len() >= FEWEST_NOTED;
-        (is_long || self.session.request.segment.is_some())
-            && !self.session.is_live()
-            && !self.places
-            && (!analysis.needs_places() || self.threads > 1)
-            && (!shows_itm || self.session.itms_beside(self.source).is_empty())
+            && (!sink.needs_places() || self.threads > 1 && !is_live)
+            && (beside.is_empty() || !is_live && self.source.carrier.is_in_order())
     }
 
     /// Lets threads write logs, and reads these in order.
-    fn noted<A: Analysis>(
+    fn noted(
         self,
         follower: &mut Follower<'_>,
         input: &Input<'_>,
-        spread: Spread,
-        analysis: &mut A,
+        code: &Code,
+        sink: &mut (impl FlowSink + ?Sized),
         seen: &mut Seen<'_>,
     ) -> io::Result<()> {
-        let needs_places = analysis.needs_places();
+        let needs_places = sink.needs_places();
         // Memory is checked at the end of each segment.
         let is_limited = self.session.request.limit.share().is_some();
         let growth = if needs_places || is_limited { Growth::LongLines } else { Growth::Lines };
-        let spread = spread.growing(growth);
-        let mut reader = Reader::new(self.trust.doubtful, analysis.weighs_doubt());
+        let spread = self.session.spread(self.threads, code).growing(growth);
+        let mut reader = Reader::new(self.trust.doubtful, sink.weighs_doubt());
         let noting = if needs_places { Noting::Places } else { Noting::Passages };
         let empty = InFile { part: Log::new(noting), buffer: seen.buffer };
         follower.flow_parts(input, spread, &empty, |part| {
             seen.part(&part);
-            reader.part(part.part.part, analysis)
+            reader.part(part.part.part, sink)
         })?;
         seen.place_doubt();
-        reader.finish(analysis)?;
-        seen.left_out(reader.left_out(), self.trust.doubtful, analysis);
+        reader.finish(sink)?;
+        seen.left_out(reader.left_out(), self.trust.doubtful, sink);
         Ok(())
     }
 
     /// Lets threads compute parts, and joins the parts.
-    fn in_parts<A: Analysis>(
+    fn in_parts<J: Join>(
         self,
         follower: &mut Follower<'_>,
         input: &Input<'_>,
-        (part, spread): (A::Part, Spread),
-        analysis: &mut A,
+        code: &Code,
+        sink: &mut J,
         seen: &mut Seen<'_>,
     ) -> io::Result<()> {
-        let empty = InFile { part, buffer: seen.buffer };
+        let spread = self.session.spread(self.threads, code).growing(sink.growth());
+        let empty = InFile { part: sink.part(), buffer: seen.buffer };
         follower.flow_parts(input, spread, &empty, |part| {
             seen.part(&part);
-            analysis.join(part.part.part)
+            sink.join(part.part.part)
         })?;
         seen.place_doubt();
         Ok(())
     }
 
-    /// Hands each record to the analysis in the order of the trace, with the records of ITMs between them. Returns each ITM's
-    /// counts.
-    fn in_order<A: Analysis>(
+    /// Hands each record to the sink in the order of the trace, with the records of ITMs between them.
+    fn in_order(
         self,
         follower: &mut Follower<'_>,
         input: &Input<'_>,
-        analysis: &mut A,
+        beside: &mut Itms<'_>,
+        sink: &mut (impl FlowSink + ?Sized),
         seen: &mut Seen<'_>,
-    ) -> io::Result<Vec<(crate::model::Itm, tracewalk_analysis::itm::ItmCounts)>> {
-        let Self { session, source, observer, .. } = self;
-        let itms = if analysis.sink().shows_itm() { session.itms_beside(source) } else { Vec::new() };
-        let mut beside = Itms::new(session, itms);
+    ) -> io::Result<()> {
         let (doubtful, mut trusted) = (self.trust.doubtful, Trusted::default());
-        let weighs = analysis.weighs_doubt();
+        let weighs = sink.weighs_doubt();
         let mut hand_on = |record: FlowRecord, is_doubtful| {
-            beside.before(record.at, analysis.sink())?;
-            if is_doubtful { analysis.doubtful(record) } else { analysis.sink().record(record) }
+            beside.before(record.at, |record| sink.itm(record))?;
+            if is_doubtful { sink.doubtful(record) } else { sink.record(record) }
         };
         seen.places = self.places.then(LostPlaces::default);
         let buffer = seen.buffer;
@@ -318,9 +353,8 @@ impl<'a> Following<'a> {
             follower.flow(input, look)?
         };
         trusted.finish(&mut |record| hand_on(record, false))?;
-        beside.each(|record| analysis.sink().itm(record))?;
-        seen.left_out(trusted.left_out(), doubtful, analysis);
-        Ok(beside.finish(observer))
+        seen.left_out(trusted.left_out(), doubtful, sink);
+        Ok(())
     }
 
     /// Whether the program is the traced one. Decodes the beginning, and reports if the image keeps contradicting the
@@ -368,7 +402,7 @@ impl<'a> Seen<'a> {
             gaps: Gaps::default(),
             contexts: Contexts::default(),
             doubts: Doubts::default(),
-            doubting: Doubting::default(),
+            doubt: Doubt::default(),
             left_out: None,
             places: None,
         }
@@ -377,7 +411,7 @@ impl<'a> Seen<'a> {
     /// Adds the next record, placed in the file.
     fn record(&mut self, record: &FlowRecord) {
         self.gaps.element(&record.element, record.at);
-        if let Some(DoubtfulChange::Ends(stretch)) = self.doubting.element(&record.element, || record.at) {
+        if let Some(DoubtChange::Ends(stretch)) = self.doubt.element(&record.element, || record.at) {
             self.doubt(stretch);
         }
         self.contexts.element(&record.element);
@@ -388,9 +422,9 @@ impl<'a> Seen<'a> {
     }
 
     /// Notes the number of instructions that were left out.
-    fn left_out<A: Analysis>(&mut self, instructions: u64, doubtful: Doubtful, analysis: &mut A) {
-        analysis.sink().left_out(instructions);
-        self.left_out = (doubtful == Doubtful::Drop && !analysis.weighs_doubt()).then_some(instructions);
+    fn left_out(&mut self, instructions: u64, doubtful: Doubtful, sink: &mut (impl FlowSink + ?Sized)) {
+        sink.left_out(instructions);
+        self.left_out = (doubtful == Doubtful::Drop && !sink.weighs_doubt()).then_some(instructions);
     }
 
     /// Adds the counts of the next part.
@@ -400,14 +434,14 @@ impl<'a> Seen<'a> {
         self.statistics.add(&part.statistics);
         self.gaps.add_part(&part.gaps, in_file);
         self.doubts.add_part(&part.doubts, in_file);
-        self.doubting = part.doubting;
+        self.doubt = part.doubt;
         self.contexts.add_part(&part.contexts);
     }
 
     /// Places the stretch in doubt in the file. Called after all parts, which only know places in the buffer.
     fn place_doubt(&mut self) {
         let buffer = self.buffer;
-        self.doubting = self.doubting.placed(|at| CaptureOffset(buffer.file_offset(at)));
+        self.doubt = self.doubt.placed(|at| CaptureOffset(buffer.file_offset(at)));
     }
 
     fn doubt(&mut self, stretch: DoubtfulStretch) {
@@ -421,7 +455,7 @@ impl<'a> Seen<'a> {
     /// The losses, at the end of the trace.
     fn losses(mut self) -> Losses {
         let end = CaptureOffset(self.buffer.bytes.len() as u64);
-        if let Some(open) = self.doubting.at_end(StreamOffset(self.statistics.bytes), end) {
+        if let Some(open) = self.doubt.at_end(StreamOffset(self.statistics.bytes), end) {
             self.doubt(open);
         }
         let Self { gaps, contexts, doubts, left_out, places, .. } = self;

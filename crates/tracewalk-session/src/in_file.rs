@@ -2,7 +2,7 @@
 
 use tracewalk::flow::{Element, Passage};
 use tracewalk::span::{CaptureOffset, StreamOffset};
-use tracewalk_analysis::Doubting;
+use tracewalk_analysis::Doubt;
 use tracewalk_analysis::sink::Part;
 use tracewalk_input::capture::Buffer;
 
@@ -22,8 +22,8 @@ impl<P: Part> Part for InFile<'_, P> {
         self.part.learn(&mut lent.part);
     }
 
-    fn begin(&mut self, doubting: Doubting) {
-        self.part.begin(doubting.placed(|at| CaptureOffset(self.buffer.file_offset(at))));
+    fn begin(&mut self, doubt: Doubt) {
+        self.part.begin(doubt.placed(|at| CaptureOffset(self.buffer.file_offset(at))));
     }
 
     #[inline]

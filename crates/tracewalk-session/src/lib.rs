@@ -19,7 +19,7 @@
 //! | to | use |
 //! |---|---|
 //! | run an analysis of your own or of `tracewalk-analysis` | [`Session::run`] |
-//! | take each element, with functions and lines | [`Session::run_observed`] with `InOrder` of `tracewalk-analysis`: `examples/blocks.rs` |
+//! | take each element, with functions and lines | [`Session::run_observed`] with a `FlowSink` of `tracewalk-analysis`: `examples/blocks.rs` |
 //! | follow a capture that is still arriving | [`Session::open_arriving`] |
 //! | add up the answers of many captures | [`Gathering`] |
 //! | step through a recording, or seek | [`Session::index`] |

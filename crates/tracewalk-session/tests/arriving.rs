@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use tracewalk_analysis::Section;
-use tracewalk_analysis::analysis::{FlowSink, InOrder};
+use tracewalk_analysis::analysis::FlowSink;
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
 use tracewalk_input::capture::stream::{End, Place};
@@ -35,7 +35,7 @@ impl FlowSink for Records {}
 fn flow(mut session: Session) -> Vec<FlowRecord> {
     let (notices, mut records) = (Notices::default(), Records::default());
     let followed = session.each_source(&notices, |session, source| {
-        session.run_observed(source, &Follow::default(), InOrder(&mut records), &notices).map(|_| ())
+        session.run_observed(source, &Follow::default(), &mut records, &notices).map(|_| ())
     });
     followed.unwrap_or_else(|error: RunError| panic!("{error}"));
     records.0

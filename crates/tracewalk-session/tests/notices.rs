@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use tracewalk::ids::{Address, TraceId};
 use tracewalk_analysis::Code;
-use tracewalk_analysis::analysis::InOrder;
 use tracewalk_analysis::drive::Progress;
 use tracewalk_analysis::sink::Nothing;
 use tracewalk_input::capture::CaptureErrorKind;
@@ -31,7 +30,7 @@ fn follow(request: Request) -> Vec<Notice> {
     let mut session = Session::open_observed(request, &notices).unwrap();
     let followed = session.each_source(&notices, |session, source| {
         let how = Follow { names: None, ..Follow::default() };
-        let outcome = session.run_observed(source, &how, InOrder(&mut Nothing), &notices)?;
+        let outcome = session.run_observed(source, &how, &mut Nothing, &notices)?;
         assert!(outcome.complete);
         assert!(outcome.statistics.packets > 0);
         Ok::<(), RunError>(())
@@ -182,7 +181,7 @@ fn that_names_are_missing_is_reported_once() {
         };
         let followed = session.each_source(&notices, |session, source| {
             let how = Follow { names: Some(Vec::new()), ..Follow::default() };
-            session.run_observed(source, &how, InOrder(&mut Nothing), &notices).map(drop)
+            session.run_observed(source, &how, &mut Nothing, &notices).map(drop)
         });
         followed.unwrap();
         let notices = notices.into_vec();
@@ -231,7 +230,7 @@ fn places_of_losses_take_no_pass_of_their_own() {
         let mut session = Session::open(Request::new(folder.path().join("capture.toml"))).unwrap().0;
         let (passes, source) = (Passes::default(), session.sources()[0].clone());
         let how = Follow { names: None, places, ..Follow::default() };
-        let outcome = session.run_observed(&source, &how, InOrder(&mut Nothing), &passes).unwrap();
+        let outcome = session.run_observed(&source, &how, &mut Nothing, &passes).unwrap();
         assert_eq!(outcome.losses.places.is_some(), places);
         let works = passes.works.borrow();
         assert_eq!(works.len(), 1, "{places}");

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use tracewalk::ids::ContextId;
 use tracewalk::program::Program;
 use tracewalk::source::SourceConfig;
-use tracewalk_analysis::analysis::{Analysis, End, Growth, NoPart, Repeated};
+use tracewalk_analysis::analysis::{Analysis, End, FlowSink, Repeated};
 use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::counts::Counting;
 use tracewalk_analysis::coverage::{Conditions, Part as Covered, Recorder};
@@ -22,43 +22,11 @@ use tracewalk_analysis::interrupts::Measuring;
 use tracewalk_analysis::log::{Log, Noting, Reader};
 use tracewalk_analysis::place::{ExceptionName, Happening, Place, Position};
 use tracewalk_analysis::profile::Profiling;
-use tracewalk_analysis::record::FlowRecord;
+use tracewalk_analysis::record::{FlowRecord, ItmRecord};
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::timeline::{Item, Scale, Timeline};
 use tracewalk_analysis::{Doubtful, Section, Statistics, Window};
-use tracewalk_session::{Follow, Request, Session, Trust};
-
-/// The reference: each element by itself, with its place.
-struct OneByOne<A>(A);
-
-impl<A: Analysis> Analysis for OneByOne<A> {
-    type Part = NoPart;
-    type Found = A::Found;
-
-    fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
-        self.0.sink()
-    }
-
-    fn part(&self) -> Option<(NoPart, Growth)> {
-        None
-    }
-
-    fn join(&mut self, part: NoPart) -> io::Result<()> {
-        match part {}
-    }
-
-    fn weighs_doubt(&self) -> bool {
-        self.0.weighs_doubt()
-    }
-
-    fn doubtful(&mut self, record: FlowRecord) -> io::Result<()> {
-        self.0.doubtful(record)
-    }
-
-    fn finish(self, end: &End) -> A::Found {
-        self.0.finish(end)
-    }
-}
+use tracewalk_session::{Follow, Losses, Request, Session, Trust};
 
 /// The coverage of a source.
 struct Covering(Recorder);
@@ -74,14 +42,7 @@ impl Sink<FlowRecord> for Covering {
     }
 }
 
-impl Analysis for Covering {
-    type Part = NoPart;
-    type Found = Covered;
-
-    fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
-        self
-    }
-
+impl FlowSink for Covering {
     fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
         self.0.passage(repeated);
         Ok(())
@@ -89,14 +50,6 @@ impl Analysis for Covering {
 
     fn needs_places(&self) -> bool {
         false
-    }
-
-    fn part(&self) -> Option<(NoPart, Growth)> {
-        None
-    }
-
-    fn join(&mut self, part: NoPart) -> io::Result<()> {
-        match part {}
     }
 
     fn doubtful(&mut self, record: FlowRecord) -> io::Result<()> {
@@ -107,8 +60,12 @@ impl Analysis for Covering {
     fn weighs_doubt(&self) -> bool {
         true
     }
+}
 
-    fn finish(self, end: &End) -> Covered {
+impl Analysis for Covering {
+    type Found = Covered;
+
+    fn answer(self, end: &End) -> Covered {
         self.0.finish("a capture", "a source", "a protocol", end.statistics.bytes)
     }
 }
@@ -135,14 +92,7 @@ impl Sink<FlowRecord> for Items {
     }
 }
 
-impl Analysis for Items {
-    type Part = NoPart;
-    type Found = Vec<Item>;
-
-    fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
-        self
-    }
-
+impl FlowSink for Items {
     fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
         let Self { timeline, items, .. } = self;
         timeline.as_mut().expect("a section has begun").passage(repeated, &mut |item: Item| items.push(item));
@@ -152,19 +102,61 @@ impl Analysis for Items {
     fn needs_places(&self) -> bool {
         false
     }
+}
 
-    fn part(&self) -> Option<(NoPart, Growth)> {
-        None
-    }
+impl Analysis for Items {
+    type Found = Vec<Item>;
 
-    fn join(&mut self, part: NoPart) -> io::Result<()> {
-        match part {}
-    }
-
-    fn finish(self, _: &End) -> Vec<Item> {
+    fn answer(self, _: &End) -> Vec<Item> {
         let Self { timeline, mut items, .. } = self;
         timeline.expect("a section has begun").finish(&mut |item: Item| items.push(item));
         items
+    }
+}
+
+/// The number of elements before each record of an ITM.
+#[derive(Default)]
+struct Between {
+    elements: usize,
+    before: Vec<usize>,
+}
+
+impl Sink<FlowRecord> for Between {
+    fn section(&mut self, _: &Section) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn record(&mut self, _: FlowRecord) -> io::Result<()> {
+        self.elements += 1;
+        Ok(())
+    }
+
+    fn shows_itm(&self) -> bool {
+        true
+    }
+
+    fn itm(&mut self, _: &ItmRecord) -> io::Result<()> {
+        self.before.push(self.elements);
+        Ok(())
+    }
+}
+
+impl FlowSink for Between {
+    fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
+        self.elements += repeated.elements().count();
+        Ok(())
+    }
+
+    fn needs_places(&self) -> bool {
+        false
+    }
+}
+
+impl Analysis for Between {
+    type Found = Vec<usize>;
+
+    fn answer(self, _: &End) -> Vec<usize> {
+        self.before
     }
 }
 
@@ -185,7 +177,8 @@ fn found_in<A: Analysis>(
     let sources = session.sources().to_vec();
     let each = sources.iter().map(|source| {
         let outcome = session.run(source, how, analysis()).expect("the source can be followed");
-        (outcome.found, format!("{:?} {:?}", outcome.statistics, outcome.losses))
+        let losses = Losses { places: None, ..outcome.losses };
+        (outcome.found, format!("{:?} {losses:?}", outcome.statistics))
     });
     each.collect()
 }
@@ -205,7 +198,8 @@ where
     for &doubtful in how {
         let trust = Trust { doubtful, ..Trust::default() };
         let how = |threads| Follow { threads, trust, ..Follow::default() };
-        let expected = found(capture, &how(1), || OneByOne(analysis()));
+        // Elements come one by one if the places of losses are listed.
+        let expected = found(capture, &Follow { places: true, ..how(1) }, &analysis);
         for &threads in threads {
             for segment in [Spread::over(1).segment, 300 * usize::from(threads)] {
                 let what = format!("{}, {threads} threads, {segment}, {doubtful:?}", capture.display());
@@ -230,6 +224,7 @@ fn check_coverage(capture: &Path, threads: &[u16]) {
 fn check_all(capture: &Path, threads: &[u16], window: &Window) {
     check_coverage(capture, threads);
     check(capture, threads, Counting::default);
+    check(capture, threads, Between::default);
     check(capture, threads, || Profiling::new(window.clone()));
     for unit in [Unit::Instructions, Unit::Cycles, Unit::Time] {
         check_unit(capture, threads, window, unit);
@@ -420,7 +415,7 @@ fn answer<A: Analysis>(
     });
     noted.and_then(|()| reader.finish(&mut analysis)).expect("nothing is written");
     assert!(parts > 10, "{parts} parts");
-    (analysis.finish(&End { statistics, complete: true }), statistics)
+    (analysis.answer(&End { statistics, complete: true }), statistics)
 }
 
 /// Short segments, so that most borders are inside transactions.
@@ -507,6 +502,7 @@ proptest! {
             let capture = folder.path().join("capture.toml");
             check_coverage(&capture, &[1, 2]);
             check(&capture, &[1, 2], Counting::default);
+            check(&capture, &[1, 2], Between::default);
             check(&capture, &[1, 2], || Profiling::new(window.clone()));
             check_unit(&capture, &[1, 2], &window, unit);
         }

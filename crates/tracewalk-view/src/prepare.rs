@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tracewalk_analysis::Code;
-use tracewalk_analysis::analysis::InOrder;
 use tracewalk_session::{Covered, Key, Observer, RunError, Session, Source};
 
 use crate::coming::{Coming, Quiet, Watching};
@@ -154,7 +153,7 @@ fn follow(
     }
     let mut nobody = |_: &Overview| ();
     let mut overseeing = Overseeing::new(Arc::clone(&whole), &mut nobody);
-    let analysis = InOrder(&mut overseeing);
+    let analysis = &mut overseeing;
     let outcome = session.run_in(source, &options.shown(), &whole, analysis, observer)?;
     let overview = Growing::new(overseeing.finish());
     Ok(prepared(session, source, capture, (outcome.code, whole), overview)?)
@@ -201,7 +200,7 @@ impl Prepared {
                 coming.grew();
             };
             let mut overseeing = Overseeing::new(Arc::clone(&source.whole), &mut show);
-            let analysis = InOrder(&mut overseeing);
+            let analysis = &mut overseeing;
             session.run_in(&source.source, &options.shown(), &source.whole, analysis, watching)?;
             let overview = overseeing.finish();
             source.overview.show(overview);

@@ -9,7 +9,7 @@ use tracewalk::program::Program;
 
 use super::Counts;
 use super::counter::Counter;
-use crate::analysis::{Analysis, End, Growth, NoPart, Repeated};
+use crate::analysis::{Analysis, End, FlowSink, Repeated};
 use crate::record::FlowRecord;
 use crate::sink::Sink;
 use crate::transactions::Turn;
@@ -122,14 +122,7 @@ impl Sink<FlowRecord> for Counting {
     }
 }
 
-impl Analysis for Counting {
-    type Part = NoPart;
-    type Found = Counted;
-
-    fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
-        self
-    }
-
+impl FlowSink for Counting {
     fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
         // Few passages come again in one transaction.
         if repeated.totals().blocks == 0 || self.open.is_some() {
@@ -143,16 +136,12 @@ impl Analysis for Counting {
     fn needs_places(&self) -> bool {
         false
     }
+}
 
-    fn part(&self) -> Option<(NoPart, Growth)> {
-        None
-    }
+impl Analysis for Counting {
+    type Found = Counted;
 
-    fn join(&mut self, part: NoPart) -> io::Result<()> {
-        match part {}
-    }
-
-    fn finish(mut self, _: &End) -> Self::Found {
+    fn answer(mut self, _: &End) -> Self::Found {
         // No commit of the open transaction is known.
         self.decide(false);
         let Self { settled: Counters { waiting, context, running }, left_out, uncommitted, .. } = self;

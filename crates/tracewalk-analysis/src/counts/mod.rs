@@ -6,6 +6,7 @@
 //! ```
 //! use tracewalk_analysis::analysis::{Analysis as _, End};
 //! use tracewalk_analysis::counts::Counting;
+//! use tracewalk_analysis::sink::Sink as _;
 //!
 //! # use tracewalk::{ids::Address, program::Program, protocol::etmv3, source::SourceConfig};
 //! # use tracewalk_analysis::drive::{Carrier, Follower, Input, NoProgress, Stretch};
@@ -18,8 +19,8 @@
 //! // `config`, `program` and `input` are made as in the example of `drive`.
 //! // A trace of two instructions.
 //! let mut counting = Counting::default();
-//! let statistics = Follower::new(&config, &program).flow(&input, |record| counting.sink().record(record))?;
-//! let counted = counting.finish(&End { statistics, complete: true });
+//! let statistics = Follower::new(&config, &program).flow(&input, |record| counting.record(record))?;
+//! let counted = counting.answer(&End { statistics, complete: true });
 //! let counts = &counted.counts[&(None, None)];
 //! assert_eq!((counts.instructions, counts.branches.len(), counted.left_out), (2, 0, 0));
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -3,7 +3,7 @@
 use tracewalk::directive::BeginReason;
 use tracewalk::flow::{Block, Element, EventKind, Gap, GapReason};
 use tracewalk::ids::Address;
-use tracewalk::span::StreamOffset;
+use tracewalk::span::{CaptureOffset, StreamOffset};
 
 use super::blocks::{BlockCounter, Conditions, Packed};
 use super::collected::{Part, SourceSummary};
@@ -99,7 +99,7 @@ impl Recorder {
             Element::Gap(gap) => self.gap(gap),
             Element::Proof(_) => {}
         }
-        self.doubt.element(element);
+        self.doubt.element(element, CaptureOffset::default);
         if let Some(turn) = Turn::of(element) {
             self.turn(turn);
         }

@@ -51,7 +51,7 @@ use tracewalk::program::Program;
 use tracewalk::source::{Checkpoint, SourceConfig};
 use tracewalk::span::{CaptureOffset, StreamOffset};
 
-use super::parallel::{Begun, Take};
+use super::parallel::{Begun, TakeParts};
 use super::part::{Gathered, Last};
 use super::segment::{CutPlace, Cutter, Segment};
 use super::{Carrier, Follower, Input, Progress, Spread, WINDOW};
@@ -228,7 +228,7 @@ impl<'a> Filling<'a> {
     }
 }
 
-impl Take<Counted> for Filling<'_> {
+impl TakeParts<Counted> for Filling<'_> {
     fn part(&mut self, part: Gathered<Counted>) -> io::Result<()> {
         self.counted.add(part.part);
         Ok(())

@@ -16,16 +16,17 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use tracewalk::frame::PlaceMap;
 use tracewalk::program::Program;
 use tracewalk::source::{Checkpoint, FlowStream, SourceConfig};
 use tracewalk::span::StreamOffset;
 
 use super::part::{Gathered, Gathering, Last};
 use super::segment::{Cut, CutPlace, Cutter, Segment, Whereabouts};
+use super::{Ending, Interruption, Take};
 use super::{Follower, Input, Progress};
-use crate::Doubting;
-use crate::analysis::Growth;
-use crate::sink::Part;
+use crate::Doubt;
+use crate::sink::{Growth, Part};
 
 /// How the work is spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +119,7 @@ struct Guess<'a, P> {
 }
 
 /// Takes the parts of a source's flow, in order.
-pub(super) trait Take<P> {
+pub(super) trait TakeParts<P> {
     /// Takes the next part. The first error ends the work.
     fn part(&mut self, part: Gathered<P>) -> io::Result<()>;
 
@@ -139,7 +140,7 @@ pub(super) struct Begun {
     pub(super) done: u64,
 }
 
-impl<P, F: FnMut(Gathered<P>) -> io::Result<()>> Take<P> for F {
+impl<P, F: FnMut(Gathered<P>) -> io::Result<()>> TakeParts<P> for F {
     fn part(&mut self, part: Gathered<P>) -> io::Result<()> {
         self(part)
     }
@@ -156,8 +157,8 @@ struct GuessedPart<P> {
 
 impl Follower<'_> {
     /// Follows the program flow of the source's bytes, and calls `take` with all parts in order. Their boundaries depend on the
-    /// number of threads; the joined result does not. Each part begins as `empty`. The [rest](Input::rest)
-    /// of a capture that is still to come is left out.
+    /// number of threads; the joined result does not. Each part begins as `empty`. If the [rest](Input::rest) of the
+    /// capture is still to come, this thread follows each piece as it arrives.
     ///
     /// # Errors
     ///
@@ -178,8 +179,19 @@ impl Follower<'_> {
         input: &Input<'_>,
         spread: Spread,
         empty: &P,
-        take: &mut dyn Take<P>,
+        take: &mut dyn TakeParts<P>,
     ) -> io::Result<()> {
+        if input.rest.is_some() {
+            let program = self.program;
+            let join = Join::new(self.begin(), program, empty, take);
+            let mut arriving = Arriving { join, result: Ok(()) };
+            let ending = input.feed(&mut arriving)?;
+            let Arriving { join, result } = arriving;
+            if ending == Ending::Open {
+                join.stream.forget_incomplete();
+            }
+            return result.and_then(|()| join.finish());
+        }
         let mut cutter = Cutter::new(input.capture, &input.carrier, spread.segment);
         let mut segments = std::iter::from_fn(|| {
             let at = cutter.place();
@@ -353,15 +365,15 @@ fn guess<'a, P: Part>(
     }
     let mut places = Whereabouts::default();
     places.go_on(segment.take_places());
-    let (mut last, mut doubting) = (Last::default(), Doubting::default());
+    let (mut last, mut doubt) = (Last::default(), Doubt::default());
     let mut parts = Vec::new();
     for range in spread.steps(segment.bytes.len()) {
-        let mut gathered = Gathered::after(doubting, empty.lend());
+        let mut gathered = Gathered::after(doubt, empty.lend());
         let (before, end) = (stream.counts(), range.end);
         let mut gathering = Gathering { gathered: &mut gathered, places: &mut places, last: &mut last };
         segment.feed(range, stream, program, &mut gathering);
         gathered.count(before, stream.counts());
-        doubting = gathered.doubting;
+        doubt = gathered.doubt;
         empty.learn(&mut gathered.part);
         last.settle(&mut places);
         parts.push(GuessedPart { end, gathered, checkpoint: stream.checkpoint(program), last });
@@ -376,15 +388,20 @@ struct Join<'p, P> {
     program: &'p Program,
     places: Whereabouts,
     last: Last,
-    doubting: Doubting,
+    doubt: Doubt,
     empty: P,
-    take: &'p mut dyn Take<P>,
+    take: &'p mut dyn TakeParts<P>,
 }
 
 impl<'p, P: Part> Join<'p, P> {
-    fn new(stream: &'p mut FlowStream, program: &'p Program, empty: &P, take: &'p mut dyn Take<P>) -> Self {
+    fn new(
+        stream: &'p mut FlowStream,
+        program: &'p Program,
+        empty: &P,
+        take: &'p mut dyn TakeParts<P>,
+    ) -> Self {
         let (places, last) = (Whereabouts::default(), Last::default());
-        Self { stream, program, places, last, doubting: Doubting::default(), empty: empty.clone(), take }
+        Self { stream, program, places, last, doubt: Doubt::default(), empty: empty.clone(), take }
     }
 
     /// Begins the next segment.
@@ -398,13 +415,22 @@ impl<'p, P: Part> Join<'p, P> {
 
     /// Decodes a range of the segment, and hands on its part.
     fn decode(&mut self, segment: &Segment<'_>, range: Range<usize>) -> io::Result<()> {
-        let mut gathered = Gathered::after(self.doubting, self.empty.lend());
-        gathered.statistics.bytes = range.len() as u64;
+        self.gather(range.len(), |stream, program, sink| segment.feed(range, stream, program, sink))
+    }
+
+    /// Decodes some bytes, which `feed` hands to the stream, and hands on their part.
+    fn gather(
+        &mut self,
+        bytes: usize,
+        feed: impl FnOnce(&mut FlowStream, &Program, &mut Gathering<'_, P>),
+    ) -> io::Result<()> {
+        let mut gathered = Gathered::after(self.doubt, self.empty.lend());
+        gathered.statistics.bytes = bytes as u64;
         let before = self.stream.counts();
-        let Self { stream, program, places, last, doubting, empty, take } = self;
-        segment.feed(range, stream, program, &mut Gathering { gathered: &mut gathered, places, last });
+        let Self { stream, program, places, last, doubt, empty, take } = self;
+        feed(stream, program, &mut Gathering { gathered: &mut gathered, places, last });
         gathered.count(before, stream.counts());
-        *doubting = gathered.doubting;
+        *doubt = gathered.doubt;
         last.settle(places);
         empty.learn(&mut gathered.part);
         take.part(gathered)
@@ -420,7 +446,7 @@ impl<'p, P: Part> Join<'p, P> {
         while let Some(part) = parts.next() {
             self.decode(&segment, position..part.end)?;
             position = part.end;
-            if part.last != self.last || part.gathered.doubting != self.doubting {
+            if part.last != self.last || part.gathered.doubt != self.doubt {
                 continue;
             }
             let here = self.stream.checkpoint(self.program);
@@ -435,7 +461,7 @@ impl<'p, P: Part> Join<'p, P> {
             let mut proven = Vec::with_capacity(certain);
             for mut part in parts.by_ref().take(certain) {
                 part.gathered.statistics.bytes = (part.end - position) as u64;
-                self.doubting = part.gathered.doubting;
+                self.doubt = part.gathered.doubt;
                 self.take.part(part.gathered)?;
                 proven_bytes += part.end - position;
                 (position, self.last) = (part.end, part.last);
@@ -448,11 +474,38 @@ impl<'p, P: Part> Join<'p, P> {
 
     /// The source ends here.
     fn finish(mut self) -> io::Result<()> {
-        let mut gathered = Gathered::after(self.doubting, self.empty.lend());
-        let before = self.stream.counts();
-        let Self { stream, program, places, last, take, .. } = &mut self;
-        stream.finish(program, &mut Gathering { gathered: &mut gathered, places, last });
-        gathered.count(before, stream.counts());
-        take.part(gathered)
+        self.gather(0, |stream, program, sink| stream.finish(program, sink))
+    }
+}
+
+/// Follows bytes as they arrive, a part for each piece.
+struct Arriving<'p, P> {
+    join: Join<'p, P>,
+    result: io::Result<()>,
+}
+
+impl<P: Part> Take for Arriving<'_, P> {
+    fn places(&mut self) -> &mut PlaceMap {
+        self.join.places.now()
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        if self.result.is_ok() && !bytes.is_empty() {
+            self.result =
+                self.join.gather(bytes.len(), |stream, program, sink| stream.push(bytes, program, sink));
+        }
+    }
+
+    fn interrupt(&mut self, why: Interruption) {
+        if self.result.is_ok() {
+            self.result = self.join.gather(0, |stream, program, sink| match why {
+                Interruption::Cut => stream.cut(program, sink),
+                Interruption::Loss => stream.lose_sync(program, sink),
+            });
+        }
+    }
+
+    fn has_failed(&self) -> bool {
+        self.result.is_err()
     }
 }

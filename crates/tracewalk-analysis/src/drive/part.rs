@@ -7,7 +7,7 @@ use tracewalk::span::{CaptureOffset, Span, StreamOffset};
 
 use super::segment::Whereabouts;
 use crate::sink::Part;
-use crate::{ContextsPart, DoubtfulChange, Doubting, Doubts, Gaps, Statistics};
+use crate::{ContextsPart, Doubt, DoubtChange, Doubts, Gaps, Statistics};
 
 /// A part of a source's flow.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub struct Gathered<P> {
     /// The stretches in doubt whose end is known.
     pub doubts: Doubts,
     /// The doubt at the end of the part.
-    pub doubting: Doubting,
+    pub doubt: Doubt,
     /// The contexts in which code ran.
     pub contexts: ContextsPart,
     /// The consumer's part.
@@ -44,13 +44,13 @@ pub(super) struct Last {
 
 impl<P: Part> Gathered<P> {
     /// An empty part, after parts that ended with this doubt.
-    pub(super) fn after(doubting: Doubting, mut part: P) -> Self {
-        part.begin(doubting);
+    pub(super) fn after(doubt: Doubt, mut part: P) -> Self {
+        part.begin(doubt);
         Self {
             statistics: Statistics::default(),
             gaps: Gaps::default(),
             doubts: Doubts::default(),
-            doubting,
+            doubt,
             contexts: ContextsPart::default(),
             part,
         }
@@ -109,7 +109,7 @@ impl<P: Part> TakeElements for Gathering<'_, P> {
         if matches!(element, Element::Gap(_)) {
             gathered.gaps.element(&element, at());
         }
-        if let Some(DoubtfulChange::Ends(stretch)) = gathered.doubting.element(&element, &mut at) {
+        if let Some(DoubtChange::Ends(stretch)) = gathered.doubt.element(&element, &mut at) {
             gathered.doubts.add(stretch);
         }
         gathered.contexts.element(&element);

@@ -104,6 +104,15 @@ impl Whereabouts {
         self.segments.push_back(next);
     }
 
+    /// The places of the current segment.
+    pub(super) fn now(&mut self) -> &mut PlaceMap {
+        if self.segments.is_empty() {
+            self.segments.push_back(Default::default());
+        }
+        let last = self.segments.len() - 1;
+        &mut self.segments[last].1
+    }
+
     /// Adds the next segment, and keeps all earlier ones.
     pub(super) fn add(&mut self, next: (StreamOffset, PlaceMap)) {
         self.segments.push_back(next);
@@ -118,6 +127,41 @@ impl Whereabouts {
     pub(super) fn locate(&mut self, at: StreamOffset) -> Option<CaptureOffset> {
         let (start, places) = self.segments.iter_mut().rev().find(|(start, _)| *start <= at)?;
         places.locate(StreamOffset(at.0 - start.0))
+    }
+}
+
+/// The places of a source's bytes, in ascending order.
+pub struct Places<'a> {
+    cutter: Cutter<'a>,
+    segment: (StreamOffset, PlaceMap),
+    /// The last byte that was found, from the segment's start.
+    at: u64,
+}
+
+impl<'a> Places<'a> {
+    pub(super) fn new(capture: &'a [u8], carrier: &'a Carrier) -> Self {
+        Self { cutter: Cutter::new(capture, carrier, CHUNK), segment: Default::default(), at: 0 }
+    }
+
+    /// The first byte whose place is wanted; `None` if there is none. Once a place is wanted, all later ones must be, and each call must
+    /// want no more than the call before.
+    pub fn first_from(&mut self, is_wanted: impl Fn(CaptureOffset) -> bool) -> Option<StreamOffset> {
+        loop {
+            let (start, places) = &mut self.segment;
+            let end = places.end().0;
+            let mut is_before = |at: u64| !places.locate(StreamOffset(at)).is_some_and(&is_wanted);
+            if end > 0 && !is_before(end - 1) {
+                let (mut from, mut to) = (self.at, end - 1);
+                while from < to {
+                    let middle = from + (to - from) / 2;
+                    (from, to) = if is_before(middle) { (middle + 1, to) } else { (from, middle) };
+                }
+                self.at = from;
+                return Some(StreamOffset(start.0 + from));
+            }
+            self.segment = self.cutter.next()?.segment().take_places();
+            self.at = 0;
+        }
     }
 }
 

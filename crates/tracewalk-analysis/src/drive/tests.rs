@@ -258,7 +258,7 @@ fn where_trace_was_cut_on_purpose_nothing_is_in_doubt() {
         let mut found = crate::Gaps::default();
         let take = |part: Gathered<()>| {
             assert_eq!(part.doubts, crate::Doubts::default());
-            assert!(!part.doubting.is_open());
+            assert!(!part.doubt.is_open());
             found.add_part(&part.gaps, |at| at);
             Ok(())
         };

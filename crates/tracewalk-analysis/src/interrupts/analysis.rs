@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tracewalk::ids::TraceId;
 
 use super::{Activities, ActivityRecorder};
-use crate::analysis::{Analysis, End, Growth, NoPart, Repeated};
+use crate::analysis::{Analysis, End, FlowSink, Repeated};
 use crate::record::{FlowRecord, ItmRecord};
 use crate::sink::Sink;
 use crate::timeline::{Scale, Timeline};
@@ -75,14 +75,7 @@ impl Sink<FlowRecord> for Measuring {
     }
 }
 
-impl Analysis for Measuring {
-    type Part = NoPart;
-    type Found = (Activities, Reported);
-
-    fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
-        self
-    }
-
+impl FlowSink for Measuring {
     fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
         if let Some((timeline, recorder)) = &mut self.running {
             timeline.passage(repeated, &mut |item| recorder.take(&item));
@@ -93,16 +86,12 @@ impl Analysis for Measuring {
     fn needs_places(&self) -> bool {
         self.window.needs_places()
     }
+}
 
-    fn part(&self) -> Option<(NoPart, Growth)> {
-        None
-    }
+impl Analysis for Measuring {
+    type Found = (Activities, Reported);
 
-    fn join(&mut self, part: NoPart) -> io::Result<()> {
-        match part {}
-    }
-
-    fn finish(self, _: &End) -> (Activities, Reported) {
+    fn answer(self, _: &End) -> (Activities, Reported) {
         let mut reported = self.reported.unwrap_or_default();
         reported.retain(|_, found| !found.exceptions.is_empty());
         let Some((mut timeline, mut recorder)) = self.running else {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use tracewalk::flow::{KeptPassage, Totals};
+use tracewalk::flow::{KeptPassage, Placing, Totals};
+use tracewalk::span::StreamOffset;
 
 /// An entry of a log.
 #[derive(Clone, Copy, Debug)]
@@ -27,14 +28,22 @@ pub(crate) struct Named {
     pub(crate) totals: Totals,
     /// Whether the passage states contexts, all of them without a context ID and a VMID.
     pub(crate) states_context: bool,
+    /// All elements begin before this distance from the start.
+    pub(crate) bytes: u64,
 }
 
-/// All elements of a passage begin before this distance from its start.
-pub(super) const PASSAGE: u32 = 64;
+/// At most this many bytes of trace have a passage's elements.
+pub(super) const PASSAGE: u64 = 64;
 
 impl Named {
     pub(super) fn of(passage: Arc<KeptPassage>) -> Self {
         let (totals, states_context) = (passage.totals(), passage.states_context());
-        Self { passage, totals, states_context }
+        let last = passage
+            .placed(Placing::at(StreamOffset(PASSAGE)))
+            .elements()
+            .map(|element| element.span().start)
+            .max();
+        let bytes = last.map_or(0, |last| (last.0 + 1).saturating_sub(PASSAGE));
+        Self { passage, totals, states_context, bytes }
     }
 }

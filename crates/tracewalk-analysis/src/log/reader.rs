@@ -10,11 +10,11 @@ use tracewalk::span::StreamOffset;
 use super::named::{Entry, Named, PASSAGE};
 use super::numbers::Numbers;
 use super::{Log, Other};
-use crate::analysis::{Analysis, Repeated};
+use crate::analysis::{FlowSink, Repeated};
 use crate::record::FlowRecord;
 use crate::{Doubt, DoubtChange, Doubtful, Trusted};
 
-/// Hands the notes of logs to an analysis, without elements in doubt if these are left out.
+/// Hands the notes of logs to an sink, without elements in doubt if these are left out.
 ///
 /// Notes that may still fall into doubt wait. While elements are in doubt, [`Trusted`] takes over.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ enum Treatment {
     Marked,
 }
 
-/// Whether the last context that the analysis took has a context ID or a VMID. Passages that state contexts are then handed on
+/// Whether the last context that the sink took has a context ID or a VMID. Passages that state contexts are then handed on
 /// element by element, because they end that context.
 #[derive(Clone, Copy, Debug, Default)]
 struct InContext(bool);
@@ -77,7 +77,7 @@ enum Note<'a> {
 const LATE: u64 = 1 << 14;
 
 impl Reader {
-    /// Nothing was read yet. `weighs_doubt`: whether the analysis [takes elements in doubt](Analysis::doubtful) itself.
+    /// Nothing was read yet. `weighs_doubt`: whether the sink [takes elements in doubt](FlowSink::doubtful) itself.
     #[must_use]
     pub fn new(doubtful: Doubtful, weighs_doubt: bool) -> Self {
         let treatment = match doubtful {
@@ -101,8 +101,8 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// The first error of the analysis.
-    pub fn part<A: Analysis>(&mut self, log: Log, analysis: &mut A) -> io::Result<()> {
+    /// The first error of the sink.
+    pub fn part<S: FlowSink + ?Sized>(&mut self, log: Log, sink: &mut S) -> io::Result<()> {
         let generation = self.update(&log.known.numbers);
         let marks = match self.treatment {
             Treatment::Kept => Vec::new(),
@@ -110,12 +110,12 @@ impl Reader {
         };
         self.waiting.push_back(Notes { log, generation, entry: 0, place: 0, other: 0, waiting: 0 });
         for mark in marks {
-            self.mark(&mark, analysis)?;
+            self.mark(&mark, sink)?;
         }
         if self.weighs || self.treatment == Treatment::Kept {
-            self.hand_on(usize::MAX, |_| true, analysis)
+            self.hand_on(usize::MAX, |_| true, sink)
         } else {
-            self.hand_on_old(analysis)
+            self.hand_on_old(sink)
         }
     }
 
@@ -123,9 +123,9 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// The first error of the analysis.
-    pub fn finish<A: Analysis>(&mut self, analysis: &mut A) -> io::Result<()> {
-        self.hand_on(usize::MAX, |_| true, analysis)
+    /// The first error of the sink.
+    pub fn finish<S: FlowSink + ?Sized>(&mut self, sink: &mut S) -> io::Result<()> {
+        self.hand_on(usize::MAX, |_| true, sink)
     }
 
     /// The number of instructions that were left out.
@@ -135,56 +135,56 @@ impl Reader {
     }
 
     /// Takes a gap or a proof of the newest part: the notes before it become certain, or fall into doubt.
-    fn mark<A: Analysis>(&mut self, mark: &Other, analysis: &mut A) -> io::Result<()> {
+    fn mark<S: FlowSink + ?Sized>(&mut self, mark: &Other, sink: &mut S) -> io::Result<()> {
         let entry = mark.entry as usize;
         let before = self.doubt;
-        let change = self.doubt.element(&mark.element);
+        let change = self.doubt.element(&mark.element, || mark.at);
         if self.weighs {
-            self.hand_on(entry + 1, |_| true, analysis)?;
+            self.hand_on(entry + 1, |_| true, sink)?;
         } else if let Some(DoubtChange::Begins { .. }) = change {
             self.trusted.go_on(before);
             self.weighs = true;
-            self.hand_on(entry + 1, |_| true, analysis)?;
+            self.hand_on(entry + 1, |_| true, sink)?;
         } else if matches!(mark.element, Element::Proof(_)) {
             let proven = mark.element.span().start;
-            self.hand_on(entry, |end| end <= proven, analysis)?;
+            self.hand_on(entry, |end| end <= proven, sink)?;
         }
         self.weighs = self.doubt.is_open();
         Ok(())
     }
 
     /// Hands on the parts that doubt can no longer reach, so that memory is bounded.
-    fn hand_on_old<A: Analysis>(&mut self, analysis: &mut A) -> io::Result<()> {
+    fn hand_on_old<S: FlowSink + ?Sized>(&mut self, sink: &mut S) -> io::Result<()> {
         let Some(newest) = self.waiting.back().map(|notes| notes.log.newest) else { return Ok(()) };
         let certain = newest.0.saturating_sub(Doubt::REACH + LATE);
-        let is_old = |notes: &Notes| notes.log.newest.0 + u64::from(PASSAGE) < certain;
+        let is_old = |notes: &Notes| notes.log.newest.0 + PASSAGE < certain;
         while self.waiting.front().is_some_and(is_old) {
-            self.hand_on_first(usize::MAX, |_| true, analysis)?;
+            self.hand_on_first(usize::MAX, |_| true, sink)?;
         }
         Ok(())
     }
 
     /// Hands on waiting notes, up to this entry of the newest part, as long as they end at an allowed place.
-    fn hand_on<A: Analysis>(
+    fn hand_on<S: FlowSink + ?Sized>(
         &mut self,
         entry: usize,
         is_allowed: impl Fn(StreamOffset) -> bool,
-        analysis: &mut A,
+        sink: &mut S,
     ) -> io::Result<()> {
         while self.waiting.len() > 1 {
-            if !self.hand_on_first(usize::MAX, &is_allowed, analysis)? {
+            if !self.hand_on_first(usize::MAX, &is_allowed, sink)? {
                 return Ok(());
             }
         }
-        self.hand_on_first(entry, is_allowed, analysis).map(drop)
+        self.hand_on_first(entry, is_allowed, sink).map(drop)
     }
 
     /// Hands on waiting notes of the oldest part up to this entry, as long as they are allowed. Returns whether all of them were.
-    fn hand_on_first<A: Analysis>(
+    fn hand_on_first<S: FlowSink + ?Sized>(
         &mut self,
         entry: usize,
         is_allowed: impl Fn(StreamOffset) -> bool,
-        analysis: &mut A,
+        sink: &mut S,
     ) -> io::Result<bool> {
         let Self { waiting, names, trusted, weighs, treatment, is_in_context, .. } = self;
         let Some(notes) = waiting.front_mut() else { return Ok(true) };
@@ -194,7 +194,7 @@ impl Reader {
         while notes.entry < end {
             // Most notes are passages without doubt.
             if !*weighs && notes.log.places.is_empty() {
-                let all = notes.hand_on_passages(end, (named, *is_in_context), &is_allowed, analysis)?;
+                let all = notes.hand_on_passages(end, (named, *is_in_context), &is_allowed, sink)?;
                 if !all {
                     return Ok(false);
                 }
@@ -210,18 +210,17 @@ impl Reader {
             match note {
                 Note::Passage(repeated) if *weighs => {
                     let mut records = repeated.records();
-                    records
-                        .try_for_each(|record| weigh(record, trusted, *treatment, is_in_context, analysis))?;
+                    records.try_for_each(|record| weigh(record, trusted, *treatment, is_in_context, sink))?;
                 }
                 Note::Record(record) if *weighs => {
-                    weigh(record, trusted, *treatment, is_in_context, analysis)?;
+                    weigh(record, trusted, *treatment, is_in_context, sink)?;
                 }
                 Note::Passage(repeated) if was_in_context && repeated.states_context() => {
                     let mut records = repeated.records();
-                    records.try_for_each(|record| is_in_context.hand_on(record, false, analysis))?;
+                    records.try_for_each(|record| is_in_context.hand_on(record, false, sink))?;
                 }
-                Note::Passage(repeated) => analysis.passage(&repeated)?,
-                Note::Record(record) => is_in_context.hand_on(record, false, analysis)?,
+                Note::Passage(repeated) => sink.passage(&repeated)?,
+                Note::Record(record) => is_in_context.hand_on(record, false, sink)?,
             }
             notes.advance();
         }
@@ -253,46 +252,46 @@ impl Reader {
 }
 
 /// Hands on a record near doubt.
-fn weigh<A: Analysis>(
+fn weigh<S: FlowSink + ?Sized>(
     record: FlowRecord,
     trusted: &mut Trusted,
     treatment: Treatment,
     is_in_context: &mut InContext,
-    analysis: &mut A,
+    sink: &mut S,
 ) -> io::Result<()> {
     if treatment == Treatment::Marked {
-        trusted.weigh(record, &mut |record, is_doubtful| is_in_context.hand_on(record, is_doubtful, analysis))
+        trusted.weigh(record, &mut |record, is_doubtful| is_in_context.hand_on(record, is_doubtful, sink))
     } else {
-        trusted.record(record, &mut |record| is_in_context.hand_on(record, false, analysis))
+        trusted.record(record, &mut |record| is_in_context.hand_on(record, false, sink))
     }
 }
 
 impl InContext {
     /// Hands on a record.
-    fn hand_on<A: Analysis>(
+    fn hand_on<S: FlowSink + ?Sized>(
         &mut self,
         record: FlowRecord,
         is_doubtful: bool,
-        analysis: &mut A,
+        sink: &mut S,
     ) -> io::Result<()> {
         if let Element::Event(event) = &record.element
             && let EventKind::Context { context_id, vmid, .. } = event.kind
         {
             self.0 = context_id.is_some() || vmid.is_some();
         }
-        if is_doubtful { analysis.doubtful(record) } else { analysis.sink().record(record) }
+        if is_doubtful { sink.doubtful(record) } else { sink.record(record) }
     }
 }
 
 impl Notes {
     /// Hands on passages with numbers up to this entry, or up to the first other note. Returns whether all of them were allowed.
     #[inline]
-    fn hand_on_passages<A: Analysis>(
+    fn hand_on_passages<S: FlowSink + ?Sized>(
         &mut self,
         end: usize,
         (named, is_in_context): (&[Named], InContext),
         is_allowed: impl Fn(StreamOffset) -> bool,
-        analysis: &mut A,
+        sink: &mut S,
     ) -> io::Result<bool> {
         let base = self.log.base.map_or(0, |base| base.0);
         for Entry { number, at } in self.log.entries.get(self.entry..end).unwrap_or_default() {
@@ -302,10 +301,11 @@ impl Notes {
                 break;
             }
             let origin = StreamOffset(base + u64::from(*at));
-            if !is_allowed(StreamOffset(origin.0 + u64::from(PASSAGE))) {
+            let repeated = Repeated::new(known, (self.generation, *number), Placing::at(origin));
+            if !is_allowed(repeated.end()) {
                 return Ok(false);
             }
-            analysis.passage(&Repeated::new(known, (self.generation, *number), Placing::at(origin)))?;
+            sink.passage(&repeated)?;
             self.entry += 1;
         }
         Ok(true)
@@ -328,8 +328,8 @@ impl Notes {
             }
         };
         let known = named.get(number as usize)?;
-        let ends = StreamOffset(placing.origin().0 + u64::from(PASSAGE));
         let repeated = Repeated::new(known, (self.generation, number), placing);
+        let ends = repeated.end();
         if let Some(at) = self.log.places.get(self.place) {
             let element = repeated.elements().next()?;
             return Some((Note::Record(FlowRecord { element, at: *at }), ends));

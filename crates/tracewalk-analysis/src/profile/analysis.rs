@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::{Profile, Profiler};
-use crate::analysis::{Analysis, End, Growth, NoPart, Repeated};
+use crate::analysis::{Analysis, End, FlowSink, Repeated};
 use crate::record::FlowRecord;
 use crate::sink::Sink;
 use crate::{Section, Window};
@@ -43,14 +43,7 @@ impl Sink<FlowRecord> for Profiling {
     }
 }
 
-impl Analysis for Profiling {
-    type Part = NoPart;
-    type Found = Profile;
-
-    fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
-        self
-    }
-
+impl FlowSink for Profiling {
     fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
         if let Some(profiler) = &mut self.running {
             profiler.passage(repeated);
@@ -61,16 +54,12 @@ impl Analysis for Profiling {
     fn needs_places(&self) -> bool {
         self.window.needs_places()
     }
+}
 
-    fn part(&self) -> Option<(NoPart, Growth)> {
-        None
-    }
+impl Analysis for Profiling {
+    type Found = Profile;
 
-    fn join(&mut self, part: NoPart) -> io::Result<()> {
-        match part {}
-    }
-
-    fn finish(self, _: &End) -> Profile {
+    fn answer(self, _: &End) -> Profile {
         let mut profile = self.running.map(Profiler::finish).unwrap_or_default();
         profile.in_doubt.left_out = self.left_out;
         profile

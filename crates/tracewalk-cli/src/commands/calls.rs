@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use tracewalk::plain::Plain;
 use tracewalk_analysis::Statistics;
-use tracewalk_analysis::analysis::InOrder;
 use tracewalk_analysis::profile::Profile;
 use tracewalk_report::export::{CallChainsOptions, CallTreeOptions, ProfileReport, best_unit};
 
@@ -63,7 +62,7 @@ fn tree(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
     tree.begin()?;
     let mut total = Statistics::default();
     session.each_source(messages, |session, source| {
-        let outcome = window::run(session, source, (&how, &view), InOrder(&mut *tree), messages)?;
+        let outcome = window::run(session, source, (&how, &view), &mut *tree, messages)?;
         total.add(&outcome.statistics);
         Ok::<(), Failure>(())
     })?;

@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use tracewalk_analysis::Statistics;
-use tracewalk_analysis::analysis::InOrder;
 use tracewalk_analysis::crash::CrashRecording;
 use tracewalk_report::export::CrashReport;
 
@@ -47,7 +46,7 @@ fn run(args: &Crash, messages: &Messages) -> Result<(), Failure> {
     let how = follow::how(&args.follow, args.work.threads);
     let (mut total, mut doubts) = (Statistics::default(), Vec::new());
     session.each_source(messages, |session, source| {
-        let outcome = follow::run(session, source, &how, InOrder(&mut recording), messages)?;
+        let outcome = follow::run(session, source, &how, &mut recording, messages)?;
         total.add(&outcome.statistics);
         doubts.push(session.doubts_of_end(source, &how, &outcome, messages)?);
         Ok::<(), Failure>(())

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use tracewalk::flow::Element;
 use tracewalk::plain::Plain;
-use tracewalk_analysis::analysis::{Analysis, End, Growth, NoPart, Repeated};
+use tracewalk_analysis::analysis::{Analysis, End, FlowSink, Repeated};
 use tracewalk_analysis::coverage::{Difference, Every, ProgramCoverage, ProgramInput, Report, Tracefile};
 use tracewalk_analysis::diff::{Aftermath, Digest, Parting, Stretch, Walk};
 use tracewalk_analysis::profile::{Profile, Profiler};
@@ -272,14 +272,7 @@ impl Sink<FlowRecord> for Listener {
     }
 }
 
-impl Analysis for Listener {
-    type Part = NoPart;
-    type Found = (Vec<(FollowedProgram, ProgramCoverage)>, Option<Seen>);
-
-    fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
-        self
-    }
-
+impl FlowSink for Listener {
     fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
         if let Some(Seen { walk, digest, profiler, .. }) = &mut self.seen {
             walk.passage(repeated, |step| digest.add(step));
@@ -291,16 +284,12 @@ impl Analysis for Listener {
     fn needs_places(&self) -> bool {
         false
     }
+}
 
-    fn part(&self) -> Option<(NoPart, Growth)> {
-        None
-    }
+impl Analysis for Listener {
+    type Found = (Vec<(FollowedProgram, ProgramCoverage)>, Option<Seen>);
 
-    fn join(&mut self, part: NoPart) -> io::Result<()> {
-        match part {}
-    }
-
-    fn finish(self, end: &End) -> Self::Found {
-        (self.covered.finish(end), self.seen)
+    fn answer(self, end: &End) -> Self::Found {
+        (self.covered.answer(end), self.seen)
     }
 }

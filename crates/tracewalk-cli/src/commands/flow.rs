@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Instant;
 
-use tracewalk_analysis::analysis::{FlowSink, Growth, InOrder, InParts};
+use tracewalk_analysis::analysis::FlowSink;
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::{Join, Sink};
 use tracewalk_analysis::{Code, Doubtful, Section, Statistics};
@@ -91,7 +91,7 @@ impl Printing<'_> {
         let itm_between = |parts: &FlowParts| *parts == FlowParts::Jsonl && !session.itms().is_empty();
         let parts = args.format.make.parts.filter(|parts| !in_order_only && !itm_between(parts));
         match parts {
-            Some(parts) => parts.with(&mut &mut *out, ByThreads { printing: self, session, parts }),
+            Some(parts) => parts.with(&mut &mut *out, ByThreads { printing: self, session }),
             None => self.in_order(session, out, at_once),
         }?;
         self.view.finish()
@@ -103,7 +103,7 @@ impl Printing<'_> {
         let mut exporter = exporter(args, selection.as_ref(), at_once, out);
         exporter.begin()?;
         session.each_source(*messages, |session, source| {
-            let outcome = window::run(session, source, (how, view), InOrder(&mut *exporter), messages)?;
+            let outcome = window::run(session, source, (how, view), &mut *exporter, messages)?;
             total.add(&outcome.statistics);
             Ok::<(), Failure>(())
         })?;
@@ -116,22 +116,18 @@ impl Printing<'_> {
 struct ByThreads<'a, 'b> {
     printing: &'a mut Printing<'b>,
     session: &'a mut Session,
-    parts: FlowParts,
 }
 
 impl WithJoin for ByThreads<'_, '_> {
     type Answer = Result<(), Failure>;
 
     fn with(self, exporter: &mut impl Join) -> Result<(), Failure> {
-        let Self { printing: Printing { how, messages, total, .. }, session, parts } = self;
+        let Self { printing: Printing { how, messages, total, .. }, session } = self;
         exporter.begin()?;
-        let growth = match parts {
-            FlowParts::Nothing => Growth::Bounded,
-            FlowParts::Jsonl => Growth::LongLines,
-            FlowParts::Runs => Growth::Lines,
-        };
         session.each_source(*messages, |session, source| {
-            let outcome = follow::run(session, source, how, InParts(exporter, growth), messages)?;
+            let how = follow::accounting(how, messages);
+            let outcome = session.run_in_parts(source, &how, exporter, *messages)?;
+            follow::record(session, source, &outcome, messages)?;
             total.add(&outcome.statistics);
             Ok::<(), Failure>(())
         })?;

@@ -6,12 +6,12 @@ use std::io;
 
 use tracewalk::flow::{Element, EventKind};
 use tracewalk::span::CaptureOffset;
-use tracewalk_analysis::analysis::{Analysis, End, Growth, NoPart, Repeated};
+use tracewalk_analysis::analysis::{Analysis, End, FlowSink, Repeated};
 use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::place::{ExceptionName, Happening};
 use tracewalk_analysis::record::{FlowRecord, ItmRecord};
 use tracewalk_analysis::sink::Sink;
-use tracewalk_analysis::{Doubting, Happened, InDoubt, Phase, Place, Position, Section, Window, Windowed};
+use tracewalk_analysis::{Doubt, Happened, InDoubt, Phase, Place, Position, Section, Window, Windowed};
 use tracewalk_session::{Bound, Follow, NoticeKind, Observer as _, Outcome, Session, Source};
 
 use super::{follow, no_measure, places};
@@ -112,18 +112,16 @@ pub(super) fn run<A: Analysis>(
     session: &mut Session,
     source: &Source,
     (how, view): (&Follow, &View),
-    mut analysis: A,
+    analysis: A,
     messages: &Messages,
 ) -> Result<Outcome<A::Found>, Failure> {
     if view.stated.is_none() && view.window == Window::default() {
         return follow::run(session, source, how, analysis, messages);
     }
-    let shows_itm = analysis.sink().shows_itm();
     let windowed = view.window.begin(&tracewalk_analysis::Code::unknown().into());
     let window = view.window.clone();
     let exceptions = BTreeSet::new();
-    let watched =
-        Watched { analysis, shows_itm, window, windowed, holds_something: false, exceptions, section: None };
+    let watched = Watched { analysis, window, windowed, holds_something: false, exceptions, section: None };
     let outcome = follow::run(session, source, how, watched, messages)?;
     let Seen { found, windowed, holds_something, exceptions } = outcome.found;
     let lacks = |unit: &Unit| {
@@ -163,7 +161,6 @@ fn say(source: &Source, window: &Window, windowed: &Windowed, holds_something: b
 /// Hands on a source's records to an analysis, and watches which of them are in the window.
 struct Watched<A> {
     analysis: A,
-    shows_itm: bool,
     window: Window,
     windowed: Windowed,
     holds_something: bool,
@@ -189,7 +186,7 @@ impl<A: Analysis> Watched<A> {
     fn whole(&mut self, record: FlowRecord) -> io::Result<()> {
         self.holds_something |= self.windowed.element(&record.element, record.at) == Phase::Inside;
         self.see(&record.element);
-        self.analysis.sink().record(record)
+        self.analysis.record(record)
     }
 
     /// Notes exceptions.
@@ -207,13 +204,13 @@ impl<A: Analysis> Watched<A> {
 
 impl<A: Analysis> Sink<FlowRecord> for Watched<A> {
     fn begin(&mut self) -> io::Result<()> {
-        self.analysis.sink().begin()
+        self.analysis.begin()
     }
 
     fn section(&mut self, section: &Section) -> io::Result<()> {
         self.windowed = self.window.begin(&section.code);
         self.section = self.window.places().any(places::is_exception).then(|| section.clone());
-        self.analysis.sink().section(section)
+        self.analysis.section(section)
     }
 
     fn record(&mut self, mut record: FlowRecord) -> io::Result<()> {
@@ -228,42 +225,35 @@ impl<A: Analysis> Sink<FlowRecord> for Watched<A> {
     }
 
     fn shows_itm(&self) -> bool {
-        self.shows_itm
+        self.analysis.shows_itm()
     }
 
     fn itm(&mut self, record: &ItmRecord) -> io::Result<()> {
-        self.analysis.sink().itm(record)
+        self.analysis.itm(record)
     }
 
-    fn go_on(&mut self, doubting: Doubting) {
-        self.analysis.sink().go_on(doubting);
+    fn go_on(&mut self, doubt: Doubt) {
+        self.analysis.go_on(doubt);
     }
 
     fn left_out(&mut self, instructions: u64) {
-        self.analysis.sink().left_out(instructions);
+        self.analysis.left_out(instructions);
     }
 
     fn cut(&mut self, at: CaptureOffset) -> io::Result<()> {
-        self.analysis.sink().cut(at)
+        self.analysis.cut(at)
     }
 
     fn end_section(&mut self) -> io::Result<()> {
-        self.analysis.sink().end_section()
+        self.analysis.end_section()
     }
 
     fn finish(&mut self, complete: bool) -> io::Result<()> {
-        self.analysis.sink().finish(complete)
+        self.analysis.finish(complete)
     }
 }
 
-impl<A: Analysis> Analysis for Watched<A> {
-    type Part = NoPart;
-    type Found = Seen<A::Found>;
-
-    fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
-        self
-    }
-
+impl<A: Analysis> FlowSink for Watched<A> {
     fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
         let Some(phase) = self.windowed.ahead(repeated) else {
             return repeated.records().try_for_each(|record| self.record(record));
@@ -280,21 +270,17 @@ impl<A: Analysis> Analysis for Watched<A> {
         self.analysis.needs_places() || self.window.needs_places()
     }
 
-    fn part(&self) -> Option<(NoPart, Growth)> {
-        None
-    }
-
-    fn join(&mut self, part: NoPart) -> io::Result<()> {
-        match part {}
-    }
-
     fn weighs_doubt(&self) -> bool {
         self.analysis.weighs_doubt()
     }
+}
 
-    fn finish(self, end: &End) -> Seen<A::Found> {
+impl<A: Analysis> Analysis for Watched<A> {
+    type Found = Seen<A::Found>;
+
+    fn answer(self, end: &End) -> Seen<A::Found> {
         let Self { analysis, windowed, holds_something, exceptions, .. } = self;
-        Seen { found: analysis.finish(end), windowed, holds_something, exceptions }
+        Seen { found: analysis.answer(end), windowed, holds_something, exceptions }
     }
 
     fn in_doubt(found: &Seen<A::Found>) -> Option<InDoubt> {

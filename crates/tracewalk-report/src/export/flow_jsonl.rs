@@ -12,8 +12,8 @@ use super::itm::write_itm;
 use super::json::{Line, Object};
 use tracewalk_analysis::analysis::FlowSink;
 use tracewalk_analysis::record::{FlowRecord, ItmRecord};
-use tracewalk_analysis::sink::{Join, Part, Sink};
-use tracewalk_analysis::{DoubtfulChange, Doubting, Interrupts, Section};
+use tracewalk_analysis::sink::{Growth, Join, Part, Sink};
+use tracewalk_analysis::{Doubt, DoubtChange, Interrupts, Section};
 
 /// The format's version, in every object.
 const VERSION: u64 = 1;
@@ -38,7 +38,7 @@ struct Lines {
     line: Line,
     id: Option<TraceId>,
     interrupts: Arc<Interrupts>,
-    doubting: Doubting,
+    doubt: Doubt,
 }
 
 impl<W: Write> FlowJsonl<W> {
@@ -60,12 +60,12 @@ impl<W: Write> Sink<FlowRecord> for FlowJsonl<W> {
     fn section(&mut self, section: &Section) -> io::Result<()> {
         self.lines.id = section.id;
         self.lines.interrupts = Arc::new(section.code.interrupts.clone());
-        self.lines.doubting = Doubting::default();
+        self.lines.doubt = Doubt::default();
         Ok(())
     }
 
-    fn go_on(&mut self, doubting: Doubting) {
-        self.lines.doubting = doubting;
+    fn go_on(&mut self, doubt: Doubt) {
+        self.lines.doubt = doubt;
     }
 
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
@@ -89,14 +89,18 @@ impl<W: Write> Join for FlowJsonl<W> {
         FlowJsonlPart { lines: self.lines.clone(), text: Vec::new() }
     }
 
+    fn growth(&self) -> Growth {
+        Growth::LongLines
+    }
+
     fn join(&mut self, part: FlowJsonlPart) -> io::Result<()> {
         self.out.write_all(&part.text)
     }
 }
 
 impl Part for FlowJsonlPart {
-    fn begin(&mut self, doubting: Doubting) {
-        self.lines.doubting = doubting;
+    fn begin(&mut self, doubt: Doubt) {
+        self.lines.doubt = doubt;
     }
 
     fn element(&mut self, element: &Element, at: impl FnOnce() -> CaptureOffset) {
@@ -107,8 +111,8 @@ impl Part for FlowJsonlPart {
 
 impl Lines {
     fn record(&mut self, element: &Element, at: CaptureOffset, out: &mut impl Write) -> io::Result<()> {
-        let was_in_doubt = self.doubting.is_open();
-        let change = self.doubting.element(element, || at);
+        let was_in_doubt = self.doubt.is_open();
+        let change = self.doubt.element(element, || at);
         if let Element::Proof(_) = element {
             return Ok(());
         }
@@ -119,7 +123,7 @@ impl Lines {
             Element::Gap(found) => gap(&mut object, found),
             Element::Proof(_) => {}
         }
-        if let Some(DoubtfulChange::Begins(from)) = change {
+        if let Some(DoubtChange::Begins { from, .. }) = change {
             object.number("in_doubt_from", from.0);
         }
         if was_in_doubt {

@@ -11,7 +11,7 @@ use tracewalk_analysis::analysis::FlowSink;
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::table::{Cell, Column, Kind, Table, TakeRows};
-use tracewalk_analysis::{Code, CodeInContext, DoubtfulChange, Doubting, Section};
+use tracewalk_analysis::{Code, CodeInContext, Doubt, DoubtChange, Section};
 
 use super::flow_jsonl::{security_name, stated_level};
 
@@ -22,7 +22,7 @@ pub struct FlowTable<R> {
     /// The cells that name the source.
     source: [Cell; 3],
     code: CodeInContext,
-    doubting: Doubting,
+    doubt: Doubt,
 }
 
 /// The cells of a row after its source and its offset.
@@ -62,7 +62,7 @@ impl<R: TakeRows> FlowTable<R> {
     /// Hands rows to `rows`.
     pub fn new(rows: R) -> Self {
         let code = CodeInContext::new(Arc::new(Code::unknown()));
-        Self { rows, source: [const { Cell::Unknown }; 3], code, doubting: Doubting::default() }
+        Self { rows, source: [const { Cell::Unknown }; 3], code, doubt: Doubt::default() }
     }
 
     fn row(&mut self, row: Row, at: CaptureOffset, doubt: (Option<u64>, Option<bool>)) -> io::Result<()> {
@@ -122,18 +122,18 @@ impl<R: TakeRows> Sink<FlowRecord> for FlowTable<R> {
         let [id, protocol] = section.cells();
         self.source = [id, protocol, section.to_string().into()];
         self.code = CodeInContext::new(Arc::clone(&section.code));
-        self.doubting = Doubting::default();
+        self.doubt = Doubt::default();
         Ok(())
     }
 
-    fn go_on(&mut self, doubting: Doubting) {
-        self.doubting = doubting;
+    fn go_on(&mut self, doubt: Doubt) {
+        self.doubt = doubt;
     }
 
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
         let FlowRecord { element, at } = &record;
-        let was_in_doubt = self.doubting.is_open();
-        let change = self.doubting.element(element, || *at);
+        let was_in_doubt = self.doubt.is_open();
+        let change = self.doubt.element(element, || *at);
         self.code.element(element);
         let row = match element {
             Element::Block(block) => range(block),
@@ -142,7 +142,7 @@ impl<R: TakeRows> Sink<FlowRecord> for FlowTable<R> {
             Element::Proof(_) => return Ok(()),
         };
         let from = match change {
-            Some(DoubtfulChange::Begins(from)) => Some(from.0),
+            Some(DoubtChange::Begins { from, .. }) => Some(from.0),
             _ => None,
         };
         self.row(row, *at, (from, was_in_doubt.then_some(true)))

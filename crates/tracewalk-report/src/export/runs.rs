@@ -11,7 +11,7 @@ use super::json::{push_address, push_decimal};
 use tracewalk_analysis::Section;
 use tracewalk_analysis::analysis::FlowSink;
 use tracewalk_analysis::record::FlowRecord;
-use tracewalk_analysis::sink::{Join, Part, Sink};
+use tracewalk_analysis::sink::{Growth, Join, Part, Sink};
 
 /// Writes `runs`.
 #[derive(Debug)]
@@ -211,6 +211,10 @@ impl<W: Write> Join for Runs<W> {
 
     fn part(&self) -> RunsPart {
         RunsPart::default()
+    }
+
+    fn growth(&self) -> Growth {
+        Growth::Lines
     }
 
     fn join(&mut self, part: RunsPart) -> io::Result<()> {

@@ -12,7 +12,7 @@ use tracewalk::isa::classify;
 use tracewalk_analysis::analysis::Repeated;
 use tracewalk_analysis::record::{FlowRecord, ItmRecord};
 use tracewalk_analysis::sink::Sink;
-use tracewalk_analysis::{Code, CodeInContext, Doubting, Section};
+use tracewalk_analysis::{Code, CodeInContext, Doubt, Section};
 
 use held::Held;
 
@@ -27,7 +27,7 @@ pub(super) struct Tail {
     /// The last change of context that was dropped, if code depends on it.
     context: Option<FlowRecord>,
     /// The doubt after the dropped records.
-    doubting: Doubting,
+    doubt: Doubt,
 }
 
 /// The most records that are held, so that memory stays bounded for a trace of events without instructions.
@@ -42,7 +42,7 @@ impl Tail {
             held: VecDeque::new(),
             holding: 0,
             context: None,
-            doubting: Doubting::new(),
+            doubt: Doubt::new(),
         }
     }
 
@@ -108,7 +108,7 @@ impl Tail {
             self.holding -= count;
             let dropped = self.held.pop_front().and_then(Held::into_flow);
             if let Some(dropped) = &dropped {
-                self.doubting.element(&dropped.element, || dropped.at);
+                self.doubt.element(&dropped.element, || dropped.at);
             }
             let is_context = |record: &FlowRecord| {
                 matches!(record.element, Element::Event(Event { kind: EventKind::Context { .. }, .. }))
@@ -125,7 +125,7 @@ impl Tail {
     /// Hands on the records that are held.
     pub(super) fn release(&mut self, sink: &mut impl Sink<FlowRecord>) -> io::Result<()> {
         self.take_apart();
-        sink.go_on(std::mem::take(&mut self.doubting));
+        sink.go_on(std::mem::take(&mut self.doubt));
         let mut code = self.section.take().map(|section| CodeInContext::new(section.code));
         if let (Some(code), Some(context)) = (&mut code, self.context.take()) {
             code.element(&context.element);

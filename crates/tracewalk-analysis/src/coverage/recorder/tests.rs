@@ -177,7 +177,7 @@ fn expected(elements: &[Element], doubtful: Doubtful) -> Expected {
                 blocks.push((block.span.start.0, *block, is_certain, is_open));
             }
         }
-        if let Some(DoubtChange::Begins { since }) = doubt.element(element) {
+        if let Some(DoubtChange::Begins { since, .. }) = doubt.element(element, CaptureOffset::default) {
             for (at, block, is_certain, _) in &mut blocks {
                 if *is_certain && *at >= since.0 {
                     *is_certain = false;

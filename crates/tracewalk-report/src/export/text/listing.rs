@@ -22,7 +22,7 @@ use tracewalk_analysis::call_stack::{Arrival, CallStack, Unobserved};
 use tracewalk_analysis::clock::{CycleMeter, Spent};
 use tracewalk_analysis::record::{FlowRecord, ItmRecord};
 use tracewalk_analysis::sink::Sink;
-use tracewalk_analysis::{Code, CodeInContext, DoubtfulChange, Doubting, Section};
+use tracewalk_analysis::{Code, CodeInContext, Doubt, DoubtChange, Section};
 
 /// Writes a listing.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ pub struct Listing<W> {
     first_section: bool,
     /// The last report of an ITM, and how often it was repeated.
     itm: Option<(String, u64)>,
-    doubting: Doubting,
+    doubt: Doubt,
 }
 
 /// The options of a listing.
@@ -93,7 +93,7 @@ impl<W: Write> Listing<W> {
             meter: CycleMeter::default(),
             first_section: true,
             itm: None,
-            doubting: Doubting::default(),
+            doubt: Doubt::default(),
         }
     }
 
@@ -230,13 +230,13 @@ impl<W: Write> Listing<W> {
     }
 
     /// Prints that doubt begins or ends.
-    fn doubt(&mut self, change: DoubtfulChange) -> io::Result<()> {
+    fn doubt(&mut self, change: DoubtChange) -> io::Result<()> {
         self.end_run()?;
         let text = match change {
-            DoubtfulChange::Begins(from) => {
+            DoubtChange::Begins { from, .. } => {
                 format!("in doubt: what was decoded from {from} on, and what follows")
             }
-            DoubtfulChange::Ends(_) => "no longer in doubt".to_owned(),
+            DoubtChange::Ends(_) => "no longer in doubt".to_owned(),
         };
         let style = self.options.look.palette.problem;
         writeln!(self.out, "{style}{}{style:#}", self.rule(&text))
@@ -354,12 +354,12 @@ impl<W: Write> Sink<FlowRecord> for Listing<W> {
         self.calls = CallStack::new(Arc::clone(&section.code));
         self.level = 0;
         self.meter = CycleMeter::default();
-        self.doubting = Doubting::default();
+        self.doubt = Doubt::default();
         Ok(())
     }
 
-    fn go_on(&mut self, doubting: Doubting) {
-        self.doubting = doubting;
+    fn go_on(&mut self, doubt: Doubt) {
+        self.doubt = doubt;
     }
 
     fn finish(&mut self, complete: bool) -> io::Result<()> {
@@ -457,7 +457,7 @@ impl<W: Write> Listing<W> {
             Element::Gap(gap) => self.gap(gap)?,
             Element::Proof(_) => {}
         }
-        match self.doubting.element(&record.element, || record.at) {
+        match self.doubt.element(&record.element, || record.at) {
             Some(change) => self.doubt(change),
             None => Ok(()),
         }

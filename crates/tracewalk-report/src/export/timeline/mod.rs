@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use std::io;
 
-use tracewalk_analysis::analysis::{Analysis, End, Growth, NoPart, Repeated};
+use tracewalk_analysis::analysis::{FlowSink, Repeated};
 use tracewalk_analysis::record::ItmRecord;
 use tracewalk_analysis::timeline::{Item, Scale, Timeline};
 use tracewalk_analysis::{Section, Window};
@@ -121,14 +121,7 @@ impl Sink<FlowRecord> for Timelines<'_> {
     }
 }
 
-impl Analysis for &mut Timelines<'_> {
-    type Part = NoPart;
-    type Found = ();
-
-    fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
-        *self
-    }
-
+impl FlowSink for Timelines<'_> {
     fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
         self.hand_on(|timeline, mut sink| timeline.passage(repeated, &mut sink))
     }
@@ -136,16 +129,6 @@ impl Analysis for &mut Timelines<'_> {
     fn needs_places(&self) -> bool {
         self.window.needs_places()
     }
-
-    fn part(&self) -> Option<(NoPart, Growth)> {
-        None
-    }
-
-    fn join(&mut self, part: NoPart) -> io::Result<()> {
-        match part {}
-    }
-
-    fn finish(self, _: &End) {}
 }
 
 #[cfg(test)]

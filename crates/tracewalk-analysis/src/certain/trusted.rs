@@ -6,7 +6,7 @@ use std::io;
 use tracewalk::flow::{Element, Event, EventKind, Gap, GapReason};
 use tracewalk::span::Span;
 
-use crate::doubt::{Doubt, DoubtChange};
+use super::{Doubt, DoubtChange};
 use crate::record::FlowRecord;
 
 /// Hands on records in order, once nothing can put them in doubt.
@@ -35,16 +35,17 @@ impl Trusted {
         record: FlowRecord,
         take: &mut impl FnMut(FlowRecord) -> io::Result<()>,
     ) -> io::Result<()> {
-        match self.doubt.element(&record.element) {
-            Some(DoubtChange::Begins { since }) => {
+        match self.doubt.element(&record.element, || record.at) {
+            Some(DoubtChange::Begins { since, .. }) => {
                 let (certain, doubtful) =
                     std::mem::take(&mut self.waiting).into_iter().partition::<Vec<_>, _>(|waiting| {
                         // What the end of a transaction decides is before the gap that follows it.
                         waiting.element.span().start < since || is_of_transaction(&waiting.element)
                     });
                 certain.into_iter().try_for_each(&mut *take)?;
-                let at = doubtful.first().map_or(record.at, |first| first.at);
-                let lost = Gap { reason: GapReason::TraceLost, span: Span::new(since, 0), doubt: false };
+                let first = doubtful.first().unwrap_or(&record);
+                let (at, span) = (first.at, Span::new(first.element.span().start, 0));
+                let lost = Gap { reason: GapReason::TraceLost, span, doubt: false };
                 // After a lone contradiction, readers would assume that the trace continues at once.
                 if let Element::Gap(Gap { reason: GapReason::Contradiction(_), .. }) = record.element {
                     take(FlowRecord { element: Element::Gap(lost), at })?;
@@ -52,7 +53,7 @@ impl Trusted {
                 doubtful.into_iter().try_for_each(|waiting| self.in_doubt(waiting, take))?;
                 take(record)
             }
-            Some(DoubtChange::Ends) => {
+            Some(DoubtChange::Ends(_)) => {
                 self.context.take().map_or(Ok(()), &mut *take)?;
                 take(record)
             }
@@ -71,13 +72,13 @@ impl Trusted {
         record: FlowRecord,
         take: &mut impl FnMut(FlowRecord, bool) -> io::Result<()>,
     ) -> io::Result<()> {
-        match self.doubt.element(&record.element) {
-            Some(DoubtChange::Begins { since }) => {
+        match self.doubt.element(&record.element, || record.at) {
+            Some(DoubtChange::Begins { since, .. }) => {
                 let mut waiting = std::mem::take(&mut self.waiting).into_iter();
                 waiting.try_for_each(|waiting| take(waiting, waiting.element.span().start >= since))?;
                 take(record, false)
             }
-            Some(DoubtChange::Ends) => take(record, false),
+            Some(DoubtChange::Ends(_)) => take(record, false),
             None if self.doubt.is_open() => take(record, true),
             None => self.wait(record, &mut |record| take(record, false)),
         }
