@@ -176,7 +176,7 @@ impl Log {
     }
 }
 
-/// A copy is for another thread, and has learned nothing yet.
+/// A copy is for another thread, and its tables are empty.
 impl Clone for Log {
     fn clone(&self) -> Self {
         Self::of(Arc::clone(&self.numbering), self.noting)
@@ -184,7 +184,7 @@ impl Clone for Log {
 }
 
 impl Part for Log {
-    fn lend(&mut self) -> Self {
+    fn with_tables(&mut self) -> Self {
         let mut next = Self::of(Arc::clone(&self.numbering), self.noting);
         if Arc::ptr_eq(&next.known.numbers, &self.known.numbers) {
             std::mem::swap(&mut next.known, &mut self.known);
@@ -192,7 +192,7 @@ impl Part for Log {
         next
     }
 
-    fn learn(&mut self, from: &mut Self) {
+    fn take_tables(&mut self, from: &mut Self) {
         let numbers = Arc::clone(&from.known.numbers);
         self.known = std::mem::replace(&mut from.known, Box::new(Known::of(numbers)));
     }

@@ -9,12 +9,13 @@
 //! ```
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
+use std::hash::{BuildHasher, Hash};
 
 use hashbrown::HashTable;
+use rustc_hash::FxBuildHasher;
 
 /// A map by quick hashes, for frequent look-ups.
-pub type QuickMap<K, V> = HashMap<K, V, BuildHasherDefault<QuickHasher>>;
+pub type QuickMap<K, V> = HashMap<K, V, FxBuildHasher>;
 
 /// The places of a list's items, by their hashes, for look-ups in a long list. A map would hold every item once more.
 #[derive(Clone, Debug, Default)]
@@ -50,59 +51,17 @@ impl QuickIndex {
     }
 }
 
-fn hash(key: &impl Hash) -> u64 {
-    BuildHasherDefault::<QuickHasher>::default().hash_one(key)
+/// The quick hash of a key.
+#[inline]
+pub fn hash(key: &impl Hash) -> u64 {
+    FxBuildHasher.hash_one(key)
 }
-
-/// Mixes words by multiplication.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct QuickHasher(u64);
 
 /// Spreads differences over all bits of a word.
 #[inline]
 pub(crate) const fn mix(value: u64) -> u64 {
     let product = value.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     product ^ product >> 32
-}
-
-impl Hasher for QuickHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
-            self.write_u64(u64::from_le_bytes(word));
-        }
-    }
-
-    #[inline]
-    fn write_u8(&mut self, value: u8) {
-        self.write_u64(value.into());
-    }
-
-    #[inline]
-    fn write_u32(&mut self, value: u32) {
-        self.write_u64(value.into());
-    }
-
-    #[inline]
-    fn write_u64(&mut self, value: u64) {
-        self.0 = mix(self.0.rotate_left(5) ^ value);
-    }
-
-    #[inline]
-    fn write_usize(&mut self, value: usize) {
-        self.write_u64(value as u64);
-    }
-
-    #[inline]
-    fn write_isize(&mut self, value: isize) {
-        self.write_u64(value.cast_unsigned() as u64);
-    }
-
-    #[inline]
-    fn finish(&self) -> u64 {
-        self.0
-    }
 }
 
 #[cfg(test)]

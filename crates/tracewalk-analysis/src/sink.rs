@@ -233,14 +233,14 @@ impl TakeRows for Nothing {
 /// Any thread makes parts, as copies of an empty one. Parts are joined in the order of the trace; the result must not depend on
 /// the cuts.
 pub trait Part: Clone + Send {
-    /// An empty part for the same thread, with what the thread has learned.
+    /// An empty part for the same thread, with the thread's tables.
     #[must_use]
-    fn lend(&mut self) -> Self {
+    fn with_tables(&mut self) -> Self {
         self.clone()
     }
 
-    /// Takes back what the thread has learned.
-    fn learn(&mut self, _lent: &mut Self) {}
+    /// Takes the thread's tables out of a part that has ended.
+    fn take_tables(&mut self, _from: &mut Self) {}
 
     /// The part begins, with the doubt at the end of the previous parts.
     fn begin(&mut self, _doubt: Doubt) {}

@@ -14,12 +14,12 @@ pub(crate) struct InFile<'a, P> {
 }
 
 impl<P: Part> Part for InFile<'_, P> {
-    fn lend(&mut self) -> Self {
-        Self { part: self.part.lend(), buffer: self.buffer }
+    fn with_tables(&mut self) -> Self {
+        Self { part: self.part.with_tables(), buffer: self.buffer }
     }
 
-    fn learn(&mut self, lent: &mut Self) {
-        self.part.learn(&mut lent.part);
+    fn take_tables(&mut self, from: &mut Self) {
+        self.part.take_tables(&mut from.part);
     }
 
     fn begin(&mut self, doubt: Doubt) {

@@ -368,13 +368,13 @@ fn guess<'a, P: Part>(
     let (mut last, mut doubt) = (Last::default(), Doubt::default());
     let mut parts = Vec::new();
     for range in spread.steps(segment.bytes.len()) {
-        let mut gathered = Gathered::after(doubt, empty.lend());
+        let mut gathered = Gathered::after(doubt, empty.with_tables());
         let (before, end) = (stream.counts(), range.end);
         let mut gathering = Gathering { gathered: &mut gathered, places: &mut places, last: &mut last };
         segment.feed(range, stream, program, &mut gathering);
         gathered.count(before, stream.counts());
         doubt = gathered.doubt;
-        empty.learn(&mut gathered.part);
+        empty.take_tables(&mut gathered.part);
         last.settle(&mut places);
         parts.push(GuessedPart { end, gathered, checkpoint: stream.checkpoint(program), last });
     }
@@ -424,7 +424,7 @@ impl<'p, P: Part> Join<'p, P> {
         bytes: usize,
         feed: impl FnOnce(&mut FlowStream, &Program, &mut Gathering<'_, P>),
     ) -> io::Result<()> {
-        let mut gathered = Gathered::after(self.doubt, self.empty.lend());
+        let mut gathered = Gathered::after(self.doubt, self.empty.with_tables());
         gathered.statistics.bytes = bytes as u64;
         let before = self.stream.counts();
         let Self { stream, program, places, last, doubt, empty, take } = self;
@@ -432,7 +432,7 @@ impl<'p, P: Part> Join<'p, P> {
         gathered.count(before, stream.counts());
         *doubt = gathered.doubt;
         last.settle(places);
-        empty.learn(&mut gathered.part);
+        empty.take_tables(&mut gathered.part);
         take.part(gathered)
     }
 

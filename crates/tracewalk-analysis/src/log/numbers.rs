@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tracewalk::flow::KeptPassage;
 
 use super::named::Named;
-
-use crate::quick::{QuickMap, mix};
+use crate::quick::QuickMap;
 
 /// Gives out sets of numbers: a new set when the old one is used up.
 #[derive(Debug, Default)]
@@ -85,62 +84,22 @@ impl Table {
 
 /// The numbers of one stream's passages, by the stream's own IDs.
 #[derive(Debug, Default)]
-pub(super) struct ById {
-    /// A power of two long, at most half full; empty before the first passage.
-    slots: Vec<(u64, u32)>,
-    used: usize,
-}
+pub(super) struct ById(QuickMap<u64, u32>);
 
-/// No stream uses this ID.
-const FREE: u64 = u64::MAX;
-
-/// The length of the first table, and of the last. The table keeps IDs that streams have forgotten.
-const FIRST_SLOTS: usize = 1 << 8;
-const MOST_SLOTS: usize = 1 << 17;
+/// The most IDs that are kept: some of them streams have forgotten.
+const MOST_IDS: usize = 1 << 16;
 
 impl ById {
     #[inline]
     pub(super) fn get(&self, id: u64) -> Option<u32> {
-        let last = self.slots.len().wrapping_sub(1);
-        let mut at = slot_of(id) & last;
-        loop {
-            match *self.slots.get(at)? {
-                (known, number) if known == id => return Some(number),
-                (FREE, _) => return None,
-                _ => at = (at + 1) & last,
-            }
-        }
+        self.0.get(&id).copied()
     }
 
     #[cold]
     pub(super) fn insert(&mut self, id: u64, number: u32) {
-        if self.used * 2 >= self.slots.len() {
-            let is_large = self.slots.len() >= MOST_SLOTS;
-            let length = if is_large { FIRST_SLOTS } else { (self.slots.len() * 2).max(FIRST_SLOTS) };
-            let old = std::mem::replace(&mut self.slots, vec![(FREE, 0); length]);
-            self.used = 0;
-            for (id, number) in old.into_iter().filter(|(id, _)| *id != FREE && !is_large) {
-                self.place(id, number);
-            }
+        if self.0.len() >= MOST_IDS {
+            self.0.clear();
         }
-        self.place(id, number);
+        self.0.insert(id, number);
     }
-
-    fn place(&mut self, id: u64, number: u32) {
-        let last = self.slots.len().wrapping_sub(1);
-        let mut at = slot_of(id) & last;
-        while let Some(slot) = self.slots.get_mut(at) {
-            if slot.0 == FREE {
-                *slot = (id, number);
-                self.used += 1;
-                return;
-            }
-            at = (at + 1) & last;
-        }
-    }
-}
-
-#[inline]
-const fn slot_of(id: u64) -> usize {
-    (mix(id) >> 20) as usize
 }

@@ -1,20 +1,17 @@
 //! Counts runs and looks up chains of calls, quickly.
 
+use hashbrown::HashTable;
 use tracewalk::ids::Address;
 
 use super::{NodeId, NodeKind, Profile};
-use crate::quick::mix;
+use crate::quick::{hash, mix};
 
 /// How often each run ran in each chain of calls. A count is one word, because the table is larger than the first caches.
 #[derive(Debug, Default)]
-pub(super) struct RunCounts {
-    /// A power of two long, at most half full; empty before the first run.
-    slots: Vec<Slot>,
-    used: usize,
-}
+pub(super) struct RunCounts(HashTable<Slot>);
 
-/// A chain, a run, and how often it ran: 0 in a free slot.
-#[derive(Clone, Copy, Debug, Default)]
+/// A chain, a run, and how often it ran.
+#[derive(Clone, Copy, Debug)]
 struct Slot(u64);
 
 impl Slot {
@@ -48,69 +45,35 @@ impl Slot {
         (self.key() & ((1 << Self::RUN) - 1)) as u32
     }
 
-    const fn place(self) -> usize {
-        (mix(self.key()) >> 16) as usize
+    fn hash(self) -> u64 {
+        hash(&self.key())
     }
 }
 
-const FIRST_SLOTS: usize = 1 << 10;
-const MOST_SLOTS: usize = 1 << 19;
+/// The most counts in a table.
+const MOST: usize = 1 << 18;
 
 impl RunCounts {
     /// Counts a run. Returns whether there was room for the count.
     #[inline]
     pub(super) fn count(&mut self, node: NodeId, run: u32) -> bool {
         let Some(once) = Slot::once(node, run) else { return false };
-        let last = self.slots.len().wrapping_sub(1);
-        let mut at = once.place() & last;
-        while let Some(slot) = self.slots.get_mut(at) {
-            if slot.key() == once.key() && slot.0 != 0 {
-                let has_room = slot.times() < Slot::MOST_TIMES;
-                slot.0 += u64::from(has_room);
-                return has_room;
-            }
-            if slot.0 == 0 {
-                break;
-            }
-            at = (at + 1) & last;
+        let hash = once.hash();
+        if let Some(slot) = self.0.find_mut(hash, |slot| slot.key() == once.key()) {
+            let has_room = slot.times() < Slot::MOST_TIMES;
+            slot.0 += u64::from(has_room);
+            return has_room;
         }
-        self.add(once)
+        let has_room = self.0.len() < MOST;
+        if has_room {
+            self.0.insert_unique(hash, once, |slot| slot.hash());
+        }
+        has_room
     }
 
     /// Hands out all counts, and starts again from zero.
     pub(super) fn take(&mut self, mut give: impl FnMut(NodeId, u32, u64)) {
-        for slot in self.slots.iter_mut().filter(|slot| slot.0 != 0) {
-            let slot = std::mem::take(slot);
-            give(slot.node(), slot.run(), slot.times());
-        }
-        self.used = 0;
-    }
-
-    #[inline(never)]
-    fn add(&mut self, slot: Slot) -> bool {
-        if self.used * 2 >= self.slots.len() {
-            if self.slots.len() >= MOST_SLOTS {
-                return false;
-            }
-            let length = (self.slots.len() * 2).max(FIRST_SLOTS);
-            let old = std::mem::replace(&mut self.slots, vec![Slot::default(); length]);
-            old.into_iter().filter(|slot| slot.0 != 0).for_each(|slot| self.place(slot));
-        }
-        self.used += 1;
-        self.place(slot);
-        true
-    }
-
-    fn place(&mut self, slot: Slot) {
-        let last = self.slots.len().wrapping_sub(1);
-        let mut at = slot.place() & last;
-        while let Some(place) = self.slots.get_mut(at) {
-            if place.0 == 0 {
-                *place = slot;
-                return;
-            }
-            at = (at + 1) & last;
-        }
+        self.0.drain().for_each(|slot| give(slot.node(), slot.run(), slot.times()));
     }
 }
 
@@ -177,7 +140,7 @@ mod tests {
     fn runs_without_room_are_left_to_the_caller() {
         let mut counts = RunCounts::default();
         let taken = (0..1 << 20).take_while(|run| counts.count(NodeId(0), *run)).count();
-        assert_eq!(taken, MOST_SLOTS / 2);
+        assert_eq!(taken, MOST);
         assert!(counts.count(NodeId(0), 0));
         assert!(!counts.count(NodeId(1 << 20), 0));
         assert!(!counts.count(NodeId(0), 1 << 20));

@@ -122,12 +122,12 @@ impl Probing {
 }
 
 impl Part for Probing {
-    fn lend(&mut self) -> Self {
+    fn with_tables(&mut self) -> Self {
         Self { probe: Probe::default(), without: std::mem::take(&mut self.without) }
     }
 
-    fn learn(&mut self, lent: &mut Self) {
-        self.without = std::mem::take(&mut lent.without);
+    fn take_tables(&mut self, from: &mut Self) {
+        self.without = std::mem::take(&mut from.without);
     }
 
     #[inline]

@@ -3,14 +3,13 @@
 //! Most items of a timeline equal an earlier one apart from the time: a call of the same function, an end on the same track.
 //! The cache keeps an item's bytes, so that an equal item is a copy.
 
-use std::hash::{BuildHasher, BuildHasherDefault};
 use std::io;
 
 use prost::Message;
 use prost::encoding::{encode_varint, encoded_len_varint};
 
 use super::messages::Packet;
-use tracewalk_analysis::quick::QuickHasher;
+use tracewalk_analysis::quick::hash;
 use tracewalk_analysis::timeline::{Certainty, Change, Finish, Item, Start, Track, What};
 
 /// The number of packets that are kept: a power of two. A packet has some dozens of bytes.
@@ -59,8 +58,7 @@ impl Content {
 
     #[inline]
     fn slot(&self) -> usize {
-        let hash = BuildHasherDefault::<QuickHasher>::new().hash_one(self);
-        (hash >> 20) as usize % KEPT
+        (hash(self) >> 20) as usize % KEPT
     }
 }
 
