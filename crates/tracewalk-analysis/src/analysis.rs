@@ -26,8 +26,8 @@ pub trait FlowSink: Sink<FlowRecord> {
         repeated.records().try_for_each(|record| self.record(record))
     }
 
-    /// Whether the elements' offsets in the capture are needed. If not, [`FlowRecord::at`] is valid only for gaps and proofs, and
-    /// passages go to [`FlowSink::passage`].
+    /// Whether the elements' offsets in the capture are needed. If not, [`FlowRecord::at`] is 0 for blocks and for elements of
+    /// passages, and passages go to [`FlowSink::passage`].
     fn needs_places(&self) -> bool {
         true
     }

@@ -207,8 +207,7 @@ impl Part for Log {
                 return;
             }
         }
-        let is_mark = matches!(element, Element::Gap(_) | Element::Proof(_));
-        let at = if self.noting == Noting::Places || is_mark { at() } else { CaptureOffset(0) };
+        let at = at();
         self.other(element, at);
     }
 

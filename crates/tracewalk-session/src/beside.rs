@@ -124,6 +124,8 @@ pub(crate) struct Between<'s, 'a, S: ?Sized> {
     itms: &'s mut Itms<'a>,
     places: Places<'a>,
     buffer: &'a Buffer,
+    /// The place of the next record in the file.
+    next_place: Option<CaptureOffset>,
     /// Elements from here on come after the next record; `None` if no trace does.
     next: Option<StreamOffset>,
 }
@@ -135,7 +137,7 @@ impl<'s, 'a, S: FlowSink + ?Sized> Between<'s, 'a, S> {
         places: Places<'a>,
         buffer: &'a Buffer,
     ) -> Self {
-        let mut between = Self { sink, itms, places, buffer, next: None };
+        let mut between = Self { sink, itms, places, buffer, next_place: None, next: None };
         between.look_ahead();
         between
     }
@@ -143,32 +145,32 @@ impl<'s, 'a, S: FlowSink + ?Sized> Between<'s, 'a, S> {
     fn look_ahead(&mut self) {
         let Self { itms, places, buffer, .. } = self;
         let in_file = |at: CaptureOffset| CaptureOffset(buffer.file_offset(at));
-        self.next = itms.next_place().and_then(|place| places.first_from(|at| in_file(at) >= place));
+        self.next_place = itms.next_place();
+        self.next = self.next_place.and_then(|place| places.first_from(|at| in_file(at) >= place));
+    }
+
+    /// Whether the next record comes before this element. An element without place and bytes is where the last one was, but for the
+    /// gap that stands for what was left out.
+    fn is_next(&self, FlowRecord { element, at }: &FlowRecord) -> bool {
+        let span = element.span();
+        match self.next_place {
+            Some(place) if *at != CaptureOffset(0) => place <= *at,
+            Some(_) if span.start < span.end || matches!(element, Element::Gap(_)) => {
+                self.next.is_some_and(|next| span.start >= next)
+            }
+            _ => false,
+        }
     }
 
     /// Hands on the records before an element.
-    #[cold]
-    fn hand_on(&mut self, element: &Element) -> io::Result<()> {
-        let start = element.span().start;
-        while self.next.is_some_and(|next| start >= next) {
-            let Some(place) = self.itms.next_place() else { break };
+    fn before(&mut self, record: &FlowRecord) -> io::Result<()> {
+        while self.is_next(record)
+            && let Some(place) = self.next_place
+        {
             self.itms.before(place, |record| self.sink.itm(record))?;
             self.look_ahead();
         }
         Ok(())
-    }
-
-    /// The same. An element without bytes is where the last one was, but for the gap that stands for what was left out.
-    #[inline]
-    fn before(&mut self, FlowRecord { element, at }: &FlowRecord) -> io::Result<()> {
-        let span = element.span();
-        let is_left_out = matches!(element, Element::Gap(_)) && *at == CaptureOffset(0);
-        let has_place = span.start < span.end || is_left_out;
-        if has_place && self.next.is_some_and(|next| span.start >= next) {
-            self.hand_on(element)
-        } else {
-            Ok(())
-        }
     }
 }
 
