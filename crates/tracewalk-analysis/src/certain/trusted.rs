@@ -62,7 +62,7 @@ impl Trusted {
         }
     }
 
-    /// As [`Trusted::record`], but hands on elements in doubt as well. `take` is told whether a record is in doubt.
+    /// As [`Trusted::record`], but hands on elements in doubt as well. `take` receives each record, and whether it is in doubt.
     ///
     /// # Errors
     ///
