@@ -14,6 +14,8 @@
 //! assert_eq!(first_time_here.position(), None);
 //! ```
 
+mod parse;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroU64;
@@ -23,6 +25,8 @@ use tracewalk::program::ViewId;
 use tracewalk::span::CaptureOffset;
 
 use crate::{Code, Interrupts};
+
+pub use parse::{ParsePlaceError, number};
 
 /// A place in a source's trace.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,15 +9,15 @@ mod coverage;
 mod crash;
 mod diff;
 mod effective;
-mod gather;
 mod gdb;
 mod generate;
+mod help;
 mod numbers;
-mod place;
+mod output;
+mod places;
 mod profile;
 mod recording;
 mod request;
-mod table;
 mod timeline;
 mod view;
 mod when;
@@ -43,13 +43,13 @@ pub(crate) use built_in::{Pattern, pattern_text};
 pub(crate) use cache::CacheArgs;
 pub(crate) use capture::CaptureArgs;
 pub(crate) use counts::Counts;
-pub(crate) use coverage::{Coverage, Limit, Measure, Merge, PathMap};
+pub(crate) use coverage::{Coverage, FailOn, PathMap};
 pub(crate) use crash::Crash;
 pub(crate) use diff::Diff;
 pub(crate) use effective::effective;
-pub(crate) use gather::{Gather, GatherAnswer};
 pub(crate) use gdb::Gdb;
 pub(crate) use generate::{Generate, Kind};
+pub(crate) use places::PlacesArgs;
 pub(crate) use profile::{Calls, CostChoice, DoubtfulChoice, Fold, FollowArgs, Profile, ProfileRows};
 pub(crate) use timeline::{Interrupts, Timeline};
 pub(crate) use view::View;
@@ -91,7 +91,6 @@ Exit status:
     version,
     styles = STYLES,
     max_term_width = 100,
-    propagate_version = true,
     arg_required_else_help = true,
     subcommand_negates_reqs = true,
     after_long_help = concat!(
@@ -196,18 +195,6 @@ pub(crate) enum Command {
     /// Show a recording in the browser: a timeline, source and instructions, calls; step forwards and backwards.
     #[command(after_help = DECODED, after_long_help = view::VIEW_EXAMPLES)]
     View(Box<View>),
-    /// Add up the results of many captures in directories, files and lists (@FILE), on all processors.
-    #[command(after_help = DECODED, after_long_help = gather::GATHER_EXAMPLES, mut_arg("capture", |place| place
-        .index(1)
-        .value_name("PLACE")
-        .help("A directory to search, a capture, a saved file, or @FILE: a list of these; @- is a list on standard input.")
-        .long_help("A directory to search, a capture, a saved file, or @FILE: a list of these; @- is a list on standard input.\n\n\
-            In directories, captures are recognised by their content: snapshots, descriptions (capture.toml), perf.data, and recordings of \
-            logic analysers. Bare trace bytes cannot be recognised: select their files by name with --match. Saved files of the \
-            same answer are added as well.")))]
-    Gather(Box<Gather>),
-    /// Add up saved coverage, profiles, counts or interrupt figures of several runs.
-    Merge(Merge),
     /// Write a description of a capture, with what the options state and what was inferred: capture.toml, or a DS-5 snapshot.
     #[command(after_help = DECODED)]
     Describe(Describe),
@@ -231,8 +218,6 @@ impl Command {
             Self::Counts(args) => &**args,
             Self::Gdb(args) => &**args,
             Self::View(args) => &**args,
-            Self::Gather(args) => &**args,
-            Self::Merge(args) => args,
             Self::Describe(args) => args,
         }
     }
@@ -246,6 +231,10 @@ pub(crate) struct Info {
     /// The output format.
     #[arg(long, value_parser = built_in::listed(formats::INFO), default_value = "text", help_heading = "Output")]
     pub(crate) format: &'static Format<WriteInfo>,
+
+    /// The output file; its extension states the format. Standard output if omitted.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
 
     /// The table that --format csv and parquet write.
     #[arg(long, value_name = "TABLE", value_parser = built_in::table(&INFO_TABLES), default_value = INFO_TABLES[0], help_heading = "Output")]
@@ -265,6 +254,10 @@ pub(crate) struct Itm {
     /// times.
     #[arg(long = "port", value_name = "PORT", help_heading = "Output")]
     pub(crate) ports: Vec<u8>,
+
+    /// The output file; its extension states the format. Standard output if omitted.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
 
     /// The table that --format csv and parquet write.
     #[arg(long, value_name = "TABLE", value_parser = built_in::table(&ITM_TABLES), default_value = ITM_TABLES[0], help_heading = "Output")]
@@ -310,6 +303,10 @@ pub(crate) struct Packets {
     #[arg(long, value_parser = built_in::listed(formats::PACKETS), default_value = "text", help_heading = "Output")]
     pub(crate) format: &'static Format<MakePackets>,
 
+    /// The output file; its extension states the format. Standard output if omitted.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) work: WorkArgs,
 }
@@ -351,7 +348,7 @@ pub(crate) struct Flow {
     #[command(flatten)]
     around: AroundArgs,
 
-    /// The output file; standard output if omitted.
+    /// The output file; its extension states the format. Standard output if omitted.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 
@@ -389,10 +386,9 @@ impl Flow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        Cli::arranged().debug_assert();
     }
 }

@@ -45,10 +45,10 @@ const EXTENSION: &str = "kept";
 impl<'m> Cache<'m> {
     /// The directory of the option, or the user's; `None` if the cache is off, or if there is no such directory.
     pub(crate) fn of(args: &CacheArgs, messages: &'m Messages) -> Option<Self> {
-        if args.no_cache {
+        if args.cache.as_ref().is_some_and(|directory| directory.as_os_str() == "none") {
             return None;
         }
-        let directory = args.cache_dir.clone().or_else(users_directory)?;
+        let directory = args.cache.clone().or_else(users_directory)?;
         Some(Self { directory, most: MOST_BYTES, build: build(), messages, said: RefCell::default() })
     }
 
@@ -132,14 +132,14 @@ impl Keep for Cache<'_> {
         if let Err(error) = self.write(key, bytes) {
             let directory = tracewalk::plain::Plain(self.directory.display());
             let text = format!(
-                "cannot write to the cache directory {directory}: {error}; choose another one with --cache-dir, or none with --no-cache"
+                "cannot write to the cache directory {directory}: {error}; choose another one with --cache, or none with --cache none"
             );
             self.note_once("cannot_keep", &text);
         }
     }
 
     fn used(&self) {
-        let note = "using the index of an earlier run, whose warnings about the trace are not repeated; --no-cache decodes again";
+        let note = "using the index of an earlier run, whose warnings about the trace are not repeated; --cache none decodes again";
         self.note_once("index_kept", note);
     }
 }

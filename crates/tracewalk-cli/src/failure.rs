@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tracewalk_input::image::ImageError;
 use tracewalk_session::{OpenError, RunError};
 
-use tracewalk_sentences::{NO_PROGRAM, of_open};
+use tracewalk_sentences::{of_open, of_run};
 
 /// A failure: one sentence, ending in a remedy.
 #[derive(Debug)]
@@ -18,6 +18,8 @@ pub(crate) enum Failure {
     Output(io::Error),
     /// The capture cannot be opened.
     Open(OpenError),
+    /// Work on the capture ended.
+    Run(RunError),
     /// A file cannot be written.
     Write { file: PathBuf, error: io::Error },
     /// The compared captures differ.
@@ -41,11 +43,17 @@ impl Failure {
             Self::ClosedPipe => "closed_pipe",
             Self::Output(_) | Self::Write { .. } => "output",
             Self::Open(error) => error.name(),
+            Self::Run(error) => error.name(),
             Self::Different => "different",
             Self::NoFault => "no_fault",
             Self::Unmet(_) => "unmet",
             Self::Input { kind, .. } => kind,
         }
+    }
+
+    /// Whether it concerns one capture, so that others can still be answered.
+    pub(crate) const fn is_of_capture(&self) -> bool {
+        matches!(self, Self::Open(_) | Self::Run(_))
     }
 
     /// A named pipe may have lost its reader.
@@ -63,6 +71,7 @@ impl fmt::Display for Failure {
             Self::ClosedPipe => f.write_str("the reader of the output closed the pipe"),
             Self::Output(error) => write!(f, "cannot write the output: {error}"),
             Self::Open(error) => f.write_str(&of_open(error)),
+            Self::Run(error) => f.write_str(&of_run(error)),
             Self::Write { file, error } => write!(f, "{}: cannot be written: {error}", file.display()),
             Self::Different => f.write_str("the captures differ"),
             Self::NoFault => f.write_str("no fault ended the program"),
@@ -90,7 +99,7 @@ impl From<RunError> for Failure {
             RunError::Sink(error) => error.into(),
             RunError::Image(error) => error.into(),
             RunError::Open(error) => error.into(),
-            other => Self::input(other.name(), other.to_string(), NO_PROGRAM),
+            other => Self::Run(other),
         }
     }
 }

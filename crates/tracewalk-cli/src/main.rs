@@ -18,7 +18,6 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use tracewalk::plain::plain;
 
@@ -97,7 +96,7 @@ fn refuse(error: clap::Error) -> ! {
     let arguments = arguments.collect::<Vec<_>>();
     let is_json = arguments.iter().any(|word| word == "--messages=json")
         || arguments.windows(2).any(|words| words == ["--messages", "json"]);
-    let mut shown = Cli::try_parse_from(arguments).err().unwrap_or(error);
+    let mut shown = Cli::arranged().try_get_matches_from(arguments).err().unwrap_or(error);
     suggest_image(&mut shown);
     if is_json && shown.use_stderr() {
         messages::refuse(&shown);

@@ -13,7 +13,7 @@ use serde::Serialize;
 use tracewalk::plain::Plain;
 use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::drive::Progress;
-use tracewalk_session::{Late, Notice, Observer, Severity};
+use tracewalk_session::{Followed, Late, Notice, Observer, Session, Severity, Source};
 
 use crate::args::MessageFormat;
 use crate::failure::Failure;
@@ -125,6 +125,12 @@ impl Observer for Messages {
     fn work(&self, bytes: u64) -> Box<dyn Progress + '_> {
         let watched = std::io::stderr().is_terminal() && !std::io::stdout().is_terminal();
         Box::new(Bar::new(bytes, watched && !self.quiet))
+    }
+
+    fn followed(&self, session: &Session, source: &Source, followed: &Followed<'_>) {
+        if let Some(record) = &self.record {
+            record.lock().unwrap_or_else(PoisonError::into_inner).followed(session, source, followed);
+        }
     }
 
     fn late(&self) -> Late {

@@ -18,7 +18,7 @@ use tracewalk_analysis::itm::ItmCounts;
 use tracewalk_analysis::{InDoubt, Statistics};
 use tracewalk_input::image::{build_id_of, build_id_of_file};
 
-use tracewalk_session::{Itm, Lost, LostPlace, LostPlaces, Notice, Outcome, Session, Severity, Source};
+use tracewalk_session::{Followed, Itm, Lost, LostPlace, LostPlaces, Notice, Session, Severity, Source};
 
 use crate::failure::Failure;
 use tracewalk_sentences::as_option;
@@ -303,11 +303,11 @@ impl Record {
     }
 
     /// Notes the outcome of following a source.
-    pub(crate) fn outcome<T>(&mut self, session: &Session, source: &Source, outcome: &Outcome<T>) {
+    pub(crate) fn followed(&mut self, session: &Session, source: &Source, outcome: &Followed<'_>) {
         outcome.itms.iter().for_each(|(itm, counts)| self.itm(itm, counts));
         let places = outcome.losses.places.clone().unwrap_or_default();
         let followed = Some((outcome.statistics.instructions, all(&places.unobserved)));
-        self.source(session, source, (&outcome.statistics, outcome.ended_at), all(&places.unread), followed);
+        self.source(session, source, (outcome.statistics, outcome.ended_at), all(&places.unread), followed);
     }
 
     /// Notes the packets of a source, which was not followed.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tracewalk_input::capture::files;
 
-use crate::args::{CaptureArgs, FollowArgs};
+use crate::args::{CaptureArgs, FollowArgs, PlacesArgs};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
@@ -28,7 +28,7 @@ pub(crate) trait Task {
 }
 
 /// The files that a command reads.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Reads<'a> {
     /// The first capture, and the statements about all captures; `None` for a command that reads none.
     pub(crate) capture: Option<&'a CaptureArgs>,
@@ -37,19 +37,15 @@ pub(crate) struct Reads<'a> {
     /// Whether a file saved by `--save` can stand for a capture.
     pub(crate) takes_saved: bool,
     /// Files beside the captures.
-    pub(crate) beside: [Option<&'a Path>; 2],
+    pub(crate) beside: Vec<&'a Path>,
     /// Further directories of source files.
     pub(crate) source_dirs: &'a [PathBuf],
 }
 
 impl<'a> Reads<'a> {
-    /// No files.
-    pub(crate) const NOTHING: Self =
-        Self { capture: None, more: &[], takes_saved: false, beside: [None; 2], source_dirs: &[] };
-
     /// One capture.
-    pub(crate) const fn one(capture: &'a CaptureArgs) -> Self {
-        Self { capture: Some(capture), ..Self::NOTHING }
+    pub(crate) fn one(capture: &'a CaptureArgs) -> Self {
+        Self { capture: Some(capture), ..Self::default() }
     }
 
     /// One capture whose program is followed.
@@ -57,8 +53,13 @@ impl<'a> Reads<'a> {
         Self { source_dirs: &follow.source_dirs, ..Self::one(&follow.capture) }
     }
 
+    /// Captures and saved files whose answers are added up.
+    pub(crate) fn places(places: &'a PlacesArgs) -> Self {
+        Self { more: &places.more, takes_saved: true, ..Self::followed(&places.follow) }
+    }
+
     /// The captures and saved files.
-    fn places(self) -> impl Iterator<Item = &'a Path> {
+    fn paths(&self) -> impl Iterator<Item = &'a Path> {
         let first = self.capture.map(|args| args.capture.as_path());
         first.into_iter().chain(self.more.iter().map(PathBuf::as_path))
     }
@@ -80,7 +81,7 @@ impl dyn Task + '_ {
     /// The saved files among the files that it reads.
     pub(crate) fn saved(&self) -> Vec<&Path> {
         let reads = self.reads();
-        reads.places().filter(|path| reads.takes_saved && path.is_file()).collect()
+        reads.paths().filter(|path| reads.takes_saved && path.is_file()).collect()
     }
 
     /// Every file that it reads, as far as known before it runs. The programs' source files are known only after a capture is
@@ -94,14 +95,14 @@ impl dyn Task + '_ {
         };
         // A file that is not a capture names no other files.
         let mut inputs = match reads.capture {
-            Some(_) => reads.places().flat_map(place).collect::<Vec<_>>(),
-            None => reads.places().map(Path::to_owned).collect(),
+            Some(_) => reads.paths().flat_map(place).collect::<Vec<_>>(),
+            None => reads.paths().map(Path::to_owned).collect(),
         };
         if let Some(capture) = reads.capture {
             inputs.extend(capture.images.iter().map(|image| image.file.clone()));
             inputs.extend(capture.svd.iter().chain(&capture.registers).cloned());
         }
-        inputs.extend(reads.beside.into_iter().flatten().map(Path::to_owned));
+        inputs.extend(reads.beside.into_iter().map(Path::to_owned));
         inputs
     }
 }

@@ -32,10 +32,14 @@ fn words_with_their_bytes_swapped_are_recognised_named_and_read() {
         let file = write(directory.path(), &swap(&fs::read(&trace).unwrap()));
         let found = flow(&file, &["--image", elf]);
         assert_eq!(found.status, 0, "{}", found.stderr);
-        assert!(found.stderr.contains("inferred: --swap-words --container frames"), "{}", found.stderr);
+        assert!(
+            found.stderr.contains("inferred: --container swap-words --container frames"),
+            "{}",
+            found.stderr
+        );
         assert!(found.stdout == whole.stdout, "{}", trace.display());
-        let said = flow(&file, &["--image", elf, "--swap-words"]);
-        assert!(said.stdout == whole.stdout && !said.stderr.contains("--swap-words"), "{}", said.stderr);
+        let said = flow(&file, &["--image", elf, "--container", "swap-words"]);
+        assert!(said.stdout == whole.stdout && !said.stderr.contains("swap-words"), "{}", said.stderr);
         let info = run(["info", &file, "--image", elf]);
         assert!(info.stdout.contains("byte order in words: swapped ("), "{}", info.stdout);
         assert!(info.stdout.contains("not as stored (nothing was recognised)"), "{}", info.stdout);
@@ -53,14 +57,14 @@ fn a_buffer_that_went_round_is_read_from_its_oldest_byte_on() {
         let mut turned = whole.clone();
         turned.rotate_right(pointer);
         let file = write(directory.path(), &turned);
-        let option = format!("{pointer:#x}");
-        let said = flow(&file, &["--image", &image, "--read-pointer", &option, "--id", "0x10"]);
+        let option = format!("read-pointer={pointer:#x}");
+        let said = flow(&file, &["--image", &image, "--container", &option, "--id", "0x10"]);
         let expected = comparable(&fs::read_to_string(case.join("runs-10.txt")).unwrap());
         assert_same_runs(&comparable(&said.stdout), &expected);
         // Without the option tracewalk infers the position, from the program or from distances, and is never
         // silently wrong.
         let found = flow(&file, &["--image", &image, "--id", "0x10"]);
-        let line = found.stderr.lines().find_map(|line| line.split_once("--read-pointer "));
+        let line = found.stderr.lines().find_map(|line| line.split_once("--container read-pointer="));
         match line.and_then(|(_, rest)| rest.split(' ').next()) {
             Some(found_out) => {
                 let found_out = usize::from_str_radix(found_out.trim_start_matches("0x"), 16).unwrap();
@@ -91,14 +95,14 @@ fn the_oldest_byte_of_a_buffer_of_any_size_is_found_without_a_program() {
         };
         (outcome.stdout.lines().map(packet).collect::<Vec<_>>(), outcome.stderr)
     };
-    let (in_order, _) = etm(&write(directory.path(), whole), &["--read-pointer", "0"]);
+    let (in_order, _) = etm(&write(directory.path(), whole), &["--container", "read-pointer=0"]);
     let (mut found, mut packets) = (0, 0);
     for newest in [0x400, 0x7f0, 0xa20, 0xc00] {
         let mut turned = whole.to_vec();
         turned.rotate_right(newest);
         let file = write(directory.path(), &turned);
         let (reported, stderr) = etm(&file, &[]);
-        if !stderr.contains("--read-pointer") {
+        if !stderr.contains("read-pointer") {
             continue;
         }
         found += 1;
@@ -115,12 +119,12 @@ fn the_oldest_byte_of_a_buffer_of_any_size_is_found_without_a_program() {
         assert!(info.contains("oldest byte: at 0x") && info.contains("A-syncs of one source"), "{info}");
         let left_out = stderr.lines().find(|line| line.contains("the last bytes traced, up to ")).unwrap();
         assert!(left_out.starts_with("warning: oldest byte: at 0x"), "{left_out}");
-        assert!(left_out.ends_with("choose with --read-pointer"), "{left_out}");
+        assert!(left_out.ends_with("choose with --container read-pointer"), "{left_out}");
     }
     assert!(found >= 3 && packets > in_order.len(), "{found}, {packets} of {}", in_order.len());
     // An explicit first byte is believed, and a buffer that did not wrap gets no report.
     let file = write(directory.path(), whole);
-    assert!(!etm(&file, &[]).1.contains("--read-pointer"));
+    assert!(!etm(&file, &[]).1.contains("read-pointer"));
 }
 
 #[test]
@@ -133,7 +137,7 @@ fn descriptions_say_where_bytes_stand() {
     let file = write(directory.path(), &swap(&turned));
     fs::copy(&elf, directory.path().join("a9.elf")).unwrap();
     let elf = directory.path().join("a9.elf").display().to_string();
-    let options = ["--image", &elf, "--read-pointer", "0x1230", "--swap-words"];
+    let options = ["--image", &elf, "--container", "read-pointer=0x1230,swap-words"];
     let described = directory.path().join("capture.toml").display().to_string();
     let outcome = run(["describe", &file, "-o", &described].iter().chain(&options));
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
@@ -163,7 +167,7 @@ fn descriptions_say_where_bytes_stand() {
 #[test]
 fn a_read_pointer_outside_of_the_buffer_is_refused() {
     let trace = example("a7-etmv3/trace.bin");
-    let outcome = flow(trace.to_str().unwrap(), &["--read-pointer", "0x8000"]);
+    let outcome = flow(trace.to_str().unwrap(), &["--container", "read-pointer=0x8000"]);
     assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""));
     assert!(mentions(&outcome.stderr, "0x8000 13776"));
     assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);

@@ -26,22 +26,22 @@ fn options_that_belong_elsewhere_are_refused_with_what_they_are_for() {
     let registers = registers.to_str().unwrap();
     let frames = "--container frames --source 0x13=pft,cpu=cortex-a15";
     let cases: &[(&Path, &str, &str)] = &[
-        (&etm, "--frame-start 3", "--frame-start --container tpiu frames"),
-        (&ptm, &format!("{frames} --frame-start 3"), "frames --container"),
-        (&ptm, "--container raw --frame-start 3", "raw --container"),
-        (&mtb, "--frame-start 0", "mtb"),
-        (&mtb, "--read-pointer 0x10", "--read-pointer frames raw"),
-        (&mtb, "--swap-words", "--swap-words frames raw"),
-        (&etm, "--mtb-position 0x10", "--mtb-position MTB frames"),
-        (&etm, "--mtb-master 0x10", "--mtb-master MTB"),
-        (&etm, "--mtb-base 0x10", "--mtb-base MTB"),
+        (&etm, "--container frame-start=3", "frame start frame-start= --container frames"),
+        (&ptm, &format!("{frames} --container frame-start=3"), "frames --container"),
+        (&ptm, "--container raw,frame-start=3", "raw --container"),
+        (&mtb, "--container frame-start=0", "mtb"),
+        (&mtb, "--container read-pointer=0x10", "--container read-pointer frames raw"),
+        (&mtb, "--container swap-words", "--container swap-words frames raw"),
+        (&etm, "--source mtb,position=0x10", "--source mtb,position MTB frames"),
+        (&etm, "--source mtb,master=0x10", "--source mtb,master MTB"),
+        (&etm, "--source mtb,base=0x10", "--source mtb,base MTB"),
         (&etm, &format!("--registers {registers}"), "--registers MTB"),
-        (&ptm, "--source 0x13=pft --mtb-position 0", "--mtb-position MTB"),
-        (&etm, "--mtb-pc 0x100", "--mtb-pc MTB etmv3 cortex-a7"),
-        (&etm, "--dump-address 0x20000000", "--dump-address MTB's"),
+        (&ptm, "--source 0x13=pft --source mtb,position=0", "--source mtb,position MTB"),
+        (&etm, "--source mtb,pc=0x100", "--source mtb,pc MTB etmv3 cortex-a7"),
+        (&etm, "--container address=0x20000000", "--container address MTB's"),
         (&etm, "--vtor 0x100", "--vtor etmv3 cortex-a7"),
         (&etm, "--wire uart", "recording_not_a_recording"),
-        (&etm, "--baud 8000000", "recording_not_a_recording"),
+        (&etm, "--wire baud=8000000", "recording_not_a_recording"),
         (&etm, "--channel a=swo", "recording_not_a_recording"),
         (&etm, "--idle 1", "--idle"),
         (&etm, "--follow", "description_grows"),
@@ -60,7 +60,7 @@ fn options_that_belong_elsewhere_are_refused_with_what_they_are_for() {
 fn options_stand_where_what_they_belong_to_is_found_out() {
     let (mtb, elf) = (example("m0-crash-mtb/trace.bin"), example("m0-crash-mtb/m0-crash.elf"));
     let options =
-        ["--container", "mtb", "--mtb-pc", "0x100", "--vtor", "0", "--image", elf.to_str().unwrap()];
+        ["--container", "mtb", "--source", "mtb,pc=0x100", "--vtor", "0", "--image", elf.to_str().unwrap()];
     let outcome = run(["flow", mtb.to_str().unwrap(), "--format", "runs"].iter().chain(&options));
     assert!(!outcome.stderr.contains("error:"), "{}", outcome.stderr);
     // Only a trace port has an option for the frames' start, so the option implies the port.
@@ -73,8 +73,8 @@ fn options_stand_where_what_they_belong_to_is_found_out() {
             .iter()
             .chain(options))
     };
-    let said = packets(&["--container", "tpiu", "--frame-start", "11"]);
-    let short = packets(&["--frame-start", "11"]);
+    let said = packets(&["--container", "tpiu,frame-start=11"]);
+    let short = packets(&["--container", "frame-start=11"]);
     assert_eq!((short.status, &short.stdout), (said.status, &said.stdout), "{}", short.stderr);
     assert!(short.stdout.lines().count() > 100, "{}", short.stderr);
 }

@@ -42,7 +42,7 @@ fn strict_finds_nothing_out_and_says_what_is_needed() {
         (&["--container", "frames"], "--source 0x01=PROTOCOL,cpu=CPU --source 0x10=PROTOCOL,cpu=CPU"),
         (&["--container", "frames", "--id", "0x10"], "--source 0x10=PROTOCOL,cpu=CPU"),
         (&["--container", "frames", "--id", "0x10", "--source", "0x10=etmv3"], "--source 0x10=etmv3,cpu=CPU"),
-        (&["--container", "tpiu"], "--frame-start N"),
+        (&["--container", "tpiu"], "--container frame-start=N"),
     ];
     for (options, needed) in cases {
         for command in ["info", "packets", "flow"] {
@@ -77,14 +77,14 @@ fn frames_of_a_trace_port_stand_where_the_user_says() {
     let guessed = run(arguments("packets", &cut, &["--format", "jsonl"]));
     let options = guessed.stderr.lines().find_map(|line| line.strip_prefix("note: inferred: ")).unwrap();
     assert!(
-        options.starts_with("--container tpiu --frame-start 11 --source 0x01=itm --source 0x10="),
+        options.starts_with("--container tpiu --container frame-start=11 --source 0x01=itm --source 0x10="),
         "{options}"
     );
     let stated =
         run(arguments("packets", &cut, &["--format", "jsonl"]).into_iter().chain(options.split(' ')));
     assert_eq!(stated.stdout, guessed.stdout);
     assert!(!stated.stderr.contains("inferred"), "{}", stated.stderr);
-    let wrong = ["--container", "tpiu", "--frame-start", "10", "--source", "0x10=etmv3,cpu=cortex-m3"];
+    let wrong = ["--container", "tpiu,frame-start=10", "--source", "0x10=etmv3,cpu=cortex-m3"];
     assert_eq!(run(arguments("packets", &cut, &wrong)).status, 2);
 }
 

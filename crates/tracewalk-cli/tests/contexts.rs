@@ -270,7 +270,7 @@ fn profiles_of_the_same_images_in_other_contexts_do_not_add_up() {
     let right = save(&ALL, "right.twprof");
     let turned =
         save(&["switch_to.elf", "spin.elf@context=0x43", "wander.elf@context=0x42"], "turned.twprof");
-    let refused = run(["merge", &right, &turned]);
+    let refused = run(["profile", &right, &turned, "--save", "-"]);
     assert_eq!(refused.status, 2);
     assert!(mentions(&refused.stderr, "turned.twprof"), "{}", refused.stderr);
     // With the same images the saved profile equals the capture's.

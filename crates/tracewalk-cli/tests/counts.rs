@@ -144,7 +144,7 @@ fn what_is_saved_apart_and_merged_is_what_is_counted_together() {
         let inputs = inputs.into_iter().map(String::as_str).collect::<Vec<_>>();
         assert_eq!(printed(&[&["counts"], &inputs[..], &["--save", file]].concat()), "");
     }
-    printed(&["merge", &other, &one, "-o", &merged]);
+    printed(&["counts", &other, &one, "--save", &merged]);
     assert_eq!(std::fs::read(&merged).unwrap(), std::fs::read(&both).unwrap());
     // No program is needed.
     for (command, format) in
@@ -170,7 +170,7 @@ fn counts_of_runs_that_loaded_other_files_stand_side_by_side() {
     for (input, file) in [(&a, &one), (&b, &other)] {
         printed(&["counts", input, "--save", file]);
     }
-    printed(&["merge", &one, &other, "-o", &merged]);
+    printed(&["counts", &one, &other, "--save", &merged]);
     let [a, b] = [&one, &other].map(|file| rows(&[file], "ranges"));
     let [mut apart, mut together] = [[a, b].concat(), rows(&[&merged], "ranges")];
     [&mut apart, &mut together].into_iter().for_each(|list| list.sort());

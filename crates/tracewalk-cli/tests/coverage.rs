@@ -1,4 +1,4 @@
-//! The `coverage` and `merge` commands: several captures, saved parts, selection, checks, formats.
+//! The `coverage` command: several captures, saved parts, selection, checks, formats.
 
 use std::path::Path;
 use std::process::Command;
@@ -81,7 +81,7 @@ fn parts_that_were_saved_and_merged_report_what_the_captures_do() {
         assert_eq!((outcome.status, outcome.stdout.as_str()), (0, ""), "{}", outcome.stderr);
     }
     let merge = |parts: [&str; 2]| {
-        let outcome = run(["merge", parts[0], parts[1], "-o", &both]);
+        let outcome = run(["coverage", "-q", parts[0], parts[1], "--save", &both]);
         assert_eq!((outcome.status, outcome.stdout.as_str()), (0, ""), "{}", outcome.stderr);
         std::fs::read_to_string(&both).unwrap()
     };
@@ -109,7 +109,7 @@ fn a_run_without_the_program_that_was_traced_shows_no_loss_and_is_refused() {
     let folder = Folder::new();
     let [base, empty, merged] = ["base.info", "empty.twcov", "merged.twcov"].map(|name| folder.file(name));
     let m3 = capture("m3-etmv3");
-    assert_eq!(coverage(&[&m3, "--lcov", &base]).status, 0);
+    assert_eq!(coverage(&[&m3, "-o", &base]).status, 0);
     let other = example("../firmware/rev-new/rev-new.elf");
     let other = ["--image", other.to_str().unwrap()];
     let trace = example("m3-etmv3/trace.bin");
@@ -118,12 +118,12 @@ fn a_run_without_the_program_that_was_traced_shows_no_loss_and_is_refused() {
     let outcome = coverage(&[&wrong[..], &["--save", &empty]].concat());
     assert_eq!(outcome.status, 2, "{}", outcome.stderr);
     let compared =
-        run_with_kinds([&["coverage"], &wrong[..], &["--diff", &base, "--fail-on-regression"]].concat());
+        run_with_kinds([&["coverage"], &wrong[..], &["--diff", &base, "--fail-on", "regression"]].concat());
     assert_refused(&compared, "error: nothing_to_compare");
     let nothing = "error: saved_nothing empty.twcov:";
     let saved = [&["coverage", empty.as_str()], &other[..], &["--diff", &base]].concat();
     assert_refused(&run_with_kinds(saved), nothing);
-    assert_refused(&run_with_kinds(["merge", &empty, "-o", &merged]), nothing);
+    assert_refused(&run_with_kinds(["coverage", &empty, "--save", &merged]), nothing);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn counts_of_another_program_are_refused() {
     coverage(&[&capture("m3-etmv3"), "--save", &m3]);
     let elf = example("a7-etmv3/a9.elf");
     let other = "m3.twcov";
-    assert_refused(&run(["merge", &a9, &m3]), other);
+    assert_refused(&run(["coverage", &a9, &m3, "--save", "-"]), other);
     assert_refused(&coverage(&[&m3, "--image", elf.to_str().unwrap()]), other);
     assert_refused(&coverage(&[&m3, &capture("a7-etmv3")]), other);
     assert_refused(&coverage(&[&a9]), "ELF --image");
@@ -170,7 +170,7 @@ fn captures_of_two_programs_are_refused_as_their_saved_counts_are() {
     // A saved file keeps programs apart, and nothing is written with a report that is refused.
     let folder = Folder::new();
     let saved = folder.file("both.twcov");
-    assert_refused(&coverage(&[&m3, &a7, "--save", &saved, "--json", &folder.file("both.json")]), "a7-etmv3");
+    assert_refused(&coverage(&[&m3, &a7, "--save", &saved, "-o", &folder.file("both.json")]), "a7-etmv3");
     assert!(!Path::new(&saved).exists());
     assert_eq!(coverage(&[&m3, &a7, "--save", &saved]).status, 0);
     assert_eq!(std::fs::read_to_string(&saved).unwrap().matches("{\"program\":").count(), 2);
@@ -185,7 +185,7 @@ fn damaged_files_and_missing_programs_are_refused_in_one_sentence() {
     assert_refused(&coverage(&[&older]), "older.twcov 1 9");
     let broken = folder.file("broken.twcov");
     std::fs::write(&broken, head(1) + "{\"block\":[]}\n").unwrap();
-    assert_refused(&run(["merge", &broken]), "broken.twcov 2");
+    assert_refused(&run(["coverage", &broken, "--save", "-"]), "broken.twcov 2");
     let trace = example("m3-etmv3/trace.bin");
     assert_refused(&run_with_kinds(["coverage", trace.to_str().unwrap()]), "error: no_program");
     let base = folder.file("base.info");
@@ -422,7 +422,13 @@ fn several_reports_of_one_run_are_what_each_alone_is() {
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
     };
     let formats = ["html", "lcov", "cobertura", "json"];
-    let options = formats.map(|format| [format!("--{format}"), file(format)]).concat();
+    let file = |name: &str| {
+        let extension = [("html", ".html"), ("lcov", ".info"), ("cobertura", ".xml"), ("json", ".json")];
+        let extension =
+            extension.iter().find(|(format, _)| *format == name).map_or("", |(_, extension)| extension);
+        file(name) + extension
+    };
+    let options = formats.map(|format| ["-o".to_owned(), file(format)]).concat();
     let options = options.iter().map(String::as_str).collect::<Vec<_>>();
     assert_eq!(run(&options), (Some(0), String::new()), "what is written to files is not printed");
     for format in formats {
@@ -430,14 +436,14 @@ fn several_reports_of_one_run_are_what_each_alone_is() {
         assert_eq!(std::fs::read_to_string(file(format)).unwrap(), alone.1, "{format}");
     }
     // Any other format can be printed at the same time, and a text can go to a file.
-    let csv = run(&[&options[..], &["--format", "csv"]].concat());
-    assert_eq!(csv, run(&["--format", "csv"]));
+    let csv = run(&[&options[..2], &["-o", "-"]].concat());
+    assert_eq!(csv, run(&["--format", "text"]));
     assert_eq!(run(&[&options[..], &["-o", &file("text")]].concat()), (Some(0), String::new()));
     assert!(std::fs::read_to_string(file("text")).unwrap().contains("main.c"));
     // Two formats cannot share a file, and an output cannot replace an input.
     let same = file("same");
-    assert_eq!(run(&["--lcov", &same, "--json", &same]).0, Some(2));
-    assert_eq!(run(&["--lcov", &capture]).0, Some(2));
+    assert_eq!(run(&["-o", &same, "-o", &same]).0, Some(2));
+    assert_eq!(run(&["--format", "lcov", "-o", &capture]).0, Some(2));
     assert!(!Path::new(&same).exists());
 }
 

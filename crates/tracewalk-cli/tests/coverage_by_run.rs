@@ -147,8 +147,10 @@ fn runs_are_saved_merged_and_written_as_tables() {
     // Runs saved in files stay as they are, in every order, with and without `--by-run`.
     let merged = |order: &[&String], name: &str| {
         let file = runs.file(name);
-        let outcome =
-            run(["merge"].into_iter().chain(order.iter().map(|file| file.as_str())).chain(["-o", &file]));
+        let outcome = run(["coverage"]
+            .into_iter()
+            .chain(order.iter().map(|file| file.as_str()))
+            .chain(["--save", &file]));
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         file
     };
@@ -199,7 +201,7 @@ fn files_that_know_no_runs_are_one_each() {
     assert!(lines(&document(&saved, &[])).values().all(Option::is_none));
     // Some of the files are saved by run, some not.
     let merged = runs.file("merged.twcov");
-    let outcome = run(["merge", "--by-run", &saved[0], &saved[1], "-o", &merged]);
+    let outcome = run(["coverage", "--by-run", &saved[0], &saved[1], "--save", &merged]);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     let mixed = [merged.clone(), saved[2].clone(), runs.captures[3].clone()];
     let found: BTreeMap<Place, Option<BTreeSet<String>>> = renamed(document(&mixed, &[]));
@@ -208,7 +210,7 @@ fn files_that_know_no_runs_are_one_each() {
     let outcome = coverage(&[merged.clone(), merged.replace("merged", "copy")], &[]);
     assert_eq!(outcome.status, 2, "{}", outcome.stderr);
     let copy = runs.file("copy.twcov");
-    let outcome = run(["merge", &merged, &saved[2], "-o", &copy]);
+    let outcome = run(["coverage", &merged, &saved[2], "--save", &copy]);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     let outcome = coverage(&[merged, copy], &["--format", "none"]);
     assert!(mentions(&outcome.stderr, "same_run"), "{}", outcome.stderr);
@@ -227,9 +229,8 @@ fn runs_that_nobody_kept_apart_are_no_table() {
     let source = ["--container", "frames", "--source", "0x10=etmv3,cpu=cortex-m3", "--save", &profile];
     let arguments = ["profile", runs.captures[0].as_str(), &option, &elf];
     is_of_pieces(&run_with_kinds(arguments.iter().chain(&source)));
-    let outcome = run_with_kinds(["merge", "--by-run", &profile]);
+    let outcome = run_with_kinds(["coverage", "--by-run", &profile]);
     assert_eq!(outcome.status, 2, "{}", outcome.stderr);
-    assert!(mentions(&outcome.stderr, "runs_of_coverage"), "{}", outcome.stderr);
 }
 
 #[test]

@@ -172,7 +172,7 @@ fn what_a_base_covered_and_is_covered_no_more_is_reported() {
         let arguments = ["coverage", "-q", capture.to_str().unwrap(), "--src-dir", sources.to_str().unwrap()];
         run_with_kinds(arguments.iter().chain(&["--diff", base.to_str().unwrap()]).chain(options))
     };
-    let same = against(&base, &["--fail-on-regression"]);
+    let same = against(&base, &["--fail-on", "regression"]);
     assert_eq!(same.status, 0, "{}", same.stderr);
     assert!(!same.stdout.contains("lost  "), "{}", same.stdout);
     // In the base, `clamp` ran, and all lines were a hundred lines further down.
@@ -192,7 +192,7 @@ fn what_a_base_covered_and_is_covered_no_more_is_reported() {
     let moved = moved.collect::<String>() + "end_of_record\n" + rest;
     let changed = folder.path().join("changed.info");
     std::fs::write(&changed, moved).unwrap();
-    let outcome = against(&changed, &["--fail-on-regression"]);
+    let outcome = against(&changed, &["--fail-on", "regression"]);
     assert_eq!(outcome.status, 1, "{}", outcome.stdout);
     assert!(outcome.stderr.contains("error: unmet"), "{}", outcome.stderr);
     let difference = outcome.stdout.split("common/work.c\n").nth(1).unwrap();
@@ -229,9 +229,9 @@ fn a_page_shows_what_the_document_says_to_whoever_uses_it() {
         example("m3-etmv3").join("capture.toml").to_str().unwrap(),
         "--src-dir",
         file("sources").to_str().unwrap(),
-        "--html",
+        "-o",
         page.to_str().unwrap(),
-        "--json",
+        "-o",
         document.to_str().unwrap(),
     ]);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
@@ -285,7 +285,7 @@ fn a_base_that_is_none_is_refused() {
     };
     let capture = example("m3-etmv3/capture.toml");
     let against = |base: &Path| {
-        let arguments = ["coverage", "-q", capture.to_str().unwrap(), "--fail-on-regression", "--diff"];
+        let arguments = ["coverage", "-q", capture.to_str().unwrap(), "--fail-on", "regression", "--diff"];
         run(arguments.iter().copied().chain(base.to_str()))
     };
     let document = report(folder.path(), "m3-etmv3", "json");

@@ -1,4 +1,4 @@
-//! `coverage --fail-on-loss`, and what reports state of lost trace and of runs that were merged.
+//! `coverage --fail-on loss`, and what reports state of lost trace and of runs that were merged.
 
 use std::path::Path;
 
@@ -25,10 +25,10 @@ fn coverage(arguments: &[&str]) -> Outcome {
     run_with_kinds(["coverage", "--quiet"].iter().chain(arguments))
 }
 
-/// The status without and with `--fail-on-loss`, and the error of the latter.
+/// The status without and with `--fail-on loss`, and the error of the latter.
 fn checked(arguments: &[&str]) -> (i32, i32, String) {
     let without = coverage(arguments);
-    let with = coverage(&[arguments, &["--fail-on-loss"]].concat());
+    let with = coverage(&[arguments, &["--fail-on", "loss"]].concat());
     assert_eq!(without.stdout, with.stdout, "the report is the same");
     let error = with.stderr.lines().find(|line| line.starts_with("error: ")).unwrap_or_default().to_owned();
     (without.status, with.status, error)
@@ -47,7 +47,7 @@ fn a_trace_without_losses_passes() {
     let (capture, saved) = (example("m3-etmv3/capture.toml"), folder.file("m3.twcov"));
     let (capture, elf) = (capture.to_str().unwrap(), example("m3-etmv3/m3.elf"));
     assert_eq!(checked(&[capture]), (0, 0, String::new()));
-    assert_eq!(coverage(&[capture, "--save", &saved, "--fail-on-loss"]).status, 0);
+    assert_eq!(coverage(&[capture, "--save", &saved, "--fail-on", "loss"]).status, 0);
     assert_eq!(checked(&[&saved, "--image", elf.to_str().unwrap()]), (0, 0, String::new()));
 }
 
@@ -72,7 +72,7 @@ fn overflows_fail_the_check_on_captures_and_on_saved_files() {
     assert_eq!((without, with), (0, 1));
     assert!(mentions(&error, &format!("unmet trace.bin {overflows}")), "{error}");
     // Nothing but the file is written, and the check fails all the same.
-    let outcome = coverage(&[&capture[..], &["--save", &saved, "--fail-on-loss"]].concat());
+    let outcome = coverage(&[&capture[..], &["--save", &saved, "--fail-on", "loss"]].concat());
     assert_eq!((outcome.status, outcome.stdout.as_str()), (1, ""), "{}", outcome.stderr);
     let (without, with, of_saved) = checked(&[&[saved.as_str()], &image[..]].concat());
     assert_eq!((without, with, of_saved), (0, 1, error));
@@ -116,7 +116,7 @@ fn a_buffer_whose_file_is_cut_off_fails_the_check_however_it_arrives() {
     assert_eq!(coverage(&[&description, "--save", &saved]).status, 0);
     let (without, with, _) = checked(&[&[saved.as_str()], &image[..]].concat());
     assert_eq!((without, with), (0, 1));
-    let piped = [&["coverage", "-"], &M3[..], &image, &["--fail-on-loss", "--messages", "json"]].concat();
+    let piped = [&["coverage", "-"], &M3[..], &image, &["--fail-on", "loss", "--messages", "json"]].concat();
     let output = tracewalk().args(piped).write_stdin(std::fs::read(&trace).unwrap()).output().unwrap();
     let stderr = with_kinds(&String::from_utf8(output.stderr).unwrap());
     assert_eq!(output.status.code(), Some(1), "{stderr}");
@@ -129,7 +129,7 @@ fn if_nothing_was_measured_no_check_holds_and_no_pattern_is_blamed() {
     let elf = example("m0-crash-mtb/m0-crash.elf");
     let trace = example("m3-etmv3/trace.bin");
     let image = ["--image", elf.to_str().unwrap()];
-    for check in [&["--fail-under", "lines=80,branches=1"][..], &["--fail-on-loss"]] {
+    for check in [&["--fail-under", "lines=80,branches=1"][..], &["--fail-on", "loss"]] {
         let outcome = coverage(&[&[trace.to_str().unwrap()], &M3[..], &image, check].concat());
         let error = outcome.stderr.lines().find(|line| line.starts_with("error: unmet")).unwrap();
         assert_eq!(outcome.status, 1, "{}", outcome.stderr);
@@ -158,8 +158,8 @@ fn runs_of_one_name_have_names_of_their_own_and_each_begins_once() {
         assert_eq!(output.status.code(), Some(0), "{arguments:?}");
         String::from_utf8(output.stdout).unwrap()
     };
-    in_folder(&["merge", "one.twcov", "two.twcov", "-o", &all]);
-    in_folder(&["merge", "two.twcov", "one.twcov", "-o", &backwards]);
+    in_folder(&["coverage", "one.twcov", "two.twcov", "--save", &all]);
+    in_folder(&["coverage", "two.twcov", "one.twcov", "--save", &backwards]);
     assert_eq!(std::fs::read(&all).unwrap(), std::fs::read(&backwards).unwrap());
     for inputs in [&["one.twcov", "two.twcov"][..], &["two.twcov", "one.twcov"], &[all.as_str()]] {
         let report =

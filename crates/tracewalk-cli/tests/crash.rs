@@ -118,7 +118,8 @@ fn each_function_of_the_stack_is_the_one_that_its_place_is_in() {
 fn a_core_file_says_what_the_log_of_the_same_crash_says() {
     let log = crash(&arguments("m0-null-pointer"));
     let core = crashes().join("../dumps/crash.core");
-    let registers = ["--mtb-position=0x29c", "--mtb-master=0x80000006", "--mtb-base=0x20001000"];
+    let registers =
+        ["--source=mtb,position=0x29c", "--source=mtb,master=0x80000006", "--source=mtb,base=0x20001000"];
     let mut arguments = vec![PathBuf::from("crash"), core, "--image".into(), program("m0-null-pointer")];
     arguments.extend(registers.map(PathBuf::from));
     let core = crash(&arguments);
@@ -355,11 +356,11 @@ fn healthy_and_damaged_captures_claim_nothing() {
     // were written.
     let trace = std::fs::read(example("m0-crash-mtb/trace.bin")).unwrap();
     let mut mtb = |name: &str, position: u32, trace: &[u8]| {
+        let position = position | 4;
         let registers =
-            [("mtb-position", position | 4), ("mtb-master", 0x8000_0006), ("mtb-base", 0x2000_1000)];
-        let registers = registers.map(|(name, value)| format!("--{name}=0x{value:x}").into());
+            format!("--source=mtb,position={position:#x},master=0x80000006,base=0x20001000").into();
         let image = ["--image".into(), example("m0-crash-mtb/m0-crash.elf")];
-        captures.push([file(name, trace)].into_iter().chain(registers).chain(image).collect());
+        captures.push([file(name, trace)].into_iter().chain([registers]).chain(image).collect());
     };
     for position in [0x08, 0x10, 0x18] {
         mtb(&format!("mtb{position}"), position, &trace);
@@ -469,7 +470,12 @@ fn no_damaged_bit_makes_another_claim() {
     let trace = std::fs::read(example("m0-crash-mtb/trace.bin")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mtb.bin");
-    let registers = ["--mtb-position=0x34", "--mtb-master=0x80000006", "--mtb-base=0x20001000", "--image"];
+    let registers = [
+        "--source=mtb,position=0x34",
+        "--source=mtb,master=0x80000006",
+        "--source=mtb,base=0x20001000",
+        "--image",
+    ];
     let mut arguments = vec![PathBuf::from("crash"), file.clone()];
     arguments.extend(registers.map(PathBuf::from));
     arguments.push(example("m0-crash-mtb/m0-crash.elf"));

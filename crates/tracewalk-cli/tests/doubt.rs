@@ -142,7 +142,7 @@ fn what_is_left_out_does_not_depend_on_threads_and_is_saved_and_merged() {
     }
     let read = |file: &String| std::fs::read_to_string(file).unwrap();
     assert!(read(&one) == read(&two) && read(&one) == read(&seven));
-    let merged = run(["merge", &one, &two, "-o", &all]);
+    let merged = run(["coverage", &one, &two, "--save", &all]);
     assert_eq!(merged.status, 0, "{}", merged.stderr);
     let report = |file: &String| run(["coverage", file, "--image", &damaged.image]).stdout;
     assert_eq!(reported(&report(&all), "left out"), 2 * reported(&report(&one), "left out"));

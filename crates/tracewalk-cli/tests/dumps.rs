@@ -98,13 +98,13 @@ fn one_register_alone_narrows_the_search_in_every_form() {
         ["gdb.hex", "gdb.core", "gdb-xdw.txt", "pyocd-read32.txt", "xxd.txt", "hexdump-c.txt", "od-x1.txt"]
     {
         let dump = written(name);
-        assert_is_the_example(&flow(&dump, &["--mtb-position", "0x34"]));
-        assert_is_the_example(&flow(&dump, &["--mtb-master", "0x80000006"]));
+        assert_is_the_example(&flow(&dump, &["--source", "mtb,position=0x34"]));
+        assert_is_the_example(&flow(&dump, &["--source", "mtb,master=0x80000006"]));
         // A buffer of half the size has at most half of the packets.
-        let half = flow(&dump, &["--mtb-master", "0x80000005"]);
+        let half = flow(&dump, &["--source", "mtb,master=0x80000005"]);
         assert!(half.stdout.lines().count() < runs().lines().count() * 3 / 4, "{name}: {}", half.stderr);
         // No packet ends at the end of a buffer of 1 MiB.
-        let nowhere = flow(&dump, &["--mtb-position", "0xffff8"]);
+        let nowhere = flow(&dump, &["--source", "mtb,position=0xffff8"]);
         assert_eq!((nowhere.status, nowhere.stdout.as_str()), (2, ""), "{name}: {}", nowhere.stderr);
     }
 }
@@ -117,7 +117,7 @@ fn what_people_list_of_a_file_runs_as_it_does() {
         assert_is_the_example(&flow(&dump, &[]));
         if name != "xxd-g4-o.txt" {
             // Addresses count from the start of the file.
-            assert_is_the_example(&with_registers(&dump, &["--dump-address", "0x20001000"]));
+            assert_is_the_example(&with_registers(&dump, &["--container", "address=0x20001000"]));
         }
     }
 }
@@ -166,7 +166,7 @@ fn numbers_without_addresses_are_taken_as_the_buffer() {
     let outcome = with_registers(&dump, &[]);
     assert_is_the_example(&outcome);
     assert!(outcome.stderr.contains("little-endian numbers without addresses"), "{}", outcome.stderr);
-    assert_is_the_example(&with_registers(&dump, &["--dump-address", "0x20001000"]));
+    assert_is_the_example(&with_registers(&dump, &["--container", "address=0x20001000"]));
 }
 
 /// The buffer in 16 KiB of memory with other content.
@@ -182,9 +182,16 @@ fn ram() -> Vec<u8> {
 fn all_of_the_memory_in_one_file_needs_its_address() {
     let directory = Directory::new();
     let dump = directory.write("ram.bin", ram());
-    assert_is_the_example(&with_registers(&dump, &["--dump-address", "0x20000000"]));
+    assert_is_the_example(&with_registers(&dump, &["--container", "address=0x20000000"]));
     // If the MTB's memory starts with the file, BASE is enough.
-    let options = ["--mtb-position", "0x1034", "--mtb-master", "0x80000006", "--mtb-base", "0x20000000"];
+    let options = [
+        "--source",
+        "mtb,position=0x1034",
+        "--source",
+        "mtb,master=0x80000006",
+        "--source",
+        "mtb,base=0x20000000",
+    ];
     assert_is_the_example(&flow(&dump, &options));
     assert_is_the_example(&flow(&directory.write("ram.txt", OPENOCD.print(0x2000_0000, &ram())), &options));
 }
@@ -206,14 +213,14 @@ fn the_registers_may_stand_in_the_same_text() {
     let printed = directory.write("printed.txt", memory + &OPENOCD.print(0xf000_0000, &words));
     let outcome = flow(&printed, &[]);
     assert_is_the_example(&outcome);
-    let note = "0xf0000000 --mtb-position 0x34 --mtb-master 0x80000006 --mtb-base 0x20001000";
+    let note = "0xf0000000 --source mtb,position=0x34,master=0x80000006,base=0x20001000";
     assert!(mentions(&outcome.stderr, note), "{}", outcome.stderr);
 }
 
 /// POSITION has only the low bits of an address, so that it could also point into the code.
 #[test]
 fn without_base_the_buffer_is_where_the_bytes_are_trace() {
-    let options = ["--mtb-position", "0x34", "--mtb-master", "0x80000006"];
+    let options = ["--source", "mtb,position=0x34", "--source", "mtb,master=0x80000006"];
     assert_is_the_example(&flow(&written("gdb.core"), &options));
     let directory = Directory::new();
     let code = std::fs::read(written("gdb.core")).unwrap();
@@ -222,7 +229,7 @@ fn without_base_the_buffer_is_where_the_bytes_are_trace() {
         + &OPENOCD.print(0x2000_8000, &ram());
     assert_is_the_example(&flow(
         &directory.write("dump.txt", text),
-        &[&options[..], &["--mtb-base", "0x20001000"]].concat(),
+        &[&options[..], &["--source", "mtb,base=0x20001000"]].concat(),
     ));
 }
 
@@ -231,7 +238,7 @@ fn what_options_say_of_the_registers_comes_first() {
     let directory = Directory::new();
     let text = GDB.print(BUFFER, &trace()) + "MTB_POSITION=0\nMTB_MASTER=0x80000006\n";
     let dump = directory.write("dump.txt", text);
-    assert_is_the_example(&flow(&dump, &["--mtb-position", "0x34"]));
+    assert_is_the_example(&flow(&dump, &["--source", "mtb,position=0x34"]));
     assert_ne!(flow(&dump, &[]).stdout, runs());
 }
 
@@ -346,8 +353,8 @@ fn a_dump_without_the_buffer_is_refused_in_one_sentence() {
         "error: several_pieces 2 --container frames",
     );
     assert_refused(
-        &run_with_kinds(["flow", elsewhere.to_str().unwrap(), "--dump-address", "0"]),
-        "error: address_twice OpenOCD --dump-address",
+        &run_with_kinds(["flow", elsewhere.to_str().unwrap(), "--container", "address=0"]),
+        "error: address_twice OpenOCD address=",
     );
 }
 

@@ -273,7 +273,7 @@ fn instructions_of_transactions_without_a_commit_are_left_out_and_reported() {
     let (saved, copy, merged) = (file("a.twcov"), file("b.twcov"), file("c.twcov"));
     assert_eq!(run(["coverage", "-q", capture, "--save", &saved]).status, 0);
     std::fs::copy(&saved, &copy).unwrap();
-    assert_eq!(run(["merge", "-q", &saved, &copy, "-o", &merged]).status, 0);
+    assert_eq!(run(["coverage", "-q", &saved, &copy, "--save", &merged]).status, 0);
     let image = format!("{:#x}:{}", ete::BASE.get(), file("code.bin"));
     assert_eq!(reported(&[&merged, "--image", &image]), [expected.clone(), expected]);
 

@@ -36,12 +36,12 @@ impl Fleet {
         self.path(name).to_str().unwrap().to_owned()
     }
 
-    /// The file that `gather` saves, its status and its messages.
-    fn gather(&self, arguments: &[&str]) -> (Vec<u8>, i32, String) {
-        let saved = self.text("gathered");
+    /// The file that the answer's command saves for captures that are followed several at a time, its status and its messages.
+    fn gather(&self, answer: &str, arguments: &[&str]) -> (Vec<u8>, i32, String) {
+        let (saved, table) = (self.text("gathered"), self.text("captures"));
         let _ = fs::remove_file(&saved);
-        let outcome =
-            run_with_kinds([&["gather"], arguments, &["--save", &saved, "--format", "none"]].concat());
+        let outputs = ["--save", &saved, "--captures", &table];
+        let outcome = run_with_kinds([&[answer], arguments, &outputs].concat());
         (fs::read(&saved).unwrap_or_default(), outcome.status, outcome.stderr)
     }
 
@@ -77,13 +77,13 @@ fn a_fleet_gives_what_its_captures_give_on_any_number_of_threads() {
     let fleet =
         Fleet::of(&["m3-etmv3", "a7-etmv3", "m3-etmv3", "a15-pft", "a53-etmv4", "m3-etmv3", "m33-etmv4"]);
     let captures = fleet.captures();
-    for answer in ["counts", "coverage", "profile"] {
+    for answer in ["counts", "coverage", "profile", "interrupts"] {
         // First captures of one program, then of several.
         let of_one = [captures[0], captures[2], captures[5]];
         let expected = fleet.saved(answer, &of_one);
         for threads in ["1", "2", "7"] {
             let (found, status, said) =
-                fleet.gather(&[&of_one[..], &["--answer", answer, "--threads", threads]].concat());
+                fleet.gather(answer, &[&of_one[..], &["--threads", threads]].concat());
             // Copies of one trace are counted, with a warning.
             assert!(status == 0 && said.starts_with("warning: equal_content: "), "{answer}: {said}");
             assert_eq!(said.lines().count(), 1, "{said}");
@@ -91,8 +91,11 @@ fn a_fleet_gives_what_its_captures_give_on_any_number_of_threads() {
         }
         let all = fleet.saved(answer, &captures);
         for threads in ["1", "3"] {
-            let arguments = [&captures[..], &["--answer", answer, "--threads", threads]].concat();
-            assert!(fleet.gather(&arguments).0 == all, "{answer} of several programs on {threads} threads");
+            let arguments = [&captures[..], &["--threads", threads]].concat();
+            assert!(
+                fleet.gather(answer, &arguments).0 == all,
+                "{answer} of several programs on {threads} threads"
+            );
         }
     }
 }
@@ -109,7 +112,7 @@ fn what_cannot_be_read_is_left_out_and_named() {
     fs::write(&list, fleet.captures.join("\n")).unwrap();
     let list = format!("@{list}");
     let (saved, table) = (fleet.text("gathered"), fleet.text("captures.json"));
-    let outcome = run_with_kinds(["gather", &list, "--save", &saved, "--format", "json", "-o", &table]);
+    let outcome = run_with_kinds(["counts", &list, "--save", &saved, "--captures", &table]);
     assert_eq!(outcome.status, 2, "{}", outcome.stderr);
     let kinds = outcome.stderr.lines().map(|line| line.split(": ").nth(1).unwrap()).collect::<Vec<_>>();
     assert_eq!(kinds, ["equal_content", "captures_left_out"]);
@@ -125,7 +128,7 @@ fn what_cannot_be_read_is_left_out_and_named() {
     assert!(fs::read(&saved).unwrap() == expected);
     // The same list from standard input.
     let text = fs::read(&list[1..]).unwrap();
-    let arguments = ["gather", "@-", "--save", &saved, "--format", "none", "-q"];
+    let arguments = ["counts", "@-", "--save", &saved, "-q"];
     let again = tracewalk().args(arguments).write_stdin(text).output().unwrap();
     assert_eq!(again.status.code(), Some(2));
     assert!(fs::read(&saved).unwrap() == expected);
@@ -140,8 +143,7 @@ fn what_has_gaps_counts_in_part() {
     bytes[2000..2016].fill(0);
     fs::write(&trace, bytes).unwrap();
     let (saved, table) = (fleet.text("gathered"), fleet.text("captures.json"));
-    let outcome =
-        run_with_kinds(["gather", &fleet.text("runs"), "--save", &saved, "--format", "json", "-o", &table]);
+    let outcome = run_with_kinds(["counts", &fleet.text("runs"), "--save", &saved, "--captures", &table]);
     assert_eq!(outcome.status, 2);
     let found = outcomes(Path::new(&table), &fleet.path("runs"));
     assert_eq!(found["0"], ("whole".to_owned(), String::new()));
@@ -155,9 +157,7 @@ fn a_run_goes_on_from_its_file_and_adds_what_is_new() {
     let (state, runs) = (fleet.text("state"), fleet.text("runs"));
     let gather = |fleet: &Fleet| {
         let saved = fleet.text("gathered");
-        let outcome = run_with_kinds([
-            "gather", &runs, "--save", &saved, "--format", "none", "--resume", &state, "--stats",
-        ]);
+        let outcome = run_with_kinds(["counts", &runs, "--save", &saved, "--resume", &state, "--stats"]);
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         let statistics = outcome.stderr.lines().find(|line| line.starts_with('{')).unwrap();
         let statistics = serde_json::from_str::<serde_json::Value>(statistics).unwrap();
@@ -167,15 +167,15 @@ fn a_run_goes_on_from_its_file_and_adds_what_is_new() {
     let (again, nothing) = gather(&fleet);
     assert!(first > 0);
     assert_eq!(nothing, 0);
-    assert!(fleet.gather(&[&runs]).0 == again);
+    assert!(fleet.gather("counts", &[&runs]).0 == again);
     fleet.add("m3-etmv3");
     let (more, new) = gather(&fleet);
     assert!(new > 0 && new < first);
-    assert!(fleet.gather(&[&runs]).0 == more);
+    assert!(fleet.gather("counts", &[&runs]).0 == more);
     // Other names for the same captures change nothing.
     let other = fleet.path("runs/../runs").to_str().unwrap().to_owned();
     let saved = fleet.text("gathered");
-    let outcome = run(["gather", &other, "--save", &saved, "--format", "none", "--resume", &state, "-q"]);
+    let outcome = run(["counts", &other, "--save", &saved, "--resume", &state, "-q"]);
     assert_eq!(outcome.status, 0);
     assert!(fs::read(&saved).unwrap() == more);
 }
@@ -185,9 +185,11 @@ fn a_file_that_does_not_fit_is_not_gone_on_from() {
     let fleet = Fleet::of(&["m3-etmv3", "m3-etmv3"]);
     let (state, runs, saved) = (fleet.text("state"), fleet.text("runs"), fleet.text("gathered"));
     let gather = |more: &[&str]| {
-        run_with_kinds(
-            [&["gather", &runs, "--save", &saved, "--format", "none", "--resume", &state], more].concat(),
-        )
+        let (answer, more) = match more {
+            ["profile"] => ("profile", &[][..]),
+            more => ("counts", more),
+        };
+        run_with_kinds([&[answer, &runs, "--save", &saved, "--resume", &state], more].concat())
     };
     let refused = |more: &[&str], kind: &str| {
         let before = fs::read(&state).unwrap();
@@ -197,7 +199,7 @@ fn a_file_that_does_not_fit_is_not_gone_on_from() {
         assert!(fs::read(&state).unwrap() == before, "the file is as it was");
     };
     assert_eq!(gather(&[]).status, 0);
-    refused(&["--answer", "profile"], "resume");
+    refused(&["profile"], "resume");
     refused(&["--trust-image"], "resume");
     let whole = fs::read(&state).unwrap();
     for cut in [3, 100, whole.len() / 2, whole.len() - 2] {
@@ -218,7 +220,7 @@ fn a_file_that_does_not_fit_is_not_gone_on_from() {
 fn results_among_the_captures_are_no_captures_and_saved_files_add_up() {
     let fleet = Fleet::of(&["m3-etmv3", "m3-etmv3", "m3-etmv3"]);
     let runs = fleet.text("runs");
-    let all = fleet.gather(&[&runs]).0;
+    let all = fleet.gather("counts", &[&runs]).0;
     // One capture is replaced by its saved file, under its name in the directory.
     let saved = fleet.text("runs/2.twcounts");
     let outcome = run(["counts", &fleet.text("runs/2"), "--save", &saved, "-q"]);
@@ -229,13 +231,12 @@ fn results_among_the_captures_are_no_captures_and_saved_files_add_up() {
     assert_eq!(run(["profile", &fleet.text("runs/0"), "--save", &profile, "-q"]).status, 0);
     let (result, state) = (fleet.text("runs/all.twcounts"), fleet.text("runs/state"));
     for _ in 0..2 {
-        let outcome =
-            run_with_kinds(["gather", &runs, "--save", &result, "--format", "none", "--resume", &state]);
+        let outcome = run_with_kinds(["counts", &runs, "--save", &result, "--resume", &state]);
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         assert!(fs::read(&result).unwrap() == all);
     }
     // If named explicitly, that file is refused.
-    let outcome = run_with_kinds(["gather", &profile, "--save", &result]);
+    let outcome = run_with_kinds(["counts", &runs, &profile, "--save", &result]);
     assert_eq!(outcome.status, 2);
     assert!(outcome.stderr.starts_with("error: other_kind: "), "{}", outcome.stderr);
 }
@@ -252,10 +253,12 @@ fn trace_bytes_are_taken_by_their_names() {
     let image = image.to_str().unwrap();
     let here = folder.path().to_str().unwrap();
     let found = |arguments: &[&str]| {
-        let all =
-            [&["gather", here, "--image", image, "--save", &saved, "--format", "json"], arguments].concat();
-        let outcome = run_with_kinds(all);
-        let document = serde_json::from_str::<serde_json::Value>(&outcome.stdout).unwrap_or_default();
+        let table = text("table.json");
+        let _ = fs::remove_file(&table);
+        let all = ["counts", here, "--image", image, "--save", &saved, "--captures", &table];
+        let outcome = run_with_kinds([&all[..], arguments].concat());
+        let written = fs::read_to_string(&table).unwrap_or_default();
+        let document = serde_json::from_str::<serde_json::Value>(&written).unwrap_or_default();
         let rows = document["tables"][0]["rows"].as_array().map_or(0, Vec::len);
         (rows, outcome)
     };
@@ -278,20 +281,20 @@ fn a_directory_with_a_description_is_one_capture_and_an_error_says_so() {
     let (runs, folder) = (fleet.text("runs"), fleet.text("runs/0"));
     let expected = fleet.saved("counts", &[&folder]);
     for place in [&runs, &folder] {
-        let (found, status, said) = fleet.gather(&[place]);
+        let (found, status, said) = fleet.gather("counts", &[place]);
         assert_eq!((status, said.as_str()), (0, ""));
         assert!(found == expected);
     }
     if cfg!(feature = "full") {
         for place in [&runs, &folder] {
-            let (found, status, said) = fleet.gather(&[place, "--match", "*.bin"]);
+            let (found, status, said) = fleet.gather("counts", &[place, "--match", "*.bin"]);
             assert_eq!((found.len(), status), (0, 2));
             assert!(
                 said.starts_with("error: no_captures: ") && crate::support::mentions(&said, &folder),
                 "{said}"
             );
         }
-        assert!(fleet.gather(&[&runs, "--match", "0"]).0 == expected);
+        assert!(fleet.gather("counts", &[&runs, "--match", "0"]).0 == expected);
     }
 }
 
@@ -300,9 +303,9 @@ fn no_result_replaces_what_is_read() {
     let fleet = Fleet::of(&["m3-etmv3"]);
     let (runs, trace) = (fleet.text("runs"), fleet.text("runs/0/trace.bin"));
     let before = fs::read(&trace).unwrap();
-    for option in ["--save", "-o", "--resume"] {
+    for option in ["--save", "-o", "--resume", "--captures"] {
         let saved = fleet.text("saved");
-        let mut arguments = vec!["gather", &runs, option, &trace];
+        let mut arguments = vec!["counts", &runs, option, &trace];
         if option != "--save" {
             arguments.extend(["--save", &saved]);
         }
@@ -310,4 +313,55 @@ fn no_result_replaces_what_is_read() {
         assert_eq!(outcome.status, 2, "{option}");
         assert!(fs::read(&trace).unwrap() == before, "{option}");
     }
+}
+
+/// A report of a directory needs no saved file in between, and finds the programs again when every capture is known already.
+#[test]
+fn a_directory_is_reported_at_once_and_again_from_the_file_of_a_run() {
+    let fleet = Fleet::of(&["m3-etmv3", "m3-etmv3"]);
+    let (runs, state) = (fleet.text("runs"), fleet.text("state"));
+    for answer in ["coverage", "profile", "interrupts", "counts"] {
+        let _ = fs::remove_file(&state);
+        let named = run([&[answer, "-q", "--format", "json"], &fleet.captures()[..]].concat());
+        assert_eq!(named.status, 0, "{}", named.stderr);
+        let tables = |text: &str| {
+            let mut document = serde_json::from_str::<serde_json::Value>(text).unwrap();
+            // The names of captures differ, and the time of the report.
+            document
+                .as_object_mut()
+                .unwrap()
+                .retain(|key, _| matches!(&**key, "files" | "tables" | "sources"));
+            document
+        };
+        for _ in 0..2 {
+            let found = run([answer, "-q", &runs, "--format", "json", "--resume", &state]);
+            assert_eq!(found.status, 0, "{answer}: {}", found.stderr);
+            if answer == "counts" {
+                assert_eq!(found.stdout.lines().count(), named.stdout.lines().count());
+            } else {
+                assert_eq!(tables(&found.stdout)["files"], tables(&named.stdout)["files"], "{answer}");
+                assert_eq!(found.stdout.len() / 1000, named.stdout.len() / 1000, "{answer}");
+            }
+        }
+    }
+}
+
+/// Captures that are named one by one are followed one after the other: a broken one is named, and the others count.
+#[test]
+fn a_broken_capture_among_named_ones_is_left_out() {
+    let mut fleet = Fleet::of(&["m3-etmv3", "m3-etmv3"]);
+    let expected = fleet.saved("coverage", &fleet.captures());
+    fleet.captures.insert(1, fleet.text("runs/9/capture.toml"));
+    let saved = fleet.text("gathered");
+    let outcome = run_with_kinds([&["coverage", "--save", &saved], &fleet.captures()[..]].concat());
+    assert_eq!(outcome.status, 2);
+    assert!(outcome.stderr.contains("captures_left_out: "), "{}", outcome.stderr);
+    assert!(fs::read(&saved).unwrap() == expected);
+    // Without any that count, the reason is the error.
+    let outcome = run_with_kinds(["coverage", &fleet.captures[1], &fleet.text("runs/8")]);
+    assert!(
+        outcome.stderr.lines().any(|line| line.starts_with("error: file_missing: ")),
+        "{}",
+        outcome.stderr
+    );
 }

@@ -40,7 +40,7 @@ fn gdb(recording: Recording, commands: &[&str]) -> String {
     let folder = example(recording.example);
     let server = assert_cmd::cargo::cargo_bin!("tracewalk");
     let connect = format!(
-        "target remote | {} --quiet gdb {} --stdio --no-cache --at {}",
+        "target remote | {} --quiet gdb {} --listen - --cache none --at {}",
         server.display(),
         folder.join("capture.toml").display(),
         recording.at
@@ -317,7 +317,7 @@ fn each_core_is_a_thread_and_moves_by_itself() {
     let server = assert_cmd::cargo::cargo_bin!("tracewalk");
     let connect = format!(
         "target remote | {} --quiet gdb {} --image {} --source 0x10=etmv3,cpu=cortex-a7 --source 0x13=pft,cpu=cortex-a15 \
-         --stdio --no-cache --at first",
+         --listen - --cache none --at first",
         server.display(),
         trace.display(),
         elf.display()

@@ -359,7 +359,7 @@ fn the_last_places_are_few_without_the_program_too() {
         &[trace],
         &[trace, "--image", a9],
         &[mtb, "--container", "mtb"],
-        &[mtb, "--mtb-position", "0x34", "--mtb-master", "0x80000006", "--container", "mtb"],
+        &[mtb, "--source", "mtb,position=0x34", "--source", "mtb,master=0x80000006", "--container", "mtb"],
     ];
     for capture in captures {
         let places = |last: &str| {

@@ -160,9 +160,9 @@ fn the_other_commands_of_the_page_work() {
     assert_eq!((outcome.status, outcome.stdout.lines().count()), (0, 1 + 1 + 128), "{}", outcome.stderr);
 
     // The page's registers belong to its own buffer; the test uses the example's instead.
-    let options = "--mtb-position 0x1bc --mtb-master 8 --mtb-base 0x1ffff000";
+    let options = "--source mtb,position=0x1bc,master=8,base=0x1ffff000";
     assert!(page.contains(&format!("`{options}`")));
-    let example = "--mtb-position 0x34 --mtb-master 0x80000006 --mtb-base 0x20001000";
+    let example = "--source mtb,position=0x34,master=0x80000006,base=0x20001000";
     let by_options = run_line(&format!("tracewalk flow trace.bin {example} --image m0-crash.elf --last 50"));
     assert_eq!((by_options.status, by_options.stderr.as_str()), (0, ""));
     assert_eq!(by_options.stdout, run_line(&with_the_example(COMMAND)).stdout);
@@ -177,8 +177,9 @@ fn the_other_commands_of_the_page_work() {
 /// The buffer just after the SysTick handler was entered; in the emulator's record the handler ran to 0x15c.
 #[test]
 fn with_the_program_counter_what_ran_after_the_last_jump_is_shown() {
-    assert!(page().contains("`tracewalk flow … --mtb-pc PC`"));
-    let command = "tracewalk flow trace.bin --mtb-position 0x20 --mtb-master 6 --image m0-crash.elf --last 3";
+    assert!(page().contains("`tracewalk flow … --source mtb,pc=PC`"));
+    let command =
+        "tracewalk flow trace.bin --source mtb,position=0x20,master=6 --image m0-crash.elf --last 3";
     let instructions = |outcome: &Outcome| {
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         let items = items(&outcome.stdout).into_iter();
@@ -186,10 +187,8 @@ fn with_the_program_counter_what_ran_after_the_last_jump_is_shown() {
         items.filter_map(address).collect::<Vec<_>>()
     };
     assert_eq!(instructions(&run_line(command)), [0x262, 0x264, 0x266]);
-    for option in ["--mtb-pc", "--pc"] {
-        let outcome = run_line(&format!("{command} {option} 0x15a"));
-        assert_eq!(instructions(&outcome), [0x154, 0x156, 0x158]);
-    }
+    let outcome = run_line(&format!("{command} --source mtb,pc=0x15a"));
+    assert_eq!(instructions(&outcome), [0x154, 0x156, 0x158]);
 }
 
 #[test]
@@ -197,19 +196,20 @@ fn a_program_counter_that_cannot_be_right_is_named_and_the_image_is_not() {
     let capture = example("m0-crash-mtb/capture.toml");
     let capture = capture.to_str().unwrap();
     for wrong in ["0x0", "0x200", "0x10000100", "0xdead0000"] {
-        let outcome = run_with_kinds(["flow", capture, "--mtb-pc", wrong, "--format", "none"]);
+        let outcome =
+            run_with_kinds(["flow", capture, "--source", &format!("mtb,pc={wrong}"), "--format", "none"]);
         assert_eq!(outcome.status, 2, "{wrong}: {}", outcome.stderr);
         let of_kind = |kind: &str| outcome.stderr.lines().find(|line| line.contains(kind));
         let named =
             of_kind("warning: halt_contradicted:").unwrap_or_else(|| panic!("{wrong}: {}", outcome.stderr));
-        assert!(mentions(named, "--mtb-pc 0x000000e6") && !mentions(named, "--image"), "{named}");
+        assert!(mentions(named, "--source mtb,pc 0x000000e6") && !mentions(named, "--image"), "{named}");
         assert_eq!(of_kind(": contradictions:"), None, "{wrong}");
     }
     // Another program does not fit, regardless of where the processor was halted.
     let trace = example("m0-crash-mtb/trace.bin");
     let other = example("m3-etmv3/m3.elf");
     let [trace, other] = [&trace, &other].map(|path| path.to_str().unwrap());
-    let registers = ["--mtb-position", "0x34", "--mtb-master", "0x80000006", "--mtb-pc", "0xe6"];
+    let registers = ["--source", "mtb,position=0x34,master=0x80000006,pc=0xe6"];
     let arguments = ["flow", trace, "--container", "mtb", "--image", other, "--format", "none"];
     let outcome = run_with_kinds(arguments.iter().chain(&registers));
     assert_eq!(outcome.status, 2, "{}", outcome.stderr);

@@ -159,7 +159,7 @@ fn saved_files_and_other_outputs_are_not_overwritten() {
     for saved in ["one", "two"] {
         assert_eq!(folder.run(&["coverage", "capture.toml", "--save", saved]).0, 0);
     }
-    folder.refuses(&["merge", "one", "two", "-o", "two"]);
+    folder.refuses(&["coverage", "one", "two", "--save", "two"]);
     folder.refuses(&["coverage", "one", "--image", "m3.elf", "--save", "one"]);
     folder.refuses(&["coverage", "capture.toml", "-o", "new", "--format", "json", "--save", "new"]);
     folder.refuses(&["coverage", "capture.toml", "-o", "new", "--provenance=new"]);
@@ -199,7 +199,7 @@ fn a_command_that_fails_leaves_what_stood_there_and_nothing_else() {
         &["timeline", "capture.toml", "--unit", "time", "--format", "ctf", "-o", "made"],
         &["describe", "--format", "ds5", "missing.bin", "-o", "made"],
         &["coverage", "trace.bin", "-o", "result"],
-        &["merge", "capture.toml", "-o", "result"],
+        &["counts", "missing.twcounts", "--save", "result"],
     ] {
         folder.refuses(command);
     }
@@ -218,7 +218,7 @@ fn a_dash_is_standard_output_everywhere() {
     }
     let saved = fs::read(folder.at("saved")).unwrap();
     assert!(folder.run(&["coverage", "capture.toml", "--save", "-"]).1 == saved);
-    assert!(folder.run(&["merge", "saved", "-o", "-"]).1 == saved);
+    assert!(folder.run(&["coverage", "saved", "--save", "-"]).1 == saved);
     let (status, text, _) = folder.run(&["coverage", "capture.toml", "-o", "new", "--provenance=-"]);
     let provenance: serde_json::Value = serde_json::from_slice(&text).unwrap();
     assert_eq!((status, provenance["results"][0]["name"].as_str()), (0, Some("new")));

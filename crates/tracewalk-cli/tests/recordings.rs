@@ -78,7 +78,7 @@ fn a_sigrok_session_of_hardware_is_decoded_as_the_bytes_that_were_made_of_it() {
     let bytes = session.with_file_name("swo.bin");
     // The offsets in the JSON lines count the decoded bytes.
     assert_eq!(outcome(&session, "jsonl").stdout, outcome(&bytes, "jsonl").stdout);
-    assert!(runs.stderr.contains("inferred: --wire uart --baud 80"), "{}", runs.stderr);
+    assert!(runs.stderr.contains("inferred: --wire uart --wire baud=80"), "{}", runs.stderr);
     // The channel's name shows its signal, so no option is needed.
     assert!(!runs.stderr.contains("--channel"), "{}", runs.stderr);
 }
@@ -107,12 +107,12 @@ fn an_inverted_swo_is_read_and_said() {
     let capture = write(directory.path(), "swo.vcd", dump(&["SWO"], &inverted));
     let found = flow(&capture, &[]);
     assert_eq!((found.status, &found.stdout), (0, &expected), "{}", found.stderr);
-    assert!(mentions(&found.stderr, "--invert"), "{}", found.stderr);
-    let said = flow(&capture, &["--invert"]);
+    assert!(mentions(&found.stderr, "--wire invert"), "{}", found.stderr);
+    let said = flow(&capture, &["--wire", "invert"]);
     assert_eq!((said.status, &said.stdout), (0, &expected), "{}", said.stderr);
-    assert!(!mentions(&said.stderr, "--invert"), "{}", said.stderr);
-    let strict = flow(&capture, &["--strict", "--wire", "uart", "--baud", "2000000"]);
-    assert!(strict.status == 2 && mentions(&strict.stderr, "--invert"), "{}", strict.stderr);
+    assert!(!mentions(&said.stderr, "invert"), "{}", said.stderr);
+    let strict = flow(&capture, &["--strict", "--wire", "uart,baud=2000000"]);
+    assert!(strict.status == 2 && mentions(&strict.stderr, "--wire invert"), "{}", strict.stderr);
     let toml = "[capture]\nfile = \"swo.vcd\"\ninvert = true\n";
     let described = flow(&write(directory.path(), "capture.toml", toml), &[]);
     assert_eq!((described.status, &described.stdout), (0, &expected), "{}", described.stderr);
@@ -131,14 +131,14 @@ fn bare_samples_are_read_with_their_rate() {
     };
     let samples = uart(&trace).into_iter().flat_map(sample).collect::<Vec<_>>();
     let capture = write(directory.path(), "samples.bin", samples);
-    for options in [&["--rate", "16MHz"][..], &["--rate", "16MHz", "--channel", "4=swo", "--wire", "uart"]] {
+    for options in [&["--wire", "rate=16MHz"][..], &["--channel", "4=swo", "--wire", "uart,rate=16MHz"]] {
         let outcome = flow(&capture, options);
         assert_eq!((outcome.status, &outcome.stdout), (0, &expected), "{options:?}: {}", outcome.stderr);
     }
     let toml = "[capture]\nfile = \"samples.bin\"\nrate = 16_000_000\nchannels = { 4 = \"swo\" }\n";
     let described = flow(&write(directory.path(), "capture.toml", toml), &[]);
     assert_eq!((described.status, &described.stdout), (0, &expected), "{}", described.stderr);
-    let description = run(["describe", capture.to_str().unwrap(), "--rate", "16MHz"]).stdout;
+    let description = run(["describe", capture.to_str().unwrap(), "--wire", "rate=16MHz"]).stdout;
     let again = flow(&write(directory.path(), "again.toml", description), &[]);
     assert_eq!((again.status, &again.stdout), (0, &expected), "{}", again.stderr);
 }
@@ -154,7 +154,7 @@ fn options_and_descriptions_say_what_the_names_do_not() {
     let outcome = flow(&capture, &[]);
     assert_eq!(outcome.status, 2);
     assert!(mentions(&outcome.stderr, "PB3 PB4 --channel NAME=swo"), "{}", outcome.stderr);
-    let options = ["--wire", "uart", "--baud", "2000000", "--channel", "PB4=swo"];
+    let options = ["--wire", "uart,baud=2000000", "--channel", "PB4=swo"];
     let outcome = flow(&capture, &options);
     assert_eq!((outcome.status, &outcome.stdout), (0, &expected), "{}", outcome.stderr);
     assert!(!outcome.stderr.contains("--wire"), "{}", outcome.stderr);
@@ -216,10 +216,10 @@ fn recordings_that_cannot_be_read_are_refused_in_one_sentence() {
         assert!(mentions(&outcome.stderr, message), "expected {message:?} in {:?}", outcome.stderr);
     }
     let trace = example("m3-etmv3/trace.bin");
-    let outcome = flow(&trace, &["--baud", "1000000"]);
+    let outcome = flow(&trace, &["--wire", "baud=1000000"]);
     assert_eq!(outcome.status, 2);
-    assert!(outcome.stderr.contains("leave out --wire, --channel and --baud"), "{}", outcome.stderr);
-    for options in [["--wire", "uard"], ["--channel", "PB3"], ["--channel", "PB3=sw"], ["--baud", "0"]] {
+    assert!(outcome.stderr.contains("leave out --wire and --channel"), "{}", outcome.stderr);
+    for options in [["--wire", "uard"], ["--channel", "PB3"], ["--channel", "PB3=sw"], ["--wire", "baud=0"]] {
         let outcome = flow(&trace, &options);
         assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""));
         assert!(outcome.stderr.contains(options[0]), "{}", outcome.stderr);
@@ -242,13 +242,13 @@ fn strict_requires_the_options_for_reading_a_recording() {
         "0x10",
         "--wire",
         "uart",
-        "--baud",
-        "2000000",
+        "--wire",
+        "baud=2000000",
         "--channel",
         "PB3=swo",
     ];
     let needs =
-        [(7, "give --wire WIRE and --baud BITS"), (9, "give --baud BITS"), (11, "give --channel NAME=ROLE")];
+        [(7, "give --wire WIRE,baud=BITS"), (9, "give --wire baud=BITS"), (11, "give --channel NAME=ROLE")];
     for (said, needed) in needs {
         let outcome = flow(&capture, &all[..said]);
         assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""));
@@ -275,7 +275,7 @@ fn a_wrong_channel_is_reported_with_what_was_seen_on_each() {
     let seen = ["PB3 uart 2000000 0 1000", "PB4 uart 2000000 0 1000", "PA5", "NRST stays high"];
     let wrong: [(&[&str], &str); 4] = [
         (&["--channel", "NRST=swo"], "recording_no_signal `NRST`"),
-        (&["--channel", "PB3=swo", "--wire", "uart", "--invert"], "wire_errors"),
+        (&["--channel", "PB3=swo", "--wire", "uart,invert"], "wire_errors"),
         (&["--channel", "NRST=clk", "--channel", "PB3=d0"], "recording_no_signal `NRST`"),
         (&["--channel", "PA5=clk", "--channel", "PB3=d0"], "nothing_recognised"),
     ];
@@ -294,11 +294,11 @@ fn a_wrong_channel_is_reported_with_what_was_seen_on_each() {
     assert!(outcome.stderr.contains("PB3, PB4, PA5, NRST"), "{}", outcome.stderr);
     // A complement is recognised as such, and not taken for another channel with data.
     let outcome = flow(&capture, &["--channel", "PB4=swo"]);
-    assert!(mentions(&outcome.stderr, "--invert"), "{}", outcome.stderr);
+    assert!(mentions(&outcome.stderr, "invert"), "{}", outcome.stderr);
     assert_eq!(outcome.stdout.lines().nth(1), Some("S 10"), "{}", outcome.stderr);
     let outcome = flow(&capture, &[]);
     assert!(
-        mentions(&outcome.stderr, "PB3=swo") && !mentions(&outcome.stderr, "--invert"),
+        mentions(&outcome.stderr, "PB3=swo") && !mentions(&outcome.stderr, "invert"),
         "{}",
         outcome.stderr
     );
@@ -315,9 +315,9 @@ fn options_for_other_wires_and_for_buffers_are_refused() {
     let names = ["TRACECLK", "TRACED0", "TRACED1", "TRACED2", "TRACED3"];
     let capture = write(directory.path(), "port.vcd", dump(&names, &port(&trace)));
     let cases: [(&[&str], &str); 3] = [
-        (&["--baud", "1000000"], "--baud SWO"),
-        (&["--read-pointer", "16"], "--read-pointer"),
-        (&["--swap-words"], "--swap-words"),
+        (&["--wire", "baud=1000000"], "--wire baud= SWO"),
+        (&["--container", "read-pointer=16"], "--container read-pointer"),
+        (&["--container", "swap-words"], "--container swap-words"),
     ];
     for (options, reported) in cases {
         let outcome = flow(&capture, options);

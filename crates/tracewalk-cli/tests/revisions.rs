@@ -35,7 +35,7 @@ impl Revisions {
             let start = "common/m-startup.s";
             std::fs::copy(firmware_file(start), checkout.join(start)).unwrap();
         }
-        for (option, file) in [("--lcov", "base.info"), ("--json", "base.json"), ("--save", "base.twcov")] {
+        for (option, file) in [("-o", "base.info"), ("-o", "base.json"), ("--save", "base.twcov")] {
             let file = revisions.file(file);
             let arguments = revisions.coverage("old.bin", &revisions.old, &[option, file.to_str().unwrap()]);
             assert_eq!(run(&arguments).status, 0, "{arguments:?}");
@@ -109,7 +109,7 @@ fn files(difference: &Value) -> Vec<(String, Value)> {
 fn lines_are_found_where_the_diff_moved_them_in_every_base() {
     let revisions = Revisions::new();
     let (diff, old) = (firmware_file("rev.diff"), revisions.old.file.to_str().unwrap().to_owned());
-    let by_diff = ["--base-diff", &diff];
+    let by_diff = ["--base-src", &diff];
     let saved = [&by_diff[..], &["--base-image", &old]].concat();
     for (base, options) in [("base.info", &by_diff[..]), ("base.json", &by_diff), ("base.twcov", &saved)] {
         let difference = revisions.difference(base, options);
@@ -128,7 +128,7 @@ fn lines_are_found_where_the_diff_moved_them_in_every_base() {
 fn the_sources_of_both_revisions_say_what_their_diff_says() {
     let revisions = Revisions::new();
     let checkout = revisions.file("old");
-    let sources = ["--base-src-dir", checkout.to_str().unwrap()];
+    let sources = ["--base-src", checkout.to_str().unwrap()];
     let difference = revisions.difference("base.info", &sources);
     let changed = &difference["changed"];
     assert_eq!((&changed["found"], &changed["covered"]), (&json!(7), &json!(6)), "{difference}");
@@ -146,11 +146,11 @@ fn gates_are_of_what_did_not_change_and_of_what_did() {
     let revisions = Revisions::new();
     let diff = firmware_file("rev.diff");
     let status =
-        |more: &[&str]| run(revisions.against("base.info", &[&["--base-diff", &diff], more].concat())).status;
+        |more: &[&str]| run(revisions.against("base.info", &[&["--base-src", &diff], more].concat())).status;
     // 6 of 7 are 85.7 percent.
     assert_eq!(status(&["--fail-under", "changed=85.7"]), 0);
     assert_eq!(status(&["--fail-under", "changed=86"]), 1);
-    assert_eq!(status(&["--fail-on-regression"]), 1);
+    assert_eq!(status(&["--fail-on", "regression"]), 1);
     // Compared with itself, a revision loses nothing, and nothing changed.
     let same = |more: &[&str]| {
         let base = revisions.file("base.info");
@@ -159,9 +159,10 @@ fn gates_are_of_what_did_not_change_and_of_what_did() {
         let options = [
             "--diff",
             base.to_str().unwrap(),
-            "--base-diff",
+            "--base-src",
             empty.to_str().unwrap(),
-            "--fail-on-regression",
+            "--fail-on",
+            "regression",
         ];
         run(revisions.coverage("old.bin", &revisions.old, &[&options[..], more].concat())).status
     };
@@ -184,7 +185,7 @@ fn a_diff_that_does_not_belong_to_the_revisions_never_passes_a_gate() {
     let refusal = |text: &str| {
         let file = revisions.file("some.diff");
         std::fs::write(&file, text).unwrap();
-        revisions.refusal("base.info", &["--fail-on-regression", "--base-diff", file.to_str().unwrap()]).1
+        revisions.refusal("base.info", &["--fail-on", "regression", "--base-src", file.to_str().unwrap()]).1
     };
     assert_eq!(refusal("fatal:\n"), "not_a_diff");
     assert_eq!(refusal(&diff[..diff.len() / 2]), "not_a_diff");
@@ -208,16 +209,16 @@ fn a_diff_that_does_not_belong_to_the_revisions_never_passes_a_gate() {
     // exist before.
     std::fs::write(revisions.file("first.diff"), first).unwrap();
     let file = revisions.file("first.diff");
-    let found = revisions.difference("base.info", &["--base-diff", file.to_str().unwrap()]);
+    let found = revisions.difference("base.info", &["--base-src", file.to_str().unwrap()]);
     assert_eq!(found["gone"].as_array().unwrap().len(), 1);
     // The `changed` gate needs the changes since the base, and a source diff needs a base that takes one.
     assert_eq!(revisions.refusal("base.info", &["--fail-under", "changed=1"]).1, "no_revisions");
-    assert_eq!(revisions.refusal("base.twcov", &["--base-diff", file.to_str().unwrap()]).1, "other_program");
+    assert_eq!(revisions.refusal("base.twcov", &["--base-src", file.to_str().unwrap()]).1, "other_program");
     // A diff of other files has no effect, which a notice reports.
     let other = diff.replace("control.c", "x.c").replace("limits.c", "y.c").replace("range.c", "z.c");
     std::fs::write(&file, other).unwrap();
     std::fs::copy(revisions.file("base.json"), revisions.file("numbers.json")).unwrap();
-    let arguments = revisions.against("numbers.json", &["--base-diff", file.to_str().unwrap()]);
+    let arguments = revisions.against("numbers.json", &["--base-src", file.to_str().unwrap()]);
     let outcome = run_with_kinds(arguments);
     assert!(outcome.stderr.contains("diff_of_nothing"), "{}", outcome.stderr);
 }
@@ -226,7 +227,7 @@ fn a_diff_that_does_not_belong_to_the_revisions_never_passes_a_gate() {
 fn the_lines_of_a_difference_are_a_table_and_stand_on_the_page() {
     let revisions = Revisions::new();
     let diff = firmware_file("rev.diff");
-    let options = ["--base-diff", &diff, "--format", "csv", "--table", "difference"];
+    let options = ["--base-src", &diff, "--format", "csv", "--table", "difference"];
     let outcome = run(revisions.against("base.info", &options));
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     let rows = outcome.stdout.lines().skip(1).map(|row| row.rsplit('/').next().unwrap());
@@ -242,7 +243,7 @@ fn the_lines_of_a_difference_are_a_table_and_stand_on_the_page() {
     ];
     assert_eq!(rows.collect::<Vec<_>>(), expected);
     if cfg!(feature = "full") {
-        let page = run(revisions.against("base.info", &["--base-diff", &diff, "--format", "html"])).stdout;
+        let page = run(revisions.against("base.info", &["--base-src", &diff, "--format", "html"])).stdout;
         assert!(page.contains("<b>6 of 7</b>") && page.contains("was limits.c"));
     }
 }
@@ -260,13 +261,13 @@ fn names(document: &Value) -> [Vec<String>; 2] {
 fn every_report_of_a_run_names_a_file_alike() {
     let revisions = Revisions::new();
     let diff = firmware_file("rev.diff");
-    let tracefile = revisions.file("reports.info");
-    let lcov = ["--base-diff", &diff, "--lcov", tracefile.to_str().unwrap()];
+    let [tracefile, report] = ["reports.info", "reports.json"].map(|name| revisions.file(name));
+    let lcov = ["--base-src", &diff, "-o", tracefile.to_str().unwrap()];
     let reports = |maps: &[&str]| {
-        let more = [&lcov[..], maps, &["--format", "json"]].concat();
+        let more = [&lcov[..], maps, &["-o", report.to_str().unwrap()]].concat();
         let outcome = run(revisions.against("base.info", &more));
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
-        let document = serde_json::from_str::<Value>(&outcome.stdout).unwrap();
+        let document = serde_json::from_slice::<Value>(&std::fs::read(&report).unwrap()).unwrap();
         let of_table = |table| {
             let more = [&lcov[..2], maps, &["--format", "csv", "--table", table]].concat();
             let outcome = run(revisions.against("base.info", &more));

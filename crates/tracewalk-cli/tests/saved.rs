@@ -41,12 +41,12 @@ fn assert_adds_up(command: &str, formats: &[&str], options: &[&str]) {
         let outcome = quietly(&[&[command][..], &inputs, options, &["--save", file]].concat());
         assert_eq!(outcome.stdout, "", "only --format prints beside --save");
     }
-    quietly(&["merge", &one, &other, "-o", &merged]);
-    quietly(&["merge", &other, &one, "-o", &backwards]);
+    quietly(&[command, &one, &other, "--save", &merged]);
+    quietly(&[command, &other, &one, "--save", &backwards]);
     let read = |file: &String| std::fs::read_to_string(file).unwrap();
     assert_eq!(read(&merged), read(&both));
     assert_eq!(read(&backwards), read(&both));
-    quietly(&["merge", &both, "-o", &backwards]);
+    quietly(&[command, &both, "--save", &backwards]);
     assert_eq!(read(&backwards), read(&both), "merging one file changes nothing");
 
     let elf = example("a7-etmv3/a9.elf");
@@ -198,18 +198,17 @@ fn what_does_not_belong_together_is_refused() {
     let image = elf.to_str().unwrap();
 
     let other = "error: other_program m3.twprof";
-    assert_refused(&["merge", &a9, &m3], other);
+    assert_refused(&["profile", &a9, &m3, "--save", "-"], other);
     assert_refused(&["profile", &m3, "--image", image], other);
     assert_refused(&["profile", &m3, &etm], other);
     assert_refused(&["profile", &a9], "error: no_program --image");
 
-    assert_refused(&["merge", &a9, &coverage], "a9.twcov: 1: \"coverage\", profile");
+    assert_refused(&["profile", &a9, &coverage, "--save", "-"], "a9.twcov: 1: \"coverage\"");
     assert_refused(&["profile", &ticks], "ticks.twirq: 1: \"interrupts\"");
-    assert_refused(&["merge", image], "a9.elf: ");
-    assert_refused(&["merge", &folder.file("nothing")], "error: file_missing nothing:");
+    assert_refused(&["profile", &folder.file("nothing"), "--save", "-"], "error: file_missing nothing:");
 
     let measured = "error: other_measure --functions";
-    assert_refused(&["merge", &ticks, &functions], measured);
+    assert_refused(&["interrupts", &ticks, &functions, "--save", "-"], measured);
     assert_refused(&["interrupts", &ticks, "--unit", "cycles"], "error: other_measure ticks.twirq: cycles");
     assert_refused(&["interrupts", &ticks, "--functions"], "error: other_measure ticks.twirq: functions");
     for command in [["profile", &a9], ["interrupts", &ticks]] {
@@ -242,10 +241,10 @@ fn damaged_files_are_refused_in_one_sentence_with_the_line() {
     for (command, text, message) in cases {
         std::fs::write(&file, text).unwrap();
         assert_refused(&[command, &file], message);
-        assert_refused(&["merge", &file], message);
+        assert_refused(&[command, &file, "--save", "-"], message);
     }
     std::fs::write(&file, [head("profile").as_bytes(), b"\xff\xff\n"].concat()).unwrap();
-    assert_refused(&["merge", &file], "broken: 2:");
+    assert_refused(&["profile", &file, "--save", "-"], "broken: 2:");
 }
 
 #[test]
@@ -261,7 +260,7 @@ fn saved_files_that_are_cut_off_anywhere_or_have_lost_lines_are_refused() {
         assert_eq!(lines[last], format!("{{\"end\":{last}}}\n"));
         let refuses = |text: &str, message: &str| {
             std::fs::write(&file, text).unwrap();
-            assert_refused(&["merge", &file], message);
+            assert_refused(&[command, &file, "--save", "-"], message);
         };
         // Cut after some of the lines, and before the last line's newline, where the line is still valid.
         for end in [1, 2, last / 2, last] {
@@ -277,7 +276,7 @@ fn saved_files_that_are_cut_off_anywhere_or_have_lost_lines_are_refused() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_file_without_an_end_is_refused() {
-    assert_refused(&["merge", "/dev/zero"], "/dev/zero 4194304");
+    assert_refused(&["coverage", &capture("m3-etmv3"), "--diff", "/dev/zero"], "/dev/zero 4194304");
 }
 
 /// Memory besides the ELF file has no build ID: the report needs both again, and the command names them.
@@ -309,7 +308,7 @@ fn what_is_named_twice_does_not_count_twice() {
     let outcome = run(["coverage", "-q", capture.to_str().unwrap(), "--save", saved.to_str().unwrap()]);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     let saved = saved.to_str().unwrap();
-    assert_eq!(run(["merge", saved, saved]).status, 2);
+    assert_eq!(run(["coverage", saved, saved, "--save", "-"]).status, 2);
     assert_eq!(run(["coverage", "-q", saved, saved]).status, 2);
     let capture = capture.to_str().unwrap();
     for command in ["coverage", "profile", "interrupts"] {
@@ -321,18 +320,19 @@ fn what_is_named_twice_does_not_count_twice() {
     std::fs::copy(saved, &other).unwrap();
     let other = other.to_str().unwrap();
     let elf = example("m3-etmv3/m3.elf");
-    for arguments in
-        [&["merge", saved, other][..], &["coverage", saved, other, "--image", elf.to_str().unwrap()]]
-    {
+    for arguments in [
+        &["coverage", saved, other, "--save", "-"][..],
+        &["coverage", saved, other, "--image", elf.to_str().unwrap()],
+    ] {
         let outcome = run_with_kinds(arguments);
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         let warned = outcome.stderr.lines().filter(|line| line.starts_with("warning: equal_content:"));
         let [warning] = &warned.collect::<Vec<_>>()[..] else { panic!("{}", outcome.stderr) };
         assert!(mentions(warning, &format!("{saved} {other}")), "{warning}");
     }
-    let twice = run(["merge", saved, other]).stdout;
+    let twice = run(["coverage", saved, other, "--save", "-"]).stdout;
     std::fs::write(other, twice).unwrap();
-    assert_eq!(run_with_kinds(["merge", saved, other]).stderr, "");
+    assert_eq!(run_with_kinds(["coverage", saved, other, "--save", "-"]).stderr, "");
 }
 
 #[test]

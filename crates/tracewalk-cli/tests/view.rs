@@ -36,7 +36,7 @@ struct Answer {
 impl Served {
     /// Starts without a cache, so that tests do not depend on each other.
     fn start<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
-        Self::with(&["--no-cache"], arguments)
+        Self::with(&["--cache", "none"], arguments)
     }
 
     fn with<A: AsRef<std::ffi::OsStr>>(options: &[&str], arguments: impl IntoIterator<Item = A>) -> Self {

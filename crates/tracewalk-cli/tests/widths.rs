@@ -31,11 +31,10 @@ const VIEWS: &[View] = &[
     ("interrupts", &["--functions"]),
     ("crash", &[]),
     ("diff", &["OTHER"]),
-    ("gather", &["--save", "SAVED"]),
 ];
 
 /// Commands whose answers are files, or nothing.
-const NO_VIEWS: &[&str] = &["describe", "merge", "help", "gdb", "view"];
+const NO_VIEWS: &[&str] = &["describe", "help", "gdb", "view"];
 
 const EXAMPLES: [&str; 4] = ["m3-etmv3", "a7-etmv3", "a15-pft", "m0-crash-mtb"];
 

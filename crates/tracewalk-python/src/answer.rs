@@ -17,6 +17,7 @@ pub(crate) struct Answer {
     names: Vec<String>,
     statistics: Statistics,
     complete: bool,
+    unmet: Vec<String>,
     notices: Vec<Said>,
 }
 
@@ -32,6 +33,12 @@ impl Answer {
     #[getter]
     const fn complete(&self) -> bool {
         self.complete
+    }
+
+    /// The checks that were asked for and do not hold: a sentence for each.
+    #[getter]
+    fn unmet(&self) -> Vec<String> {
+        self.unmet.clone()
     }
 
     /// The notices about the answer.
@@ -80,10 +87,10 @@ impl Answer {
 
 impl Answer {
     fn of(py: Python<'_>, tables: Tables, notices: Vec<Said>) -> PyResult<Self> {
-        let Tables { tables, statistics, complete } = tables;
+        let Tables { tables, statistics, complete, unmet } = tables;
         let tables = tables.into_iter().map(|table| Py::new(py, table)).collect::<PyResult<Vec<_>>>()?;
         let names = tables.iter().map(|table| table.bind(py).getattr("name")?.extract());
-        Ok(Self { names: names.collect::<PyResult<_>>()?, tables, statistics, complete, notices })
+        Ok(Self { names: names.collect::<PyResult<_>>()?, tables, statistics, complete, unmet, notices })
     }
 }
 
@@ -180,6 +187,15 @@ answers! {
     Timeline {
         /// A row for each span and each mark.
         timeline,
+    }
+    /// What differs between two captures.
+    Diff {
+        /// The functions whose costs or calls differ.
+        functions,
+        /// The lines and functions that only one of the captures ran.
+        lines,
+        /// Where the paths of the sources part.
+        sources,
     }
     /// The crash of a program, and its cause.
     Crash {

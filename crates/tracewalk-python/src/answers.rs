@@ -1,42 +1,41 @@
 //! A session → an answer's tables, which are those that the command writes.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 
 use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::counts::{CountedBinary, CountsReport, ReportedBinary};
-use tracewalk_analysis::coverage::{Every, ProgramCoverage, ProgramInput, Report};
-use tracewalk_analysis::crash::CrashRecording;
-use tracewalk_analysis::interrupts::{Activities, Measured, Measuring, ProgramActivities, seen_by_itm};
-use tracewalk_analysis::profile::{Profile, ProgramProfiles};
-use tracewalk_analysis::programs::{Merge, OfProgram, ProgramId, Programs, SourceId};
-use tracewalk_analysis::table::Tabular;
-use tracewalk_analysis::timeline::{Probe, Scale};
-use tracewalk_analysis::{Code, Section, Statistics, Window, table};
-use tracewalk_report::export::{
-    CrashReport, InterruptReport, ProfileReport, TimelineExport, TimelineTable, Timelines, best_unit,
+use tracewalk_analysis::coverage::{
+    Difference, Every, Limit, ProgramCoverage, ProgramInput, Report, Tracefile,
 };
-use tracewalk_sentences::{NotMeasured, not_measured};
-use tracewalk_session::{Additive, Follow, FollowedProgram, Observer, Outcome, RunError, Session};
+use tracewalk_analysis::crash::CrashRecording;
+use tracewalk_analysis::interrupts::Activities;
+use tracewalk_analysis::profile::{Profile, ProgramProfiles};
+use tracewalk_analysis::programs::{OfProgram, Programs as AnalysisPrograms};
+use tracewalk_analysis::saved::{Save as _, saved_kind};
+use tracewalk_analysis::table::Tabular;
+use tracewalk_analysis::timeline::Scale;
+use tracewalk_analysis::{Section, Statistics, table};
+use tracewalk_report::export::{
+    CrashReport, DiffReport, FunctionDiff, InterruptReport, ProfileReport, SourceDiff, TimelineExport,
+    TimelineTable, Timelines, best_unit, read_base,
+};
+use tracewalk_sentences::of_unmet;
+use tracewalk_session::{
+    Answered, Compared, Comparison, Follow, Observer, OfInterrupts, RunError, Session, View, WindowError,
+};
 
 use crate::problem::Problem;
 use crate::table::{Collected, Table};
 use crate::worker::Listener;
 
 /// Tables, and the totals.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Tables {
     pub(crate) tables: Vec<Table>,
     pub(crate) statistics: Statistics,
     pub(crate) complete: bool,
-}
-
-/// The answer for each program.
-pub(crate) struct Answered<T> {
-    pub(crate) found: Programs<T>,
-    pub(crate) code: BTreeMap<ProgramId, Arc<Code>>,
-    pub(crate) statistics: Statistics,
+    /// The checks that do not hold.
+    pub(crate) unmet: Vec<String>,
 }
 
 /// The unit of an axis or of costs.
@@ -47,101 +46,81 @@ pub(crate) struct Measure {
     pub(crate) frequency: Option<f64>,
 }
 
-impl<T> Answered<T> {
-    fn new() -> Self {
-        Self { found: Programs::default(), code: BTreeMap::new(), statistics: Statistics::default() }
-    }
-
-    fn outcome<U>(&mut self, outcome: &Outcome<U>) {
-        self.statistics.add(&outcome.statistics);
-        self.found.complete &= outcome.complete;
-    }
-
-    fn code(&self, id: &ProgramId) -> Result<&Arc<Code>, Problem> {
-        self.code.get(id).ok_or_else(|| RunError::NoProgram.into())
-    }
-
-    /// The sources with their answers and their programs.
-    fn sections<U>(
-        &self,
-        sources: impl Fn(&T) -> &BTreeMap<SourceId, U>,
-        found: impl Fn(&U) -> U,
-    ) -> Result<Vec<(Section, U)>, Problem> {
-        let mut sections = Vec::new();
-        for (id, program) in &self.found.programs {
-            let code = self.code(id)?;
-            sections.extend(sources(&program.found).iter().map(|(source, of)| {
-                let SourceId { id, protocol, number } = *source;
-                (Section { id, protocol, number, code: Arc::clone(code) }, found(of))
-            }));
-        }
-        sections.sort_by_key(|(section, _)| section.id);
-        Ok(sections)
-    }
-
-    /// The names of the programs.
-    fn names(&self) -> Vec<(Arc<Code>, String)> {
-        let programs = self.found.programs.iter();
-        let named =
-            programs.filter_map(|(id, program)| Some((Arc::clone(self.code.get(id)?), program.name())));
-        named.filter(|(_, name)| !name.is_empty()).collect()
-    }
-
-    fn tables(&self, tables: &[table::Table]) -> Result<Tables, Problem> {
-        let tables = tables.iter().map(Table::of).collect::<Result<_, _>>()?;
-        Ok(Tables { tables, statistics: self.statistics, complete: self.found.complete })
-    }
-}
-
-impl<T: Merge> Answered<T> {
-    fn add(&mut self, program: FollowedProgram, found: T) {
-        self.found.add(program.id.clone(), program.images, found);
-        self.code.insert(program.id, program.code);
-    }
+/// The tables of a report about an answer.
+fn tables_of<T>(answered: &Answered<T>, tables: &[table::Table]) -> Result<Tables, Problem> {
+    made(tables, answered.statistics, answered.programs.complete)
 }
 
 /// The contents of the capture.
 pub(crate) fn info(session: &Session, observer: &dyn Observer) -> Result<Tables, Problem> {
     let info = session.info(observer)?;
     let tables = info.tables().iter().map(Table::of).collect::<Result<_, _>>()?;
-    Ok(Tables { tables, statistics: Statistics::default(), complete: info.complete })
+    Ok(Tables { tables, complete: info.complete, ..Tables::default() })
 }
 
-/// An additive answer, over all sources.
-pub(crate) fn additive<T: Additive>(
-    session: &mut Session,
-    how: &Follow,
-    name: &str,
-    observer: &dyn Observer,
-) -> Result<Answered<T>, Problem> {
-    let (how, mut answered) = (T::needs(how), Answered::<T>::new());
-    session.each_source(observer, |session, source| {
-        let outcome = T::find(session, source, &how, name, observer)?;
-        answered.outcome(&outcome);
-        outcome.found.into_iter().for_each(|(program, found)| answered.add(program, found));
-        Ok::<(), Problem>(())
-    })?;
-    Ok(answered)
+/// What coverage is compared with, and what makes it fail.
+#[derive(Debug, Default)]
+pub(crate) struct Checks {
+    pub(crate) base: Option<PathBuf>,
+    pub(crate) limits: Vec<Limit>,
+    pub(crate) on_loss: bool,
+    pub(crate) on_regression: bool,
 }
 
-/// The tables of coverage.
-pub(crate) fn covered(answered: &Answered<ProgramCoverage>) -> Result<Tables, Problem> {
-    let inputs = answered.found.programs.iter().map(|(id, OfProgram { images, found })| {
+/// The tables of coverage, and the checks that do not hold.
+pub(crate) fn covered(answered: &Answered<ProgramCoverage>, checks: &Checks) -> Result<Tables, Problem> {
+    let inputs = inputs(&answered.programs, answered)?;
+    let report = Report::of(&inputs, &Every);
+    let source = |name: &str| inputs.iter().find_map(|input| input.code.symbols.source_file(name));
+    let difference = match &checks.base {
+        Some(file) => {
+            let base = base(file, answered)?;
+            Some(Difference::between(&base, &Tracefile::of(&report, source)))
+        }
+        None => None,
+    };
+    let mut unmet = if checks.on_loss { answered.programs.losses() } else { Vec::new() };
+    unmet.extend(Limit::unmet(&checks.limits, &report, None));
+    let regressions = difference.iter().filter(|_| checks.on_regression).flat_map(Difference::regressions);
+    unmet.extend(regressions);
+    let tables = report.tables().into_iter().chain(difference.as_ref().map(Difference::table));
+    let tables = tables_of(answered, &tables.collect::<Vec<_>>())?;
+    Ok(Tables { unmet: unmet.iter().map(of_unmet).collect(), ..tables })
+}
+
+/// The programs of coverage.
+fn inputs<'a>(
+    found: &'a AnalysisPrograms<ProgramCoverage>,
+    answered: &'a Answered<ProgramCoverage>,
+) -> Result<Vec<ProgramInput<'a>>, Problem> {
+    let inputs = found.programs.iter().map(|(id, OfProgram { images, found })| {
         Ok(ProgramInput { id, images, coverage: found, code: answered.code(id)? })
     });
-    let inputs = inputs.collect::<Result<Vec<_>, Problem>>()?;
-    answered.tables(&Report::of(&inputs, &Every).tables())
+    inputs.collect()
+}
+
+/// The base of a comparison: an LCOV tracefile, a document of coverage, or a saved file of the same program.
+fn base(file: &Path, answered: &Answered<ProgramCoverage>) -> Result<Tracefile, Problem> {
+    let problem = |problem: String| Problem::new("not_a_base", format!("{}: {problem}", file.display()));
+    let bytes = std::fs::read(file)?;
+    if saved_kind(&bytes, &[ProgramCoverage::KIND]).is_none() {
+        return read_base(&String::from_utf8_lossy(&bytes)).map_err(problem);
+    }
+    let saved = AnalysisPrograms::read(&*bytes).map_err(|error| problem(error.to_string()))?;
+    let inputs = inputs(&saved, answered)?;
+    let source = |name: &str| inputs.iter().find_map(|input| input.code.symbols.source_file(name));
+    Ok(Tracefile::of(&Report::of(&inputs, &Every), source))
 }
 
 /// The tables of execution counts.
 pub(crate) fn counted(answered: &Answered<CountedBinary>) -> Result<Tables, Problem> {
-    let binaries = answered.found.programs.iter().map(|(id, program)| ReportedBinary {
+    let binaries = answered.programs.programs.iter().map(|(id, program)| ReportedBinary {
         id: id.to_string(),
         name: program.name(),
         found: &program.found,
     });
-    let report = CountsReport { binaries: binaries.collect(), complete: answered.found.complete };
-    answered.tables(&report.tables())
+    let report = CountsReport { binaries: binaries.collect(), complete: answered.programs.complete };
+    tables_of(answered, &report.tables())
 }
 
 /// The tables of costs.
@@ -162,65 +141,80 @@ pub(crate) fn profiled(
         name: name.to_owned(),
         frequency: measure.frequency,
         inlined: true,
-        complete: answered.found.complete,
+        complete: answered.programs.complete,
     };
-    answered.tables(&report.tables())
+    tables_of(answered, &report.tables())
 }
 
 /// How often exceptions were taken, and how long they took.
 pub(crate) fn interrupts(
     session: &mut Session,
     how: &Follow,
-    (measure, functions): (Measure, bool),
+    (view, measure, functions): (View, Measure, bool),
     observer: &dyn Observer,
 ) -> Result<Tables, Problem> {
-    let scale = scale(session, how, measure, observer)?;
-    let measured = Measured { unit: scale.unit, counts_cycles: scale.counts_cycles, functions };
-    let mut answered = Answered::<ProgramActivities>::new();
-    session.each_source(observer, |session, source| {
-        let measuring = Measuring::new(scale, Window::default(), functions);
-        let outcome = session.run_observed(source, how, measuring, observer)?;
-        answered.outcome(&outcome);
-        let (activities, _) = outcome.found;
-        let mut sources = BTreeMap::from([(session.source_id(source), activities)]);
-        for itm in session.itms_beside(source) {
-            let found = seen_by_itm(session.itm_records(&itm));
-            if !found.exceptions.is_empty() {
-                sources.insert(session.itm_id(&itm), found);
-            }
-        }
-        let found = ProgramActivities { measured: Some(measured), sources };
-        answered.add(session.followed(source, &outcome.code)?, found);
-        Ok::<(), Problem>(())
-    })?;
+    let Measure { unit, frequency } = measure;
+    let question = OfInterrupts { view, unit, frequency, functions };
+    let answered = session.answer(&question, how, "", observer)?;
+    question.view.finish()?;
+    let measured = answered.programs.programs.values().find_map(|program| program.found.measured);
+    let (unit, counts_cycles) =
+        measured.map_or((Unit::Instructions, false), |measured| (measured.unit, measured.counts_cycles));
+    let scale = Scale { unit, counts_cycles, frequency };
     let sources = answered.sections(|program| &program.sources, Activities::clone)?;
-    let report =
-        InterruptReport { scale, sources, programs: answered.names(), complete: answered.found.complete };
-    answered.tables(&[report.table()])
+    let (programs, complete) = (answered.names(), answered.programs.complete);
+    tables_of(&answered, &[InterruptReport { scale, sources, programs, complete }.table()])
 }
 
 /// Spans and marks in time.
 pub(crate) fn timeline(
     session: &mut Session,
     how: &Follow,
-    measure: Measure,
+    (view, measure): (View, Measure),
     observer: &dyn Observer,
 ) -> Result<Tables, Problem> {
-    let scale = scale(session, how, measure, observer)?;
+    view.check(session, how, observer)?;
+    let scale = session.scale(measure.unit, measure.frequency, how, observer)?;
     let mut collected = Collected::default();
     let (mut statistics, mut complete) = (Statistics::default(), true);
     {
         let mut export = TimelineTable::new(&mut collected);
-        let mut timelines = Timelines::new(&mut export, scale, Window::default());
+        let mut timelines = Timelines::new(&mut export, scale, view.window().clone());
         session.each_source(observer, |session, source| {
-            let outcome = session.run_observed(source, how, &mut timelines, observer)?;
+            let outcome = view.run(session, source, how, &mut timelines, observer)?;
             statistics.add(&outcome.statistics);
             complete &= outcome.complete;
             Ok::<(), Problem>(())
         })?;
+        view.finish()?;
         export.finish(complete)?;
     }
-    Ok(Tables { tables: collected.table().into_iter().collect(), statistics, complete })
+    let tables = collected.table().into_iter().collect();
+    Ok(Tables { tables, statistics, complete, ..Tables::default() })
+}
+
+/// What differs between two captures of one program.
+pub(crate) fn diff(
+    sessions: &mut [Session; 2],
+    how: &Follow,
+    ignore_interrupts: bool,
+    observer: &Listener,
+) -> Result<Tables, Problem> {
+    let names = [0, 1].map(|side: usize| sessions[side].request().capture.display().to_string());
+    let compared = Comparison { ignore_interrupts }.run(sessions, how, observer)?;
+    let mut statistics = Statistics::default();
+    compared.iter().flat_map(|compared| &compared.statistics).for_each(|done| statistics.add(done));
+    let source = |compared: Compared| {
+        let Compared { ids, code, statistics, parting, profiles: [a, b], coverage } = compared;
+        let instructions = statistics.map(|done| done.instructions);
+        let functions = FunctionDiff::between([(&a, &code[0]), (&b, &code[1])]);
+        SourceDiff { ids, code, instructions, parting, functions, coverage }
+    };
+    let complete = observer.is_complete();
+    let report = DiffReport { names, sources: compared.into_iter().map(source).collect(), complete };
+    let tables = made(&report.tables(), statistics, complete)?;
+    let unmet = if report.is_same() { Vec::new() } else { vec!["the captures differ".to_owned()] };
+    Ok(Tables { unmet, ..tables })
 }
 
 /// The crash of the program, and its cause.
@@ -246,28 +240,9 @@ pub(crate) fn crash(
 
 fn made(tables: &[table::Table], statistics: Statistics, complete: bool) -> Result<Tables, Problem> {
     let tables = tables.iter().map(Table::of).collect::<Result<_, _>>()?;
-    Ok(Tables { tables, statistics, complete })
-}
-
-/// The axis: the requested one, or the best that all sources have.
-fn scale(
-    session: &mut Session,
-    how: &Follow,
-    measure: Measure,
-    observer: &dyn Observer,
-) -> Result<Scale, Problem> {
-    let probed = [session.probe(how.names.as_deref(), observer)?];
-    let unit = measure.unit.unwrap_or_else(|| Probe::best(&probed));
-    let lacks = |probe: &Probe| probe.instructions > 0 && !probe.has(unit);
-    if probed.iter().flatten().any(lacks) {
-        return Err(no_measure(unit));
-    }
-    let [probes] = probed;
-    Ok(Scale::of(&probes, unit, measure.frequency))
+    Ok(Tables { tables, statistics, complete, ..Tables::default() })
 }
 
 fn no_measure(unit: Unit) -> Problem {
-    let NotMeasured { missing, switch } = not_measured(unit);
-    let remedy = format!("ask for another measure, or switch on {switch} when capturing");
-    Problem::new("not_measured", format!("the trace has no {missing}; {remedy}"))
+    RunError::from(WindowError::NotMeasured(unit)).into()
 }

@@ -16,12 +16,13 @@ use tracewalk_analysis::profile::ProgramProfiles;
 use tracewalk_analysis::programs::{MergeError, OfProgram, Programs};
 use tracewalk_analysis::saved::{Save, SavedError, saved_kind};
 use tracewalk_analysis::table::Tabular as _;
-use tracewalk_analysis::{Code, Statistics};
 use tracewalk_sentences::{NO_PROGRAM, row};
-use tracewalk_session::{Additive, FollowedProgram, Found, Gathering, Notices};
+use tracewalk_session::{
+    Additive, Answered, FollowedProgram, Gathering, Notices, OfCounts, OfCoverage, OfProfile,
+};
 
 use crate::answer;
-use crate::answers::{self, Answered, Measure};
+use crate::answers::{self, Measure};
 use crate::options::{self, Settings, Several};
 use crate::problem::Problem;
 use crate::table::Table;
@@ -76,9 +77,9 @@ pub(crate) fn gather(
     let progress = progress.cloned().map(Bound::unbind);
     let progress = progress.as_ref();
     match answer {
-        "counts" => work.run(py, progress, Sum::Counts),
-        "coverage" => work.run(py, progress, Sum::Coverage),
-        "profile" => work.run(py, progress, Sum::Profile),
+        "counts" => work.run(py, progress, OfCounts, Sum::Counts),
+        "coverage" => work.run(py, progress, OfCoverage::default(), Sum::Coverage),
+        "profile" => work.run(py, progress, OfProfile::default(), Sum::Profile),
         other => {
             let problem = format!("expected `counts`, `coverage` or `profile`, found `{other}`");
             Err(Problem::argument("answer", problem).into())
@@ -94,31 +95,36 @@ struct Work {
 
 impl Work {
     /// Gathers on a thread, and waits for it.
-    fn run<T: Additive + 'static>(
+    fn run<Q: Additive + Send + 'static>(
         self,
         py: Python<'_>,
         progress: Option<&Py<PyAny>>,
-        make: fn(Programs<T>) -> Sum,
+        question: Q,
+        make: fn(Programs<Q::Answer>) -> Sum,
     ) -> PyResult<Gathered> {
         let watch = Arc::clone(&self.watch);
         let (sender, answer) = channel();
         thread::Builder::new().name("tracewalk".to_owned()).spawn(move || {
             // The caller may have gone.
-            let _ = sender.send(guarded(|| self.gather(make)));
+            let _ = sender.send(guarded(|| self.gather(&question, make)));
         })?;
         Ok(wait(py, answer, &watch, progress)??)
     }
 
-    fn gather<T: Additive>(&self, make: fn(Programs<T>) -> Sum) -> Result<Gathered, Problem> {
-        let mut found = Programs::<T>::default();
+    fn gather<Q: Additive>(
+        &self,
+        question: &Q,
+        make: fn(Programs<Q::Answer>) -> Sum,
+    ) -> Result<Gathered, Problem> {
+        let mut found = Programs::<Q::Answer>::default();
         let mut rows = vec![None; self.captures.len()];
         self.watch.all.store(self.captures.len() as u64, Ordering::Relaxed);
-        self.gathering.run(&self.captures, |of| {
+        self.gathering.run(question, &self.captures, |of| {
             if let Some(place) = rows.get_mut(of.index) {
                 *place = Some(row(&of));
             }
-            if let Ok(Found { programs, .. }) = of.found {
-                found.add_all(programs);
+            if let Ok(answered) = of.found {
+                found.add_all(answered.programs);
             }
             self.watch.done.fetch_add(1, Ordering::Relaxed);
             Ok::<(), Problem>(())
@@ -195,7 +201,7 @@ impl Gathered {
     ) -> PyResult<Py<answer::Coverage>> {
         let Sum::Coverage(found) = &self.sum else { return Err(self.of_another("coverage")) };
         let (programs, said) = programs(options, found)?;
-        let tables = answers::covered(&answered(found.clone(), programs))?;
+        let tables = answers::covered(&answered(found.clone(), programs), &Default::default())?;
         answer::Coverage::new(py, tables, said)
     }
 
@@ -225,7 +231,7 @@ impl Gathered {
             .collect()
     }
 
-    /// The bytes of a saved file, for the command's `merge`, and for the command with the answer's name.
+    /// The bytes of a saved file, for the command with the answer's name.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(py, &self.saved()?))
     }
@@ -252,8 +258,7 @@ impl Gathered {
             }
             Some(_) => Sum::Profile(Programs::read(bytes).map_err(problem)?),
             None => {
-                let remedy =
-                    "give a file that --save of `tracewalk counts`, `coverage`, `profile` or `gather` wrote";
+                let remedy = "give a file that --save of `tracewalk counts`, `coverage` or `profile` wrote";
                 return Err(Problem::new("not_saved", format!("{name}: is not a saved file; {remedy}")));
             }
         };
@@ -330,7 +335,7 @@ fn programs<T>(
 }
 
 /// The sum, with the programs.
-fn answered<T>(found: Programs<T>, programs: Vec<FollowedProgram>) -> Answered<T> {
-    let code = programs.into_iter().map(|program| (program.id, program.code));
-    Answered { found, code: code.collect::<BTreeMap<_, Arc<Code>>>(), statistics: Statistics::default() }
+fn answered<T>(programs: Programs<T>, known: Vec<FollowedProgram>) -> Answered<T> {
+    let code = known.into_iter().map(|program| (program.id, program.code)).collect();
+    Answered { programs, code, ..Answered::default() }
 }

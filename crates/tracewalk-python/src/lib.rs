@@ -32,5 +32,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<options::Programs>()?;
     module.add_function(wrap_pyfunction!(gathered::gather, module)?)?;
     module.add_function(wrap_pyfunction!(gathered::read, module)?)?;
+    module.add_function(wrap_pyfunction!(session::diff, module)?)?;
     module.add_function(wrap_pyfunction!(session::open, module)?)
 }

@@ -1,5 +1,6 @@
 //! Python's arguments → a session's request.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -11,8 +12,9 @@ use tracewalk::ids::{Address, TraceId};
 use tracewalk_analysis::Doubtful;
 use tracewalk_analysis::clock::Unit;
 use tracewalk_input::capture::perf::BinaryPlaces;
-use tracewalk_session::{Follow, MtbStatements, Policy, Request, Shared, Statements, Trust};
+use tracewalk_session::{Follow, MtbStatements, Policy, Request, Shared, Statements, Trust, View};
 
+use crate::answers::Checks;
 use crate::problem::Problem;
 
 /// A text or a path, or several of them.
@@ -252,6 +254,39 @@ pub(crate) fn unit(name: Option<&str>) -> Result<Option<Unit>, Problem> {
             return Err(Problem::argument("measure", problem));
         }
     })
+}
+
+/// What coverage is compared with, and what makes it fail.
+pub(crate) fn checks(
+    base: Option<PathBuf>,
+    fail_under: Option<BTreeMap<String, f64>>,
+    fail_on: Option<Several>,
+) -> Result<Checks, Problem> {
+    let limit = |(metric, percent)| read("fail_under", &format!("{metric}={percent}"));
+    let limits = fail_under.unwrap_or_default().into_iter().map(limit).collect::<Result<_, _>>()?;
+    let mut checks = Checks { base, limits, ..Checks::default() };
+    for what in fail_on.unwrap_or_default().0 {
+        match &*what {
+            "loss" => checks.on_loss = true,
+            "regression" if checks.base.is_some() => checks.on_regression = true,
+            "regression" => return Err(Problem::argument("fail_on", "`regression` needs a base")),
+            other => {
+                let problem = format!("expected `loss` or `regression`, found `{other}`");
+                return Err(Problem::argument("fail_on", problem));
+            }
+        }
+    }
+    Ok(checks)
+}
+
+/// The part of the trace between two places.
+pub(crate) fn view(
+    (start, end): (Option<&str>, Option<&str>),
+    measure: Option<&str>,
+) -> Result<View, Problem> {
+    let start = start.map(|place| read("start", place)).transpose()?;
+    let end = end.map(|place| read("end", place)).transpose()?;
+    Ok(View::between(start, end, unit(measure)?)?)
 }
 
 fn read<T: FromStr<Err: Display>>(name: &str, text: &str) -> Result<T, Problem> {

@@ -1,12 +1,16 @@
 //! An open capture.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt as _;
+use pyo3::types::PyDict;
 use tracewalk_analysis::Doubtful;
-use tracewalk_session::{Follow, OpenError, Request, Trust};
+use tracewalk_session::{Follow, OfCounts, OfCoverage, OfProfile, OpenError, Request, Trust};
 
 use crate::answer;
 use crate::answers::{self, Measure, Tables};
@@ -14,7 +18,7 @@ use crate::flow::Flow;
 use crate::notice::{Said, warn};
 use crate::options::{self, Belief, Names, Numbers, Programs, Settings, Several};
 use crate::problem::Problem;
-use crate::worker::{Listener, Worker};
+use crate::worker::{Listener, Watch, Worker, guarded, wait};
 
 /// A source of trace in a capture.
 #[pyclass(name = "Source", module = "tracewalk", frozen, get_all)]
@@ -150,6 +154,38 @@ pub(crate) fn open(
     Ok(Session { worker: Mutex::new(worker), request, follow, doubtful, name, progress, sources, notices })
 }
 
+/// Compares two captures of one program. The options are those of `open`, for both.
+#[pyfunction]
+#[pyo3(signature = (capture, other, *, ignore_interrupts = false, progress = None, **options))]
+pub(crate) fn diff(
+    py: Python<'_>,
+    capture: PathBuf,
+    other: PathBuf,
+    ignore_interrupts: bool,
+    progress: Option<&Bound<'_, PyAny>>,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Py<answer::Diff>> {
+    let Settings { request, follow, .. } = Settings::of_keywords(options)?;
+    let (watch, (sender, answer)) = (Arc::<Watch>::default(), channel());
+    let watched = Arc::clone(&watch);
+    thread::Builder::new().name("tracewalk".to_owned()).spawn(move || {
+        let listener = Listener::new(watched);
+        let open = |capture| -> Result<_, Problem> {
+            Ok(tracewalk_session::Session::open_observed(Request { capture, ..request.clone() }, &listener)?)
+        };
+        let found = guarded(|| {
+            let mut sessions = [open(capture)?, open(other)?];
+            answers::diff(&mut sessions, &follow, ignore_interrupts, &listener)
+        });
+        // The caller may have gone.
+        let _ = sender.send((found, listener.take()));
+    })?;
+    let progress = progress.cloned().map(Bound::unbind);
+    let (tables, said) = wait(py, answer, &watch, progress.as_ref())?;
+    warn(py, &said)?;
+    answer::Diff::new(py, tables?, said)
+}
+
 #[pymethods]
 impl Session {
     /// The sources whose program flow can be decoded.
@@ -179,11 +215,20 @@ impl Session {
         answer::Info::new(py, tables, said)
     }
 
-    /// The coverage of the program.
-    fn coverage(&self, py: Python<'_>) -> PyResult<Py<answer::Coverage>> {
+    /// The coverage of the program. `base` is an LCOV tracefile, a JSON document or a saved file to compare with. `fail_under` has a
+    /// percentage for each metric, and `fail_on` is `loss` or `regression`: checks that do not hold are in `unmet`.
+    #[pyo3(signature = (*, base = None, fail_under = None, fail_on = None))]
+    fn coverage(
+        &self,
+        py: Python<'_>,
+        base: Option<PathBuf>,
+        fail_under: Option<BTreeMap<String, f64>>,
+        fail_on: Option<Several>,
+    ) -> PyResult<Py<answer::Coverage>> {
+        let checks = options::checks(base, fail_under, fail_on)?;
         let (follow, name) = (self.follow.clone(), self.name.clone());
         let (tables, said) = self.run(py, move |session, listener| {
-            answers::covered(&answers::additive(session, &follow, &name, listener)?)
+            answers::covered(&session.answer(&OfCoverage::default(), &follow, &name, listener)?, &checks)
         })?;
         answer::Coverage::new(py, tables, said)
     }
@@ -192,46 +237,67 @@ impl Session {
     fn counts(&self, py: Python<'_>) -> PyResult<Py<answer::Counts>> {
         let (follow, name) = (self.follow.clone(), self.name.clone());
         let (tables, said) = self.run(py, move |session, listener| {
-            answers::counted(&answers::additive(session, &follow, &name, listener)?)
+            answers::counted(&session.answer(&OfCounts, &follow, &name, listener)?)
         })?;
         answer::Counts::new(py, tables, said)
     }
 
-    /// The costs of functions. `measure` is `instructions`, `cycles`, `time`, or the best that the trace has.
-    #[pyo3(signature = (*, measure = None))]
-    fn profile(&self, py: Python<'_>, measure: Option<&str>) -> PyResult<Py<answer::Profile>> {
+    /// The costs of functions. `measure` is `instructions`, `cycles`, `time`, or the best that the trace has. `start` and `end`
+    /// bound the part that is measured, in the notation of the command's `--from` and `--to`.
+    #[pyo3(signature = (*, measure = None, start = None, end = None))]
+    fn profile(
+        &self,
+        py: Python<'_>,
+        measure: Option<&str>,
+        start: Option<&str>,
+        end: Option<&str>,
+    ) -> PyResult<Py<answer::Profile>> {
+        let view = options::view((start, end), measure)?;
         let measure = Measure { unit: options::unit(measure)?, frequency: None };
         let (follow, name) = (self.follow.clone(), self.name.clone());
         let (tables, said) = self.run(py, move |session, listener| {
-            let answered = answers::additive(session, &follow, &name, listener)?;
+            let question = OfProfile { view };
+            let answered = session.answer(&question, &follow, &name, listener)?;
+            question.view.finish()?;
             answers::profiled(&answered, (&name, measure))
         })?;
         answer::Profile::new(py, tables, said)
     }
 
     /// How often exceptions were taken, and how long they took; with `functions`, functions too.
-    #[pyo3(signature = (*, measure = None, functions = false))]
+    #[pyo3(signature = (*, measure = None, functions = false, start = None, end = None))]
     fn interrupts(
         &self,
         py: Python<'_>,
         measure: Option<&str>,
         functions: bool,
+        start: Option<&str>,
+        end: Option<&str>,
     ) -> PyResult<Py<answer::Interrupts>> {
+        let view = options::view((start, end), measure)?;
         let measure = Measure { unit: options::unit(measure)?, frequency: None };
         let follow = self.follow.clone();
         let (tables, said) = self.run(py, move |session, listener| {
-            answers::interrupts(session, &follow, (measure, functions), listener)
+            answers::interrupts(session, &follow, (view, measure, functions), listener)
         })?;
         answer::Interrupts::new(py, tables, said)
     }
 
     /// Spans and marks in time: a row for each function call, exception, task and gap.
-    #[pyo3(signature = (*, measure = None))]
-    fn timeline(&self, py: Python<'_>, measure: Option<&str>) -> PyResult<Py<answer::Timeline>> {
+    #[pyo3(signature = (*, measure = None, start = None, end = None))]
+    fn timeline(
+        &self,
+        py: Python<'_>,
+        measure: Option<&str>,
+        start: Option<&str>,
+        end: Option<&str>,
+    ) -> PyResult<Py<answer::Timeline>> {
+        let view = options::view((start, end), measure)?;
         let measure = Measure { unit: options::unit(measure)?, frequency: None };
         let follow = self.follow.clone();
-        let (tables, said) =
-            self.run(py, move |session, listener| answers::timeline(session, &follow, measure, listener))?;
+        let (tables, said) = self.run(py, move |session, listener| {
+            answers::timeline(session, &follow, (view, measure), listener)
+        })?;
         answer::Timeline::new(py, tables, said)
     }
 

@@ -53,17 +53,30 @@ pub(crate) struct Listener {
     late: Late,
     /// Whether a part of the capture could not be read when it was opened.
     lacking: Cell<bool>,
+    /// Whether decoding ended before the capture did.
+    cut: Cell<bool>,
 }
 
 impl Listener {
     pub(crate) fn new(watch: Arc<Watch>) -> Self {
-        Self { watch, said: RefCell::default(), late: Late::default(), lacking: Cell::default() }
+        Self {
+            watch,
+            said: RefCell::default(),
+            late: Late::default(),
+            lacking: Cell::default(),
+            cut: Cell::default(),
+        }
     }
 
     /// Whether no notice of the opening, and none since the last call of `take`, says that a part of the capture
     /// is missing or unreadable.
     pub(crate) fn whole(&self) -> bool {
         !self.lacking.get() && !self.said.borrow().iter().any(Said::is_incomplete)
+    }
+
+    /// Whether no notice since the last call of `take` says that decoding ended early.
+    pub(crate) fn is_complete(&self) -> bool {
+        !self.cut.get()
     }
 
     /// The notices since the last call.
@@ -77,6 +90,7 @@ impl Listener {
 
 impl Observer for Listener {
     fn notice(&self, notice: Notice) {
+        self.cut.set(self.cut.get() || notice.kind.is_cut());
         self.said.borrow_mut().push(Said::of(&notice));
     }
 

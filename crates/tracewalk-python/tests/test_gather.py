@@ -1,4 +1,4 @@
-"""Gathering equals the command's `gather` and `merge`, even if captures are broken."""
+"""Gathering equals what the command adds up, even if captures are broken."""
 
 import json
 import shutil
@@ -27,7 +27,7 @@ def fleet(tmp_path):
 @pytest.mark.parametrize("answer", ["counts", "coverage", "profile"])
 def test_what_is_gathered_is_what_the_command_gathers(fleet, tmp_path, command, answer):
     saved = tmp_path / "saved"
-    status, _, _ = command("gather", *fleet, "--answer", answer, "--save", saved, "--format", "none", "-q")
+    status, _, _ = command(answer, *fleet, "--save", saved, "-q")
     assert status == 0
     for threads in (1, 3):
         gathered = tracewalk.gather(fleet, answer=answer, threads=threads)

@@ -107,6 +107,41 @@ def test_program_flow_is_the_commands(capture, command):
     assert flow.complete is True
 
 
+def test_parts_differences_and_checks_are_the_commands(command, tmp_path):
+    capture = example("m3-etmv3")
+    session = tracewalk.open(capture)
+    options = ["--from", "1000", "--to", "exception:SysTick#3", "-q", "--format", "parquet"]
+    for answer, table in [("profile", "functions"), ("interrupts", "interrupts"), ("timeline", "timeline")]:
+        _, output, _ = command(answer, capture, *options)
+        part = getattr(session, answer)(start="1000", end="exception:SysTick#3")[table]
+        assert plain(pyarrow.table(part)).equals(plain(parquet(output))), answer
+        assert part.num_rows > 0
+    for start, kind in [("no_such_function", "no_such_function"), ("exception:SysTick#9999", "place_fewer_times")]:
+        with pytest.raises(tracewalk.TracewalkError) as error:
+            session.profile(start=start)
+        assert error.value.kind == kind
+    # The base is the whole run; the other one lacks its second half.
+    half = tmp_path / "half.bin"
+    half.write_bytes((capture.parent / "trace.bin").read_bytes()[:6400])
+    options = {"image": capture.parent / "m3.elf", "source": "0x10=etmv3,cpu=cortex-m3", "container": "frames"}
+    arguments = ["--image", options["image"], "--source", options["source"], "--container", "frames", "-q"]
+    whole = capture.parent / "trace.bin"
+    difference = tracewalk.diff(whole, half, **options)
+    assert difference.unmet and not tracewalk.diff(whole, whole, **options).unmet
+    for table in ["functions", "lines", "sources"]:
+        _, output, _ = command("diff", whole, half, *arguments, "--format", "parquet", "--table", table)
+        assert plain(pyarrow.table(difference[table])).equals(plain(parquet(output))), table
+    base = tmp_path / "base.info"
+    command("coverage", whole, *arguments, "-o", base)
+    checks = {"base": base, "fail_under": {"lines": 99.9}, "fail_on": ["regression"]}
+    checked = tracewalk.open(half, **options).coverage(**checks)
+    _, output, said = command("coverage", half, *arguments, "--diff", base, "--fail-on", "regression", "--format",
+                              "parquet", "--table", "difference", "--fail-under", "lines=99.9")
+    assert plain(pyarrow.table(checked["difference"])).equals(plain(parquet(output)))
+    assert checked.unmet and all(sentence in said for sentence in checked.unmet)
+    assert not tracewalk.open(whole, **options).coverage(base=base, fail_on="regression").unmet
+
+
 def test_a_table_goes_to_pandas_polars_and_duckdb():
     import duckdb
     import polars

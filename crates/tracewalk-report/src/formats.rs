@@ -28,13 +28,13 @@ mod profile;
 mod timeline;
 
 pub use calls::{CALLS, MakeCalls};
-pub use captures::{GATHER, WriteCaptures};
+pub use captures::{CAPTURES, WriteCaptures};
 pub use counts::{COUNTS, OF_ONE_BINARY, WriteCounts};
 pub use coverage::{COVERAGE, COVERAGE_TABLES, CoverageAnswer, WriteCoverage};
 pub use crash::{CRASH, WriteCrash};
 pub use diff::{DIFF, WriteDiff};
 pub use flow::{FLOW, FlowOptions, FlowParts, MakeFlow, WithJoin};
-pub use format::{Format, find};
+pub use format::{Format, find, formats_of_file, of_file};
 pub use info::{INFO, WriteInfo, WriteTables};
 pub use interrupts::{INTERRUPTS, WriteInterrupts};
 pub use itm::{ITM, ItmOptions, MakeItm};
@@ -61,7 +61,6 @@ pub fn registries() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
         ("interrupts", listed(INTERRUPTS)),
         ("crash", listed(CRASH)),
         ("diff", listed(DIFF)),
-        ("gather", listed(GATHER)),
     ]
 }
 
@@ -99,8 +98,6 @@ mod tests {
     /// Formats that cannot show an incomplete capture, formats that write nothing, and output that the command writes itself.
     #[cfg(feature = "full")]
     const CUT_DOES_NOT_SHOW: &[(&str, &str)] = &[
-        ("gather", "csv"),
-        ("gather", "none"),
         ("counts", "csv"),
         ("counts", "profgen"),
         ("counts", "bolt"),
@@ -146,11 +143,37 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_cut_shows_in_the_table_of_captures() {
+        use tracewalk_analysis::captures::Captures;
+        for format in CAPTURES {
+            let [whole, part] = [true, false].map(|complete| {
+                let (mut out, captures) = (Vec::new(), Captures { captures: Vec::new(), complete });
+                let made = (format.make)(&mut out, &captures, crate::Look::PLAIN);
+                assert!(made.is_ok() || format.name == "parquet", "{}", format.name);
+                out
+            });
+            let shows =
+                matches!(format.name, "text" | "json") || (format.name == "parquet" && !part.is_empty());
+            assert_eq!(whole != part, shows, "{}", format.name);
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_file_states_its_format() {
+        let of = |name: &str| of_file(PROFILE, name.as_ref()).map(|format| format.name);
+        assert_eq!(of("a/profile.svg"), Some("flamegraph"));
+        assert_eq!(of("profile.JSON"), Some("json"));
+        assert_eq!(of("profile.pb.gz"), Some("pprof"));
+        assert_eq!(of("profile"), None);
+        assert_eq!(of("profile.html"), None);
+        assert_eq!(formats_of_file("a.html".as_ref()), ["html"]);
+    }
+
     /// The documents that a format makes of a capture if nothing in it was decoded, `complete` or not.
     #[cfg(feature = "full")]
     fn written(command: &str, name: &str, complete: bool) -> Vec<Vec<u8>> {
         use tracewalk::span::CaptureOffset;
-        use tracewalk_analysis::captures::Captures;
         use tracewalk_analysis::clock::Unit;
         use tracewalk_analysis::counts::CountsReport;
         use tracewalk_analysis::coverage::Every;
@@ -255,10 +278,6 @@ mod tests {
             "counts" => {
                 let report = CountsReport { binaries: Vec::new(), complete };
                 (find(COUNTS, name).unwrap().make)(&mut out, &report, look, "ranges").unwrap();
-            }
-            "gather" => {
-                let captures = Captures { captures: Vec::new(), complete };
-                (find(GATHER, name).unwrap().make)(&mut out, &captures, look).unwrap();
             }
             "crash" => {
                 let report = CrashReport { sources: Vec::new(), ends: Vec::new(), complete, whole: true };

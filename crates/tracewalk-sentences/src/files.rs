@@ -93,7 +93,7 @@ fn of_dump(problem: &DumpProblem) -> &'static str {
             "print hexadecimal numbers, for example with `x/256wx`, or keep the command in the log"
         }
         DumpProblem::TooLong { .. } | DumpProblem::Repeats { .. } => {
-            "give only the part with the trace buffer, or save the memory as a binary file and add --dump-address"
+            "give only the part with the trace buffer, or save the memory as a binary file and add --container address="
         }
         DumpProblem::Memory(Problem::Conflict { .. }) => {
             "the memory changed between two commands: leave the older part out"
@@ -136,15 +136,15 @@ fn of_recording(problem: &RecordingProblem) -> Option<String> {
         }
         RecordingProblem::NoSignal { channel: Some(_), .. } => "name another one with --channel NAME=swo",
         RecordingProblem::Ambiguous { .. } => "choose one with --channel NAME=swo",
-        RecordingProblem::Unreadable { .. } => {
-            "state what each channel carries with --wire, --channel and --baud"
+        RecordingProblem::Unreadable { .. } => "state what each channel carries with --wire and --channel",
+        RecordingProblem::RateOfPort => "leave out baud= in --wire, or give --wire uart",
+        RecordingProblem::NoRate => "give --wire rate=RATE, or leave out baud= to measure it",
+        RecordingProblem::RateTwice => "leave out rate= in --wire",
+        RecordingProblem::TooSlow { .. } => {
+            "sample at three times the bit rate or more, or correct --wire baud="
         }
-        RecordingProblem::RateOfPort => "leave out --baud, or give --wire uart",
-        RecordingProblem::NoRate => "give --rate, or leave out --baud to measure it",
-        RecordingProblem::RateTwice => "leave out --rate",
-        RecordingProblem::TooSlow { .. } => "sample at three times the bit rate or more, or correct --baud",
         RecordingProblem::NotARecording => {
-            "leave out --wire, --channel and --baud, give the sample rate of bare samples with --rate, or give a sigrok session, VCD or CSV file"
+            "leave out --wire and --channel, give the sample rate of bare samples with --wire rate=, or give a sigrok session, VCD or CSV file"
         }
         _ => return None,
     };
@@ -267,8 +267,11 @@ mod tests {
             (capture(CaptureErrorKind::NotADirectory), "--root"),
             (capture(CaptureErrorKind::TraceId { found: 0x7f }), "--source"),
             (capture(CaptureErrorKind::NoMtbRegisters), "--registers"),
-            (capture(CaptureErrorKind::Recording(RecordingProblem::NoRate)), "--rate"),
-            (capture(CaptureErrorKind::Dump(DumpProblem::TooLong { bytes: 2, most: 1 })), "--dump-address"),
+            (capture(CaptureErrorKind::Recording(RecordingProblem::NoRate)), "--wire"),
+            (
+                capture(CaptureErrorKind::Dump(DumpProblem::TooLong { bytes: 2, most: 1 })),
+                "--container address=",
+            ),
             (image(ImageErrorKind::NoCode, None), "--image"),
             (image(ImageErrorKind::NoCode, Some(&naming)), "c.toml:7"),
             (Some(of_svd(&svd(SvdErrorKind::CutOff)).to_owned()), "--svd"),

@@ -203,7 +203,7 @@ fn gaps(notice: &Notice) -> Option<String> {
         }
         K::HaltContradicted { source, halted_at, first } => format!(
             "{}: the program fits up to the last packet, but cannot have continued to {halted_at}, the given \
-             place of the halt: {first}; check --mtb-pc, or leave it out",
+             place of the halt: {first}; check --source mtb,pc, or leave it out",
             source_name(*source),
         ),
         K::AddressUnknown { source, count } => format!(

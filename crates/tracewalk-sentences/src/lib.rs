@@ -29,7 +29,9 @@ mod files;
 mod following;
 mod names;
 mod opening;
+mod parts;
 mod remedies;
+mod unmet;
 
 use tracewalk_analysis::clock::Unit;
 use tracewalk_session::{GatherError, Notice, OpenError, RunError};
@@ -37,6 +39,7 @@ use tracewalk_session::{GatherError, Notice, OpenError, RunError};
 pub use captures::row;
 pub use names::{as_option, itm_name, quoted, source_name};
 use remedies::remedy;
+pub use unmet::of_unmet;
 
 /// The sentence of a notice: what is wrong or was inferred, where, and which option helps. No full stop.
 #[must_use]
@@ -66,6 +69,8 @@ pub fn of_run(error: &RunError) -> String {
         RunError::Image(error) => of_open(&error.clone().into()),
         RunError::Open(error) => of_open(error),
         RunError::NoProgram => format!("{error}; {NO_PROGRAM}"),
+        RunError::Window(error) => format!("{error}; {}", parts::of_window(error)),
+        RunError::Compare(error) => format!("{error}; {}", parts::of_compare(error)),
         other => other.to_string(),
     }
 }

@@ -31,7 +31,9 @@ pub fn as_option(description: &SourceDescription) -> String {
     for (name, value) in description.decoding_registers() {
         // The processor implies its usual values.
         if !value.origin.is_of_processor() {
-            option.push_str(&format!(",{}=0x{:x}", name.to_ascii_lowercase(), value.value));
+            let name = name.to_ascii_lowercase();
+            let name = name.strip_prefix("mtb_").unwrap_or(&name);
+            option.push_str(&format!(",{name}=0x{:x}", value.value));
         }
     }
     option
@@ -40,15 +42,15 @@ pub fn as_option(description: &SourceDescription) -> String {
 /// The option for an inferred setting.
 pub(super) fn option(inferred: &Inferred) -> Option<String> {
     Some(match inferred {
-        Inferred::SwappedWords => "--swap-words".to_owned(),
-        Inferred::ReadPointer(at) => format!("--read-pointer {at:#x}"),
+        Inferred::SwappedWords => "--container swap-words".to_owned(),
+        Inferred::ReadPointer(at) => format!("--container read-pointer={at:#x}"),
         Inferred::Container(container) => format!("--container {container}"),
-        Inferred::FrameStart(start) => format!("--frame-start {start}"),
+        Inferred::FrameStart(start) => format!("--container frame-start={start}"),
         Inferred::Source(source) => as_option(source),
         Inferred::Wire(wire) => format!("--wire {wire}"),
-        Inferred::Baud(rate) => format!("--baud {rate:.0}"),
+        Inferred::Baud(rate) => format!("--wire baud={rate:.0}"),
         Inferred::Channel(name, role) => format!("--channel {}", quoted(&format!("{name}={role}"))),
-        Inferred::Inverted => "--invert".to_owned(),
+        Inferred::Inverted => "--wire invert".to_owned(),
         Inferred::VectorTable(address) => format!("--vtor {address}"),
         _ => return None,
     })

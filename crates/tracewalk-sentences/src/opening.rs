@@ -153,7 +153,7 @@ fn memory(notice: &Notice) -> Option<String> {
             counted(*count, "line")
         ),
         K::MtbRegistersFound { address, registers } => format!(
-            "inferred: the MTB's registers at {address}, --mtb-position 0x{:x} --mtb-master 0x{:x} --mtb-base 0x{:x}",
+            "inferred: the MTB's registers at {address}, --source mtb,position=0x{:x},master=0x{:x},base=0x{:x}",
             registers.position,
             registers.master,
             registers.base.unwrap_or(0)
@@ -169,7 +169,7 @@ fn memory(notice: &Notice) -> Option<String> {
             )
         }
         K::MtbOrderInferred(evidence) => {
-            format!("inferred: {evidence}; to state it, give --registers FILE, or --mtb-position and --mtb-master")
+            format!("inferred: {evidence}; to state it, give --registers FILE, or --source mtb,position=…,master=…")
         }
         K::MtbAnotherOrder(evidence) => {
             format!("another reading is nearly as likely: {evidence}; give --registers FILE to be sure")
@@ -195,7 +195,7 @@ fn memory(notice: &Notice) -> Option<String> {
         ),
         K::MtbEndUnknown { .. } => {
             "nothing shows where the newest packet meets the oldest: the order is right, but its \
-             end is unknown; give --registers FILE, or --mtb-position and --mtb-master"
+             end is unknown; give --registers FILE, or --source mtb,position=…,master=…"
                 .to_owned()
         }
         K::MtbOlderPackets(evidence) => format!(
@@ -216,12 +216,12 @@ fn memory(notice: &Notice) -> Option<String> {
              another recording's and the newest packets are missing; without the registers: {evidence}"
         ),
         K::DumpPlaced { address } => format!(
-            "inferred: --dump-address {address}, where the packets continue as MTB_POSITION states; without it, tracewalk assumes a dump \
+            "inferred: --container address={address}, where the packets continue as MTB_POSITION states; without it, tracewalk assumes a dump \
              that begins at MTB_BASE"
         ),
         K::DumpMisplaced(other) => format!(
             "packets are not where MTB_POSITION places them in a dump that begins at MTB_BASE: {other}; give the dump's \
-             first address with --dump-address"
+             first address with --container address="
         ),
         K::MemoryDamaged { file, damage: Damage { count, line, problem } } => {
             let line = line.map_or_else(String::new, |line| format!("{line}:"));
@@ -345,7 +345,7 @@ fn another_answer(name: &str, question: Question, finding: &Finding) -> String {
     let Finding { about, best, runner_up, certainty } = finding;
     let other = runner_up.as_ref().map_or_else(|| "another one".to_owned(), ToString::to_string);
     let option = match question {
-        Question::ReadPointer => "--read-pointer",
+        Question::ReadPointer => "--container read-pointer",
         Question::Container => "--container",
         Question::Source => "--source",
     };

@@ -36,19 +36,19 @@ pub(super) fn remedy(error: &OpenError) -> Option<String> {
         }
         OpenError::NotForRecording { option, .. } => return Some(format!("leave out {option}")),
         OpenError::NotForMemory { .. } => "save only the trace buffer, byte for byte",
-        OpenError::NotForMtb { .. } => "give the place of its oldest packet with --mtb-position",
+        OpenError::NotForMtb { .. } => "give the place of its oldest packet with --source mtb,position",
         OpenError::NotFor { option, .. } | OpenError::NoMtb { option, .. } => {
             return Some(format!("leave out {option}, or correct --container or --source"));
         }
         OpenError::MtbWithOtherSource(_) => "correct --container or --source",
         OpenError::SourceTwice(_) => "state all settings in one --source [ID=]PROTOCOL,key=value…",
-        OpenError::FrameStartOfOther(_) => "leave out --frame-start, or correct --container",
-        OpenError::ArrangedAlready { .. } => "leave out --read-pointer and --swap-words",
-        OpenError::Arrangement { .. } => "give --read-pointer as an offset in the file, in bytes",
-        OpenError::AddressTwice { .. } => "leave out --dump-address",
+        OpenError::FrameStartOfOther(_) => "leave out frame-start=, or correct the kind in --container",
+        OpenError::ArrangedAlready { .. } => "leave out read-pointer= and swap-words in --container",
+        OpenError::Arrangement { .. } => "give --container read-pointer= as an offset in the file, in bytes",
+        OpenError::AddressTwice { .. } => "leave out address= in --container",
         OpenError::SeveralPieces { .. } => "save only the memory that the trace is in",
         OpenError::NoBuffer { .. } | OpenError::Registers(_) => {
-            "save the memory there, or correct --mtb-position and --mtb-base"
+            "save the memory there, or correct position and base in --source mtb,…"
         }
         OpenError::NoPiece { .. } => {
             "the log may be cut: print the trace buffer into it, or give the trace's file, and the log with --dump"

@@ -59,10 +59,10 @@ pub(crate) fn check_found(
         return Err(OpenError::NotForMtb { option });
     }
     if stated.mtb.halted_at.is_some() && !any_mtb {
-        return wrong("--mtb-pc", "an MTB");
+        return wrong("--source mtb,pc", "an MTB");
     }
     if stated.dump_address.is_some() && !any_mtb {
-        return wrong("--dump-address", "memory that holds an MTB's buffer");
+        return wrong("--container address", "memory that holds an MTB's buffer");
     }
     if stated.vector_table.is_some() && !any_m {
         return wrong("--vtor", "processors of M profile");
@@ -76,9 +76,9 @@ pub(crate) fn check_found(
 /// Refuses an MTB's registers if the trace is not an MTB's.
 pub(crate) fn check_registers(stated: &Statements, buffer: &Buffer) -> Result<(), OpenError> {
     let options = [
-        ("--mtb-position", stated.mtb.position.is_some()),
-        ("--mtb-master", stated.mtb.master.is_some()),
-        ("--mtb-base", stated.mtb.base.is_some()),
+        ("--source mtb,position", stated.mtb.position.is_some()),
+        ("--source mtb,master", stated.mtb.master.is_some()),
+        ("--source mtb,base", stated.mtb.base.is_some()),
         ("--registers", stated.mtb.registers.is_some()),
     ];
     let Some((option, _)) = options.into_iter().find(|(_, given)| *given) else { return Ok(()) };
@@ -97,8 +97,8 @@ pub(crate) fn check_registers(stated: &Statements, buffer: &Buffer) -> Result<()
 
 /// The option that states the order of bytes in the file.
 fn arranges(stated: &Statements) -> Option<&'static str> {
-    let pointer = stated.read_pointer.map(|_| "--read-pointer");
-    pointer.or_else(|| stated.swap_words.then_some("--swap-words"))
+    let pointer = stated.read_pointer.map(|_| "--container read-pointer");
+    pointer.or_else(|| stated.swap_words.then_some("--container swap-words"))
 }
 
 /// A source as a sentence names it.

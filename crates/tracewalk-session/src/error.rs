@@ -14,6 +14,9 @@ use tracewalk_input::capture::{CaptureError, Container, Protocol};
 use tracewalk_input::image::ImageError;
 use tracewalk_input::svd::SvdError;
 
+use crate::compare::CompareError;
+use crate::window::WindowError;
+
 /// Why a capture cannot be opened. The text states the problem; `tracewalk-sentences` adds what to try.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -112,6 +115,10 @@ pub enum RunError {
     Open(OpenError),
     /// The answer needs a program, and there is none.
     NoProgram,
+    /// The requested part of the trace cannot be reported.
+    Window(WindowError),
+    /// Two captures cannot be compared.
+    Compare(CompareError),
 }
 
 impl RunError {
@@ -123,6 +130,8 @@ impl RunError {
             Self::Image(error) => error.kind.name(),
             Self::Open(error) => error.name(),
             Self::NoProgram => "no_program",
+            Self::Window(error) => error.name(),
+            Self::Compare(error) => error.name(),
         }
     }
 }
@@ -296,6 +305,8 @@ impl fmt::Display for RunError {
             Self::Image(error) => error.fmt(f),
             Self::Open(error) => error.fmt(f),
             Self::NoProgram => f.write_str("the answer needs a program, but none was given"),
+            Self::Window(error) => error.fmt(f),
+            Self::Compare(error) => error.fmt(f),
         }
     }
 }
@@ -325,6 +336,18 @@ impl From<ImageError> for RunError {
 impl From<OpenError> for RunError {
     fn from(error: OpenError) -> Self {
         Self::Open(error)
+    }
+}
+
+impl From<WindowError> for RunError {
+    fn from(error: WindowError) -> Self {
+        Self::Window(error)
+    }
+}
+
+impl From<CompareError> for RunError {
+    fn from(error: CompareError) -> Self {
+        Self::Compare(error)
     }
 }
 

@@ -99,9 +99,11 @@ impl Session {
         }
         let code = self.code(source, how.names.as_deref(), observer)?;
         let following = Following::of(self, source, how, observer);
-        following.run_by(&code, sink, |follower, input, code, sink, seen| {
+        let outcome = following.run_by(&code, sink, |follower, input, code, sink, seen| {
             following.in_parts(follower, input, code, *sink, seen).map(|()| Vec::new())
-        })
+        })?;
+        observer.followed(self, source, &outcome.followed());
+        Ok(outcome)
     }
 
     /// As [`Session::run_observed`], with a program from [`Session::code`] for this source, so that several threads may
@@ -118,15 +120,9 @@ impl Session {
         analysis: A,
         observer: &dyn Observer,
     ) -> Result<Outcome<A::Found>, RunError> {
-        Following {
-            session: self,
-            source,
-            trust: how.trust,
-            threads: how.threads,
-            places: how.places,
-            observer,
-        }
-        .run(code, analysis)
+        let outcome = Following::of(self, source, how, observer).run(code, analysis)?;
+        observer.followed(self, source, &outcome.followed());
+        Ok(outcome)
     }
 
     /// The program as [`Session::run_in`] follows it: an empty one if the trace keeps contradicting it and it is not

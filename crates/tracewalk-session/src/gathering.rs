@@ -16,11 +16,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-use tracewalk_analysis::Statistics;
 use tracewalk_analysis::drive::Progress;
-use tracewalk_analysis::programs::Programs;
 
-use crate::additive::Additive;
+use crate::additive::{Additive, Answered};
 use crate::error::{OpenError, RunError};
 use crate::notice::Notice;
 use crate::observer::{Late, Observer};
@@ -50,22 +48,9 @@ pub struct OfCapture<T> {
     /// The capture.
     pub capture: PathBuf,
     /// The answer, or the reason why the capture gave none.
-    pub found: Result<Found<T>, GatherError>,
+    pub found: Result<T, GatherError>,
     /// The notices.
     pub notices: Vec<Notice>,
-}
-
-/// The answer of a capture.
-#[derive(Debug)]
-pub struct Found<T> {
-    /// The answer for each program.
-    pub programs: Programs<T>,
-    /// The number of sources that were followed.
-    pub sources: u64,
-    /// The amounts of trace and execution.
-    pub statistics: Statistics,
-    /// The files that hold the trace.
-    pub files: Vec<PathBuf>,
 }
 
 /// Why a capture gave no answer.
@@ -105,32 +90,51 @@ impl From<RunError> for GatherError {
 }
 
 impl Gathering {
-    /// Opens several captures at a time, and gives each result to `take` when it is ready, not always in the order of
-    /// `captures`. The first error of `take` ends the work.
+    /// Asks each capture the question, and gives each answer to `take`: see [`Gathering::each`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Gathering::each`].
+    pub fn run<Q: Additive, E: From<std::io::Error>>(
+        &self,
+        question: &Q,
+        captures: &[PathBuf],
+        take: impl FnMut(OfCapture<Answered<Q::Answer>>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let ask = |session: &mut Session, how: &Follow, name: &str, observer: &dyn Observer| {
+            session.answer(question, how, name, observer)
+        };
+        self.each(captures, ask, take)
+    }
+
+    /// Opens several captures at a time, and gives what `ask` finds in each to `take` when it is ready, not always in the order of
+    /// `captures`. `ask` gets an open session, how sources are followed, and the capture's name. The first error of `take` ends the
+    /// work.
     ///
     /// # Errors
     ///
     /// The error of `take`, or of a thread that cannot be started.
-    pub fn run<T: Additive, E: From<std::io::Error>>(
+    pub fn each<T: Send, E: From<std::io::Error>>(
         &self,
         captures: &[PathBuf],
+        ask: impl Fn(&mut Session, &Follow, &str, &dyn Observer) -> Result<T, RunError> + Sync,
         mut take: impl FnMut(OfCapture<T>) -> Result<(), E>,
     ) -> Result<(), E> {
         let all = usize::from(self.how.threads).max(1);
         let at_once = all.min(captures.len());
         let Some(each) = NonZeroUsize::new(at_once).map(|at_once| all / at_once) else { return Ok(()) };
-        let how = T::needs(&Follow { threads: u16::try_from(each).unwrap_or(1), ..self.how.clone() });
+        let how = Follow { threads: u16::try_from(each).unwrap_or(1), ..self.how.clone() };
         let (next, stop) = (AtomicUsize::new(0), &*self.stop);
         thread::scope(|scope| {
             // The queue is bounded: the consumer may be slower than all producers.
             let (sender, receiver) = sync_channel(at_once);
             for _ in 0..at_once {
-                let (sender, how, next) = (sender.clone(), &how, &next);
+                let (sender, how, next, ask) = (sender.clone(), &how, &next, &ask);
                 thread::Builder::new().name("tracewalk".to_owned()).spawn_scoped(scope, move || {
                     while !stop.load(Ordering::Relaxed) {
                         let index = next.fetch_add(1, Ordering::Relaxed);
                         let Some(capture) = captures.get(index) else { return };
-                        if sender.send(self.capture(index, capture.clone(), how)).is_err() {
+                        if sender.send(self.capture(index, capture.clone(), how, ask)).is_err() {
                             return;
                         }
                     }
@@ -147,11 +151,17 @@ impl Gathering {
         })
     }
 
-    fn capture<T: Additive>(&self, index: usize, capture: PathBuf, how: &Follow) -> OfCapture<T> {
+    fn capture<T>(
+        &self,
+        index: usize,
+        capture: PathBuf,
+        how: &Follow,
+        ask: &impl Fn(&mut Session, &Follow, &str, &dyn Observer) -> Result<T, RunError>,
+    ) -> OfCapture<T> {
         let request =
             Request { capture: capture.clone(), shared: Some(self.shared.clone()), ..self.request.clone() };
         let listener = Listener { notices: RefCell::default(), late: Late::default(), stop: &self.stop };
-        let found = catch_unwind(AssertUnwindSafe(|| find(request, how, &listener)));
+        let found = catch_unwind(AssertUnwindSafe(|| find(request, how, ask, &listener)));
         let Listener { notices, late, .. } = listener;
         let mut notices = notices.into_inner();
         notices.extend(late.take());
@@ -159,31 +169,19 @@ impl Gathering {
     }
 }
 
-/// Computes the answer for all sources of a capture.
-fn find<T: Additive>(
+/// Opens a capture, and asks.
+fn find<T>(
     request: Request,
     how: &Follow,
+    ask: &impl Fn(&mut Session, &Follow, &str, &dyn Observer) -> Result<T, RunError>,
     observer: &dyn Observer,
-) -> Result<Found<T>, GatherError> {
+) -> Result<T, GatherError> {
     let name = request.capture.display().to_string();
     let mut session = Session::open_observed(request, observer)?;
     if session.sources().is_empty() && !session.itms().is_empty() {
         return Err(OpenError::OnlyItm(session.request().capture.clone()).into());
     }
-    let files = session.capture().buffers.iter().map(|buffer| buffer.file.clone()).collect();
-    let (programs, statistics) = (Programs::default(), Statistics::default());
-    let mut found = Found { programs, sources: 0, statistics, files };
-    session.each_source(observer, |session, source| {
-        let outcome = T::find(session, source, how, &name, observer)?;
-        found.sources += 1;
-        found.statistics.add(&outcome.statistics);
-        found.programs.complete &= outcome.complete;
-        for (program, of) in outcome.found {
-            found.programs.add(program.id, program.images, of);
-        }
-        Ok::<(), RunError>(())
-    })?;
-    Ok(found)
+    Ok(ask(&mut session, how, &name, observer)?)
 }
 
 /// Keeps the notices of one capture.

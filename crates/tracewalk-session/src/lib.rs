@@ -32,6 +32,7 @@ mod at;
 mod belonging;
 mod beside;
 mod code;
+mod compare;
 mod config;
 mod contents;
 mod contexts;
@@ -74,16 +75,18 @@ mod sources;
 mod strict;
 mod unread;
 mod watch;
+mod window;
 
-pub use additive::{Additive, OfPrograms};
+pub use additive::{Additive, Answered, OfCounts, OfCoverage, OfInterrupts, OfProfile, OfPrograms};
 pub use arrival::{Arrival, Begin};
 pub use at::At;
 pub use beside::Itms;
+pub use compare::{CompareError, Compared, Comparison};
 pub use config::source_config;
 pub use covered::Covered;
 pub use error::{OpenError, RunError};
 pub use frames::{Frames, Odd, repack};
-pub use gathering::{Found, GatherError, Gathering, OfCapture};
+pub use gathering::{GatherError, Gathering, OfCapture};
 pub use infer::mtb_order;
 pub use infer::{Answer, Certainty, Change, Correction, Finding};
 pub use info::{INFO_TABLES, Info, ItmInfo};
@@ -94,13 +97,14 @@ pub use notice::{
 };
 pub use observer::{Late, Notices, Observer};
 pub use open::interrupts;
-pub use outcome::{Follow, Losses, Outcome, Trust};
+pub use outcome::{Follow, Followed, Losses, Outcome, Trust};
 pub use places::{Lost, LostPlace, LostPlaces, Why};
 pub use program::FollowedProgram;
 pub use request::{MtbStatements, Policy, Request, Statements};
 pub use session::{ScopedCode, Session};
 pub use shared::Shared;
 pub use watch::Watch;
+pub use window::{View, WindowError};
 
 /// The README's example is compiled.
 #[cfg(doctest)]

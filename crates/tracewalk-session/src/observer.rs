@@ -6,7 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::drive::{NoProgress, Progress};
 
+use crate::model::Source;
 use crate::notice::{Notice, NoticeKind};
+use crate::outcome::Followed;
+use crate::session::Session;
 
 /// Receives notices as they arise, and watches long work.
 pub trait Observer {
@@ -17,6 +20,9 @@ pub trait Observer {
     fn work(&self, _bytes: u64) -> Box<dyn Progress + '_> {
         Box::new(NoProgress)
     }
+
+    /// A source was followed.
+    fn followed(&self, _session: &Session, _source: &Source, _followed: &Followed<'_>) {}
 
     /// Receives notices that arise when names are looked up in a program, perhaps after the session has ended.
     fn late(&self) -> Late {

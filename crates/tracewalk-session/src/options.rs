@@ -33,7 +33,7 @@ pub(crate) fn add(capture: &mut Capture, stated: &Statements) -> Result<(), Open
 
 /// Sets the start of the frames of trace ports; this also states that the container is a trace port.
 fn set_frame_start(capture: &mut Capture, stated: &Statements) -> Result<(), OpenError> {
-    const OPTION: &str = "--frame-start";
+    const OPTION: &str = "--container frame-start";
     let Some(start) = stated.frame_start else { return Ok(()) };
     let mut other = None;
     let mut any = false;
@@ -66,8 +66,11 @@ fn arrange(capture: &mut Capture, stated: &Statements) -> Result<(), OpenError> 
         }
         let pointer = stated.read_pointer.map(u64::from);
         let arrangement = Arrangement {
-            read_pointer: pointer.map(|pointer| Stated::new(pointer, Origin::Option("--read-pointer"))),
-            swapped_words: stated.swap_words.then(|| Stated::new(true, Origin::Option("--swap-words"))),
+            read_pointer: pointer
+                .map(|pointer| Stated::new(pointer, Origin::Option("--container read-pointer"))),
+            swapped_words: stated
+                .swap_words
+                .then(|| Stated::new(true, Origin::Option("--container swap-words"))),
         };
         let arranged = buffer.arrange(arrangement);
         arranged.map_err(|problem| OpenError::Arrangement {
@@ -84,9 +87,9 @@ fn add_mtb_registers(capture: &mut Capture, stated: &Statements) -> Result<(), O
         None => Registers::new(),
     };
     let options = [
-        ("MTB_POSITION", "--mtb-position", stated.mtb.position),
-        ("MTB_MASTER", "--mtb-master", stated.mtb.master),
-        ("MTB_BASE", "--mtb-base", stated.mtb.base),
+        ("MTB_POSITION", "--source mtb,position", stated.mtb.position),
+        ("MTB_MASTER", "--source mtb,master", stated.mtb.master),
+        ("MTB_BASE", "--source mtb,base", stated.mtb.base),
     ];
     for (name, option, value) in options {
         if let Some(value) = value {

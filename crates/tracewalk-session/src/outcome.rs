@@ -66,7 +66,26 @@ pub struct Outcome<T> {
     pub complete: bool,
 }
 
+/// An outcome without its answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Followed<'a> {
+    /// The amounts of trace and execution.
+    pub statistics: &'a Statistics,
+    /// The parts that could not be decoded or followed.
+    pub losses: &'a Losses,
+    /// The counts of the ITMs that were decoded with the source.
+    pub itms: &'a [(Itm, ItmCounts)],
+    /// The byte of the capture after which the work ended early.
+    pub ended_at: Option<u64>,
+}
+
 impl<T> Outcome<T> {
+    /// The outcome without its answer.
+    pub(crate) fn followed(&self) -> Followed<'_> {
+        let Self { statistics, losses, itms, ended_at, .. } = self;
+        Followed { statistics, losses, itms, ended_at: *ended_at }
+    }
+
     /// The same outcome, with an answer made from this one's answer and program.
     pub(crate) fn map<U>(self, make: impl FnOnce(T, &Code) -> U) -> Outcome<U> {
         let Self { found, statistics, losses, code, itms, notices, ended_at, complete } = self;

@@ -14,9 +14,9 @@ pub(crate) fn check_wires(buffer: &Buffer) -> Result<(), OpenError> {
     let Some(reading) = &buffer.wires else { return Ok(()) };
     let needed = match (reading.said.wire, reading.wire) {
         (None, Wire::Port) => "--wire port",
-        (None, Wire::Uart | Wire::Manchester) => "--wire WIRE and --baud BITS",
-        (Some(_), Wire::Uart | Wire::Manchester) if reading.said.baud.is_none() => "--baud BITS",
-        (Some(_), _) if reading.inverted && reading.said.inverted.is_none() => "--invert",
+        (None, Wire::Uart | Wire::Manchester) => "--wire WIRE,baud=BITS",
+        (Some(_), Wire::Uart | Wire::Manchester) if reading.said.baud.is_none() => "--wire baud=BITS",
+        (Some(_), _) if reading.inverted && reading.said.inverted.is_none() => "--wire invert",
         (Some(_), _) if reading.found_channels().next().is_some() => "--channel NAME=ROLE",
         (Some(_), _) => return Ok(()),
     };
@@ -31,7 +31,7 @@ pub(crate) fn check_container(buffer: &Buffer) -> Result<(), OpenError> {
         }
         None => "--container CONTAINER",
         Some(Container::TracePort) if buffer.frame_start.is_none() && !has_full_sync(&buffer.bytes) => {
-            "--frame-start N"
+            "--container frame-start=N"
         }
         Some(_) => return Ok(()),
     };
@@ -74,7 +74,7 @@ fn missing(source: &SourceDescription, contents: &Contents) -> Option<String> {
             Some(format!("--source {id}{protocol},cpu=CPU"))
         }
         Protocol::Mtb if source.registers.get("MTB_POSITION").is_none() => {
-            Some("--mtb-position VALUE --mtb-master VALUE".to_owned())
+            Some("--source mtb,position=VALUE,master=VALUE".to_owned())
         }
         _ if id.is_none() && contents.frames.is_some() => Some(format!("--source ID={protocol}")),
         _ => None,

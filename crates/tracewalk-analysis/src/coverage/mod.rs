@@ -44,6 +44,7 @@ mod code;
 mod collected;
 mod difference;
 mod instructions;
+mod limits;
 mod losses;
 mod paths;
 mod recorder;
@@ -60,6 +61,7 @@ pub use difference::{
     Revisions, SourceDiff, TextOf,
 };
 pub use instructions::{Branching, Instruction, Passes};
+pub use limits::{Limit, LimitMeasure, ParseLimitError, Unmet};
 pub use losses::{Losses, Lost};
 pub use paths::common_folder;
 pub use recorder::Recorder;

@@ -1,8 +1,6 @@
 //! Values that this build may lack: the feature `full` adds those that take long to build.
 
-use std::path::PathBuf;
-
-use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use tracewalk_report::export::LACKING;
 use tracewalk_report::formats::{self, Format};
 
@@ -25,12 +23,8 @@ pub(super) fn table(all: &'static [&'static str]) -> impl TypedValueParser<Value
     })
 }
 
-/// Reads the name of a file for a format, and refuses it if the format is not built in.
-pub(super) fn file_of(format: &'static str) -> impl TypedValueParser<Value = PathBuf> {
-    PathBufValueParser::new().try_map(move |file| refuse(format, LACKING).map(|()| file))
-}
-
-fn refuse(name: &str, lacking: &[&str]) -> Result<(), String> {
+/// Refuses the name of a format that is not built in.
+pub(super) fn refuse(name: &str, lacking: &[&str]) -> Result<(), String> {
     if lacking.contains(&name) { Err(needs_full()) } else { Ok(()) }
 }
 
@@ -105,8 +99,7 @@ mod tests {
 
     #[test]
     fn a_command_takes_the_formats_of_its_registry_and_no_others() {
-        use clap::CommandFactory as _;
-        let mut command = crate::args::Cli::command();
+        let mut command = crate::args::Cli::arranged();
         for (name, formats) in formats::registries() {
             let expected = formats.iter().map(|(name, _)| *name).collect::<Vec<_>>();
             let command = command.find_subcommand_mut(name).unwrap();

@@ -38,27 +38,18 @@ pub(crate) struct CaptureArgs {
     #[arg(long = "root", value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Capture")]
     pub(crate) roots: Vec<PathBuf>,
 
-    /// How the bytes are packed: `auto`, `frames` (CoreSight frames from a trace buffer), `tpiu` (frames from a trace
-    /// port, with FSYNC and HSYNC, at any alignment), `raw` (one source's bytes) or `mtb` (an MTB's RAM).
-    #[arg(long, value_name = "CONTAINER", value_parser = container, help_heading = "Capture")]
-    pub(crate) container: Option<ContainerChoice>,
-
-    /// The address of the file's first byte, if the file holds more than the trace buffer and does not state addresses.
-    #[arg(long, value_name = "ADDRESS", value_parser = register, help_heading = "Capture")]
-    pub(crate) dump_address: Option<u32>,
-
-    /// For a trace port (--container tpiu) with no FSYNC in the capture: the first frame starts after N bytes, 0 to 15.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(..16), help_heading = "Capture")]
-    pub(crate) frame_start: Option<u8>,
-
-    /// For a buffer that wrapped and was saved from its first address on: the offset of its oldest byte in the file, from the
-    /// buffer's write pointer (an ETB's RWP counts words: multiply by four).
-    #[arg(long, value_name = "OFFSET", value_parser = register, help_heading = "Capture")]
-    pub(crate) read_pointer: Option<u32>,
-
-    /// Swap the bytes of each 32-bit word: the file has the highest byte first.
-    #[arg(long, help_heading = "Capture")]
-    pub(crate) swap_words: bool,
+    /// How the bytes are packed: KIND[,key=value…].
+    ///
+    /// KIND is `auto`, `frames` (CoreSight frames from a trace buffer), `tpiu` (frames from a trace port, with FSYNC and HSYNC, at
+    /// any alignment), `raw` (one source's bytes) or `mtb` (an MTB's RAM). It may be left out. Keys:
+    ///
+    /// `swap-words`: the file has the highest byte of each 32-bit word first;
+    /// `read-pointer=OFFSET`, for a buffer that wrapped and was saved from its first address on: the offset of its oldest byte in
+    /// the file, from the buffer's write pointer (an ETB's RWP counts words: multiply by four);
+    /// `frame-start=N`, for a trace port with no FSYNC in the capture: the first frame starts after N bytes, 0 to 15;
+    /// `address=ADDRESS`: the address of the file's first byte, if the file holds more than the trace buffer and states no addresses.
+    #[arg(long, value_name = "CONTAINER", value_delimiter = ',', value_parser = packing, help_heading = "Capture")]
+    pub(crate) container: Vec<Packing>,
 
     /// Infer nothing: a required setting that is not stated is an error.
     #[arg(long, help_heading = "Capture")]
@@ -84,9 +75,15 @@ pub(crate) struct CaptureArgs {
     ///
     /// PROTOCOL is `etmv3`, `pft`, `etmv4` (or `ete`), `mtb` or `itm`. Keys are `cpu=cortex-m3`, which gives the usual register
     /// values, and the registers by Arm's names in lower case: `etmcr=`, `etmidr=`, `etmccer=`, `etmtraceidr=`; for ETMv4 and ETE
-    /// `trcconfigr=`, `trctraceidr=`, `trcdevarch=`, `trcidr0=`, `trcidr1=`, `trcidr2=` and `trcidr8=`.
-    #[arg(long = "source", value_name = "SOURCE", help_heading = "Capture")]
-    pub(crate) sources: Vec<SourceDescription>,
+    /// `trcconfigr=`, `trctraceidr=`, `trcdevarch=`, `trcidr0=`, `trcidr1=`, `trcidr2=` and `trcidr8=`; for an MTB `position=` (the
+    /// place of the oldest packet), `master=` (the size of the buffer) and `base=` (the address of its RAM), and `pc=`, the address
+    /// at which the processor halted, if the MTB was on until then: tracewalk then also shows the instructions after the last packet.
+    #[arg(long = "source", value_name = "SOURCE", value_parser = source, help_heading = "Capture")]
+    pub(crate) sources: Vec<SourceChoice>,
+
+    /// A file of the MTB's registers, with lines such as MTB_POSITION=0x….
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Capture")]
+    pub(crate) registers: Option<PathBuf>,
 
     /// Decode only this trace ID (hexadecimal with 0x, or decimal); can be given several times.
     #[arg(long = "id", value_name = "ID", value_parser = trace_id, help_heading = "Capture")]
@@ -126,43 +123,90 @@ pub(crate) struct CaptureArgs {
     /// it. Exceptions are numbered by this table.
     #[arg(long, value_name = "ADDRESS", value_parser = register, help_heading = "Program")]
     pub(crate) vtor: Option<u32>,
-
-    /// The MTB's POSITION register, which gives the place of the oldest packet.
-    #[arg(long, value_name = "VALUE", value_parser = register, help_heading = "MTB")]
-    pub(crate) mtb_position: Option<u32>,
-
-    /// The MTB's MASTER register, which gives the size of the buffer.
-    #[arg(long, value_name = "VALUE", value_parser = register, help_heading = "MTB")]
-    pub(crate) mtb_master: Option<u32>,
-
-    /// The MTB's BASE register, the address of its RAM.
-    #[arg(long, value_name = "VALUE", value_parser = register, help_heading = "MTB")]
-    pub(crate) mtb_base: Option<u32>,
-
-    /// The address at which the processor halted, if the MTB was on until then; tracewalk then also shows the
-    /// instructions after the last packet.
-    #[arg(long, visible_alias = "pc", value_name = "ADDRESS", value_parser = register, help_heading = "MTB")]
-    pub(crate) mtb_pc: Option<u32>,
-
-    /// A file of the MTB's registers, with lines such as MTB_POSITION=0x….
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "MTB")]
-    pub(crate) registers: Option<PathBuf>,
 }
 
-/// `--container`: a container, or `auto`, which infers it.
+/// A word of `--container`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ContainerChoice {
+pub(crate) enum Packing {
+    /// The container is inferred.
     Auto,
     Is(Container),
+    SwapWords,
+    ReadPointer(u32),
+    FrameStart(u8),
+    Address(u32),
 }
 
-fn container(word: &str) -> Result<ContainerChoice, String> {
-    if word == "auto" {
-        return Ok(ContainerChoice::Auto);
+fn packing(word: &str) -> Result<Packing, String> {
+    const KEYS: [&str; 4] = ["swap-words", "read-pointer=", "frame-start=", "address="];
+    if let Some((key, value)) = word.split_once('=') {
+        return match key {
+            "read-pointer" => register(value).map(Packing::ReadPointer),
+            "address" => register(value).map(Packing::Address),
+            "frame-start" => {
+                let start =
+                    number(value).and_then(|start| u8::try_from(start).ok()).filter(|start| *start < 16);
+                start.map(Packing::FrameStart).ok_or_else(|| "expected a number from 0 to 15".to_owned())
+            }
+            _ => Err(format!("the keys are {}", KEYS.join(", "))),
+        };
     }
-    word.parse()
-        .map(ContainerChoice::Is)
-        .map_err(|error: tracewalk_input::capture::UnknownContainer| error.to_string())
+    match word {
+        "auto" => Ok(Packing::Auto),
+        "swap-words" => Ok(Packing::SwapWords),
+        _ => word
+            .parse()
+            .map(Packing::Is)
+            .map_err(|error: tracewalk_input::capture::UnknownContainer| error.to_string()),
+    }
+}
+
+/// `--source`: a source, statements about an MTB, or both.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SourceChoice {
+    pub(crate) source: Option<SourceDescription>,
+    pub(crate) mtb: Vec<(MtbKey, u32)>,
+}
+
+/// A key of `--source mtb`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MtbKey {
+    Position,
+    Master,
+    Base,
+    Pc,
+}
+
+impl MtbKey {
+    fn of(key: &str) -> Option<Self> {
+        Some(match key.strip_prefix("mtb_").unwrap_or(key) {
+            "position" => Self::Position,
+            "master" => Self::Master,
+            "base" => Self::Base,
+            "pc" => Self::Pc,
+            _ => return None,
+        })
+    }
+}
+
+fn source(text: &str) -> Result<SourceChoice, String> {
+    let mut choice = SourceChoice::default();
+    let mut rest = String::new();
+    for (index, part) in text.split(',').enumerate() {
+        let key = part.split_once('=').filter(|_| index > 0 && text.starts_with("mtb,"));
+        let known = key.and_then(|(key, value)| Some((MtbKey::of(key)?, value)));
+        match known {
+            Some((key, value)) => choice.mtb.push((key, register(value)?)),
+            None if key.is_some_and(|(key, _)| key == "flow") => rest += &format!(",mtb_{part}"),
+            None => rest = if rest.is_empty() { part.to_owned() } else { format!("{rest},{part}") },
+        }
+    }
+    if choice.mtb.is_empty() || rest != "mtb" {
+        let read =
+            rest.parse().map_err(|error: tracewalk_input::capture::ParseSourceError| error.to_string());
+        choice.source = Some(read?);
+    }
+    Ok(choice)
 }
 
 fn trace_id(text: &str) -> Result<TraceId, String> {
@@ -173,6 +217,24 @@ fn trace_id(text: &str) -> Result<TraceId, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_said_of_a_container_and_an_mtb_is_a_list_of_keys() {
+        assert_eq!(packing("tpiu"), Ok(Packing::Is(Container::TracePort)));
+        assert_eq!(packing("frame-start=15"), Ok(Packing::FrameStart(15)));
+        assert_eq!(packing("read-pointer=0x40"), Ok(Packing::ReadPointer(64)));
+        for wrong in ["", "frame", "frame-start", "frame-start=16", "address=x", "pointer=1"] {
+            assert!(packing(wrong).is_err(), "{wrong}");
+        }
+        let mtb = vec![(MtbKey::Position, 0x34), (MtbKey::Pc, 8)];
+        assert_eq!(source("mtb,position=0x34,pc=8"), Ok(SourceChoice { source: None, mtb: mtb.clone() }));
+        let both = source("mtb,cpu=cortex-m0,position=0x34,pc=8").unwrap();
+        assert!(both.mtb == mtb && both.source.is_some_and(|source| source.cpu.is_some()));
+        assert!(source("mtb").unwrap().source.is_some());
+        for wrong in ["mtb,", "mtb,position", "mtb,pos=1", "mtb,base=0x1_0000_0000", "pft,position=1"] {
+            assert!(source(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn ids_are_hexadecimal_or_decimal() {

@@ -7,7 +7,7 @@ use tracewalk_analysis::counts::CountsReport;
 use tracewalk_report::formats::{self, Format, WriteCounts};
 
 use super::built_in;
-use super::profile::FollowArgs;
+use super::places::PlacesArgs;
 use super::work::WorkArgs;
 
 pub(crate) const COUNTS_EXAMPLES: &str = "\
@@ -17,9 +17,10 @@ Examples:
   tracewalk counts capture.toml --format csv --table branches
       each branch, where it led to, and how often
   tracewalk counts run1.bin --image fw.elf --save run1.twcounts
-  tracewalk merge run1.twcounts run2.twcounts -o all.twcounts
-  tracewalk counts all.twcounts --format json
-      runs on several boards, merged later
+  tracewalk counts run1.twcounts run2.twcounts --format json
+      runs on several boards, added up later
+  tracewalk counts nightly/ --captures captures.csv -o all.parquet
+      all captures below a directory, and the outcome of each
   tracewalk counts capture.toml --format profgen -o fw.prof
   llvm-profgen --unsymbolized-profile=fw.prof --use-offset=0 --binary=fw.elf -o fw.afdo
   clang -O2 -fprofile-sample-use=fw.afdo …
@@ -36,17 +37,13 @@ Exit status:
 #[derive(Args, Debug)]
 pub(crate) struct Counts {
     #[command(flatten)]
-    pub(crate) follow: FollowArgs,
-
-    /// Further captures, whose counts are added up. Files saved by --save can be given instead of captures.
-    #[arg(value_name = "CAPTURE", value_hint = ValueHint::AnyPath)]
-    pub(crate) more: Vec<PathBuf>,
+    pub(crate) places: PlacesArgs,
 
     /// Use only the binary with this file name or build ID.
     #[arg(long, value_name = "NAME", help_heading = "Selection")]
     pub(crate) binary: Option<String>,
 
-    /// The output file; standard output if omitted.
+    /// The output file; its extension states the format. Standard output if omitted.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 

@@ -43,7 +43,7 @@ pub(crate) struct Crash {
     #[arg(long, value_name = "TABLE", value_parser = built_in::table(&CRASH_TABLES), default_value = CRASH_TABLES[0], help_heading = "Output")]
     pub(crate) table: &'static str,
 
-    /// The output file; standard output if omitted.
+    /// The output file; its extension states the format. Standard output if omitted.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 

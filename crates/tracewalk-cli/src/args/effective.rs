@@ -2,16 +2,17 @@
 
 use std::ffi::OsString;
 
+use clap::ValueHint;
 use clap::parser::ValueSource;
-use clap::{CommandFactory as _, ValueHint};
 
 use super::Cli;
+use super::output::format_of_output;
 
 /// The command's name, and the options and values on the command line that the result depends on: each option by its long
 /// name with its value after it, without the folders of files.
 pub(crate) fn effective(words: impl IntoIterator<Item = OsString>) -> (String, Vec<String>) {
     /// Options that do not affect the result.
-    const WITHOUT_EFFECT: [&str; 10] = [
+    const WITHOUT_EFFECT: [&str; 12] = [
         "threads",
         "segment",
         "stats",
@@ -22,8 +23,10 @@ pub(crate) fn effective(words: impl IntoIterator<Item = OsString>) -> (String, V
         "provenance",
         "output",
         "save",
+        "captures",
+        "resume",
     ];
-    let command = Cli::command();
+    let command = Cli::arranged();
     let matches = command.clone().try_get_matches_from(words).unwrap_or_default();
     let Some((name, matches)) = matches.subcommand() else { return Default::default() };
     let Some(command) = command.find_subcommand(name) else { return Default::default() };
@@ -48,6 +51,10 @@ pub(crate) fn effective(words: impl IntoIterator<Item = OsString>) -> (String, V
         }
         found
             .extend(values.map(|value| (places.next(), option.clone().into_iter().chain([value]).collect())));
+    }
+    // A file's extension states the format, and the file is left out.
+    if let Ok(Some(format)) = format_of_output(name, matches) {
+        found.push((Some(usize::MAX), vec!["--format".to_owned(), format.to_owned()]));
     }
     found.sort_by_key(|(place, _): &(_, Vec<String>)| *place);
     (name.to_owned(), found.into_iter().flat_map(|(_, words)| words).collect())

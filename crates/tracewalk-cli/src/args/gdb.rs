@@ -14,7 +14,7 @@ Examples:
       wait for a debugger on 127.0.0.1:1234
   gdb-multiarch firmware.elf -ex 'target remote :1234'
       connect to it; then: reverse-stepi, reverse-next, reverse-continue
-  gdb-multiarch firmware.elf -ex 'target remote | tracewalk gdb swo.bin --image firmware.elf --stdio'
+  gdb-multiarch firmware.elf -ex 'target remote | tracewalk gdb swo.bin --image firmware.elf --listen -'
       let GDB start it
   tracewalk gdb capture.toml --at first
       begin at the first instruction, not at the last one
@@ -42,13 +42,15 @@ pub(crate) struct Gdb {
     pub(crate) at: At,
 
     /// The address that debuggers connect to; port 0 selects a free port. Any client that can connect can read the
-    /// program.
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:1234", help_heading = "Debugger")]
+    /// program. `-` is standard input and output, for GDB's `target remote | COMMAND`.
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        allow_hyphen_values = true,
+        default_value = "127.0.0.1:1234",
+        help_heading = "Debugger"
+    )]
     pub(crate) listen: String,
-
-    /// Communicate with the debugger through standard input and output, for GDB's `target remote | COMMAND`.
-    #[arg(long, conflicts_with = "listen", help_heading = "Debugger")]
-    pub(crate) stdio: bool,
 
     #[command(flatten)]
     pub(crate) cache: CacheArgs,

@@ -9,6 +9,7 @@ use tracewalk_session::Trust;
 
 use super::built_in;
 use super::capture::CaptureArgs;
+use super::places::PlacesArgs;
 use super::window::WindowArgs;
 use super::work::WorkArgs;
 
@@ -16,16 +17,15 @@ pub(crate) const PROFILE_EXAMPLES: &str = "\
 Examples:
   tracewalk profile capture.toml
       the functions that cost most
-  tracewalk profile capture.toml --format flamegraph -o profile.svg
+  tracewalk profile capture.toml -o profile.svg
       a picture of them, to open in a browser
   tracewalk profile swo.bin --image fw.elf --table lines --rows 20
       the 20 lines that cost most
   tracewalk profile run1.bin run2.bin --image fw.elf
       two captures of the same program together
   tracewalk profile run1.bin --image fw.elf --save run1.twprof
-  tracewalk merge run1.twprof run2.twprof -o all.twprof
-  tracewalk profile all.twprof --image fw.elf --format flamegraph -o profile.svg
-      runs on several boards, merged later
+  tracewalk profile run1.twprof run2.twprof --image fw.elf -o profile.svg
+      runs on several boards, added up later
   tracewalk profile capture.toml --unit time --frequency 1GHz --format pprof -o profile.pb.gz
       in seconds, by the timestamps of a counter at 1 GHz, for pprof
 
@@ -97,12 +97,7 @@ impl From<DoubtfulChoice> for Doubtful {
 #[derive(Args, Debug)]
 pub(crate) struct Profile {
     #[command(flatten)]
-    pub(crate) follow: FollowArgs,
-
-    /// Further captures of the same program, whose costs are added up. Files saved by --save can be given instead of
-    /// captures.
-    #[arg(value_name = "CAPTURE", value_hint = ValueHint::AnyPath)]
-    pub(crate) more: Vec<PathBuf>,
+    pub(crate) places: PlacesArgs,
 
     #[command(flatten)]
     pub(crate) window: WindowArgs,
@@ -132,7 +127,7 @@ pub(crate) struct Profile {
     #[arg(long, value_parser = built_in::listed(formats::PROFILE), help_heading = "Output")]
     pub(crate) format: Option<&'static Format<WriteProfile>>,
 
-    /// The output file; standard output if omitted.
+    /// The output file; its extension states the format. Standard output if omitted.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 
@@ -163,6 +158,10 @@ pub(crate) struct Calls {
     /// The output format. In tables each call has its own row, or each chain of calls with --fold chains.
     #[arg(long, value_parser = built_in::listed(formats::CALLS), default_value = "text", help_heading = "Output")]
     pub(crate) format: &'static Format<MakeCalls>,
+
+    /// The output file; its extension states the format. Standard output if omitted.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) work: WorkArgs,

@@ -2,43 +2,50 @@
 
 use tracewalk::ids::Address;
 use tracewalk_input::capture::perf::BinaryPlaces;
-use tracewalk_session::{MtbStatements, Policy, Request, Statements};
+use tracewalk_session::{Policy, Request, Statements};
 
-use super::capture::{CaptureArgs, ContainerChoice};
+use super::capture::{CaptureArgs, MtbKey, Packing};
 
 impl CaptureArgs {
     /// The request to open the capture.
     pub(crate) fn request(&self) -> Request {
-        let container = match self.container {
-            Some(ContainerChoice::Is(container)) => Some(container),
-            Some(ContainerChoice::Auto) | None => None,
+        let mut stated = Statements {
+            wires: self.recording.options(),
+            binaries: BinaryPlaces {
+                symfs: self.symfs.clone(),
+                debug_dirs: self.debug_dirs.clone(),
+                kallsyms: self.kallsyms.clone(),
+            },
+            svd: self.svd.clone(),
+            vector_table: self.vtor.map(Address::from),
+            ..Statements::default()
         };
+        stated.mtb.registers.clone_from(&self.registers);
+        for packing in &self.container {
+            match *packing {
+                Packing::Auto => stated.container = None,
+                Packing::Is(container) => stated.container = Some(container),
+                Packing::SwapWords => stated.swap_words = true,
+                Packing::ReadPointer(offset) => stated.read_pointer = Some(offset),
+                Packing::FrameStart(start) => stated.frame_start = Some(start),
+                Packing::Address(address) => stated.dump_address = Some(Address::from(address)),
+            }
+        }
+        for source in &self.sources {
+            stated.sources.extend(source.source.clone());
+            for (key, value) in &source.mtb {
+                match key {
+                    MtbKey::Position => stated.mtb.position = Some(*value),
+                    MtbKey::Master => stated.mtb.master = Some(*value),
+                    MtbKey::Base => stated.mtb.base = Some(*value),
+                    MtbKey::Pc => stated.mtb.halted_at = Some(Address::from(*value)),
+                }
+            }
+        }
         Request {
             capture: self.capture.clone(),
             roots: self.roots.clone(),
-            stated: Statements {
-                container,
-                frame_start: self.frame_start,
-                read_pointer: self.read_pointer,
-                swap_words: self.swap_words,
-                dump_address: self.dump_address.map(Address::from),
-                wires: self.recording.options(),
-                binaries: BinaryPlaces {
-                    symfs: self.symfs.clone(),
-                    debug_dirs: self.debug_dirs.clone(),
-                    kallsyms: self.kallsyms.clone(),
-                },
-                sources: self.sources.clone(),
-                mtb: MtbStatements {
-                    position: self.mtb_position,
-                    master: self.mtb_master,
-                    base: self.mtb_base,
-                    halted_at: self.mtb_pc.map(Address::from),
-                    registers: self.registers.clone(),
-                },
-                svd: self.svd.clone(),
-                vector_table: self.vtor.map(Address::from),
-            },
+            stated,
             images: self.images.clone(),
             ids: self.ids.clone(),
             policy: if self.strict { Policy::Strict } else { Policy::Infer },

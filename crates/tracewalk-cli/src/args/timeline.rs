@@ -7,6 +7,7 @@ use tracewalk_analysis::clock::Unit;
 use tracewalk_report::formats::{self, Format, MakeTimeline, WriteInterrupts};
 
 use super::built_in;
+use super::places::PlacesArgs;
 use super::profile::{FollowArgs, frequency};
 use super::window::WindowArgs;
 use super::work::WorkArgs;
@@ -34,18 +35,16 @@ Examples:
   tracewalk interrupts run1.bin run2.bin --image fw.elf
       two captures of the same program together
   tracewalk interrupts run1.bin --image fw.elf --unit cycles --save run1.twirq
-  tracewalk merge run1.twirq run2.twirq -o all.twirq
-  tracewalk interrupts all.twirq --image fw.elf
-      runs on several boards, merged later
+  tracewalk interrupts run1.twirq run2.twirq --image fw.elf
+      runs on several boards, added up later
 
 Exit status:
   0  everything was decoded
   2  something could not be read, or the trace had malformed parts or gaps;
      exceptions cut by these are counted, but have no duration";
 
-/// The capture to follow, the axis, and the window.
 #[derive(Args, Debug)]
-pub(crate) struct AxisArgs {
+pub(crate) struct Timeline {
     #[command(flatten)]
     pub(crate) follow: FollowArgs,
 
@@ -60,18 +59,12 @@ pub(crate) struct AxisArgs {
     /// seconds, except in csv, parquet and json.
     #[arg(long, value_name = "HZ", value_parser = frequency, help_heading = "Axis")]
     pub(crate) frequency: Option<f64>,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct Timeline {
-    #[command(flatten)]
-    pub(crate) axis: AxisArgs,
 
     /// The output format.
     #[arg(long, value_parser = built_in::listed(formats::TIMELINE), default_value = "text", help_heading = "Output")]
     pub(crate) format: &'static Format<MakeTimeline>,
 
-    /// The output file, or a folder for `ctf`; standard output if omitted.
+    /// The output file, whose extension states the format, or a folder for `ctf`. Standard output if omitted.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 
@@ -82,11 +75,19 @@ pub(crate) struct Timeline {
 #[derive(Args, Debug)]
 pub(crate) struct Interrupts {
     #[command(flatten)]
-    pub(crate) axis: AxisArgs,
+    pub(crate) places: PlacesArgs,
 
-    /// Further captures of the same program. Files saved by --save can be given instead of captures.
-    #[arg(value_name = "CAPTURE", value_hint = ValueHint::AnyPath)]
-    pub(crate) more: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+
+    /// The unit of the axis.
+    #[arg(long = "unit", value_enum, default_value_t, help_heading = "Axis")]
+    pub(crate) axis: AxisChoice,
+
+    /// The frequency of the clock that cycles or timestamps count, for example 72MHz or 32768. Times are then in
+    /// seconds, except in csv, parquet and json.
+    #[arg(long, value_name = "HZ", value_parser = frequency, help_heading = "Axis")]
+    pub(crate) frequency: Option<f64>,
 
     /// Report functions as well.
     #[arg(long, help_heading = "Output")]
@@ -96,7 +97,7 @@ pub(crate) struct Interrupts {
     #[arg(long, value_parser = built_in::listed(formats::INTERRUPTS), help_heading = "Output")]
     pub(crate) format: Option<&'static Format<WriteInterrupts>>,
 
-    /// The output file; standard output if omitted.
+    /// The output file; its extension states the format. Standard output if omitted.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 

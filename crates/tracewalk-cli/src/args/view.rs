@@ -14,7 +14,7 @@ Examples:
       the recording as a page in the browser
   tracewalk view swo.bin --image firmware.elf --no-open
       the same; the page's address is printed
-  tracewalk view crash.log --image firmware.elf --at last --export crash.html
+  tracewalk view crash.log --image firmware.elf --at last -o crash.html
       the last steps as one file, for a bug report
 
 Exit status:
@@ -43,10 +43,10 @@ pub(crate) struct View {
 
     /// Write the page and the data of a window to one file, and serve nothing. The window is centred on the place of
     /// --at.
-    #[arg(long, value_name = "FILE.html", value_hint = ValueHint::FilePath, conflicts_with_all = ["port", "no_open"], help_heading = "Output")]
-    pub(crate) export: Option<PathBuf>,
+    #[arg(short, long, value_name = "FILE.html", value_hint = ValueHint::FilePath, conflicts_with_all = ["port", "no_open"], help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
 
-    /// The number of steps of each source that --export writes: instructions, events and gaps; at most 1048576.
-    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..=1 << 20), requires = "export", help_heading = "Output")]
+    /// The number of steps of each source that -o writes: instructions, events and gaps; at most 1048576.
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..=1 << 20), requires = "output", help_heading = "Output")]
     pub(crate) steps: u64,
 }

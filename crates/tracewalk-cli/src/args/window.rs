@@ -1,10 +1,11 @@
 //! `--from` and `--to`: a part of the trace.
 
 use clap::Args;
+use tracewalk_analysis::place::ParsePlaceError;
 use tracewalk_analysis::{Place, Window};
+use tracewalk_session::View;
 
 use super::numbers::number;
-use super::place::place;
 use crate::failure::Failure;
 
 /// The part of the trace that is reported.
@@ -13,11 +14,11 @@ pub(crate) struct WindowArgs {
     /// Report execution from here on: 2000 (after 2000 instructions), 2000c (after 2000 cycles), 2000t (from timestamp
     /// 2000), @0x7d0 (from byte 0x7d0 of the capture), 0x8000306 (an address), main or main+0x10 (a function),
     /// main.c:33 (a line), exception:SysTick, exception:15 or exception:any; append #2 to start at the second time.
-    #[arg(long, value_name = "PLACE", value_parser = place, help_heading = "Window")]
+    #[arg(long, value_name = "PLACE", help_heading = "Window")]
     from: Option<Place>,
 
     /// Report execution up to here. A named place is searched for, and #2 counted, after --from.
-    #[arg(long, value_name = "PLACE", value_parser = place, help_heading = "Window")]
+    #[arg(long, value_name = "PLACE", help_heading = "Window")]
     to: Option<Place>,
 }
 
@@ -34,7 +35,7 @@ fn around(text: &str) -> Result<(Place, u64), String> {
     let (place_text, count) =
         text.rsplit_once('±').or_else(|| text.rsplit_once("+-")).unwrap_or((text, "20"));
     let count = number(count).ok_or("expected a number of instructions after ±, for example main±50")?;
-    Ok((place(place_text)?, count))
+    Ok((place_text.parse().map_err(|error: ParsePlaceError| error.to_string())?, count))
 }
 
 impl WindowArgs {
@@ -44,20 +45,6 @@ impl WindowArgs {
     }
 
     pub(crate) fn window(&self) -> Result<Window, Failure> {
-        let (from, to) = (self.from.clone(), self.to.clone());
-        let positions = (from.as_ref().and_then(Place::position), to.as_ref().and_then(Place::position));
-        match positions {
-            (Some(start), Some(end)) if start.is_before(end) == Some(false) => Err(Failure::input(
-                "empty_window",
-                format!("--to is {end}, but --from is {start}: nothing is between them"),
-                "give a greater --to",
-            )),
-            (_, Some(end)) if end.is_beginning() => Err(Failure::input(
-                "empty_window",
-                format!("--to is {end}: nothing is before it"),
-                "give a greater --to",
-            )),
-            _ => Ok(Window { from, to }),
-        }
+        Ok(View::between(self.from.clone(), self.to.clone(), None)?.window().clone())
     }
 }

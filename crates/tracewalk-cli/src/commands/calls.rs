@@ -1,20 +1,19 @@
 //! `calls`: the functions that ran, as a tree of calls.
 
-use std::io::Write;
 use std::time::Instant;
 
 use tracewalk::plain::Plain;
 use tracewalk_analysis::Statistics;
 use tracewalk_analysis::profile::Profile;
 use tracewalk_report::export::{CallChainsOptions, CallTreeOptions, ProfileReport, best_unit};
+use tracewalk_session::{OfProfile, View};
 
-use super::window::{self, View};
-use super::{follow, print_statistics, profile};
+use super::{follow, print_statistics};
 use crate::args::{Calls, Fold};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{Destination, look, standard_output};
+use crate::output::{Destination, Stream, look_for, write_to};
 use crate::task::{Reads, Task};
 
 impl Task for Calls {
@@ -23,7 +22,7 @@ impl Task for Calls {
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
-        vec![Destination::standard_output()]
+        vec![Destination::output(self.output.as_deref())]
     }
 
     fn is_for_people(&self) -> bool {
@@ -52,44 +51,47 @@ fn run(args: &Calls, messages: &Messages) -> Result<(), Failure> {
 fn tree(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
     let window = args.window.window()?;
     let mut session = open::live(&args.follow.capture, messages)?;
-    let (how, view) = (follow::how(&args.follow, args.work.threads), View::new(window.clone(), None));
+    let how = follow::how(&args.follow, args.work.threads, messages);
+    let view = View::new(window.clone(), None);
     view.check(&mut session, &how, messages)?;
-    let mut out = standard_output();
-    let shown = out.clone();
-    session.on_quiet(move || shown.clone().flush());
-    let options = CallTreeOptions { look: look(), depth: args.depth, fold: args.fold != Fold::None, window };
-    let mut tree = (args.format.make.tree)(&mut out, options);
-    tree.begin()?;
-    let mut total = Statistics::default();
-    session.each_source(messages, |session, source| {
-        let outcome = window::run(session, source, (&how, &view), &mut *tree, messages)?;
-        total.add(&outcome.statistics);
-        Ok::<(), Failure>(())
+    let (output, mut total) = (args.output.as_deref(), Statistics::default());
+    Stream::to(output, &session).write(|out| {
+        let fold = args.fold != Fold::None;
+        let options = CallTreeOptions { look: look_for(output), depth: args.depth, fold, window };
+        let mut tree = (args.format.make.tree)(out, options);
+        tree.begin()?;
+        session.each_source(messages, |session, source| {
+            let outcome = view.run(session, source, &how, &mut *tree, messages)?;
+            total.add(&outcome.statistics);
+            Ok::<(), Failure>(())
+        })?;
+        Ok(tree.finish(messages.complete())?)
     })?;
-    tree.finish(messages.complete())?;
-    drop(tree);
-    out.flush()?;
     view.finish()?;
     Ok(total)
 }
 
 /// Added up by chains of calls.
 fn chains(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
-    let gathered = profile::gather(&args.follow, &[], (args.window.window()?, args.work.threads), messages)?;
+    let mut session = open::live(&args.follow.capture, messages)?;
+    let how = follow::how(&args.follow, args.work.threads, messages);
+    let name = Plain(args.follow.capture.capture.display()).to_string();
+    let question = OfProfile { view: View::new(args.window.window()?, None) };
+    let answered = session.answer(&question, &how, &name, messages)?;
+    question.view.finish()?;
     // The callees of a function are in the order of their first calls.
-    let sources = profile::sources(&gathered, Profile::clone)?;
+    let sources = answered.sections(|program| &program.sources, Profile::clone)?;
     let report = ProfileReport {
         unit: best_unit(sources.iter().map(|(_, profile)| profile)),
         sources,
         programs: Vec::new(),
-        name: Plain(args.follow.capture.capture.display()).to_string(),
+        name,
         frequency: None,
         inlined: true,
-        complete: gathered.found.complete,
+        complete: messages.complete(),
     };
-    let mut out = standard_output();
-    let options = CallChainsOptions { look: look(), depth: args.depth };
-    (args.format.make.chains)(&mut out, &report, &options)?;
-    out.flush()?;
-    Ok(gathered.statistics)
+    let output = args.output.as_deref();
+    let options = CallChainsOptions { look: look_for(output), depth: args.depth };
+    write_to(output, |out| (args.format.make.chains)(out, &report, &options))?;
+    Ok(answered.statistics)
 }

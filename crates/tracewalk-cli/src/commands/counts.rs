@@ -2,30 +2,27 @@
 
 use std::time::Instant;
 
-use tracewalk::plain::Plain;
 use tracewalk_analysis::counts::{CountedBinary, CountsReport, ReportedBinary};
 use tracewalk_analysis::programs::{OfProgram, ProgramId};
 use tracewalk_report::formats::{self, Format, WriteCounts};
-use tracewalk_sentences::NO_PROGRAM;
-use tracewalk_session::{Follow, RunError};
+use tracewalk_session::OfCounts;
 
-use super::gathered::Gathered;
+use super::gathered::{Asking, Gathered, Places};
 use super::{follow, print_statistics};
 use crate::args::Counts;
 use crate::failure::Failure;
 use crate::messages::Messages;
-use crate::open;
 use crate::output::{Destination, look_for, write_to};
 use crate::task::{Reads, Task};
 
 impl Task for Counts {
     fn reads(&self) -> Reads<'_> {
-        Reads { more: &self.more, takes_saved: true, ..Reads::followed(&self.follow) }
+        Reads::places(&self.places)
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
-        let output = self.output.as_deref();
-        Destination::output_and_save(output, self.save.as_deref(), self.format.is_some())
+        let output = (self.output.as_deref(), self.format.is_some());
+        Destination::of_places(&self.places, output, self.save.as_deref())
     }
 
     fn is_for_people(&self) -> bool {
@@ -34,7 +31,10 @@ impl Task for Counts {
 
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
         let start = Instant::now();
-        let gathered = self.gather(messages)?;
+        let results = [self.save.as_deref(), self.output.as_deref()];
+        let places = Places::find(&self.places, &results, "", messages)?;
+        let how = follow::how(&self.places.follow, self.work.threads, messages);
+        let gathered = places.ask(&Asking::new(&OfCounts, how), messages)?;
         if let Some(file) = &self.save {
             gathered.save(file, messages)?;
         }
@@ -43,46 +43,14 @@ impl Task for Counts {
             self.write(format, &gathered)?;
         }
         if self.work.stats {
-            print_statistics(&gathered.statistics, start.elapsed(), self.work.threads, messages);
+            print_statistics(&gathered.answered.statistics, start.elapsed(), self.work.threads, messages);
         }
         Ok(())
     }
 }
 
 impl Counts {
-    /// Counts execution in the captures, and reads saved files.
-    fn gather(&self, messages: &Messages) -> Result<Gathered<'_, CountedBinary>, Failure> {
-        let mut gathered = Gathered::<CountedBinary>::open(&self.follow, &self.more, messages)?;
-        // Counts are of addresses: no names or lines are looked up.
-        let how = Follow { names: None, ..follow::how(&self.follow, self.work.threads) };
-        let how = follow::accounting(&how, messages);
-        for capture in gathered.captures() {
-            let mut session = open::live(&capture, messages)?;
-            gathered.opened(&capture, &session, messages);
-            let name = Plain(capture.capture.display()).to_string();
-            session.each_source(messages, |session, source| {
-                let outcome = session.counts(source, &how, &name, messages).map_err(|error| match error {
-                    RunError::NoProgram => {
-                        Failure::input("no_program", "counts need a program, but none is known", NO_PROGRAM)
-                    }
-                    error => error.into(),
-                })?;
-                follow::record(session, source, &outcome, messages)?;
-                gathered.statistics.add(&outcome.statistics);
-                for (program, found) in outcome.found {
-                    gathered.add(program, found);
-                }
-                Ok::<(), Failure>(())
-            })?;
-        }
-        gathered.finish(messages)
-    }
-
-    fn write(
-        &self,
-        format: &Format<WriteCounts>,
-        gathered: &Gathered<'_, CountedBinary>,
-    ) -> Result<(), Failure> {
+    fn write(&self, format: &Format<WriteCounts>, gathered: &Gathered<CountedBinary>) -> Result<(), Failure> {
         let mut report = self.report(gathered)?;
         if formats::find(formats::OF_ONE_BINARY, format.name).is_some() {
             of_one_binary(&mut report, format.name)?;
@@ -92,8 +60,8 @@ impl Counts {
     }
 
     /// The report of the selected binaries.
-    fn report<'a>(&self, gathered: &'a Gathered<'_, CountedBinary>) -> Result<CountsReport<'a>, Failure> {
-        let programs = gathered.found.programs.iter();
+    fn report<'a>(&self, gathered: &'a Gathered<CountedBinary>) -> Result<CountsReport<'a>, Failure> {
+        let programs = gathered.answered.programs.programs.iter();
         let reported = programs.map(|(id, program)| ReportedBinary {
             id: id.to_string(),
             name: program.name(),
@@ -105,7 +73,7 @@ impl Counts {
             let is_wanted = |(id, program): (&ProgramId, &OfProgram<CountedBinary>)| {
                 program.images.contains(wanted) || id.to_string().split(' ').any(|word| word == wanted)
             };
-            let mut wanted_ones = gathered.found.programs.iter().map(is_wanted);
+            let mut wanted_ones = gathered.answered.programs.programs.iter().map(is_wanted);
             binaries.retain(|_| wanted_ones.next().unwrap_or_default());
             if binaries.is_empty() {
                 return Err(Failure::input(
@@ -115,7 +83,7 @@ impl Counts {
                 ));
             }
         }
-        Ok(CountsReport { binaries, complete: gathered.found.complete })
+        Ok(CountsReport { binaries, complete: gathered.answered.programs.complete })
     }
 }
 

@@ -1,53 +1,49 @@
 //! `coverage`: the code of a program that ran.
 
 mod base;
-mod checks;
-mod gather;
 mod paths;
 mod revisions;
 mod selection;
 mod stale;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use tracewalk_analysis::coverage::{ProgramCoverage, Report, Stale, Tracefile};
-use tracewalk_report::formats::{self, CoverageAnswer, Format, WriteCoverage};
+use tracewalk_analysis::coverage::{
+    Difference, Limit, LimitMeasure, ProgramCoverage, ProgramInput, Report, Stale, Tracefile, Unmet,
+};
+use tracewalk_analysis::programs::{OfProgram, Programs};
+use tracewalk_report::formats::{CoverageAnswer, Format, WriteCoverage};
+use tracewalk_report::why_stale;
+use tracewalk_sentences::of_unmet;
+use tracewalk_session::OfCoverage;
 
-use super::gathered::Gathered;
-use super::print_statistics;
-use crate::args::{Coverage, Measure, PathMap};
+use super::gathered::{Asking, Gathered, Places};
+use super::{follow, print_statistics};
+use crate::args::{Coverage, FailOn, PathMap};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::output::{Destination, look_for, write_to};
 use crate::task::{Reads, Task};
-use tracewalk_report::why_stale;
 
 use paths::Paths;
 use selection::Selection;
 
 impl Task for Coverage {
     fn reads(&self) -> Reads<'_> {
+        let changes = self.base_src.iter().filter(|file| !revisions::is_standard_input(file));
+        let changes = changes.filter(|file| !file.is_dir());
         Reads {
-            more: &self.more,
-            takes_saved: true,
-            beside: [
-                self.diff.as_deref(),
-                self.source_diff.as_deref().filter(|file| !revisions::is_standard_input(file)),
-            ],
-            ..Reads::followed(&self.follow)
+            beside: self.diff.iter().chain(changes).map(PathBuf::as_path).collect(),
+            ..Reads::places(&self.places)
         }
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
-        let reports =
-            self.reports().map(|(option, _, file)| Destination::file(option, file)).collect::<Vec<_>>();
-        // A report to a file replaces the table on standard output.
-        let prints =
-            self.format.is_some() || self.output.is_some() || (reports.is_empty() && self.save.is_none());
-        let output = prints.then(|| Destination::output(self.output.as_deref()));
-        let save = self.save.as_deref().map(|file| Destination::file("--save", file));
-        output.into_iter().chain(save).chain(reports).collect()
+        let mut writes = Destination::of_places(&self.places, (None, false), self.save.as_deref());
+        writes.retain(|destination| destination.option != "the result");
+        writes.extend(self.reports().into_iter().map(|(_, file)| Destination::output(file)));
+        writes
     }
 
     fn is_for_people(&self) -> bool {
@@ -63,29 +59,56 @@ impl Task for Coverage {
 fn run(args: &Coverage, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
     refuse_missing_base(args)?;
-    let gathered = gather::gather(args, messages)?;
-    let writes_another = args.save.is_some() || args.reports().next().is_some();
-    let default = formats::COVERAGE.first().filter(|_| !writes_another || args.output.is_some());
-    let format = args.format.or(default);
-    let reports = format.is_some()
-        || args.reports().next().is_some()
-        || !args.fail_under.is_empty()
-        || args.diff.is_some();
-    if reports {
+    let gathered = gather(args, messages)?;
+    let reports = args.reports();
+    let is_reported = !reports.is_empty() || !args.fail_under.is_empty() || args.diff.is_some();
+    if is_reported {
         gathered.refuse_several_programs()?;
     }
     if let Some(file) = &args.save {
         gathered.save(file, messages)?;
         note_selection(args, file, messages);
     }
-    let mut unmet = if args.fail_on_loss { checks::losses(&gathered.found) } else { Vec::new() };
-    if reports {
-        unmet.extend(report(args, format, &gathered, messages)?);
+    let fails_on_loss = args.fail_on.contains(&FailOn::Loss);
+    let mut unmet = if fails_on_loss { gathered.answered.programs.losses() } else { Vec::new() };
+    if is_reported {
+        unmet.extend(report(args, &reports, &gathered, messages)?);
     }
     if args.work.stats {
-        print_statistics(&gathered.statistics, start.elapsed(), args.work.threads, messages);
+        print_statistics(&gathered.answered.statistics, start.elapsed(), args.work.threads, messages);
     }
-    checks::verdict(&unmet)
+    let unmet = unmet.iter().map(of_unmet).collect::<Vec<_>>();
+    if unmet.is_empty() { Ok(()) } else { Err(Failure::Unmet(unmet.join("; "))) }
+}
+
+/// Decodes the captures, and reads the saved files.
+fn gather(args: &Coverage, messages: &Messages) -> Result<Gathered<ProgramCoverage>, Failure> {
+    let mut results = vec![args.save.as_deref()];
+    results.extend(args.outputs.iter().map(|file| Some(file.as_path())));
+    let places = Places::find(&args.places, &results, &format!("{}", args.by_run), messages)?;
+    let by_run = args.by_run || places.knows_runs();
+    let question = OfCoverage { by_run };
+    let how = follow::how(&args.places.follow, args.work.threads, messages);
+    places.ask(&Asking { by_run, saved: record, ..Asking::new(&question, how) }, messages)
+}
+
+/// Records the sources of a saved file, for provenance.
+fn record(path: &Path, part: &Programs<ProgramCoverage>, messages: &Messages) -> Result<(), Failure> {
+    messages.record(|record| {
+        let sources = part.programs.values().flat_map(|program| &program.found.sources);
+        sources.for_each(|source| record.saved(path, source));
+        Ok(())
+    })
+}
+
+/// The inputs of a report.
+fn inputs(gathered: &Gathered<ProgramCoverage>) -> Result<Vec<ProgramInput<'_>>, Failure> {
+    let programs = gathered.answered.programs.programs.iter();
+    let inputs = programs.map(|(id, OfProgram { images, found })| {
+        let code = gathered.answered.code(id)?;
+        Ok(ProgramInput { id, images, coverage: found, code })
+    });
+    inputs.collect()
 }
 
 /// A saved file has all code, whatever the options select.
@@ -104,13 +127,19 @@ fn note_selection(args: &Coverage, file: &Path, messages: &Messages) {
 
 /// Refuses options that need a base, or its sources, if these are not given.
 fn refuse_missing_base(args: &Coverage) -> Result<(), Failure> {
-    let has_revisions = args.source_diff.is_some() || args.base_source_dir.is_some();
-    let checks_changes = args.fail_under.iter().any(|limit| limit.measure == Measure::Changed);
-    if !has_revisions && (checks_changes || !args.base_images.is_empty()) {
+    let checks_changes = args.fail_under.iter().any(|limit| limit.measure == LimitMeasure::Changed);
+    if args.base_src.is_none() && (checks_changes || !args.base_images.is_empty()) {
         return Err(Failure::input(
             "no_revisions",
             "--fail-under changed and --base-image need the changes since the base's revision",
-            "add --diff BASE with --base-diff DIFF or --base-src-dir DIR",
+            "add --diff BASE with --base-src DIFF or --base-src DIR",
+        ));
+    }
+    if args.fail_on.contains(&FailOn::Regression) && args.diff.is_none() {
+        return Err(Failure::input(
+            "no_base",
+            "--fail-on regression needs a base, but none was given",
+            "add --diff BASE",
         ));
     }
     if args.table == "difference" && args.diff.is_none() {
@@ -126,18 +155,18 @@ fn refuse_missing_base(args: &Coverage) -> Result<(), Failure> {
 /// Writes the reports; returns the messages of the limits that do not hold.
 fn report(
     args: &Coverage,
-    format: Option<&Format<WriteCoverage>>,
-    gathered: &Gathered<'_, ProgramCoverage>,
+    reports: &[(&'static Format<WriteCoverage>, Option<&Path>)],
+    gathered: &Gathered<ProgramCoverage>,
     messages: &Messages,
-) -> Result<Vec<String>, Failure> {
-    let inputs = gather::inputs(gathered)?;
-    let complete = gathered.found.complete;
+) -> Result<Vec<Unmet>, Failure> {
+    let inputs = inputs(gathered)?;
+    let complete = gathered.answered.programs.complete;
     let selection = Selection::of(args);
     let mut report = Report { complete, ..Report::of(&inputs, &selection) };
     let paths = Paths::of(&mut report, args);
     let missing = stale::mark(&mut report, gathered.dated(), |name| paths.found(&inputs, name));
     warn_of_stale(&report, messages);
-    if !args.follow.source_dirs.is_empty() {
+    if !args.places.follow.source_dirs.is_empty() {
         report_missing(&missing, report.files.len(), messages);
     }
     if matches!(args.table, "runs" | "lines_by_run") && report.runs.is_empty() {
@@ -172,22 +201,24 @@ fn report(
         }
         None => None,
     };
-    let answer = CoverageAnswer {
-        report: &report,
-        inputs: &inputs,
-        difference: difference.as_ref(),
-        source: &source,
-        look: look_for(args.output.as_deref()),
-        table: args.table,
-        time: time(),
-    };
-    if let Some(format) = format {
-        write_to(args.output.as_deref(), |out| (format.make)(out, &answer))?;
+    for (format, file) in reports {
+        let answer = CoverageAnswer {
+            report: &report,
+            inputs: &inputs,
+            difference: difference.as_ref(),
+            source: &source,
+            look: look_for(*file),
+            table: args.table,
+            time: time(),
+        };
+        write_to(*file, |out| (format.make)(out, &answer))?;
     }
-    for (_, format, file) in args.reports() {
-        write_to(Some(file), |out| (format.make)(out, &answer))?;
+    let changed = difference.as_ref().and_then(|difference| difference.changed);
+    let mut unmet = Limit::unmet(&args.fail_under, &report, changed);
+    if args.fail_on.contains(&FailOn::Regression) {
+        unmet.extend(difference.iter().flat_map(Difference::regressions));
     }
-    Ok(checks::limits(args, &report, difference.as_ref()))
+    Ok(unmet)
 }
 
 /// Refuses a selection of nothing, and warns of patterns and maps that match nothing.

@@ -1,5 +1,6 @@
 //! `crash`: how a program crashed, and why.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use tracewalk_analysis::Statistics;
@@ -16,7 +17,7 @@ use crate::task::{Reads, Task};
 
 impl Task for Crash {
     fn reads(&self) -> Reads<'_> {
-        Reads { beside: [self.dump.as_deref(), None], ..Reads::followed(&self.follow) }
+        Reads { beside: self.dump.iter().map(PathBuf::as_path).collect(), ..Reads::followed(&self.follow) }
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
@@ -43,10 +44,10 @@ fn run(args: &Crash, messages: &Messages) -> Result<(), Failure> {
         Ok(())
     })?;
     let mut recording = CrashRecording::default();
-    let how = follow::how(&args.follow, args.work.threads);
+    let how = follow::how(&args.follow, args.work.threads, messages);
     let (mut total, mut doubts) = (Statistics::default(), Vec::new());
     session.each_source(messages, |session, source| {
-        let outcome = follow::run(session, source, &how, &mut recording, messages)?;
+        let outcome = session.run_observed(source, &how, &mut recording, messages)?;
         total.add(&outcome.statistics);
         doubts.push(session.doubts_of_end(source, &how, &outcome, messages)?);
         Ok::<(), Failure>(())

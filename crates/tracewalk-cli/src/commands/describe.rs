@@ -1,6 +1,6 @@
 //! `describe`: writes everything known of a capture, so that further commands need no options.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tracewalk_input::capture::{DescribeError, Written};
 use tracewalk_input::{Origin, Stated};
@@ -16,7 +16,7 @@ use tracewalk_sentences::quoted;
 
 impl Task for Describe {
     fn reads(&self) -> Reads<'_> {
-        Reads { beside: [self.dump.as_deref(), None], ..Reads::one(&self.capture) }
+        Reads { beside: self.dump.iter().map(PathBuf::as_path).collect(), ..Reads::one(&self.capture) }
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
@@ -86,11 +86,12 @@ fn run(args: &Describe, messages: &Messages) -> Result<(), Failure> {
 
 /// The options that a description cannot state.
 fn left_out(args: &CaptureArgs) -> impl Iterator<Item = &'static str> {
+    let stated = args.request().stated;
     let options = [
-        ("--dump-address", args.dump_address.is_some()),
+        ("--container address", stated.dump_address.is_some()),
         ("--vtor", args.vtor.is_some()),
         ("--svd", args.svd.is_some()),
-        ("--mtb-pc", args.mtb_pc.is_some()),
+        ("--source mtb,pc", stated.mtb.halted_at.is_some()),
     ];
     options.into_iter().filter(|(_, given)| *given).map(|(option, _)| option)
 }

@@ -9,15 +9,14 @@ use tracewalk_analysis::sink::{Join, Sink};
 use tracewalk_analysis::{Code, Doubtful, Section, Statistics};
 use tracewalk_report::export::{Excerpt, LastInstructions, Selection};
 use tracewalk_report::formats::{FlowOptions, FlowParts, WithJoin};
-use tracewalk_session::{Follow, Itm, Itms, NoticeKind, Observer as _, Session};
+use tracewalk_session::{Follow, Itm, Itms, NoticeKind, Observer as _, Session, View};
 
-use super::window::{self, View};
-use super::{follow, print_statistics};
+use super::print_statistics;
 use crate::args::Flow;
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{self, Destination, look_for, standard_output, write_to};
+use crate::output::{Destination, Stream, look_for};
 use crate::task::{Reads, Task};
 
 impl Task for Flow {
@@ -44,22 +43,16 @@ fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
     let selection = args.selection()?;
     let mut session = open::live_or_itm(&args.capture, messages)?;
     let window = selection.as_ref().map(|selection| selection.window.clone()).unwrap_or_default();
-    let (how, view) = (args.how(), View::new(window, None));
+    let how = Follow { places: messages.records(), ..args.how() };
+    let view = View::new(window, None);
     view.check(&mut session, &how, messages)?;
     if args.source_lines && args.format.make.names {
         session.check_lines(&args.source_dirs, messages)?;
     }
     let mut printing = Printing { args, selection, how, view, messages, total: Statistics::default() };
-    if output::file(args.output.as_deref()).is_some() {
-        write_to(args.output.as_deref(), |out| printing.sources(&mut session, out, false))?;
-    } else {
-        let mut out = standard_output();
-        let shown = out.clone();
-        let at_once = session.on_quiet(move || shown.clone().flush());
-        let printed = printing.sources(&mut session, &mut out, at_once);
-        out.flush()?;
-        printed?;
-    }
+    let stream = Stream::to(args.output.as_deref(), &session);
+    let at_once = stream.at_once;
+    stream.write(|out| printing.sources(&mut session, out, at_once))?;
     if args.work.stats {
         print_statistics(&printing.total, start.elapsed(), args.work.threads, messages);
     }
@@ -94,7 +87,7 @@ impl Printing<'_> {
             Some(parts) => parts.with(&mut &mut *out, ByThreads { printing: self, session }),
             None => self.in_order(session, out, at_once),
         }?;
-        self.view.finish()
+        Ok(self.view.finish()?)
     }
 
     /// Follows all sources, each record handed on in the order of the trace.
@@ -103,7 +96,7 @@ impl Printing<'_> {
         let mut exporter = exporter(args, selection.as_ref(), at_once, out);
         exporter.begin()?;
         session.each_source(*messages, |session, source| {
-            let outcome = window::run(session, source, (how, view), &mut *exporter, messages)?;
+            let outcome = view.run(session, source, how, &mut *exporter, *messages)?;
             total.add(&outcome.statistics);
             Ok::<(), Failure>(())
         })?;
@@ -125,9 +118,7 @@ impl WithJoin for ByThreads<'_, '_> {
         let Self { printing: Printing { how, messages, total, .. }, session } = self;
         exporter.begin()?;
         session.each_source(*messages, |session, source| {
-            let how = follow::accounting(how, messages);
-            let outcome = session.run_in_parts(source, &how, exporter, *messages)?;
-            follow::record(session, source, &outcome, messages)?;
+            let outcome = session.run_in_parts(source, how, exporter, *messages)?;
             total.add(&outcome.statistics);
             Ok::<(), Failure>(())
         })?;

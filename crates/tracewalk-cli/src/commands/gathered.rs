@@ -1,5 +1,17 @@
-//! Captures and saved files → the answer for each program, and the programs.
+//! Places (captures, saved files, directories, lists) → the answer for each program, and the programs.
+//!
+//! A few captures are followed one after the other, each on all threads, with all their messages. Captures in directories and lists
+//! are followed several at a time, and messages only name those that do not count in full.
 
+mod capture_names;
+mod copies;
+mod many;
+mod parts;
+mod resume;
+mod search;
+mod sum;
+
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
@@ -9,105 +21,108 @@ use std::sync::Arc;
 use tracewalk::plain::Plain;
 use tracewalk::program::Program;
 use tracewalk_analysis::counts::CountedBinary;
-use tracewalk_analysis::coverage::ProgramCoverage;
+use tracewalk_analysis::coverage::{ProgramCoverage, keeps_runs};
 use tracewalk_analysis::interrupts::ProgramActivities;
 use tracewalk_analysis::profile::ProgramProfiles;
 use tracewalk_analysis::programs::{MergeError, OfProgram, ProgramId, Programs};
 use tracewalk_analysis::saved::{Save, saved_kind};
-use tracewalk_analysis::{Code, Statistics, Window};
+use tracewalk_analysis::{Code, Window};
+use tracewalk_sentences::NO_PROGRAM;
+use tracewalk_session::{Additive, Answered, Follow, FollowedProgram, Session, interrupts};
 
-use super::capture_names::CaptureNames;
-use super::copies::Copies;
-use super::parts::{Parts, unreadable};
-
-use crate::args::{CaptureArgs, FollowArgs};
+use crate::args::{CaptureArgs, PlacesArgs};
 use crate::failure::Failure;
 use crate::messages::Messages;
+use crate::open;
 use crate::output::write_to;
-use tracewalk_sentences::NO_PROGRAM;
-use tracewalk_session::{FollowedProgram, Session, interrupts};
+use capture_names::CaptureNames;
+use copies::Copies;
+use many::Many;
+use parts::Parts;
+pub(super) use parts::{read_part, unreadable};
 
 /// The longest text file that is not a saved file.
 const LONGEST_TEXT: u64 = 256 << 20;
 
-/// The kinds of saved files, which `merge` adds up.
+/// The kinds of saved files.
 const KINDS: [&str; 4] =
     [ProgramCoverage::KIND, ProgramProfiles::KIND, ProgramActivities::KIND, CountedBinary::KIND];
 
-/// The answers gathered so far.
+/// The captures and saved files that the arguments name.
 #[derive(Debug)]
-pub(super) struct Gathered<'a, T> {
-    pub(super) found: Programs<T>,
-    pub(super) statistics: Statistics,
-    follow: &'a FollowArgs,
-    captures: Vec<&'a Path>,
-    /// The saved files, with their contents.
-    parts: Vec<(&'a Path, Programs<T>)>,
-    copies: Copies,
-    /// The programs of the captures.
-    programs: BTreeMap<ProgramId, Arc<Code>>,
+pub(super) struct Places<'a, T> {
+    args: &'a PlacesArgs,
+    /// The captures to be followed.
+    captures: Vec<PathBuf>,
+    /// The saved files. Those beside captures have been read, so that a mistake shows before captures are followed.
+    saved: Vec<(PathBuf, Option<Programs<T>>)>,
+    /// The sum of captures in directories and lists.
+    many: Option<Many<'a, T>>,
+}
+
+/// Receives a saved file, with its contents.
+type OnSaved<T> = fn(&Path, &Programs<T>, &Messages) -> Result<(), Failure>;
+
+/// What the captures are asked, and how.
+pub(super) struct Asking<'a, Q: Additive> {
+    pub(super) question: &'a Q,
+    pub(super) how: Follow,
+    /// Opens a single capture.
+    pub(super) open: &'a dyn Fn(&CaptureArgs, &Messages) -> Result<Session, Failure>,
+    /// Whether each saved file without runs is a run.
+    pub(super) by_run: bool,
+    /// Receives each saved file.
+    pub(super) saved: OnSaved<Q::Answer>,
+}
+
+impl<'a, Q: Additive> Asking<'a, Q> {
+    pub(super) fn new(question: &'a Q, how: Follow) -> Self {
+        Self { question, how, open: &open::live, by_run: false, saved: |_, _, _| Ok(()) }
+    }
+}
+
+/// The answer of all places.
+#[derive(Debug)]
+pub(super) struct Gathered<T> {
+    pub(super) answered: Answered<T>,
     /// The first capture of other programs than the captures before.
     other_program: Option<(PathBuf, MergeError)>,
     /// The files of traces, saved answers and images: the oldest one shows when the program was built or traced.
     dated: Vec<PathBuf>,
 }
 
-impl<'a, T: Save> Gathered<'a, T> {
-    /// Reads the saved files among the arguments; the captures are followed later.
-    pub(super) fn open(
-        follow: &'a FollowArgs,
-        more: &'a [PathBuf],
+impl<'a, T: Save + Send> Places<'a, T> {
+    /// Finds the captures and saved files. `results` are files that may lie among them; `asked` is a text of everything that the
+    /// answer depends on, apart from the places and how they are opened.
+    pub(super) fn find(
+        args: &'a PlacesArgs,
+        results: &[Option<&Path>],
+        asked: &str,
         messages: &Messages,
     ) -> Result<Self, Failure> {
-        let mut gathered = Self {
-            found: Programs::default(),
-            statistics: Statistics::default(),
-            follow,
-            captures: Vec::new(),
-            parts: Vec::new(),
-            copies: Copies::default(),
-            programs: BTreeMap::new(),
-            other_program: None,
-            dated: follow.capture.images.iter().map(|image| image.file.clone()).collect(),
-        };
-        let mut parts = Parts::new(messages);
-        for path in std::iter::once(&follow.capture.capture).chain(more) {
-            match kind_of(path) {
-                Some(_) => {
-                    gathered.parts.push((path, parts.read(path)?));
-                    gathered.dated.push(path.clone());
-                }
-                None => gathered.captures.push(path),
-            }
+        if many::is_asked_for(args) {
+            return Many::find(args, results, asked, messages);
         }
-        refuse_twice(gathered.parts.iter().map(|(path, _)| *path).chain(gathered.captures.iter().copied()))?;
-        Ok(gathered)
+        let (saved, captures): (Vec<_>, Vec<_>) = args.words().partition(|path| kind_of(path).is_some());
+        refuse_twice(saved.iter().chain(&captures).copied())?;
+        let mut parts = Parts::new(messages);
+        let read = |path: &Path| match captures.is_empty() {
+            true => Ok((path.to_owned(), None)),
+            false => Ok((path.to_owned(), Some(parts.read(path)?))),
+        };
+        let saved = saved.into_iter().map(read).collect::<Result<_, Failure>>()?;
+        let captures = captures.into_iter().map(Path::to_owned).collect();
+        Ok(Self { args, captures, saved, many: None })
     }
 
     /// The captures to be followed.
-    pub(super) fn captures(&self) -> Vec<CaptureArgs> {
-        let args = &self.follow.capture;
-        let capture = |path: &&Path| CaptureArgs { capture: path.to_path_buf(), ..args.clone() };
-        self.captures.iter().map(capture).collect()
-    }
-
-    /// A capture was opened to be followed: warns if it is a copy of another one.
-    pub(super) fn opened(&mut self, capture: &CaptureArgs, session: &Session, messages: &Messages) {
-        let opened = session.capture();
-        // A description may be older or newer than the trace.
-        self.dated.extend(opened.buffers.iter().map(|buffer| buffer.file.clone()));
-        // The binaries of a system were built long before.
-        if opened.recorded.is_none() {
-            self.dated.extend(opened.images.iter().map(|image| image.file.clone()));
-        }
-        if self.captures.len() > 1 {
-            self.copies.opened(&capture.capture, session, messages);
-        }
+    pub(super) fn captures(&self) -> &[PathBuf] {
+        &self.captures
     }
 
     /// Refuses a window if there are saved files.
     pub(super) fn refuse_window(&self, window: &Window) -> Result<(), Failure> {
-        match self.parts.first().filter(|_| *window != Window::default()) {
+        match self.saved.first().filter(|_| *window != Window::default()) {
             None => Ok(()),
             Some((path, _)) => Err(Failure::input(
                 "window_of_saved",
@@ -117,50 +132,142 @@ impl<'a, T: Save> Gathered<'a, T> {
         }
     }
 
-    /// The contents of the saved files.
-    pub(super) fn parts(&self) -> impl Iterator<Item = (&'a Path, &Programs<T>)> {
-        self.parts.iter().map(|(path, part)| (*path, part))
+    /// Whether a saved file has runs.
+    pub(super) fn knows_runs(&self) -> bool {
+        self.saved.iter().any(|(path, _)| keeps_runs(&head(path)))
+    }
+
+    /// The answer to the question of all places.
+    pub(super) fn ask<Q: Additive<Answer = T>>(
+        self,
+        asking: &Asking<'_, Q>,
+        messages: &Messages,
+    ) -> Result<Gathered<T>, Failure> {
+        let Self { args, captures, saved, many } = self;
+        if let Some(many) = many {
+            return many.ask(&captures, saved, asking, messages);
+        }
+        let mut gathered = Gathered::new(args);
+        let (mut copies, mut left_out) = (Copies::default(), None);
+        for capture in &captures {
+            let args = CaptureArgs { capture: capture.clone(), ..args.follow.capture.clone() };
+            match answer(&args, asking, messages) {
+                Ok(answered) => {
+                    if let Some(known) = copies.add(capture, answered.files.clone()) {
+                        warn_of_copy("the trace", capture, known, messages);
+                    }
+                    gathered.add(capture, answered);
+                }
+                Err(failure) if captures.len() == 1 || !failure.is_of_capture() => return Err(failure),
+                Err(failure) => {
+                    let (reason, name) = (failure.to_string(), capture.display());
+                    let named =
+                        if reason.contains(&name.to_string()) { String::new() } else { format!("{name}: ") };
+                    messages.incomplete("captures_left_out", format_args!("left out: {named}{reason}"));
+                    left_out.get_or_insert(failure);
+                }
+            }
+        }
+        if let (true, true, Some(failure)) =
+            (gathered.answered.programs.programs.is_empty(), saved.is_empty(), left_out)
+        {
+            return Err(failure);
+        }
+        gathered.answered.programs.complete &= messages.complete();
+        if captures.is_empty() {
+            let saved = || saved.iter().map(|(path, _)| path.as_path());
+            gathered.load_images(args, saved(), messages)?;
+        }
+        let (mut names, mut runs) = (CaptureNames::of(&gathered.answered.programs), RunNames::new(messages));
+        let mut parts = Parts::new(messages);
+        for (path, part) in saved {
+            let mut part = match part {
+                Some(part) => part,
+                None => parts.read(&path)?,
+            };
+            if asking.by_run {
+                runs.name(&path, &mut part);
+            }
+            (asking.saved)(&path, &part, messages)?;
+            gathered.refuse_other_program(&path, &part)?;
+            names.distinguish(&mut gathered.answered.programs, &path, &mut part);
+            gathered.answered.programs.merge(part).map_err(|error| cannot_add(&path, &error))?;
+            gathered.dated.push(path);
+        }
+        Ok(gathered)
+    }
+}
+
+impl<T: Save + Send + Clone> Places<'_, T> {
+    /// The first thing of this kind that a saved answer has: in the sum so far, or in a saved file.
+    pub(super) fn first_saved<U>(
+        &self,
+        mut look: impl FnMut(&Path, &Programs<T>) -> Result<Option<U>, Failure>,
+    ) -> Result<Option<U>, Failure> {
+        let mut found = None;
+        if let Some(sum) = self.many.as_ref().and_then(Many::so_far) {
+            found = look(sum.0, sum.1)?;
+        }
+        for (path, part) in &self.saved {
+            let part = match part {
+                Some(part) => Cow::Borrowed(part),
+                None => Cow::Owned(read_part(path)?),
+            };
+            let of_part = look(path, &part)?;
+            found = found.or(of_part);
+        }
+        Ok(found)
+    }
+}
+
+/// The answer of a single capture.
+fn answer<Q: Additive>(
+    args: &CaptureArgs,
+    asking: &Asking<'_, Q>,
+    messages: &Messages,
+) -> Result<Answered<Q::Answer>, Failure> {
+    let mut session = (asking.open)(args, messages)?;
+    let name = Plain(args.capture.display()).to_string();
+    Ok(session.answer(asking.question, &asking.how, &name, messages)?)
+}
+
+impl<T: Save> Gathered<T> {
+    fn new(args: &PlacesArgs) -> Self {
+        Self {
+            answered: Answered::default(),
+            other_program: None,
+            dated: args.follow.capture.images.iter().map(|image| image.file.clone()).collect(),
+        }
+    }
+
+    /// Adds the answer of a capture, which keeps its programs apart from those of the captures before. Notes the first capture
+    /// whose programs differ, unless each answer is about a file.
+    fn add(&mut self, capture: &Path, answered: Answered<T>) {
+        let mut found = std::mem::take(&mut self.answered.programs);
+        self.add_to(&mut found, capture, answered);
+        self.answered.programs = found;
+    }
+
+    /// As [`add`](Self::add), but adds the answer itself to another sum.
+    fn add_to(&mut self, sum: &mut Programs<T>, capture: &Path, answered: Answered<T>) {
+        let Answered { programs, code, statistics, files, images, .. } = answered;
+        // The binaries of a system were built long before, and each recording may have others.
+        if let Some(images) = images {
+            self.dated.extend(images);
+            if let Err(error) = sum.accepts(&programs) {
+                self.other_program.get_or_insert_with(|| (capture.to_owned(), error));
+            }
+        }
+        // A description may be older or newer than the trace.
+        self.dated.extend(files);
+        self.answered.statistics.add(&statistics);
+        self.answered.code.extend(code);
+        sum.add_all(programs);
     }
 
     /// The files whose times show when the program was built or traced.
     pub(super) fn dated(&self) -> impl Iterator<Item = &Path> {
         self.dated.iter().map(PathBuf::as_path)
-    }
-
-    /// Whether a saved file has runs.
-    pub(super) fn knows_runs(&self) -> bool {
-        self.parts.iter().any(|(_, part)| knows_runs(part))
-    }
-
-    /// Keeps the saved files apart as runs: those in them, or else a run with the file's name.
-    pub(super) fn name_runs(&mut self, messages: &Messages) {
-        let mut names = RunNames::new(messages);
-        self.parts.iter_mut().for_each(|(path, part)| names.name(path, part));
-    }
-
-    /// Adds the answer for a program.
-    pub(super) fn add(&mut self, program: FollowedProgram, found: T) {
-        self.found.add(program.id.clone(), program.images, found);
-        self.programs.insert(program.id, program.code);
-    }
-
-    /// Adds the answers of a capture, which keeps its programs apart from those of the captures before. Notes the first capture
-    /// whose programs `merge` would refuse, unless each answer is about a file.
-    pub(super) fn add_capture(
-        &mut self,
-        capture: &Path,
-        found: Vec<(FollowedProgram, T)>,
-        is_of_files: bool,
-    ) {
-        let mut part = Programs::default();
-        for (program, found) in found {
-            part.add(program.id.clone(), program.images, found);
-            self.programs.insert(program.id, program.code);
-        }
-        if let (false, Err(error)) = (is_of_files, self.found.accepts(&part)) {
-            self.other_program.get_or_insert_with(|| (capture.to_owned(), error));
-        }
-        self.found.add_all(part);
     }
 
     /// Refuses a report of captures of different programs, whose numbers would be added.
@@ -171,26 +278,11 @@ impl<'a, T: Save> Gathered<'a, T> {
         }
     }
 
-    /// Adds the saved files, after all captures were followed.
-    pub(super) fn finish(mut self, messages: &Messages) -> Result<Self, Failure> {
-        self.found.complete &= messages.complete();
-        if self.captures.is_empty() {
-            self.load_images(messages)?;
-        }
-        let mut names = CaptureNames::of(&self.found);
-        for (path, mut part) in std::mem::take(&mut self.parts) {
-            self.refuse_other_program(path, &part)?;
-            names.distinguish(&mut self.found, path, &mut part);
-            add_part(&mut self.found, path, part)?;
-        }
-        Ok(self)
-    }
-
     /// Saves the answers. For a program that is identified by its memory, notes its images, because the file does not name them
     /// otherwise.
     pub(super) fn save(&self, file: &Path, messages: &Messages) -> Result<(), Failure> {
-        write_to(Some(file), |out| self.found.save(out))?;
-        for (id, program) in &self.found.programs {
+        write_to(Some(file), |out| self.answered.programs.save(out))?;
+        for (id, program) in &self.answered.programs.programs {
             if T::NEEDS_PROGRAM && matches!(id, ProgramId::Code(_)) && !program.images.is_empty() {
                 messages.note("known_by_memory", format_args!(
                     "{}: an image has no build ID, so the program is identified by all of its memory; report it with --image for \
@@ -203,46 +295,50 @@ impl<'a, T: Save> Gathered<'a, T> {
         Ok(())
     }
 
-    /// The program with this identity; `None` if it was not given.
-    pub(super) fn code(&self, id: &ProgramId) -> Option<&Arc<Code>> {
-        self.programs.get(id)
-    }
-
-    /// Loads the images of the options, if no capture did.
-    fn load_images(&mut self, messages: &Messages) -> Result<(), Failure> {
-        let args = &self.follow.capture;
-        let interrupts = interrupts(&args.request(), messages)?;
+    /// Loads the images of the options: for saved files without captures.
+    fn load_images<'p>(
+        &mut self,
+        args: &PlacesArgs,
+        saved: impl Iterator<Item = &'p Path>,
+        messages: &Messages,
+    ) -> Result<(), Failure> {
+        let (capture, source_dirs) = (&args.follow.capture, &args.follow.source_dirs);
+        let interrupts = interrupts(&capture.request(), messages)?;
         // A source without a known program has no names.
         let unknown = Arc::new(Code { interrupts, ..Code::unknown() });
         let nothing = ProgramId::of(&Program::new(), []);
-        let is_of_nothing = |part: &Programs<T>| part.programs.contains_key(&nothing);
-        if args.images.is_empty() {
-            if self.parts.iter().any(|(_, part)| is_of_nothing(part)) {
-                self.programs.insert(nothing, unknown);
+        if capture.images.is_empty() {
+            for path in saved {
+                if read_part::<T>(path)?.programs.contains_key(&nothing) {
+                    self.answered.code.insert(nothing, unknown);
+                    break;
+                }
             }
             return Ok(());
         }
-        self.programs.insert(nothing, unknown);
-        messages.replaced.spare(|directories| FollowedProgram::source_files(&args.request(), directories))?;
+        self.answered.code.insert(nothing, unknown);
+        messages
+            .replaced
+            .spare(|directories| FollowedProgram::source_files(&capture.request(), directories))?;
         messages.record(|record| {
-            args.images.iter().for_each(|image| record.program(&image.file));
+            capture.images.iter().for_each(|image| record.program(&image.file));
             Ok(())
         })?;
-        let programs = FollowedProgram::of_images(&args.request(), &self.follow.source_dirs, messages)?;
-        self.programs.extend(programs.into_iter().map(|program| (program.id, program.code)));
+        let programs = FollowedProgram::of_images(&capture.request(), source_dirs, messages)?;
+        self.answered.code.extend(programs.into_iter().map(|program| (program.id, program.code)));
         Ok(())
     }
 
     /// Refuses a part of another program than the current one.
     fn refuse_other_program(&self, path: &Path, part: &Programs<T>) -> Result<(), Failure> {
-        if self.programs.is_empty() {
+        if self.answered.code.is_empty() {
             return Ok(());
         }
-        match part.programs.keys().find(|id| !self.programs.contains_key(*id)) {
+        match part.programs.keys().find(|id| !self.answered.code.contains_key(*id)) {
             None => Ok(()),
             Some(other) => {
                 let nothing = ProgramId::of(&Program::new(), []);
-                let known = self.programs.keys().filter(|id| **id != nothing);
+                let known = self.answered.code.keys().filter(|id| **id != nothing);
                 let known = known.map(ToString::to_string).collect::<Vec<_>>().join(" or ");
                 let images = part.programs.get(other).map(OfProgram::name).unwrap_or_default();
                 let remedy = match other {
@@ -262,7 +358,7 @@ impl<'a, T: Save> Gathered<'a, T> {
 }
 
 /// Refuses a capture or saved file that is given twice: it would count twice.
-pub(super) fn refuse_twice<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
+fn refuse_twice<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
     let mut known = BTreeSet::new();
     for path in paths {
         let Ok(file) = path.canonicalize() else { continue };
@@ -274,14 +370,21 @@ pub(super) fn refuse_twice<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Res
     Ok(())
 }
 
-/// Whether runs are known of one of the programs.
-pub(super) fn knows_runs<T: Save>(part: &Programs<T>) -> bool {
-    part.programs.values().any(|program| !program.found.runs().is_empty())
+/// Warns of a copy: two runs may be equal, but a copy counts twice.
+fn warn_of_copy(what: &str, path: &Path, known: &Path, messages: &Messages) {
+    messages.warning(
+        "equal_content",
+        format_args!(
+            "{}: contains exactly {what} of {}; if both are from one run, the run counts twice: leave one out",
+            path.display(),
+            known.display()
+        ),
+    );
 }
 
 /// Names the runs of saved files.
 #[derive(Debug)]
-pub(super) struct RunNames<'a> {
+struct RunNames<'a> {
     messages: &'a Messages,
     /// The runs, each with the first file that has it.
     known: BTreeMap<String, PathBuf>,
@@ -289,12 +392,12 @@ pub(super) struct RunNames<'a> {
 
 impl<'a> RunNames<'a> {
     /// Starts without named runs.
-    pub(super) const fn new(messages: &'a Messages) -> Self {
+    const fn new(messages: &'a Messages) -> Self {
         Self { messages, known: BTreeMap::new() }
     }
 
     /// Names the run of a saved file without runs after the file. Warns of runs of the same name in two files, which become one.
-    pub(super) fn name<T: Save>(&mut self, path: &Path, part: &mut Programs<T>) {
+    fn name<T: Save>(&mut self, path: &Path, part: &mut Programs<T>) {
         let mut names = BTreeSet::new();
         for program in part.programs.values_mut() {
             program.found.name_run(&path.display().to_string());
@@ -318,15 +421,6 @@ impl<'a> RunNames<'a> {
     }
 }
 
-/// Adds the contents of a saved file.
-pub(super) fn add_part<T: Save>(
-    found: &mut Programs<T>,
-    path: &Path,
-    part: Programs<T>,
-) -> Result<(), Failure> {
-    found.merge(part).map_err(|error| cannot_add(path, &error))
-}
-
 fn cannot_add(path: &Path, error: &MergeError) -> Failure {
     Failure::input(
         error.name(),
@@ -341,7 +435,7 @@ pub(super) fn kind_of(path: &Path) -> Option<&'static str> {
 }
 
 /// The first bytes of a file. Empty for a pipe, whose bytes could not be read again.
-pub(super) fn head(path: &Path) -> Vec<u8> {
+fn head(path: &Path) -> Vec<u8> {
     let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
     let mut head = Vec::new();
     if let Some(file) = File::open(path).ok().filter(|_| is_file) {

@@ -8,7 +8,7 @@ use crate::task::{Reads, Task};
 
 impl Task for Gdb {
     fn reads(&self) -> Reads<'_> {
-        Reads { beside: [self.dump.as_deref(), None], ..Reads::one(&self.capture) }
+        Reads { beside: self.dump.iter().map(|file| &**file).collect(), ..Reads::one(&self.capture) }
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
@@ -41,7 +41,7 @@ fn run(args: &Gdb, messages: &Messages) -> Result<(), Failure> {
 
     use crate::cache::Cache;
 
-    let listen = if args.stdio { Ok(Listen::Streams) } else { Listen::tcp(&args.listen) };
+    let listen = if args.listen == "-" { Ok(Listen::Streams) } else { Listen::tcp(&args.listen) };
     let listen = listen.map_err(|error| {
         let problem = format!("--listen {}: {error}", args.listen);
         Failure::input("no_address", problem, "give an address and a port, such as 127.0.0.1:1234")
@@ -97,7 +97,7 @@ mod served {
                 "passes_differ",
                 "if no program writes to the capture, this is a defect of tracewalk: please report it",
             ),
-            _ => ("streams", "let GDB start it: target remote | tracewalk gdb … --stdio"),
+            _ => ("streams", "let GDB start it: target remote | tracewalk gdb … --listen -"),
         };
         match error {
             GdbError::Open(error) => error.into(),

@@ -1,6 +1,5 @@
 //! `--generate`: the command line, described for a shell and for `man`.
 
-use clap::CommandFactory as _;
 use clap_complete::Shell;
 
 use crate::args::{Cli, Generate, Kind};
@@ -11,7 +10,7 @@ use crate::task::{Reads, Task};
 
 impl Task for Generate {
     fn reads(&self) -> Reads<'_> {
-        Reads::NOTHING
+        Reads::default()
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
@@ -39,7 +38,7 @@ impl Task for Generate {
         };
         // The generator cannot report errors, so it writes to memory.
         let mut script = Vec::new();
-        clap_complete::generate(shell, &mut Cli::command(), "tracewalk", &mut script);
+        clap_complete::generate(shell, &mut Cli::arranged(), "tracewalk", &mut script);
         write_to(self.output.as_deref(), |out| out.write_all(&script))
     }
 }
@@ -47,7 +46,7 @@ impl Task for Generate {
 /// Writes a page for the command and one for each of its subcommands.
 fn manual(directory: &std::path::Path) -> Result<(), Failure> {
     let folder = OutputFolder::over(directory)?;
-    clap_mangen::generate_to(Cli::command(), folder.staging())
+    clap_mangen::generate_to(Cli::arranged(), folder.staging())
         .map_err(|error| Failure::write(directory, error))?;
     folder.finish()
 }

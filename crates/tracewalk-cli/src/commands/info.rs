@@ -19,9 +19,9 @@ use crate::args;
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{Destination, look, standard_output};
+use crate::output::{Destination, look_for, write_to};
 use crate::task::{Reads, Task};
-use tracewalk_report::{Fitted, counted};
+use tracewalk_report::{Fitted, Look, counted};
 use tracewalk_sentences::{as_option, itm_name, source_name};
 
 impl Task for args::Info {
@@ -30,7 +30,7 @@ impl Task for args::Info {
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
-        vec![Destination::standard_output()]
+        vec![Destination::output(self.output.as_deref())]
     }
 
     fn is_for_people(&self) -> bool {
@@ -46,29 +46,29 @@ impl Task for args::Info {
 fn run(args: &args::Info, messages: &Messages) -> Result<(), Failure> {
     let session = open::whole(&args.capture, messages)?;
     let info = session.info(messages)?;
-    let mut out = standard_output();
-    match args.format.make {
-        WriteInfo::Text => print(&mut Fitted::new(&mut out, look().width), &session, &info)?,
-        WriteInfo::Tables(write) => write(&mut out, &info.tables(), args.table, info.complete)?,
-    }
-    Ok(out.flush()?)
+    let output = args.output.as_deref();
+    let look = look_for(output);
+    write_to(output, |out| match args.format.make {
+        WriteInfo::Text => print(&mut Fitted::new(out, look.width), look, &session, &info),
+        WriteInfo::Tables(write) => Ok(write(out, &info.tables(), args.table, info.complete)?),
+    })
 }
 
 /// For people.
-fn print(out: &mut dyn Write, session: &Session, info: &Info<'_>) -> Result<(), Failure> {
+fn print(out: &mut dyn Write, look: Look, session: &Session, info: &Info<'_>) -> Result<(), Failure> {
     if let Some(recorded) = &session.capture().recorded {
-        print_recorded(out, recorded)?;
+        print_recorded(out, look, recorded)?;
     }
     for (index, contents) in session.contents().iter().enumerate() {
-        print_buffer(out, session, index, contents)?;
+        print_buffer(out, look, session, index, contents)?;
         for (source, survey) in info.sources.iter().filter(|(source, _)| source.buffer == index) {
-            print_source(out, source, survey)?;
+            print_source(out, look, source, survey)?;
         }
         for itm in info.itms.iter().filter(|info| info.itm.buffer == index) {
-            print_itm(out, itm)?;
+            print_itm(out, look, itm)?;
         }
     }
-    let head = look().palette.head;
+    let head = look.palette.head;
     for (index, image) in session.capture().images.iter().enumerate() {
         writeln!(out, "\n{head}{}{head:#}, image ({})", Plain(image.file.display()), image.origin)?;
         if image.scope != Scope::EVERYWHERE {
@@ -80,15 +80,15 @@ fn print(out: &mut dyn Write, session: &Session, info: &Info<'_>) -> Result<(), 
         let of_image = session.image_findings().iter().filter(|(of, _)| *of == index);
         findings(out, &of_image.map(|(_, finding)| finding.clone()).collect::<Vec<_>>())?;
     }
-    unused(out, session)
+    unused(out, look, session)
 }
 
 /// The unused statements of the description.
-fn unused(out: &mut dyn Write, session: &Session) -> Result<(), Failure> {
+fn unused(out: &mut dyn Write, look: Look, session: &Session) -> Result<(), Failure> {
     const SHOWN: usize = 20;
     let unused = &session.capture().unused;
     if !unused.is_empty() {
-        let head = look().palette.head;
+        let head = look.palette.head;
         writeln!(out, "\n{head}not used{head:#}, from the description")?;
     }
     for entry in unused.iter().take(SHOWN) {
@@ -101,8 +101,8 @@ fn unused(out: &mut dyn Write, session: &Session) -> Result<(), Failure> {
 }
 
 /// The information in a recording of perf besides its trace.
-fn print_recorded(out: &mut dyn Write, recorded: &Recorded) -> Result<(), Failure> {
-    let head = look().palette.head;
+fn print_recorded(out: &mut dyn Write, look: Look, recorded: &Recorded) -> Result<(), Failure> {
+    let head = look.palette.head;
     let writer = if recorded.is_simpleperf { "simpleperf" } else { "perf" };
     writeln!(out, "{head}{}{head:#}, recorded by {writer}", Plain(recorded.file.display()))?;
     if !recorded.command.is_empty() {
@@ -148,11 +148,12 @@ fn print_recorded(out: &mut dyn Write, recorded: &Recorded) -> Result<(), Failur
 
 fn print_buffer(
     out: &mut dyn Write,
+    look: Look,
     session: &Session,
     index: usize,
     contents: &Contents,
 ) -> Result<(), Failure> {
-    let head = look().palette.head;
+    let head = look.palette.head;
     let buffer = &session.capture().buffers[index];
     let (file, bytes) = (Plain(buffer.file.display()), counted(buffer.trace_bytes(), "byte"));
     writeln!(out, "{head}{file}{head:#}, {bytes}")?;
@@ -241,8 +242,8 @@ fn wires(out: &mut dyn Write, reading: &Reading) -> Result<(), Failure> {
 }
 
 /// The survey of a source's packets.
-fn print_source(out: &mut dyn Write, source: &Source, survey: &Survey) -> Result<(), Failure> {
-    let head = look().palette.head;
+fn print_source(out: &mut dyn Write, look: Look, source: &Source, survey: &Survey) -> Result<(), Failure> {
+    let head = look.palette.head;
     writeln!(out, "\n{head}{}{head:#}, {}", source_name(source.id), source.config.protocol())?;
     writeln!(out, "  as options    {}", as_option(&source.description))?;
     if let Some(others) = other_registers(&source.description) {
@@ -298,8 +299,12 @@ fn other_registers(description: &SourceDescription) -> Option<String> {
 }
 
 /// The contents of an ITM's trace.
-fn print_itm(out: &mut dyn Write, ItmInfo { itm, counts, texts }: &ItmInfo) -> Result<(), Failure> {
-    let head = look().palette.head;
+fn print_itm(
+    out: &mut dyn Write,
+    look: Look,
+    ItmInfo { itm, counts, texts }: &ItmInfo,
+) -> Result<(), Failure> {
+    let head = look.palette.head;
     writeln!(out, "\n{head}{}{head:#}, itm", itm_name(itm.id))?;
     writeln!(out, "  as options    {}", as_option(&itm.description))?;
     findings(out, &itm.findings)?;

@@ -1,36 +1,34 @@
 //! `interrupts`: how often exceptions were taken, and how long they took.
-use std::sync::Arc;
 
-use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
+use tracewalk_analysis::Code;
 use tracewalk_analysis::clock::Unit;
-use tracewalk_analysis::interrupts::{Measured, Measuring, ProgramActivities, seen_by_itm};
-use tracewalk_analysis::programs::SourceId;
-use tracewalk_analysis::timeline::Scale;
-use tracewalk_analysis::{Code, Section, Window};
+use tracewalk_analysis::interrupts::{Activities, Measured, ProgramActivities};
+use tracewalk_analysis::timeline::{Probe, Scale};
 use tracewalk_report::export::InterruptReport;
 use tracewalk_report::formats;
+use tracewalk_session::{Follow, Gathering, Observer, OfInterrupts, Session, View, interrupts};
 
-use super::gathered::Gathered;
-use super::timeline::{best_unit, open};
-use super::window::{self, View};
-use super::{follow, print_statistics};
+use super::gathered::{Asking, Gathered, Places};
+use super::{follow, print_statistics, refuse_frequency, timeline};
 use crate::args::{CaptureArgs, Interrupts};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open::{self, comes_over_time};
 use crate::output::{Destination, look_for, write_to};
 use crate::task::{Reads, Task};
-use tracewalk_session::{Notices, Session, interrupts};
 
 impl Task for Interrupts {
     fn reads(&self) -> Reads<'_> {
-        Reads { more: &self.more, takes_saved: true, ..Reads::followed(&self.axis.follow) }
+        Reads::places(&self.places)
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
-        Destination::output_and_save(self.output.as_deref(), self.save.as_deref(), self.format.is_some())
+        let output = (self.output.as_deref(), self.format.is_some());
+        Destination::of_places(&self.places, output, self.save.as_deref())
     }
 
     fn is_for_people(&self) -> bool {
@@ -45,85 +43,73 @@ impl Task for Interrupts {
 /// Measures exceptions, writes and saves the result.
 fn run(args: &Interrupts, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
-    let gathered = gather(args, messages)?;
+    let mut gathered = gather(args, messages)?;
     if let Some(file) = &args.save {
         gathered.save(file, messages)?;
     }
     if let Some(format) = args.format.or_else(|| formats::INTERRUPTS.first().filter(|_| args.save.is_none()))
     {
-        let report = report(args, &gathered, messages)?;
+        let report = report(args, &mut gathered, messages)?;
         let output = args.output.as_deref();
         write_to(output, |out| (format.make)(out, &report, look_for(output)))?;
     }
     if args.work.stats {
-        print_statistics(&gathered.statistics, start.elapsed(), args.work.threads, messages);
+        print_statistics(&gathered.answered.statistics, start.elapsed(), args.work.threads, messages);
     }
     Ok(())
 }
 
 /// Follows the captures, and reads the saved files in their place.
-fn gather<'a>(args: &'a Interrupts, messages: &Messages) -> Result<Gathered<'a, ProgramActivities>, Failure> {
-    let follow = &args.axis.follow;
-    let mut gathered = Gathered::<ProgramActivities>::open(follow, &args.more, messages)?;
-    let window = args.axis.window.window()?;
-    gathered.refuse_window(&window)?;
-    let view = View::new(window.clone(), args.axis.axis.unit());
-    let saved = saved(args, &gathered)?;
-    let captures = gathered.captures();
-    let mut opened = match captures.as_slice() {
-        [only] => vec![open(only, args.axis.axis.unit().or(saved.map(|saved| saved.unit)), messages)?],
-        // Several open captures each need memory for their images: with a limit, each is opened again to be followed.
-        _ if follow.capture.memory.is_some() => Vec::new(),
-        all => {
-            all.iter().try_for_each(refuse_stream)?;
-            all.iter().map(|capture| open::live(capture, messages)).collect::<Result<_, _>>()?
-        }
+fn gather(args: &Interrupts, messages: &Messages) -> Result<Gathered<ProgramActivities>, Failure> {
+    let (window, stated, frequency) = (args.window.window()?, args.axis.unit(), args.frequency);
+    let results = [args.save.as_deref(), args.output.as_deref()];
+    let asked = format!("{window:?} {stated:?} {frequency:?} {}", args.functions);
+    let places = Places::find(&args.places, &results, &asked, messages)?;
+    places.refuse_window(&window)?;
+    let saved = saved(args, &places)?;
+    let how = follow::how(&args.places.follow, args.work.threads, messages);
+    let unit = match (stated.or(saved.map(|saved| saved.unit)), places.captures()) {
+        (None, captures @ [_, _, ..]) => Some(common_unit(args, captures, &how)?),
+        (unit, _) => unit,
     };
-    let scales = scales(args, saved, (&captures, &mut opened), messages)?;
-    let mut opened = opened.into_iter();
-    let how = follow::how(follow, args.work.threads);
-    let functions = args.functions || saved.is_some_and(|saved| saved.functions);
-    for (capture, scale) in captures.iter().zip(scales) {
-        let mut session = match opened.next() {
-            Some(session) => session,
-            None => open::live(capture, messages)?,
-        };
-        gathered.opened(capture, &session, messages);
-        let measured = Measured { unit: scale.unit, counts_cycles: scale.counts_cycles, functions };
-        view.check(&mut session, &how, messages)?;
-        session.each_source(messages, |session, source| {
-            let measuring = Measuring::new(scale, window.clone(), functions);
-            // A complete capture's ITMs can be read separately.
-            let is_apart = !session.is_live() && window == Window::default();
-            let measuring = if is_apart { measuring } else { measuring.with_itms() };
-            let outcome = window::run(session, source, (&how, &view), measuring, messages)?;
-            gathered.statistics.add(&outcome.statistics);
-            let (activities, mut reported) = outcome.found;
-            let itms = session.itms_beside(source);
-            if is_apart {
-                reported.extend(itms.iter().map(|itm| (itm.id, seen_by_itm(session.itm_records(itm)))));
-                reported.retain(|_, found| !found.exceptions.is_empty());
-            }
-            let mut sources = BTreeMap::from([(session.source_id(source), activities)]);
-            sources
-                .extend(itms.iter().filter_map(|itm| Some((session.itm_id(itm), reported.remove(&itm.id)?))));
-            let found = ProgramActivities { measured: Some(measured), sources };
-            gathered.add(session.followed(source, &outcome.code)?, found);
-            Ok::<(), Failure>(())
-        })?;
+    if let [_, _, ..] = places.captures() {
+        places.captures().iter().try_for_each(|capture| refuse_stream(args, capture))?;
     }
-    view.finish()?;
-    gathered.finish(messages)
+    if let Some(unit) = unit {
+        refuse_frequency(unit, frequency)?;
+    }
+    let functions = args.functions || saved.is_some_and(|saved| saved.functions);
+    let question = OfInterrupts { view: View::new(window, stated), unit, frequency, functions };
+    let open = |capture: &CaptureArgs, messages: &Messages| timeline::open(capture, unit, messages);
+    let gathered = places.ask(&Asking { open: &open, ..Asking::new(&question, how) }, messages)?;
+    question.view.finish()?;
+    Ok(gathered)
+}
+
+/// The best unit that all captures have, as far as they can be opened.
+fn common_unit(args: &Interrupts, captures: &[PathBuf], how: &Follow) -> Result<Unit, Failure> {
+    captures.iter().try_for_each(|capture| refuse_stream(args, capture))?;
+    let request = open::request(&args.places.follow.capture);
+    let (shared, stop) = Default::default();
+    let gathering = Gathering { request, how: how.clone(), shared, stop };
+    let mut probed = Vec::new();
+    let probe = |session: &mut Session, how: &Follow, _: &str, observer: &dyn Observer| {
+        session.probe(how.names.as_deref(), observer)
+    };
+    gathering.each(captures, probe, |of| {
+        probed.extend(of.found.ok());
+        Ok::<(), Failure>(())
+    })?;
+    Ok(Probe::best(&probed))
 }
 
 /// The answer of the saved files, if there are any; refuses options that they cannot satisfy.
-fn saved(args: &Interrupts, gathered: &Gathered<'_, ProgramActivities>) -> Result<Option<Measured>, Failure> {
-    let mut found = None;
-    for (path, part) in gathered.parts() {
+fn saved(args: &Interrupts, places: &Places<'_, ProgramActivities>) -> Result<Option<Measured>, Failure> {
+    places.first_saved(|path, part| {
         let Some(measured) = part.programs.values().find_map(|program| program.found.measured) else {
-            continue;
+            return Ok(None);
         };
-        let asked_for = args.axis.axis.unit();
+        let asked_for = args.axis.unit();
         if let Some(unit) = asked_for.filter(|unit| *unit != measured.unit) {
             return Err(Failure::input(
                 "other_measure",
@@ -138,72 +124,45 @@ fn saved(args: &Interrupts, gathered: &Gathered<'_, ProgramActivities>) -> Resul
                 "leave out --functions, or give it when you save the file",
             ));
         }
-        found.get_or_insert(measured);
-    }
-    Ok(found)
-}
-
-/// The axis of each capture. All have the same unit.
-fn scales(
-    args: &Interrupts,
-    saved: Option<Measured>,
-    (captures, opened): (&[CaptureArgs], &mut [Session]),
-    messages: &Messages,
-) -> Result<Vec<Scale>, Failure> {
-    let axis = &args.axis;
-    let is_live = opened.iter().any(Session::is_live);
-    let mut probed = Vec::new();
-    for capture in captures.iter().skip(opened.len()) {
-        refuse_stream(capture)?;
-        let (mut session, _) = Session::open(capture.request())?;
-        probed.push(session.probe(Some(&axis.follow.source_dirs), &Notices::default())?);
-    }
-    for session in opened {
-        probed.push(session.probe(Some(&axis.follow.source_dirs), messages)?);
-    }
-    let stated = axis.axis.unit().or(saved.map(|saved| saved.unit));
-    let unit = best_unit(&probed, is_live, stated, axis.frequency)?;
-    // Interpolation between timestamps is by each capture alone, so that saved and followed captures add up to the same.
-    Ok(probed.iter().map(|probes| Scale::of(probes, unit, axis.frequency)).collect())
+        Ok(Some(measured))
+    })
 }
 
 /// Refuses a capture that arrives over time and can be read only once.
-fn refuse_stream(capture: &CaptureArgs) -> Result<(), Failure> {
-    if !comes_over_time(capture)? {
+fn refuse_stream(args: &Interrupts, capture: &Path) -> Result<(), Failure> {
+    let args = CaptureArgs { capture: capture.to_owned(), ..args.places.follow.capture.clone() };
+    if !comes_over_time(&args)? {
         return Ok(());
     }
     Err(Failure::input(
         "comes_over_time",
-        format!("{}: arrives over time, so it must be the only capture", capture.capture.display()),
-        "save the figures of each with --save, and merge them with `tracewalk merge`",
+        format!("{}: arrives over time, so it must be the only capture", capture.display()),
+        "save the figures of each with --save, and give the saved files",
     ))
 }
 
 fn report(
     args: &Interrupts,
-    gathered: &Gathered<'_, ProgramActivities>,
+    gathered: &mut Gathered<ProgramActivities>,
     messages: &Messages,
 ) -> Result<InterruptReport, Failure> {
-    let programs = &gathered.found.programs;
-    let all = programs.values().filter_map(|program| program.found.measured);
+    let all = gathered.answered.programs.programs.values().filter_map(|program| program.found.measured);
     let nothing = Measured { unit: Unit::Instructions, counts_cycles: false, functions: false };
     let all = all.reduce(|a, b| Measured { counts_cycles: a.counts_cycles && b.counts_cycles, ..a });
     let Measured { unit, counts_cycles, .. } = all.unwrap_or(nothing);
-    let scale = Scale { unit, counts_cycles, frequency: args.axis.frequency };
+    refuse_frequency(unit, args.frequency)?;
+    let scale = Scale { unit, counts_cycles, frequency: args.frequency };
     // Exceptions have names even without a program.
-    let interrupts = interrupts(&args.axis.follow.capture.request(), messages)?;
-    let unknown = || Arc::new(Code { interrupts: interrupts.clone(), ..Code::unknown() });
-    let (mut sources, mut named) = (Vec::new(), Vec::new());
-    for (id, program) in programs {
-        let code = gathered.code(id).cloned().unwrap_or_else(unknown);
-        named.push((Arc::clone(&code), program.name()));
-        sources.extend(program.found.sources.iter().map(|(source, activities)| {
-            let SourceId { id, protocol, number } = *source;
-            let section = Section { id, protocol, number, code: Arc::clone(&code) };
-            (section, activities.clone())
-        }));
+    let interrupts = interrupts(&args.places.follow.capture.request(), messages)?;
+    for id in gathered.answered.programs.programs.keys() {
+        let unknown = || Arc::new(Code { interrupts: interrupts.clone(), ..Code::unknown() });
+        gathered.answered.code.entry(id.clone()).or_insert_with(unknown);
     }
-    sources.sort_by_key(|(section, _)| section.id);
-    named.retain(|(_, name)| !name.is_empty());
-    Ok(InterruptReport { scale, sources, programs: named, complete: gathered.found.complete })
+    let sources = gathered.answered.sections(|program| &program.sources, Activities::clone)?;
+    Ok(InterruptReport {
+        scale,
+        sources,
+        programs: gathered.answered.names(),
+        complete: gathered.answered.programs.complete,
+    })
 }

@@ -1,7 +1,6 @@
 //! `itm`: reports of ITMs.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 
 use tracewalk_analysis::itm::ItmEvent;
 use tracewalk_report::formats::ItmOptions;
@@ -12,7 +11,7 @@ use crate::args::Itm;
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{Destination, look, standard_output};
+use crate::output::{Destination, Stream, look_for};
 use crate::task::{Reads, Task};
 use tracewalk_report::counted;
 
@@ -22,7 +21,7 @@ impl Task for Itm {
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
-        vec![Destination::standard_output()]
+        vec![Destination::output(self.output.as_deref())]
     }
 
     fn is_for_people(&self) -> bool {
@@ -50,29 +49,27 @@ fn run(args: &Itm, messages: &Messages) -> Result<(), Failure> {
              --source itm",
         ));
     }
-    let mut out = standard_output();
-    let shown = out.clone();
-    session.on_quiet(move || shown.clone().flush());
     let ports = if args.ports.is_empty() { vec![0] } else { args.ports.clone() };
-    let options = ItmOptions { look: look(), ports, table: args.table };
-    let mut exporter = (args.format.make.export)(&mut out, &options);
-    let mut itms = Itms::new(&session, session.itms().to_vec());
+    let output = args.output.as_deref();
+    let options = ItmOptions { look: look_for(output), ports, table: args.table };
     let mut written = Written::default();
-    session.wait_for_itms(|| {
-        itms.each(|record| {
-            written.add(&record.event);
-            exporter.record(record)
-        })
+    Stream::to(output, &session).write(|out| {
+        let mut exporter = (args.format.make.export)(out, &options);
+        let mut itms = Itms::new(&session, session.itms().to_vec());
+        session.wait_for_itms(|| {
+            itms.each(|record| {
+                written.add(&record.event);
+                exporter.record(record)
+            })
+        })?;
+        let counts = itms.finish(messages);
+        messages.record(|record| {
+            counts.iter().for_each(|(itm, counts)| record.itm(itm, counts));
+            Ok(())
+        })?;
+        let counted = counts.into_iter().map(|(itm, counts)| (itm.id, counts)).collect::<Vec<_>>();
+        Ok(exporter.finish(&counted, messages.complete())?)
     })?;
-    let counts = itms.finish(messages);
-    messages.record(|record| {
-        counts.iter().for_each(|(itm, counts)| record.itm(itm, counts));
-        Ok(())
-    })?;
-    let counted = counts.into_iter().map(|(itm, counts)| (itm.id, counts)).collect::<Vec<_>>();
-    exporter.finish(&counted, messages.complete())?;
-    drop(exporter);
-    out.flush()?;
     if args.format.make.of_ports {
         written.report_missing(&options.ports, !args.ports.is_empty(), messages);
     }

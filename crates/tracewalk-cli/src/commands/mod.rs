@@ -1,8 +1,6 @@
 //! One file for each command, and their common parts.
 
 mod calls;
-mod capture_names;
-mod copies;
 mod counts;
 mod coverage;
 mod crash;
@@ -10,22 +8,17 @@ mod describe;
 mod diff;
 mod flow;
 mod follow;
-mod gather;
 mod gathered;
 mod gdb;
 mod generate;
 mod info;
 mod interrupts;
 mod itm;
-mod merge;
 mod packets;
-mod parts;
-mod places;
 mod profile;
 mod snapshot;
 mod timeline;
 mod view;
-mod window;
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -36,7 +29,7 @@ use tracewalk_analysis::clock::Unit;
 
 use crate::failure::Failure;
 use crate::messages::Messages;
-use tracewalk_sentences::{NotMeasured, not_measured};
+use tracewalk_session::{RunError, WindowError};
 
 /// `--stats`.
 fn print_statistics(statistics: &Statistics, time: Duration, threads: u16, messages: &Messages) {
@@ -59,14 +52,9 @@ fn print_statistics(statistics: &Statistics, time: Duration, threads: u16, messa
     let _ = serde_json::to_string(&line).map(|line| writeln!(std::io::stderr(), "{line}"));
 }
 
-/// The trace lacks the measure that `option` asks for.
-fn no_measure(unit: Unit, option: &str) -> Failure {
-    let NotMeasured { missing, switch } = not_measured(unit);
-    Failure::input(
-        "not_measured",
-        format!("the measured part of the trace has no {missing}"),
-        format!("leave out {option}, measure a longer part, or switch on {switch} when capturing"),
-    )
+/// The trace lacks the requested measure.
+fn no_measure(unit: Unit) -> Failure {
+    RunError::from(WindowError::NotMeasured(unit)).into()
 }
 
 /// Refuses a frequency of instructions.

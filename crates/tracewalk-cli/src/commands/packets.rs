@@ -1,6 +1,5 @@
 //! `packets`: the packets of each source.
 
-use std::io::Write;
 use std::time::Instant;
 
 use tracewalk::protocol::Malformation;
@@ -17,7 +16,7 @@ use crate::args::Packets;
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{Destination, look, standard_output};
+use crate::output::{Destination, Stream, look_for};
 use crate::task::{Reads, Task};
 
 impl Task for Packets {
@@ -26,7 +25,7 @@ impl Task for Packets {
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
-        vec![Destination::standard_output()]
+        vec![Destination::output(self.output.as_deref())]
     }
 
     fn is_for_people(&self) -> bool {
@@ -42,23 +41,18 @@ impl Task for Packets {
 fn run(args: &Packets, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
     let mut session = open::live(&args.capture, messages)?;
-    let mut out = standard_output();
-    let shown = out.clone();
-    session.on_quiet(move || shown.clone().flush());
-    let mut exporter = (args.format.make)(&mut out, look());
-    if let Some(exporter) = &mut exporter {
-        exporter.begin()?;
-    }
-    let mut total = Statistics::default();
-    session.each_source(messages, |session, source| {
-        total.add(&packets(session, source, exporter.as_deref_mut(), messages)?);
-        Ok::<(), Failure>(())
+    let (output, mut total) = (args.output.as_deref(), Statistics::default());
+    Stream::to(output, &session).write(|out| {
+        let mut exporter = (args.format.make)(out, look_for(output));
+        if let Some(exporter) = &mut exporter {
+            exporter.begin()?;
+        }
+        session.each_source(messages, |session, source| {
+            total.add(&packets(session, source, exporter.as_deref_mut(), messages)?);
+            Ok::<(), Failure>(())
+        })?;
+        Ok(exporter.map_or(Ok(()), |mut exporter| exporter.finish(messages.complete()))?)
     })?;
-    if let Some(exporter) = &mut exporter {
-        exporter.finish(messages.complete())?;
-    }
-    drop(exporter);
-    out.flush()?;
     if args.work.stats {
         print_statistics(&total, start.elapsed(), args.work.threads, messages);
     }

@@ -1,36 +1,31 @@
 //! `profile`: the cost of functions.
-use std::sync::Arc;
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use tracewalk::plain::Plain;
+use tracewalk_analysis::Section;
 use tracewalk_analysis::clock::Unit;
-use tracewalk_analysis::profile::{Profile, Profiling, ProgramProfiles};
-use tracewalk_analysis::programs::SourceId;
-use tracewalk_analysis::{Code, Section, Window};
+use tracewalk_analysis::profile::{Profile, ProgramProfiles};
 use tracewalk_report::export::{ProfileReport, ProfileTable, ProfileTextOptions, best_unit};
 use tracewalk_report::formats::{self, Format, WriteProfile};
-use tracewalk_sentences::NO_PROGRAM;
+use tracewalk_session::{OfProfile, View};
 
-use super::gathered::Gathered;
-use super::window::{self, View};
+use super::gathered::{Asking, Gathered, Places};
 use super::{follow, no_measure, print_statistics, refuse_frequency};
-use crate::args::{self, CostChoice, FollowArgs, ProfileRows};
+use crate::args::{self, CostChoice, PlacesArgs, ProfileRows};
 use crate::failure::Failure;
 use crate::messages::Messages;
-use crate::open;
 use crate::output::{Destination, look_for, write_to};
 use crate::task::{Reads, Task};
 
 impl Task for args::Profile {
     fn reads(&self) -> Reads<'_> {
-        Reads { more: &self.more, takes_saved: true, ..Reads::followed(&self.follow) }
+        Reads::places(&self.places)
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
-        Destination::output_and_save(self.output.as_deref(), self.save.as_deref(), self.format.is_some())
+        let output = (self.output.as_deref(), self.format.is_some());
+        Destination::of_places(&self.places, output, self.save.as_deref())
     }
 
     fn is_for_people(&self) -> bool {
@@ -45,8 +40,14 @@ impl Task for args::Profile {
 /// Records the cost of functions, writes and saves it.
 fn run(args: &args::Profile, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
-    let parts = (args.window.window()?, args.work.threads);
-    let gathered = gather(&args.follow, &args.more, parts, messages)?;
+    let window = args.window.window()?;
+    let results = [args.save.as_deref(), args.output.as_deref()];
+    let places = Places::find(&args.places, &results, &format!("{window:?}"), messages)?;
+    places.refuse_window(&window)?;
+    let question = OfProfile { view: View::new(window, None) };
+    let how = follow::how(&args.places.follow, args.work.threads, messages);
+    let gathered = places.ask(&Asking::new(&question, how), messages)?;
+    question.view.finish()?;
     if let Some(file) = &args.save {
         gathered.save(file, messages)?;
     }
@@ -54,7 +55,7 @@ fn run(args: &args::Profile, messages: &Messages) -> Result<(), Failure> {
         report(args, format, &gathered)?;
     }
     if args.work.stats {
-        print_statistics(&gathered.statistics, start.elapsed(), args.work.threads, messages);
+        print_statistics(&gathered.answered.statistics, start.elapsed(), args.work.threads, messages);
     }
     Ok(())
 }
@@ -62,19 +63,19 @@ fn run(args: &args::Profile, messages: &Messages) -> Result<(), Failure> {
 fn report(
     args: &args::Profile,
     format: &Format<WriteProfile>,
-    gathered: &Gathered<'_, ProgramProfiles>,
+    gathered: &Gathered<ProgramProfiles>,
 ) -> Result<(), Failure> {
-    let sources = sources(gathered, Profile::in_order)?;
+    let sources = gathered.answered.sections(|program| &program.sources, Profile::in_order)?;
     let unit = unit(args.cost, &sources)?;
     refuse_frequency(unit, args.frequency)?;
     let report = ProfileReport {
         unit,
         sources,
-        programs: programs(gathered),
-        name: name(args),
+        programs: gathered.answered.names(),
+        name: name(&args.places),
         frequency: args.frequency,
         inlined: !args.no_inlined,
-        complete: gathered.found.complete,
+        complete: gathered.answered.programs.complete,
     };
     let table = match args.by {
         ProfileRows::Functions => ProfileTable::Functions,
@@ -88,66 +89,12 @@ fn report(
 }
 
 /// The common name of the captures.
-fn name(args: &args::Profile) -> String {
-    let first = Plain(args.follow.capture.capture.display());
-    match args.more.len() {
+fn name(places: &PlacesArgs) -> String {
+    let first = Plain(places.follow.capture.capture.display());
+    match places.more.len() {
         0 => first.to_string(),
         more => format!("{first} and {more} more"),
     }
-}
-
-/// Follows the captures, and reads the saved files in their place.
-pub(super) fn gather<'a>(
-    follow: &'a FollowArgs,
-    more: &'a [PathBuf],
-    (window, threads): (Window, u16),
-    messages: &Messages,
-) -> Result<Gathered<'a, ProgramProfiles>, Failure> {
-    let mut gathered = Gathered::<ProgramProfiles>::open(follow, more, messages)?;
-    gathered.refuse_window(&window)?;
-    let (how, view) = (follow::how(follow, threads), View::new(window.clone(), None));
-    for capture in gathered.captures() {
-        let mut session = open::live(&capture, messages)?;
-        gathered.opened(&capture, &session, messages);
-        view.check(&mut session, &how, messages)?;
-        session.each_source(messages, |session, source| {
-            let outcome =
-                window::run(session, source, (&how, &view), Profiling::new(window.clone()), messages)?;
-            gathered.statistics.add(&outcome.statistics);
-            let sources = BTreeMap::from([(session.source_id(source), outcome.found)]);
-            gathered.add(session.followed(source, &outcome.code)?, ProgramProfiles { sources });
-            Ok::<(), Failure>(())
-        })?;
-    }
-    view.finish()?;
-    gathered.finish(messages)
-}
-
-/// The sources with their profiles and their programs.
-pub(super) fn sources(
-    gathered: &Gathered<'_, ProgramProfiles>,
-    order: impl Fn(&Profile) -> Profile,
-) -> Result<Vec<(Section, Profile)>, Failure> {
-    let mut sources = Vec::new();
-    for (id, program) in &gathered.found.programs {
-        let code = gathered.code(id).ok_or_else(|| {
-            Failure::input("no_program", "a profile needs a program, but none is known", NO_PROGRAM)
-        })?;
-        sources.extend(program.found.sources.iter().map(|(source, profile)| {
-            let SourceId { id, protocol, number } = *source;
-            let section = Section { id, protocol, number, code: Arc::clone(code) };
-            (section, order(profile))
-        }));
-    }
-    sources.sort_by_key(|(section, _): &(Section, Profile)| section.id);
-    Ok(sources)
-}
-
-/// The names of the programs.
-fn programs(gathered: &Gathered<'_, ProgramProfiles>) -> Vec<(Arc<Code>, String)> {
-    let programs = gathered.found.programs.iter();
-    let named = programs.filter_map(|(id, program)| Some((Arc::clone(gathered.code(id)?), program.name())));
-    named.filter(|(_, name)| !name.is_empty()).collect()
 }
 
 /// The unit of cost, if all sources have it.
@@ -173,5 +120,5 @@ fn unit(choice: CostChoice, sources: &[(Section, Profile)]) -> Result<Unit, Fail
             "leave out --unit, or capture with timestamps closer together",
         ));
     }
-    Err(no_measure(unit, "--unit"))
+    Err(no_measure(unit))
 }

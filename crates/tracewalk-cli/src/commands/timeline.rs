@@ -5,26 +5,24 @@ use std::time::Instant;
 
 use tracewalk_analysis::Statistics;
 use tracewalk_analysis::clock::Unit;
-use tracewalk_analysis::timeline::{Probe, Scale};
 use tracewalk_report::export::{Files, TimelineExport, Timelines};
 use tracewalk_report::formats::MakeTimeline;
 
-use super::window::{self, View};
-use super::{follow, no_measure, print_statistics, refuse_frequency};
+use super::{follow, print_statistics, refuse_frequency};
 use crate::args::{self, CaptureArgs};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{self, Destination, OutputFolder, look_for, standard_output, write_to};
+use crate::output::{self, Destination, OutputFolder, Stream, look_for, write_to};
 use crate::task::{Reads, Task};
-use tracewalk_session::Session;
+use tracewalk_session::{Session, View};
 
 /// The number of bytes of an arriving capture to wait for, to see which units its trace has.
 const FIRST_PROBE: usize = 16 << 10;
 
 impl Task for args::Timeline {
     fn reads(&self) -> Reads<'_> {
-        Reads::followed(&self.axis.follow)
+        Reads::followed(&self.follow)
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
@@ -46,26 +44,20 @@ impl Task for args::Timeline {
 /// Writes a timeline.
 fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
-    let axis = &args.axis;
-    let window = axis.window.window()?;
-    let mut session = open(&axis.follow.capture, axis.axis.unit(), messages)?;
-    let (how, view) =
-        (follow::how(&axis.follow, args.work.threads), View::new(window.clone(), axis.axis.unit()));
+    let (window, unit) = (args.window.window()?, args.axis.unit());
+    let mut session = open(&args.follow.capture, unit, messages)?;
+    let how = follow::how(&args.follow, args.work.threads, messages);
+    let view = View::new(window.clone(), unit);
     view.check(&mut session, &how, messages)?;
-    let probed = [session.probe(Some(&axis.follow.source_dirs), messages)?];
-    let unit = best_unit(&probed, session.is_live(), axis.axis.unit(), axis.frequency)?;
-    let scale = Scale::of(&probed[0], unit, axis.frequency);
+    let scale = session.scale(unit, args.frequency, &how, messages)?;
+    refuse_frequency(scale.unit, args.frequency)?;
     let output = output::file(args.output.as_deref());
-    let mut out = standard_output();
-    if output.is_none() && matches!(args.format.make, MakeTimeline::Text(_)) {
-        let shown = out.clone();
-        session.on_quiet(move || shown.clone().flush());
-    }
+    let stream = Stream::to(output, &session);
     let mut total = Statistics::default();
     let mut write = |exporter: &mut dyn TimelineExport| -> Result<(), Failure> {
         let mut timelines = Timelines::new(&mut *exporter, scale, window.clone());
         session.each_source(messages, |session, source| {
-            let outcome = window::run(session, source, (&how, &view), &mut timelines, messages)?;
+            let outcome = view.run(session, source, &how, &mut timelines, messages)?;
             total.add(&outcome.statistics);
             Ok::<(), Failure>(())
         })?;
@@ -75,10 +67,7 @@ fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Failure> {
     match args.format.make {
         MakeTimeline::Text(make) => {
             let look = look_for(output);
-            match output {
-                None => write(&mut *make(&mut out, look)),
-                Some(_) => write_to(output, |out| write(&mut *make(out, look))),
-            }
+            stream.write(|out| write(&mut *make(out, look)))
         }
         MakeTimeline::File(make) => write_to(output, |out| write(&mut *make(out))),
         MakeTimeline::Folder(make) => {
@@ -106,23 +95,6 @@ pub(super) fn open(
         // Interpolation between timestamps is by cycles, if there are any.
         None | Some(Unit::Time) => open::after(FIRST_PROBE, capture, messages),
     }
-}
-
-/// The unit of the axis: the requested one, or the best that all sources of these captures have. A capture that is still arriving
-/// may have more units than were seen.
-pub(super) fn best_unit(
-    captures: &[Vec<Probe>],
-    is_live: bool,
-    stated: Option<Unit>,
-    frequency: Option<f64>,
-) -> Result<Unit, Failure> {
-    let unit = stated.unwrap_or_else(|| Probe::best(captures));
-    let lacks = |probe: &Probe| probe.instructions > 0 && !probe.has(unit);
-    if !is_live && captures.iter().flatten().any(lacks) {
-        return Err(no_measure(unit, "--unit"));
-    }
-    refuse_frequency(unit, frequency)?;
-    Ok(unit)
 }
 
 fn no_folder() -> Failure {

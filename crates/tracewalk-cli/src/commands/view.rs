@@ -12,7 +12,7 @@ impl Task for View {
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
-        self.export.iter().map(|file| Destination::file("--export", file)).collect()
+        self.output.iter().map(|file| Destination::output(Some(file))).collect()
     }
 
     fn is_for_people(&self) -> bool {
@@ -55,7 +55,7 @@ fn run(args: &View, messages: &Messages) -> Result<(), Failure> {
         threads: Follow::default().threads,
         keep,
     };
-    if let Some(file) = &args.export {
+    if let Some(file) = &args.output {
         let excerpt = Excerpt { at: args.at, steps: args.steps };
         return write_to(Some(file), |out| {
             write_page(&mut session, &options, excerpt, messages, out).map_err(shown::failure)
@@ -89,7 +89,7 @@ mod shown {
             ViewError::Listen { .. } => {
                 ("listen", "end the program that listens there, or leave out --port to take a free port")
             }
-            _ => ("page", "use --export, which needs no server"),
+            _ => ("page", "use -o FILE.html, which needs no server"),
         };
         match error {
             ViewError::Open(error) => error.into(),

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::file::{OutputFile, is_standard, target};
 use super::folder::check_empty;
+use crate::args::PlacesArgs;
 use crate::failure::Failure;
 
 /// A destination of a command's output.
@@ -41,15 +42,17 @@ impl<'a> Destination<'a> {
         path.map_or_else(Self::standard_output, |path| Self::file("-o", path))
     }
 
-    /// `-o` and `--save`: with `--save` alone nothing is printed, unless `prints`.
-    pub(crate) fn output_and_save(
-        output: Option<&'a Path>,
+    /// `-o`, `--save`, and the files of places: with `--save` alone nothing is printed, unless `prints`.
+    pub(crate) fn of_places(
+        places: &'a PlacesArgs,
+        (output, prints): (Option<&'a Path>, bool),
         save: Option<&'a Path>,
-        prints: bool,
     ) -> Vec<Self> {
         let output = (output.is_some() || save.is_none() || prints).then(|| Self::output(output));
         let save = save.map(|path| Self::file("--save", path));
-        output.into_iter().chain(save).collect()
+        let captures = places.captures.as_deref().map(|path| Self::file("--captures", path));
+        let resume = places.resume.as_deref().map(|path| Self::file("--resume", path));
+        output.into_iter().chain(save).chain(captures).chain(resume).collect()
     }
 
     /// Whether the destination is standard output.

@@ -13,6 +13,7 @@ use std::rc::Rc;
 
 use anstream::ColorChoice;
 use tracewalk_report::{Look, Palette};
+use tracewalk_session::Session;
 
 use crate::args::When;
 use crate::failure::Failure;
@@ -71,6 +72,39 @@ pub(crate) fn write_to<E: Into<Failure>>(
         other => other,
     })?;
     out.finish().map_err(failure)
+}
+
+/// The output of a command that prints as it goes: standard output shows everything as soon as nothing arrives any more.
+pub(crate) struct Stream<'a> {
+    file: Option<&'a Path>,
+    out: Output,
+    /// Whether the capture is still arriving, and is printed at once.
+    pub(crate) at_once: bool,
+}
+
+impl<'a> Stream<'a> {
+    /// Goes to a file, or to standard output.
+    pub(crate) fn to(path: Option<&'a Path>, session: &Session) -> Self {
+        let (file, out) = (file(path), standard_output());
+        let shown = out.clone();
+        let at_once = file.is_none() && session.on_quiet(move || shown.clone().flush());
+        Self { file, out, at_once }
+    }
+
+    /// Writes everything.
+    pub(crate) fn write(
+        self,
+        write: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let Self { file, mut out, .. } = self;
+        if file.is_some() {
+            drop(out);
+            return write_to(file, write);
+        }
+        let written = write(&mut out);
+        out.flush()?;
+        written
+    }
 }
 
 /// Follows the user's wish from here on; without one, NO_COLOR and the terminal decide.

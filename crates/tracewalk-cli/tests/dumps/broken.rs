@@ -437,11 +437,11 @@ fn of_bytes(bytes: &[u8], options: &[&str]) -> (Outcome, Kinds) {
 }
 
 const OPTIONS: [&str; 6] =
-    ["--mtb-position", "0x34", "--mtb-master", "0x80000006", "--mtb-base", "0x20001000"];
+    ["--source", "mtb,position=0x34", "--source", "mtb,master=0x80000006", "--source", "mtb,base=0x20001000"];
 
 #[test]
 fn packets_from_before_a_reset_are_reported() {
-    let (outcome, notices) = of_bytes(&trace(), &[&["--mtb-position", "0"], &OPTIONS[2..]].concat());
+    let (outcome, notices) = of_bytes(&trace(), &[&["--source", "mtb,position=0"], &OPTIONS[2..]].concat());
     assert_eq!(outcome.status, 2, "{}", outcome.stderr);
     assert!(notices.has("mtb_older_packets"), "{notices:?}");
     assert!(mentions(&outcome.stderr, "MTB_POSITION 128"), "{}", outcome.stderr);
@@ -450,7 +450,8 @@ fn packets_from_before_a_reset_are_reported() {
 #[test]
 fn packets_after_the_pointer_that_continue_the_newest_one_are_reported() {
     let goes_on = |position| {
-        let (outcome, notices) = of_bytes(&trace(), &[&["--mtb-position", position], &OPTIONS[2..]].concat());
+        let (outcome, notices) =
+            of_bytes(&trace(), &[&["--source", &format!("mtb,position={position}")], &OPTIONS[2..]].concat());
         (outcome.status, notices.has("mtb_goes_on"))
     };
     // The buffer has wrapped, and its oldest packet is at 0x30.
@@ -472,7 +473,7 @@ fn a_buffer_of_zeros_was_never_written_to() {
 
 #[test]
 fn a_buffer_of_zeros_with_a_pointer_of_zero_is_reported() {
-    let (outcome, notices) = of_bytes(&[0; 1024], &[&["--mtb-position", "0"], &OPTIONS[2..]].concat());
+    let (outcome, notices) = of_bytes(&[0; 1024], &[&["--source", "mtb,position=0"], &OPTIONS[2..]].concat());
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     assert!(notices.has("mtb_wrote_nothing"), "{notices:?}");
     let (_, notices) = of_bytes(&trace(), &OPTIONS);
@@ -488,7 +489,7 @@ fn all_of_the_memory_is_read_where_its_packets_go_on() {
         let (outcome, notices) = of_bytes(&ram, &OPTIONS);
         assert_eq!((outcome.status, &ending(&outcome)[..]), (0, &TRUE_ENDING[..]), "{}", outcome.stderr);
         assert!(notices.has("dump_placed"), "{notices:?}");
-        assert!(outcome.stderr.contains("--dump-address"), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("address="), "{}", outcome.stderr);
     }
     // If a part of the buffer contradicts it, tracewalk does not move the dump.
     let mut ram = vec![0; 0x4000];

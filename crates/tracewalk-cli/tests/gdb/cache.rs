@@ -7,7 +7,7 @@ use super::server::{Server, ask};
 use crate::support::{example, run_with_kinds};
 
 fn start(capture: &Path, cache: &Path) -> (Server, Vec<String>) {
-    Server::with(&["--cache-dir", cache.to_str().unwrap()], [capture])
+    Server::with(&["--cache", cache.to_str().unwrap()], [capture])
 }
 
 /// Many of a debugger's questions: registers, threads and calls at places all over the recording.
@@ -65,8 +65,7 @@ fn what_the_page_kept_serves_the_debugger() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");
     let capture_name = capture.to_str().unwrap();
-    let outcome =
-        run_with_kinds(["view", capture_name, "--cache-dir", directory, "--export", page.to_str().unwrap()]);
+    let outcome = run_with_kinds(["view", capture_name, "--cache", directory, "-o", page.to_str().unwrap()]);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     let (server, kinds) = start(&capture, cache.path());
     assert!(has(&kinds, "index_kept"), "{kinds:?}");
@@ -100,10 +99,9 @@ fn damaged_files_are_reported_and_made_again() {
 fn an_image_that_does_not_fit_is_reported_each_time() {
     let cache = tempfile::tempdir().unwrap();
     let (trace, other) = (example("m3-etmv3/trace.bin"), example("m0-crash-mtb/m0-crash.elf"));
-    let options = ["--container=frames", "--source=0x10=etmv3,cpu=cortex-m3", "--stdio"];
+    let options = ["--container=frames", "--source=0x10=etmv3,cpu=cortex-m3", "--listen", "-"];
     let outcome = || {
-        let before =
-            ["gdb", "--cache-dir", cache.path().to_str().unwrap(), "--image", other.to_str().unwrap()];
+        let before = ["gdb", "--cache", cache.path().to_str().unwrap(), "--image", other.to_str().unwrap()];
         run_with_kinds(before.into_iter().chain(options).chain([trace.to_str().unwrap()]))
     };
     let (first, second) = (outcome(), outcome());

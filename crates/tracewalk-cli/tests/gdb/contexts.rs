@@ -121,7 +121,7 @@ fn a_contexts_memory_is_its_own_programs() {
     let server = assert_cmd::cargo::cargo_bin!("tracewalk");
     let images = ALL.map(|image| format!("--image {}", machine.file(image).display())).join(" ");
     let connect = format!(
-        "target remote | {} --quiet gdb {} {images} {} --stdio --no-cache",
+        "target remote | {} --quiet gdb {} {images} {} --listen - --cache none",
         server.display(),
         machine.file("etb.bin").display(),
         ETM.join(" "),

@@ -192,7 +192,7 @@ fn gdb_reads_what_data_trace_reported_and_nothing_else() {
         Some(u64::from(u32::from_str_radix(digits, 16).unwrap().swap_bytes()))
     };
     let connect = format!(
-        "target remote | {} --quiet gdb {} --stdio --no-cache",
+        "target remote | {} --quiet gdb {} --listen - --cache none",
         assert_cmd::cargo::cargo_bin!("tracewalk").display(),
         traced.arguments().join(" ")
     );
@@ -212,7 +212,7 @@ fn memory_that_a_debugger_saved_holds_at_the_last_place_only() {
     let testdata = example("..");
     let elf = testdata.join("firmware/crash/crash-m0.elf");
     let connect = format!(
-        "target remote | {} --quiet gdb {} --image {} --stdio --no-cache",
+        "target remote | {} --quiet gdb {} --image {} --listen - --cache none",
         assert_cmd::cargo::cargo_bin!("tracewalk").display(),
         testdata.join("crashes/m0-null-pointer/crash.log").display(),
         elf.display(),

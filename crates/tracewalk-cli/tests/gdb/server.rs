@@ -29,7 +29,7 @@ impl Server {
 
     /// A server of a capture, with the options of `gdb`. It has no cache, so that tests do not depend on each other.
     pub(super) fn of<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
-        Self::with(&["--no-cache"], arguments).0
+        Self::with(&["--cache", "none"], arguments).0
     }
 
     /// A server with these options, and the kinds of the messages before it accepts connections.
@@ -195,10 +195,11 @@ fn an_address_in_use_and_a_step_that_does_not_exist_are_said_before_anybody_wait
     let server = Server::start();
     let capture = example("m0-crash-mtb/capture.toml");
     let capture = capture.to_str().unwrap();
-    let outcome = run_with_kinds(["gdb", capture, "--no-cache", "--listen", &server.address.to_string()]);
+    let outcome =
+        run_with_kinds(["gdb", capture, "--cache", "none", "--listen", &server.address.to_string()]);
     assert_eq!(outcome.status, 2);
     assert!(outcome.stderr.contains("error: listen: "), "{}", outcome.stderr);
-    let outcome = run_with_kinds(["gdb", capture, "--stdio", "--no-cache", "--at", "100000"]);
+    let outcome = run_with_kinds(["gdb", capture, "--listen", "-", "--cache", "none", "--at", "100000"]);
     assert_eq!(outcome.status, 2);
     assert!(outcome.stderr.contains("error: no_step: "), "{}", outcome.stderr);
 }

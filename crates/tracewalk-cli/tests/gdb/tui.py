@@ -18,7 +18,7 @@ COMMANDS = [
     "set remotetimeout 100",
     "set osabi none",
     f"directory {REPOSITORY}/testdata/firmware",
-    f"target remote | {TRACEWALK} --quiet gdb {EXAMPLE}/capture.toml --stdio --no-cache",
+    f"target remote | {TRACEWALK} --quiet gdb {EXAMPLE}/capture.toml --listen - --cache none",
     "layout split",
     "winheight src 9",
     "winheight asm 7",

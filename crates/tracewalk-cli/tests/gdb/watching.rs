@@ -29,7 +29,7 @@ fn a_watchpoint_is_hit_at_each_change_in_both_directions() {
         .map(|digits| u64::from(u32::from_str_radix(&digits, 16).unwrap().swap_bytes()));
     let values = values.take(HITS).collect::<Vec<_>>();
     let connect = format!(
-        "target remote | {} --quiet gdb {} --stdio --no-cache",
+        "target remote | {} --quiet gdb {} --listen - --cache none",
         assert_cmd::cargo::cargo_bin!("tracewalk").display(),
         traced.arguments().join(" ")
     );

@@ -183,9 +183,10 @@ impl Programs {
             add_noise(&mut buffer.bytes[written..]);
         }
         let mut stated = vec!["--container".to_owned(), "mtb".to_owned()];
-        stated.extend(["--mtb-position".to_owned(), format!("{:#x}", registers.position)]);
-        stated.extend(["--mtb-master".to_owned(), format!("{:#x}", registers.master)]);
-        stated.extend(registers.base.iter().flat_map(|base| ["--mtb-base".to_owned(), format!("{base:#x}")]));
+        let base = registers.base.map(|base| format!(",base={base:#x}")).unwrap_or_default();
+        let (position, master) = (registers.position, registers.master);
+        stated
+            .extend(["--source".to_owned(), format!("mtb,position={position:#x},master={master:#x}{base}")]);
         Case {
             name: format!("MTB {size} {percent} {process_stack} {noisy}"),
             bytes: buffer.bytes,

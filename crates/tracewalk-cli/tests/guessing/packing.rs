@@ -49,7 +49,7 @@ impl Packing {
         };
         let mut options = options.into_iter().map(str::to_owned).collect::<Vec<_>>();
         if let Self::PortWithoutFullSync(start) = self {
-            options.extend(["--frame-start".to_owned(), start.to_string()]);
+            options.extend(["--container".to_owned(), format!("frame-start={start}")]);
         }
         Packed { bytes, options, is_whole: self != Self::BarrierBetween }
     }
@@ -66,7 +66,7 @@ pub(crate) fn swap_words(packed: Packed) -> Packed {
     let is_whole = is_whole && bytes.len().is_multiple_of(4);
     bytes.resize(bytes.len().next_multiple_of(4), 0);
     bytes.chunks_exact_mut(4).for_each(<[u8]>::reverse);
-    options.push("--swap-words".to_owned());
+    options.extend(["--container", "swap-words"].map(str::to_owned));
     Packed { bytes, options, is_whole }
 }
 
@@ -91,8 +91,7 @@ fn turned(frames: &[u8], sixteenths: usize) -> Packed {
     let mut bytes = frames[frames.len() - size..].to_vec();
     let pointer = size / 16 * sixteenths;
     bytes.rotate_right(pointer);
-    let options =
-        ["--container", "frames", "--read-pointer", &pointer.to_string()].map(str::to_owned).to_vec();
+    let options = ["--container", &format!("frames,read-pointer={pointer}")].map(str::to_owned).to_vec();
     Packed { bytes, options, is_whole: false }
 }
 

@@ -15,7 +15,7 @@ fn decoded(served: &Served) -> u64 {
 }
 
 fn open(capture: &Path, cache: &Path) -> Served {
-    Served::with(&["--cache-dir", cache.to_str().unwrap()], [capture])
+    Served::with(&["--cache", cache.to_str().unwrap()], [capture])
 }
 
 /// Many of a page's questions.
@@ -105,7 +105,7 @@ fn another_capture_image_or_option_has_a_key_of_its_own() {
     let capture = repeated("a7-etmv3", 1, folder.path());
     assert!(decoded(&open(&capture, cache.path())) > 0);
     assert_eq!(decoded(&open(&capture, cache.path())), 0);
-    let with = ["--cache-dir", cache.path().to_str().unwrap(), "--doubtful", "keep"];
+    let with = ["--cache", cache.path().to_str().unwrap(), "--doubtful", "keep"];
     assert!(decoded(&Served::with(&with, [&capture])) > 0, "another option");
     let trace = folder.path().join("trace.bin");
     let mut bytes = fs::read(&trace).unwrap();

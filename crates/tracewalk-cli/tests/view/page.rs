@@ -124,7 +124,7 @@ fn an_exported_page_is_the_same_page() {
     let file = folder.path().join("crash.html");
     let capture = example("m0-crash-mtb/capture.toml");
     let (capture, written) = (capture.to_str().unwrap(), file.to_str().unwrap());
-    let outcome = run(["view", capture, "--no-cache", "--at", "last", "--export", written]);
+    let outcome = run(["view", capture, "--cache", "none", "--at", "last", "-o", written]);
     assert!(file.is_file(), "{}", outcome.stderr);
     let page = std::fs::read_to_string(&file).unwrap();
     assert!(!page.contains("<script src") && !page.contains("<link rel=\"stylesheet\""));

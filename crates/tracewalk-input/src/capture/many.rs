@@ -58,6 +58,12 @@ fn is_recognised(path: &Path) -> bool {
     is_description || matches!(format.holds, Holds::Recording | Holds::PerfData)
 }
 
+/// Whether a directory has a description, so that it is a capture.
+#[must_use]
+pub fn is_described(path: &Path) -> bool {
+    path.is_dir() && is_recognised(path)
+}
+
 /// Whether a directory has a description.
 fn describes(path: &Path) -> bool {
     ["snapshot.ini", "capture.toml"].iter().any(|name| path.join(name).is_file())

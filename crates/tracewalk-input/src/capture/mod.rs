@@ -62,7 +62,7 @@ pub use error::{CaptureError, CaptureErrorKind, OUTSIDE_TABLES};
 use format::Given;
 pub use format::{Format, Holds};
 pub use formats::files;
-pub use many::{FoundPath, walk};
+pub use many::{FoundPath, is_described, walk};
 pub use registers::{Registers, mtb_values};
 pub use source::{ParseSourceError, Protocol, SourceDescription};
 pub use unused::Unused;

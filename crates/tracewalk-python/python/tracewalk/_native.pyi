@@ -8,6 +8,7 @@ __all__ = [
     "Counts",
     "Coverage",
     "Crash",
+    "Diff",
     "Flow",
     "Gathered",
     "Info",
@@ -22,6 +23,7 @@ __all__ = [
     "TracewalkError",
     "TracewalkWarning",
     "__version__",
+    "diff",
     "gather",
     "open",
     "read",
@@ -85,6 +87,8 @@ class Answer:
     def tables(self) -> list[Table]: ...
     @property
     def complete(self) -> bool: ...
+    @property
+    def unmet(self) -> list[str]: ...
     @property
     def notices(self) -> list[Notice]: ...
     @property
@@ -151,6 +155,15 @@ class Timeline(Answer):
     def timeline(self) -> Table: ...
 
 @final
+class Diff(Answer):
+    @property
+    def functions(self) -> Table: ...
+    @property
+    def lines(self) -> Table: ...
+    @property
+    def sources(self) -> Table: ...
+
+@final
 class Crash(Answer):
     @property
     def crashes(self) -> Table: ...
@@ -195,11 +208,28 @@ class Session:
     def notices(self) -> list[Notice]: ...
     def flow(self, *, rows: int = 16384, names: bool = True) -> Flow: ...
     def info(self) -> Info: ...
-    def coverage(self) -> Coverage: ...
+    def coverage(
+        self,
+        *,
+        base: _Path | None = None,
+        fail_under: dict[str, float] | None = None,
+        fail_on: str | Iterable[str] | None = None,
+    ) -> Coverage: ...
     def counts(self) -> Counts: ...
-    def profile(self, *, measure: _Measure | None = None) -> Profile: ...
-    def interrupts(self, *, measure: _Measure | None = None, functions: bool = False) -> Interrupts: ...
-    def timeline(self, *, measure: _Measure | None = None) -> Timeline: ...
+    def profile(
+        self, *, measure: _Measure | None = None, start: str | None = None, end: str | None = None
+    ) -> Profile: ...
+    def interrupts(
+        self,
+        *,
+        measure: _Measure | None = None,
+        functions: bool = False,
+        start: str | None = None,
+        end: str | None = None,
+    ) -> Interrupts: ...
+    def timeline(
+        self, *, measure: _Measure | None = None, start: str | None = None, end: str | None = None
+    ) -> Timeline: ...
     def crash(self, *, dump: _Path | None = None) -> Crash: ...
 
 def open(
@@ -254,6 +284,14 @@ class Gathered:
     def to_bytes(self) -> bytes: ...
     def save(self, path: _Path) -> None: ...
 
+def diff(
+    capture: _Path,
+    other: _Path,
+    *,
+    ignore_interrupts: bool = False,
+    progress: Callable[[int, int], object] | None = None,
+    **options: Any,
+) -> Diff: ...
 def gather(
     captures: _Several,
     *,

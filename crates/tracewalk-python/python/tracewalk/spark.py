@@ -6,7 +6,7 @@
 >>> gathered.captures.where("outcome = 'left_out'").show()  # doctest: +SKIP
 
 The driver sends workers paths, not bytes, so all workers must see the same file system. A capture that cannot be read is a row of
-`captures`; the others count. The result equals that of `tracewalk gather` on one machine.
+`captures`; the others count. The result equals that of the command on one machine.
 
 The driver needs pyspark 4 with pandas and pyarrow (`pip install 'tracewalk[spark]'`); the workers also need tracewalk.
 """
@@ -96,7 +96,7 @@ class Gathered:
             raise AttributeError(str(error)) from None
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes the file that `tracewalk gather --save` writes, on this machine."""
+        """Writes the file that the command's `--save` writes, on this machine."""
         rows = self._parts.where("part = 'program'").select("saved").toLocalIterator()
         gathered = tracewalk.gather([], answer=self._answer)
         for row in rows:

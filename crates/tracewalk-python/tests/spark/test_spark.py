@@ -60,7 +60,7 @@ def gathered(fleet, folder, answer):
     command = os.environ.get("TRACEWALK", str(ROOT / "target" / "debug" / "tracewalk"))
     listed, saved, table = folder / "list.txt", folder / f"all.{answer}", folder / "captures.csv"
     listed.write_text("\n".join(map(str, fleet)))
-    arguments = ["gather", f"@{listed}", "--answer", answer, "--save", saved, "--format", "csv", "-o", table, "-q"]
+    arguments = [answer, f"@{listed}", "--save", saved, "--captures", table, "-q"]
     done = subprocess.run([command, *map(str, arguments)], capture_output=True, check=False)
     # Two captures are left out.
     assert done.returncode == 2, done.stderr

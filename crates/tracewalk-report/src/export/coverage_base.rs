@@ -3,6 +3,21 @@
 use serde::Deserialize;
 use tracewalk_analysis::coverage::{TracedFile, TracedFunction, TracedLine, Tracefile};
 
+use super::read_lcov;
+
+/// Reads the base of a comparison: an LCOV tracefile, or the output of `coverage --format json`.
+///
+/// # Errors
+///
+/// What is wrong with the text.
+pub fn read_base(text: &str) -> Result<Tracefile, String> {
+    if text.trim_start().starts_with('{') {
+        let found = read_coverage_json(text);
+        return found.ok_or_else(|| "the JSON is not a coverage document of version 1".to_owned());
+    }
+    read_lcov(text).map_err(|error| error.to_string())
+}
+
 /// Reads the output of `coverage --format json` as a tracefile. `None` for everything else, including a document of another
 /// version.
 #[must_use]

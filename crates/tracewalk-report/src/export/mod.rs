@@ -66,7 +66,7 @@ pub use calls_table::{CallTable, write_chain_rows};
 pub use captures::write_captures_text;
 pub use cobertura::write_cobertura;
 pub use counts::write_counts_text;
-pub use coverage_base::read_coverage_json;
+pub use coverage_base::{read_base, read_coverage_json};
 #[cfg(feature = "full")]
 pub use coverage_html::write_coverage_html;
 pub use coverage_json::write_coverage_json;

@@ -14,7 +14,7 @@ use crate::export::{write_captures_text, write_tables_json};
 pub type WriteCaptures = fn(&mut dyn Write, &Captures, Look) -> io::Result<()>;
 
 /// The formats of the outcomes of many captures.
-pub const GATHER: &[Format<WriteCaptures>] = &[
+pub const CAPTURES: &[Format<WriteCaptures>] = &[
     format("text", "The captures that count and those with a problem, for people", write_captures_text),
     format("csv", "A row for each capture, comma-separated", |out, captures, _| {
         one_table(out, &captures.tables(), Captures::TABLES[0], captures.complete)
@@ -25,5 +25,5 @@ pub const GATHER: &[Format<WriteCaptures>] = &[
     format("json", "The table as a JSON document", |out, captures, _| {
         write_tables_json(out, &captures.tables(), captures.complete)
     }),
-    format("none", "Gather everything and print nothing", |_, _, _| Ok(())),
+    format("none", "Nothing", |_, _, _| Ok(())),
 ];

@@ -5,11 +5,10 @@ use std::path::Path;
 use tracewalk_analysis::coverage::{ProgramCoverage, ProgramInput, Report, Tracefile};
 use tracewalk_analysis::programs::{OfProgram, Programs};
 use tracewalk_analysis::saved::Save;
-use tracewalk_report::export::{read_coverage_json, read_lcov};
+use tracewalk_report::export::read_base;
 use tracewalk_session::FollowedProgram;
 
-use super::super::gathered::{Gathered, kind_of, read_text};
-use super::super::parts::read_part;
+use super::super::gathered::{Gathered, kind_of, read_part, read_text};
 use super::paths::Paths;
 use super::selection::Selection;
 use crate::args::{CaptureArgs, Coverage};
@@ -20,7 +19,7 @@ use crate::messages::Messages;
 pub(super) fn read(
     file: &Path,
     args: &Coverage,
-    gathered: &Gathered<'_, ProgramCoverage>,
+    gathered: &Gathered<ProgramCoverage>,
     messages: &Messages,
 ) -> Result<Tracefile, Failure> {
     match kind_of(file) {
@@ -28,14 +27,7 @@ pub(super) fn read(
             saved(file, &read_part(file)?, args, gathered, messages)
         }
         Some(kind) => Err(refused(file, format_args!("found saved {kind}"))),
-        None => {
-            let text = read_text(file)?;
-            if text.trim_start().starts_with('{') {
-                return read_coverage_json(&text)
-                    .ok_or_else(|| refused(file, "the JSON is not a coverage document of version 1"));
-            }
-            read_lcov(&text).map_err(|error| refused(file, error))
-        }
+        None => read_base(&read_text(file)?).map_err(|problem| refused(file, problem)),
     }
 }
 
@@ -44,18 +36,18 @@ fn saved(
     file: &Path,
     part: &Programs<ProgramCoverage>,
     args: &Coverage,
-    gathered: &Gathered<'_, ProgramCoverage>,
+    gathered: &Gathered<ProgramCoverage>,
     messages: &Messages,
 ) -> Result<Tracefile, Failure> {
     let older = older_programs(args, messages)?;
     let inputs = part.programs.iter().map(|(id, OfProgram { images, found })| {
         let older = older.iter().find(|program| program.id == *id).map(|program| &program.code);
-        let code = older.or_else(|| gathered.code(id)).ok_or_else(|| {
+        let code = older.or_else(|| gathered.answered.code.get(id)).ok_or_else(|| {
             let problem = format!("{}: was saved from another program ({id})", file.display());
             Failure::input(
                 "other_program",
                 problem,
-                "give its program with --base-image, and --base-diff or --base-src-dir; or compare with the output of `coverage \
+                "give its program with --base-image, and --base-src; or compare with the output of `coverage \
                  --format lcov` for it",
             )
         })?;
@@ -68,7 +60,7 @@ fn saved(
     let mut report = Report::of(&inputs, &Selection::of(args));
     let paths = Paths::of(&mut report, args);
     // The current sources do not have the lines of another revision.
-    let is_older = args.source_diff.is_some() || args.base_source_dir.is_some();
+    let is_older = args.base_src.is_some();
     Ok(Tracefile::of(&report, |name| if is_older { None } else { paths.source(&inputs, name) }))
 }
 
@@ -77,7 +69,7 @@ fn older_programs(args: &Coverage, messages: &Messages) -> Result<Vec<FollowedPr
     if args.base_images.is_empty() {
         return Ok(Vec::new());
     }
-    let capture = CaptureArgs { images: args.base_images.clone(), ..args.follow.capture.clone() };
+    let capture = CaptureArgs { images: args.base_images.clone(), ..args.places.follow.capture.clone() };
     Ok(FollowedProgram::of_images(&capture.request(), &[], messages)?)
 }
 

@@ -9,7 +9,7 @@ use tracewalk_analysis::coverage::{
 };
 use tracewalk_report::export::read_source_diff;
 
-use super::super::parts::unreadable;
+use super::super::gathered::unreadable;
 use crate::args::Coverage;
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -32,7 +32,7 @@ pub(super) fn difference(
     text: TextOf<'_>,
     messages: &Messages,
 ) -> Result<Difference, Failure> {
-    let found = if let Some(file) = &args.source_diff {
+    let found = if let Some(file) = args.base_src.as_ref().filter(|place| !place.is_dir()) {
         let diff = read_diff(file, args)?;
         let found = Difference::between_revisions(base, now, Revisions::Diff(&diff), text);
         if found.is_ok() && !diff.files.is_empty() && !touches(&diff, now) {
@@ -45,7 +45,7 @@ pub(super) fn difference(
             );
         }
         found
-    } else if let Some(directory) = &args.base_source_dir {
+    } else if let Some(directory) = &args.base_src {
         let least = least_parts(base);
         let old = |name: &str| source_in(directory, name, least(name));
         Difference::between_revisions(base, now, Revisions::BaseSources(&old), text)
@@ -66,10 +66,10 @@ fn touches(diff: &SourceDiff, now: &Tracefile) -> bool {
 fn read_diff(file: &Path, args: &Coverage) -> Result<SourceDiff, Failure> {
     let mut text = Vec::new();
     if is_standard_input(file) {
-        if is_standard_input(&args.follow.capture.capture) {
+        if is_standard_input(&args.places.follow.capture.capture) {
             return Err(Failure::input(
                 "standard_input_twice",
-                "the capture and --base-diff cannot both be read from standard input",
+                "the capture and --base-src cannot both be read from standard input",
                 "write the diff to a file",
             ));
         }
@@ -88,7 +88,7 @@ fn no_diff(file: &Path, problem: impl std::fmt::Display) -> Failure {
     Failure::input(
         "not_a_diff",
         format!("{}: {problem}", Plain(file.display())),
-        "give --base-diff the output of `git diff OLD NEW`",
+        "give --base-src the output of `git diff OLD NEW`",
     )
 }
 
@@ -119,27 +119,25 @@ fn refused(args: &Coverage, error: &RevisionError) -> Failure {
             "make the diff from the base's revision to the traced one, whose sources --src-dir must contain"
         }
         RevisionErrorKind::Unequal { .. } | RevisionErrorKind::OtherBase { .. }
-            if args.source_diff.is_some() =>
+            if args.base_src.as_ref().is_some_and(|place| !place.is_dir()) =>
         {
             "make the diff from the base's revision, with all files and all changes of white space"
         }
         RevisionErrorKind::OtherBase { .. }
         | RevisionErrorKind::Unequal { .. }
-        | RevisionErrorKind::ShortBaseSource { .. } => {
-            "give --base-src-dir the sources of the base's revision"
-        }
+        | RevisionErrorKind::ShortBaseSource { .. } => "give --base-src the sources of the base's revision",
         RevisionErrorKind::NoSource => "give its directory with --src-dir, or leave it out with --exclude",
         RevisionErrorKind::NoBaseSource => {
-            "give --base-src-dir all sources of the base, or leave the file out with --exclude"
+            "give --base-src all sources of the base, or leave the file out with --exclude"
         }
         RevisionErrorKind::Ambiguous { .. } | RevisionErrorKind::OtherPath { .. } => {
             "map the paths of the program's files to those of the diff with --path-map, or give their directory with --src-dir"
         }
         RevisionErrorKind::Binary => "make the diff with `git diff --text`",
         RevisionErrorKind::EmptyDiff { .. } => {
-            "leave --base-diff out if nothing changed, or give a base with checksums, which was made while its sources were available"
+            "leave --base-src out if nothing changed, or give a base with checksums, which was made while its sources were available"
         }
-        _ => "check the files of --diff, and of --base-diff or --base-src-dir",
+        _ => "check the files of --diff and --base-src",
     };
     Failure::input(error.kind.name(), error.to_string(), remedy)
 }

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use tracewalk_analysis::Statistics;
-use tracewalk_analysis::captures::{Captures, OneOfMany};
+use tracewalk_analysis::captures::{CaptureOutcome, Captures, OneOfMany};
 use tracewalk_analysis::programs::Programs;
 use tracewalk_analysis::saved::Save;
 use tracewalk_report::counted;
 use tracewalk_sentences::row;
-use tracewalk_session::{Found, OfCapture};
+use tracewalk_session::{Answered, OfCapture};
 
-use super::places::Place;
-use crate::commands::copies::Copies;
-use crate::commands::parts::Parts;
+use super::copies::Copies;
+use super::parts::Parts;
+use super::search::Place;
+use super::{Gathered, RunNames};
 use crate::failure::Failure;
 use crate::messages::Messages;
 
@@ -25,8 +25,6 @@ pub(super) struct Sum<T> {
     pub(super) captures: BTreeMap<PathBuf, Counted>,
     /// The captures that were left out in this run.
     left_out: BTreeMap<PathBuf, OneOfMany>,
-    /// The totals of this run.
-    pub(super) statistics: Statistics,
     /// The places of this run, by how they were named.
     names: BTreeMap<PathBuf, (PathBuf, u64)>,
     copies: Copies,
@@ -48,7 +46,6 @@ impl<T> Default for Sum<T> {
             found: Programs::default(),
             captures: BTreeMap::new(),
             left_out: BTreeMap::new(),
-            statistics: Statistics::default(),
             names: BTreeMap::new(),
             copies: Copies::default(),
             copied: (0, None),
@@ -75,8 +72,16 @@ impl<T: Save> Sum<T> {
     }
 
     /// Adds a saved file.
-    pub(super) fn saved(&mut self, place: &Place, messages: &Messages) -> Result<(), Failure> {
-        let part = Parts::new(messages).read::<T>(&place.path)?;
+    pub(super) fn saved(
+        &mut self,
+        place: &Place,
+        runs: Option<&mut RunNames<'_>>,
+        messages: &Messages,
+    ) -> Result<(), Failure> {
+        let mut part = Parts::new(messages).read::<T>(&place.path)?;
+        if let Some(runs) = runs {
+            runs.name(&place.path, &mut part);
+        }
         self.found.add_all(part);
         let row = OneOfMany::saved(place.path.display().to_string());
         self.captures.insert(place.known_as.clone(), Counted { stamp: place.stamp, row });
@@ -84,17 +89,16 @@ impl<T: Save> Sum<T> {
     }
 
     /// Adds the answer of a capture.
-    pub(super) fn capture(&mut self, of: OfCapture<T>) {
+    pub(super) fn capture(&mut self, of: OfCapture<Answered<T>>, gathered: &mut Gathered<T>) {
         let row = row(&of);
         let (known_as, stamp) = self.names.get(&of.capture).cloned().unwrap_or((of.capture, 0));
         match of.found {
-            Ok(Found { programs, statistics, files, .. }) => {
-                if let Some(other) = self.copies.add(&known_as, files) {
+            Ok(answered) => {
+                if let Some(other) = self.copies.add(&known_as, answered.files.clone()) {
                     self.copied.0 += 1;
                     self.copied.1.get_or_insert_with(|| [known_as.clone(), other.to_owned()]);
                 }
-                self.statistics.add(&statistics);
-                self.found.add_all(programs);
+                gathered.add_to(&mut self.found, &known_as, answered);
                 self.captures.insert(known_as, Counted { stamp, row });
             }
             Err(_) => drop(self.left_out.insert(known_as, row)),
@@ -116,11 +120,18 @@ impl<T: Save> Sum<T> {
         }
     }
 
-    /// The table of captures and their outcomes.
-    pub(super) fn into_captures(self) -> Captures {
+    /// The captures that count, without the saved files.
+    pub(super) fn counted(&self) -> impl Iterator<Item = &PathBuf> {
+        let followed = |counted: &Counted| counted.row.outcome != CaptureOutcome::Saved;
+        self.captures.iter().filter(move |(_, counted)| followed(counted)).map(|(path, _)| path)
+    }
+
+    /// The sum, and the table of captures and their outcomes.
+    pub(super) fn into_parts(self) -> (Programs<T>, Captures) {
         let counted = self.captures.into_iter().map(|(path, counted)| (path, counted.row));
         let mut rows = self.left_out;
         rows.extend(counted);
-        Captures { captures: rows.into_values().collect(), complete: self.found.complete }
+        let table = Captures { captures: rows.into_values().collect(), complete: self.found.complete };
+        (self.found, table)
     }
 }

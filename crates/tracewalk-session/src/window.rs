@@ -1,8 +1,10 @@
-//! Watches the contents of a window: an empty window is usually a mistake.
+//! An analysis of a part of a trace. Watches what the part holds: an empty part is usually a mistake.
 
-use std::cell::RefCell;
+mod unreached;
+
 use std::collections::BTreeSet;
 use std::io;
+use std::sync::{Mutex, PoisonError};
 
 use tracewalk::flow::{Element, EventKind};
 use tracewalk::span::CaptureOffset;
@@ -12,19 +14,41 @@ use tracewalk_analysis::place::{ExceptionName, Happening};
 use tracewalk_analysis::record::{FlowRecord, ItmRecord};
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::{Doubt, Happened, InDoubt, Phase, Place, Position, Section, Window, Windowed};
-use tracewalk_session::{Bound, Follow, NoticeKind, Observer as _, Outcome, Session, Source};
 
-use super::{follow, no_measure, places};
-use crate::failure::Failure;
-use crate::messages::Messages;
+use crate::error::RunError;
+use crate::model::Source;
+use crate::notice::{Bound, NoticeKind};
+use crate::observer::Observer;
+use crate::outcome::{Follow, Outcome};
+use crate::session::Session;
 
-/// A part of a trace, and the axis that the user asked for.
+pub use unreached::WindowError;
+use unreached::{is_exception, never, no_exception, unknown};
+
+/// A part of the traces of one or more sources, and the unit that the caller asked for.
+///
+/// ```
+/// use tracewalk_analysis::profile::Profiling;
+/// use tracewalk_analysis::{Position, Window};
+/// use tracewalk_session::{Follow, Notices, Request, Session, View};
+///
+/// let (mut session, _) = Session::open(Request::new("../../testdata/examples/a7-etmv3/capture.toml"))?;
+/// let (how, notices) = (Follow::default(), Notices::default());
+/// let window = Window { from: Some(Position::Instructions(100).into()), to: Some(Position::Instructions(300).into()) };
+/// let view = View::new(window.clone(), None);
+/// view.check(&mut session, &how, &notices)?;
+/// let source = session.sources()[0].clone();
+/// let outcome = view.run(&mut session, &source, &how, Profiling::new(window), &notices)?;
+/// assert_eq!(outcome.found.total().instructions, 200);
+/// view.finish()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Default)]
-pub(super) struct View {
-    pub(super) window: Window,
+pub struct View {
+    window: Window,
     /// The unit of the axis, if it was stated.
     stated: Option<Unit>,
-    seen: RefCell<Sought>,
+    seen: Mutex<Sought>,
 }
 
 /// The happenings at the window's ends, in all sources.
@@ -35,17 +59,45 @@ struct Sought {
 }
 
 impl View {
-    pub(super) fn new(window: Window, stated: Option<Unit>) -> Self {
-        Self { window, stated, seen: RefCell::default() }
+    /// A window, and the unit of the axis, if it is stated.
+    #[must_use]
+    pub fn new(window: Window, stated: Option<Unit>) -> Self {
+        Self { window, stated, seen: Mutex::default() }
+    }
+
+    /// The part between two places, if they are stated.
+    ///
+    /// # Errors
+    ///
+    /// If nothing can be between them.
+    pub fn between(from: Option<Place>, to: Option<Place>, stated: Option<Unit>) -> Result<Self, RunError> {
+        let positions = (from.as_ref().and_then(Place::position), to.as_ref().and_then(Place::position));
+        match positions {
+            (Some(start), Some(end)) if start.is_before(end) == Some(false) => {
+                Err(WindowError::Empty { from: Some(start), to: end }.into())
+            }
+            (_, Some(end)) if end.is_beginning() => Err(WindowError::Empty { from: None, to: end }.into()),
+            _ => Ok(Self::new(Window { from, to }, stated)),
+        }
+    }
+
+    /// The window.
+    #[must_use]
+    pub const fn window(&self) -> &Window {
+        &self.window
     }
 
     /// Refuses a window if no source's program has its ends.
-    pub(super) fn check(
+    ///
+    /// # Errors
+    ///
+    /// If a place is in no program, or an image cannot be used.
+    pub fn check(
         &self,
         session: &mut Session,
         how: &Follow,
-        messages: &Messages,
-    ) -> Result<(), Failure> {
+        observer: &dyn Observer,
+    ) -> Result<(), RunError> {
         for place in self.window.places() {
             let Place::Happening { what, .. } = place else { continue };
             if let Happening::Exception(name) = what {
@@ -56,32 +108,89 @@ impl View {
             }
             let mut problem = None;
             for source in session.sources().to_vec() {
-                let code = session.code(&source, how.names.as_deref(), messages)?;
+                let code = session.code(&source, how.names.as_deref(), observer)?;
                 match what.find(&code) {
                     Ok(_) => {
                         problem = None;
                         break;
                     }
-                    Err(unknown) => problem = problem.or(Some((unknown, code))),
+                    Err(found) => problem = problem.or(Some((found, code))),
                 }
             }
-            if let Some((unknown, code)) = problem {
-                return Err(places::unknown(what, &unknown, &code));
+            if let Some((problem, code)) = problem {
+                return Err(unknown(what, &problem, &code).into());
             }
         }
         Ok(())
     }
 
     /// Refuses a window whose ends never happened in any followed source.
-    pub(super) fn finish(&self) -> Result<(), Failure> {
-        let seen = self.seen.borrow();
+    ///
+    /// # Errors
+    ///
+    /// The end that never happened.
+    pub fn finish(&self) -> Result<(), RunError> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let missing = seen.ends.iter().flatten().find(|happened| !happened.is_reached);
-        missing.map_or(Ok(()), |missing| Err(places::never(missing, &seen.exceptions)))
+        missing.map_or(Ok(()), |missing| Err(never(missing, &seen.exceptions).into()))
+    }
+
+    /// Runs an analysis of the part of a source, and reports if the source lacks the part. Refuses an axis if the trace lacks its
+    /// unit, which is not known sooner for a capture that is still arriving.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::run_observed`], and if the trace lacks the unit.
+    pub fn run<A: Analysis>(
+        &self,
+        session: &mut Session,
+        source: &Source,
+        how: &Follow,
+        analysis: A,
+        observer: &dyn Observer,
+    ) -> Result<Outcome<A::Found>, RunError> {
+        if self.stated.is_none() && self.window == Window::default() {
+            return session.run_observed(source, how, analysis, observer);
+        }
+        let windowed = self.window.begin(&tracewalk_analysis::Code::unknown().into());
+        let window = self.window.clone();
+        let exceptions = BTreeSet::new();
+        let watched = Watched {
+            analysis,
+            shows_itm,
+            window,
+            windowed,
+            holds_something: false,
+            exceptions,
+            section: None,
+        };
+        let outcome = session.run_observed(source, how, watched, observer)?;
+        let instructions = outcome.statistics.instructions;
+        let mut windowed = None;
+        let outcome = outcome.map(|seen, _| {
+            windowed = Some((seen.windowed, seen.holds_something, seen.exceptions));
+            seen.found
+        });
+        let Some((windowed, holds_something, exceptions)) = windowed else { return Ok(outcome) };
+        let lacks = |unit: &Unit| {
+            let counted = match unit {
+                Unit::Instructions => return false,
+                Unit::Cycles => Position::Cycles(0),
+                Unit::Time => Position::Time(0),
+            };
+            instructions > 0 && windowed.reached(counted).is_none()
+        };
+        if let Some(unit) = self.stated.filter(lacks) {
+            return Err(WindowError::NotMeasured(unit).into());
+        }
+        say(source, &self.window, &windowed, holds_something, observer);
+        self.add(&windowed, exceptions);
+        Ok(outcome)
     }
 
     /// Adds the happenings in a source.
     fn add(&self, windowed: &Windowed, exceptions: BTreeSet<String>) {
-        let mut seen = self.seen.borrow_mut();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         for (known, found) in seen.ends.iter_mut().zip(windowed.happened()) {
             let Some(found) = found else { continue };
             let known = known.get_or_insert_with(|| found.clone());
@@ -93,7 +202,7 @@ impl View {
 }
 
 /// Refuses an exception that no source's trace can report.
-fn refuse_exception(name: &ExceptionName, what: &Happening, session: &Session) -> Result<(), Failure> {
+fn refuse_exception(name: &ExceptionName, what: &Happening, session: &Session) -> Result<(), RunError> {
     // Further sources may arrive, with other exceptions.
     if session.is_live() || session.sources().is_empty() {
         return Ok(());
@@ -103,58 +212,29 @@ fn refuse_exception(name: &ExceptionName, what: &Happening, session: &Session) -
         return Ok(());
     }
     let protocols = session.sources().iter().map(|source| source.config.protocol()).collect::<BTreeSet<_>>();
-    Err(places::no_exception(what, &protocols, &all))
-}
-
-/// Runs an analysis of a part of a source, and reports if the source lacks the part. Refuses an axis if the trace lacks its unit,
-/// which is not known sooner for a capture that is still arriving.
-pub(super) fn run<A: Analysis>(
-    session: &mut Session,
-    source: &Source,
-    (how, view): (&Follow, &View),
-    analysis: A,
-    messages: &Messages,
-) -> Result<Outcome<A::Found>, Failure> {
-    if view.stated.is_none() && view.window == Window::default() {
-        return follow::run(session, source, how, analysis, messages);
-    }
-    let windowed = view.window.begin(&tracewalk_analysis::Code::unknown().into());
-    let window = view.window.clone();
-    let exceptions = BTreeSet::new();
-    let watched = Watched { analysis, window, windowed, holds_something: false, exceptions, section: None };
-    let outcome = follow::run(session, source, how, watched, messages)?;
-    let Seen { found, windowed, holds_something, exceptions } = outcome.found;
-    let lacks = |unit: &Unit| {
-        let counted = match unit {
-            Unit::Instructions => return false,
-            Unit::Cycles => Position::Cycles(0),
-            Unit::Time => Position::Time(0),
-        };
-        outcome.statistics.instructions > 0 && windowed.reached(counted).is_none()
-    };
-    if let Some(unit) = view.stated.filter(lacks) {
-        return Err(no_measure(unit, "--unit"));
-    }
-    say(source, &view.window, &windowed, holds_something, messages);
-    view.add(&windowed, exceptions);
-    let Outcome { statistics, losses, code, itms, notices, ended_at, complete, .. } = outcome;
-    Ok(Outcome { found, statistics, losses, code, itms, notices, ended_at, complete })
+    Err(no_exception(what, &protocols, &all).into())
 }
 
 /// Reports if the source lacks the window.
-fn say(source: &Source, window: &Window, windowed: &Windowed, holds_something: bool, messages: &Messages) {
+fn say(
+    source: &Source,
+    window: &Window,
+    windowed: &Windowed,
+    holds_something: bool,
+    observer: &dyn Observer,
+) {
     let (source, Window { from, to }) = (source.id, window);
     let position = |place: &Option<Place>| place.as_ref().and_then(Place::position);
     for (bound, place) in [(Bound::From, from), (Bound::To, to)] {
         let Some(position) = position(place) else { continue };
         if windowed.reached(position).is_none() && is_counted(position) {
-            messages.notice(NoticeKind::WindowNotCounted { source, bound, position }.into());
+            observer.notice(NoticeKind::WindowNotCounted { source, bound, position }.into());
             return;
         }
     }
     let end = position(from).and_then(|from| windowed.reached(from));
     if let (false, Some(end)) = (holds_something, end) {
-        messages.notice(NoticeKind::WindowEmpty { source, window: window.clone(), end }.into());
+        observer.notice(NoticeKind::WindowEmpty { source, window: window.clone(), end }.into());
     }
 }
 
@@ -209,7 +289,7 @@ impl<A: Analysis> Sink<FlowRecord> for Watched<A> {
 
     fn section(&mut self, section: &Section) -> io::Result<()> {
         self.windowed = self.window.begin(&section.code);
-        self.section = self.window.places().any(places::is_exception).then(|| section.clone());
+        self.section = self.window.places().any(is_exception).then(|| section.clone());
         self.analysis.section(section)
     }
 

@@ -1,21 +1,62 @@
-//! Places in a trace as they are written on the command line. One grammar, for every option that takes one.
+//! Places as users write them: one grammar for every option and argument that takes one.
 
+use std::error::Error;
+use std::fmt;
 use std::num::NonZeroU64;
+use std::str::FromStr;
 
 use tracewalk::ids::Address;
 use tracewalk::span::CaptureOffset;
-use tracewalk_analysis::place::{ExceptionName, Happening};
-use tracewalk_analysis::{Place, Position};
 
-use super::numbers::number;
+use super::{ExceptionName, Happening, Place, Position};
 
 /// The expected notation, for error messages.
 const EXPECTED: &str = "expected a number of instructions (2000), of cycles (2000c), a timestamp (2000t), a byte of the capture (@0x7d0), \
                         an address (0x8000306), a function (main, main+0x10), a line (main.c:33) or an exception \
                         (exception:SysTick, exception:15, exception:any), with #2 appended for the second time";
 
+impl FromStr for Place {
+    type Err = ParsePlaceError;
+
+    /// ```
+    /// use tracewalk_analysis::{Place, Position};
+    ///
+    /// assert_eq!("2000c".parse(), Ok(Place::from(Position::Cycles(2000))));
+    /// assert_eq!("main#2".parse::<Place>()?.to_string(), "main#2");
+    /// # Ok::<(), tracewalk_analysis::place::ParsePlaceError>(())
+    /// ```
+    fn from_str(text: &str) -> Result<Self, ParsePlaceError> {
+        place(text).map_err(ParsePlaceError)
+    }
+}
+
+/// Why a text is not a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParsePlaceError(String);
+
+impl fmt::Display for ParsePlaceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for ParsePlaceError {}
+
+/// A number of at most 64 bits, in hexadecimal with 0x or in decimal; underscores may group the digits.
+#[must_use]
+pub fn number(text: &str) -> Option<u64> {
+    let digits = text.replace('_', "");
+    let number = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(hex) if !hex.starts_with('+') => u64::from_str_radix(hex, 16),
+        Some(_) => return None,
+        None if digits.starts_with('+') => return None,
+        None => digits.parse(),
+    };
+    number.ok()
+}
+
 /// Reads a place.
-pub(super) fn place(text: &str) -> Result<Place, String> {
+fn place(text: &str) -> Result<Place, String> {
     let text = text.trim();
     let (what, nth) = match text.rsplit_once('#') {
         Some((what, nth)) if is_number(nth) => (what, Some(nth)),

@@ -41,14 +41,7 @@ impl<'a> Parts<'a> {
             ));
         }
         match self.read.entry(hash) {
-            Entry::Occupied(known) => self.messages.warning(
-                "equal_content",
-                format_args!(
-                    "{}: contains exactly the contents of {}; if both are from one run, the run counts twice: leave one out",
-                    path.display(),
-                    known.get().display()
-                ),
-            ),
+            Entry::Occupied(known) => super::warn_of_copy("the contents", path, known.get(), self.messages),
             Entry::Vacant(place) => {
                 place.insert(path.to_owned());
             }
@@ -58,7 +51,7 @@ impl<'a> Parts<'a> {
 }
 
 /// Reads a saved file that is not added to others.
-pub(super) fn read_part<T: Save>(path: &Path) -> Result<Programs<T>, Failure> {
+pub(in crate::commands) fn read_part<T: Save>(path: &Path) -> Result<Programs<T>, Failure> {
     read_hashed(path).map(|(part, _)| part)
 }
 
@@ -77,7 +70,7 @@ fn read_hashed<T: Save>(path: &Path) -> Result<(Programs<T>, u64), Failure> {
 }
 
 /// The error for an unreadable file.
-pub(super) fn unreadable(path: &Path, problem: &FileProblem) -> Failure {
+pub(in crate::commands) fn unreadable(path: &Path, problem: &FileProblem) -> Failure {
     Failure::input(problem.name(), format!("{}: {problem}", path.display()), "check the file's name")
 }
 

@@ -1,4 +1,4 @@
-//! The arguments → captures, and saved files.
+//! Directories and lists → captures, and saved files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use tracewalk_analysis::saved::Save;
 use tracewalk_input::capture::stream;
-use tracewalk_input::capture::{FoundPath, files, walk};
+use tracewalk_input::capture::{FoundPath, files, is_described, walk};
 
-use crate::args::{Gather, Pattern};
-use crate::commands::gathered::{head, kind_of};
+use super::{head, kind_of};
+use crate::args::{Pattern, PlacesArgs};
 use crate::failure::Failure;
 
 /// A capture, or a saved file.
@@ -33,9 +33,10 @@ pub(super) enum PlaceKind {
 }
 
 /// All places, each once, in the order of names.
-pub(super) fn places<T: Save>(args: &Gather) -> Result<Vec<Place>, Failure> {
-    let mut seeker = Seeker { args, results: results(args), found: BTreeMap::new(), passed_over: None };
-    for word in std::iter::once(&args.follow.capture.capture).chain(&args.more) {
+pub(super) fn search<T: Save>(args: &PlacesArgs, results: &[Option<&Path>]) -> Result<Vec<Place>, Failure> {
+    let mut seeker =
+        Seeker { args, results: canonical(args, results), found: BTreeMap::new(), passed_over: None };
+    for word in args.words() {
         match word.to_str().and_then(|word| word.strip_prefix('@')) {
             Some(list) => {
                 for line in listed(list)? {
@@ -66,9 +67,9 @@ pub(super) fn places<T: Save>(args: &Gather) -> Result<Vec<Place>, Failure> {
 }
 
 /// The results of an earlier run, which may be in the directories that are searched.
-fn results(args: &Gather) -> BTreeSet<PathBuf> {
-    let results = [Some(&args.save), args.output.as_ref(), args.resume.as_ref()];
-    results.into_iter().flatten().filter_map(|path| path.canonicalize().ok()).collect()
+fn canonical(args: &PlacesArgs, results: &[Option<&Path>]) -> BTreeSet<PathBuf> {
+    let own = [args.captures.as_deref(), args.resume.as_deref()];
+    own.iter().chain(results).flatten().filter_map(|path| path.canonicalize().ok()).collect()
 }
 
 /// The lines of a file, or of standard input.
@@ -86,7 +87,7 @@ fn listed(list: &str) -> Result<Vec<String>, Failure> {
 }
 
 struct Seeker<'a> {
-    args: &'a Gather,
+    args: &'a PlacesArgs,
     results: BTreeSet<PathBuf>,
     /// By canonical name.
     found: BTreeMap<PathBuf, Place>,
@@ -100,8 +101,11 @@ impl Seeker<'_> {
         if path.as_os_str() == "-" || !matches!(stream::Place::of(path), Ok(None)) {
             return Err(Failure::input(
                 "arrives",
-                format!("{}: arrives over time, but `gather` reads only complete captures", path.display()),
-                "use `tracewalk counts` instead",
+                format!(
+                    "{}: arrives over time, but directories and lists hold only complete captures",
+                    path.display()
+                ),
+                "name it without directories, lists, --match, --resume and --captures",
             ));
         }
         if !path.is_dir() {
@@ -139,11 +143,11 @@ impl Seeker<'_> {
                 return Err(Failure::input(
                     "other_kind",
                     format!(
-                        "{}: was saved by `tracewalk {kind}`, but the answer to gather is {}",
+                        "{}: was saved by `tracewalk {kind}`, not by `tracewalk {}`",
                         path.display(),
                         T::KIND
                     ),
-                    format!("give --answer {kind}, or leave the file out"),
+                    format!("use `tracewalk {kind}`, or leave the file out"),
                 ));
             }
             None if is_result && is_state(&path) => return Ok(()),
@@ -159,9 +163,14 @@ impl Seeker<'_> {
 
 impl Place {
     /// The place's files, as far as known before it is opened.
-    pub(super) fn files(&self, args: &Gather) -> Vec<PathBuf> {
+    pub(super) fn files(&self, args: &PlacesArgs) -> Vec<PathBuf> {
         files(&self.path, &args.follow.capture.roots)
     }
+}
+
+/// Whether a directory is searched: unless it is a capture itself.
+pub(super) fn is_searched(directory: &Path) -> bool {
+    !is_described(directory)
 }
 
 /// Whether a file is one of `--resume`.
@@ -176,7 +185,7 @@ fn is_matched(patterns: &[Pattern], path: &Path) -> bool {
 }
 
 /// A hash of the lengths and times of a capture's files.
-fn stamp(path: &Path, args: &Gather) -> u64 {
+fn stamp(path: &Path, args: &PlacesArgs) -> u64 {
     let mut hasher = DefaultHasher::new();
     for file in files(path, &args.follow.capture.roots) {
         let found = std::fs::metadata(&file).ok().filter(Metadata::is_file);

@@ -17,7 +17,7 @@ use tracewalk_analysis::programs::Programs;
 use tracewalk_analysis::saved::{Save, saved_kind};
 
 use super::sum::{Counted, Sum};
-use crate::commands::parts::unreadable;
+use super::unreadable;
 use crate::failure::Failure;
 use crate::output::write_to;
 

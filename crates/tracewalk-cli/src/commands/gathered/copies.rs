@@ -1,14 +1,10 @@
-//! Warns of captures with the same trace as another one: each counts.
+//! Finds captures with the same trace as another one: each counts.
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-
-use tracewalk_session::Session;
-
-use crate::messages::Messages;
 
 /// Knows the files of the traces that were opened.
 #[derive(Debug, Default)]
@@ -28,26 +24,8 @@ struct Trace {
 const BEGINNING: u64 = 4 << 10;
 
 impl Copies {
-    /// Warns if another capture has the same trace: two runs may be equal, but a copy counts twice. Trace from a pipe cannot be
+    /// An earlier capture with the same trace as these files, if there is one. Trace from a pipe cannot be
     /// read again, and is never taken for a copy.
-    pub(super) fn opened(&mut self, capture: &Path, session: &Session, messages: &Messages) {
-        if session.is_live() {
-            return;
-        }
-        let files = session.capture().buffers.iter().map(|buffer| buffer.file.clone()).collect::<Vec<_>>();
-        if let Some(known) = self.add(capture, files) {
-            messages.warning(
-                "equal_content",
-                format_args!(
-                    "{}: contains exactly the trace of {}; if both are from one run, the run counts twice: leave one out",
-                    capture.display(),
-                    known.display()
-                ),
-            );
-        }
-    }
-
-    /// An earlier capture with the same trace as these files, if there is one.
     pub(super) fn add(&mut self, capture: &Path, files: Vec<PathBuf>) -> Option<&Path> {
         let key = key(&files).ok().flatten()?;
         let alike = self.known.entry(key).or_default();
