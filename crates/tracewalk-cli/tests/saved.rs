@@ -207,7 +207,7 @@ fn what_does_not_belong_together_is_refused() {
     assert_refused(&["profile", &ticks], "ticks.twirq: 1: \"interrupts\"");
     assert_refused(&["profile", &folder.file("nothing"), "--save", "-"], "error: file_missing nothing:");
 
-    let measured = "error: other_measure --functions";
+    let measured = "error: other_measure functions";
     assert_refused(&["interrupts", &ticks, &functions, "--save", "-"], measured);
     assert_refused(&["interrupts", &ticks, "--unit", "cycles"], "error: other_measure ticks.twirq: cycles");
     assert_refused(&["interrupts", &ticks, "--functions"], "error: other_measure ticks.twirq: functions");

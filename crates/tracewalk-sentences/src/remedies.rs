@@ -63,7 +63,7 @@ pub(super) fn remedy(error: &OpenError) -> Option<String> {
             )
         }
         OpenError::NoTraceId(protocol) => return Some(format!("state it with --source ID={protocol}")),
-        OpenError::NotStated { needed, .. } => return Some(format!("give {needed}")),
+        OpenError::NotStated { needed, .. } => return Some(format!("give {needed}, or leave out --strict")),
         OpenError::NoTraceIds(_) => "leave out --id, or give --container frames",
         OpenError::IdNotDecoded(id) => {
             return Some(format!("state its protocol with --source {id}=PROTOCOL,cpu=…"));

@@ -155,15 +155,8 @@ impl View {
         let windowed = self.window.begin(&tracewalk_analysis::Code::unknown().into());
         let window = self.window.clone();
         let exceptions = BTreeSet::new();
-        let watched = Watched {
-            analysis,
-            shows_itm,
-            window,
-            windowed,
-            holds_something: false,
-            exceptions,
-            section: None,
-        };
+        let watched =
+            Watched { analysis, window, windowed, holds_something: false, exceptions, section: None };
         let outcome = session.run_observed(source, how, watched, observer)?;
         let instructions = outcome.statistics.instructions;
         let mut windowed = None;

@@ -91,7 +91,8 @@ mod tests {
         assert_eq!(kept(&["flow", "flow"]), ["flow"]);
         assert_eq!(kept(&["--quiet", "flow", "-q", "flow", "--src-lines"]), ["flow", "--src-lines"]);
         for output in [&["-oout.json"][..], &["-o=out.json"], &["-o", "out.json"], &["--output=out.json"]] {
-            assert_eq!(kept(&[&["coverage", "a"], output].concat()), ["a"], "{output:?}");
+            let kept = kept(&[&["coverage", "a"], output].concat());
+            assert_eq!(kept, ["a", "--format", "json"], "{output:?}");
         }
         let expected = ["--format", "json", "a", "--include", "src/**/*.c", "b"];
         assert_eq!(kept(&["coverage", "--format=json", "a", "--include=src/**/*.c", "b"]), expected);
