@@ -29,15 +29,15 @@ impl Place {
         self
     }
 
-    /// Every command that opens the file refuses it in one sentence.
+    /// The file is refused in one sentence.
     fn refused(&self, name: &str, reported: &[&str]) {
-        refused(&self.capture().join(name), reported);
+        refused(&["info"], &self.capture().join(name), reported);
     }
 }
 
-fn refused(path: &Path, reported: &[&str]) {
-    for command in ["info", "packets", "flow", "describe"] {
-        let outcome = run_with_kinds([command, path.to_str().unwrap()]);
+fn refused(commands: &[&str], path: &Path, reported: &[&str]) {
+    for command in commands {
+        let outcome = run_with_kinds([*command, path.to_str().unwrap()]);
         let context = format!("{command} {}: {}{}", path.display(), outcome.stdout, outcome.stderr);
         assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{context}");
         assert_eq!(outcome.stderr.lines().count(), 1, "{context}");
@@ -185,6 +185,8 @@ fn toml_files_that_are_none_are_refused_with_their_line() {
         place.refused("", &[reported]);
     }
     let place = Place::new();
+    place.write("capture.toml", "[capture\nfile = \"trace.bin\"\n");
+    refused(&["info", "packets", "flow", "describe"], &place.capture(), &["capture.toml:1"]);
     place.write(
         "capture.toml",
         format!("[capture]\nfile = {}1{}\n", "[".repeat(100_000), "]".repeat(100_000)),

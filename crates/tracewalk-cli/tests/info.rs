@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{example, run, run_with_kinds};
+use crate::support::{corpus, example, mentions, run, run_with_kinds};
 
 /// The description of an ETMv3 source without frames.
 const SOURCE: [&str; 4] = ["--container", "raw", "--source", "etmv3,cpu=cortex-m3"];
@@ -109,4 +109,57 @@ fn the_build_id_of_an_image_is_listed_if_its_file_has_one() {
     bytes[note] = b'X';
     std::fs::write(&image, bytes).unwrap();
     assert_eq!(listed(), (0, Value::Null));
+}
+
+#[tracewalk_corpus::test]
+fn a_damaged_capture_is_recognised_and_its_losses_are_reported_with_place_and_size() {
+    let real = corpus("real/TC2");
+    let whole = std::fs::read(real.join("cstrace.bin")).unwrap();
+    let damaged = [&whole[..9000], &whole[9013..20000], &whole[20100..whole.len() - 3]].concat();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("damaged.bin");
+    std::fs::write(&file, damaged).unwrap();
+    let image = format!("0xc0008000:{}", real.join("kernel_dump.bin").display());
+    let outcome = run(["info", file.to_str().unwrap(), "--image", &image]);
+    assert_eq!(outcome.status, 2, "{}", outcome.stderr);
+    for reported in [
+        "2 13 3 16",
+        "13 32639",
+        "--source 0x10=etmv3,cpu=cortex-a7,etmcr=0x1000",
+        "--source 0x13=pft,cpu=cortex-a15,etmcr=0x20001000",
+    ] {
+        assert!(mentions(&outcome.stderr, reported), "{reported:?} in {}", outcome.stderr);
+    }
+    // Each place, with each source's share.
+    assert!(mentions(&outcome.stdout, "13 3 16"), "{}", outcome.stdout);
+    assert!(mentions(&outcome.stdout, "4 12 16"), "{}", outcome.stdout);
+    let losses = outcome.stdout.matches("\n  passed over ").count();
+    assert!(losses >= 3, "{losses} of 4 sources have a loss: {}", outcome.stdout);
+}
+
+#[tracewalk_corpus::test]
+fn what_no_formatter_writes_is_reported_with_place_and_size() {
+    /// An ID byte for a source whose 64 bytes come next.
+    const AT: usize = 30762;
+    let real = corpus("real/TC2");
+    let mut bytes = std::fs::read(real.join("cstrace.bin")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("damaged.bin");
+    let image = format!("0xc0008000:{}", real.join("kernel_dump.bin").display());
+    let mut info = |id_byte| {
+        bytes[AT] = id_byte;
+        std::fs::write(&file, &bytes).unwrap();
+        run(["info", file.to_str().unwrap(), "--image", &image])
+    };
+
+    let reserved = info(0xe7);
+    assert_eq!(reserved.status, 2, "{}", reserved.stderr);
+    let reported = "64 30763";
+    assert!(mentions(&reserved.stderr, reported), "{}", reserved.stderr);
+    let listed = "64 30763";
+    assert!(mentions(&reserved.stdout, listed), "{}", reserved.stdout);
+
+    let another = info(0x57);
+    let reported = "0x2b 64 30763";
+    assert!(mentions(&another.stderr, reported), "{}", another.stderr);
 }

@@ -38,8 +38,8 @@ const NO_VIEWS: &[&str] = &["describe", "help", "gdb", "view"];
 
 const EXAMPLES: [&str; 4] = ["m3-etmv3", "a7-etmv3", "a15-pft", "m0-crash-mtb"];
 
-/// A view at a terminal of this width, or written elsewhere. `None` if the capture has nothing to show in it.
-fn shown(capture: &str, (command, more): View, columns: Option<u16>) -> Option<String> {
+/// A view, written elsewhere and at terminals of 80 and of 200 columns. `None` if the capture has nothing to show in it.
+fn shown(capture: &str, (command, more): View) -> Option<[String; 3]> {
     let other = example("m3-etmv3/capture.toml").display().to_string();
     let folder = tempfile::tempdir().unwrap();
     let saved = folder.path().join("saved").display().to_string();
@@ -54,11 +54,13 @@ fn shown(capture: &str, (command, more): View, columns: Option<u16>) -> Option<S
     if !matches!(piped.status, 0 | 1) || piped.stdout.is_empty() {
         return None;
     }
-    let Some(columns) = columns else { return Some(piped.stdout) };
-    let (shown, status) = at_terminal(columns, &arguments, &[("NO_COLOR", "1"), ("PAGER", "cat")]);
-    assert_eq!(status, Some(piped.status), "{arguments:?}");
-    // Messages are no view: the terminal breaks them, so that an option in them can be copied.
-    Some(shown.split_inclusive('\n').filter(|line| !line.starts_with("{\"")).collect())
+    let [narrow, wide] = [80, 200].map(|columns| {
+        let (shown, status) = at_terminal(columns, &arguments, &[("NO_COLOR", "1"), ("PAGER", "cat")]);
+        assert_eq!(status, Some(piped.status), "{arguments:?}");
+        // Messages are no view: the terminal breaks them, so that an option in them can be copied.
+        shown.split_inclusive('\n').filter(|line| !line.starts_with("{\"")).collect::<String>()
+    });
+    Some([piped.stdout, narrow, wide])
 }
 
 /// A text without its layout.
@@ -74,10 +76,8 @@ fn every_view_of_every_example_fits_80_columns_and_uses_200() {
     let captures = EXAMPLES.map(|name| example(name).join("capture.toml")).into_iter().chain(others);
     for capture in captures.map(|path| path.display().to_string()) {
         for view in VIEWS {
-            let Some(piped) = shown(&capture, *view, None) else { continue };
+            let Some([piped, narrow, wide]) = shown(&capture, *view) else { continue };
             drawn.insert(*view);
-            let at = |columns| shown(&capture, *view, Some(columns)).unwrap();
-            let (narrow, wide) = (at(80), at(200));
             for (text, columns) in [(&narrow, 80), (&wide, 200)] {
                 let line = text.lines().find(|line| line.width() > columns);
                 assert_eq!(line, None, "{view:?} of {capture} at {columns}");

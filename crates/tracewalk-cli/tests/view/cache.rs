@@ -64,7 +64,7 @@ fn damaged(folder: &Path) -> PathBuf {
 
 /// The example's bytes on a trace port, with FSYNCs between the frames and HSYNCs in them.
 fn port(folder: &Path) -> PathBuf {
-    let capture = repeated("a7-etmv3", 1 << 20, folder);
+    let capture = repeated("a7-etmv3", 48 << 10, folder);
     let trace = folder.join("trace.bin");
     let with_half_sync = |frame: &[u8]| [&frame[..6], &[0xff, 0x7f], &frame[6..]].concat();
     let with_syncs = |frames: &[u8]| {
@@ -81,7 +81,7 @@ fn port(folder: &Path) -> PathBuf {
 #[test]
 fn the_second_opening_decodes_nothing_and_answers_the_same() {
     let folder = tempfile::tempdir().unwrap();
-    let examples = ["m3-etmv3", "a15-pft", "a53-etmv4", "a57-etmv4", "m0-crash-mtb"];
+    let examples = ["a15-pft", "a57-etmv4", "m0-crash-mtb"];
     let captures = examples.iter().map(|name| example(name).join("capture.toml"));
     let ports = tempfile::tempdir().unwrap();
     for capture in captures.chain([damaged(folder.path()), port(ports.path())]) {

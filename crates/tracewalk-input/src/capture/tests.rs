@@ -11,6 +11,13 @@ use crate::image::{ImageKind, ImageLoader, ImageRequest};
 use crate::origin::{Origin, Stated};
 use crate::paths::PathProblem;
 
+/// The file, line and kind of an error: sentences may improve.
+pub(crate) fn located(error: &CaptureError) -> String {
+    let file = error.file.file_name().unwrap_or_default().display();
+    let line = error.line.map(|line| format!(":{line}")).unwrap_or_default();
+    format!("{file}{line} {}", error.kind.name())
+}
+
 /// A directory with a `capture.toml` and the files that it may name.
 fn described(text: &str) -> (TemporaryDirectory, Result<Capture, CaptureError>) {
     let directory = TemporaryDirectory::new();
@@ -119,80 +126,40 @@ fn registers_can_be_in_their_own_file() {
 fn mistakes_in_a_description_are_reported_with_their_line() {
     const OK: &str = "[capture]\nfile = 'trace.bin'\n";
     let cases = [
-        ("[capture\n", ":1: unclosed table, expected `]`"),
-        ("", ": the file has no `[capture]`"),
-        ("[capture]\n", ":1: [capture] has no `file`"),
-        ("[capture]\nfile = 1\n", ":2: expected a string for `file`, found a number"),
-        ("[capture]\nfile = 'gone'\n", ":2: the file DIR/gone: no such file"),
-        ("[capture]\nfile = 'app.elf'\n", ":2: the file DIR/app.elf: is empty"),
-        ("[capture]\nfile = '.'\n", ":2: the file DIR/.: is a directory, expected a file"),
-        (
-            "[capture]\nfile = '../trace.bin'\n",
-            ":2: the file name `../trace.bin` leaves the directory of the description through `..`",
-        ),
-        (
-            "[capture]\nfile = '/etc/passwd'\n",
-            ":2: the file name `/etc/passwd` is absolute, expected a file in the directory of the description",
-        ),
-        (
-            "[captrue]\nfile = 'trace.bin'\n",
-            ":1: unknown key `captrue` in the file, the nearest known one is `capture`",
-        ),
-        (
-            "[capture]\nfile = 'trace.bin'\ncontianer = 'raw'\n",
-            ":3: unknown key `contianer` in [capture], the nearest known one is `container`",
-        ),
-        (
-            "[capture]\nfile = 'trace.bin'\ncontainer = 'frame'\n",
-            ":3: unknown container `frame`, the nearest known one is `frames`",
-        ),
-        (
-            "[capture]\nfile = 'trace.bin'\nblocks = 'x'\n",
-            ":3: unknown blocks `x`, the nearest known one is `dstream`",
-        ),
-        ("OK[[source]]\nid = 2\n", ":3: [[source]] has no `protocol`"),
-        ("OK[source]\nid = 2\n", ":3: expected tables, each under its own [[…]] for `source`, found a table"),
-        ("OK[[source]]\nprotocol = 'etm'\n", ":4: unknown protocol `etm`, the nearest known one is `etmv3`"),
-        (
-            "OK[[source]]\nprotocol = 'pft'\nid = 0x80\n",
-            ":5: expected a trace ID from 0x01 to 0x6f, found 0x80",
-        ),
-        (
-            "OK[[source]]\nprotocol = 'pft'\nid = -1\n",
-            ":5: expected a positive 64-bit number for `id`, found `-1`",
-        ),
-        (
-            "OK[[source]]\nprotocol = 'pft'\ncpu = 'cortex-m33x'\nname = 5\n",
-            ":6: expected a string for `name`, found a number",
-        ),
-        (
-            "OK[[source]]\nprotocol = 'pft'\nregisters = { etmcrr = 1 }\n",
-            ":5: unknown key `etmcrr` in the registers of pft, the nearest known one is `etmcr`",
-        ),
-        (
-            "OK[[source]]\nprotocol = 'pft'\nregisters = { etmcr = 1, ETMCR = 1 }\n",
-            ":5: `ETMCR` is given twice",
-        ),
+        ("[capture\n", ":1 description_toml"),
+        ("", " description_missing_key"),
+        ("[capture]\n", ":1 description_missing_key"),
+        ("[capture]\nfile = 1\n", ":2 description_type"),
+        ("[capture]\nfile = 'gone'\n", ":2 file_missing"),
+        ("[capture]\nfile = 'app.elf'\n", ":2 file_empty"),
+        ("[capture]\nfile = '.'\n", ":2 file_directory"),
+        ("[capture]\nfile = '../trace.bin'\n", ":2 path_parent"),
+        ("[capture]\nfile = '/etc/passwd'\n", ":2 path_absolute"),
+        ("[captrue]\nfile = 'trace.bin'\n", ":1 description_unknown_key"),
+        ("[capture]\nfile = 'trace.bin'\ncontianer = 'raw'\n", ":3 description_unknown_key"),
+        ("[capture]\nfile = 'trace.bin'\ncontainer = 'frame'\n", ":3 description_unknown_value"),
+        ("[capture]\nfile = 'trace.bin'\nblocks = 'x'\n", ":3 description_unknown_value"),
+        ("OK[[source]]\nid = 2\n", ":3 description_missing_key"),
+        ("OK[source]\nid = 2\n", ":3 description_type"),
+        ("OK[[source]]\nprotocol = 'etm'\n", ":4 description_unknown_value"),
+        ("OK[[source]]\nprotocol = 'pft'\nid = 0x80\n", ":5 description_trace_id"),
+        ("OK[[source]]\nprotocol = 'pft'\nid = -1\n", ":5 description_type"),
+        ("OK[[source]]\nprotocol = 'pft'\ncpu = 'cortex-m33x'\nname = 5\n", ":6 description_type"),
+        ("OK[[source]]\nprotocol = 'pft'\nregisters = { etmcrr = 1 }\n", ":5 description_unknown_key"),
+        ("OK[[source]]\nprotocol = 'pft'\nregisters = { etmcr = 1, ETMCR = 1 }\n", ":5 description_repeated"),
         (
             "OK[[source]]\nprotocol = 'pft'\nregisters = { etmcr = 0x1_0000_0000 }\n",
-            ":5: expected at most 0xffffffff for `etmcr`, found 0x100000000",
+            ":5 description_too_large",
         ),
-        ("OK[[image]]\naddress = 1\n", ":3: [[image]] has no `file`"),
-        ("OK[[image]]\nfile = 'a'\noffset = 1\n", ":3: [[image]] has no `address`"),
-        (
-            "OK[[image]]\nfile = 'a'\ncores = 'cpu_0'\n",
-            ":5: expected a list of strings for `cores`, found the string `cpu_0`",
-        ),
+        ("OK[[image]]\naddress = 1\n", ":3 description_missing_key"),
+        ("OK[[image]]\nfile = 'a'\noffset = 1\n", ":3 description_missing_key"),
+        ("OK[[image]]\nfile = 'a'\ncores = 'cpu_0'\n", ":5 description_type"),
     ];
-    for (text, message) in cases {
+    for (text, expected) in cases {
         let (directory, capture) = described(&text.replace("OK", OK));
         let error = capture.expect_err(text);
-        let path = directory.path().display().to_string();
-        assert_eq!(
-            error.to_string(),
-            format!("{path}/capture.toml{}", message.replace("DIR", &path)),
-            "{text}"
-        );
+        drop(directory);
+        assert_eq!(located(&error), format!("capture.toml{expected}"), "{text}");
     }
 }
 

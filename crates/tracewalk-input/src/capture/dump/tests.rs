@@ -6,8 +6,12 @@ use proptest::prelude::*;
 use tracewalk::protocol::mtb;
 
 use super::*;
+use crate::capture::tests::located;
 use crate::fixtures::{ALLOC, EXECUTE, Elf, WRITE};
 use crate::image::ImageErrorKind;
+
+mod broken;
+mod print;
 
 fn read(bytes: impl Into<Vec<u8>>) -> Result<Option<MemoryDump>, CaptureError> {
     MemoryDump::read("dump".as_ref(), &Bytes::from(bytes.into()))
@@ -17,20 +21,17 @@ fn dump(bytes: impl Into<Vec<u8>>) -> MemoryDump {
     read(bytes).expect("a sound file").expect("a dump")
 }
 
-/// The problem with an unusable file, or with a part of a file.
-fn problem(bytes: impl Into<Vec<u8>>) -> CaptureError {
-    read(bytes).map_or_else(
+/// The problem with an unusable file, or with a part of a file: its place and kind.
+fn problem(bytes: impl Into<Vec<u8>>) -> String {
+    let error = read(bytes).map_or_else(
         |error| error,
         |dump| {
             let Damage { count, line, problem } = dump.and_then(|dump| dump.damage).expect("a broken file");
             assert_eq!(count, 1);
             CaptureError { file: "dump".into(), line, kind: CaptureErrorKind::Dump(problem) }
         },
-    )
-}
-
-fn message(bytes: impl Into<Vec<u8>>) -> String {
-    problem(bytes).to_string()
+    );
+    located(&error)
 }
 
 fn pieces(dump: &MemoryDump) -> Vec<(u32, &[u8])> {
@@ -193,44 +194,18 @@ fn what_is_no_dump_is_left_alone() {
 #[test]
 fn broken_text_is_reported_with_its_line() {
     let cases = [
-        (
-            "0x20000000:\t0x00000001\n0x20000004:\t0x0000002\t0x00000003\n",
-            "dump:2: expected memory as GDB prints it (`0x20000000:` and values like `0x0000010c`), found \
-             `0x0000002 0x00000003`",
-        ),
-        (
-            "0x20000000: 00000001 0000\n",
-            "dump:1: expected memory as OpenOCD prints it (`0x20000000: 0000010c …`), found `0000`",
-        ),
-        (
-            "20000000 = 00000001 0000000Z\n",
-            "dump:1: expected memory as J-Link Commander prints it (`20000000 = 0000010C …`), found `0000000Z`",
-        ),
-        (
-            "20000000:  00000001 00000002    |...",
-            "dump:1: expected memory as pyOCD prints it (`20000000:  0000010c …   |…|`), found \
-             `00000001 00000002    |...`",
-        ),
-        (
-            "20000000: 00000001\n\n20000004: 0000000\n20000008: 00000001 x\n",
-            "dump:4: expected memory as probe-rs prints it (`20000000: 0000010c …`), found `x`",
-        ),
-        (
-            "0x20000000: 00000001\n0xfffffffc: 00000001 00000002\n",
-            "dump:2: 8 bytes at 0xfffffffc extend past the end of the 32-bit address space",
-        ),
-        (
-            "0x120000000: 00000001\n",
-            "dump:1: 4 bytes at 0x120000000 extend past the end of the 32-bit address space",
-        ),
-        (
-            "0x20000000: 00000001\nMTB_POSTION=1\n",
-            "dump:2: unknown key `MTB_POSTION` in registers, the nearest known one is `MTB_POSITION`",
-        ),
-        ("0x20000000: 00000001\nMTB_BASE=x\n", "dump:2: expected a number for `MTB_BASE`, found `x`"),
+        ("0x20000000:\t0x00000001\n0x20000004:\t0x0000002\t0x00000003\n", "dump:2 dump_values"),
+        ("0x20000000: 00000001 0000\n", "dump:1 dump_values"),
+        ("20000000 = 00000001 0000000Z\n", "dump:1 dump_values"),
+        ("20000000:  00000001 00000002    |...", "dump:1 dump_values"),
+        ("20000000: 00000001\n\n20000004: 0000000\n20000008: 00000001 x\n", "dump:4 dump_values"),
+        ("0x20000000: 00000001\n0xfffffffc: 00000001 00000002\n", "dump:2 dump_past_end_of_memory"),
+        ("0x120000000: 00000001\n", "dump:1 dump_past_end_of_memory"),
+        ("0x20000000: 00000001\nMTB_POSTION=1\n", "dump:2 description_unknown_key"),
+        ("0x20000000: 00000001\nMTB_BASE=x\n", "dump:2 description_type"),
     ];
     for (text, expected) in cases {
-        assert_eq!(problem(text).to_string(), expected);
+        assert_eq!(problem(text), expected, "{text}");
     }
 }
 
@@ -311,18 +286,15 @@ fn pieces_are_joined_within_blocks_and_when_they_are_near() {
 #[test]
 fn parts_that_disagree_are_named() {
     let text = "0x20000000: 00000001 00000002\n0x20000008: 00000003\n0x20000004: 00000102\n";
-    assert_eq!(
-        message(text),
-        "dump:3: found 0x01 at address 0x20000005, but line 1 has 0x02".replace("0x02", "0x00")
-    );
+    assert_eq!(problem(text), "dump:3 dump_conflict");
     let text = "0x20000004: 00000102\n0x20000000: 00000001 00000002\n";
-    assert_eq!(message(text), "dump:2: found 0x00 at address 0x20000005, but line 1 has 0x01");
+    assert_eq!(problem(text), "dump:2 dump_conflict");
 
     let mut core = Elf::new();
     core.kind = 4;
     core.section("a", ALLOC | WRITE, 0x2000_0000, &[1, 2, 3, 4]);
     core.section("b", ALLOC | WRITE, 0x2000_0002, &[3, 5, 6]);
-    assert_eq!(message(core.build()), "dump: found 0x05 at address 0x20000003, but another part has 0x04");
+    assert_eq!(problem(core.build()), "dump dump_conflict");
 }
 
 #[test]
@@ -362,28 +334,19 @@ fn intel_hex_has_segments_and_linear_addresses() {
 fn broken_intel_hex_is_reported_with_its_line() {
     let start = ":020000042000DA\n";
     let cases = [
-        (":0100000001FF\n:00000001FF\n", "dump:2: the record is damaged: its checksum is FF, expected FE"),
-        (":01000000\n", "dump:2: expected an Intel HEX record, found `:01000000`"),
-        (":0100000001Fé\n", "dump:2: expected an Intel HEX record, found `:0100000001Fé`"),
-        ("0100000001FE\n", "dump:2: expected an Intel HEX record, found `0100000001FE`"),
-        (
-            ":0200000001FD\n",
-            "dump:2: the record's length contradicts its count field or its type: `:0200000001FD`",
-        ),
-        (":00000006FA\n", "dump:2: unknown record type 06"),
-        (":0100000001FE\n", "dump: the file is cut off: its last record is not the end record `:00000001FF`"),
-        (":00000001FF\n", "dump: holds no memory"),
-        (
-            ":0100000001FE\n:0100000002FD\n:00000001FF\n",
-            "dump:3: found 0x02 at address 0x20000000, but line 2 has 0x01",
-        ),
-        (
-            ":02000004FFFFFC\n:02FFFF000102FD\n",
-            "dump:3: 2 bytes at 0xffffffff extend past the end of the 32-bit address space",
-        ),
+        (":0100000001FF\n:00000001FF\n", "dump:2 dump_checksum"),
+        (":01000000\n", "dump:2 dump_not_a_record"),
+        (":0100000001Fé\n", "dump:2 dump_not_a_record"),
+        ("0100000001FE\n", "dump:2 dump_not_a_record"),
+        (":0200000001FD\n", "dump:2 dump_record_length"),
+        (":00000006FA\n", "dump:2 dump_record_type"),
+        (":0100000001FE\n", "dump dump_cut_off"),
+        (":00000001FF\n", "dump dump_no_memory"),
+        (":0100000001FE\n:0100000002FD\n:00000001FF\n", "dump:3 dump_conflict"),
+        (":02000004FFFFFC\n:02FFFF000102FD\n", "dump:3 dump_past_end_of_memory"),
     ];
     for (rest, expected) in cases {
-        assert_eq!(message(format!("{start}{rest}")), expected);
+        assert_eq!(problem(format!("{start}{rest}")), expected, "{rest}");
     }
 }
 
@@ -408,28 +371,22 @@ fn s_records_have_addresses_of_three_lengths() {
 #[test]
 fn broken_s_records_are_reported_with_their_line() {
     let cases = [
-        ("S1040000AA52\n", "dump:2: the record is damaged: its checksum is 52, expected 51"),
-        ("S1040000A\n", "dump:2: expected an S-record, found `S1040000A`"),
-        ("S1\n", "dump:2: expected an S-record, found `S1`"),
-        ("1040000AA51\n", "dump:2: expected an S-record, found `1040000AA51`"),
-        ("Sé\n", "dump:2: expected an S-record, found `Sé`"),
-        ("S101FE\n", "dump:2: the record's length contradicts its count field or its type: `S101FE`"),
-        ("S100\n", "dump:2: the record's length contradicts its count field or its type: `S100`"),
-        (
-            "S1050000AA51\n",
-            "dump:2: the record's length contradicts its count field or its type: `S1050000AA51`",
-        ),
-        (
-            "S9040000AA51\n",
-            "dump:2: the record's length contradicts its count field or its type: `S9040000AA51`",
-        ),
-        ("S4030000FC\n", "dump:2: unknown record type S4"),
-        ("S1040000AA51\nS5030002FA\n", "dump:3: expected 2 data records before this one, found 1"),
-        ("S1040000AA51\n", "dump: the file is cut off: its last record is not an end record S7, S8 or S9"),
-        ("S9030000FC\n", "dump: holds no memory"),
+        ("S1040000AA52\n", "dump:2 dump_checksum"),
+        ("S1040000A\n", "dump:2 dump_not_a_record"),
+        ("S1\n", "dump:2 dump_not_a_record"),
+        ("1040000AA51\n", "dump:2 dump_not_a_record"),
+        ("Sé\n", "dump:2 dump_not_a_record"),
+        ("S101FE\n", "dump:2 dump_record_length"),
+        ("S100\n", "dump:2 dump_record_length"),
+        ("S1050000AA51\n", "dump:2 dump_record_length"),
+        ("S9040000AA51\n", "dump:2 dump_record_length"),
+        ("S4030000FC\n", "dump:2 dump_record_type"),
+        ("S1040000AA51\nS5030002FA\n", "dump:3 dump_record_count"),
+        ("S1040000AA51\n", "dump dump_cut_off"),
+        ("S9030000FC\n", "dump dump_no_memory"),
     ];
     for (rest, expected) in cases {
-        assert_eq!(message(format!("S0030000FC\n{rest}")), expected);
+        assert_eq!(problem(format!("S0030000FC\n{rest}")), expected, "{rest}");
     }
 }
 
@@ -454,29 +411,20 @@ fn broken_core_files_are_reported_in_one_sentence() {
         elf.build()
     };
     let cases: [(Vec<u8>, &str); 5] = [
-        (
-            core(|elf| (elf.class, elf.machine) = (2, 62)),
-            "expected an ELF file for Arm, found one for 64-bit x86",
-        ),
+        (core(|elf| (elf.class, elf.machine) = (2, 62)), "image_machine"),
         (
             core(|elf| {
                 (elf.order, elf.machine) = (2, 40 << 8);
                 elf.kind = 4 << 8;
             }),
-            "expected a little-endian ELF file, found a big-endian one",
+            "image_big_endian",
         ),
-        (
-            core(|elf| elf.sections[0].claimed = Some(0xffff_0000)),
-            "the segments claim 4294901760 bytes, but the file has 288",
-        ),
-        (
-            core(|elf| elf.sections[0].address = 0xffff_fffe),
-            "6 bytes at 0xfffffffe extend past the end of the 32-bit address space",
-        ),
-        (core(|elf| elf.sections[0].flags = 0), "holds no memory"),
+        (core(|elf| elf.sections[0].claimed = Some(0xffff_0000)), "image_oversized"),
+        (core(|elf| elf.sections[0].address = 0xffff_fffe), "image_past_end_of_memory"),
+        (core(|elf| elf.sections[0].flags = 0), "dump_no_memory"),
     ];
     for (bytes, expected) in cases {
-        assert_eq!(message(bytes), format!("dump: {expected}"));
+        assert_eq!(problem(bytes), format!("dump {expected}"));
     }
     let file = core(|_| {});
     assert_eq!(pieces(&dump(file.clone())), [(0x2000_0000, &b"memory"[..])]);

@@ -13,6 +13,7 @@
 //! pairs of bytes where the others print numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::Path;
 
 use super::decimal::Decimals;
@@ -29,135 +30,214 @@ use crate::excerpt::excerpt;
 use crate::records::Assembly;
 
 /// Reads a text. `Ok(None)` if nothing in it looks like memory.
+///
+/// ```text
+/// a listing with addresses and decimal numbers are read first: each needs its neighbours
+/// for each other line: memory, or damage, or a register, or nothing
+/// the damage of tools that printed nothing else is no damage
+/// ```
 pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, CaptureError> {
-    let error = |line, kind| CaptureError { file: file.to_owned(), line, kind };
-    let dump_error = |(line, problem): Located| error(line, CaptureErrorKind::Dump(problem));
-    let memory_error = |(line, problem)| error(line, CaptureErrorKind::Dump(DumpProblem::Memory(problem)));
-    let mut memory = Assembly::default();
-    let mut tools = BTreeSet::new();
-    let mut damaged = Vec::new();
-    let mut before = BTreeMap::<Tool, (u64, usize)>::new();
-    let mut registers = Registers::new();
-    let mut processor = ProcessorRegisters::default();
-    let mut other_lines = OtherLines::default();
-    let mut numbers = Numbers::default();
-    let mut listing = listing::read(text).map_err(dump_error)?;
-    let mut damage = None;
+    let mut reader = Reader::new(file, text);
+    let mut listing = listing::read(text).map_err(|located| reader.error(located))?;
     // A listing with addresses is treated like a tool's output.
-    let listed = listing.take_if(|listing| !listing.is_file).map(|listing| {
-        tools.insert(listing.tool);
-        memory = listing.memory;
-        listing.damage.into_iter().for_each(|(line, problem)| Damage::add(&mut damage, Some(line), problem));
-        (listing.lines, listing.extent)
-    });
-    let is_listed = |line| listed.as_ref().is_some_and(|(lines, _)| lines.contains(&line));
-    let is_inside = |address| listed.as_ref().is_some_and(|(_, extent)| extent.contains(&address));
+    if let Some(listed) = listing.take_if(|listing| !listing.is_file) {
+        reader.take(listed);
+    }
     let decimals = Decimals::read(text);
-    let mut lines = (1..=u32::MAX).zip(text.lines()).peekable();
-    while let Some((number, line)) = lines.next() {
-        numbers.clear();
-        if is_listed(number) || listing.as_ref().is_some_and(|listing| listing.lines.contains(&number)) {
-            continue;
+    for number in (1..=u32::MAX).take(reader.lines.len()) {
+        let is_of_file = listing.as_ref().is_some_and(|listing| listing.lines.contains(&number));
+        if !is_of_file && !reader.listed.contains(&number) {
+            reader.read_line(number, decimals.rows.get(&number))?;
         }
-        if let Some((address, bytes)) = decimals.rows.get(&number) {
-            tools.insert(Tool::Gdb);
-            memory.add(*address, bytes, Some(number)).map_err(memory_error)?;
-            continue;
+    }
+    reader.add_damage(listing.is_some())?;
+    reader.add_decimals(&decimals, listing.is_some())?;
+    match listing {
+        Some(listing) if reader.tools.is_empty() => reader.finish_listing(listing).map(Some),
+        Some(listing) => {
+            // If a text has two forms, the one with addresses is used.
+            for number in listing.lines {
+                let line = reader.line(number);
+                reader.other_lines.add(number, line);
+            }
+            reader.finish().map(Some)
         }
+        None if reader.tools.is_empty() => {
+            let bytes = listing::plain(text).or_else(|| numbers_alone(text));
+            let piece = |bytes: Vec<u8>| MemoryPiece { address: None, bytes: bytes.into() };
+            Ok(bytes.map(|bytes| MemoryDump::of(Form::Numbers, vec![piece(bytes)])))
+        }
+        None => reader.finish().map(Some),
+    }
+}
+
+/// What was read of a text up to a line.
+struct Reader<'a> {
+    file: &'a Path,
+    lines: Vec<&'a str>,
+    tools: BTreeSet<Tool>,
+    memory: Assembly,
+    registers: Registers,
+    processor: ProcessorRegisters,
+    other_lines: OtherLines,
+    damage: Option<Damage>,
+    /// The lines that may be damaged, until it is known which tools printed the text.
+    damaged: Vec<(Tool, u32, &'a str)>,
+    /// The end of each tool's last line, and the width of its numbers.
+    before: BTreeMap<Tool, (u64, usize)>,
+    /// The lines of a listing with addresses, and the possible addresses of its rows.
+    listed: BTreeSet<u32>,
+    extent: Range<u64>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(file: &'a Path, text: &'a str) -> Self {
+        Self {
+            file,
+            lines: text.lines().collect(),
+            tools: BTreeSet::new(),
+            memory: Assembly::default(),
+            registers: Registers::new(),
+            processor: ProcessorRegisters::default(),
+            other_lines: OtherLines::default(),
+            damage: None,
+            damaged: Vec::new(),
+            before: BTreeMap::new(),
+            listed: BTreeSet::new(),
+            extent: 0..0,
+        }
+    }
+
+    fn error(&self, (line, problem): Located) -> CaptureError {
+        CaptureError { file: self.file.to_owned(), line, kind: CaptureErrorKind::Dump(problem) }
+    }
+
+    /// The line with this number, from 1.
+    fn line(&self, number: u32) -> &'a str {
+        let index = usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
+        self.lines.get(index).copied().unwrap_or_default()
+    }
+
+    /// Takes a listing with addresses.
+    fn take(&mut self, listing: Listing) {
+        self.tools.insert(listing.tool);
+        self.memory = listing.memory;
+        (self.listed, self.extent) = (listing.lines, listing.extent);
+        self.add_all(listing.damage);
+    }
+
+    fn add_all(&mut self, damage: Vec<(u32, DumpProblem)>) {
+        damage.into_iter().for_each(|(line, problem)| Damage::add(&mut self.damage, Some(line), problem));
+    }
+
+    fn add(&mut self, number: u32, address: u64, bytes: &[u8]) -> Result<(), CaptureError> {
+        let added = self.memory.add(address, bytes, Some(number));
+        added.map_err(|(line, problem)| self.error((line, DumpProblem::Memory(problem))))
+    }
+
+    /// Reads a line; `decimal` is what it holds if it is one of decimal or binary numbers.
+    fn read_line(&mut self, number: u32, decimal: Option<&(u64, Vec<u8>)>) -> Result<(), CaptureError> {
+        if let Some((address, bytes)) = decimal {
+            self.tools.insert(Tool::Gdb);
+            return self.add(number, *address, bytes);
+        }
+        let (line, mut numbers) = (self.line(number), Numbers::default());
         match read_line(line, &mut numbers) {
             Line::Memory { tool, address } => {
-                tools.insert(tool);
-                let Numbers { bytes, width } = &numbers;
-                // A line that is truncated in its first number looks like a shorter number.
-                let goes_on = before.get(&tool).filter(|(end, _)| *end == address);
-                let mut is_shorter = || {
-                    let next =
-                        lines.peek().is_some_and(|(_, next)| is_cut_from(*width, (tool, address), next));
-                    goes_on.is_some_and(|(_, usual)| width < usual) || next
-                };
-                // A row of xxd without its characters looks like a line of probe-rs, but has bytes instead of
-                // numbers.
-                let is_row = tool == Tool::ProbeRs && is_inside(address);
-                if is_row || bytes.len() == *width && is_shorter() {
-                    damaged.push((tool, number, line));
-                    continue;
+                self.tools.insert(tool);
+                if self.is_damaged(number, (tool, address), &numbers) {
+                    self.damaged.push((tool, number, line));
+                    return Ok(());
                 }
-                memory.add(address, bytes, Some(number)).map_err(memory_error)?;
-                before.insert(tool, (address.saturating_add(bytes.len() as u64), *width));
+                self.add(number, address, &numbers.bytes)?;
+                let end = address.saturating_add(numbers.bytes.len() as u64);
+                self.before.insert(tool, (end, numbers.width));
             }
             Line::Damaged { tool, address, found } => {
-                damaged.push((tool, number, found));
+                self.damaged.push((tool, number, found));
                 // The values before the damage are valid, unless the damage is in the last one.
-                if before.get(&tool).is_some_and(|(_, usual)| *usual == numbers.width) {
-                    memory.add(address, &numbers.bytes, Some(number)).map_err(memory_error)?;
+                if self.before.get(&tool).is_some_and(|(_, usual)| *usual == numbers.width) {
+                    self.add(number, address, &numbers.bytes)?;
                 }
             }
             Line::Register { name, value } => {
-                registers.add_mtb(file, number, name, value).map_err(|kind| error(Some(number), kind))?;
+                let error = |kind| CaptureError { file: self.file.to_owned(), line: Some(number), kind };
+                self.registers.add_mtb(self.file, number, name, value).map_err(error)?;
             }
-            Line::Other if processor.read_line(without_prompts(line).trim()) => {}
-            Line::Other => other_lines.add(number, line),
+            Line::Other if self.processor.read_line(without_prompts(line).trim()) => {}
+            Line::Other => self.other_lines.add(number, line),
         }
+        Ok(())
     }
-    // Similar lines of another tool are not memory: a disassembly, for example.
-    damaged.retain(|(tool, ..)| tools.is_empty() || tools.contains(tool) || listed.is_some());
-    for (tool, number, found) in damaged {
-        let problem = DumpProblem::Values { tool, found: quoted(found) };
-        if tools.is_empty() {
-            if listing.is_some() {
-                break;
+
+    /// Whether a line that looks sound is a part of another one.
+    fn is_damaged(&self, number: u32, (tool, address): (Tool, u64), numbers: &Numbers) -> bool {
+        // A row of xxd without its characters looks like a line of probe-rs, but has bytes instead of numbers.
+        if tool == Tool::ProbeRs && self.extent.contains(&address) {
+            return true;
+        }
+        // A line that is truncated in its first number looks like a shorter number.
+        let before = self.before.get(&tool).filter(|(end, _)| *end == address);
+        numbers.bytes.len() == numbers.width
+            && (before.is_some_and(|(_, usual)| numbers.width < *usual)
+                || is_cut_from(numbers.width, (tool, address), self.line(number.saturating_add(1))))
+    }
+
+    /// Reports the lines that may be damaged. Similar lines of another tool are not memory: a disassembly, for example.
+    fn add_damage(&mut self, is_file: bool) -> Result<(), CaptureError> {
+        for (tool, number, found) in std::mem::take(&mut self.damaged) {
+            let problem = DumpProblem::Values { tool, found: quoted(found) };
+            if self.tools.is_empty() {
+                return if is_file { Ok(()) } else { Err(self.error((Some(number), problem))) };
             }
-            return Err(dump_error((Some(number), problem)));
+            if self.tools.contains(&tool) || !self.listed.is_empty() {
+                Damage::add(&mut self.damage, Some(number), problem);
+            }
         }
-        Damage::add(&mut damage, Some(number), problem);
+        Ok(())
     }
-    for line in &decimals.cut {
-        let problem = DumpProblem::Values { tool: Tool::Gdb, found: quoted(nth_line(text, *line)) };
-        Damage::add(&mut damage, Some(*line), problem);
-    }
-    // If other numbers are hexadecimal, the decimal ones were probably not meant as memory.
-    let of_no_width = decimals
-        .unknown
-        .first()
-        .filter(|_| !decimals.rows.is_empty() || tools.is_empty() && listing.is_none());
-    if let Some(line) = of_no_width {
-        let problem = DumpProblem::NoWidth { found: quoted(nth_line(text, *line)) };
-        if !tools.is_empty() {
-            Damage::add(&mut damage, Some(*line), problem);
-        } else if processor.is_empty() && registers.is_empty() {
-            return Err(dump_error((Some(*line), problem)));
+
+    /// Reports decimal numbers that were cut short, or whose width is unknown.
+    fn add_decimals(&mut self, decimals: &Decimals, is_file: bool) -> Result<(), CaptureError> {
+        for &line in &decimals.cut {
+            let problem = DumpProblem::Values { tool: Tool::Gdb, found: quoted(self.line(line)) };
+            Damage::add(&mut self.damage, Some(line), problem);
         }
-    }
-    // If a text has two forms, the one with addresses is used.
-    if !tools.is_empty()
-        && let Some(listing) = listing.take()
-    {
-        let lines = (1..=u32::MAX).zip(text.lines()).filter(|(number, _)| listing.lines.contains(number));
-        lines.for_each(|(number, line)| other_lines.add(number, line));
-    }
-    if let Some(Listing { tool, memory, is_file, damage: damaged, .. }) = listing {
-        for (line, problem) in damaged {
-            Damage::add(&mut damage, Some(line), problem);
+        // If other numbers are hexadecimal, the decimal ones were probably not meant as memory.
+        let is_meant = !decimals.rows.is_empty() || self.tools.is_empty() && !is_file;
+        let Some(&line) = decimals.unknown.first().filter(|_| is_meant) else { return Ok(()) };
+        let problem = DumpProblem::NoWidth { found: quoted(self.line(line)) };
+        if !self.tools.is_empty() {
+            Damage::add(&mut self.damage, Some(line), problem);
+        } else if self.processor.is_empty() && self.registers.is_empty() {
+            return Err(self.error((Some(line), problem)));
         }
-        let pieces = finished(memory).map_err(dump_error)?;
-        let form = Form::Text(BTreeSet::from([tool]));
-        return Ok(Some(MemoryDump { form, pieces, is_file, registers, processor, other_lines, damage }));
+        Ok(())
     }
-    if tools.is_empty() {
-        let Some(bytes) = listing::plain(text).or_else(|| numbers_alone(text)) else { return Ok(None) };
-        let piece = MemoryPiece { address: None, bytes: bytes.into() };
-        return Ok(Some(MemoryDump::of(Form::Numbers, vec![piece])));
+
+    /// The memory of a listing of a file.
+    fn finish_listing(mut self, listing: Listing) -> Result<MemoryDump, CaptureError> {
+        self.add_all(listing.damage);
+        (self.tools, self.memory) = (BTreeSet::from([listing.tool]), listing.memory);
+        Ok(MemoryDump { is_file: true, ..self.finish()? })
     }
-    let pieces = finished(memory).map_err(dump_error)?;
-    Ok(Some(MemoryDump {
-        form: Form::Text(tools),
-        pieces,
-        is_file: false,
-        registers,
-        processor,
-        other_lines,
-        damage,
-    }))
+
+    fn finish(self) -> Result<MemoryDump, CaptureError> {
+        let file = self.file;
+        let pieces = finished(self.memory).map_err(|(line, problem)| CaptureError {
+            file: file.to_owned(),
+            line,
+            kind: CaptureErrorKind::Dump(problem),
+        })?;
+        let Self { registers, processor, other_lines, damage, .. } = self;
+        Ok(MemoryDump {
+            registers,
+            processor,
+            other_lines,
+            damage,
+            ..MemoryDump::of(Form::Text(self.tools), pieces)
+        })
+    }
 }
 
 /// Whether the next line has wider numbers and is consecutive to a whole line at this address.
@@ -179,12 +259,6 @@ impl OtherLines {
             self.first.get_or_insert_with(|| (number, quoted(line)));
         }
     }
-}
-
-/// The line with this number, from 1.
-fn nth_line(text: &str, number: u32) -> &str {
-    let index = usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
-    text.lines().nth(index).unwrap_or_default()
 }
 
 /// Text for a message: tools print tabs between columns.

@@ -1,7 +1,7 @@
 //! Captures of hardware with damage: everything outside the damaged stretch reads as before, and the loss is
 //! reported.
 //!
-//! `TRACEWALK_DAMAGES=100 cargo test -p tracewalk-cli --test all damage:: -- --nocapture` damages each
+//! `TRACEWALK_DAMAGES=100 cargo test -p tracewalk-conformance --test all captures:: -- --nocapture` damages each
 //! capture in 100 places in each way, and prints the results. Without the variable it damages fewer places,
 //! always the same.
 //!
@@ -14,7 +14,6 @@ mod reading;
 
 use std::collections::BTreeSet;
 
-use crate::support::{corpus, mentions, run};
 use cases::{Case, Damage, Random, Source, cases, places};
 use reading::{FrameLosses, Reading, Reported};
 use tracewalk::flow::{Block, GapReason};
@@ -289,7 +288,7 @@ fn a_capture_that_is_cut_off_is_read_up_to_there() {
             case.check(Framing::Buffer, &damage, "cut off", &mut summary);
             case.check_end(&damage);
         }
-        report(&case, "cut off", summary);
+        report(case, "cut off", summary);
     }
 }
 
@@ -303,7 +302,7 @@ fn a_capture_without_its_beginning_is_read_from_the_next_synchronisation_on() {
             let damage = Damage::new(&case.bytes, 0, front, &[]);
             case.check(Framing::Port, &damage, "beginning missing", &mut summary);
         }
-        report(&case, "beginning missing", summary);
+        report(case, "beginning missing", summary);
     }
 }
 
@@ -317,7 +316,7 @@ fn bytes_in_front_of_a_capture_are_passed_over() {
             case.check(Framing::Port, &damage, "shifted", &mut summary);
             case.check_front(&damage);
         }
-        report(&case, "shifted by 1 to 15 bytes", summary);
+        report(case, "shifted by 1 to 15 bytes", summary);
     }
 }
 
@@ -330,7 +329,7 @@ fn missing_bytes_are_reported_and_cost_what_is_up_to_the_next_synchronisation() 
             let damage = Damage::new(&case.bytes, at, missing.min(63), &[]);
             case.check(Framing::Buffer, &damage, &format!("{missing} missing"), &mut summary);
         }
-        report(&case, "bytes missing", summary);
+        report(case, "bytes missing", summary);
     }
 }
 
@@ -344,7 +343,7 @@ fn doubled_bytes_are_reported_and_cost_what_is_up_to_the_next_synchronisation() 
             let damage = Damage::new(&case.bytes, at, 0, &doubled);
             case.check(Framing::Buffer, &damage, &format!("{count} doubled"), &mut summary);
         }
-        report(&case, "bytes doubled", summary);
+        report(case, "bytes doubled", summary);
     }
 }
 
@@ -359,59 +358,6 @@ fn words_with_swapped_bytes_cost_what_is_up_to_the_next_synchronisation() {
             let damage = Damage::new(&case.bytes, at, words.len(), &words);
             case.check(Framing::Buffer, &damage, "swapped", &mut summary);
         }
-        report(&case, "swapped-words", summary);
+        report(case, "swapped-words", summary);
     }
-}
-
-#[tracewalk_corpus::test]
-fn a_damaged_capture_is_recognised_and_its_losses_are_reported_with_place_and_size() {
-    let real = corpus("real/TC2");
-    let whole = std::fs::read(real.join("cstrace.bin")).unwrap();
-    let damaged = [&whole[..9000], &whole[9013..20000], &whole[20100..whole.len() - 3]].concat();
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("damaged.bin");
-    std::fs::write(&file, damaged).unwrap();
-    let image = format!("0xc0008000:{}", real.join("kernel_dump.bin").display());
-    let outcome = run(["info", file.to_str().unwrap(), "--image", &image]);
-    assert_eq!(outcome.status, 2, "{}", outcome.stderr);
-    for reported in [
-        "2 13 3 16",
-        "13 32639",
-        "--source 0x10=etmv3,cpu=cortex-a7,etmcr=0x1000",
-        "--source 0x13=pft,cpu=cortex-a15,etmcr=0x20001000",
-    ] {
-        assert!(mentions(&outcome.stderr, reported), "{reported:?} in {}", outcome.stderr);
-    }
-    // Each place, with each source's share.
-    assert!(mentions(&outcome.stdout, "13 3 16"), "{}", outcome.stdout);
-    assert!(mentions(&outcome.stdout, "4 12 16"), "{}", outcome.stdout);
-    let losses = outcome.stdout.matches("\n  passed over ").count();
-    assert!(losses >= 3, "{losses} of 4 sources have a loss: {}", outcome.stdout);
-}
-
-#[tracewalk_corpus::test]
-fn what_no_formatter_writes_is_reported_with_place_and_size() {
-    /// An ID byte for a source whose 64 bytes come next.
-    const AT: usize = 30762;
-    let real = corpus("real/TC2");
-    let mut bytes = std::fs::read(real.join("cstrace.bin")).unwrap();
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("damaged.bin");
-    let image = format!("0xc0008000:{}", real.join("kernel_dump.bin").display());
-    let mut info = |id_byte| {
-        bytes[AT] = id_byte;
-        std::fs::write(&file, &bytes).unwrap();
-        run(["info", file.to_str().unwrap(), "--image", &image])
-    };
-
-    let reserved = info(0xe7);
-    assert_eq!(reserved.status, 2, "{}", reserved.stderr);
-    let reported = "64 30763";
-    assert!(mentions(&reserved.stderr, reported), "{}", reserved.stderr);
-    let listed = "64 30763";
-    assert!(mentions(&reserved.stdout, listed), "{}", reserved.stdout);
-
-    let another = info(0x57);
-    let reported = "0x2b 64 30763";
-    assert!(mentions(&another.stderr, reported), "{}", another.stderr);
 }

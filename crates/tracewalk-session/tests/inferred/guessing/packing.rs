@@ -5,11 +5,13 @@ use std::num::NonZeroU32;
 
 use tracewalk::frame::{FRAME_BYTES, FSYNC, FormatterOptions};
 use tracewalk_generate::container::{SourceBytes, frames};
+use tracewalk_input::capture::Container;
+use tracewalk_session::Statements;
 
-/// A capture's bytes, and the options that describe their packing.
+/// A capture's bytes, and the statements that describe their packing.
 pub(crate) struct Packed {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) options: Vec<String>,
+    pub(crate) stated: Statements,
     /// Whether the capture has all bytes of the sources, in order.
     pub(crate) is_whole: bool,
 }
@@ -35,23 +37,24 @@ pub(crate) enum Packing {
 
 impl Packing {
     pub(crate) fn pack(self, sources: &[SourceBytes]) -> Packed {
-        let (bytes, options) = match self {
-            Self::Raw => (sources[0].bytes.clone(), vec!["--container", "raw"]),
-            Self::Frames => (in_frames(sources), vec!["--container", "frames"]),
-            Self::AfterBarrier => ([barrier(), in_frames(sources)].concat(), vec!["--container", "frames"]),
+        let (bytes, container) = match self {
+            Self::Raw => (sources[0].bytes.clone(), Container::Raw),
+            Self::Frames => (in_frames(sources), Container::Frames),
+            Self::AfterBarrier => ([barrier(), in_frames(sources)].concat(), Container::Frames),
             Self::BarrierBetween => {
                 let frames = in_frames(sources);
-                ([frames.clone(), barrier(), frames].concat(), vec!["--container", "frames"])
+                ([frames.clone(), barrier(), frames].concat(), Container::Frames)
             }
             Self::Turned(sixteenths) => return turned(&in_frames(sources), sixteenths),
-            Self::Port(start) => (at_port(sources, start, Some(64)), vec!["--container", "tpiu"]),
-            Self::PortWithoutFullSync(start) => (at_port(sources, start, None), vec!["--container", "tpiu"]),
+            Self::Port(start) => (at_port(sources, start, Some(64)), Container::TracePort),
+            Self::PortWithoutFullSync(start) => (at_port(sources, start, None), Container::TracePort),
         };
-        let mut options = options.into_iter().map(str::to_owned).collect::<Vec<_>>();
-        if let Self::PortWithoutFullSync(start) = self {
-            options.extend(["--container".to_owned(), format!("frame-start={start}")]);
-        }
-        Packed { bytes, options, is_whole: self != Self::BarrierBetween }
+        let frame_start = match self {
+            Self::PortWithoutFullSync(start) => u8::try_from(start).ok(),
+            _ => None,
+        };
+        let stated = Statements { container: Some(container), frame_start, ..Statements::default() };
+        Packed { bytes, stated, is_whole: self != Self::BarrierBetween }
     }
 
     pub(crate) const fn has_ids(self) -> bool {
@@ -61,13 +64,12 @@ impl Packing {
 
 /// Reverses the bytes of each 32-bit word.
 pub(crate) fn swap_words(packed: Packed) -> Packed {
-    let Packed { mut bytes, mut options, is_whole } = packed;
+    let Packed { mut bytes, stated, is_whole } = packed;
     // The padding of the last word did not come from the source.
     let is_whole = is_whole && bytes.len().is_multiple_of(4);
     bytes.resize(bytes.len().next_multiple_of(4), 0);
     bytes.chunks_exact_mut(4).for_each(<[u8]>::reverse);
-    options.extend(["--container", "swap-words"].map(str::to_owned));
-    Packed { bytes, options, is_whole }
+    Packed { bytes, stated: Statements { swap_words: true, ..stated }, is_whole }
 }
 
 fn in_frames(sources: &[SourceBytes]) -> Vec<u8> {
@@ -91,8 +93,9 @@ fn turned(frames: &[u8], sixteenths: usize) -> Packed {
     let mut bytes = frames[frames.len() - size..].to_vec();
     let pointer = size / 16 * sixteenths;
     bytes.rotate_right(pointer);
-    let options = ["--container", &format!("frames,read-pointer={pointer}")].map(str::to_owned).to_vec();
-    Packed { bytes, options, is_whole: false }
+    let read_pointer = u32::try_from(pointer).ok();
+    let stated = Statements { container: Some(Container::Frames), read_pointer, ..Statements::default() };
+    Packed { bytes, stated, is_whole: false }
 }
 
 /// Begins with `start` bytes of an empty frame: a recording of a port may begin anywhere.

@@ -1,23 +1,23 @@
-//! Memory as tools print it.
+//! Memory as tools print it, for tests of several crates.
 
 use std::fmt::Write;
 
 /// Lines of numbers, as tools print them.
-pub(super) struct Columns {
+pub(crate) struct Columns {
     /// Bytes per line and bytes per number.
-    pub(super) line: usize,
-    pub(super) number: usize,
+    pub(crate) line: usize,
+    pub(crate) number: usize,
     /// The text before a line's numbers.
-    pub(super) start: fn(u32) -> String,
+    pub(crate) start: fn(u32) -> String,
     /// How a number is written, and the text between two.
-    pub(super) digits: fn(&[u8]) -> String,
-    pub(super) between: &'static str,
+    pub(crate) digits: fn(&[u8]) -> String,
+    pub(crate) between: &'static str,
     /// The text after a line's numbers.
-    pub(super) end: fn(&[u8]) -> String,
+    pub(crate) end: fn(&[u8]) -> String,
 }
 
 impl Columns {
-    pub(super) fn print(&self, address: u32, bytes: &[u8]) -> String {
+    pub(crate) fn print(&self, address: u32, bytes: &[u8]) -> String {
         let mut text = String::new();
         for (at, line) in (address..).step_by(self.line).zip(bytes.chunks(self.line)) {
             let numbers = line.chunks(self.number).map(self.digits).collect::<Vec<_>>();
@@ -26,6 +26,48 @@ impl Columns {
         text
     }
 }
+
+/// Each way in which a tool prints memory, with its name.
+pub(crate) const PRINTS: [(&str, Columns); 13] = [
+    ("GDB, x/wx", GDB),
+    ("GDB, x/bx", Columns { line: 8, number: 1, ..GDB }),
+    ("GDB, x/hx", Columns { number: 2, ..GDB }),
+    ("GDB, x/gx", Columns { number: 8, ..GDB }),
+    ("OpenOCD, mdw", OPENOCD),
+    ("OpenOCD, mdh", Columns { number: 2, ..OPENOCD }),
+    ("OpenOCD, mdb", Columns { number: 1, ..OPENOCD }),
+    ("J-Link, mem32", J_LINK),
+    ("J-Link, mem", J_LINK_BYTES),
+    ("pyOCD, read32", PYOCD),
+    ("pyOCD, read8", Columns { number: 1, ..PYOCD }),
+    ("probe-rs, b32", PROBE_RS),
+    ("probe-rs, b8", Columns { number: 1, line: 8, ..PROBE_RS }),
+];
+
+/// The files of `testdata/dumps` that hold the buffer with addresses: prints, listings and records.
+pub(crate) const WRITTEN: [&str; 21] = [
+    "gdb-xdw.txt",
+    "gdb-xuh.txt",
+    "gdb-xdb.txt",
+    "gdb-xdg.txt",
+    "gdb-xtw.txt",
+    "gdb-xth.txt",
+    "pyocd-read8.txt",
+    "pyocd-read16.txt",
+    "pyocd-read32.txt",
+    "pyocd-read64.txt",
+    "xxd.txt",
+    "xxd-e.txt",
+    "xxd-g1-c12.txt",
+    "xxd-g4-o.txt",
+    "hexdump-c.txt",
+    "hexdump.txt",
+    "od-x1.txt",
+    "od-x4z.txt",
+    "od-d-x8.txt",
+    "gdb.hex",
+    "gdb.srec",
+];
 
 /// A little-endian number in lower case, with all digits.
 fn lower(number: &[u8]) -> String {
@@ -37,7 +79,7 @@ fn upper(number: &[u8]) -> String {
 }
 
 /// `x/wx` of GDB 13.
-pub(super) const GDB: Columns = Columns {
+pub(crate) const GDB: Columns = Columns {
     line: 16,
     number: 4,
     start: |at| format!("0x{at:x} <trace_buffer+{}>:\t", at % 0x1000),
@@ -47,7 +89,7 @@ pub(super) const GDB: Columns = Columns {
 };
 
 /// `mdw` of OpenOCD 0.12 (src/target/target.c, target_handle_md_output).
-pub(super) const OPENOCD: Columns = Columns {
+pub(crate) const OPENOCD: Columns = Columns {
     line: 32,
     number: 4,
     start: |at| format!("0x{at:08x}: "),
@@ -57,7 +99,7 @@ pub(super) const OPENOCD: Columns = Columns {
 };
 
 /// `mem32` of J-Link Commander, as published sessions show it.
-pub(super) const J_LINK: Columns = Columns {
+pub(crate) const J_LINK: Columns = Columns {
     line: 16,
     number: 4,
     start: |at| format!("{at:08X} = "),
@@ -67,7 +109,7 @@ pub(super) const J_LINK: Columns = Columns {
 };
 
 /// `probe-rs read b32` (probe-rs-tools 0.32, src/bin/probe-rs/cmd/read.rs, write_hex_table).
-pub(super) const PROBE_RS: Columns = Columns {
+pub(crate) const PROBE_RS: Columns = Columns {
     line: 32,
     number: 4,
     start: |at| format!("{at:08x}: "),
@@ -77,7 +119,7 @@ pub(super) const PROBE_RS: Columns = Columns {
 };
 
 /// `read32` of pyOCD 0.46 (pyocd/utility/hex.py, dump_hex_data).
-pub(super) const PYOCD: Columns = Columns {
+pub(crate) const PYOCD: Columns = Columns {
     line: 16,
     number: 4,
     start: |at| format!("{at:08x}:  "),
@@ -87,7 +129,7 @@ pub(super) const PYOCD: Columns = Columns {
 };
 
 /// `mem` of J-Link Commander.
-pub(super) const J_LINK_BYTES: Columns =
+pub(crate) const J_LINK_BYTES: Columns =
     Columns { number: 1, end: |line| format!(" {}", characters(line)), ..J_LINK };
 
 fn characters(bytes: &[u8]) -> String {

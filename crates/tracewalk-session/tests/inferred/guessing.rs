@@ -1,9 +1,9 @@
 //! Captures without any description: how often they are inferred correctly. The traces are generated from
 //! known executions, with every combination of settings that changes their bytes, in every container.
 //!
-//! `TRACEWALK_EVERY=1 cargo test --release -p tracewalk-cli --test all guessing:: -- --nocapture` tries all
-//! captures and prints tables of the results; without the variable it tries every Nth. Captures
-//! that were not inferred, or only with a warning, are kept, with the commands to repeat them.
+//! `TRACEWALK_EVERY=1 cargo test --release -p tracewalk-session --test inferred guessing:: -- --nocapture` tries all
+//! captures and prints tables of the results; without the variable it tries every Nth. Captures that were not
+//! inferred, or only with a warning, are named.
 
 mod captures;
 mod case;
@@ -12,11 +12,20 @@ mod units;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::OnceLock;
 
-use crate::support::{run, run_with_notices};
 use captures::{Make, Programs};
-use case::{Guess, Warning, With};
+use case::{Guess, Warning, With, on_file};
 use snapbox::{Data, assert_data_eq, file};
+use tracewalk_session::{Policy, Request};
+
+use crate::support::Flow;
+
+/// The programs and what they executed, read once for all tests.
+fn programs() -> &'static Programs {
+    static PROGRAMS: OnceLock<Programs> = OnceLock::new();
+    PROGRAMS.get_or_init(Programs::load)
+}
 
 /// The counts in one cell of a table.
 #[derive(Default)]
@@ -94,7 +103,7 @@ fn measure(makes: &[Make<'_>], with: With, expected: &Expected, counts: Data) {
 
 #[test]
 fn what_was_guessed_wrongly_once_is_not_any_more() {
-    for (with, expected, case) in Programs::load().lessons() {
+    for (with, expected, case) in programs().lessons() {
         let (guess, said) = case.try_with(with);
         assert_eq!(guess, expected, "{said}");
     }
@@ -102,30 +111,21 @@ fn what_was_guessed_wrongly_once_is_not_any_more() {
 
 #[test]
 fn times_whose_upper_bits_are_not_known_contradict_nothing() {
-    let (bytes, source, image) = Programs::load().gray_times_without_a_whole_one();
-    let file = case::folder().join("gray-times.bin");
-    std::fs::write(&file, bytes).unwrap();
-    let file = file.to_str().unwrap();
-    let (outcome, notices) =
-        run_with_notices(["flow", file, "--container", "raw", "--source", &source, "--image", &image]);
-    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
-    assert!(!notices.has("statement_contradicted"), "{}", outcome.stderr);
+    let (bytes, request) = programs().gray_times_without_a_whole_one();
+    let flow = Flow::of(on_file(&bytes, request).1);
+    assert!(flow.is_whole() && !flow.has("statement_contradicted"), "{}", flow.said());
 }
 
 /// An FSYNC is not valid data at any alignment, so it outweighs packets that parse.
 #[test]
 fn frames_stand_where_full_synchronisation_says() {
-    let programs = Programs::load();
+    let programs = programs();
     for in_front in [0, 1, 7, 14] {
-        let (bytes, expected, options) = programs.after_full_sync(in_front);
-        let file = case::folder().join(format!("full-sync-{in_front}.bin"));
-        std::fs::write(&file, bytes).unwrap();
-        for strict in [None, Some("--strict")] {
-            let arguments = ["flow", file.to_str().unwrap(), "--container", "tpiu", "--format", "runs"];
-            let all = arguments.into_iter().map(str::to_owned).chain(options.clone());
-            let outcome = run(all.chain(strict.map(str::to_owned)));
-            assert_eq!(outcome.status, 0, "{}", outcome.stderr);
-            assert!(outcome.stdout == expected, "{in_front} bytes in front, {strict:?}: {}", outcome.stderr);
+        let (bytes, expected, request) = programs.after_full_sync(in_front);
+        for policy in [Policy::Infer, Policy::Strict] {
+            let (_folder, request) = on_file(&bytes, Request { policy, ..request.clone() });
+            let flow = Flow::of(request);
+            assert!(flow.is_whole() && flow.runs == expected, "{in_front}, {policy:?}: {:?}", flow.notices);
         }
     }
 }
@@ -134,10 +134,10 @@ fn frames_stand_where_full_synchronisation_says() {
 fn with_the_program_every_setting_is_found_out() {
     let expected = Expected { every: 331, warnings: &[] };
     measure(
-        &Programs::load().settings(),
+        &programs().settings(),
         With::Program,
         &expected,
-        file!["tables/settings-with-program.txt"],
+        file!["guessing/tables/settings-with-program.txt"],
     );
 }
 
@@ -145,10 +145,10 @@ fn with_the_program_every_setting_is_found_out() {
 fn without_the_program_every_setting_is_found_out() {
     let expected = Expected { every: 331, warnings: &[] };
     measure(
-        &Programs::load().settings(),
+        &programs().settings(),
         With::Nothing,
         &expected,
-        file!["tables/settings-without-program.txt"],
+        file!["guessing/tables/settings-without-program.txt"],
     );
 }
 
@@ -158,20 +158,20 @@ const IN_ORDER: Expected = Expected { every: 61, warnings: &[Warning::AnotherAns
 #[test]
 fn with_the_program_it_is_found_out_where_frames_stand() {
     measure(
-        &Programs::load().arrangements_turned_and_in_order().1,
+        &programs().arrangements_turned_and_in_order().1,
         With::Program,
         &IN_ORDER,
-        file!["tables/frames-with-program.txt"],
+        file!["guessing/tables/frames-with-program.txt"],
     );
 }
 
 #[test]
 fn without_the_program_it_is_found_out_where_frames_stand() {
     measure(
-        &Programs::load().arrangements_turned_and_in_order().1,
+        &programs().arrangements_turned_and_in_order().1,
         With::Nothing,
         &IN_ORDER,
-        file!["tables/frames-without-program.txt"],
+        file!["guessing/tables/frames-without-program.txt"],
     );
 }
 
@@ -183,50 +183,55 @@ const TURNED: Expected =
 #[test]
 fn with_the_program_it_is_said_what_a_buffer_that_went_round_may_leave_out() {
     measure(
-        &Programs::load().arrangements_turned_and_in_order().0,
+        &programs().arrangements_turned_and_in_order().0,
         With::Program,
         &TURNED,
-        file!["tables/wrapped-with-program.txt"],
+        file!["guessing/tables/wrapped-with-program.txt"],
     );
 }
 
 #[test]
 fn without_the_program_it_is_said_what_a_buffer_that_went_round_may_leave_out() {
     measure(
-        &Programs::load().arrangements_turned_and_in_order().0,
+        &programs().arrangements_turned_and_in_order().0,
         With::Nothing,
         &TURNED,
-        file!["tables/wrapped-without-program.txt"],
+        file!["guessing/tables/wrapped-without-program.txt"],
     );
 }
 
 #[test]
 fn with_the_program_it_is_found_out_which_ids_carry_what() {
     let expected = Expected { every: 8, warnings: &[] };
-    measure(&Programs::load().several(), With::Program, &expected, file!["tables/ids-with-program.txt"]);
+    measure(&programs().several(), With::Program, &expected, file!["guessing/tables/ids-with-program.txt"]);
 }
 
 #[test]
 fn without_the_program_it_is_found_out_which_ids_carry_what() {
     let expected = Expected { every: 8, warnings: &[] };
-    measure(&Programs::load().several(), With::Nothing, &expected, file!["tables/ids-without-program.txt"]);
+    measure(
+        &programs().several(),
+        With::Nothing,
+        &expected,
+        file!["guessing/tables/ids-without-program.txt"],
+    );
 }
 
 #[test]
 fn with_the_program_the_packets_of_an_mtb_are_put_in_order() {
     let expected = Expected { every: 11, warnings: &[Warning::AnotherOrder, Warning::EndUnknown] };
-    measure(&Programs::load().mtbs(), With::Program, &expected, file!["tables/mtb-with-program.txt"]);
+    measure(&programs().mtbs(), With::Program, &expected, file!["guessing/tables/mtb-with-program.txt"]);
 }
 
 #[test]
 fn without_the_program_the_packets_of_an_mtb_are_put_in_order() {
     // Many packets of a small program can follow each other without a branch, so the oldest one is seldom evident.
     let expected = Expected { every: 11, warnings: &[Warning::AnotherOrder, Warning::EndUnknown] };
-    measure(&Programs::load().mtbs(), With::Nothing, &expected, file!["tables/mtb-without-program.txt"]);
+    measure(&programs().mtbs(), With::Nothing, &expected, file!["guessing/tables/mtb-without-program.txt"]);
 }
 
 #[test]
 fn it_is_found_out_where_an_image_of_raw_bytes_stood() {
     let expected = Expected { every: 23, warnings: &[Warning::ImageMoved] };
-    measure(&Programs::load().images(), With::Program, &expected, file!["tables/raw-images.txt"]);
+    measure(&programs().images(), With::Program, &expected, file!["guessing/tables/raw-images.txt"]);
 }

@@ -8,8 +8,10 @@ use tracewalk_generate::container::{SourceBytes, itm_text};
 use tracewalk_generate::etmcr::{ALTERNATIVE_ETMIDR, BRANCH_BROADCAST, CYCLE_ACCURATE, RETURN_STACK};
 use tracewalk_generate::mtb;
 use tracewalk_generate::path::Path;
+use tracewalk_input::capture::Container;
+use tracewalk_session::{MtbStatements, Request, Statements};
 
-use super::case::{Case, Guess, Warning, With, folder};
+use super::case::{Case, Guess, Warning, With};
 use super::packing::{Packed, Packing, in_port_frames, swap_words};
 use super::units::units;
 use crate::support::firmware::{Firmware, Setup};
@@ -182,17 +184,14 @@ impl Programs {
             let written = usize::try_from(registers.position & !0b111).unwrap();
             add_noise(&mut buffer.bytes[written..]);
         }
-        let mut stated = vec!["--container".to_owned(), "mtb".to_owned()];
-        let base = registers.base.map(|base| format!(",base={base:#x}")).unwrap_or_default();
-        let (position, master) = (registers.position, registers.master);
-        stated
-            .extend(["--source".to_owned(), format!("mtb,position={position:#x},master={master:#x}{base}")]);
+        let [position, master] = [registers.position, registers.master].map(Some);
+        let mtb = MtbStatements { position, master, base: registers.base, ..MtbStatements::default() };
         Case {
             name: format!("MTB {size} {percent} {process_stack} {noisy}"),
             bytes: buffer.bytes,
             images: vec![elf(&self.m0)],
             right_images: vec![elf(&self.m0)],
-            options: stated,
+            stated: Statements { container: Some(Container::Mtb), mtb, ..Statements::default() },
             runs: Some(text(runs_file(None::<TraceId>, self.m0.elf.profile, &buffer.path).bytes)),
         }
     }
@@ -266,10 +265,10 @@ impl Programs {
 }
 
 impl Programs {
-    /// A trace port's bytes that begin with the last bytes of a frame and an FSYNC, the runs in them, and the
-    /// options that describe the source. Its timestamps have an unusual format, so its first packets look odd
+    /// A trace port's bytes that begin with the last bytes of a frame and an FSYNC, the runs in them, and what
+    /// describes the source. Its timestamps have an unusual format, so its first packets look odd
     /// until that format is tried.
-    pub(crate) fn after_full_sync(&self, in_front: usize) -> (Vec<u8>, String, Vec<String>) {
+    pub(crate) fn after_full_sync(&self, in_front: usize) -> (Vec<u8>, String, Request) {
         let setup = Setup {
             protocol: "etmv3",
             cpu: "cortex-a7",
@@ -282,13 +281,13 @@ impl Programs {
         let trace = self.a9.trace(&setup);
         let frames = in_port_frames(&[SourceBytes { id, bytes: trace.bytes }]);
         let runs = text(runs_file(Some(id), self.a9.elf.profile, &trace.path).bytes);
-        let options = ["--source", &format!("{id}={}", setup.option()), "--image", &elf(&self.a9)];
-        ([vec![0; in_front], FSYNC.to_vec(), frames].concat(), runs, options.map(str::to_owned).to_vec())
+        let request = described(Container::TracePort, &format!("{id}={}", setup.option()), &self.a9);
+        ([vec![0; in_front], FSYNC.to_vec(), frames].concat(), runs, request)
     }
 
-    /// A trace with Gray timestamps whose beginning is cut off, so that their upper bits are unknown; and its
-    /// `--source` option.
-    pub(crate) fn gray_times_without_a_whole_one(&self) -> (Vec<u8>, String, String) {
+    /// A trace with Gray timestamps whose beginning is cut off, so that their upper bits are unknown; and what
+    /// describes it.
+    pub(crate) fn gray_times_without_a_whole_one(&self) -> (Vec<u8>, Request) {
         let setup = Setup {
             protocol: "pft",
             cpu: "cortex-a9",
@@ -300,7 +299,7 @@ impl Programs {
         let mut bytes = self.a9.trace(&setup).bytes;
         // Cuts after the timestamp that follows the first synchronisation.
         bytes.drain(..200);
-        (bytes, setup.option(), elf(&self.a9))
+        (bytes, described(Container::Raw, &setup.option(), &self.a9))
     }
 }
 
@@ -332,7 +331,7 @@ fn setups() -> Vec<(Setup, &'static str)> {
 fn traced(sources: &[Source<'_>], itm: Option<u8>, packing: Packing, swapped: bool) -> Case {
     let mut bytes = Vec::new();
     let mut runs = String::from("# tracewalk runs 1\n");
-    let mut options = Vec::new();
+    let mut stated = Vec::new();
     let mut names = Vec::new();
     let mut images = Vec::new();
     for (id, setup, firmware) in sources {
@@ -342,8 +341,8 @@ fn traced(sources: &[Source<'_>], itm: Option<u8>, packing: Packing, swapped: bo
         let of_source = packing.has_ids().then_some(id);
         let own = text(runs_file(of_source, firmware.elf.profile, &trace.path).bytes);
         runs.push_str(own.split_once('\n').unwrap().1);
-        options.push("--source".to_owned());
-        options.push(of_source.map_or_else(|| option.clone(), |id| format!("{id}={option}")));
+        let source = of_source.map_or_else(|| option.clone(), |id| format!("{id}={option}"));
+        stated.push(source.parse().expect("a source"));
         names.push(option);
         bytes.push(SourceBytes { id, bytes: trace.bytes });
         if !images.contains(&elf(firmware)) {
@@ -353,21 +352,21 @@ fn traced(sources: &[Source<'_>], itm: Option<u8>, packing: Packing, swapped: bo
     if let Some(id) = itm.and_then(TraceId::new) {
         let bytes_sent = (0..40).map(|line| format!("line {line}: all is well\n")).collect::<String>();
         bytes.push(SourceBytes { id, bytes: itm_text(&bytes_sent) });
-        options.extend(["--source".to_owned(), format!("{id}=itm")]);
+        stated.push(format!("{id}=itm").parse().expect("a source"));
     }
+    let how = format!("{packing:?}");
     let mut packed = packing.pack(&bytes);
     if swapped {
         packed = swap_words(packed);
     }
-    let Packed { bytes, options: packing_options, is_whole } = packed;
-    options.extend(packing_options);
+    let Packed { bytes, stated: packing, is_whole } = packed;
     let swapped = if swapped { " swapped" } else { "" };
     Case {
-        name: format!("{} {packing:?}{swapped}", names.join(" ")),
+        name: format!("{} {how}{swapped}", names.join(" ")),
         bytes,
         right_images: images.clone(),
         images,
-        options,
+        stated: Statements { sources: stated, ..packing },
         runs: is_whole.then_some(runs),
     }
 }
@@ -375,7 +374,8 @@ fn traced(sources: &[Source<'_>], itm: Option<u8>, packing: Packing, swapped: bo
 /// The same capture with the program as raw bytes, stated at another address.
 fn with_raw_image(case: Case, firmware: &Firmware, moved: u32) -> Case {
     let region = firmware.elf.program.regions().iter().max_by_key(|region| region.bytes().len()).unwrap();
-    let file = folder().join(format!("{}.image", firmware.file.file_stem().unwrap().to_str().unwrap()));
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let file = folder.join(format!("{}.image", firmware.file.file_stem().unwrap().to_str().unwrap()));
     if !file.exists() {
         std::fs::write(&file, region.bytes()).unwrap();
     }
@@ -396,6 +396,13 @@ fn add_noise(bytes: &mut [u8]) {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         *byte = state.to_be_bytes()[0];
     }
+}
+
+/// One source of this program.
+fn described(container: Container, source: &str, firmware: &Firmware) -> Request {
+    let sources = vec![source.parse().expect("a source")];
+    let stated = Statements { container: Some(container), sources, ..Statements::default() };
+    Request { stated, images: vec![elf(firmware).parse().expect("an image")], ..Request::default() }
 }
 
 fn elf(firmware: &Firmware) -> String {

@@ -1,5 +1,8 @@
 //! The captures, and how their bytes are damaged.
 
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
 use tracewalk::frame::Framing;
 use tracewalk::ids::TraceId;
 use tracewalk::program::Program;
@@ -8,7 +11,6 @@ use tracewalk::source::SourceConfig;
 use tracewalk_input::image::{ImageLoader, ImageRequest};
 
 use super::reading::{FrameLosses, Reading};
-use crate::support::corpus;
 
 /// A capture, and its sources.
 pub(crate) struct Case {
@@ -39,9 +41,19 @@ fn pft(cpu: &str, etmcr: u32) -> SourceConfig {
     SourceConfig::Pft(pft::Config::from_registers(registers, Some(core)).expect("registers that fit"))
 }
 
-/// All captures of hardware.
-pub(crate) fn cases() -> Vec<Case> {
-    let real = corpus("real");
+/// All captures of hardware, read once for all tests.
+pub(crate) fn cases() -> &'static [Case] {
+    static CASES: OnceLock<Vec<Case>> = OnceLock::new();
+    CASES.get_or_init(read_cases)
+}
+
+/// Captures of the corpus, which is beside the project.
+fn real() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/real")
+}
+
+fn read_cases() -> Vec<Case> {
+    let real = real();
     let case = |name, images: &[&str], sources: &[(u8, SourceConfig)]| {
         let images = images.iter().map(|image| {
             let (address, file) = image.rsplit_once(':').unwrap_or(("", image));
