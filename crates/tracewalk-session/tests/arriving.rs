@@ -1,7 +1,6 @@
 //! Captures that the program feeds to the session as they arrive.
 
 use std::io;
-use std::path::{Path, PathBuf};
 use std::thread;
 
 use tracewalk_analysis::Section;
@@ -11,9 +10,8 @@ use tracewalk_analysis::sink::Sink;
 use tracewalk_input::capture::stream::{End, Place};
 use tracewalk_session::{Arrival, Begin, Follow, Notices, OpenError, Request, RunError, Session};
 
-fn example(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/examples").join(path)
-}
+use crate::support::example;
+
 
 /// The records of flow, in order.
 #[derive(Default)]

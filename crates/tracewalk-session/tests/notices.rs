@@ -1,7 +1,7 @@
 //! The notices of a session, by kind: on the project's examples, whole and damaged.
 
 use std::cell::{Cell, RefCell};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -15,14 +15,7 @@ use tracewalk_session::{
     RunError, Session, Severity,
 };
 
-fn example(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/examples").join(path)
-}
-
-/// A capture with nothing stated but the program.
-fn bare(capture: &Path, elf: &str) -> Request {
-    Request { images: vec![example(elf).to_str().unwrap().parse().unwrap()], ..Request::new(capture) }
-}
+use crate::support::{bare, copy_with, example};
 
 /// Opens a capture and follows all of it.
 fn follow(request: Request) -> Vec<Notice> {
@@ -55,27 +48,17 @@ fn a_described_capture_is_worth_no_notice() {
 fn what_is_inferred_is_a_note() {
     for (capture, elf) in [("m3-etmv3/trace.bin", "m3-etmv3/m3.elf"), ("a15-pft/trace.bin", "a15-pft/a9.elf")]
     {
-        let notices = follow(bare(&example(capture), elf));
+        let notices = follow(bare(&example(capture), &example(elf)));
         assert_eq!(names(&notices), ["inferred"], "{capture}");
         assert_eq!(notices[0].severity(), Severity::Note);
         assert_eq!(notices[0].remedy(), None);
     }
 }
 
-/// A copy of an example's folder with one file changed.
-fn copy_with(name: &str, file: &str, bytes: &[u8]) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    for entry in std::fs::read_dir(example(name)).unwrap() {
-        let path = entry.unwrap().path();
-        std::fs::copy(&path, folder.path().join(path.file_name().unwrap())).unwrap();
-    }
-    std::fs::write(folder.path().join(file), bytes).unwrap();
-    folder
-}
-
 #[test]
 fn another_program_is_detected_by_the_code_that_is_missing() {
-    let folder = copy_with("a15-pft", "a9.elf", &std::fs::read(example("m3-etmv3/m3.elf")).unwrap());
+    let other = std::fs::read(example("m3-etmv3/m3.elf")).unwrap();
+    let folder = copy_with(&example("a15-pft"), "a9.elf", |_| other);
     let notices = follow(Request::new(folder.path().join("capture.toml")));
     let missing = notices.iter().find(|notice| matches!(notice.kind, NoticeKind::CodeMissing { .. }));
     let missing = missing.unwrap_or_else(|| panic!("{notices:?}"));
@@ -88,7 +71,7 @@ fn damage_is_incomplete_and_has_a_place() {
     let mut bytes = std::fs::read(example("a15-pft/trace.bin")).unwrap();
     let middle = bytes.len() / 2 / 16 * 16;
     bytes[middle..middle + 64].fill(0xff);
-    let folder = copy_with("a15-pft", "trace.bin", &bytes);
+    let folder = copy_with(&example("a15-pft"), "trace.bin", |_| bytes);
     let notices = follow(Request::new(folder.path().join("capture.toml")));
     let incomplete = notices.iter().filter(|notice| notice.severity() == Severity::Incomplete);
     let places = incomplete.filter_map(|notice| notice.at).map(|at| at.0).collect::<Vec<_>>();
@@ -103,7 +86,7 @@ fn damaged_perf_data_is_refused_whatever_names_it() {
     // A header of 104 bytes, as perf writes it; the packets of a Micro Trace Buffer may look like its offsets and sizes.
     let header = [0x68, 0x88, 0x1c8, 0x90, 0x258, 0x2a00, 0, 0, 0x4_0000, 0, 0, 0].map(u64::to_le_bytes);
     let bytes = [b"PERFILE2".as_slice(), header.as_flattened(), &[0; 64]].concat();
-    let folder = copy_with("a15-pft", "trace.bin", &bytes);
+    let folder = copy_with(&example("a15-pft"), "trace.bin", |_| bytes);
     let file = folder.path().join("trace.bin");
     let mut at_an_address = Request::new(file.clone());
     at_an_address.stated.dump_address = Some(Address::new(0x2000_0000));
@@ -159,7 +142,7 @@ fn without_lines(elf: &Path) -> Vec<u8> {
 #[test]
 fn that_names_are_missing_is_reported_once() {
     let broken = without_lines(&example("m3-etmv3/m3.elf"));
-    let folder = copy_with("m3-etmv3", "m3.elf", &broken);
+    let folder = copy_with(&example("m3-etmv3"), "m3.elf", |_| broken);
     let described = Request::new(folder.path().join("capture.toml"));
     let image = folder.path().join("m3.elf").to_str().unwrap().parse().unwrap();
     let bare = Request { images: vec![image], ..Request::new(folder.path().join("trace.bin")) };
@@ -224,9 +207,9 @@ impl Observer for Passes {
 fn places_of_losses_take_no_pass_of_their_own() {
     for places in [false, true] {
         let mut bytes = std::fs::read(example("a15-pft/trace.bin")).unwrap();
-        let middle = bytes.len() / 2 / 16 * 16;
+        let (length, middle) = (bytes.len() as u64, bytes.len() / 2 / 16 * 16);
         bytes[middle..middle + 64].fill(0xff);
-        let folder = copy_with("a15-pft", "trace.bin", &bytes);
+        let folder = copy_with(&example("a15-pft"), "trace.bin", |_| bytes);
         let mut session = Session::open(Request::new(folder.path().join("capture.toml"))).unwrap().0;
         let (passes, source) = (Passes::default(), session.sources()[0].clone());
         let how = Follow { names: None, places, ..Follow::default() };
@@ -234,6 +217,6 @@ fn places_of_losses_take_no_pass_of_their_own() {
         assert_eq!(outcome.losses.places.is_some(), places);
         let works = passes.works.borrow();
         assert_eq!(works.len(), 1, "{places}");
-        assert_eq!(works[0].0.get(), bytes.len() as u64, "{places}");
+        assert_eq!(works[0].0.get(), length, "{places}");
     }
 }

@@ -1,22 +1,21 @@
-//! Several threads find the same as one: for every number of threads, every way to cut, intact and damaged trace.
+//! Threads find the same elements as one thread: for every number of threads, every way to cut, intact and damaged trace.
+
+use std::path::Path;
 use std::sync::Arc;
 
-use std::path::{Path, PathBuf};
-
 use proptest::prelude::*;
-use tracewalk::flow::{Element, GapReason, Passage};
+use tracewalk::flow::{Element, Passage};
 use tracewalk::frame::{Discontinuity, FrameSink, Framing, Indexer, Owner, Piece, RecoveringDeframer};
 use tracewalk::ids::TraceId;
-use tracewalk::program::Program;
-use tracewalk::protocol::{etmv3, mtb, pft};
 use tracewalk::source::SourceConfig;
 use tracewalk::span::{CaptureOffset, StreamOffset};
 use tracewalk_analysis::drive::{Carrier, Follower, Input, NoProgress, Spread, Stretch};
-use tracewalk_analysis::sink::{Join, Part, Sink};
-use tracewalk_analysis::{Code, Doubts, Gaps, Section, Statistics};
-use tracewalk_input::capture::{Capture, Container, Protocol, SourceDescription};
-use tracewalk_input::image::ImageLoader;
-use tracewalk_report::export::FlowJsonl;
+use tracewalk_analysis::sink::Part;
+use tracewalk_analysis::{Doubts, Gaps, Statistics};
+use tracewalk_input::capture::Container;
+use tracewalk_session::{Notices, Request, Session};
+
+use crate::support::{corpus, example};
 
 /// A source of a capture.
 struct Source {
@@ -24,7 +23,7 @@ struct Source {
     capture: Vec<u8>,
     carrier: Carrier,
     config: SourceConfig,
-    program: Program,
+    code: Arc<tracewalk_analysis::Code>,
 }
 
 /// Ignores the content of the frames.
@@ -61,24 +60,21 @@ struct Found {
 }
 
 impl Source {
-    /// The sources of a description that can be decoded.
+    /// The sources of a description.
     fn all(path: &Path) -> Vec<Self> {
-        let capture = Capture::open(path).expect("the capture is readable");
-        let source = |description: &SourceDescription, buffer: &tracewalk_input::capture::Buffer| {
-            let config = config(description)?;
-            let bytes = buffer.bytes.to_vec();
-            let framed =
-                buffer.container.as_ref().is_some_and(|container| container.value == Container::Frames);
-            let carrier = match description.id.or(config.trace_id()).filter(|_| framed) {
+        let (mut session, _) = Session::open(Request::new(path)).expect("the capture is readable");
+        let each = session.sources().to_vec().into_iter().map(|source| {
+            let capture = session.input(&source, &NoProgress).capture.to_vec();
+            let framed = session.contents()[source.buffer].container.value == Container::Frames;
+            let carrier = match source.id.filter(|_| framed) {
                 Some(id) => Carrier::Frames { framing: Framing::Buffer, id },
-                None => Carrier::Stretches(vec![Stretch::all(bytes.len())]),
+                None => Carrier::Stretches(vec![Stretch::all(capture.len())]),
             };
-            let memory = ImageLoader::new().memory(capture.images_for(description)).ok()?;
-            let name = format!("{} {:?}", path.display(), description.id);
-            Some(Self { name, capture: bytes, carrier, config, program: memory.program })
-        };
-        let buffers = capture.buffers.iter();
-        buffers.flat_map(|buffer| buffer.sources.iter().filter_map(|found| source(found, buffer))).collect()
+            let code = session.code(&source, None, &Notices::default()).expect("the image is readable");
+            let name = format!("{} {:?}", path.display(), source.id);
+            Self { name, capture, carrier, config: source.config, code }
+        });
+        each.collect()
     }
 
     /// The source's own bytes in some frames, as a capture.
@@ -98,8 +94,8 @@ impl Source {
         deframer.push(capture, &mut only);
         deframer.finish(&mut only);
         let carrier = Carrier::Stretches(vec![Stretch::all(usize::MAX)]);
-        let (config, program) = (self.config.clone(), self.program.clone());
-        Self { name: format!("{} without frames", self.name), capture: only.1, carrier, config, program }
+        let (config, code) = (self.config.clone(), Arc::clone(&self.code));
+        Self { name: format!("{} without frames", self.name), capture: only.1, carrier, config, code }
     }
 
     fn input<'a>(&'a self, capture: &'a [u8], carrier: Carrier) -> Input<'a> {
@@ -110,7 +106,7 @@ impl Source {
         let (mut elements, mut statistics, mut gaps) = (Vec::new(), Statistics::default(), Gaps::default());
         let mut doubts = Doubts::default();
         let empty = Elements { elements: Vec::new() };
-        Follower::new(&self.config, &self.program)
+        Follower::new(&self.config, &self.code.program)
             .flow_parts(input, spread, &empty, |part| {
                 elements.extend(part.part.elements);
                 statistics.add(&part.statistics);
@@ -135,6 +131,13 @@ impl Source {
     fn check(&self, capture: &[u8], threads: &[usize], segments: &[usize]) {
         let input = self.input(capture, self.carrier.clone());
         let whole = self.found(&input, Spread { threads: 1, segment: usize::MAX });
+        let mut in_order = Vec::new();
+        let statistics = input.flow(&self.config, &self.code.program, |record| {
+            in_order.push((record.element, record.at));
+            Ok(())
+        });
+        assert!(in_order == whole.elements, "{}: in order", self.name);
+        assert_eq!(statistics.expect("nobody stops it"), whole.statistics, "{}: in order", self.name);
         let carriers = std::iter::once(("", self.carrier.clone())).chain(self.indexed(capture));
         for (how, carrier) in carriers {
             let input = self.input(capture, carrier);
@@ -180,38 +183,12 @@ fn same(found: &Found, expected: &Found, what: &str) {
     assert_eq!(found.doubts, expected.doubts, "{what}");
 }
 
-fn config(source: &SourceDescription) -> Option<SourceConfig> {
-    let register = |name| source.registers.get(name);
-    let cpu = source.cpu.as_ref().map_or("", |cpu| cpu.value.as_str());
-    let (etmcr, etmidr) = (register("ETMCR"), register("ETMIDR"));
-    let (etmccer, etmtraceidr) = (register("ETMCCER"), register("ETMTRACEIDR"));
-    match source.protocol {
-        Protocol::EtmV3 => {
-            let registers = etmv3::Registers { etmcr, etmidr, etmccer, etmtraceidr };
-            etmv3::Config::from_registers(registers, etmv3::Core::named(cpu)).map(SourceConfig::Etmv3).ok()
-        }
-        Protocol::Pft => {
-            let registers = pft::Registers { etmcr, etmidr, etmccer, etmtraceidr };
-            let core = pft::Core::named(cpu).filter(|_| etmidr.is_none());
-            pft::Config::from_registers(registers, core).map(SourceConfig::Pft).ok()
-        }
-        Protocol::Mtb => Some(SourceConfig::Mtb(mtb::Source::default())),
-        Protocol::Etmv4 | Protocol::Itm | Protocol::Unknown(_) => None,
-    }
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
 fn examples() -> Vec<Source> {
-    let names = ["m3-etmv3", "a7-etmv3", "a15-pft"];
-    names.iter().flat_map(|name| Source::all(&root().join("testdata/examples").join(name))).collect()
+    ["m3-etmv3", "a7-etmv3", "a15-pft"].iter().flat_map(|name| Source::all(&example(name))).collect()
 }
 
 /// The captures of the corpus that describe themselves.
-fn corpus() -> Vec<Source> {
-    let corpus = root().join("../shared/corpus");
+fn of_corpus() -> Vec<Source> {
     let names = [
         "real/TC2",
         "real/tc2-ptm-rstk-t32",
@@ -221,19 +198,19 @@ fn corpus() -> Vec<Source> {
         "synthetic/mix-m3-etmv3",
         "synthetic/mix-m3-etmv3-broadcast",
     ];
-    names.iter().flat_map(|name| Source::all(&corpus.join(name))).collect()
+    names.iter().flat_map(|name| Source::all(&corpus(name))).collect()
 }
 
 #[tracewalk_corpus::test]
 fn every_number_of_threads_finds_the_same() {
-    for source in examples().iter().chain(&corpus()) {
+    for source in examples().iter().chain(&of_corpus()) {
         source.check(&source.capture, &[1, 2, 3, 7], &[300, 1024, 5000, 20_000]);
     }
 }
 
 #[tracewalk_corpus::test]
 fn captures_that_repeat_are_joined_at_their_repetitions() {
-    for source in examples().iter().chain(&corpus()) {
+    for source in examples().iter().chain(&of_corpus()) {
         let repeated = source.capture.repeat(5);
         let carrier = match &source.carrier {
             frames @ Carrier::Frames { .. } => frames.clone(),
@@ -246,7 +223,7 @@ fn captures_that_repeat_are_joined_at_their_repetitions() {
             capture: Vec::new(),
             carrier,
             config: source.config.clone(),
-            program: source.program.clone(),
+            code: Arc::clone(&source.code),
         };
         source.check(&repeated, &[3], &[1 << 13, 1 << 15]);
     }
@@ -255,7 +232,7 @@ fn captures_that_repeat_are_joined_at_their_repetitions() {
 #[tracewalk_corpus::test]
 fn every_synchronisation_is_a_place_to_cut() {
     const A_SYNC: [u8; 6] = [0, 0, 0, 0, 0, 0x80];
-    for source in examples().iter().chain(&corpus()) {
+    for source in examples().iter().chain(&of_corpus()) {
         let Carrier::Stretches(_) = source.carrier else { continue };
         let capture = &source.capture;
         let starts = capture.windows(A_SYNC.len()).enumerate().filter(|(_, bytes)| *bytes == A_SYNC);
@@ -273,76 +250,6 @@ fn every_synchronisation_is_a_place_to_cut() {
             same(&cut, &whole, &format!("{}: {threads} threads", source.name));
         }
     }
-}
-
-#[tracewalk_corpus::test]
-fn what_is_found_in_parts_is_what_is_found_in_order() {
-    for source in examples().iter().chain(&corpus()) {
-        let Carrier::Stretches(_) = source.carrier else { continue };
-        let mut elements = Vec::new();
-        let input = source.input(&source.capture, source.carrier.clone());
-        let statistics = input.flow(&source.config, &source.program, |record| {
-            elements.push((record.element, record.at));
-            Ok(())
-        });
-        let parts = source.found(&input, Spread { threads: 2, segment: 4096 });
-        assert_eq!(parts.doubts, Doubts::default(), "{}: healthy trace", source.name);
-        assert_eq!(parts.elements.len(), elements.len(), "{}", source.name);
-        assert!(parts.elements == elements, "{}", source.name);
-        assert_eq!(parts.statistics, statistics.expect("nobody stops it"));
-        let gap = |(element, _): &(Element, CaptureOffset)| match element {
-            Element::Gap(gap) => Some(gap.reason),
-            _ => None,
-        };
-        let gaps = elements.iter().filter_map(gap);
-        assert_eq!(parts.statistics.gaps, gaps.clone().count() as u64);
-        let lost = gaps.filter(|reason| *reason == GapReason::TraceLost).count();
-        assert_eq!(lost, 0, "{}: healthy trace", source.name);
-    }
-}
-
-/// Checks that the JSON lines of a capture are the same for any number of threads; returns the lines.
-fn check_lines(source: &Source, capture: &[u8]) -> String {
-    let section =
-        Section { id: TraceId::new(2), protocol: "any", number: 1, code: Arc::new(Code::unknown()) };
-    let input = source.input(capture, source.carrier.clone());
-    let mut in_order = Vec::new();
-    let mut exporter = FlowJsonl::new(&mut in_order);
-    exporter.section(&section).expect("memory takes it");
-    let statistics = input.flow(&source.config, &source.program, |record| exporter.record(record));
-    assert!(statistics.is_ok_and(|statistics| statistics.ranges > 0));
-    for threads in [1, 2, 7] {
-        let mut in_parts = Vec::new();
-        let mut exporter = FlowJsonl::new(&mut in_parts);
-        exporter.section(&section).expect("memory takes it");
-        let (spread, empty) = (Spread { threads, segment: 2048 }, exporter.part());
-        Follower::new(&source.config, &source.program)
-            .flow_parts(&input, spread, &empty, |part| exporter.join(part.part))
-            .expect("memory takes it");
-        let differ = |(part, whole): &(&[u8], &[u8])| part != whole;
-        let newline = |byte: &u8| *byte == b'\n';
-        if let Some((part, whole)) = in_parts.split(newline).zip(in_order.split(newline)).find(differ) {
-            let [part, whole] = [part, whole].map(String::from_utf8_lossy);
-            panic!("{}, {threads} threads: found {part}, expected {whole}", source.name);
-        }
-        assert_eq!(in_parts.len(), in_order.len(), "{}: {threads} threads", source.name);
-    }
-    String::from_utf8(in_order).expect("lines are text")
-}
-
-#[test]
-fn lines_are_the_same_in_order_and_in_parts() {
-    let mut marked = 0;
-    for source in &examples() {
-        let sound = check_lines(source, &source.capture);
-        assert!(!sound.contains("doubt"), "{}", source.name);
-        // Edits lie across the borders of the segments, too.
-        let edits = (0x500..source.capture.len()).step_by(0x700).map(|at| Edit::Remove(at, 3));
-        let damaged = check_lines(source, &edited(&source.capture, &edits.collect::<Vec<_>>()));
-        assert!(damaged.contains("\"in_doubt_from\":"), "{}", source.name);
-        marked += damaged.matches("\"in_doubt\":true").count();
-    }
-    assert!(marked > 0);
 }
 
 /// An edit of a capture.

@@ -10,7 +10,7 @@ use tracewalk_input::capture::dump::Form;
 use tracewalk_input::capture::{CaptureErrorKind, Container};
 use tracewalk_session::{MtbStatements, NoticeKind, OpenError, Request, Statements};
 
-#[path = "../../../tracewalk-input/src/capture/dump/tests/print.rs"]
+#[path = "../../tracewalk-input/src/capture/dump/tests/print.rs"]
 mod print;
 
 use self::print::{Columns, GDB, J_LINK, OPENOCD, PRINTS, PROBE_RS, WRITTEN};

@@ -1,7 +1,7 @@
 //! Captures without any description: how often they are inferred correctly. The traces are generated from
 //! known executions, with every combination of settings that changes their bytes, in every container.
 //!
-//! `TRACEWALK_EVERY=1 cargo test --release -p tracewalk-session --test inferred guessing:: -- --nocapture` tries all
+//! `TRACEWALK_EVERY=1 cargo test --release -p tracewalk-session --test all guessing:: -- --nocapture` tries all
 //! captures and prints tables of the results; without the variable it tries every Nth. Captures that were not
 //! inferred, or only with a warning, are named.
 

@@ -1,9 +1,10 @@
 //! What the tests share: captures, and what a session says of them.
 
-#[path = "../../../../tracewalk-cli/tests/support/firmware.rs"]
+#[path = "../../../tracewalk-cli/tests/support/firmware.rs"]
 #[allow(dead_code, reason = "the command's tests use all of it")]
 pub(crate) mod firmware;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use tracewalk_analysis::analysis::FlowSink;
@@ -19,12 +20,36 @@ pub(crate) fn example(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/examples").join(path)
 }
 
+/// A path in the corpus, which is beside the project and not part of it.
+pub(crate) fn corpus(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus").join(path)
+}
+
 /// A capture with nothing stated but the program.
 pub(crate) fn bare(capture: &Path, elf: &Path) -> Request {
     Request {
         images: vec![elf.to_str().expect("a plain name").parse().expect("an image")],
         ..Request::new(capture)
     }
+}
+
+/// A copy of an example's folder with one file changed.
+pub(crate) fn copy_with(
+    example: &Path,
+    file: &str,
+    change: impl FnOnce(Vec<u8>) -> Vec<u8>,
+) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("room for a folder");
+    for entry in fs::read_dir(example).expect("the example is a folder") {
+        let path = entry.expect("the folder is readable").path();
+        // The copy of a file that cannot be written cannot be written either.
+        let bytes = fs::read(&path).expect("the file is readable");
+        fs::write(folder.path().join(path.file_name().expect("a name")), bytes).expect("room for a copy");
+    }
+    let changed = folder.path().join(file);
+    let bytes = fs::read(&changed).expect("a file of the example");
+    fs::write(changed, change(bytes)).expect("room for the change");
+    folder
 }
 
 /// The flow of all sources of a capture, and what was said of it.
