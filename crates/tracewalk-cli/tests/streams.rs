@@ -750,10 +750,10 @@ fn what_gives_nothing_is_reported_with_what_to_check() {
         };
         refused("-", &[], "error: no_byte -: command");
         let file = empty.to_str().unwrap();
-        refused(file, &["--follow", "--idle", "0.3"], "error: no_byte --idle program file");
+        refused(file, &["--follow", "--idle", "0.3"], "error: no_byte time program file");
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let server = format!("tcp:{}", listener.local_addr().unwrap());
-        refused(&server, &["--idle", "0.3"], "error: no_byte --idle server probe");
+        refused(&server, &["--idle", "0.3"], "error: no_byte time server probe");
         let closing = thread::spawn(move || {
             // The previous command's connection, and this one's.
             for _ in 0..2 {

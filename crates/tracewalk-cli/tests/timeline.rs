@@ -116,7 +116,7 @@ fn a_window_that_is_not_in_the_trace_is_reported() {
         (&["--from", "99999"], 0, "99999 17638"),
         (&["--from", "100c"], 2, "--from 100"),
         (&["--from", "1", "--to", "9t"], 2, "--to 9"),
-        (&["--from", "9", "--to", "9"], 2, "--to 9 --from"),
+        (&["--from", "9", "--to", "9"], 2, "end 9 start 9 --to"),
     ];
     for command in ["timeline", "profile", "calls", "interrupts"] {
         for (options, status, message) in cases {
