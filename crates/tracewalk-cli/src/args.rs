@@ -183,7 +183,7 @@ pub(crate) enum Command {
     /// Report how often exceptions were taken, and how long they took.
     #[command(after_help = DECODED, after_long_help = timeline::INTERRUPTS_EXAMPLES)]
     Interrupts(Box<Interrupts>),
-    /// Report what differs between two captures of one program: where their paths part, functions, coverage.
+    /// Report what differs between two captures of one program: where execution diverges, functions, coverage.
     #[command(after_long_help = diff::DIFF_EXAMPLES)]
     Diff(Box<Diff>),
     /// Count how often each stretch and branch of a program ran.
@@ -320,8 +320,8 @@ pub(crate) struct Flow {
     #[arg(long, help_heading = "Program")]
     pub(crate) trust_image: bool,
 
-    /// The treatment of execution in doubt: all execution between two places at which the trace alone proves the
-    /// position, if there is a contradiction, malformed trace or a loss between them.
+    /// What to do with doubtful execution: everything between two proven positions if the trace between them is
+    /// contradictory, malformed or incomplete.
     #[arg(long, value_name = "HOW", value_enum, default_value_t = DoubtfulChoice::Keep, help_heading = "Program")]
     pub(crate) doubtful: DoubtfulChoice,
 
@@ -337,8 +337,8 @@ pub(crate) struct Flow {
     #[arg(long = "src-dir", value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub(crate) source_dirs: Vec<PathBuf>,
 
-    /// Print only the last N instructions of each source, or of its part between --from and --to, and the events between them. A
-    /// place without code in any image counts as one.
+    /// Print the last N instructions of each source (of the window, if --from or --to is given) and the events among them; an
+    /// address in no image counts as one instruction.
     #[arg(long, value_name = "N", help_heading = "Window")]
     pub(crate) last: Option<u64>,
 

@@ -105,7 +105,7 @@ pub(crate) struct Coverage {
     #[arg(id = "output", short, long = "output", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) outputs: Vec<PathBuf>,
 
-    /// Save the counts, to merge and report them later. All code is saved, whatever --include and its relatives select.
+    /// Save the counts, to merge and report them later. All code is saved, regardless of --include and --exclude.
     #[arg(long, value_name = "FILE.twcov", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) save: Option<PathBuf>,
 

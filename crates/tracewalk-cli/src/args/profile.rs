@@ -64,8 +64,8 @@ pub(crate) struct FollowArgs {
     #[arg(long = "src-dir", value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Program")]
     pub(crate) source_dirs: Vec<PathBuf>,
 
-    /// The treatment of execution in doubt: all execution between two places at which the trace alone proves the
-    /// position, if there is a contradiction, malformed trace or a loss between them.
+    /// What to do with doubtful execution: everything between two proven positions if the trace between them is
+    /// contradictory, malformed or incomplete.
     #[arg(long, value_name = "HOW", value_enum, default_value_t = DoubtfulChoice::Drop, help_heading = "Program")]
     pub(crate) doubtful: DoubtfulChoice,
 }
