@@ -122,7 +122,7 @@ def test_parts_differences_and_checks_are_the_commands(command, tmp_path):
         assert error.value.kind == kind
     # The base is the whole run; the other one lacks its second half.
     half = tmp_path / "half.bin"
-    half.write_bytes((capture.parent / "trace.bin").read_bytes()[:6400])
+    half.write_bytes((capture.parent / "trace.bin").read_bytes()[:2944])
     options = {"image": capture.parent / "m3.elf", "source": "0x10=etmv3,cpu=cortex-m3", "container": "frames"}
     arguments = ["--image", options["image"], "--source", options["source"], "--container", "frames", "-q"]
     whole = capture.parent / "trace.bin"
