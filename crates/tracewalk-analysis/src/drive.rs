@@ -40,6 +40,7 @@ mod packets;
 mod parallel;
 mod part;
 mod segment;
+mod spread;
 
 use std::io;
 use std::ops::Range;
@@ -54,9 +55,9 @@ pub use cursor::{Cursor, Here, HereInstruction};
 pub use follower::{Follower, Learned};
 pub use index::{FlowIndex, Sizes, Totals, steps};
 pub use kept::KeptIndex;
-pub use parallel::Spread;
 pub use part::Gathered;
 pub use segment::Places;
+pub use spread::Spread;
 
 use crate::Statistics;
 

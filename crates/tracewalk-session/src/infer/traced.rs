@@ -21,7 +21,7 @@ impl<'a> Traced<'a> {
         Self { program, shared: Some(shared) }
     }
 
-    /// A program of which nothing was learned.
+    /// A program, without what was learned of it.
     pub(super) const fn alone(program: &'a Arc<Program>) -> Self {
         Self { program, shared: None }
     }

@@ -70,7 +70,7 @@ impl Form {
         Some(start..next.unwrap_or(END))
     }
 
-    /// The bytes of which a damaged line may deprive the dump.
+    /// The bytes that the dump may lack if a line is damaged.
     fn may_lose(&self, line: usize) -> Range<u32> {
         let neighbour = usize::from(self.is_decimal());
         let lines = line.saturating_sub(neighbour)..(line + neighbour + 1).min(self.lines.len());
