@@ -43,6 +43,19 @@ Exit status:
   2  something could not be read, or the trace had malformed parts or gaps;
      exceptions cut by these are counted, but have no duration";
 
+/// What is measured along the axis.
+#[derive(Args, Debug)]
+pub(crate) struct AxisArgs {
+    /// The unit of the axis.
+    #[arg(long = "unit", value_enum, default_value_t, help_heading = "Axis")]
+    pub(crate) unit: AxisChoice,
+
+    /// The frequency of the clock that cycles or timestamps count, for example 72MHz or 32768. Times are then in
+    /// seconds, except in csv, parquet and json.
+    #[arg(long, value_name = "HZ", value_parser = frequency, help_heading = "Axis")]
+    pub(crate) frequency: Option<f64>,
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct Timeline {
     #[command(flatten)]
@@ -51,14 +64,8 @@ pub(crate) struct Timeline {
     #[command(flatten)]
     pub(crate) window: WindowArgs,
 
-    /// The unit of the axis.
-    #[arg(long = "unit", value_enum, default_value_t, help_heading = "Axis")]
-    pub(crate) axis: AxisChoice,
-
-    /// The frequency of the clock that cycles or timestamps count, for example 72MHz or 32768. Times are then in
-    /// seconds, except in csv, parquet and json.
-    #[arg(long, value_name = "HZ", value_parser = frequency, help_heading = "Axis")]
-    pub(crate) frequency: Option<f64>,
+    #[command(flatten)]
+    pub(crate) axis: AxisArgs,
 
     /// The output format.
     #[arg(long, value_parser = built_in::listed(formats::TIMELINE), default_value = "text", help_heading = "Output")]
@@ -80,14 +87,8 @@ pub(crate) struct Interrupts {
     #[command(flatten)]
     pub(crate) window: WindowArgs,
 
-    /// The unit of the axis.
-    #[arg(long = "unit", value_enum, default_value_t, help_heading = "Axis")]
-    pub(crate) axis: AxisChoice,
-
-    /// The frequency of the clock that cycles or timestamps count, for example 72MHz or 32768. Times are then in
-    /// seconds, except in csv, parquet and json.
-    #[arg(long, value_name = "HZ", value_parser = frequency, help_heading = "Axis")]
-    pub(crate) frequency: Option<f64>,
+    #[command(flatten)]
+    pub(crate) axis: AxisArgs,
 
     /// Report functions as well.
     #[arg(long, help_heading = "Output")]

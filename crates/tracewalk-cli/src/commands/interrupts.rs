@@ -61,7 +61,7 @@ fn run(args: &Interrupts, messages: &Messages) -> Result<(), Failure> {
 
 /// Follows the captures, and reads the saved files in their place.
 fn gather(args: &Interrupts, messages: &Messages) -> Result<Gathered<ProgramActivities>, Failure> {
-    let (window, stated, frequency) = (args.window.window()?, args.axis.unit(), args.frequency);
+    let (window, stated, frequency) = (args.window.window()?, args.axis.unit.unit(), args.axis.frequency);
     let results = [args.save.as_deref(), args.output.as_deref()];
     let asked = format!("{window:?} {stated:?} {frequency:?} {}", args.functions);
     let places = Places::find(&args.places, &results, &asked, messages)?;
@@ -109,7 +109,7 @@ fn saved(args: &Interrupts, places: &Places<'_, ProgramActivities>) -> Result<Op
         let Some(measured) = part.programs.values().find_map(|program| program.found.measured) else {
             return Ok(None);
         };
-        let asked_for = args.axis.unit();
+        let asked_for = args.axis.unit.unit();
         if let Some(unit) = asked_for.filter(|unit| *unit != measured.unit) {
             return Err(Failure::input(
                 "other_measure",
@@ -150,8 +150,8 @@ fn report(
     let nothing = Measured { unit: Unit::Instructions, counts_cycles: false, functions: false };
     let all = all.reduce(|a, b| Measured { counts_cycles: a.counts_cycles && b.counts_cycles, ..a });
     let Measured { unit, counts_cycles, .. } = all.unwrap_or(nothing);
-    refuse_frequency(unit, args.frequency)?;
-    let scale = Scale { unit, counts_cycles, frequency: args.frequency };
+    refuse_frequency(unit, args.axis.frequency)?;
+    let scale = Scale { unit, counts_cycles, frequency: args.axis.frequency };
     // Exceptions have names even without a program.
     let interrupts = interrupts(&args.places.follow.capture.request(), messages)?;
     for id in gathered.answered.programs.programs.keys() {

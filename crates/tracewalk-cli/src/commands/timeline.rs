@@ -44,13 +44,13 @@ impl Task for args::Timeline {
 /// Writes a timeline.
 fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
-    let (window, unit) = (args.window.window()?, args.axis.unit());
+    let (window, unit) = (args.window.window()?, args.axis.unit.unit());
     let mut session = open(&args.follow.capture, unit, messages)?;
     let how = follow::how(&args.follow, args.work.threads, messages);
     let view = View::new(window.clone(), unit);
     view.check(&mut session, &how, messages)?;
-    let scale = session.scale(unit, args.frequency, &how, messages)?;
-    refuse_frequency(scale.unit, args.frequency)?;
+    let scale = session.scale(unit, args.axis.frequency, &how, messages)?;
+    refuse_frequency(scale.unit, args.axis.frequency)?;
     let output = output::file(args.output.as_deref());
     let stream = Stream::to(output, &session);
     let mut total = Statistics::default();
