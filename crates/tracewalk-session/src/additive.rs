@@ -11,7 +11,7 @@ use tracewalk_analysis::interrupts::{Measured, Measuring, ProgramActivities, see
 use tracewalk_analysis::profile::{Profiling, ProgramProfiles};
 use tracewalk_analysis::programs::{Merge, ProgramId, Programs, SourceId};
 use tracewalk_analysis::saved::Save;
-use tracewalk_analysis::timeline::{Probe, Scale};
+use tracewalk_analysis::timeline::Scale;
 use tracewalk_analysis::{Code, Section, Statistics, Window};
 
 use crate::error::RunError;
@@ -20,7 +20,7 @@ use crate::observer::Observer;
 use crate::outcome::{Follow, Outcome};
 use crate::program::FollowedProgram;
 use crate::session::Session;
-use crate::window::{View, WindowError};
+use crate::window::View;
 
 /// An answer for each program that a source ran.
 pub type OfPrograms<T> = Vec<(FollowedProgram, T)>;
@@ -338,31 +338,5 @@ impl Additive for OfInterrupts {
             sources.extend(itms.iter().filter_map(of_itm));
             vec![(program, ProgramActivities { measured: Some(measured), sources })]
         }))
-    }
-}
-
-impl Session {
-    /// The axis of a unit, or of the best unit that all sources have. A capture that is still arriving may have more units than
-    /// were seen.
-    ///
-    /// # Errors
-    ///
-    /// If the trace lacks the unit, or an image cannot be used.
-    pub fn scale(
-        &mut self,
-        unit: Option<Unit>,
-        frequency: Option<f64>,
-        how: &Follow,
-        observer: &dyn Observer,
-    ) -> Result<Scale, RunError> {
-        let probed = [self.probe(how.names.as_deref(), observer)?];
-        let unit = unit.unwrap_or_else(|| Probe::best(&probed));
-        let [probes] = probed;
-        let lacks = |probe: &Probe| probe.instructions > 0 && !probe.has(unit);
-        if !self.is_live() && probes.iter().any(lacks) {
-            return Err(WindowError::NotMeasured(unit).into());
-        }
-        // Interpolation between timestamps is by each capture alone, so that saved and followed captures add up to the same.
-        Ok(Scale::of(&probes, unit, frequency))
     }
 }

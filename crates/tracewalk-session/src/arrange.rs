@@ -12,13 +12,13 @@ use tracewalk_analysis::record::FlowRecord;
 use tracewalk_input::capture::{Arrangement, Buffer, Container, SourceDescription};
 use tracewalk_input::{Origin, Stated};
 
-use crate::config::config;
+use crate::contents::look_at;
 use crate::error::OpenError;
 use crate::infer::{self, Answer, Certainty, Finding, Seam};
 use crate::known::Known;
-use crate::look::look_at;
 use crate::model::{Identified, OLDEST_BYTE, SeenBuffer};
 use crate::request::Request;
+use crate::sources::config;
 
 /// The largest trace buffer of a chip. The size of such a buffer is a power of two.
 const LARGEST_BUFFER: usize = 4 << 20;

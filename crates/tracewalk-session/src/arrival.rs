@@ -9,7 +9,6 @@ use tracewalk::ids::TraceId;
 use tracewalk_input::capture::stream::{self, End, Event, Feeder, Place, Stop, Stream};
 use tracewalk_input::capture::{Capture, Container, Protocol, SourceDescription};
 
-use crate::config::config;
 use crate::error::OpenError;
 use crate::infer::Certainty;
 use crate::live::{Live, say_end};
@@ -17,6 +16,7 @@ use crate::notice::NoticeKind;
 use crate::observer::{Notices, Observer, Say};
 use crate::request::Request;
 use crate::session::Session;
+use crate::sources::config;
 
 /// How many bytes the first and the last attempt use.
 const FIRST_LOOK: usize = 1 << 10;

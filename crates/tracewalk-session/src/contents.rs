@@ -1,19 +1,56 @@
-//! The contents of a buffer: the container, the frames, the sources.
+//! The contents of a buffer: its container, frames and sources, as far as they are stated or can be inferred. With
+//! [`Policy::Strict`] nothing is inferred, so that everything has to be stated.
 
-use tracewalk::frame::{FrameAlignment, Framing};
+use tracewalk::frame::{FSYNC, FrameAlignment, Framing};
 use tracewalk::ids::TraceId;
 use tracewalk::protocol::mtb::order::Dump;
+use tracewalk_input::capture::wire::Wire;
 use tracewalk_input::capture::{Buffer, Container, Protocol, SourceDescription};
 use tracewalk_input::{Origin, Stated};
 
-use crate::config::config;
+use crate::error::OpenError;
 use crate::frames::Frames;
 use crate::infer::{self, Packing, Search};
-use crate::keep::{self, Keep};
+use crate::keep::{Keep, of_file};
 use crate::known::Known;
-use crate::model::{Contents, Identified, stretches};
-use crate::request::Policy;
+use crate::model::{Contents, Identified, SeenBuffer, stretches};
+use crate::request::{Policy, Request};
 use crate::sample::Sample;
+use crate::sources::{NoConfig, config};
+
+/// Finds the containers and the sources of all buffers.
+pub(crate) fn look(
+    buffers: &[Buffer],
+    request: &Request,
+    known: &Known,
+    keep: Option<&dyn Keep>,
+) -> Result<Vec<SeenBuffer>, OpenError> {
+    buffers.iter().map(|buffer| look_at(buffer, request, known, keep)).collect()
+}
+
+/// Finds the container and the sources of a buffer.
+pub(crate) fn look_at(
+    buffer: &Buffer,
+    request: &Request,
+    known: &Known,
+    keep: Option<&dyn Keep>,
+) -> Result<SeenBuffer, OpenError> {
+    let ids = &request.ids;
+    let is_wanted = |id: Option<TraceId>| ids.is_empty() || id.is_some_and(|id| ids.contains(&id));
+    let is_strict = request.policy == Policy::Strict;
+    if is_strict {
+        check_container(buffer)?;
+    }
+    let contents = Contents::of(buffer, request.policy, known, keep);
+    let mut found = if is_strict {
+        stated_sources(buffer, &contents, ids)?
+    } else {
+        contents.identify(buffer, ids, known)
+    };
+    found.retain(|found| is_wanted(found.source.id));
+    let sources = found.iter().map(|found| found.source.clone()).collect();
+    Ok((Contents { sources, ..contents }, found))
+}
 
 impl Contents {
     /// Works out how a buffer is packed, as far as this is not stated. With a strict policy everything is stated, or is
@@ -49,7 +86,7 @@ impl Contents {
         let container = container.unwrap_or_else(|| Stated::new(packing.container(), Origin::Detected));
         let frames = packing.framing().map(|framing| {
             let how = ("frames", &(framing, &buffer.parts));
-            keep::of_file(&buffer.bytes, how, keep, || match &buffer.parts {
+            of_file(&buffer.bytes, how, keep, || match &buffer.parts {
                 None => Frames::scan(&buffer.bytes, framing),
                 Some(parts) => Frames::scan_parts(&buffer.bytes, parts, framing),
             })
@@ -158,4 +195,88 @@ fn itm(id: Option<TraceId>, sample: &Sample, known: &Known) -> Option<Identified
 /// A buffer that is one source's bytes.
 fn whole(buffer: &Buffer) -> Sample {
     Sample::of_stretches(&buffer.bytes, &stretches(buffer))
+}
+
+/// Refuses a recording if its reading is not stated.
+pub(crate) fn check_wires(buffer: &Buffer) -> Result<(), OpenError> {
+    let Some(reading) = &buffer.wires else { return Ok(()) };
+    let needed = match (reading.said.wire, reading.wire) {
+        (None, Wire::Port) => "--wire port",
+        (None, Wire::Uart | Wire::Manchester) => "--wire WIRE,baud=BITS",
+        (Some(_), Wire::Uart | Wire::Manchester) if reading.said.baud.is_none() => "--wire baud=BITS",
+        (Some(_), _) if reading.inverted && reading.said.inverted.is_none() => "--wire invert",
+        (Some(_), _) if reading.found_channels().next().is_some() => "--channel NAME=ROLE",
+        (Some(_), _) => return Ok(()),
+    };
+    Err(refuse(buffer, needed))
+}
+
+/// Refuses a buffer if its packing is not stated.
+fn check_container(buffer: &Buffer) -> Result<(), OpenError> {
+    let needed = match buffer.container.as_ref().map(|stated| stated.value) {
+        None if buffer.sources.is_empty() => {
+            "--container CONTAINER and --source [ID=]PROTOCOL,cpu=CPU for each source"
+        }
+        None => "--container CONTAINER",
+        Some(Container::TracePort) if buffer.frame_start.is_none() && !has_full_sync(&buffer.bytes) => {
+            "--container frame-start=N"
+        }
+        Some(_) => return Ok(()),
+    };
+    Err(refuse(buffer, needed))
+}
+
+/// The described sources. An error if the description of one leaves something to infer.
+fn stated_sources(
+    buffer: &Buffer,
+    contents: &Contents,
+    wanted: &[TraceId],
+) -> Result<Vec<Identified>, OpenError> {
+    let mut needed = Vec::new();
+    for source in &buffer.sources {
+        needed.extend(missing(source, contents));
+    }
+    let described = |id: &TraceId| buffer.sources.iter().any(|source| source_id(source) == Some(*id));
+    match &contents.frames {
+        Some(frames) => {
+            let ids = frames.sources.keys().filter(|id| wanted.is_empty() || wanted.contains(id));
+            needed
+                .extend(ids.filter(|id| !described(id)).map(|id| format!("--source {id}=PROTOCOL,cpu=CPU")));
+        }
+        None if buffer.sources.is_empty() => needed.push("--source PROTOCOL,cpu=CPU".to_owned()),
+        None => {}
+    }
+    if !needed.is_empty() {
+        return Err(refuse(buffer, &needed.join(" ")));
+    }
+    Ok(buffer.sources.iter().cloned().map(Identified::as_stated).collect())
+}
+
+/// The option that states the missing settings of a source.
+fn missing(source: &SourceDescription, contents: &Contents) -> Option<String> {
+    let id = source_id(source);
+    let protocol = &source.protocol;
+    match protocol {
+        _ if matches!(config(source), Err(NoConfig::Registers(_))) => {
+            let id = id.map_or_else(String::new, |id| format!("{id}="));
+            Some(format!("--source {id}{protocol},cpu=CPU"))
+        }
+        Protocol::Mtb if source.registers.get("MTB_POSITION").is_none() => {
+            Some("--source mtb,position=VALUE,master=VALUE".to_owned())
+        }
+        _ if id.is_none() && contents.frames.is_some() => Some(format!("--source ID={protocol}")),
+        _ => None,
+    }
+}
+
+fn source_id(source: &SourceDescription) -> Option<TraceId> {
+    source.id.or_else(|| config(source).ok()?.trace_id())
+}
+
+fn has_full_sync(bytes: &[u8]) -> bool {
+    bytes.windows(FSYNC.len()).any(|bytes| bytes == FSYNC)
+}
+
+fn refuse(buffer: &Buffer, needed: &str) -> OpenError {
+    OpenError::NotStated { file: buffer.file.clone(), needed: needed.to_owned() }
 }

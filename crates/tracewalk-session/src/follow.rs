@@ -1,5 +1,6 @@
 //! Follows one source's program flow, and reports what could not be followed.
 
+mod in_file;
 mod say;
 
 use std::io;
@@ -19,15 +20,15 @@ use tracewalk_analysis::{
 };
 use tracewalk_input::capture::Buffer;
 
+use self::in_file::InFile;
 use crate::beside::{Between, Itms};
-use crate::contexts;
 use crate::error::RunError;
-use crate::in_file::InFile;
+use crate::misfits;
 use crate::model::{Itm, Source};
 use crate::notice::NoticeKind;
 use crate::observer::{Notices, Observer, Say};
 use crate::outcome::{Follow, Losses, Outcome, Trust};
-use crate::places::{LostPlace, LostPlaces, Why};
+use crate::outcome::{LostPlace, LostPlaces, Why};
 use crate::session::Session;
 use crate::shared::is_same;
 
@@ -381,7 +382,7 @@ impl<'a> Following<'a> {
         };
         // A statement that contradicts the trace was already reported, and may be the cause.
         if source.correction.is_none() {
-            let wrong = contexts::where_contradicted(session, source, &ran, first);
+            let wrong = misfits::where_contradicted(session, source, &ran, first);
             let kind = NoticeKind::ImageRefused { source: source.id, count, ranges, first, wrong };
             observer.say_at(at, kind);
         }

@@ -6,18 +6,18 @@ use tracewalk_input::capture::Capture;
 use tracewalk_input::image::{ImageLoader, Memory};
 use tracewalk_input::svd::InterruptNames;
 
+use crate::contents::look;
 use crate::error::OpenError;
+use crate::images::place_image;
 use crate::keep::Keep;
 use crate::known::{Known, every_image};
-use crate::look::look;
 use crate::model::{Contents, Dumped, Identified};
 use crate::notice::{Inferred, Notice, NoticeKind};
 use crate::observer::{Notices, Observer, Say};
-use crate::place::place_image;
 use crate::request::{Policy, Request};
 use crate::session::Session;
 use crate::shared::Shared;
-use crate::{arrange, belonging, memory, options, recorded, report, strict};
+use crate::{arrange, contents, images, memory, report, statements};
 
 impl Session {
     /// Opens a capture, and infers the settings that the request omits. Also returns notices.
@@ -71,18 +71,18 @@ impl Session {
         report::refuse_wrong_files(&capture, &memory)?;
         for buffer in &capture.buffers {
             if request.policy == Policy::Strict {
-                strict::check_wires(buffer)?;
+                contents::check_wires(buffer)?;
             }
             report::wires(buffer, observer);
         }
         if let Some(recorded) = capture.recorded.clone() {
             let places = &request.stated.binaries;
-            capture.images.extend(recorded::images(&recorded, places, &mut loader, observer)?);
-            recorded::say(&recorded, observer);
+            capture.images.extend(images::recorded(&recorded, places, &mut loader, observer)?);
+            images::say_recorded(&recorded, observer);
         }
         capture.images.extend(request.images.iter().cloned());
-        belonging::check_said(&request.stated, &capture, &memory)?;
-        options::add(&mut capture, &request.stated)?;
+        statements::check_said(&request.stated, &capture, &memory)?;
+        statements::override_by(&mut capture, &request.stated)?;
         let images = match memory.iter().any(Option::is_some) {
             true => every_image(&mut loader, &capture)?,
             false => Memory::default(),
@@ -112,7 +112,7 @@ impl Session {
         };
         session.identify(keep, observer)?;
         report::check_ids(&session, observer)?;
-        belonging::check_found(&session.request.stated, &session.sources, observer)?;
+        statements::check_found(&session.request.stated, &session.sources, observer)?;
         if !arriving {
             report::nothing_decoded(&session, observer);
         }

@@ -27,10 +27,10 @@ use crate::live::Live;
 use crate::memory::add_code;
 use crate::model::{Contents, Dumped, Itm, Source};
 use crate::observer::Observer;
+use crate::observer::Watch;
 use crate::outcome::Follow;
 use crate::request::Request;
 use crate::shared::{ByContent, CodeKey, Shared};
-use crate::watch::Watch;
 
 /// An open capture: its buffers, the sources in them that can be decoded, and the program that ran.
 #[derive(Debug)]

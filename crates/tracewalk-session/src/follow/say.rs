@@ -8,7 +8,7 @@ use tracewalk::source::SourceConfig;
 use tracewalk_analysis::{GapCount, Gaps, Statistics};
 
 use super::Following;
-use crate::contexts;
+use crate::misfits;
 use crate::model::Source;
 use crate::notice::NoticeKind;
 use crate::observer::Say;
@@ -39,7 +39,7 @@ impl Following<'_> {
             let (source, count) = (source.id, statistics.malformed);
             observer.say(NoticeKind::Malformed { source, count, first: None });
         }
-        contexts::say(source, &losses.contexts, program, observer);
+        misfits::say_contexts(source, &losses.contexts, program, observer);
         self.say_gaps(losses, program, fits);
     }
 
@@ -67,7 +67,7 @@ impl Following<'_> {
             Some(_) if program.is_empty() && !image_fits => {}
             Some(_) if program.is_empty() => observer.say(NoticeKind::NoProgram { source }),
             Some((at, first)) => {
-                let contexts = contexts::without_code(ran, program);
+                let contexts = misfits::without_code(ran, program);
                 let count = gaps.no_code.count;
                 observer.say_at(at, NoticeKind::CodeMissing { source, count, first, contexts });
             }
@@ -84,7 +84,7 @@ impl Following<'_> {
         } else if let Some((at, first)) = gaps.contradictions.first {
             let wrong = match first {
                 GapReason::Contradiction(contradiction) => {
-                    contexts::where_contradicted(session, self.source, ran, contradiction)
+                    misfits::where_contradicted(session, self.source, ran, contradiction)
                 }
                 _ => crate::notice::WrongImage::default(),
             };

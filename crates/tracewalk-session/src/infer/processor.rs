@@ -5,7 +5,7 @@ use tracewalk_input::cpu::{Profile, UsualRegisters};
 use tracewalk_input::image::Memory;
 use tracewalk_input::{Origin, Stated};
 
-use crate::config::config;
+use crate::sources::config;
 
 /// ETMIDR of a Cortex-A's ETM with the alternative branch encoding. No such chip is known, but a simulator may have it.
 const ALTERNATIVE_ENCODING: (&str, u32) = ("ETMIDR", 0x411c_f250);

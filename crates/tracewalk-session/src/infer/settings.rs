@@ -363,8 +363,9 @@ mod tests {
         let source: SourceDescription = "0x10=etmv3,cpu=cortex-a7".parse().unwrap();
         let answers = |question: Question| {
             let others = question.others(&source, &[]);
-            let answer =
-                |source: &SourceDescription| question.answer(source, &crate::config::config(source).unwrap());
+            let answer = |source: &SourceDescription| {
+                question.answer(source, &crate::sources::config(source).unwrap())
+            };
             others.iter().map(answer).collect::<Vec<_>>()
         };
         assert_eq!(answers(Question::CycleCounts), ["on"]);

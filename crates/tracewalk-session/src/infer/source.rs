@@ -19,8 +19,8 @@ use super::processor::Unit;
 use super::reading::Reading;
 use super::settings::{self, Question};
 use super::traced::Traced;
-use crate::config::config;
 use crate::sample::Sample;
+use crate::sources::config;
 
 /// How much of a sample is read to find the starts.
 const FIRST_LOOK: usize = 1 << 14;

@@ -1,13 +1,16 @@
-//! The clocks that a capture has (cycles, timestamps), by its beginning.
+//! The clocks that a capture has (cycles, timestamps), by its beginning, and the axis of an answer.
 
 use std::path::PathBuf;
 
+use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::drive::{NoProgress, Spread};
-use tracewalk_analysis::timeline::{Probe, Probing};
+use tracewalk_analysis::timeline::{Probe, Probing, Scale};
 
 use crate::error::RunError;
 use crate::observer::Observer;
+use crate::outcome::Follow;
 use crate::session::Session;
+use crate::window::WindowError;
 
 /// How much of a capture is decoded.
 const PROBE: usize = 4 << 20;
@@ -40,5 +43,29 @@ impl Session {
             probes.push(probe);
         }
         Ok(probes)
+    }
+
+    /// The axis of a unit, or of the best unit that all sources have. A capture that is still arriving may have more units than
+    /// were seen.
+    ///
+    /// # Errors
+    ///
+    /// If the trace lacks the unit, or an image cannot be used.
+    pub fn scale(
+        &mut self,
+        unit: Option<Unit>,
+        frequency: Option<f64>,
+        how: &Follow,
+        observer: &dyn Observer,
+    ) -> Result<Scale, RunError> {
+        let probed = [self.probe(how.names.as_deref(), observer)?];
+        let unit = unit.unwrap_or_else(|| Probe::best(&probed));
+        let [probes] = probed;
+        let lacks = |probe: &Probe| probe.instructions > 0 && !probe.has(unit);
+        if !self.is_live() && probes.iter().any(lacks) {
+            return Err(WindowError::NotMeasured(unit).into());
+        }
+        // Interpolation between timestamps is by each capture alone, so that saved and followed captures add up to the same.
+        Ok(Scale::of(&probes, unit, frequency))
     }
 }
